@@ -1,0 +1,56 @@
+# Copyright (c) 2026, the infrastructure.services contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Write the result of each task, and of each loop item, as a line of JSON to the file that RECORDER_FILE names."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+from ansible.plugins.callback import CallbackBase
+
+DOCUMENTATION = """
+name: recorder
+type: aggregate
+short_description: record results for the tests
+description: Writes a line of JSON for each result to the file that the environment variable RECORDER_FILE names.
+author: The infrastructure.services contributors (!UNKNOWN)
+"""
+
+
+class CallbackModule(CallbackBase):
+    """Records what Ansible hands to callbacks, before it is made pretty."""
+
+    CALLBACK_VERSION = 2.0
+    CALLBACK_TYPE = "aggregate"
+    CALLBACK_NAME = "recorder"
+
+    def _record(self, kind: str, result) -> None:
+        # ansible-core 2.19 renamed the attributes and warns about the old names.
+        task = result.task if hasattr(result, "task") else result._task
+        data = result.result if hasattr(result, "result") else result._result
+        line = {"kind": kind, "task": task.get_name().strip(), "result": data}
+        with Path(os.environ["RECORDER_FILE"]).open("a", encoding="utf-8") as file:
+            file.write(json.dumps(line) + "\n")
+
+    def v2_runner_on_ok(self, result):
+        """Record a task, the whole of a loop included."""
+        self._record("ok", result)
+
+    def v2_runner_on_failed(self, result, ignore_errors=False):
+        """Record a failed task."""
+        self._record("failed", result)
+
+    def v2_runner_on_unreachable(self, result):
+        """Record a host that could not be reached."""
+        self._record("unreachable", result)
+
+    def v2_runner_item_on_ok(self, result):
+        """Record an item of a loop."""
+        self._record("item", result)
+
+    def v2_runner_item_on_failed(self, result):
+        """Record a failed item of a loop."""
+        self._record("item", result)

@@ -1,0 +1,85 @@
+# Copyright (c) 2026, the infrastructure.services contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Every bad input fails before anything is sent, names the option, says `not_sent` and shows no traceback."""
+
+from __future__ import annotations
+
+import pytest
+import yaml
+
+VM = "infrastructure.services.compute_virtual_machine"
+ROLE = "infrastructure.services.cassandra_application_role"
+
+# name of the case: (module, its options, what the message names)
+CASES = {
+    "empty name": (VM, {"name": ""}, "name"),
+    "no name": (VM, {}, "name"),
+    "empty id": (ROLE, {"id": "", "name": "x"}, "id"),
+    "id of one dot": (ROLE, {"id": ".", "name": "x"}, "id"),
+    "id of two dots": (ROLE, {"id": "..", "name": "x"}, "id"),
+    "word for a number": (VM, {"name": "x", "attributes": {"cpu": "four"}}, "cpu"),
+    "text for an object": (VM, {"name": "x", "attributes": {"subnet": "10.0.0.0"}}, "subnet"),
+    "object for a list": (VM, {"name": "x", "attributes": {"volumes": {"name": "x"}}}, "volumes"),
+    "word for a number in a list": (VM, {"name": "x", "attributes": {"volumes": [{"size_gb": "big"}]}}, "size_gb"),
+    "word for a boolean": (ROLE, {"id": "x", "attributes": {"login": "perhaps"}}, "login"),
+    "unknown attribute": (VM, {"name": "x", "attributes": {"cpus": 4}}, "cpus"),
+    "typed attribute among the extra": (VM, {"name": "x", "extra_attributes": {"cpu": 4}}, "extra_attributes"),
+    "a date that is not one": (VM, {"name": "x", "attributes": {"creation_date": "tomorrow"}}, "creation_date"),
+    "a day that does not exist": (VM, {"name": "x", "attributes": {"last_reboot_date": "2026-02-30T00:00:00Z"}},
+                                  "last_reboot_date"),
+    "a role's date that is not one": (ROLE, {"id": "x", "attributes": {"password_last_rotated_at": "never"}},
+                                      "password_last_rotated_at"),
+    "base_url without scheme": (VM, {"name": "x", "base_url": "127.0.0.1:8080"}, "base_url"),
+    "base_url with a query": (VM, {"name": "x", "base_url": "http://127.0.0.1/?a=b"}, "base_url"),
+    "base_url with a fragment": (VM, {"name": "x", "base_url": "http://127.0.0.1/#a"}, "base_url"),
+    "base_url with spaces": (VM, {"name": "x", "base_url": "http://127.0.0.1/a b"}, "base_url"),
+    "base_url with user info": (VM, {"name": "x", "base_url": "http://u:p@127.0.0.1/"}, "base_url"),
+    "plain http to another host": (VM, {"name": "x", "base_url": "http://service.example"}, "allow_http"),
+    "token with a newline": (VM, {"name": "x", "access_token": "a\nb"}, "access_token"),
+    "body beside attributes": (ROLE, {"id": "x", "body": {"a": 1}, "attributes": {"login": True}}, "body"),
+    "nothing to update": (ROLE, {"id": "x"}, "attributes"),
+    "timeout of nothing": (VM, {"name": "x", "timeout": 0}, "timeout"),
+}
+
+
+@pytest.fixture(scope="module")
+def refused(tmp_path_factory, collections, running_service, ansible_in):
+    """All cases in one run, with the conversation after it."""
+    running_service.reset()
+    tasks = [{"name": name, module: options, "ignore_errors": True} for name, (module, options, _) in CASES.items()]
+    run = ansible_in(tmp_path_factory.mktemp("bad")).playbook(
+        yaml.safe_dump([{"hosts": "localhost", "gather_facts": False, "tasks": tasks}], sort_keys=False))
+    return run, running_service.conversation()
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_bad_input_is_refused_by_name(refused, case):
+    result = refused[0].result(case)
+    assert result["failed"] is True
+    assert CASES[case][2] in result["msg"]
+    assert result["outcome"] == "not_sent"
+    assert not result.get("changed")
+    assert "exception" not in result
+
+
+def test_nothing_of_it_was_sent(refused):
+    run, conversation = refused
+    assert conversation == []
+    assert "Traceback" not in run.output
+
+
+def test_no_token_is_refused_by_name(ansible, service):
+    run = ansible.adhoc(VM, "name=web01", INFRASTRUCTURE_SERVICES_ACCESS_TOKEN=None)
+    (result,) = [line["result"] for line in run.results]
+    assert "access_token" in result["msg"]
+    assert result["outcome"] == "not_sent"
+    assert service.conversation() == []
+
+
+def test_no_base_url_is_refused_by_name(ansible, service):
+    run = ansible.adhoc(VM, "name=web01", INFRASTRUCTURE_SERVICES_BASE_URL=None)
+    (result,) = [line["result"] for line in run.results]
+    assert "base_url" in result["msg"]
+    assert result["outcome"] == "not_sent"
+    assert service.conversation() == []
