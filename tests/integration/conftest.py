@@ -49,6 +49,11 @@ class Service:
         """The JSON bodies of the conversation."""
         return [json.loads(request["body"]) for request in self.conversation()]
 
+    def header(self, name: str) -> list[str | None]:
+        """What each request of the conversation said in that header."""
+        return [{key.lower(): value for key, value in request["headers"]}.get(name.lower())
+                for request in self.conversation()]
+
     def fault(self, **fault) -> None:
         """Let the next requests go wrong; see extensions/emulator/README.md."""
         self._control("POST", "faults", fault)
