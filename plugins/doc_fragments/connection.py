@@ -1,0 +1,137 @@
+# Copyright (c) 2026, the infrastructure.services contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The documentation of the options that every module shares."""
+
+from __future__ import annotations
+
+
+class ModuleDocFragment:
+    """C(infrastructure.services.connection)."""
+
+    DOCUMENTATION = r"""
+options:
+  base_url:
+    description:
+      - Base address of the Infrastructure Service, V(http) or V(https), without user info, query or fragment.
+      - A path prefix is kept, a trailing slash is fine.
+      - If not given, the environment variable E(INFRASTRUCTURE_SERVICES_BASE_URL) is used.
+    type: str
+    required: true
+  access_token:
+    description:
+      - Bearer token, sent as it is. It wins over O(auth_url) when both are known; one of them is needed.
+      - If not given, the environment variable E(INFRASTRUCTURE_SERVICES_ACCESS_TOKEN) is used.
+    type: str
+  auth_url:
+    description:
+      - OAuth 2.0 token endpoint. A token is fetched from it with the client credentials grant (RFC 6749 section 4.4),
+        used until it expires, and fetched anew once when the service refuses it with status 401.
+      - If not given, the environment variable E(INFRASTRUCTURE_SERVICES_AUTH_URL) is used.
+    type: str
+  client_id:
+    description:
+      - Client identifier for O(auth_url).
+      - If not given, the environment variable E(INFRASTRUCTURE_SERVICES_CLIENT_ID) is used.
+    type: str
+  client_secret:
+    description:
+      - Client secret for O(auth_url).
+      - If not given, the environment variable E(INFRASTRUCTURE_SERVICES_CLIENT_SECRET) is used.
+    type: str
+  client_authentication:
+    description:
+      - How the client authenticates at O(auth_url) (RFC 6749 section 2.3.1), in the C(Authorization) header or in the form.
+      - If not given, the environment variable E(INFRASTRUCTURE_SERVICES_CLIENT_AUTHENTICATION) is used.
+    type: str
+    choices:
+      basic: HTTP Basic authentication.
+      post: The form fields C(client_id) and C(client_secret).
+    default: basic
+  scopes:
+    description:
+      - Scopes to ask O(auth_url) for; they are joined by spaces.
+      - If not given, the environment variable E(INFRASTRUCTURE_SERVICES_SCOPES) is used.
+    type: list
+    elements: str
+  auth_parameters:
+    description:
+      - More form fields of the token request, such as C(audience) or another C(grant_type) with what it needs.
+      - All values count as secrets.
+    type: dict
+  allow_http:
+    description:
+      - Whether O(base_url) and O(auth_url) may be C(http://) when their host is not the loopback;
+        token and data then travel in the clear.
+      - If not given, the environment variable E(INFRASTRUCTURE_SERVICES_ALLOW_HTTP) is used.
+    type: bool
+    default: false
+  validate_certs:
+    description:
+      - Whether the certificate of the server must be valid. V(false) is warned of.
+      - If not given, the environment variable E(INFRASTRUCTURE_SERVICES_VALIDATE_CERTS) is used.
+    type: bool
+    default: true
+  ca_path:
+    description:
+      - PEM file, or directory prepared by C(openssl rehash), of the certificate authorities to trust instead of the usual ones.
+      - If not given, the environment variables E(INFRASTRUCTURE_SERVICES_CA_PATH), E(REQUESTS_CA_BUNDLE) and E(CURL_CA_BUNDLE)
+        are used, in this order.
+    type: path
+  client_cert:
+    description:
+      - PEM file with the client certificate for mutual TLS; it may hold the key too.
+      - If not given, the environment variable E(INFRASTRUCTURE_SERVICES_CLIENT_CERT) is used.
+    type: path
+  client_key:
+    description:
+      - PEM file with the unencrypted key of O(client_cert).
+      - If not given, the environment variable E(INFRASTRUCTURE_SERVICES_CLIENT_KEY) is used.
+    type: path
+  use_proxy:
+    description:
+      - Whether to use the proxy that the environment names (E(HTTP_PROXY), E(HTTPS_PROXY), E(NO_PROXY), also in lower case).
+    type: bool
+    default: true
+  http_agent:
+    description:
+      - The C(User-Agent) header. The default bears the version of the collection.
+    type: str
+    default: infrastructure.services/1.0.0
+  timeout:
+    description:
+      - Seconds that one attempt may take as a whole, from name look-up to the last byte of the answer.
+      - If not given, the environment variable E(INFRASTRUCTURE_SERVICES_TIMEOUT) is used.
+    type: float
+    default: 120
+  connect_timeout:
+    description:
+      - Seconds, within O(timeout), that name look-up and connecting may take.
+    type: float
+    default: 10
+  retries:
+    description:
+      - Further attempts after the first, made only where repeating can do no harm. A creation is repeated only when it is
+        proven that nothing of the request was sent, or when the service answered 429.
+      - If not given, the environment variable E(INFRASTRUCTURE_SERVICES_RETRIES) is used.
+    type: int
+    default: 3
+  retry_max_delay:
+    description:
+      - Longest wait in seconds before a further attempt; V(0) means no waiting.
+      - A C(Retry-After) of the service is honoured up to here; a longer one ends the task.
+    type: float
+    default: 30
+requirements:
+  - requests >= 2.31.0 where the task runs
+attributes:
+  check_mode:
+    description: Can run in C(check_mode) and return what would change, without a request of any kind.
+    support: full
+  diff_mode:
+    description: Returns what changed, or would change, when in diff mode.
+    support: full
+notes:
+  - The asset is returned as a fact too (P(ansible.builtin.set_fact#module) is not needed), named like the module.
+"""

@@ -1,0 +1,87 @@
+# Copyright (c) 2026, the infrastructure.services contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Update a Cassandra application role (interface.md sections 2.2 and 4.2)."""
+
+from __future__ import annotations
+
+import re
+from urllib.parse import quote
+
+from ._client import Client
+from ._errors import InvalidInput
+from ._fields import DATE_TIME, TEXT
+from ._operation import Operation
+from ._resource import carry_out, with_extra
+
+OPERATION = Operation(
+    resource="cassandra_application_role",
+    method="PUT",
+    path="/api/v1/services/cassandra/application_roles/{id}",
+    noun="application role",
+    done="updated",
+    missing="there is no application role with this id, or base_url is wrong",
+    exists="the service sees a conflict with the role as it is now",
+    repeat="Running the task again is safe: it sends the same update.",
+)
+
+ATTRIBUTES = dict(
+    cluster_id=dict(type=TEXT),
+    effective_grants=dict(
+        type="list",
+        elements="dict",
+        options=dict(
+            permissions=dict(type="list", elements=TEXT),
+            resource_kind=dict(type=TEXT),
+            resource_name=dict(type=TEXT),
+            source=dict(type=TEXT),
+        ),
+    ),
+    login=dict(type="bool"),
+    name=dict(type=TEXT),
+    password_last_rotated_at=dict(type=DATE_TIME, no_log=False),
+    password_location=dict(type=TEXT, no_log=False),  # where it is kept, not the password
+)
+
+FIELDS = ("name", "description", "service", "platform", "region", "tenant")  # of the envelope
+
+ARGUMENT_SPEC = dict(
+    id=dict(type=TEXT, required=True),
+    **{field: dict(type=TEXT) for field in FIELDS},
+    attributes=dict(type="dict", options=ATTRIBUTES),
+    extra_attributes=dict(type="dict"),
+    body=dict(type="dict"),
+    current=dict(type="dict"),
+)
+CONSTRAINTS = dict(
+    required_one_of=[(*FIELDS, "attributes", "extra_attributes", "body")],
+    mutually_exclusive=[("body", field) for field in (*FIELDS, "attributes", "extra_attributes")],
+)
+
+
+def run(params: dict, check_mode: bool, client: Client) -> dict:
+    """Update the role and return the task's result; raise InvalidInput or RequestFailed."""
+    identifier = params["id"]
+    segment = path_segment("id", identifier)
+    body = params["body"] if params["body"] is not None else _body(params)
+    if not body or body == {"attributes": {}}:
+        raise InvalidInput("body" if params["body"] is not None else "attributes", "there is nothing to update: no field is given")
+    return carry_out(
+        OPERATION, client, body, check_mode, title=identifier, segment=segment, given={"id": identifier}, known=params["current"]
+    )
+
+
+def path_segment(option: str, value: str) -> str:
+    """Return the value as one path segment (RFC 3986 section 3.3); raise InvalidInput for what cannot be one."""
+    if value in ("", ".", ".."):
+        raise InvalidInput(option, "must not be empty, . or ..")
+    if re.search(r"[\x00-\x1f\x7f\ud800-\udfff]", value):
+        raise InvalidInput(option, "holds a line end or another control character")
+    return quote(value, safe="")
+
+
+def _body(params: dict) -> dict:
+    body = {field: params[field] for field in FIELDS if params[field] is not None}
+    if params["attributes"] is not None or params["extra_attributes"] is not None:
+        body["attributes"] = with_extra(params["attributes"], params["extra_attributes"], ATTRIBUTES)
+    return body

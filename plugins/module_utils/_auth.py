@@ -1,0 +1,162 @@
+# Copyright (c) 2026, the infrastructure.services contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Bearer tokens (RFC 6750): a given one, or one from a token endpoint (RFC 6749 section 4.4)."""
+
+from __future__ import annotations
+
+import math
+import re
+import time
+from base64 import b64encode
+from typing import Callable, NamedTuple
+from urllib.parse import quote_plus, urlencode
+
+try:
+    from requests.auth import AuthBase
+except ImportError:  # said by the transport when it is made
+    AuthBase = object
+
+from . import _json
+from . import _status as event
+from ._errors import InvalidInput, TokenError
+from ._retry import Finished, Happened
+from ._transport import Answer, Request
+
+TOKEN = re.compile(r"[!-~]+")  # printable ASCII without spaces, as RFC 6750 section 2.1 and a little more
+_MARGIN = 30.0  # seconds before its expiry at which a token is no longer used
+_FORM = {"Content-Type": "application/x-www-form-urlencoded", "Accept": "application/json", "Accept-Encoding": "identity"}
+
+
+class Bearer(AuthBase):
+    """Sets the Authorization header; as an object, so that requests takes it over anything in a .netrc."""
+
+    def __init__(self, token: str) -> None:
+        self._token = token
+
+    def __call__(self, prepared):
+        prepared.headers["Authorization"] = f"Bearer {self._token}"
+        return prepared
+
+
+class Token(NamedTuple):
+    """An access token and the time (seconds of time.time) until which it is used."""
+
+    value: str
+    use_until: float
+
+
+class StaticToken:
+    """The token that the user gave; there is no other one."""
+
+    def __init__(self, token: str) -> None:
+        self._token = token
+
+    def token(self) -> str:
+        return self._token
+
+    def renew(self) -> bool:
+        return False
+
+
+class ClientCredentials:
+    """Tokens from `auth_url`, each used until it expires or is refused."""
+
+    def __init__(self, credentials: Credentials, exchange: Callable[[Request, Callable[[Answer], Happened]], Finished]) -> None:
+        """`exchange`: sends a request as often as the policy allows, given how to judge an answer."""
+        self._credentials, self._exchange = credentials, exchange
+        self._kept = Token("", 0)
+
+    def token(self) -> str:
+        """Return a token that is good for now; raise TokenError."""
+        if time.time() >= self._kept.use_until:
+            self._kept = self._fetch()
+        return self._kept.value
+
+    def renew(self) -> bool:
+        self._kept = Token("", 0)
+        return True
+
+    def _fetch(self) -> Token:
+        finished = self._exchange(token_request(self._credentials), judge)
+        if finished.last.event != event.SUCCESS:
+            reason = "; ".join(filter(None, (finished.last.reason, finished.note)))
+            raise TokenError(f"No access token from {self._credentials.auth_url} (auth_url): {reason}")
+        return finished.last.value
+
+
+class Credentials(NamedTuple):
+    """All that a token request says; hashable, so that it can be told from another one's."""
+
+    auth_url: str
+    client_id: str | None
+    client_secret: str | None
+    client_authentication: str
+    scopes: tuple[str, ...]
+    parameters: tuple[tuple[str, str], ...]
+    http_agent: str
+
+
+def checked_parameters(parameters: dict | None) -> tuple[tuple[str, str], ...]:
+    """Return `auth_parameters` as form fields; raise InvalidInput for a value that a form cannot hold."""
+    given = {name: value for name, value in (parameters or {}).items() if value is not None}
+    for name, value in given.items():
+        if not isinstance(value, (str, int, float)):
+            raise InvalidInput("auth_parameters", "each value must be a string, a number or a boolean")
+    return tuple((str(name), str(value).lower() if isinstance(value, bool) else str(value)) for name, value in given.items())
+
+
+def token_request(credentials: Credentials) -> Request:
+    """Return the token request (RFC 6749 sections 2.3.1 and 4.4.2)."""
+    form, headers = {"grant_type": "client_credentials"}, dict(_FORM, **{"User-Agent": credentials.http_agent})
+    client_id, secret = credentials.client_id, credentials.client_secret
+    if credentials.scopes:
+        form["scope"] = " ".join(credentials.scopes)
+    if client_id and secret and credentials.client_authentication == "basic":
+        pair = f"{quote_plus(client_id)}:{quote_plus(secret)}"
+        headers["Authorization"] = f"Basic {b64encode(pair.encode('ascii')).decode('ascii')}"
+    elif client_id:
+        form.update({"client_id": client_id, "client_secret": secret} if secret else {"client_id": client_id})
+    form.update(credentials.parameters)
+    return Request("POST", credentials.auth_url, headers, urlencode(form).encode("ascii"))
+
+
+def judge(answer: Answer) -> Happened:
+    """Return what the token endpoint's answer is: a token (RFC 6749 5.1), or why not (5.2)."""
+    kind = event.event_of(answer.status)
+    reason = f"it answered with status {answer.status}"
+    try:
+        fields = _json.decode_object(answer.body)
+    except _json.InvalidJSON as error:
+        fields, reason = {}, reason if kind != event.SUCCESS else f"{reason}, but {answer.problem or error}"
+    if kind != event.SUCCESS:
+        said = [_clean(fields[name]) for name in ("error", "error_description") if isinstance(fields.get(name), str)]
+        return Happened(kind, ": ".join([reason, *said]), answer.status, answer.headers)
+    if not fields and answer.cut:
+        return Happened(event.ANSWER_CUT, reason, answer.status, answer.headers)
+    return _token_from(fields, reason, answer)
+
+
+def _token_from(fields: dict, reason: str, answer: Answer) -> Happened:
+    value, kind, lifetime = fields.get("access_token"), fields.get("token_type", "Bearer"), fields.get("expires_in")
+    if not (isinstance(value, str) and TOKEN.fullmatch(value)):
+        problem = f"{reason}, but without a usable access_token" if fields else reason
+    elif not (isinstance(kind, str) and kind.lower() == "bearer"):
+        problem = f"{reason}, but its token_type is not Bearer"
+    else:
+        return Happened(event.SUCCESS, "", answer.status, answer.headers, Token(value, time.time() + _usable_for(lifetime)))
+    return Happened(event.ANSWER_UNUSABLE, problem, answer.status, answer.headers)
+
+
+def _usable_for(lifetime: object) -> float:
+    """Return for how many seconds to use a token that lasts `lifetime`; one of unknown lifetime until it is refused."""
+    try:
+        seconds = float(lifetime) if isinstance(lifetime, (int, float, str)) and not isinstance(lifetime, bool) else math.inf
+    except (ValueError, OverflowError):
+        return math.inf
+    return max(0.0, seconds - min(_MARGIN, seconds / 2)) if seconds == seconds else math.inf
+
+
+def _clean(said: str) -> str:
+    """Return what the other side said, short and printable."""
+    return "".join(letter if letter.isprintable() else " " for letter in said)[:200]

@@ -1,0 +1,202 @@
+# Copyright (c) 2026, the infrastructure.services contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The options that every module shares, and what they are once checked."""
+
+from __future__ import annotations
+
+import ipaddress
+import math
+import os
+import re
+import ssl
+from typing import NamedTuple
+from urllib.parse import urlsplit
+
+from ansible.module_utils.basic import env_fallback
+
+from ._auth import TOKEN, Credentials, checked_parameters
+from ._errors import InvalidInput
+from ._version import VERSION
+
+ENVIRONMENT_PREFIX = "INFRASTRUCTURE_SERVICES_"
+USER_AGENT = f"infrastructure.services/{VERSION}"
+
+
+def _environment(option: str, *others: str) -> dict:
+    return dict(fallback=(env_fallback, [ENVIRONMENT_PREFIX + option.upper(), *others]))
+
+
+ARGUMENT_SPEC = dict(
+    base_url=dict(type="str", required=True, **_environment("base_url")),
+    access_token=dict(type="str", no_log=True, **_environment("access_token")),
+    auth_url=dict(type="str", **_environment("auth_url")),
+    client_id=dict(type="str", **_environment("client_id")),
+    client_secret=dict(type="str", no_log=True, **_environment("client_secret")),
+    client_authentication=dict(type="str", choices=["basic", "post"], default="basic", **_environment("client_authentication")),
+    scopes=dict(type="list", elements="str", **_environment("scopes")),
+    auth_parameters=dict(type="dict", no_log=True),
+    allow_http=dict(type="bool", default=False, **_environment("allow_http")),
+    validate_certs=dict(type="bool", default=True, **_environment("validate_certs")),
+    ca_path=dict(type="path", **_environment("ca_path", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE")),
+    client_cert=dict(type="path", **_environment("client_cert")),
+    client_key=dict(type="path", no_log=False, **_environment("client_key")),
+    use_proxy=dict(type="bool", default=True),
+    http_agent=dict(type="str", default=USER_AGENT),
+    timeout=dict(type="float", default=120, **_environment("timeout")),
+    connect_timeout=dict(type="float", default=10),
+    retries=dict(type="int", default=3, **_environment("retries")),
+    retry_max_delay=dict(type="float", default=30),
+)
+
+_URL = re.compile(r"[A-Za-z0-9\-._~:/?#\[\]@!$&'()*+,;=%]*")  # RFC 3986 appendix A: all that may stand in a URI
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")  # surrogates too: UTF-8 has no form for them
+
+
+class Settings(NamedTuple):
+    """The shared options, checked; hashable, so that what was made for them can be kept for who has the same."""
+
+    base_url: str
+    access_token: str | None
+    credentials: Credentials | None
+    verify: bool | str
+    certificate: tuple[str, str] | str | None
+    use_proxy: bool
+    http_agent: str
+    timeout: float  # seconds, one attempt
+    connect_timeout: float  # seconds
+    retries: int
+    retry_max_delay: float  # seconds
+
+
+def settings_from(params: dict) -> Settings:
+    """Return the settings of a task; raise InvalidInput, naming the option, for what cannot be used."""
+    base_url = checked_url("base_url", params["base_url"], params["allow_http"]).rstrip("/")
+    return Settings(
+        base_url=base_url,
+        access_token=_token(params["access_token"], params["auth_url"]),
+        credentials=None if params["access_token"] else _credentials(params),
+        verify=_verify(params["validate_certs"], params["ca_path"]),
+        certificate=_certificate(params["client_cert"], params["client_key"]),
+        use_proxy=params["use_proxy"],
+        http_agent=_header("http_agent", params["http_agent"]),
+        timeout=_at_least("timeout", params["timeout"], 0, exclusive=True),
+        connect_timeout=_at_least("connect_timeout", params["connect_timeout"], 0, exclusive=True),
+        retries=_at_least("retries", params["retries"], 0),
+        retry_max_delay=_at_least("retry_max_delay", params["retry_max_delay"], 0),
+    )
+
+
+def checked_url(option: str, url: str, allow_http: bool, query: bool = False) -> str:
+    """Return `url` when it is an absolute http(s) URL that gives nothing away; raise InvalidInput otherwise.
+
+    The messages never quote the URL: it may hold a password.
+    """
+    if not _URL.fullmatch(url):
+        raise InvalidInput(option, "holds a space or another character that a URL may not hold "
+                                   "(write a host name in its ASCII form, the rest percent-encoded)")
+    try:
+        parts = urlsplit(url)
+        host, port = parts.hostname, parts.port
+    except ValueError:
+        raise InvalidInput(option, "is not a URL: its host or port is malformed") from None
+    if parts.scheme not in ("http", "https") or not host:
+        raise InvalidInput(option, "is not an absolute URL: it must start with https:// or http:// and name a host")
+    if "@" in parts.netloc:
+        raise InvalidInput(option, "holds a user name or password; credentials have their own options")
+    if "#" in url or ("?" in url and not query):
+        raise InvalidInput(option, "must not have a query or a fragment (? or #)")
+    if {".", ".."} & set(parts.path.split("/")):
+        raise InvalidInput(option, "holds a path segment . or ..")
+    if port == 0 or not _could_exist(host):
+        raise InvalidInput(option, "names a host or a port that cannot exist")
+    if parts.scheme == "http" and not (allow_http or _is_loopback(host)):
+        raise InvalidInput(option, "http:// would send secrets in the clear (RFC 6750 section 5.3): "
+                                   "use https://, or set allow_http to true")
+    return url
+
+
+def _could_exist(host: str) -> bool:
+    """Whether each label of the name has 1 to 63 letters (RFC 1035); an IPv6 address has no labels."""
+    return ":" in host or all(0 < len(label) <= 63 for label in host.rstrip(".").split("."))
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def _token(token: str | None, auth_url: str | None) -> str | None:
+    if token is None and not auth_url:
+        raise InvalidInput("access_token", "is missing: give access_token, or auth_url with client_id and client_secret")
+    if token is None or TOKEN.fullmatch(token):
+        return token
+    raise InvalidInput("access_token", "holds a space, a line end or another character that no token has" if token else "is empty")
+
+
+def _credentials(params: dict) -> Credentials:
+    for option in ("client_id", "client_secret"):
+        if _CONTROL.search(params[option] or ""):
+            raise InvalidInput(option, "holds a line end or another control character")
+    credentials = Credentials(
+        auth_url=checked_url("auth_url", params["auth_url"], params["allow_http"], query=True),
+        client_id=params["client_id"],
+        client_secret=params["client_secret"],
+        client_authentication=params["client_authentication"],
+        scopes=tuple(_header("scopes", scope) for scope in params["scopes"] or ()),
+        parameters=checked_parameters(params["auth_parameters"]),
+        http_agent=params["http_agent"],
+    )
+    if not (credentials.client_id and credentials.client_secret) and not params["auth_parameters"]:
+        raise InvalidInput("client_id", "client_id and client_secret are needed to get a token from auth_url")
+    return credentials
+
+
+def _header(option: str, value: str) -> str:
+    if _CONTROL.search(value) or not value.isascii():
+        raise InvalidInput(option, "holds a line end, another control character or one that is not ASCII")
+    return value
+
+
+def _at_least(option: str, value: float, least: float, exclusive: bool = False) -> float:
+    if not math.isfinite(value) or value < least or (exclusive and value == least):
+        raise InvalidInput(option, f"must be a finite number {'above' if exclusive else 'not below'} {least}")
+    return value
+
+
+def _verify(validate_certs: bool, ca_path: str | None) -> bool | str:
+    """What requests calls verify: off, the usual authorities, or a file or directory of them."""
+    if not validate_certs:
+        return False
+    if not ca_path:
+        return True
+    try:
+        location = {"capath": ca_path} if os.path.isdir(ca_path) else {"cafile": ca_path}
+        ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_verify_locations(**location)
+    except ssl.SSLError:
+        raise InvalidInput("ca_path", f"{ca_path} holds no certificate in PEM form") from None
+    except OSError as error:
+        raise InvalidInput("ca_path", f"{ca_path} cannot be read: {error.strerror}") from None
+    return ca_path
+
+
+def _certificate(client_cert: str | None, client_key: str | None) -> tuple[str, str] | str | None:
+    """What requests calls cert: nothing, one file with both, or the certificate and its key."""
+    if not client_cert:
+        if client_key:
+            raise InvalidInput("client_key", "needs client_cert beside it")
+        return None
+    try:
+        ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_cert_chain(client_cert, client_key or None, password=_no_password)
+    except ssl.SSLError:
+        raise InvalidInput("client_cert", "client_cert and client_key are not a certificate and its unencrypted key in PEM form") from None
+    except OSError as error:
+        raise InvalidInput("client_cert", f"client_cert or client_key cannot be read: {error.strerror}") from None
+    return (client_cert, client_key) if client_key else client_cert
+
+
+def _no_password() -> str:
+    """Answer for an encrypted key, where OpenSSL would ask at the terminal."""
+    return ""

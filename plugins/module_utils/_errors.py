@@ -1,0 +1,78 @@
+# Copyright (c) 2026, the infrastructure.services contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What can go wrong, and what is then known of the effect.
+
+    ServicesError
+    |-- InvalidInput      an option cannot be used                   not_sent
+    |-- MissingLibrary    requests is not there                      not_sent
+    |-- AttemptFailed     one attempt brought no answer              not_sent or unknown
+    |-- TokenError        the token endpoint gave no token           not_sent
+    `-- RequestFailed     the service did not do it, or nobody knows one of the four outcomes
+"""
+
+from __future__ import annotations
+
+# The four things that can be known of a request (`outcome`), from harmless to grave.
+NOT_SENT = "not_sent"
+REJECTED = "rejected"
+UNKNOWN = "unknown"
+ACCEPTED = "accepted"
+OUTCOMES = (NOT_SENT, REJECTED, UNKNOWN, ACCEPTED)
+
+
+def gravest(*outcomes: str) -> str:
+    """What is known of several attempts together: one that may have happened outweighs a later no."""
+    return max(outcomes, key=OUTCOMES.index)
+
+
+class ServicesError(Exception):
+    """The base of all errors of this collection; its text is for the user and holds no secret."""
+
+    outcome = NOT_SENT
+
+    def __init__(self, msg: str, **facts: object) -> None:
+        """`facts`: what a failed task returns beside `msg` (`request`, `status`, `attempts`)."""
+        super().__init__(msg)
+        self.msg = msg
+        self.facts = facts
+
+    def result(self) -> dict:
+        """The failed task; work that was accepted counts as a change, so that nobody takes it for undone."""
+        return dict(self.facts, failed=True, changed=self.outcome == ACCEPTED, outcome=self.outcome, msg=self.msg)
+
+
+class InvalidInput(ServicesError):
+    """An option cannot be used; found before anything is sent."""
+
+    def __init__(self, option: str, problem: str) -> None:
+        super().__init__(f"{option}: {problem}")
+
+
+class MissingLibrary(ServicesError):
+    """A Python library that the task needs is not installed where it runs."""
+
+
+class AttemptFailed(ServicesError):
+    """One attempt brought no answer.
+
+    `sent`: whether a byte of the request was handed to the socket; `hopeless`: repeating it is of no use.
+    """
+
+    def __init__(self, msg: str, sent: bool, hopeless: bool = False) -> None:
+        super().__init__(msg)
+        self.sent = sent
+        self.hopeless = hopeless
+        self.outcome = UNKNOWN if sent else NOT_SENT
+
+
+class TokenError(ServicesError):
+    """The token endpoint gave no usable token."""
+
+
+class RequestFailed(ServicesError):
+    """The request did not end in a success; `outcome` says what is known of its effect."""
+
+    def __init__(self, msg: str, outcome: str, **facts: object) -> None:
+        super().__init__(msg, **facts)
+        self.outcome = outcome

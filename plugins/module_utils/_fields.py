@@ -1,0 +1,121 @@
+# Copyright (c) 2026, the infrastructure.services contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The types of resource fields, and how two values of a resource are compared (interface.md section 2)."""
+
+from __future__ import annotations
+
+import math
+import re
+from datetime import datetime, timedelta, timezone
+
+# ISO 8601, extended or basic; YAML's unquoted timestamps have this form too once they are text.
+_DATE_TIME = re.compile(
+    r"(?P<year>\d{4})(?P<dash>-?)(?P<month>\d\d)(?P=dash)(?P<day>\d\d)"
+    r"(?:[Tt]|[ ]+)(?P<hour>\d\d)(?P<colon>:?)(?P<minute>\d\d)(?:(?P=colon)(?P<second>\d\d)(?:[.,]\d+)?)?"
+    r"[ ]*(?P<zone>[Zz]|(?P<sign>[+-])(?P<zone_hour>\d\d)(?::?(?P<zone_minute>\d\d))?)?",
+    re.ASCII,
+)
+_NUMBER = re.compile(r"\s*[+-]?\d+(\.\d+)?([eE][+-]?\d+)?\s*", re.ASCII)
+_EXACT = 2**53  # beyond it a double no longer holds every whole number
+
+
+class Type(str):
+    """An option type that ansible-core knows by its documented name and converts by our stricter rule."""
+
+    def __new__(cls, documented: str, convert) -> Type:
+        self = super().__new__(cls, documented)
+        self.convert = convert
+        self.__name__ = convert.__name__.replace("_", "-")  # what ansible-core calls the type in its messages
+        return self
+
+    def __call__(self, value):
+        return self.convert(value)
+
+
+def text(value: object) -> str:
+    """Return a string; a boolean, list or dict is refused, where ansible-core would send its Python form."""
+    if isinstance(value, bool) or not isinstance(value, (str, int, float)):
+        raise TypeError("it is not a string (a word such as yes, no, true or false needs quotes)")
+    return str(value)
+
+
+def number(value: object) -> int | float:
+    """Return a finite number, a whole one as int, so that 4 goes out as `4` and not as `4.0`."""
+    if isinstance(value, str) and _NUMBER.fullmatch(value):
+        value = float(value) if set(".eE") & set(value) else int(value)
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise TypeError("it is not a number")
+    if isinstance(value, float):
+        if not math.isfinite(value):
+            raise ValueError("it is not a finite number")
+        if value.is_integer() and abs(value) <= _EXACT:
+            return int(value)
+    return value
+
+
+def date_time(value: object) -> str:
+    """Return an ISO 8601 date-time as `YYYY-MM-DDTHH:MM:SSZ` (interface.md 2.1); without a zone it is UTC, as in YAML."""
+    match = _DATE_TIME.fullmatch(value.strip()) if isinstance(value, str) else None
+    if not match:
+        raise ValueError("it is not a date-time such as 2026-01-02T03:04:05Z")
+    part = {name: int(digits) for name, digits in match.groupdict("0").items() if digits.isdigit()}
+    offset = timedelta(hours=part.get("zone_hour", 0), minutes=part.get("zone_minute", 0))
+    if offset >= timedelta(hours=24) or part.get("zone_minute", 0) > 59:
+        raise ValueError("its time zone is not an offset from UTC")
+    moment = datetime(*(part[name] for name in ("year", "month", "day", "hour", "minute", "second")), tzinfo=timezone.utc)
+    try:
+        moment = moment + offset if match["sign"] == "-" else moment - offset
+    except OverflowError:
+        raise ValueError("it is outside the years 1 to 9999") from None
+    return moment.isoformat().replace("+00:00", "Z")
+
+
+TEXT = Type("str", text)
+NUMBER = Type("float", number)
+DATE_TIME = Type("str", date_time)
+
+
+def prune(value: object) -> object:
+    """Return the value without the keys that are null, at every level of its dicts: what was not given is not sent."""
+    if isinstance(value, dict):
+        return {key: prune(item) for key, item in value.items() if item is not None}
+    return [prune(item) for item in value] if isinstance(value, list) else value
+
+
+def overlay(below: object, above: object) -> object:
+    """Return `above` laid over `below`: dicts key by key, everything else replaced."""
+    if not (isinstance(below, dict) and isinstance(above, dict)):
+        return above
+    return {**below, **{key: overlay(below.get(key), item) for key, item in above.items()}}
+
+
+def differences(wanted: object, found: object, name: str = "", *, absent_differs: bool = True) -> list[str]:
+    """Return the dotted names of the fields in `wanted` that are otherwise in `found`, whatever else `found` has.
+
+    `absent_differs`: whether a field that `found` lacks counts.
+    """
+    if isinstance(wanted, dict) and isinstance(found, dict):
+        pairs = [(item, found.get(key, _ABSENT), f"{name}.{key}" if name else str(key)) for key, item in wanted.items()]
+    elif isinstance(wanted, list) and isinstance(found, list) and len(wanted) == len(found):
+        pairs = [(item, found[index], f"{name}[{index}]") for index, item in enumerate(wanted)]
+    elif found is _ABSENT:
+        return [name] if absent_differs else []
+    else:
+        return [] if _same(wanted, found) else [name]
+    return [field for pair in pairs for field in differences(*pair, absent_differs=absent_differs)]
+
+
+_ABSENT = object()
+
+
+def _same(one: object, other: object) -> bool:
+    """Whether two JSON scalars say the same: 4 and 4.0, one instant written in two ways; but not 1 and true."""
+    if isinstance(one, bool) or isinstance(other, bool):
+        return one is other
+    if isinstance(one, str) and isinstance(other, str) and one != other:
+        try:
+            return date_time(one) == date_time(other)
+        except ValueError:
+            return False
+    return one == other

@@ -1,0 +1,40 @@
+# Copyright (c) 2026, the infrastructure.services contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The front of the ordinary module path: AnsibleModule, whose every end says what happened on the wire."""
+
+from __future__ import annotations
+
+from types import ModuleType
+
+from ansible.module_utils.basic import AnsibleModule
+
+from ._errors import NOT_SENT
+from ._task import argument_spec, perform, scrub
+
+
+class ServicesModule(AnsibleModule):
+    """Adds the outcome to a failure of AnsibleModule's own, which all come before anything is sent."""
+
+    def fail_json(self, msg, **kwargs):
+        kwargs.setdefault("outcome", NOT_SENT)
+        kwargs.setdefault("changed", False)
+        super().fail_json(msg, **kwargs)
+
+
+def main(resource: ModuleType) -> None:
+    """Run a module to its end."""
+    module = ServicesModule(supports_check_mode=True, **argument_spec(resource))
+    done = perform(resource, module.params, module.check_mode)
+    module.no_log_values.update(done.secrets)
+    for warning in done.warnings:
+        module.warn(warning)
+    result = done.result
+    if not module._diff:
+        result.pop("diff", None)
+    if module._verbosity < 3:
+        result.pop("trace", None)
+    result = scrub(result, module.no_log_values)
+    if result.pop("failed", False):
+        module.fail_json(**result)
+    module.exit_json(**result)

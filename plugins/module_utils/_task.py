@@ -1,0 +1,66 @@
+# Copyright (c) 2026, the infrastructure.services contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""One task from its options to its result, the same wherever it runs."""
+
+from __future__ import annotations
+
+from types import ModuleType
+from typing import Any, Callable, NamedTuple
+
+from ansible.module_utils.common.parameters import remove_values, sanitize_keys
+
+from . import _connection, _secrets
+from ._client import Client
+from ._connection import Settings, settings_from
+from ._errors import ServicesError
+from ._transport import Transport
+
+
+class Done(NamedTuple):
+    """What came of a task: its result, what to warn of, and all that must not be shown."""
+
+    result: dict
+    warnings: list[str]
+    secrets: set[str]
+
+
+def argument_spec(resource: ModuleType) -> dict[str, Any]:
+    """Return what AnsibleModule and ArgumentSpecValidator take: the options of a resource and those that all share."""
+    return dict(argument_spec={**_connection.ARGUMENT_SPEC, **resource.ARGUMENT_SPEC}, **resource.CONSTRAINTS)
+
+
+def perform(resource: ModuleType, params: dict, check_mode: bool, connect: Callable[[Settings], Transport] = Transport) -> Done:
+    """Run a task with validated options; our own errors become a failed result, here and nowhere else.
+
+    `connect` makes the transport, or hands out one that is kept.
+    """
+    client, warnings, secrets = None, [], _given_secrets(params)
+    try:
+        settings = settings_from(params)
+        client = Client(settings, connect(settings))
+        if settings.verify is False:
+            warnings.append("validate_certs is false: whoever is in between can read the token and change what is sent.")
+        result = resource.run(params, check_mode, client)
+    except ServicesError as error:
+        result = error.result()
+    if client:
+        secrets.update(form for token in client.tokens for form in _secrets.forms(token))
+        result["trace"] = client.trace
+    return Done(result, warnings + result.pop("warnings", []), secrets)
+
+
+def scrub(result: dict, secrets: set[str]) -> dict:
+    """Return the result without any secret, be it in a value or in a key; the result's own keys stay as they are."""
+    keys = frozenset(result)
+    return sanitize_keys(remove_values(result, secrets), secrets, ignore_keys=keys)
+
+
+def _given_secrets(params: dict) -> set[str]:
+    """Return every form of the secrets that the options hold."""
+    given = {str(value) for value in (params["access_token"], params["client_secret"]) if value}
+    given |= {str(value) for value in (params["auth_parameters"] or {}).values() if isinstance(value, (str, int, float)) and not isinstance(value, bool)}
+    shown = {form for secret in given for form in _secrets.forms(secret)}
+    if params["client_id"] and params["client_secret"]:
+        shown |= _secrets.basic(params["client_id"], params["client_secret"])
+    return shown

@@ -1,0 +1,239 @@
+# Copyright (c) 2026, the infrastructure.services contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""One attempt at one request: what came back, or what is proven about what did not.
+
+The exception class of requests proves nothing in either direction; what proves that a request was not processed
+is that not one byte of it was handed to the socket (`Meter.sent`). This layer neither repeats nor follows redirects.
+"""
+
+from __future__ import annotations
+
+import http.client
+import socket
+import ssl
+import time
+import warnings
+from typing import Iterator, Mapping, NamedTuple
+
+try:
+    import requests
+    from requests.utils import get_environ_proxies, select_proxy
+    from urllib3.exceptions import HTTPError, InsecureRequestWarning
+except ImportError:
+    requests = None
+
+from . import _socket as phase
+from ._errors import AttemptFailed, MissingLibrary
+from ._socket import Meter, MeteredAdapter
+
+MAX_BODY = 4 * 1024 * 1024  # bytes of an answer that are read
+MAX_IDLE = 3.0  # seconds after which a kept-alive connection is not used again
+
+
+class Request(NamedTuple):
+    """A request as it goes out; `headers` without the Authorization, which comes from an AuthBase object."""
+
+    method: str
+    url: str
+    headers: Mapping[str, str]
+    body: bytes
+
+
+class Answer(NamedTuple):
+    """An answer with a whole header block."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes = b""
+    problem: str = ""  # why the body cannot be relied on; empty when it can
+    cut: bool = False  # whether it was cut, or may have been because nothing but the end of the connection ends it
+
+
+class Transport:
+    """Sends single attempts over kept-alive connections; not shared between threads or over a fork."""
+
+    def __init__(self, settings) -> None:
+        """`settings`: has verify, certificate, use_proxy, timeout and connect_timeout (seconds). Raise MissingLibrary."""
+        if requests is None:
+            raise MissingLibrary("the Python library requests (at least 2.31) is not installed")
+        self._settings = settings
+        self._meter = Meter(settings.connect_timeout)
+        self._adapter = MeteredAdapter(self._meter)
+        self._last_used = 0.0
+
+    def close(self) -> None:
+        """Close all connections; the next attempt opens a new one."""
+        self._adapter.close()
+
+    def send(self, request: Request, auth=None) -> Answer:
+        """Make one attempt, within `timeout` from name look-up to last byte; raise AttemptFailed when no answer came."""
+        if time.monotonic() - self._last_used > MAX_IDLE:
+            self.close()
+        self._meter.start(self._settings.timeout)
+        try:
+            answer = self._read(self._open(request, auth))
+        except AttemptFailed:
+            self.close()
+            raise
+        if answer.problem:
+            self.close()
+        self._last_used = time.monotonic()
+        return answer
+
+    def _open(self, request: Request, auth):
+        """Send the request and read the header block."""
+        settings, prepared = self._settings, requests.PreparedRequest()
+        try:
+            prepared.prepare(request.method, request.url, dict(request.headers), data=request.body, auth=auth)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", InsecureRequestWarning)  # said once, as a warning of the task
+                return self._adapter.send(
+                    prepared,
+                    stream=True,
+                    timeout=(settings.connect_timeout, settings.timeout),
+                    verify=settings.verify,
+                    cert=settings.certificate,
+                    proxies=_proxies(request.url) if settings.use_proxy else {},
+                )
+        except (OSError, HTTPError, http.client.HTTPException) as error:
+            raise self._failure(error) from None
+
+    def _read(self, response) -> Answer:
+        """Read the body, at most MAX_BODY, and check that it is whole (RFC 9112 section 6.3)."""
+        status, headers, meter = response.status_code, response.headers, self._meter
+        if meter.ended:
+            response.close()
+            raise AttemptFailed("the connection ended inside the headers of the answer", sent=True)
+        problem, cut, body = _framing_problem(headers), False, b""
+        try:
+            if not problem and status >= 200:
+                response.raw.enforce_content_length = True
+                body = b"".join(_pieces(response.raw))
+                cut = meter.ended
+        except (OSError, HTTPError, http.client.HTTPException) as error:
+            problem, cut = "it took too long" if _is_timeout(error) else "the connection ended inside it", True
+        response.close()
+        if cut and _is_framed(headers):
+            problem = problem or "the connection ended inside it"
+        elif len(body) > MAX_BODY:
+            problem = f"it is longer than {MAX_BODY} bytes"
+        return Answer(status, headers, b"" if problem else body, problem, cut)
+
+    def _failure(self, error: Exception) -> AttemptFailed:
+        meter = self._meter
+        cause = next((link for link in _chain(error) if _is_cause(link)), error)
+        if meter.sent:
+            return AttemptFailed(_lost(cause), sent=True)
+        hopeless, why = _EXPLAIN.get(meter.phase, _unusable)(cause, meter.peer)
+        return AttemptFailed(why, sent=False, hopeless=hopeless)
+
+
+def _proxies(url: str) -> dict:
+    """Return the proxies that the environment names for this URL; raise AttemptFailed for one of an unknown kind."""
+    proxies = get_environ_proxies(url)
+    proxy = select_proxy(url, proxies)
+    if proxy and "://" in proxy and not proxy.lower().startswith(("http://", "https://")):
+        raise AttemptFailed("the proxy that the environment names is neither http:// nor https://", sent=False, hopeless=True)
+    return proxies
+
+
+def _framing_problem(headers: Mapping[str, str]) -> str:
+    """Say what is wrong with the headers that delimit the body, empty when nothing is."""
+    length = headers.get("Content-Length")
+    if length is not None and not (length.isascii() and length.isdigit()):
+        return "its Content-Length is not a number"
+    if length is not None and "Transfer-Encoding" in headers:
+        return "it has both a Content-Length and a Transfer-Encoding"
+    if headers.get("Transfer-Encoding", "chunked").strip().lower() != "chunked":
+        return "its Transfer-Encoding is unknown"
+    if headers.get("Content-Encoding", "identity").strip().lower() not in ("identity", ""):
+        return "it is compressed, which was not asked for"
+    return ""
+
+
+def _is_framed(headers: Mapping[str, str]) -> bool:
+    """Whether the headers say where the body ends; else the end of the connection does."""
+    return "Content-Length" in headers or "Transfer-Encoding" in headers
+
+
+def _pieces(raw) -> Iterator[bytes]:
+    """Yield the body in pieces, one byte more than MAX_BODY at most."""
+    left = MAX_BODY + 1
+    while left > 0:
+        piece = raw.read(min(left, 65536), decode_content=False)
+        if not piece:
+            return
+        left -= len(piece)
+        yield piece
+
+
+def _chain(error: BaseException | None) -> Iterator[BaseException]:
+    """Yield the error and what caused it, outermost first; urllib3 keeps some causes in `reason`."""
+    seen: list[BaseException] = []
+    while isinstance(error, BaseException) and error not in seen:
+        seen.append(error)
+        yield error
+        reason = getattr(error, "reason", None)
+        error = error.__cause__ or error.__context__ or (reason if isinstance(reason, BaseException) else None)
+
+
+def _is_cause(error: BaseException) -> bool:
+    """Whether this is an error of the operating system or of OpenSSL, and not what a library made of it."""
+    return isinstance(error, OSError) and not isinstance(error, requests.RequestException)
+
+
+def _is_timeout(error: BaseException) -> bool:
+    return any(isinstance(link, socket.timeout) for link in _chain(error))
+
+
+def _lost(cause: BaseException) -> str:
+    if isinstance(cause, socket.timeout):
+        return "no whole answer came in time"
+    if isinstance(cause, ssl.SSLError) and "CERTIFICATE_REQUIRED" in (cause.reason or ""):
+        return "the server ended the connection because it wants a client certificate (client_cert)"
+    return "the connection was lost, or what came is not HTTP, before there was a whole answer"
+
+
+def _look_up_failed(cause: BaseException, peer: str) -> tuple[bool, str]:
+    if isinstance(cause, socket.gaierror) and cause.errno != socket.EAI_AGAIN:
+        return True, f"the host name does not exist ({peer})"
+    return False, f"the host name could not be looked up for now ({peer})"
+
+
+def _connect_failed(cause: BaseException, peer: str) -> tuple[bool, str]:
+    if isinstance(cause, socket.timeout):
+        return False, f"connecting took too long ({peer})"
+    return False, f"no connection: {getattr(cause, 'strerror', None) or type(cause).__name__} ({peer})"
+
+
+def _proxy_failed(cause: BaseException, peer: str) -> tuple[bool, str]:
+    """The standard library says the status of a refused CONNECT only in the text of an OSError."""
+    words = str(cause).partition("Tunnel connection failed: ")[2].split()
+    if not words:
+        return False, f"the proxy gave no answer to CONNECT ({peer})"
+    return not words[0].startswith("5"), f"the proxy answered CONNECT with status {words[0][:3]} ({peer})"
+
+
+def _tls_failed(cause: BaseException, peer: str) -> tuple[bool, str]:
+    if isinstance(cause, ssl.SSLCertVerificationError):
+        return True, f"the certificate was not accepted: {cause.verify_message} ({peer})"
+    if isinstance(cause, ssl.SSLError) and not isinstance(cause, (ssl.SSLEOFError, ssl.SSLZeroReturnError)):
+        return True, f"TLS could not be agreed upon: {cause.reason} ({peer})"
+    if isinstance(cause, socket.timeout):
+        return False, f"the TLS handshake took too long ({peer})"
+    return False, f"the connection was lost in the TLS handshake ({peer})"
+
+
+def _unusable(cause: BaseException, peer: str) -> tuple[bool, str]:
+    return True, "requests cannot make this request (an address, a proxy or a certificate that it cannot use)"
+
+
+# For each phase before the request: whether repeating is hopeless, and why it failed.
+# The text of a library's exception is never shown: it may quote a secret.
+_EXPLAIN = {
+    phase.LOOK_UP: _look_up_failed,
+    phase.CONNECT: _connect_failed,
+    phase.PROXY: _proxy_failed,
+    phase.TLS: _tls_failed,
+}

@@ -1,0 +1,229 @@
+#!/usr/bin/python
+# -*- coding: utf-8 -*-
+
+# Copyright (c) 2026, the infrastructure.services contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Documentation of the module and a hand-over; what it does is in module_utils/_application_role.py."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+---
+module: cassandra_application_role
+short_description: Update a Cassandra application role
+description:
+  - Updates an existing Cassandra application role through the Infrastructure Service.
+  - The service does not say whether an update replaces the role or changes only the fields that are sent,
+    and it cannot be asked what the role is now.
+version_added: 1.0.0
+author:
+  - The infrastructure.services contributors (@infrastructure-services)
+extends_documentation_fragment:
+  - infrastructure.services.connection
+options:
+  id:
+    description:
+      - Unique identifier of the role, sent as one percent-encoded segment of the path.
+    type: str
+    required: true
+  name:
+    description:
+      - Name of the asset.
+    type: str
+  description:
+    description:
+      - Description of the asset.
+    type: str
+  service:
+    description:
+      - Service the asset belongs to.
+    type: str
+  platform:
+    description:
+      - Platform of the asset.
+    type: str
+  region:
+    description:
+      - Region of the asset.
+    type: str
+  tenant:
+    description:
+      - Tenant of the asset.
+    type: str
+  attributes:
+    description:
+      - Attributes of the role. What is not given, or null, is not sent.
+      - The values that strings may have are not specified by the service.
+    type: dict
+    suboptions:
+      cluster_id:
+        description: Identifier of the cluster the role belongs to, separated by slashes like a path.
+        type: str
+      effective_grants:
+        description: Grants in effect for the role.
+        type: list
+        elements: dict
+        suboptions:
+          permissions:
+            description: Permissions.
+            type: list
+            elements: str
+          resource_kind:
+            description: Kind of the resource.
+            type: str
+          resource_name:
+            description: Name of the resource.
+            type: str
+          source:
+            description: Origin of the grant.
+            type: str
+      login:
+        description: Whether the role can log in.
+        type: bool
+      name:
+        description: Role name.
+        type: str
+      password_last_rotated_at:
+        description: When the password was last rotated, ISO 8601; without a time zone it is UTC. Fractions of a second are dropped.
+        type: str
+      password_location:
+        description: Where the password is kept; the password itself is no field.
+        type: str
+  extra_attributes:
+    description:
+      - Attributes that O(attributes) does not know, sent beside its own. One that it knows is refused here.
+    type: dict
+  body:
+    description:
+      - The whole body of the request, sent verbatim, nulls included. Excludes the options for single fields.
+    type: dict
+  current:
+    description:
+      - The asset as it is now, as far as known, for example RV(asset) of an earlier task.
+      - It is shown as the state before in diff mode. When it has already all that would be sent, nothing is sent.
+    type: dict
+seealso:
+  - module: infrastructure.services.compute_virtual_machine
+"""
+
+EXAMPLES = r"""
+- name: Update an application role
+  infrastructure.services.cassandra_application_role:
+    base_url: "{{ lookup('ansible.builtin.env', 'INFRASTRUCTURE_SERVICES_BASE_URL') }}"
+    access_token: "{{ lookup('ansible.builtin.env', 'INFRASTRUCTURE_SERVICES_ACCESS_TOKEN') }}"
+    id: role-0001
+    description: Orders service
+    attributes:
+      login: true
+      effective_grants:
+        - permissions:
+            - SELECT
+            - MODIFY
+          resource_kind: keyspace
+          resource_name: orders
+  register: updated
+
+# base_url and access_token come from the environment here.
+- name: Nothing is sent when the known role has all of it already
+  infrastructure.services.cassandra_application_role:
+    id: role-0001
+    attributes:
+      login: true
+    current: "{{ updated.asset }}"
+
+- name: Send a body of your own
+  infrastructure.services.cassandra_application_role:
+    id: role-0001
+    body:
+      description: null
+"""
+
+RETURN = r"""
+asset:
+  description:
+    - The envelope of the role, exactly as the service returned it.
+    - In check mode it is predicted, with null where only the service can know.
+    - When nothing was sent because O(current) has it all, it is O(current).
+  returned: on success
+  type: dict
+  contains:
+    id:
+      description: Unique identifier of the asset.
+      type: str
+      sample: role-0001
+    name:
+      description: Name of the asset.
+      type: str
+    description:
+      description: Description of the asset.
+      type: str
+    service:
+      description: Service the asset belongs to.
+      type: str
+    attributes:
+      description: The attributes, with the fields of O(attributes) and whatever else the service returns.
+      type: dict
+      sample:
+        login: true
+    platform:
+      description: Platform of the asset.
+      type: str
+    region:
+      description: Region of the asset.
+      type: str
+    tenant:
+      description: Tenant of the asset.
+      type: str
+ansible_facts:
+  description: The asset as a fact. In a loop the last item wins; use C(register) to keep all of them.
+  returned: on success
+  type: dict
+  contains:
+    cassandra_application_role:
+      description: The same as RV(asset).
+      type: dict
+outcome:
+  description:
+    - What is known of the request. V(not_sent), provably nothing reached the service, or nothing needed to. V(rejected), the
+      service said no. V(accepted), the service said yes. V(unknown), it may or may not have happened.
+  returned: always
+  type: str
+  sample: accepted
+request:
+  description: The request as it was sent, or would be.
+  returned: when the options are valid
+  type: dict
+  contains:
+    method:
+      description: Method.
+      type: str
+      sample: PUT
+    url:
+      description: Address.
+      type: str
+      sample: https://infrastructure.example.com/api/v1/services/cassandra/application_roles/role-0001
+    body:
+      description: Body.
+      type: dict
+      sample:
+        attributes:
+          login: true
+status:
+  description: Status of the last answer, null when there was none.
+  returned: when the options are valid
+  type: int
+  sample: 200
+attempts:
+  description: How often the request was tried.
+  returned: when the options are valid
+  type: int
+  sample: 1
+"""
+
+from ansible_collections.infrastructure.services.plugins.module_utils import _application_role
+from ansible_collections.infrastructure.services.plugins.module_utils._module import main
+
+if __name__ == "__main__":
+    main(_application_role)

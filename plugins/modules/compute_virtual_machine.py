@@ -1,0 +1,292 @@
+#!/usr/bin/python
+# -*- coding: utf-8 -*-
+
+# Copyright (c) 2026, the infrastructure.services contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Documentation of the module and a hand-over; what it does is in module_utils/_virtual_machine.py."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+---
+module: compute_virtual_machine
+short_description: Create a virtual machine
+description:
+  - Creates a virtual machine through the Infrastructure Service.
+  - The service can neither be asked what exists nor delete anything, and it creates another machine each time it is asked.
+    The task therefore never repeats a request that may have been processed, and says what is known of every one.
+version_added: 1.0.0
+author:
+  - The infrastructure.services contributors (@infrastructure-services)
+extends_documentation_fragment:
+  - infrastructure.services.connection
+options:
+  name:
+    description:
+      - Name of the virtual machine.
+    type: str
+    required: true
+  attributes:
+    description:
+      - Attributes of the virtual machine. What is not given, or null, is not sent.
+      - The units of O(attributes.cpu), O(attributes.vm_ram), O(attributes.partitions[].capacity) and
+        O(attributes.partitions[].free), the meaning of O(attributes.global_status.status) and the values that strings may
+        have are not specified by the service.
+    type: dict
+    default: {}
+    suboptions:
+      bios_serial_number:
+        description: Serial number of the BIOS.
+        type: str
+      cdc_security:
+        description: State of the security agent.
+        type: dict
+        suboptions:
+          anti_tamper:
+            description: Anti-tamper setting of the agent.
+            type: str
+          connectivity:
+            description: Connectivity of the agent.
+            type: str
+          customer_id:
+            description: Identifier of the customer.
+            type: str
+          s1_version:
+            description: Version of the agent.
+            type: str
+          uuid:
+            description: Identifier of the agent.
+            type: str
+      cmdb_application_service:
+        description: Application service in the CMDB.
+        type: str
+      cmdb_management_group:
+        description: Management group in the CMDB.
+        type: str
+      cpu:
+        description: Number of CPUs; the unit is not specified.
+        type: float
+      creation_date:
+        description: When the machine was created, ISO 8601; without a time zone it is UTC. Fractions of a second are dropped.
+        type: str
+      datacenter:
+        description: Data centre.
+        type: str
+      global_status:
+        description: Overall status.
+        type: dict
+        suboptions:
+          label:
+            description: The status in words.
+            type: str
+          status:
+            description: The status as a number; what it means is not specified.
+            type: float
+      instance:
+        description: Instance.
+        type: str
+      ip:
+        description: IP address.
+        type: str
+      last_reboot_date:
+        description: When the machine was last booted, in the form of O(attributes.creation_date).
+        type: str
+      memory_used_percent:
+        description: Memory in use, in percent.
+        type: float
+      name:
+        description: Name of the machine within its attributes.
+        type: str
+      operating_system:
+        description: Operating system.
+        type: str
+      partitions:
+        description: Partitions of its disks.
+        type: list
+        elements: dict
+        suboptions:
+          capacity:
+            description: Capacity; the unit is not specified.
+            type: float
+          free:
+            description: Free space; the unit is not specified.
+            type: float
+          path:
+            description: Where it is mounted.
+            type: str
+      puppet_classes:
+        description: Puppet classes.
+        type: list
+        elements: str
+      status:
+        description: Status; the values are not specified.
+        type: str
+      subnet:
+        description: The subnet of the machine.
+        type: dict
+        suboptions:
+          dns:
+            description: Name server.
+            type: str
+          gateway:
+            description: Gateway.
+            type: str
+          mask:
+            description: Mask.
+            type: str
+          network:
+            description: Network.
+            type: str
+      team:
+        description: Team.
+        type: str
+      vm_ram:
+        description: Memory; the unit is not specified.
+        type: float
+      volumes:
+        description: Volumes.
+        type: list
+        elements: dict
+        suboptions:
+          name:
+            description: Name of the volume.
+            type: str
+          size_gb:
+            description: Size in gigabytes.
+            type: float
+  extra_attributes:
+    description:
+      - Attributes that O(attributes) does not know, sent beside its own. One that it knows is refused here.
+    type: dict
+    default: {}
+seealso:
+  - module: infrastructure.services.cassandra_application_role
+"""
+
+EXAMPLES = r"""
+- name: Create a virtual machine
+  infrastructure.services.compute_virtual_machine:
+    base_url: "{{ lookup('ansible.builtin.env', 'INFRASTRUCTURE_SERVICES_BASE_URL') }}"
+    access_token: "{{ lookup('ansible.builtin.env', 'INFRASTRUCTURE_SERVICES_ACCESS_TOKEN') }}"
+    name: web01
+    attributes:
+      cpu: 4
+      vm_ram: 16
+      operating_system: Debian 12
+      volumes:
+        - name: data
+          size_gb: 100
+
+- name: Use the asset in the next task
+  ansible.builtin.debug:
+    msg: "{{ compute_virtual_machine.name }} is {{ compute_virtual_machine.id }}"
+
+# base_url and access_token come from the environment here.
+- name: Create several virtual machines
+  infrastructure.services.compute_virtual_machine:
+    name: "{{ item }}"
+    attributes:
+      team: platform
+  loop:
+    - app01
+    - app02
+    - app03
+  register: created
+
+# The fact holds the asset of the last item only; register keeps all of them.
+- name: Show all of them
+  ansible.builtin.debug:
+    msg: "{{ created.results | map(attribute='asset.id') | list }}"
+"""
+
+RETURN = r"""
+asset:
+  description:
+    - The envelope of the virtual machine, exactly as the service returned it.
+    - In check mode it is predicted, with null where only the service can know.
+  returned: on success
+  type: dict
+  contains:
+    id:
+      description: Unique identifier of the asset.
+      type: str
+      sample: 0b5f1a52-7d3c-4a0e-9d0e-5a1d3b0f6f11
+    name:
+      description: Name of the asset.
+      type: str
+      sample: web01
+    description:
+      description: Description of the asset.
+      type: str
+    service:
+      description: Service the asset belongs to.
+      type: str
+    attributes:
+      description: The attributes, with the fields of O(attributes) and whatever else the service returns.
+      type: dict
+      sample:
+        cpu: 4
+        ip: 192.0.2.10
+    platform:
+      description: Platform of the asset.
+      type: str
+    region:
+      description: Region of the asset.
+      type: str
+    tenant:
+      description: Tenant of the asset.
+      type: str
+ansible_facts:
+  description: The asset as a fact. In a loop the last item wins; use C(register) to keep all of them.
+  returned: on success
+  type: dict
+  contains:
+    compute_virtual_machine:
+      description: The same as RV(asset).
+      type: dict
+outcome:
+  description:
+    - What is known of the request. V(not_sent), provably nothing reached the service, or nothing needed to. V(rejected), the
+      service said no. V(accepted), the service said yes. V(unknown), it may or may not have happened.
+  returned: always
+  type: str
+  sample: accepted
+request:
+  description: The request as it was sent, or would be.
+  returned: when the options are valid
+  type: dict
+  contains:
+    method:
+      description: Method.
+      type: str
+      sample: POST
+    url:
+      description: Address.
+      type: str
+      sample: https://infrastructure.example.com/api/v1/services/compute/virtual_machines
+    body:
+      description: Body.
+      type: dict
+      sample:
+        name: web01
+        attributes:
+          cpu: 4
+status:
+  description: Status of the last answer, null when there was none.
+  returned: when the options are valid
+  type: int
+  sample: 201
+attempts:
+  description: How often the request was tried.
+  returned: when the options are valid
+  type: int
+  sample: 1
+"""
+
+from ansible_collections.infrastructure.services.plugins.module_utils import _virtual_machine
+from ansible_collections.infrastructure.services.plugins.module_utils._module import main
+
+if __name__ == "__main__":
+    main(_virtual_machine)
