@@ -1,0 +1,91 @@
+# Copyright (c) 2026, the infrastructure.services contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""`python -m emulator`: run the emulator until it is told to stop."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import signal
+import ssl
+import sys
+from pathlib import Path
+from typing import Sequence
+
+NEEDS = {"jsonschema": "jsonschema", "yaml": "PyYAML"}
+try:
+    from .server import start
+except ModuleNotFoundError as missing:
+    if missing.name not in NEEDS:
+        raise
+    sys.exit(f"the emulator needs {missing.name}: python -m pip install {' '.join(NEEDS.values())}")
+
+
+def arguments(argv: Sequence[str]) -> argparse.Namespace:
+    """Return what the command line says."""
+    parser = argparse.ArgumentParser(prog="python -m emulator", description="A double of the Infrastructure Service.")
+    add = parser.add_argument
+    add("--host", default="127.0.0.1", help="address to listen on (default: %(default)s)")
+    add("--port", type=int, default=0, help="port to listen on; 0 takes a free one (default)")
+    add("--ready-file", type=Path, metavar="FILE", help="gets the base URL, one line, once the emulator listens")
+    add("--prefix", default="", metavar="PATH", help="path before every path of the service")
+    add("--tls-certificate", type=Path, metavar="FILE", help="serve https with this certificate chain and key (PEM)")
+    add("--seed-role", action="append", default=[], metavar="ID", help="an application role that is there; repeatable")
+    add("--token", help="the only access token accepted, beside those the token endpoint issues (default: any)")
+    add("--client-id", help="the only client id accepted by the token endpoint (default: any)")
+    add("--client-secret", help="the only client secret accepted by the token endpoint (default: any)")
+    add("--strict", dest="required", action="store_const", const="strict", help="a create needs name and attributes")
+    add("--lenient", dest="required", action="store_const", const="lenient", help="no field is required")
+    add("--put", choices=("merge", "replace"), help="what an update does to the fields that are not sent")
+    add("--set", action="append", default=[], metavar="NAME=JSON", help="a setting, such as create_status=202")
+    return parser.parse_args(argv)
+
+
+def settings(options: argparse.Namespace) -> dict[str, object]:
+    """Return the settings that were given; raise ValueError for a `--set` that is not NAME=JSON."""
+    named = ("token", "client_id", "client_secret", "required", "put")
+    given = {name: getattr(options, name) for name in named if getattr(options, name) is not None}
+    for item in options.set:
+        name, _equals, value = item.partition("=")
+        try:
+            given[name] = json.loads(value)
+        except ValueError:
+            raise ValueError(f"--set {name}: {value!r} is not JSON") from None
+    return given
+
+
+def announce(url: str, ready_file: Path | None) -> None:
+    """Print the URL and put it into the file, whole or not at all."""
+    sys.stdout.write(f"{url}\n")
+    sys.stdout.flush()
+    if ready_file is not None:
+        unfinished = ready_file.with_name(f"{ready_file.name}.{os.getpid()}")
+        unfinished.write_text(f"{url}\n", encoding="ascii")
+        unfinished.replace(ready_file)
+
+
+def main(argv: Sequence[str]) -> str | None:
+    """Run until SIGTERM or SIGINT; return what went wrong in one line, None when nothing did."""
+    options = arguments(argv)
+    if options.ready_file is not None:
+        options.ready_file.unlink(missing_ok=True)  # of an earlier run: it would announce a server that is gone
+    stop = {signal.SIGINT, signal.SIGTERM}
+    signal.pthread_sigmask(signal.SIG_BLOCK, stop)  # before any thread is there, so that each of them inherits it
+    try:
+        context = None
+        if options.tls_certificate is not None:
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            context.load_cert_chain(options.tls_certificate)
+        running = start(options.host, options.port, options.seed_role, options.prefix, context, **settings(options))
+    except (OSError, ValueError) as error:
+        return f"the emulator cannot start: {error}"
+    with running:
+        announce(running.url, options.ready_file)
+        signal.sigwait(stop)
+    return None
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,173 @@
+# Copyright (c) 2026, the infrastructure.services contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The service as a function: a request in, an answer out. Sockets, time and faults on the wire are elsewhere."""
+
+from __future__ import annotations
+
+import re
+import threading
+import time
+from typing import Callable, Iterable
+from urllib.parse import unquote
+
+from . import openapi
+from .conversation import Entry
+from .faults import Fault, select
+from .messages import JSON, RefusalError, Request, Response, json_response, read_json
+from .scripts import Script, script
+from .settings import DEFAULT, Settings
+from .store import ConflictError, Store, UnknownError, completed
+from .tokens import Tokens
+
+OAUTH_PATH = "/oauth/token"
+# What `required: strict` asks of a body; interface.md 4.1 leaves it open.
+REQUIRED = {"create_virtual_machine": ("name", "attributes"), "update_application_role": ()}
+_BEARER = re.compile(r"bearer +(\S.*)", re.IGNORECASE)
+
+
+class Api:
+    """The two operations, the token endpoint, and everything they remember until `reset`."""
+
+    def __init__(
+        self, settings: Settings = DEFAULT, roles: Iterable[str] = (), clock: Callable[[], float] = time.time
+    ) -> None:
+        self._document = openapi.load()
+        self._operations = openapi.operations(self._document)
+        schemas = self._document["components"]["schemas"]
+        self._envelope = tuple(schemas["Envelope"]["properties"])
+        self._attributes = {
+            "create_virtual_machine": tuple(schemas["VirtualMachineAttributes"]["properties"]),
+            "update_application_role": tuple(schemas["ApplicationRoleAttributes"]["properties"]),
+        }
+        self._role = openapi.validator(schemas["ApplicationRole"])
+        self._start = (settings, tuple(roles))
+        self._clock = clock
+        self._lock = threading.RLock()
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget everything: assets, tokens, conversation, faults, changed settings."""
+        with self._lock:
+            self.settings, roles = self._start
+            self.store = Store(self._envelope, self._clock)
+            self.tokens = Tokens(self._clock)
+            self.conversation: list[Entry] = []
+            self.faults: tuple[Fault, ...] = ()
+            self._count = 0
+            for role in roles:
+                self.store.seed(role, {"name": role, "attributes": {"name": role}})
+
+    def answer(self, request: Request, connection: int, close: bool, wait: Callable[[float], object]) -> Script:
+        """Record the request, process it unless a fault prevents that, and return what happens on the wire."""
+        operation = self.operation(request)
+        with self._lock:
+            self._count += 1
+            entry = Entry(self._count, connection, operation, request)
+            self.conversation.append(entry)
+            fault, self.faults = select(self.faults, operation)
+        if fault is not None:
+            entry.fault = fault.kind
+            if fault.kind == "delay" and fault.when == "before":
+                wait(fault.seconds)
+        response = Response(503) if fault is not None and fault.prevents else self.handle(request)
+        result = script(fault, response, close)
+        entry.applied, entry.status = response.applied, result.status
+        return result
+
+    def snapshot(self) -> dict[str, list[dict]]:
+        """Return all assets, oldest first."""
+        with self._lock:
+            return self.store.snapshot()
+
+    def seed(self, asset_id: str, asset: object) -> dict:
+        """Put a role as if it had always been there; raise ValueError for what is no application role."""
+        if not isinstance(asset, dict) or not self._role.is_valid(asset):
+            raise ValueError("an asset is an object with the fields of an application role")
+        with self._lock:
+            return self.store.seed(asset_id, asset)
+
+    def add_fault(self, fault: Fault) -> None:
+        """Let requests meet this fault, after those that were set before it."""
+        with self._lock:
+            self.faults += (fault,)
+
+    def operation(self, request: Request) -> str | None:
+        """Return the name of the operation that the request is for, None when there is none."""
+        if request.path == OAUTH_PATH:
+            return "token" if request.method == "POST" else None
+        for operation in self._operations:
+            if operation.method == request.method and operation.path.fullmatch(request.path):
+                return operation.name
+        return None
+
+    def handle(self, request: Request) -> Response:
+        """Answer one request as the service would; an error answer has an empty body (interface.md section 7)."""
+        try:
+            if request.path == OAUTH_PATH:
+                return self._token(request)
+            operation, asset_id = self._route(request)
+            self._authorize(request)
+            body = self._body(request, operation)
+            with self._lock:
+                return self._apply(operation.name, asset_id, body)
+        except RefusalError as refusal:
+            return Response(refusal.status, refusal.headers)
+
+    def _token(self, request: Request) -> Response:
+        if request.method != "POST":
+            raise RefusalError(405, ("Allow", "POST"))
+        with self._lock:
+            return self.tokens.answer(request, self.settings)
+
+    def _route(self, request: Request) -> tuple[openapi.Operation, str]:
+        """Return the operation and the id in the path; an encoded slash in it stays part of the id."""
+        matches = [(operation, operation.path.fullmatch(request.path)) for operation in self._operations]
+        there = [(operation, match) for operation, match in matches if match]
+        if not there:
+            raise RefusalError(404)
+        for operation, match in there:
+            if operation.method == request.method:
+                try:
+                    return operation, unquote(match.groupdict().get("id", ""), errors="strict")
+                except UnicodeDecodeError:
+                    raise RefusalError(404) from None
+        raise RefusalError(405, ("Allow", ", ".join(operation.method for operation, _match in there)))
+
+    def _authorize(self, request: Request) -> None:
+        if self.settings.authorization == "off":
+            return
+        match = _BEARER.fullmatch(request.header("authorization"))
+        with self._lock:
+            if not match or not self.tokens.good(match[1], self.settings):
+                raise RefusalError(401, ("WWW-Authenticate", 'Bearer realm="emulator"'))
+
+    def _body(self, request: Request, operation: openapi.Operation) -> dict:
+        if request.media_type != JSON:
+            raise RefusalError(415)
+        try:
+            body = read_json(request.body)
+        except ValueError:
+            raise RefusalError(400) from None
+        if not operation.body.is_valid(body):
+            raise RefusalError(422)
+        required = REQUIRED[operation.name] if self.settings.required == "strict" else ()
+        if any(body.get(name) in (None, "") for name in required):
+            raise RefusalError(422)
+        return body
+
+    def _apply(self, operation: str, asset_id: str, body: dict) -> Response:
+        settings = self.settings
+        try:
+            if operation == "create_virtual_machine":
+                status, asset = settings.create_status, self.store.create(body, settings.unique_names)
+            else:
+                create = settings.unknown_id == "create"
+                status, asset = settings.update_status, self.store.update(asset_id, body, settings.put, create)
+        except ConflictError:
+            raise RefusalError(409) from None
+        except UnknownError:
+            raise RefusalError(404) from None
+        if settings.unset == "null":
+            asset = completed(asset, self._envelope, self._attributes[operation])
+        return json_response(status, asset, applied=True)

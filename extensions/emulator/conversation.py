@@ -1,0 +1,43 @@
+# Copyright (c) 2026, the infrastructure.services contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The conversation: every request as it came in, and what became of it."""
+
+from __future__ import annotations
+
+import base64
+from dataclasses import dataclass
+
+from .messages import Request
+
+
+@dataclass
+class Entry:
+    """One request. `status` is None while there is no answer, and stays so when none is given."""
+
+    number: int
+    connection: int
+    operation: str | None
+    request: Request
+    status: int | None = None
+    applied: bool = False
+    fault: str | None = None
+
+    def as_dict(self) -> dict[str, object]:
+        """Return the entry as JSON can carry it: `body` as text, or `body_base64` when it is not UTF-8."""
+        try:
+            body = {"body": self.request.body.decode("utf-8")}
+        except UnicodeDecodeError:
+            body = {"body": None, "body_base64": base64.b64encode(self.request.body).decode("ascii")}
+        return {
+            "number": self.number,
+            "connection": self.connection,
+            "operation": self.operation,
+            "method": self.request.method,
+            "path": self.request.target,
+            "headers": [list(pair) for pair in self.request.headers],
+            **body,
+            "status": self.status,
+            "applied": self.applied,
+            "fault": self.fault,
+        }

@@ -1,0 +1,89 @@
+# Copyright (c) 2026, the infrastructure.services contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The OpenAPI document as what the emulator needs of it: operations with their paths, and validators built once."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+import yaml
+from jsonschema import Draft202012Validator, FormatChecker
+
+DOCUMENT = Path(__file__).resolve().parents[2] / "docs" / "openapi.yaml"
+_DATE_TIME = re.compile(r"(\d{4}-\d\d-\d\d)[Tt](\d\d:\d\d:\d\d)(?:\.\d+)?([Zz]|[+-]\d\d:\d\d)", re.ASCII)
+_METHODS = ("get", "put", "post", "delete", "options", "head", "patch", "trace")
+
+
+@dataclass(frozen=True)
+class Operation:
+    """One operation: its operationId, its method, its path as an expression, and what its body has to be like."""
+
+    name: str
+    method: str
+    path: re.Pattern[str]
+    body: Draft202012Validator
+
+
+def load(path: Path = DOCUMENT) -> dict:
+    """Return the document with every `$ref` replaced by what it points to."""
+    document = yaml.safe_load(path.read_text(encoding="utf-8"))
+    return _inline(document, document)
+
+
+def operations(document: dict) -> list[Operation]:
+    """Return the operations of a loaded document."""
+    return [
+        Operation(described["operationId"], method.upper(), _expression(template), validator(_schema(described)))
+        for template, item in document["paths"].items()
+        for method, described in item.items()
+        if method in _METHODS
+    ]
+
+
+def validator(schema: dict) -> Draft202012Validator:
+    """Return a validator that also checks the one format that the interface names, `date-time`."""
+    formats = FormatChecker(formats=())
+    formats.checks("date-time")(is_date_time)
+    return Draft202012Validator(schema, format_checker=formats)
+
+
+def is_date_time(value: object) -> bool:
+    """Whether the value is an RFC 3339 date-time; what is no string is not this format's matter."""
+    if not isinstance(value, str):
+        return True
+    match = _DATE_TIME.fullmatch(value)
+    if not match:
+        return False
+    zone = match[3] if match[3] not in "Zz" else "+00:00"
+    try:
+        datetime.fromisoformat(f"{match[1]}T{match[2]}{zone}")
+    except ValueError:
+        return False
+    return True
+
+
+def _schema(described: dict) -> dict:
+    return described["requestBody"]["content"]["application/json"]["schema"]
+
+
+def _expression(template: str) -> re.Pattern[str]:
+    """Turn `/a/{id}` into an expression whose group `id` is one path segment."""
+    parts = re.split(r"\{(\w+)\}", template)
+    return re.compile("".join(f"(?P<{part}>[^/]+)" if odd % 2 else re.escape(part) for odd, part in enumerate(parts)))
+
+
+def _inline(node: object, document: dict) -> object:
+    if isinstance(node, list):
+        return [_inline(item, document) for item in node]
+    if not isinstance(node, dict):
+        return node
+    if "$ref" not in node:
+        return {key: _inline(value, document) for key, value in node.items()}
+    target = document
+    for key in node["$ref"].removeprefix("#/").split("/"):
+        target = target[key]
+    return _inline(target, document)

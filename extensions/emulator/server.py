@@ -1,0 +1,162 @@
+# Copyright (c) 2026, the infrastructure.services contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The sockets: reads requests, lets the API answer, and takes the steps of the answer. Nothing is decided here."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import socket
+import socketserver
+import ssl
+import struct
+import threading
+from dataclasses import replace
+from typing import BinaryIO, Iterable
+
+from . import control
+from .api import Api
+from .messages import RefusalError, Request, Response
+from .scripts import Script, script
+from .settings import DEFAULT
+from .wire import read_body, read_head, wants_close
+
+_LINGER_RESET = struct.pack("ii", 1, 0)
+
+
+class Connection(socketserver.BaseRequestHandler):
+    """One connection of a client, from accept to its end."""
+
+    server: Server
+
+    def setup(self) -> None:
+        """Let `stop` know of the connection, and send every answer at once."""
+        self.server.open.add(self)
+        self.request.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+
+    def handle(self) -> None:
+        """Answer requests until either side ends the connection."""
+        with contextlib.suppress(OSError):  # the client went away: nothing is left to be said
+            if self.server.ssl_context is not None:
+                self.request = self.server.ssl_context.wrap_socket(self.request, server_side=True)
+            number = next(self.server.numbers)
+            with self.request.makefile("rb") as stream:
+                while self._exchange(stream, number):
+                    pass
+
+    def finish(self) -> None:
+        """Close the socket here, since TLS and a reset need it done in their own way."""
+        self.server.open.discard(self)
+        with contextlib.suppress(OSError):
+            self.request.close()
+
+    def end(self) -> None:
+        """Wake the thread that serves this connection, so that it ends."""
+        with contextlib.suppress(OSError):
+            self.request.shutdown(socket.SHUT_RDWR)
+
+    def _exchange(self, stream: BinaryIO, number: int) -> bool:
+        """Read one request and answer it; return whether another may follow."""
+        try:
+            head = read_head(stream)
+            if head is None:
+                return False
+            if head.header("expect").lower() == "100-continue":
+                self.request.sendall(b"HTTP/1.1 100 Continue\r\n\r\n")
+            body = read_body(stream, head)
+        except RefusalError as refusal:  # where the next request starts is anyone's guess
+            return self._play(script(None, Response(refusal.status, refusal.headers), close=True))
+        if body is None:
+            return False
+        return self._play(self.server.answer(replace(head, body=body, prefix=self.server.prefix), number))
+
+    def _play(self, what: Script) -> bool:
+        for step in what.steps:
+            if step.seconds and self.server.stopping.wait(step.seconds):
+                return False
+            if step.data:
+                self.request.sendall(step.data)
+            if step.ending == "reset":
+                self.request.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _LINGER_RESET)
+            if step.ending:
+                return False
+        return True
+
+
+class Server(socketserver.ThreadingTCPServer):
+    """Listens on one address; a thread for each connection."""
+
+    allow_reuse_address = True
+    daemon_threads = True
+    block_on_close = False
+    request_queue_size = 1024
+
+    def __init__(self, address: tuple[str, int], api: Api, prefix: str, ssl_context: ssl.SSLContext | None) -> None:
+        self.api = api
+        self.prefix = prefix.rstrip("/")
+        self.ssl_context = ssl_context
+        self.stopping = threading.Event()
+        self.numbers = itertools.count(1)
+        self.open: set[Connection] = set()
+        super().__init__(address, Connection)
+
+    def answer(self, request: Request, number: int) -> Script:
+        """Return what happens on the wire for this request."""
+        close = wants_close(request)
+        if control.is_control(request):
+            return script(None, control.handle(self.api, request), close)
+        return self.api.answer(request, number, close, self.stopping.wait)
+
+    def shutdown_request(self, request: socket.socket) -> None:
+        """Leave the ending of a connection to its handler: a FIN sent here would come before its reset."""
+
+
+class Running:
+    """A server that is running in a thread of this process; also a context manager."""
+
+    def __init__(self, server: Server) -> None:
+        self._server = server
+        scheme = "https" if server.ssl_context is not None else "http"
+        host, port = server.server_address[:2]
+        self.api = server.api
+        self.url = f"{scheme}://{host}:{port}{server.prefix}"
+        self._thread = threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True)
+        self._thread.start()
+
+    def __enter__(self) -> Running:
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self.stop()
+
+    def stop(self) -> None:
+        """End every connection and stop listening."""
+        self._server.stopping.set()
+        self._server.shutdown()
+        self._server.server_close()
+        for connection in list(self._server.open):
+            connection.end()
+        self._thread.join()
+
+
+def start(
+    host: str = "127.0.0.1",
+    port: int = 0,
+    roles: Iterable[str] = (),
+    prefix: str = "",
+    ssl_context: ssl.SSLContext | None = None,
+    **settings: object,
+) -> Running:
+    """Start a server in this process and return it; it listens when this returns.
+
+    :param port: 0 takes one that is free.
+    :param roles: the ids of application roles that are there from the start.
+    :param prefix: a path before every path of the service.
+    :param ssl_context: serves https with it.
+    :param settings: the switches of `Settings`.
+    :raises OSError: the address cannot be had.
+    :raises ValueError: there is no such setting, or it cannot have this value.
+    """
+    api = Api(DEFAULT.changed(settings), roles)
+    return Running(Server((host, port), api, prefix, ssl_context))

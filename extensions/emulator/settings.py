@@ -1,0 +1,95 @@
+# Copyright (c) 2026, the infrastructure.services contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The switches: one for each point that the interface leaves open, with the values that it takes."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, fields, replace
+from typing import Callable
+
+
+def _one_of(*choices: str) -> Callable[[object], bool]:
+    return lambda value: isinstance(value, str) and value in choices
+
+
+def _is_bool(value: object) -> bool:
+    return isinstance(value, bool)
+
+
+def _is_success(value: object) -> bool:
+    return type(value) is int and 200 <= value <= 299
+
+
+def _is_text_or_null(value: object) -> bool:
+    return value is None or isinstance(value, str)
+
+
+def _is_int_or_null(value: object) -> bool:
+    return value is None or type(value) is int
+
+
+def _is_texts(value: object) -> bool:
+    return isinstance(value, (list, tuple)) and all(isinstance(item, str) for item in value)
+
+
+def _is_texts_or_null(value: object) -> bool:
+    return value is None or _is_texts(value)
+
+
+RULES: dict[str, Callable[[object], bool]] = {
+    "required": _one_of("strict", "lenient"),
+    "put": _one_of("merge", "replace"),
+    "unknown_id": _one_of("refuse", "create"),
+    "unset": _one_of("null", "omit"),
+    "unique_names": _is_bool,
+    "create_status": _is_success,
+    "update_status": _is_success,
+    "authorization": _one_of("required", "off"),
+    "token": _is_text_or_null,
+    "client_id": _is_text_or_null,
+    "client_secret": _is_text_or_null,
+    "client_authentication": _one_of("any", "basic", "post"),
+    "grant_types": _is_texts,
+    "scopes": _is_texts_or_null,
+    "expires_in": _is_int_or_null,
+}
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How the emulator reads what interface.md leaves open (2.3, 4.1, 4.2, 5); README.md says what each one means."""
+
+    required: str = "strict"
+    put: str = "merge"
+    unknown_id: str = "refuse"
+    unset: str = "null"
+    unique_names: bool = False
+    create_status: int = 201
+    update_status: int = 200
+    authorization: str = "required"
+    token: str | None = None
+    client_id: str | None = None
+    client_secret: str | None = None
+    client_authentication: str = "any"
+    grant_types: tuple[str, ...] = ("client_credentials",)
+    scopes: tuple[str, ...] | None = None
+    expires_in: int | None = 3600
+
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            if not RULES[field.name](getattr(self, field.name)):
+                raise ValueError(f"{field.name} cannot be {getattr(self, field.name)!r}")
+
+    def changed(self, values: object) -> Settings:
+        """Return the settings with these laid over; raise ValueError for an unknown name or an impossible value."""
+        if not isinstance(values, dict) or not set(values) <= set(RULES):
+            raise ValueError(f"the settings are an object with any of {', '.join(RULES)}")
+        return replace(self, **values)
+
+    def as_dict(self) -> dict[str, object]:
+        """Return them as JSON can carry them."""
+        return asdict(self)
+
+
+DEFAULT = Settings()

@@ -1,0 +1,84 @@
+# Copyright (c) 2026, the infrastructure.services contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The assets in memory, and what the two operations make of them; no HTTP in here."""
+
+from __future__ import annotations
+
+import uuid
+from datetime import datetime, timezone
+from typing import Callable
+
+MACHINES = "virtual_machines"
+ROLES = "application_roles"
+
+
+class ConflictError(Exception):
+    """The name is taken, and names have to be unique."""
+
+
+class UnknownError(Exception):
+    """There is no asset with this id."""
+
+
+class Store:
+    """Virtual machines and application roles by id, as they were last written; an asset is never changed in place."""
+
+    def __init__(self, envelope: tuple[str, ...], clock: Callable[[], float]) -> None:
+        self.assets: dict[str, dict[str, dict]] = {MACHINES: {}, ROLES: {}}
+        self._envelope = envelope
+        self._clock = clock
+
+    def create(self, body: dict, unique: bool) -> dict:
+        """Store a new virtual machine; raise ConflictError when names are `unique` and this one is taken."""
+        machines = self.assets[MACHINES]
+        if unique and any(machine.get("name") == body.get("name") for machine in machines.values()):
+            raise ConflictError
+        asset_id = str(uuid.uuid4())
+        own = set(self._envelope) - {"name", "attributes"}  # what the service alone decides
+        asset = {"id": asset_id, "service": "compute", **{key: item for key, item in body.items() if key not in own}}
+        asset["attributes"] = {**self._generated(body), **body.get("attributes", {})}
+        machines[asset_id] = asset
+        return asset
+
+    def update(self, asset_id: str, body: dict, mode: str, create: bool) -> dict:
+        """Merge the body into the role, or `replace` it (`mode`); raise UnknownError unless it may `create` one."""
+        roles = self.assets[ROLES]
+        if asset_id not in roles and not create:
+            raise UnknownError
+        before = roles.get(asset_id, {}) if mode == "merge" else {}
+        roles[asset_id] = {**merged(before, body), "id": asset_id}
+        return roles[asset_id]
+
+    def seed(self, asset_id: str, asset: dict) -> dict:
+        """Put a role as if it had always been there."""
+        self.assets[ROLES][asset_id] = {"service": "cassandra", **asset, "id": asset_id}
+        return self.assets[ROLES][asset_id]
+
+    def snapshot(self) -> dict[str, list[dict]]:
+        """Return all assets, oldest first."""
+        return {kind: list(assets.values()) for kind, assets in self.assets.items()}
+
+    def _generated(self, body: dict) -> dict:
+        """The attributes that the service fills in when they are not sent; the address grows with each machine."""
+        number = len(self.assets[MACHINES]) + 1
+        now = datetime.fromtimestamp(int(self._clock()), tz=timezone.utc)
+        named = {"name": body["name"]} if "name" in body else {}
+        address = ".".join(str(part) for part in (10, *number.to_bytes(3, "big")))
+        return {**named, "creation_date": now.strftime("%Y-%m-%dT%H:%M:%SZ"), "ip": address, "status": "created"}
+
+
+def merged(below: dict, above: dict) -> dict:
+    """Return `above` laid over `below`: objects member by member, everything else, null and arrays too, replaced."""
+    result = dict(below)
+    for key, item in above.items():
+        old = result.get(key)
+        result[key] = merged(old, item) if isinstance(old, dict) and isinstance(item, dict) else item
+    return result
+
+
+def completed(asset: dict, envelope: tuple[str, ...], attributes: tuple[str, ...]) -> dict:
+    """Return the asset with null for every documented field that has no value."""
+    whole = {**dict.fromkeys(envelope), **asset}
+    whole["attributes"] = {**dict.fromkeys(attributes), **(whole["attributes"] or {})}
+    return whole
