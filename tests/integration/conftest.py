@@ -43,7 +43,7 @@ class Service:
 
     def conversation(self) -> list[dict]:
         """What was received since the reset: method, path, headers, body, status, ..."""
-        return self._control("GET", "requests").json()["requests"]
+        return self._control("GET", "requests").json()
 
     def bodies(self) -> list[dict]:
         """The JSON bodies of the conversation."""

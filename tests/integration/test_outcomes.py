@@ -18,7 +18,7 @@ VM = "infrastructure.services.compute_virtual_machine"
 
 def create(ansible, **environment) -> dict:
     """Create a machine that is expected to fail."""
-    run = ansible.adhoc(VM, "name=web01 timeout=10", **environment)
+    run = ansible.adhoc(VM, "name=web01 timeout=10 retries=0", **environment)
     (line,) = run.results
     assert line["kind"] == "failed"
     assert "Traceback" not in run.output

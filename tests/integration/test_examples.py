@@ -1,0 +1,63 @@
+# Copyright (c) 2026, the infrastructure.services contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Every example of README.md and of the modules' EXAMPLES runs, unchanged, against the emulator.
+
+In README.md a yaml block that starts with `# NAME.yml` is a playbook, which the shell blocks run by that name; any
+other yaml block is a list of tasks. A shell line is run when it starts with one of Ansible's commands.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```$", (ROOT / "README.md").read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+PLAYBOOKS = {text.split()[1]: text for language, text in BLOCKS if language == "yaml" and text.startswith("# ")}
+TASKS = [text for language, text in BLOCKS if language == "yaml" and not text.startswith("# ")]
+LINES = [line for language, text in BLOCKS if language == "shell" for line in text.splitlines()]
+RUN = ("ansible ", "ansible-doc ", "ansible-playbook ")
+# These are the steps of setting up; the fixtures and the Makefile take them, and no example may be added silently.
+NOT_RUN = ("make demo", "make test", "export INFRASTRUCTURE_SERVICES_", "ansible-galaxy collection build",
+           "ansible-galaxy collection install infrastructure-services-1.0.0.tar.gz",
+           "python -m pip install -r requirements.txt")
+MODULES = sorted(path.stem for path in (ROOT / "plugins/modules").glob("[a-z]*.py"))
+
+
+@pytest.fixture
+def prepared(ansible, service):
+    """A directory with the README's playbooks, and a service that knows the role of the examples."""
+    service.settings(unknown_id="create")
+    for name, text in PLAYBOOKS.items():
+        (ansible.directory / name).write_text(text, encoding="utf-8")
+    return ansible
+
+
+@pytest.mark.parametrize("line", [line for line in LINES if line.startswith(RUN)])
+def test_command_of_the_readme(prepared, line):
+    command, *arguments = shlex.split(line)
+    prepared.command(command, *arguments).ok()
+
+
+@pytest.mark.parametrize("tasks", TASKS)
+def test_tasks_of_the_readme(prepared, tasks):
+    prepared.tasks(tasks).ok()
+
+
+def test_every_block_of_the_readme_is_known():
+    assert {language for language, _text in BLOCKS} == {"shell", "yaml"}
+    assert [line for line in LINES if not line.startswith((*RUN, *NOT_RUN))] == []
+    assert {name for name in PLAYBOOKS if not any(name in line for line in LINES)} == set()
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_examples_of_the_module(prepared, module):
+    documented = prepared.command("ansible-doc", "--json", f"infrastructure.services.{module}").ok()
+    (entry,) = json.loads(documented.output[documented.output.index("{"):]).values()
+    assert f"infrastructure.services.{module}:" in entry["examples"]
+    prepared.tasks(entry["examples"]).ok()
