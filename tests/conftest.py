@@ -25,7 +25,7 @@ def _importable_checkout() -> str:
     return str(root)
 
 
-sys.path[:0] = [_importable_checkout(), str(CHECKOUT / "extensions")]
+sys.path[:0] = [_importable_checkout(), str(CHECKOUT / "extensions"), str(CHECKOUT / "tests")]
 
 # What the caller's shell has set must not decide how a test ends.
 for _name in list(os.environ):
