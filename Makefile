@@ -12,7 +12,7 @@ help: ## List the targets
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 14
 
 demo: artifact ## Install the collection, start the emulator, create machines and update a role
-	@$(STEP) demo ansible-playbook infrastructure.services.demo
+	@$(STEP) demo env ANSIBLE_CALLBACK_RESULT_FORMAT=yaml ansible-playbook infrastructure.services.demo
 
 test: venv ## Run every test that a contributor needs, side by side where that is safe
 	@exec 3>&2; $(STEP) "make test" $(MAKE) -j2 --output-sync=target sanity molecule integration unit contract lint

@@ -20,7 +20,7 @@ def create(ansible, **environment) -> dict:
     """Create a machine that is expected to fail."""
     run = ansible.adhoc(VM, "name=web01 timeout=10 retries=0", **environment)
     (line,) = run.results
-    assert line["kind"] == "failed"
+    assert line["result"]["failed"] is True
     assert "Traceback" not in run.output
     return line["result"]
 

@@ -27,25 +27,26 @@ class CallbackModule(CallbackBase):
     CALLBACK_TYPE = "aggregate"
     CALLBACK_NAME = "recorder"
 
-    def _record(self, kind: str, result) -> None:
+    def _record(self, kind: str, result, failed: bool = False) -> None:
         # ansible-core 2.19 renamed the attributes and warns about the old names.
         task = result.task if hasattr(result, "task") else result._task
         data = result.result if hasattr(result, "result") else result._result
-        line = {"kind": kind, "task": task.get_name().strip(), "result": data}
+        # Newer cores keep `failed` out of a result: say it on every core.
+        line = {"kind": kind, "task": task.get_name().strip(), "result": {**data, "failed": failed}}
         with Path(os.environ["RECORDER_FILE"]).open("a", encoding="utf-8") as file:
             file.write(json.dumps(line) + "\n")
 
     def v2_runner_on_ok(self, result):
         """Record a task, the whole of a loop included."""
-        self._record("ok", result)
+        self._record("task", result)
 
     def v2_runner_on_failed(self, result, ignore_errors=False):
         """Record a failed task."""
-        self._record("failed", result)
+        self._record("task", result, failed=True)
 
     def v2_runner_on_unreachable(self, result):
         """Record a host that could not be reached."""
-        self._record("unreachable", result)
+        self._record("task", result, failed=True)
 
     def v2_runner_item_on_ok(self, result):
         """Record an item of a loop."""
@@ -53,4 +54,4 @@ class CallbackModule(CallbackBase):
 
     def v2_runner_item_on_failed(self, result):
         """Record a failed item of a loop."""
-        self._record("item", result)
+        self._record("item", result, failed=True)
