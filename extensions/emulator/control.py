@@ -13,6 +13,7 @@ from .faults import parse
 from .messages import Request, Response, json_response, read_json
 
 PREFIX = "/_emulator/"
+_DONE = json_response(200, {})
 
 
 def is_control(request: Request) -> bool:
@@ -21,7 +22,7 @@ def is_control(request: Request) -> bool:
 
 
 def handle(api: Api, request: Request) -> Response:
-    """Answer a control request: 400 with a message for bad input, 404 and 405 for what is not there."""
+    """Answer a control request: 200, 400 with a message for bad input, 404 and 405 for what is not there."""
     name, _slash, rest = request.path[len(PREFIX):].partition("/")
     methods = _ROUTES.get(f"{name}/{{id}}" if rest else name)
     if methods is None:
@@ -45,7 +46,7 @@ def _health(api: Api, _request: Request, _rest: str) -> Response:
 
 def _reset(api: Api, _request: Request, _rest: str) -> Response:
     api.reset()
-    return Response(204)
+    return _DONE
 
 
 def _get_requests(api: Api, _request: Request, _rest: str) -> Response:
@@ -54,7 +55,7 @@ def _get_requests(api: Api, _request: Request, _rest: str) -> Response:
 
 def _delete_requests(api: Api, _request: Request, _rest: str) -> Response:
     api.conversation.clear()
-    return Response(204)
+    return _DONE
 
 
 def _get_settings(api: Api, _request: Request, _rest: str) -> Response:
@@ -81,12 +82,12 @@ def _get_faults(api: Api, _request: Request, _rest: str) -> Response:
 def _post_fault(api: Api, request: Request, _rest: str) -> Response:
     fault = parse(read_json(request.body))
     api.add_fault(fault)
-    return json_response(201, fault.as_dict())
+    return json_response(200, fault.as_dict())
 
 
 def _delete_faults(api: Api, _request: Request, _rest: str) -> Response:
     api.faults = ()
-    return Response(204)
+    return _DONE
 
 
 def _get_tokens(api: Api, _request: Request, _rest: str) -> Response:
@@ -95,7 +96,7 @@ def _get_tokens(api: Api, _request: Request, _rest: str) -> Response:
 
 def _delete_tokens(api: Api, _request: Request, _rest: str) -> Response:
     api.tokens.revoke()
-    return Response(204)
+    return _DONE
 
 
 _ROUTES: dict[str, dict[str, Callable[[Api, Request, str], Response]]] = {

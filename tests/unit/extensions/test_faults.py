@@ -1,0 +1,179 @@
+# Copyright (c) 2026, the infrastructure.services contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Faults as data: what is one, which request meets which, and what happens on the wire then."""
+
+from __future__ import annotations
+
+import base64
+
+import pytest
+from emulator.faults import KINDS, RULES, Fault, parse, select
+from emulator.messages import Response
+from emulator.scripts import Step, script
+from emulator.wire import render
+from hypothesis import given
+from hypothesis import strategies as st
+
+GOOD = Response(201, (("Content-Type", "application/json"),), b'{"id":"1"}', applied=True)
+NEEDED = {"status": {"status": 500}, "redirect": {"location": "/x"}}
+
+
+@pytest.fixture(autouse=True)
+def _one_moment(monkeypatch):
+    monkeypatch.setattr("emulator.wire.formatdate", lambda usegmt: "Fri, 02 Jan 2026 03:04:05 GMT")
+
+
+def fault(kind: str, **values: object) -> Fault:
+    return parse({"kind": kind, **NEEDED.get(kind, {}), **values})
+
+
+def wire(said: Fault, response: Response = GOOD, close: bool = False) -> bytes:
+    return b"".join(step.data for step in script(said, response, close).steps)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_a_fault_says_is_a_fault_again(kind):
+    said = fault(kind, operation="token", count=2, skip=1)
+    assert parse(said.as_dict()) == said
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        None, [], {}, {"kind": "x"}, {"kind": ["drop"]}, {"kind": "status"}, {"kind": "redirect"},
+        {"kind": "drop", "status": 500}, {"kind": "drop", "typo": 1}, {"kind": "drop", "operation": "delete"},
+        {"kind": "drop", "count": -1}, {"kind": "drop", "count": 1.5}, {"kind": "drop", "count": True},
+        {"kind": "drop", "skip": None}, {"kind": "drop", "when": "later"}, {"kind": "drip", "when": "before"},
+        {"kind": "status", "status": 99}, {"kind": "status", "status": "500"}, {"kind": "status", "status": None},
+        {"kind": "status", "status": 500, "headers": {"A": "x\r\nB: y"}},
+        {"kind": "status", "status": 500, "headers": 1}, {"kind": "status", "status": 500, "headers": [["A"]]},
+        {"kind": "delay", "seconds": -1}, {"kind": "delay", "seconds": "1"},
+        {"kind": "truncate", "part": "tail"}, {"kind": "truncate", "bytes": -1},
+        {"kind": "truncate", "ending": "x"}, {"kind": "garbage", "base64": "!"}, {"kind": "garbage", "base64": "é"},
+        {"kind": "garbage", "text": 1},
+    ],
+)
+def test_what_is_no_fault_is_refused_in_words(said):
+    with pytest.raises(ValueError, match=r"\w+ .*(needs|cannot be|has no|is an object)"):
+        parse(said)
+
+
+def test_every_parameter_has_a_rule():
+    assert {name for kind in KINDS.values() for name in kind.parameters} <= set(RULES)
+
+
+@pytest.mark.parametrize("count", [0, None])
+def test_no_count_means_until_reset(count):
+    faults = (fault("drop", count=count),)
+    for _ in range(3):
+        met, faults = select(faults, "token")
+        assert met is not None
+    assert parse(faults[0].as_dict()) == faults[0]
+
+
+def test_faults_come_one_after_the_other():
+    faults = (fault("status", count=2, skip=1), fault("drop", operation="token"), fault("reset"))
+    seen = []
+    for operation in ["token", "token", None, "create_virtual_machine", "token", "token"]:
+        met, faults = select(faults, operation)
+        seen.append(met and met.kind)
+    assert seen == ["drop", "status", "status", "reset", None, None]
+    assert faults == ()
+
+
+@given(st.lists(st.tuples(st.integers(0, 3), st.integers(1, 3)), max_size=4))
+def test_each_fault_is_met_exactly_count_times(pairs):
+    numbered = enumerate(pairs, 500)
+    faults = tuple(fault("status", status=status, skip=skip, count=count) for status, (skip, count) in numbered)
+    met = []
+    for _ in range(sum(skip + count for skip, count in pairs)):
+        one, faults = select(faults, "token")
+        met.append(one and one.status)
+    assert [met.count(500 + index) for index in range(len(pairs))] == [count for _skip, count in pairs]
+    assert faults == ()
+
+
+def test_without_a_fault_the_answer_is_whole():
+    head, body = render(GOOD)
+    assert script(None, GOOD, close=False).steps == (Step(data=head + body),)
+    (last,) = script(None, GOOD, close=True).steps
+    assert last.ending == "drop"
+    assert b"\r\nConnection: close\r\n" in last.data
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_a_delay_after_waits_with_the_answer(when):
+    (step,) = script(fault("delay", seconds=7, when=when), GOOD, close=False).steps
+    assert step.seconds == (7 if when == "after" else 0)
+    assert fault("delay", when=when).prevents is False
+
+
+@pytest.mark.parametrize("headers", [{"Retry-After": "2"}, [["Retry-After", "2"]]])
+def test_a_status_has_its_headers_and_body(headers):
+    data = wire(fault("status", status=429, headers=headers, body="{}"))
+    assert data.startswith(b"HTTP/1.1 429 Too Many Requests\r\n")
+    assert b"\r\nRetry-After: 2\r\n" in data
+    assert data.count(b"Content-Type: application/json") == 1
+    assert data.endswith(b"\r\nContent-Length: 2\r\n\r\n{}")
+
+
+def test_a_repeated_header_stays_repeated():
+    assert wire(fault("status", headers=[["Set-Cookie", "a"], ["Set-Cookie", "a"]])).count(b"Set-Cookie") == 2
+
+
+@pytest.mark.parametrize("status", [102, 204, 304])
+def test_a_status_without_a_body_has_no_length(status):
+    assert b"Content-Length" not in wire(fault("status", status=status))
+
+
+def test_a_status_unknown_to_the_registry_can_be_sent():
+    assert wire(fault("status", status=999)).startswith(b"HTTP/1.1 999 \r\n")
+
+
+def test_a_redirect_says_where():
+    data = wire(fault("redirect", location="http://h/x"))
+    assert data.startswith(b"HTTP/1.1 307 ")
+    assert b"\r\nLocation: http://h/x\r\n" in data
+
+
+@pytest.mark.parametrize("kind", ["drop", "reset"])
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_a_lost_answer_has_no_status(kind, when):
+    said = fault(kind, when=when)
+    assert script(said, GOOD, close=False).steps == (Step(ending=kind),)
+    assert script(said, GOOD, close=False).status is None
+    assert said.prevents == (when == "before")
+
+
+@pytest.mark.parametrize("ending", ["drop", "reset"])
+def test_an_answer_can_be_cut_after_every_byte(ending):
+    head, body = render(GOOD)
+    cuts = [{"bytes": size} for size in range(len(head))]
+    cuts += [{"part": "body", "bytes": size} for size in range(len(body) + 1)]
+    for size, cut in enumerate(cuts):
+        (step,) = script(fault("truncate", ending=ending, **cut), GOOD, close=False).steps
+        assert step == Step(data=(head + body)[:size], ending=ending)
+
+
+@pytest.mark.parametrize("part", ["headers", "body"])
+def test_a_drip_sends_one_part_byte_by_byte(part):
+    steps = script(fault("drip", part=part, seconds=0.5), GOOD, close=False).steps
+    head, body = render(GOOD)
+    slow = [step for step in steps if step.seconds]
+    assert b"".join(step.data for step in steps).endswith(body)
+    assert len(slow) == len(head if part == "headers" else body)
+    assert {len(step.data) for step in slow} == {1}
+
+
+def test_garbage_replaces_the_answer_or_its_body():
+    junk = base64.b64encode(b"\xff\x00").decode()
+    assert wire(fault("garbage", base64=junk)) == b"\xff\x00"
+    assert wire(fault("garbage", text="SSH-2.0-x\r\n")) == b"SSH-2.0-x\r\n"
+    assert wire(fault("garbage", part="body", base64=junk)).endswith(b"Content-Length: 2\r\n\r\n\xff\x00")
+
+
+def test_a_close_is_not_announced():
+    first, last = script(fault("close", seconds=1), GOOD, close=False).steps
+    assert b"Connection" not in first.data
+    assert (first.ending, last) == ("", Step(1, ending="drop"))
