@@ -46,6 +46,9 @@ class Token(NamedTuple):
     use_until: float
 
 
+NO_TOKEN = Token("", 0)
+
+
 class StaticToken:
     """The token that the user gave; there is no other one."""
 
@@ -59,13 +62,12 @@ class StaticToken:
         return False
 
 
-class ClientCredentials:
-    """Tokens from `auth_url`, each used until it expires or is refused."""
+class FetchedToken:
+    """A token that is fetched, used until it expires or is refused, and kept for one task."""
 
-    def __init__(self, credentials: Credentials, exchange: Callable[[Request, Callable[[Answer], Happened]], Finished]) -> None:
-        """`exchange`: sends a request as often as the policy allows, given how to judge an answer."""
-        self._credentials, self._exchange = credentials, exchange
-        self._kept = Token("", 0)
+    def __init__(self, credentials: Credentials, fetch: Callable[[], Token]) -> None:
+        self._fetch = fetch
+        self._kept = NO_TOKEN
 
     def token(self) -> str:
         """Return a token that is good for now; raise TokenError."""
@@ -74,15 +76,9 @@ class ClientCredentials:
         return self._kept.value
 
     def renew(self) -> bool:
-        self._kept = Token("", 0)
+        """Forget the token, because the service refused it; return whether there can be another one."""
+        self._kept = NO_TOKEN
         return True
-
-    def _fetch(self) -> Token:
-        finished = self._exchange(token_request(self._credentials), judge)
-        if finished.last.event != event.SUCCESS:
-            reason = "; ".join(filter(None, (finished.last.reason, finished.note)))
-            raise TokenError(f"No access token from {self._credentials.auth_url} (auth_url): {reason}")
-        return finished.last.value
 
 
 class Credentials(NamedTuple):
@@ -104,6 +100,15 @@ def checked_parameters(parameters: dict | None) -> tuple[tuple[str, str], ...]:
         if not isinstance(value, (str, int, float)):
             raise InvalidInput("auth_parameters", "each value must be a string, a number or a boolean")
     return tuple((str(name), str(value).lower() if isinstance(value, bool) else str(value)) for name, value in given.items())
+
+
+def fetch_token(credentials: Credentials, exchange: Callable[[Request, Callable[[Answer], Happened]], Finished]) -> Token:
+    """Return a new token; raise TokenError. `exchange` sends a request as often as the policy allows, given how to judge an answer."""
+    finished = exchange(token_request(credentials), judge)
+    if finished.last.event == event.SUCCESS:
+        return finished.last.value
+    reason = "; ".join(filter(None, (finished.last.reason, finished.note)))
+    raise TokenError(f"no access token from {credentials.auth_url} (auth_url): {reason}")
 
 
 def token_request(credentials: Credentials) -> Request:

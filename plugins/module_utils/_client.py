@@ -10,7 +10,7 @@ import time
 from typing import Any, Callable, NamedTuple
 
 from . import _status as event
-from ._auth import Bearer, ClientCredentials, StaticToken
+from ._auth import Bearer, FetchedToken, StaticToken, fetch_token
 from ._connection import Settings
 from ._errors import AttemptFailed, RequestFailed, TokenError
 from ._operation import Operation, judge, message
@@ -28,14 +28,16 @@ class Reply(NamedTuple):
 class Client:
     """Calls operations with the settings of one task; what it learnt of secrets is in `tokens`."""
 
-    def __init__(self, settings: Settings, transport: Transport, token_source=None) -> None:
+    def __init__(self, settings: Settings, transport: Transport, keep_token=FetchedToken) -> None:
+        """`keep_token`: given the credentials and how to fetch a token, returns who keeps it."""
         self.settings = settings
-        self.trace: list[dict[str, Any]] = []  # each attempt: method, url, status or error, seconds, wait
+        self.trace: list[dict[str, Any]] = []  # each attempt: method, url, status, error, seconds, wait
+        self.tokens: set[str] = set()
         self._transport = transport
         if settings.access_token:
-            token_source = StaticToken(settings.access_token)
-        self._tokens = token_source or ClientCredentials(settings.credentials, self._exchange_token)
-        self.tokens: set[str] = set()
+            self._source = StaticToken(settings.access_token)
+        else:
+            self._source = keep_token(settings.credentials, lambda: fetch_token(settings.credentials, self._exchange_token))
 
     def request(self, operation: Operation, segment: str, body: bytes) -> Request:
         """Return the request of an operation; `segment`: the percent-encoded id, empty where the path has none."""
@@ -50,7 +52,7 @@ class Client:
 
     def call(self, operation: Operation, request: Request) -> Reply:
         """Send the request as the policy allows; raise RequestFailed with what is known of its effect."""
-        finished = self._persist(request, lambda: self._attempt(operation, request), request.method, self._tokens.renew)
+        finished = self._persist(request, lambda: self._attempt(operation, request), request.method, self._source.renew)
         last = finished.last
         if last.event == event.SUCCESS:
             return Reply(last.value, last.status, finished.attempts)
@@ -59,7 +61,7 @@ class Client:
 
     def _attempt(self, operation: Operation, request: Request) -> Happened:
         try:
-            token = self._tokens.token()
+            token = self._source.token()
         except TokenError as error:
             return Happened(event.NO_TOKEN, error.msg)
         self.tokens.add(token)

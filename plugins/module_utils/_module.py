@@ -10,7 +10,7 @@ from types import ModuleType
 from ansible.module_utils.basic import AnsibleModule
 
 from ._errors import NOT_SENT
-from ._task import argument_spec, perform, scrub
+from ._task import argument_spec, perform, presentable
 
 
 class ServicesModule(AnsibleModule):
@@ -29,12 +29,7 @@ def main(resource: ModuleType) -> None:
     module.no_log_values.update(done.secrets)
     for warning in done.warnings:
         module.warn(warning)
-    result = done.result
-    if not module._diff:
-        result.pop("diff", None)
-    if module._verbosity < 3:
-        result.pop("trace", None)
-    result = scrub(result, module.no_log_values)
+    result = presentable(done.result, module.no_log_values, module._diff, module._verbosity)
     if result.pop("failed", False):
         module.fail_json(**result)
     module.exit_json(**result)

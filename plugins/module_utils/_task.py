@@ -11,10 +11,14 @@ from typing import Any, Callable, NamedTuple
 from ansible.module_utils.common.parameters import remove_values, sanitize_keys
 
 from . import _connection, _secrets
+from ._auth import FetchedToken
 from ._client import Client
 from ._connection import Settings, settings_from
 from ._errors import ServicesError
 from ._transport import Transport
+
+
+SHARED_OPTIONS = _connection.ARGUMENT_SPEC
 
 
 class Done(NamedTuple):
@@ -27,18 +31,20 @@ class Done(NamedTuple):
 
 def argument_spec(resource: ModuleType) -> dict[str, Any]:
     """Return what AnsibleModule and ArgumentSpecValidator take: the options of a resource and those that all share."""
-    return dict(argument_spec={**_connection.ARGUMENT_SPEC, **resource.ARGUMENT_SPEC}, **resource.CONSTRAINTS)
+    return dict(argument_spec={**SHARED_OPTIONS, **resource.ARGUMENT_SPEC}, **resource.CONSTRAINTS)
 
 
-def perform(resource: ModuleType, params: dict, check_mode: bool, connect: Callable[[Settings], Transport] = Transport) -> Done:
+def perform(
+    resource: ModuleType, params: dict, check_mode: bool, connect: Callable[[Settings], Transport] = Transport, keep_token=FetchedToken
+) -> Done:
     """Run a task with validated options; our own errors become a failed result, here and nowhere else.
 
-    `connect` makes the transport, or hands out one that is kept.
+    `connect` makes a transport or hands out one that is kept, `keep_token` likewise for a fetched token.
     """
     client, warnings, secrets = None, [], _given_secrets(params)
     try:
         settings = settings_from(params)
-        client = Client(settings, connect(settings))
+        client = Client(settings, connect(settings), keep_token)
         if settings.verify is False:
             warnings.append("validate_certs is false: whoever is in between can read the token and change what is sent.")
         result = resource.run(params, check_mode, client)
@@ -50,10 +56,11 @@ def perform(resource: ModuleType, params: dict, check_mode: bool, connect: Calla
     return Done(result, warnings + result.pop("warnings", []), secrets)
 
 
-def scrub(result: dict, secrets: set[str]) -> dict:
-    """Return the result without any secret, be it in a value or in a key; the result's own keys stay as they are."""
-    keys = frozenset(result)
-    return sanitize_keys(remove_values(result, secrets), secrets, ignore_keys=keys)
+def presentable(result: dict, secrets: set[str], diff_mode: bool, verbosity: int) -> dict:
+    """Return the result as the user sees it: `diff` and `trace` where they were asked for, and no secret in any value or key."""
+    hidden = {"diff": not diff_mode, "trace": verbosity < 3}
+    shown = {key: value for key, value in result.items() if not hidden.get(key)}
+    return sanitize_keys(remove_values(shown, secrets), secrets, ignore_keys=frozenset(shown))
 
 
 def _given_secrets(params: dict) -> set[str]:

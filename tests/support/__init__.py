@@ -31,4 +31,4 @@ def run_exactly(resource: str, options: dict, check_mode: bool = False, connect=
     validated = ArgumentSpecValidator(**_task.argument_spec(RESOURCES[resource])).validate(options)
     assert not validated.error_messages, validated.error_messages
     done = _task.perform(RESOURCES[resource], validated.validated_parameters, check_mode, connect)
-    return dict(_task.scrub(done.result, done.secrets), warnings=done.warnings)
+    return dict(_task.presentable(done.result, done.secrets, diff_mode=True, verbosity=3), warnings=done.warnings)

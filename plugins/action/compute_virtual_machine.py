@@ -1,0 +1,15 @@
+# Copyright (c) 2026, the infrastructure.services contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Runs the module of the same name in process where that is safe."""
+
+from __future__ import annotations
+
+from ..module_utils import _virtual_machine
+from ..plugin_utils._action import ServicesAction
+
+
+class ActionModule(ServicesAction):
+    """The same options and results as the module."""
+
+    resource = _virtual_machine

@@ -1,0 +1,96 @@
+# Copyright (c) 2026, the infrastructure.services contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Runs a module inside the Ansible worker where that is safe, else by the ordinary way; the results are the same."""
+
+from __future__ import annotations
+
+import json
+import os
+from functools import partial
+from types import ModuleType
+from typing import NamedTuple
+
+from ansible import constants
+from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
+from ansible.module_utils.errors import UnsupportedError
+from ansible.plugins.action.normal import ActionModule as OrdinaryAction
+from ansible.utils.unsafe_proxy import wrap_var
+
+from ..module_utils import _task
+from ..module_utils._errors import NOT_SENT
+from ..module_utils._transport import requests
+from ._kept import keep_token, kept_transport
+
+try:
+    from ansible.module_utils.common.json import Direction, get_module_encoder
+
+    _ENCODER = get_module_encoder("legacy", Direction.CONTROLLER_TO_MODULE)
+except ImportError:  # ansible-core before 2.19
+    from ansible.module_utils.common.json import AnsibleJSONEncoder
+
+    _ENCODER = partial(AnsibleJSONEncoder, vault_to_text=True)
+
+_HAS_INVOCATION_SWITCH = "INJECT_INVOCATION" in constants.config.get_configuration_definitions()  # ansible-core 2.21
+_PATHS = [name for name, option in _task.SHARED_OPTIONS.items() if option["type"] == "path"]
+
+
+class Facts(NamedTuple):
+    """What decides where a task runs."""
+
+    connection: str
+    is_async: bool
+    becomes: bool
+    has_environment: bool
+    has_requests: bool
+
+
+def runs_in_process(facts: Facts) -> bool:
+    """Whether the worker's own process is where the module would run anyway, as the same user with the same environment."""
+    return facts.connection == "local" and facts.has_requests and not (facts.is_async or facts.becomes or facts.has_environment)
+
+
+class ServicesAction(OrdinaryAction):
+    """The action plugin of a module; `resource` is the module_utils file that does its work."""
+
+    resource: ModuleType
+
+    def run(self, tmp=None, task_vars=None):
+        if not runs_in_process(self._facts()):
+            return super().run(tmp, task_vars)
+        given = json.loads(json.dumps(self._task.args, cls=_ENCODER))  # as the module would get them
+        validator = ArgumentSpecValidator(**_task.argument_spec(self.resource))
+        validated = validator.validate(given)
+        params, secrets = validated.validated_parameters, set(validated._no_log_values)
+        if validated.error_messages:
+            result = {"failed": True, "changed": False, "outcome": NOT_SENT, "msg": self._refusal(validated)}
+        else:
+            done = _task.perform(self.resource, self._anchored(params), self._task.check_mode, kept_transport, keep_token)
+            result = dict(done.result, warnings=done.warnings) if done.warnings else done.result
+            secrets |= done.secrets
+        if self._wants_invocation(task_vars):
+            result["invocation"] = {"module_args": params}
+        return wrap_var(_task.presentable(result, secrets, self._task.diff, self._display.verbosity))
+
+    def _facts(self) -> Facts:
+        return Facts(
+            connection=self._connection.transport,
+            is_async=bool(self._task.async_val),
+            becomes=bool(self._connection.become),
+            has_environment=any(self._task.environment or ()),
+            has_requests=requests is not None,
+        )
+
+    def _refusal(self, validated) -> str:
+        """Return what AnsibleModule says of options that it refuses."""
+        if isinstance(validated.errors[0], UnsupportedError):
+            return f"Unsupported parameters for ({self._task.action}) module: {validated.errors.msg}"
+        return validated.errors.msg
+
+    def _anchored(self, params: dict) -> dict:
+        """Return the options with relative paths below the playbook's directory, where the local connection runs modules."""
+        basedir = self._loader.get_basedir()
+        return {**params, **{name: os.path.join(basedir, params[name]) for name in _PATHS if params[name]}}
+
+    def _wants_invocation(self, task_vars: dict | None) -> bool:
+        return not _HAS_INVOCATION_SWITCH or constants.config.get_config_value("INJECT_INVOCATION", variables=task_vars)
