@@ -1,0 +1,163 @@
+# Copyright (c) 2026, the infrastructure.services contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The shape of the code, read from its syntax: imports go one way, files and functions stay small, errors are named."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+from typing import Iterator
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+COLLECTION = "ansible_collections.infrastructure.services."
+UTILS = "plugins/module_utils/"
+
+# Lowest first: a file imports only from the lines above its own.
+LAYERS = (
+    ("_version", "_errors"),
+    ("_json", "_fields", "_secrets", "_status"),
+    ("_socket",),
+    ("_transport",),
+    ("_retry",),
+    ("_auth",),
+    ("_connection",),
+    ("_operation",),
+    ("_client",),
+    ("_resource",),
+    ("_virtual_machine", "_application_role"),
+    ("_task",),
+    ("_module",),
+)
+LEVEL = {f"{UTILS}{name}.py": level for level, names in enumerate(LAYERS) for name in names}
+
+# What stands above module_utils, and from which directories it may import.
+ABOVE = {
+    "plugins/doc_fragments/": (),
+    "plugins/modules/": (UTILS,),
+    "plugins/plugin_utils/": (UTILS, "plugins/plugin_utils/"),
+    "plugins/action/": (UTILS, "plugins/plugin_utils/"),
+    "plugins/inventory/": (UTILS, "plugins/plugin_utils/"),
+}
+
+# Who may know of the network, by the library that it is known by.
+NETWORK = {
+    "requests": {"_transport", "_socket", "_auth"},
+    "urllib3": {"_transport", "_socket"},
+    "socket": {"_transport", "_socket"},
+    "http": {"_transport"},
+}
+LONGEST_FILE = 200  # lines that are not blank, the documentation of a plugin not counted
+LONGEST_FUNCTION = 25  # lines from the first statement to the last
+LONGEST_MODULE = 40  # lines of code in a module, which is its documentation and a hand-over
+
+PLUGINS = sorted(path.relative_to(ROOT).as_posix() for path in ROOT.glob("plugins/**/*.py"))
+EMULATOR = sorted(path.relative_to(ROOT).as_posix() for path in ROOT.glob("extensions/emulator/**/*.py"))
+MODULES = [file for file in PLUGINS if file.startswith("plugins/modules/")]
+
+
+def parse(file: str) -> ast.Module:
+    return ast.parse((ROOT / file).read_text(encoding="utf-8"))
+
+
+def imported(file: str) -> Iterator[str]:
+    """Yield the dotted names that a file imports; those of the collection as they are below its root."""
+    package = file.split("/")[:-1]
+    for node in ast.walk(parse(file)):
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            base = package[: len(package) - node.level + 1] if node.level else []
+            names = [".".join([*base, *filter(None, [node.module]), alias.name]) for alias in node.names]
+        else:
+            continue
+        yield from (name.removeprefix(COLLECTION) for name in names)
+
+
+def own(file: str) -> set[str]:
+    """Return the files of the collection that a file imports."""
+    names = [name.split(".") for name in imported(file)]
+    candidates = {"/".join(parts[:end]) + ".py" for parts in names for end in range(1, len(parts) + 1)}
+    return {path for path in candidates if (ROOT / path).is_file()}
+
+
+def test_every_file_of_module_utils_has_a_layer():
+    assert {file for file in PLUGINS if file.startswith(UTILS)} == set(LEVEL)
+
+
+def test_every_plugin_is_of_a_known_kind():
+    assert [file for file in PLUGINS if not file.startswith((UTILS, *ABOVE))] == []
+
+
+@pytest.mark.parametrize("file", [file for file in PLUGINS if not file.startswith(UTILS)])
+def test_what_stands_above_imports_from_below(file):
+    allowed = next(below for kind, below in ABOVE.items() if file.startswith(kind))
+    assert {other for other in own(file) if not other.startswith(allowed)} == set()
+
+
+@pytest.mark.parametrize("file", LEVEL)
+def test_imports_go_down(file):
+    wrong = {other for other in own(file) if LEVEL.get(other, len(LAYERS)) >= LEVEL[file]}
+    assert wrong == set(), f"{file} imports from its own layer or from above"
+
+
+@pytest.mark.parametrize("file", LEVEL)
+def test_module_utils_need_of_ansible_only_what_is_sent_to_a_target(file):
+    from_ansible = [name for name in imported(file) if name.split(".")[0] == "ansible"]
+    assert [name for name in from_ansible if not name.startswith("ansible.module_utils.")] == []
+
+
+@pytest.mark.parametrize("file", LEVEL)
+def test_only_the_transport_knows_of_the_network(file):
+    known = {name.split(".")[0] for name in imported(file)} & set(NETWORK)
+    assert {library for library in known if Path(file).stem not in NETWORK[library]} == set()
+
+
+@pytest.mark.parametrize("file", MODULES)
+def test_a_module_is_documentation_and_a_hand_over(file):
+    hands_over_to = {Path(other).stem for other in own(file)}
+    assert "_module" in hands_over_to
+    assert len(hands_over_to) == 2, "a module imports the front and its own resource"
+    assert len(code_lines(file)) <= LONGEST_MODULE
+
+
+@pytest.mark.parametrize("file", EMULATOR)
+def test_the_emulator_knows_nothing_of_what_it_is_used_to_test(file):
+    assert {name.split(".")[0] for name in imported(file)} & {"ansible", "ansible_collections", "plugins"} == set()
+
+
+@pytest.mark.parametrize("file", PLUGINS + EMULATOR)
+def test_files_stay_small(file):
+    assert len(code_lines(file)) <= LONGEST_FILE
+
+
+def code_lines(file: str) -> list[str]:
+    """Return the lines of a file that are not blank, without the documentation that Ansible reads."""
+    lines = (ROOT / file).read_text(encoding="utf-8").splitlines()
+    for node in parse(file).body:
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
+            lines[node.lineno - 1:node.end_lineno] = [""] * (node.end_lineno - node.lineno + 1)
+    return [line for line in lines if line.strip()]
+
+
+@pytest.mark.parametrize("file", PLUGINS + EMULATOR)
+def test_functions_stay_small(file):
+    functions = [node for node in ast.walk(parse(file)) if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))]
+    long = {function.name: length(function) for function in functions if length(function) > LONGEST_FUNCTION}
+    assert long == {}
+
+
+def length(function: ast.FunctionDef) -> int:
+    """Return how many lines a function has without its signature and its docstring."""
+    body = function.body[1:] if ast.get_docstring(function) is not None else function.body
+    return function.end_lineno - body[0].lineno + 1 if body else 0
+
+
+@pytest.mark.parametrize("file", PLUGINS + EMULATOR)
+def test_no_except_is_broad(file):
+    handlers = [node for node in ast.walk(parse(file)) if isinstance(node, ast.ExceptHandler)]
+    assert [handler.lineno for handler in handlers if handler.type is None] == []
+    named = {node.id for handler in handlers for node in ast.walk(handler.type) if isinstance(node, ast.Name)}
+    assert named & {"Exception", "BaseException"} == set()
