@@ -58,32 +58,35 @@ def settings(options: argparse.Namespace) -> dict[str, object]:
 
 def announce(url: str, ready_file: Path | None) -> None:
     """Print the URL and put it into the file, whole or not at all."""
-    sys.stdout.write(f"{url}\n")
-    sys.stdout.flush()
     if ready_file is not None:
         unfinished = ready_file.with_name(f"{ready_file.name}.{os.getpid()}")
         unfinished.write_text(f"{url}\n", encoding="ascii")
         unfinished.replace(ready_file)
+    sys.stdout.write(f"{url}\n")
+    sys.stdout.flush()
+
+
+def serve(options: argparse.Namespace) -> None:
+    """Run until SIGTERM or SIGINT; raise OSError or ValueError when that cannot be."""
+    stop = {signal.SIGINT, signal.SIGTERM}
+    signal.pthread_sigmask(signal.SIG_BLOCK, stop)  # before any thread is there, so that each of them inherits it
+    if options.ready_file is not None:
+        options.ready_file.unlink(missing_ok=True)  # of an earlier run: it would announce a server that is gone
+    context = None
+    if options.tls_certificate is not None:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(options.tls_certificate)
+    with start(options.host, options.port, options.seed_role, options.prefix, context, **settings(options)) as running:
+        announce(running.url, options.ready_file)
+        signal.sigwait(stop)
 
 
 def main(argv: Sequence[str]) -> str | None:
-    """Run until SIGTERM or SIGINT; return what went wrong in one line, None when nothing did."""
-    options = arguments(argv)
-    if options.ready_file is not None:
-        options.ready_file.unlink(missing_ok=True)  # of an earlier run: it would announce a server that is gone
-    stop = {signal.SIGINT, signal.SIGTERM}
-    signal.pthread_sigmask(signal.SIG_BLOCK, stop)  # before any thread is there, so that each of them inherits it
+    """Run the emulator; return what went wrong in one line, None when nothing did."""
     try:
-        context = None
-        if options.tls_certificate is not None:
-            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-            context.load_cert_chain(options.tls_certificate)
-        running = start(options.host, options.port, options.seed_role, options.prefix, context, **settings(options))
+        serve(arguments(argv))
     except (OSError, ValueError) as error:
         return f"the emulator cannot start: {error}"
-    with running:
-        announce(running.url, options.ready_file)
-        signal.sigwait(stop)
     return None
 
 

@@ -73,8 +73,7 @@ class Connection(socketserver.BaseRequestHandler):
 
     def _play(self, what: Script) -> bool:
         for step in what.steps:
-            if step.seconds and self.server.stopping.wait(step.seconds):
-                return False
+            self.server.pause(step.seconds)
             if step.data:
                 self.request.sendall(step.data)
             if step.ending == "reset":
@@ -106,7 +105,12 @@ class Server(socketserver.ThreadingTCPServer):
         close = wants_close(request)
         if control.is_control(request):
             return script(None, control.handle(self.api, request), close)
-        return self.api.answer(request, number, close, self.stopping.wait)
+        return self.api.answer(request, number, close, self.pause)
+
+    def pause(self, seconds: float) -> None:
+        """Wait so long; raise ConnectionAbortedError when the server stops meanwhile."""
+        if seconds and self.stopping.wait(seconds):
+            raise ConnectionAbortedError
 
     def shutdown_request(self, request: socket.socket) -> None:
         """Leave the ending of a connection to its handler: a FIN sent here would come before its reset."""

@@ -1,0 +1,102 @@
+# Copyright (c) 2026, the infrastructure.services contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""`python -m emulator` as a process: its options, its ready file, its end, and what it says when it cannot start."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import emulator as package
+import pytest
+import requests
+import trustme
+
+EXTENSIONS = Path(package.__file__).parents[1]
+COMMAND = (sys.executable, "-m", "emulator")
+
+
+def environment(first: Path | None = None) -> dict[str, str]:
+    path = os.pathsep.join(str(one) for one in (first, EXTENSIONS) if one)
+    return {**os.environ, "PYTHONPATH": path, "PYTHONDONTWRITEBYTECODE": "1"}
+
+
+def failing(*arguments: str, first: Path | None = None) -> str:
+    """Run it where it has to fail; return what it says, one line."""
+    done = subprocess.run(
+        [*COMMAND, *arguments], env=environment(first), capture_output=True, text=True, timeout=30, check=False
+    )
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (1, "", 1), done.stderr
+    return done.stderr
+
+
+def wait_for(path: Path, process: subprocess.Popen) -> str:
+    """Return the one line of the ready file."""
+    deadline = time.monotonic() + 20
+    while not path.exists():
+        assert process.poll() is None, "it ended before it was ready"
+        assert time.monotonic() < deadline, "it was not ready in time"
+        time.sleep(0.02)
+    (line,) = path.read_text().splitlines()
+    return line
+
+
+@pytest.mark.parametrize("end", [signal.SIGTERM, signal.SIGINT])
+def test_it_is_ready_when_it_says_so_and_ends_when_told(tmp_path, end):
+    ready, authority = tmp_path / "ready", trustme.CA()
+    ready.write_text("of an earlier run\nwhich is gone\n")
+    certificate = tmp_path / "certificate.pem"
+    authority.issue_cert("127.0.0.1").private_key_and_cert_chain_pem.write_to_path(certificate)
+    authority.cert_pem.write_to_path(tmp_path / "ca.pem")
+    options = ["--ready-file", str(ready), "--prefix", "/p", "--seed-role", "r1", "--seed-role", "r2", "--token", "t",
+               "--client-id", "i", "--client-secret", "s", "--lenient", "--put", "replace",
+               "--set", "create_status=202", "--set", 'scopes=["a"]', "--tls-certificate", str(certificate)]
+    process = subprocess.Popen([*COMMAND, *options], env=environment(), stdout=subprocess.PIPE, text=True)
+    try:
+        deadline = time.monotonic() + 20
+        while ready.exists() and "earlier" in ready.read_text() and time.monotonic() < deadline:
+            time.sleep(0.02)
+        url = wait_for(ready, process)
+        with requests.Session() as session:
+            session.verify, session.trust_env = str(tmp_path / "ca.pem"), False
+            settings = session.get(f"{url}/_emulator/settings", timeout=5).json()
+            health = session.get(f"{url}/_emulator/health", timeout=5).json()
+    finally:
+        process.send_signal(end)
+        output, _ = process.communicate(timeout=10)
+    assert (process.returncode, output) == (0, f"{url}\n")
+    assert url.startswith("https://127.0.0.1:")
+    assert url.endswith("/p")
+    assert health["application_roles"] == 2
+    expected = {"token": "t", "client_id": "i", "client_secret": "s", "required": "lenient", "put": "replace",
+                "create_status": 202, "scopes": ["a"], "expires_in": 3600}
+    assert {name: settings[name] for name in expected} == expected
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["ca.pem", "certificate.pem", "ready"]
+
+
+@pytest.mark.parametrize(("module", "distribution"), [("jsonschema", "jsonschema"), ("yaml", "PyYAML")])
+def test_a_missing_package_is_said_with_the_way_to_get_it(tmp_path, module, distribution):
+    (tmp_path / f"{module}.py").write_text(f"raise ModuleNotFoundError('no', name={module!r})\n")
+    said = failing(first=tmp_path)
+    assert said.startswith(f"the emulator needs {module}: python -m pip install ")
+    assert distribution in said
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (("--set", "create_status=404"), "create_status cannot be 404"),
+        (("--set", "put=merge"), "'merge' is not JSON"),
+        (("--set", "typo=1"), "with any of"),
+        (("--host", "192.0.2.1"), "cannot start"),
+        (("--tls-certificate", "missing.pem"), "No such file"),
+        (("--ready-file", "missing/directory/ready"), "No such file"),
+    ],
+)
+def test_what_cannot_start_says_why(arguments, says):
+    assert says in failing(*arguments)
