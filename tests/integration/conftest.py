@@ -190,9 +190,8 @@ def running_service(installed: Path, tmp_path_factory: pytest.TempPathFactory) -
     process = subprocess.Popen([sys.executable, "-m", "emulator", "--port", "0", "--ready-file", str(ready)],
                                env={**os.environ, "PYTHONPATH": str(installed / "extensions")})
     try:
-        for _ in range(200):
-            if ready.exists() or process.poll() is not None:
-                break
+        deadline = time.monotonic() + 20
+        while not ready.exists() and process.poll() is None and time.monotonic() < deadline:
             time.sleep(0.05)
         yield Service(ready.read_text().strip())
     finally:

@@ -47,7 +47,7 @@ CASES = {
 def refused(tmp_path_factory, collections, running_service, ansible_in):
     """All cases in one run, with the conversation after it."""
     running_service.reset()
-    tasks = [{"name": name, module: options, "ignore_errors": True} for name, (module, options, _) in CASES.items()]
+    tasks = [{"name": name, case[0]: case[1], "ignore_errors": True} for name, case in CASES.items()]
     run = ansible_in(tmp_path_factory.mktemp("bad")).playbook(
         yaml.safe_dump([{"hosts": "localhost", "gather_facts": False, "tasks": tasks}], sort_keys=False))
     return run, running_service.conversation()

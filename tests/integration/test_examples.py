@@ -17,7 +17,8 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```$", (ROOT / "README.md").read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```$", README, re.MULTILINE | re.DOTALL)
 PLAYBOOKS = {text.split()[1]: text for language, text in BLOCKS if language == "yaml" and text.startswith("# ")}
 TASKS = [text for language, text in BLOCKS if language == "yaml" and not text.startswith("# ")]
 LINES = [line for language, text in BLOCKS if language == "shell" for line in text.splitlines()]

@@ -1,0 +1,90 @@
+# Copyright (c) 2026, the infrastructure.services contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What must agree between the files of the repository, and what must not be in any of them."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+import yaml
+
+from ansible_collections.infrastructure.services.plugins.module_utils._version import VERSION
+
+ROOT = Path(__file__).resolve().parents[2]
+MODULES = sorted(path.stem for path in (ROOT / "plugins/modules").glob("[a-z]*.py"))
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+LICENCE_LINE = "SPDX-License-Identifier: GPL-3.0-or-later"
+# Texts that others wrote, and files that tools write, carry no licence line of ours.
+WITHOUT_LICENCE_LINE = {"LICENSE", "LICENSES/GPL-3.0-or-later.txt", "CHANGELOG.md", "changelogs/changelog.yaml"}
+# Put together from parts, so that this file does not find itself.
+FORBIDDEN = {
+    "a path of somebody's machine": re.compile("/" + r"(?:root|work|home/\w+)/|\.py" + r"env/(?:versions|shims)"),
+    "the host of a package registry": re.compile("py" + r"pi\.org|pythonhosted\." + r"org|registry\.npm" + "js"),
+}
+
+
+def load(path: str):
+    """Read a YAML file of the repository."""
+    return yaml.safe_load((ROOT / path).read_text(encoding="utf-8"))
+
+
+def text_files() -> dict[str, str]:
+    """The text of each file that git knows or would add, by its name."""
+    listed = subprocess.run(["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"], cwd=ROOT,
+                            check=True, stdout=subprocess.PIPE, text=True).stdout.split("\0")
+    paths = [ROOT / name for name in listed if name]
+    return {str(path.relative_to(ROOT)): path.read_text(encoding="utf-8") for path in paths
+            if path.is_file() and path.suffix not in {".png", ".svg", ".ico"}}
+
+
+def test_there_are_modules():
+    assert {"compute_virtual_machine", "cassandra_application_role"} <= set(MODULES)
+
+
+def test_versions_are_in_step():
+    assert load("galaxy.yml")["version"] == VERSION
+    assert VERSION in load("changelogs/changelog.yaml")["releases"]
+    assert f"## v{VERSION}" in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8").replace("\\", "")
+    assert f"infrastructure-services-{VERSION}.tar.gz" in README
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_a_module_is_everywhere_it_belongs(module):
+    assert module in load("meta/runtime.yml")["action_groups"]["all"]
+    assert f"`infrastructure.services.{module}`" in README
+    scenario = ROOT / "extensions/molecule" / module
+    assert {"molecule.yml", "converge.yml", "verify.yml"} <= {path.name for path in scenario.glob("*")}
+
+
+def test_the_action_group_names_modules_only():
+    assert load("meta/runtime.yml")["action_groups"]["all"] == MODULES
+
+
+def test_readme_links_lead_somewhere():
+    links = re.findall(r"\]\((?!https?://)([^)#]+)", README)
+    assert links
+    assert [link for link in links if not (ROOT / link).exists()] == []
+
+
+def test_the_artifact_holds_what_users_need():
+    ignored = load("galaxy.yml")["build_ignore"]
+    assert "tests" in ignored
+    assert not {"docs", "extensions", "playbooks", "meta", "plugins", "LICENSE", "requirements.txt"} & set(ignored)
+
+
+@pytest.mark.parametrize("what", FORBIDDEN)
+def test_no_file_holds(what):
+    assert [name for name, text in text_files().items() if FORBIDDEN[what].search(text)] == []
+
+
+def test_every_file_names_its_licence():
+    named = {name for name, text in text_files().items() if LICENCE_LINE in text[:600]}
+    assert sorted(text_files().keys() - named - WITHOUT_LICENCE_LINE) == []
+
+
+def test_there_is_no_ignore_file_for_sanity():
+    assert list((ROOT / "tests").glob("sanity/ignore*")) == []
