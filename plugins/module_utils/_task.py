@@ -8,7 +8,7 @@ from __future__ import annotations
 from types import ModuleType
 from typing import Any, Callable, NamedTuple
 
-from ansible.module_utils.common.parameters import remove_values, sanitize_keys
+from ansible.module_utils.common.parameters import remove_values
 
 from . import _connection, _secrets
 from ._auth import FetchedToken
@@ -45,7 +45,7 @@ def perform(
     try:
         settings = settings_from(params)
         client = Client(settings, connect(settings), keep_token)
-        if settings.verify is False:
+        if not settings.validate_certs:
             warnings.append("validate_certs is false: whoever is in between can read the token and change what is sent.")
         result = resource.run(params, check_mode, client)
     except ServicesError as error:
@@ -60,7 +60,14 @@ def presentable(result: dict, secrets: set[str], diff_mode: bool, verbosity: int
     """Return the result as the user sees it: `diff` and `trace` where they were asked for, and no secret in any value or key."""
     hidden = {"diff": not diff_mode, "trace": verbosity < 3}
     shown = {key: value for key, value in result.items() if not hidden.get(key)}
-    return sanitize_keys(remove_values(shown, secrets), secrets, ignore_keys=frozenset(shown))
+    return {key: _without_keys(value, secrets) for key, value in remove_values(shown, secrets).items()}
+
+
+def _without_keys(value: object, secrets: set[str]) -> object:
+    """Return the value with its keys scrubbed; also those that ansible-core's sanitize_keys spares, such as `_ansible...`."""
+    if isinstance(value, dict):
+        return {remove_values(key, secrets): _without_keys(item, secrets) for key, item in value.items()}
+    return [_without_keys(item, secrets) for item in value] if isinstance(value, list) else value
 
 
 def _given_secrets(params: dict) -> set[str]:
