@@ -7,9 +7,7 @@ from __future__ import annotations
 
 import ipaddress
 import math
-import os
 import re
-import ssl
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
@@ -59,8 +57,10 @@ class Settings(NamedTuple):
     base_url: str
     access_token: str | None
     credentials: Credentials | None
-    verify: bool | str
-    certificate: tuple[str, str] | str | None
+    validate_certs: bool
+    ca_path: str | None
+    client_cert: str | None
+    client_key: str | None
     use_proxy: bool
     http_agent: str
     timeout: float  # seconds, one attempt
@@ -76,8 +76,10 @@ def settings_from(params: dict) -> Settings:
         base_url=base_url,
         access_token=_token(params["access_token"], params["auth_url"]),
         credentials=None if params["access_token"] else _credentials(params),
-        verify=_verify(params["validate_certs"], params["ca_path"]),
-        certificate=_certificate(params["client_cert"], params["client_key"]),
+        validate_certs=params["validate_certs"],
+        ca_path=params["ca_path"] or None,
+        client_cert=params["client_cert"] or None,
+        client_key=params["client_key"] or None,
         use_proxy=params["use_proxy"],
         http_agent=_header("http_agent", params["http_agent"]),
         timeout=_at_least("timeout", params["timeout"], 0, exclusive=True),
@@ -164,39 +166,3 @@ def _at_least(option: str, value: float, least: float, exclusive: bool = False) 
     if not math.isfinite(value) or value < least or (exclusive and value == least):
         raise InvalidInput(option, f"must be a finite number {'above' if exclusive else 'not below'} {least}")
     return value
-
-
-def _verify(validate_certs: bool, ca_path: str | None) -> bool | str:
-    """What requests calls verify: off, the usual authorities, or a file or directory of them."""
-    if not validate_certs:
-        return False
-    if not ca_path:
-        return True
-    try:
-        location = {"capath": ca_path} if os.path.isdir(ca_path) else {"cafile": ca_path}
-        ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_verify_locations(**location)
-    except ssl.SSLError:
-        raise InvalidInput("ca_path", f"{ca_path} holds no certificate in PEM form") from None
-    except OSError as error:
-        raise InvalidInput("ca_path", f"{ca_path} cannot be read: {error.strerror}") from None
-    return ca_path
-
-
-def _certificate(client_cert: str | None, client_key: str | None) -> tuple[str, str] | str | None:
-    """What requests calls cert: nothing, one file with both, or the certificate and its key."""
-    if not client_cert:
-        if client_key:
-            raise InvalidInput("client_key", "needs client_cert beside it")
-        return None
-    try:
-        ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_cert_chain(client_cert, client_key or None, password=_no_password)
-    except ssl.SSLError:
-        raise InvalidInput("client_cert", "client_cert and client_key are not a certificate and its unencrypted key in PEM form") from None
-    except OSError as error:
-        raise InvalidInput("client_cert", f"client_cert or client_key cannot be read: {error.strerror}") from None
-    return (client_cert, client_key) if client_key else client_cert
-
-
-def _no_password() -> str:
-    """Answer for an encrypted key, where OpenSSL would ask at the terminal."""
-    return ""

@@ -24,6 +24,7 @@ except ImportError:
     requests = None
 
 from . import _socket as phase
+from . import _tls
 from ._errors import AttemptFailed, MissingLibrary
 from ._socket import Meter, MeteredAdapter
 
@@ -54,10 +55,15 @@ class Transport:
     """Sends single attempts over kept-alive connections; not shared between threads or over a fork."""
 
     def __init__(self, settings) -> None:
-        """`settings`: has verify, certificate, use_proxy, timeout and connect_timeout (seconds). Raise MissingLibrary."""
+        """Raise MissingLibrary, or InvalidInput for files of TLS that cannot be used.
+
+        `settings`: has timeout and connect_timeout (seconds), use_proxy, validate_certs, ca_path, client_cert and client_key.
+        """
         if requests is None:
             raise MissingLibrary("the Python library requests (at least 2.31) is not installed")
         self._settings = settings
+        self._verify = _tls.verification(settings.validate_certs, settings.ca_path)
+        self._certificate = _tls.certificate(settings.client_cert, settings.client_key)
         self._meter = Meter(settings.connect_timeout)
         self._adapter = MeteredAdapter(self._meter)
         self._last_used = 0.0
@@ -92,8 +98,8 @@ class Transport:
                     prepared,
                     stream=True,
                     timeout=(settings.connect_timeout, settings.timeout),
-                    verify=settings.verify,
-                    cert=settings.certificate,
+                    verify=self._verify,
+                    cert=self._certificate,
                     proxies=_proxies(request.url) if settings.use_proxy else {},
                 )
         except (OSError, HTTPError, http.client.HTTPException) as error:
