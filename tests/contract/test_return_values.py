@@ -1,0 +1,124 @@
+# Copyright (c) 2026, the infrastructure.services contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Every run of a module returns exactly the keys that its RETURN documents for that case, beside Ansible's own."""
+
+from __future__ import annotations
+
+import importlib
+
+import pytest
+import yaml
+from ansible_collections.infrastructure.services.plugins.module_utils._resource import ENVELOPE
+from emulator import faults, openapi, server
+from support import CREATE, LEAST, RESOURCES, UPDATE
+from support.front import run_module
+from support.shapes import of_documentation, of_schema
+
+SCHEMAS = openapi.load()["components"]["schemas"]
+BODIES = {CREATE: SCHEMAS["VirtualMachineCreate"], UPDATE: SCHEMAS["ApplicationRoleUpdate"]}
+ASSETS = {CREATE: SCHEMAS["VirtualMachine"], UPDATE: SCHEMAS["ApplicationRole"]}
+TYPES = {"str": str, "int": int, "dict": dict, "list": list, "bool": bool}
+ANSIBLE = {"changed", "failed", "msg", "diff", "warnings", "invocation"}  # common return values, documented by Ansible
+
+# What the service does, and what the task then says; the RETURN of a failure is that of "always" and "valid options".
+FAILURES = {
+    "not_sent": {"base_url": "http://127.0.0.1:9"},
+    "rejected": {"kind": "status", "status": 403},
+    "unknown": {"kind": "drop", "when": "before"},
+    "accepted": {"kind": "status", "status": 204, "when": "after"},
+}
+
+
+@pytest.fixture(scope="module")
+def service():
+    with server.start(roles=["role-0001"]) as running:
+        yield running
+
+
+@pytest.fixture
+def run(service):
+    """Return a function that runs a module against the emulator."""
+    service.api.reset()
+
+    def run(module: str, options: dict, **how: object) -> dict:
+        given = {"base_url": service.url, "access_token": "token-of-the-tests", "retries": 0, **LEAST[module]}
+        return run_module(module, {**given, **options}, **how)
+
+    return run
+
+
+def documented(module: str) -> dict:
+    """Return the RETURN of a module."""
+    return yaml.safe_load(
+        importlib.import_module(f"ansible_collections.infrastructure.services.plugins.modules.{module}").RETURN
+    )
+
+
+def check(module: str, result: dict, *cases: str) -> None:
+    """Insist on the keys that RETURN promises for these cases of `returned`, and on their types."""
+    promised = {key: value for key, value in documented(module).items() if value["returned"] in cases}
+    assert set(result) - ANSIBLE == set(promised)
+    for key, value in promised.items():
+        assert result[key] is None or type(result[key]) is TYPES[value["type"]], key
+        for inner in value.get("contains", {}):
+            assert inner in result[key], f"{key}.{inner}"
+
+
+ALWAYS, VALID, SUCCESS = "always", "when the options are valid", "on success"
+
+
+@pytest.mark.parametrize("module", RESOURCES)
+@pytest.mark.parametrize("check_mode", [False, True])
+@pytest.mark.parametrize("diff", [False, True])
+def test_a_success_returns_what_is_documented(run, module, check_mode, diff):
+    result = run(module, {}, check_mode=check_mode, diff=diff)
+    check(module, result, ALWAYS, VALID, SUCCESS)
+    assert result["changed"] is True
+    assert set(result["asset"]) == set(ENVELOPE)
+    assert result["ansible_facts"] == {module: result["asset"]}
+    assert set(result["request"]) == set(documented(module)["request"]["contains"])
+    assert ("diff" in result) is diff
+
+
+def test_a_run_with_nothing_to_do_returns_what_is_documented(run):
+    result = run(UPDATE, {"current": run(UPDATE, {})["asset"]})
+    check(UPDATE, result, ALWAYS, VALID, SUCCESS)
+    assert (result["changed"], result["outcome"]) == (False, "not_sent")
+
+
+@pytest.mark.parametrize("module", RESOURCES)
+@pytest.mark.parametrize("outcome", FAILURES)
+def test_a_failure_returns_what_is_documented(run, service, module, outcome):
+    options = FAILURES[outcome] if "base_url" in FAILURES[outcome] else {}
+    if not options:
+        service.api.add_fault(faults.parse(FAILURES[outcome]))
+    result = run(module, options)
+    check(module, result, ALWAYS, VALID)
+    assert (result["failed"], result["outcome"], result["changed"]) == (True, outcome, outcome == "accepted")
+    assert result["msg"]
+
+
+@pytest.mark.parametrize("module", RESOURCES)
+@pytest.mark.parametrize("options", [{"timeout": 0}, {"timeout": "soon"}, {"no_such_option": 1}])
+def test_a_refused_option_returns_what_is_documented(run, module, options):
+    result = run(module, options)
+    check(module, result, ALWAYS)
+    assert (result["failed"], result["outcome"], result["changed"]) == (True, "not_sent", False)
+
+
+@pytest.mark.parametrize("module", RESOURCES)
+def test_the_asset_is_documented_with_every_field_of_the_envelope(module):
+    assert of_documentation(documented(module)["asset"]) == of_schema(SCHEMAS["Envelope"])
+
+
+@pytest.mark.parametrize("module", RESOURCES)
+def test_the_samples_are_what_the_document_allows(module):
+    returned, operation = documented(module), RESOURCES[module].OPERATION
+    asset = {name: field["sample"] for name, field in returned["asset"]["contains"].items() if "sample" in field}
+    openapi.validator(ASSETS[module]).validate(asset)
+    assert set(asset["attributes"]) <= set(RESOURCES[module].ATTRIBUTES)
+    request = {name: field["sample"] for name, field in returned["request"]["contains"].items()}
+    openapi.validator(BODIES[module]).validate(request["body"])
+    assert request["method"] == operation.method
+    assert request["url"].endswith(operation.path.format(id="role-0001"))

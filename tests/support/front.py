@@ -1,0 +1,33 @@
+# Copyright (c) 2026, the infrastructure.services contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Runs a module in this process as a target host does: JSON arguments in, what it prints out."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+
+import pytest
+from ansible.module_utils import basic
+from ansible.module_utils.common import warnings
+from ansible_collections.infrastructure.services.plugins.module_utils import _module
+
+from support import RESOURCES
+
+
+def run_module(
+    resource: str, options: dict, *, check_mode: bool = False, diff: bool = False, verbosity: int = 0
+) -> dict:
+    """Return the result that the module prints; `verbosity`: the number of -v."""
+    internal = {"_ansible_check_mode": check_mode, "_ansible_diff": diff, "_ansible_verbosity": verbosity}
+    arguments = json.dumps({"ANSIBLE_MODULE_ARGS": {**options, **internal}}).encode()
+    with pytest.MonkeyPatch.context() as patch, contextlib.redirect_stdout(io.StringIO()) as printed:
+        patch.setattr(basic, "_ANSIBLE_ARGS", arguments)
+        patch.setattr(basic, "_ANSIBLE_PROFILE", "legacy", raising=False)  # from ansible-core 2.19 on
+        # ansible-core keeps warnings for the life of a process, which is that of one module elsewhere
+        patch.setattr(warnings, "_global_warnings", type(warnings._global_warnings)())
+        with pytest.raises(SystemExit):
+            _module.main(RESOURCES[resource])
+    return json.loads(printed.getvalue())
