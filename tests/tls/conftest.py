@@ -1,0 +1,77 @@
+# Copyright (c) 2026, the infrastructure.services contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Certificates of every kind, as files, and the emulator behind them."""
+
+from __future__ import annotations
+
+import shutil
+import ssl
+import subprocess
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from datetime import datetime, timezone
+from pathlib import Path
+
+import pytest
+import trustme
+from emulator.server import Running, start
+
+PAST = datetime(2020, 1, 1, tzinfo=timezone.utc)
+
+
+class Certificates:
+    """An authority that the tests trust, one that nobody does, and what they issued."""
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+        self.authority, self.stranger = trustme.CA(), trustme.CA()
+        self._issued = {
+            "good": self.authority.issue_cert("127.0.0.1", "localhost"),
+            "expired": self.authority.issue_cert("127.0.0.1", not_before=PAST, not_after=PAST.replace(year=2021)),
+            "wrong host": self.authority.issue_cert("elsewhere.example"),
+            "unknown authority": self.stranger.issue_cert("127.0.0.1"),
+        }
+        self.ca = str(directory / "ca.pem")
+        self.other_ca = str(directory / "other-ca.pem")
+        self.authority.cert_pem.write_to_path(self.ca)
+        self.stranger.cert_pem.write_to_path(self.other_ca)
+
+    def file(self, name: str, content: bytes = b"") -> str:
+        """Write a file and return its path."""
+        path = self._directory / name
+        path.write_bytes(content)
+        return str(path)
+
+    def directory(self, name: str, *, hashed: bool) -> str:
+        """Make a directory that holds the trusted authority, under the name that OpenSSL looks for or under its own."""
+        path = self._directory / name
+        path.mkdir()
+        shutil.copy(self.ca, path / "ca.pem")
+        if hashed:
+            subprocess.run(["openssl", "rehash", str(path)], check=True)
+        return str(path)
+
+    def context(self, kind: str, demand: bool = False, version: ssl.TLSVersion | None = None) -> ssl.SSLContext:
+        """Return the server side of a certificate; `demand`: only clients with a certificate of the authority get in."""
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        self._issued[kind].configure_cert(context)
+        if demand:
+            context.verify_mode = ssl.CERT_REQUIRED
+            context.load_verify_locations(self.ca)
+        if version:
+            context.minimum_version = context.maximum_version = version
+        return context
+
+
+@pytest.fixture(scope="session")
+def certificates(tmp_path_factory: pytest.TempPathFactory) -> Certificates:
+    """Make the certificates once."""
+    return Certificates(tmp_path_factory.mktemp("certificates"))
+
+
+@pytest.fixture
+def https() -> Iterator[Callable[..., Running]]:
+    """Start the emulator behind a TLS context (None: plain HTTP), as often as a test likes."""
+    with ExitStack() as stack:
+        yield lambda context: stack.enter_context(start(ssl_context=context, roles=["role-0001"]))

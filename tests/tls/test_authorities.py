@@ -1,0 +1,70 @@
+# Copyright (c) 2026, the infrastructure.services contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Whom to trust: ca_path as a file or a directory, and what the environment may say beside it."""
+
+from __future__ import annotations
+
+import pytest
+from support import CREATE, run_task
+
+GOOD, OTHER, MISSING = "ca", "other_ca", "missing"
+
+# ca_path, what the environment says, validate_certs: the outcome.
+TRUST = {
+    "option": (GOOD, {}, "accepted"),
+    "REQUESTS_CA_BUNDLE": (None, {"REQUESTS_CA_BUNDLE": GOOD}, "accepted"),
+    "CURL_CA_BUNDLE": (None, {"CURL_CA_BUNDLE": GOOD}, "accepted"),
+    "own variable": (None, {"INFRASTRUCTURE_SERVICES_CA_PATH": GOOD}, "accepted"),
+    "own variable first": (None, {"INFRASTRUCTURE_SERVICES_CA_PATH": GOOD, "REQUESTS_CA_BUNDLE": OTHER}, "accepted"),
+    "requests before curl": (None, {"REQUESTS_CA_BUNDLE": OTHER, "CURL_CA_BUNDLE": GOOD}, "not_sent"),
+    "option over a wrong bundle": (GOOD, {"REQUESTS_CA_BUNDLE": OTHER, "CURL_CA_BUNDLE": OTHER}, "accepted"),
+    "option over a missing bundle": (GOOD, {"REQUESTS_CA_BUNDLE": MISSING}, "accepted"),
+    "bundle cannot widen the option": (OTHER, {"REQUESTS_CA_BUNDLE": GOOD, "CURL_CA_BUNDLE": GOOD}, "not_sent"),
+    "bundle of another authority": (None, {"REQUESTS_CA_BUNDLE": OTHER}, "not_sent"),
+    "SSL_CERT_FILE says nothing": (None, {"SSL_CERT_FILE": GOOD}, "not_sent"),
+}
+
+
+@pytest.mark.parametrize(("ca_path", "environment", "outcome"), TRUST.values(), ids=TRUST)
+def test_who_is_trusted(certificates, https, monkeypatch, ca_path, environment, outcome):
+    paths = {GOOD: certificates.ca, OTHER: certificates.other_ca, MISSING: "/missing/ca.pem"}
+    for name, which in environment.items():
+        monkeypatch.setenv(name, paths[which])
+    service = https(certificates.context("good"))
+    result = run_task(CREATE, base_url=service.url, **({"ca_path": paths[ca_path]} if ca_path else {}))
+    assert result["outcome"] == outcome, result
+    assert len(service.api.conversation) == (outcome == "accepted")
+
+
+@pytest.mark.parametrize("bundle", ["REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE"])
+def test_no_bundle_turns_validation_on_again(certificates, https, monkeypatch, bundle):
+    monkeypatch.setenv(bundle, certificates.other_ca)
+    service = https(certificates.context("good"))
+    assert run_task(CREATE, base_url=service.url, validate_certs=False)["outcome"] == "accepted"
+
+
+def test_a_directory_of_hashed_names_is_trusted(certificates, https):
+    service = https(certificates.context("good"))
+    path = certificates.directory("hashed", hashed=True)
+    assert run_task(CREATE, base_url=service.url, ca_path=path)["outcome"] == "accepted"
+
+
+UNUSABLE = {
+    "missing": (lambda made: "/missing/ca.pem", "cannot be read: No such file or directory"),
+    "not PEM": (lambda made: made.file("text.pem", b"no certificate"), "holds no certificate in PEM form"),
+    "empty file": (lambda made: made.file("empty.pem"), "holds no certificate in PEM form"),
+    "DER": (lambda made: made.file("ca.der", b"\x30\x82\x01\x00"), "holds no certificate in PEM form"),
+    "directory without hashes": (lambda made: made.directory("plain", hashed=False), "openssl rehash"),
+}
+
+
+@pytest.mark.parametrize(("path", "why"), UNUSABLE.values(), ids=UNUSABLE)
+def test_a_ca_path_that_cannot_be_used_is_an_invalid_option(certificates, https, path, why):
+    service = https(certificates.context("good"))
+    result = run_task(CREATE, base_url=service.url, ca_path=path(certificates))
+    assert result["failed"]
+    assert result["outcome"] == "not_sent"
+    assert result["msg"].startswith("ca_path: ")
+    assert why in result["msg"]
+    assert service.api.conversation == []

@@ -1,0 +1,80 @@
+# Copyright (c) 2026, the infrastructure.services contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The service's certificate: what is accepted, and for what is not, which word says why."""
+
+from __future__ import annotations
+
+import pytest
+from support import CREATE, UPDATE, run_task
+
+# certificate of the server, ca_path is given, part of the message; all before a byte of the request.
+REFUSED = {
+    "unknown authority": ("unknown authority", True, "unable to get local issuer certificate"),
+    "authority not given": ("good", False, "unable to get local issuer certificate"),
+    "wrong host": ("wrong host", True, "certificate is not valid for '127.0.0.1'"),
+    "expired": ("expired", True, "certificate has expired"),
+}
+
+
+def over_tls(running) -> str:
+    """Return the address to use, whatever the emulator itself speaks."""
+    return running.url.replace("http://", "https://")
+
+
+@pytest.mark.parametrize("resource", [CREATE, UPDATE])
+@pytest.mark.parametrize(("kind", "with_ca", "why"), REFUSED.values(), ids=REFUSED)
+def test_a_bad_certificate_is_refused_before_anything_is_sent(certificates, https, resource, kind, with_ca, why):
+    service = https(certificates.context(kind))
+    options = {"ca_path": certificates.ca} if with_ca else {}
+    result = run_task(resource, base_url=service.url, retries=3, **options)
+    assert result["failed"]
+    assert result["outcome"] == "not_sent"
+    assert why in result["msg"]
+    assert result["attempts"] == 1, "repeating it is of no use"
+    assert service.api.conversation == []
+
+
+@pytest.mark.parametrize("kind", ["good", "unknown authority", "expired", "wrong host"])
+def test_without_validation_each_is_accepted_with_a_warning(certificates, https, kind):
+    service = https(certificates.context(kind))
+    result = run_task(CREATE, base_url=service.url, validate_certs=False)
+    assert result["outcome"] == "accepted"
+    assert [warning for warning in result["warnings"] if "validate_certs is false" in warning]
+
+
+def test_a_good_certificate_is_accepted_without_a_warning(certificates, https):
+    service = https(certificates.context("good"))
+    result = run_task(CREATE, base_url=service.url, ca_path=certificates.ca)
+    assert (result["outcome"], result["warnings"]) == ("accepted", [])
+    assert len(service.api.conversation) == 1
+
+
+@pytest.mark.parametrize("name", ["localhost", "127.0.0.1"])
+def test_the_name_that_was_asked_for_is_what_counts(certificates, https, name):
+    service = https(certificates.context("good"))
+    url = service.url.replace("127.0.0.1", name)
+    assert run_task(CREATE, base_url=url, ca_path=certificates.ca)["outcome"] == "accepted"
+
+
+def test_a_service_without_tls_is_said_to_be_one(https):
+    service = https(None)
+    result = run_task(CREATE, base_url=over_tls(service))
+    assert (result["outcome"], result["attempts"]) == ("not_sent", 1)
+    assert "TLS could not be agreed upon" in result["msg"]
+
+
+def test_plain_http_to_a_tls_port_is_not_said_to_be_harmless(certificates, https):
+    service = https(certificates.context("good"))
+    result = run_task(CREATE, base_url=service.url.replace("https://", "http://"))
+    assert (result["outcome"], result["attempts"]) == ("unknown", 1)
+    assert service.api.conversation == []
+
+
+@pytest.mark.parametrize("first", [True, False])
+def test_validation_of_one_task_says_nothing_about_the_next(certificates, https, first):
+    service = https(certificates.context("unknown authority"))
+    outcomes = {}
+    for validate in (first, not first, first):
+        outcomes[validate] = run_task(CREATE, base_url=service.url, validate_certs=validate)["outcome"]
+    assert outcomes == {True: "not_sent", False: "accepted"}
