@@ -7,9 +7,12 @@
 from __future__ import annotations
 
 import os
+import re
 import ssl
 
 from ._errors import InvalidInput
+
+_HASHED = re.compile("[0-9a-f]{8}[.][0-9]+")  # a certificate in a directory of them
 
 
 def verification(validate_certs: bool, ca_path: str | None) -> bool | str:
@@ -19,8 +22,10 @@ def verification(validate_certs: bool, ca_path: str | None) -> bool | str:
     if not ca_path:
         return True
     try:
-        location = {"capath": ca_path} if os.path.isdir(ca_path) else {"cafile": ca_path}
-        ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_verify_locations(**location)
+        if not os.path.isdir(ca_path):
+            ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_verify_locations(cafile=ca_path)
+        elif not any(map(_HASHED.fullmatch, os.listdir(ca_path))):
+            raise InvalidInput("ca_path", f"{ca_path} has no certificate under the name that OpenSSL looks for (see openssl rehash)")
     except ssl.SSLError:
         raise InvalidInput("ca_path", f"{ca_path} holds no certificate in PEM form") from None
     except OSError as error:
