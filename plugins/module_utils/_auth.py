@@ -1,6 +1,7 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
+
 """Bearer tokens (RFC 6750): a given one, or one from a token endpoint (RFC 6749 section 4.4)."""
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
+
 """The forms in which a secret may come back, all of which are scrubbed."""
 
 from __future__ import annotations
@@ -8,6 +9,8 @@ from __future__ import annotations
 import base64
 import json
 from urllib.parse import quote, quote_plus
+
+from ansible.module_utils.common.parameters import remove_values
 
 
 def forms(secret: str) -> set[str]:
@@ -22,3 +25,23 @@ def basic(user: str, password: str) -> set[str]:
     """Return the Basic credentials (RFC 7617) of both, as they are and form-encoded first (RFC 6749 section 2.3.1)."""
     pairs = f"{user}:{password}", f"{quote_plus(user)}:{quote_plus(password)}"
     return {base64.b64encode(pair.encode("utf-8")).decode("ascii") for pair in pairs}
+
+
+def scrub(result: dict, secrets: set[str]) -> dict:
+    """Return the result without any of the secrets, in its values and in the keys below its own."""
+    if not _mentions(result, secrets):
+        return result
+    return {key: _without_keys(value, secrets) for key, value in remove_values(result, secrets).items()}
+
+
+def _mentions(result: dict, secrets: set[str]) -> bool:
+    """Whether a secret stands anywhere: JSON escapes letter by letter, so one in a value is found in the whole, escaped too."""
+    text = json.dumps(result, ensure_ascii=False)
+    return any(json.dumps(secret, ensure_ascii=False)[1:-1] in text for secret in secrets)
+
+
+def _without_keys(value: object, secrets: set[str]) -> object:
+    """Return the value with its keys scrubbed; also those that ansible-core's sanitize_keys spares, such as `_ansible...`."""
+    if isinstance(value, dict):
+        return {remove_values(key, secrets): _without_keys(item, secrets) for key, item in value.items()}
+    return [_without_keys(item, secrets) for item in value] if isinstance(value, list) else value

@@ -1,6 +1,7 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
+
 """Connections that know the time and count what they are handed.
 
 requests bounds each read, not the whole request, and its exceptions do not tell whether the request was sent.
@@ -84,15 +85,24 @@ class _MeteredSocket:
 
     def __init__(self, sock, meter: Meter, counting: bool = True) -> None:
         self._sock, self._meter, self._counting = sock, meter, counting
+        self._held = b""  # the header block, until the body comes: one segment for both is faster
 
     def __getattr__(self, name: str):
         return getattr(self._sock, name)
 
     def makefile(self, *args, **kwargs) -> io.BufferedReader:
+        self._send(self._held)  # the answer is awaited, so nothing more comes
         return io.BufferedReader(_Reader(self._sock, self._meter))
 
     def sendall(self, data) -> None:
-        view = memoryview(data).cast("B")
+        data = self._held + bytes(data)
+        if data.endswith(b"\r\n\r\n") and not self._held:
+            self._held = data
+        else:
+            self._send(data)
+
+    def _send(self, data: bytes) -> None:
+        view, self._held = memoryview(data), b""
         while view:
             self._sock.settimeout(self._meter.left())
             if self._counting:

@@ -1,6 +1,7 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
+
 """What each status of an answer means (RFC 9110): the one place that knows status codes.
 
 A status belongs to one event of the policy in `_retry`; the text is what the service, whose error bodies are

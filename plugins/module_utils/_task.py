@@ -1,14 +1,13 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
+
 """One task from its options to its result, the same wherever it runs."""
 
 from __future__ import annotations
 
 from types import ModuleType
 from typing import Any, Callable, NamedTuple
-
-from ansible.module_utils.common.parameters import remove_values
 
 from . import _connection, _secrets
 from ._auth import FetchedToken
@@ -57,17 +56,9 @@ def perform(
 
 
 def presentable(result: dict, secrets: set[str], diff_mode: bool, verbosity: int) -> dict:
-    """Return the result as the user sees it: `diff` and `trace` where they were asked for, and no secret in any value or key."""
+    """Return the result as the user sees it: `diff` and `trace` where they were asked for, and no secret anywhere."""
     hidden = {"diff": not diff_mode, "trace": verbosity < 3}
-    shown = {key: value for key, value in result.items() if not hidden.get(key)}
-    return {key: _without_keys(value, secrets) for key, value in remove_values(shown, secrets).items()}
-
-
-def _without_keys(value: object, secrets: set[str]) -> object:
-    """Return the value with its keys scrubbed; also those that ansible-core's sanitize_keys spares, such as `_ansible...`."""
-    if isinstance(value, dict):
-        return {remove_values(key, secrets): _without_keys(item, secrets) for key, item in value.items()}
-    return [_without_keys(item, secrets) for item in value] if isinstance(value, list) else value
+    return _secrets.scrub({key: value for key, value in result.items() if not hidden.get(key)}, secrets)
 
 
 def _given_secrets(params: dict) -> set[str]:

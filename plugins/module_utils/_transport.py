@@ -1,6 +1,7 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
+
 """One attempt at one request: what came back, or what is proven about what did not.
 
 The exception class of requests proves nothing in either direction; what proves that a request was not processed
@@ -67,6 +68,7 @@ class Transport:
         self._meter = Meter(settings.connect_timeout)
         self._adapter = MeteredAdapter(self._meter)
         self._last_used = 0.0
+        self._proxies: dict[str, dict] = {}
 
     def close(self) -> None:
         """Close all connections; the next attempt opens a new one."""
@@ -100,10 +102,15 @@ class Transport:
                     timeout=(settings.connect_timeout, settings.timeout),
                     verify=self._verify,
                     cert=self._certificate,
-                    proxies=_proxies(request.url) if settings.use_proxy else {},
+                    proxies=self._proxies_for(request.url),
                 )
         except (OSError, HTTPError, http.client.HTTPException) as error:
             raise self._failure(error) from None
+
+    def _proxies_for(self, url: str) -> dict:
+        if url not in self._proxies:
+            self._proxies = {url: _proxies(url) if self._settings.use_proxy else {}}
+        return self._proxies[url]
 
     def _read(self, response) -> Answer:
         """Read the body, at most MAX_BODY, and check that it is whole (RFC 9112 section 6.3)."""

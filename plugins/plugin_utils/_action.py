@@ -1,13 +1,14 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
+
 """Runs a module inside the Ansible worker where that is safe, else by the ordinary way; the results are the same."""
 
 from __future__ import annotations
 
 import json
 import os
-from functools import partial
+from functools import lru_cache, partial
 from types import ModuleType
 from typing import NamedTuple
 
@@ -15,7 +16,6 @@ from ansible import constants
 from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 from ansible.module_utils.errors import UnsupportedError
 from ansible.plugins.action.normal import ActionModule as OrdinaryAction
-from ansible.utils.unsafe_proxy import wrap_var
 
 from ..module_utils import _task
 from ..module_utils._errors import NOT_SENT
@@ -26,8 +26,14 @@ try:
     from ansible.module_utils.common.json import Direction, get_module_encoder
 
     _ENCODER = get_module_encoder("legacy", Direction.CONTROLLER_TO_MODULE)
-except ImportError:  # ansible-core before 2.19
+
+    def _untrusted(result: dict) -> dict:
+        """A string is no template unless it is marked as trusted, from ansible-core 2.19 on."""
+        return result
+
+except ImportError:
     from ansible.module_utils.common.json import AnsibleJSONEncoder
+    from ansible.utils.unsafe_proxy import wrap_var as _untrusted
 
     _ENCODER = partial(AnsibleJSONEncoder, vault_to_text=True)
 
@@ -50,6 +56,11 @@ def runs_in_process(facts: Facts) -> bool:
     return facts.connection == "local" and facts.has_requests and not (facts.is_async or facts.becomes or facts.has_environment)
 
 
+@lru_cache(maxsize=None)
+def _validator(resource: ModuleType) -> ArgumentSpecValidator:
+    return ArgumentSpecValidator(**_task.argument_spec(resource))
+
+
 class ServicesAction(OrdinaryAction):
     """The action plugin of a module; `resource` is the module_utils file that does its work."""
 
@@ -59,8 +70,7 @@ class ServicesAction(OrdinaryAction):
         if not runs_in_process(self._facts()):
             return super().run(tmp, task_vars)
         given = json.loads(json.dumps(self._task.args, cls=_ENCODER))  # as the module would get them
-        validator = ArgumentSpecValidator(**_task.argument_spec(self.resource))
-        validated = validator.validate(given)
+        validated = _validator(self.resource).validate(given)
         params, secrets = validated.validated_parameters, set(validated._no_log_values)
         if validated.error_messages:
             result = {"failed": True, "changed": False, "outcome": NOT_SENT, "msg": self._refusal(validated)}
@@ -70,7 +80,7 @@ class ServicesAction(OrdinaryAction):
             secrets |= done.secrets
         if self._wants_invocation(task_vars):
             result["invocation"] = {"module_args": params}
-        return wrap_var(_task.presentable(result, secrets, self._task.diff, self._display.verbosity))
+        return _untrusted(_task.presentable(result, secrets, self._task.diff, self._display.verbosity))
 
     def _facts(self) -> Facts:
         return Facts(
