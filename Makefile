@@ -3,7 +3,7 @@
 SHELL := /bin/bash
 MAKEFLAGS += --no-print-directory
 .DEFAULT_GOAL := help
-.PHONY: help demo test unit contract integration molecule lint sanity venv artifact clean
+.PHONY: help demo test unit contract integration molecule lint sanity matrix venv artifact clean
 
 STEP := tests/tools/step
 PYTEST := python -m pytest -p no:cacheprovider
@@ -15,7 +15,7 @@ demo: artifact ## Install the collection, start the emulator, create machines an
 	@$(STEP) demo env ANSIBLE_CALLBACK_RESULT_FORMAT=yaml ansible-playbook infrastructure.services.demo
 
 test: venv ## Run every test that a contributor needs, side by side where that is safe
-	@exec 3>&2; $(STEP) "make test" $(MAKE) -j2 --output-sync=target sanity molecule integration unit contract lint
+	@exec 3>&2; $(STEP) "make test" $(MAKE) -j2 --keep-going --output-sync=target sanity molecule integration unit contract lint
 
 unit: venv ## Run the unit tests
 	@$(STEP) unit $(PYTEST) tests/unit
@@ -34,6 +34,9 @@ lint: artifact ## Run ruff, shellcheck, antsibull-changelog and ansible-lint (pr
 
 sanity: venv ## Run all of ansible-test sanity
 	@$(STEP) sanity tests/tools/sanity
+
+matrix: venv ## Run unit and integration tests on ansible-core 2.16 to 2.21 (CELLS="2.16 2.21" for some)
+	@$(STEP) matrix python tests/tools/matrix.py $(CELLS)
 
 venv: ## Make the virtual environment .venv (PYTHON=... names the interpreter)
 	@tests/tools/venv .venv tests/requirements.txt

@@ -8,6 +8,8 @@ Environment variables choose what is tested, so that the same tests run on every
 - TEST_ANSIBLE_BIN: directory of `ansible-playbook` and its like (default: beside the running Python);
 - TEST_COLLECTIONS: a collections path with the artifact installed (default: built and installed here);
 - TEST_TARGET_PYTHON: the Python that runs modules (default: the running Python).
+
+What uses the fixture `ansible` runs twice: inside the Ansible worker, and as a module of its own process.
 """
 
 from __future__ import annotations
@@ -29,6 +31,7 @@ ROOT = Path(__file__).resolve().parents[2]
 BIN = Path(os.environ.get("TEST_ANSIBLE_BIN") or Path(sys.executable).parent)
 TARGET_PYTHON = os.environ.get("TEST_TARGET_PYTHON") or sys.executable
 TOKEN = "integration-token"
+CONNECTIONS = {"worker": "local", "module": "process"}
 
 
 @dataclass
@@ -103,6 +106,7 @@ class Ansible:
     directory: Path
     collections: Path
     base_url: str
+    connection: str
 
     def environment(self, **more: str | None) -> dict[str, str]:
         """The environment of a command; None removes a variable."""
@@ -111,6 +115,7 @@ class Ansible:
             "ANSIBLE_CALLBACKS_ENABLED": "recorder",
             "ANSIBLE_CALLBACK_PLUGINS": str(ROOT / "tests/integration/callback"),
             "ANSIBLE_COLLECTIONS_PATH": str(self.collections),
+            "ANSIBLE_CONNECTION_PLUGINS": str(ROOT / "tests/integration/connection"),
             "ANSIBLE_CONFIG": str(self.directory / "ansible.cfg"),
             "ANSIBLE_HOME": str(self.directory / "home"),
             "ANSIBLE_INVENTORY": str(self.directory / "inventory.yml"),
@@ -129,7 +134,7 @@ class Ansible:
     def command(self, name: str, *arguments: str, **environment: str | None) -> Run:
         """Run one of Ansible's commands; keyword arguments are environment variables."""
         (self.directory / "ansible.cfg").touch()
-        host = {"ansible_connection": "local", "ansible_python_interpreter": TARGET_PYTHON}
+        host = {"ansible_connection": self.connection, "ansible_python_interpreter": TARGET_PYTHON}
         (self.directory / "inventory.yml").write_text(yaml.safe_dump({"all": {"hosts": {"localhost": host}}}))
         recorded = self.directory / "results.jsonl"
         recorded.write_text("")
@@ -206,13 +211,19 @@ def service(running_service: Service) -> Service:
     return running_service
 
 
-@pytest.fixture(scope="session")
-def ansible_in(collections: Path, running_service: Service) -> Callable[[Path], Ansible]:
+@pytest.fixture(scope="session", params=CONNECTIONS)
+def ansible_in(collections: Path, running_service: Service, request) -> Callable[[Path], Ansible]:
     """Ansible's commands in a directory of the caller's choice."""
-    return lambda directory: Ansible(directory, collections, running_service.url)
+    return lambda directory: Ansible(directory, collections, running_service.url, CONNECTIONS[request.param])
 
 
 @pytest.fixture
 def ansible(ansible_in: Callable[[Path], Ansible], service: Service, tmp_path: Path) -> Ansible:
     """Ansible's commands, with the service (fresh) and a token in their environment."""
     return ansible_in(tmp_path)
+
+
+@pytest.fixture
+def ansible_once(collections: Path, service: Service, tmp_path: Path) -> Ansible:
+    """The same, for what needs one run only."""
+    return Ansible(tmp_path, collections, service.url, CONNECTIONS["worker"])

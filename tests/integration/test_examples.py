@@ -31,12 +31,12 @@ MODULES = sorted(path.stem for path in (ROOT / "plugins/modules").glob("[a-z]*.p
 
 
 @pytest.fixture
-def prepared(ansible, service):
+def prepared(ansible_once, service):
     """A directory with the README's playbooks, and a service that knows the role of the examples."""
     service.settings(unknown_id="create")
     for name, text in PLAYBOOKS.items():
-        (ansible.directory / name).write_text(text, encoding="utf-8")
-    return ansible
+        (ansible_once.directory / name).write_text(text, encoding="utf-8")
+    return ansible_once
 
 
 @pytest.mark.parametrize("line", [line for line in LINES if line.startswith(RUN)])

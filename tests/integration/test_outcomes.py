@@ -64,9 +64,9 @@ def test_a_success_without_an_object_is_accepted_and_failed(ansible, service):
     assert (result["outcome"], result["status"], result["changed"]) == ("accepted", 204, True)
 
 
-def test_requests_missing_on_the_target_is_said(ansible, service, tmp_path):
+def test_requests_missing_on_the_target_is_said(ansible_once, service, tmp_path):
     subprocess.run([TARGET_PYTHON, "-m", "venv", "--without-pip", str(tmp_path / "bare")], check=True)
-    run = ansible.tasks(f"""
+    run = ansible_once.tasks(f"""
 - name: Create
   {VM}:
     name: web01

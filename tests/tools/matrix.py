@@ -1,0 +1,111 @@
+# Copyright (c) 2026, the infrastructure.services contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Run the unit and integration tests on every supported ansible-core whose Python is at hand, a line per cell.
+
+A cell has an environment of its own under .build/matrix, and its output in a file beside it. Two cells run at a time.
+Arguments narrow it down: `make matrix CELLS="2.16 2.21"`.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import NamedTuple
+
+CORES = {"2.16": "2.16.19", "2.17": "2.17.14", "2.18": "2.18.19", "2.19": "2.19.14", "2.20": "2.20.10", "2.21": "2.21.5"}
+# The oldest and the newest Python that each ansible-core runs on; then the oldest one that it runs modules with.
+PYTHONS = {"2.16": ("3.10", "3.12"), "2.17": ("3.10", "3.12"), "2.18": ("3.11", "3.13"), "2.19": ("3.11", "3.13"),
+           "2.20": ("3.12", "3.13"), "2.21": ("3.12", "3.13")}
+OLDEST_TARGET = "3.9"
+BUILD = Path(".build").resolve()
+CLOSING_LINE = -1
+
+
+class Cell(NamedTuple):
+    """One combination: an ansible-core, the Python it runs on, and the Python that modules run on."""
+
+    core: str
+    python: str
+    target: str
+
+    def __str__(self) -> str:
+        return f"ansible-core {self.core}, Python {self.python}, modules on {self.target}"
+
+    @property
+    def directory(self) -> Path:
+        """Where its environment and its output are."""
+        return BUILD / "matrix" / "-".join(self)
+
+
+class Verdict(NamedTuple):
+    """How a cell ended."""
+
+    cell: Cell
+    word: str
+    details: str
+
+
+def interpreter(version: str) -> Path:
+    """Where tests/tools/pythons has put that Python, if it is at hand."""
+    return BUILD / "pythons" / f"python{version}"
+
+
+def all_cells() -> list[Cell]:
+    """The matrix: each core on its oldest and newest Python; the first and last core also with the oldest target."""
+    cells = [Cell(core, python, python) for core, pythons in PYTHONS.items() for python in pythons]
+    return cells + [Cell(core, PYTHONS[core][0], OLDEST_TARGET) for core in (min(CORES), max(CORES))]
+
+
+def make_environment(directory: Path, python: str, *requirements: Path) -> None:
+    """Make a virtual environment, or leave it when it holds what is asked for."""
+    subprocess.run(["tests/tools/venv", str(directory), *map(str, requirements)], check=True, stdout=sys.stderr,
+                   env={**os.environ, "PYTHON": str(interpreter(python)), "MINIMUM": python})
+
+
+def run_cell(cell: Cell) -> Verdict:
+    """Make the environment of a cell and run its tests."""
+    if not all(interpreter(version).exists() for version in (cell.python, cell.target)):
+        return Verdict(cell, "left out", "its Python is not at hand")
+    start = time.monotonic()
+    cell.directory.mkdir(parents=True, exist_ok=True)
+    core = cell.directory / "core.txt"
+    core.write_text(f"ansible-core=={CORES[cell.core]}\n", encoding="utf-8")
+    make_environment(cell.directory / "venv", cell.python, Path("tests/requirements-pytest.txt"), core)
+    environment = {**os.environ, "PATH": f"{cell.directory / 'venv/bin'}:{os.environ['PATH']}"}
+    tests = ["tests/unit", "tests/integration"]
+    if cell.target != cell.python:
+        make_environment(cell.directory / "target", cell.target, Path("requirements.txt"))
+        environment["TEST_TARGET_PYTHON"] = str(cell.directory / "target/bin/python")
+        tests = ["tests/integration", "-k", "module"]
+    output = cell.directory / "output.txt"
+    with output.open("w", encoding="utf-8") as file:
+        done = subprocess.run([str(cell.directory / "venv/bin/python"), "-m", "pytest", "-p", "no:cacheprovider", *tests],
+                              stdout=file, stderr=subprocess.STDOUT, env=environment, timeout=1200, check=False)
+    closing = output.read_text(encoding="utf-8").splitlines()[CLOSING_LINE].strip("= ")
+    return Verdict(cell, "FAILED" if done.returncode else "passed", f"{closing} ({time.monotonic() - start:.0f} s)")
+
+
+def main(wanted: list[str]) -> int:
+    """Run the cells of the wanted cores, or all; the status is 1 when one failed or none was run."""
+    subprocess.run(["tests/tools/pythons"], check=True)
+    cells = [cell for cell in all_cells() if not wanted or cell.core in wanted]
+    with ThreadPoolExecutor(max_workers=2) as pool:
+        verdicts = []
+        for verdict in pool.map(run_cell, cells):
+            print(f"{verdict.cell!s:58} {verdict.word:9} {verdict.details}", flush=True)
+            verdicts.append(verdict)
+    for verdict in verdicts:
+        if verdict.word == "FAILED":
+            print(f"\n{verdict.cell}: {verdict.cell.directory / 'output.txt'}")
+            print("\n".join((verdict.cell.directory / "output.txt").read_text(encoding="utf-8").splitlines()[-40:]))
+    words = {verdict.word for verdict in verdicts}
+    return 0 if "passed" in words and "FAILED" not in words else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
