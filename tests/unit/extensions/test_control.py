@@ -52,7 +52,7 @@ def test_settings_that_are_not_sent_stay(call):
 @pytest.mark.parametrize(
     "values",
     [
-        [], {"typo": 1}, {"required": "no"}, {"put": None}, {"unknown_id": True}, {"unset": ["null"]},
+        [], {"typo": 1}, {"required": "no"}, {"put": None}, {"unknown_id": ["refuse"]}, {"unset": "x"},
         {"unique_names": 1}, {"create_status": 404}, {"update_status": "200"}, {"create_status": True},
         {"authorization": "on"}, {"token": 1}, {"client_authentication": "x"}, {"grant_types": None},
         {"grant_types": "x"}, {"scopes": [1]}, {"expires_in": 1.5},

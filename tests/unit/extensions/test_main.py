@@ -100,3 +100,10 @@ def test_a_missing_package_is_said_with_the_way_to_get_it(tmp_path, module, dist
 )
 def test_what_cannot_start_says_why(arguments, says):
     assert says in failing(*arguments)
+
+
+def test_no_ready_file_of_an_earlier_run_stays(tmp_path):
+    ready = tmp_path / "ready"
+    ready.write_text("http://127.0.0.1:1\n")
+    failing("--ready-file", str(ready), "--host", "192.0.2.1")
+    assert not ready.exists()

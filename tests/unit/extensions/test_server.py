@@ -103,6 +103,13 @@ def test_a_connection_is_kept_and_has_its_number(emulator):
     assert numbers[3] != numbers[0]
 
 
+def test_an_answer_does_not_wait_for_more(emulator):
+    with requests.Session() as session:
+        session.put(f"{emulator.url}/x", timeout=5)
+        sockets = [connection.request for connection in emulator._server.open]
+        assert {one.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY) for one in sockets} == {1}
+
+
 def test_requests_sent_at_once_are_answered_in_turn(emulator):
     assert converse(emulator, RAW * 3 + LAST).count(b"HTTP/1.1 201 ") == created(emulator) == 4
 
