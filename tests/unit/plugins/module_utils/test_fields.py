@@ -1,0 +1,201 @@
+# Copyright (c) 2026, the infrastructure.services contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Types of fields: what they take, what they refuse, what goes out; and how two values of a resource are compared."""
+
+from __future__ import annotations
+
+import copy
+import json
+import math
+from datetime import datetime, timedelta, timezone
+
+import pytest
+import yaml
+from ansible_collections.infrastructure.services.plugins.module_utils._fields import (
+    DATE_TIME,
+    NUMBER,
+    TEXT,
+    date_time,
+    differences,
+    number,
+    overlay,
+    prune,
+    text,
+)
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+SCALARS = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text()
+VALUES = st.recursive(
+    SCALARS, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3), max_leaves=12
+)
+OBJECTS = st.dictionaries(st.text(), VALUES, max_size=4)
+ZONES = st.timedeltas(timedelta(hours=-23, minutes=-59), timedelta(hours=23, minutes=59)).map(
+    lambda offset: timezone(timedelta(minutes=offset // timedelta(minutes=1)))
+)
+MOMENTS = st.datetimes(datetime(2, 1, 1), datetime(9998, 12, 31), timezones=ZONES)
+
+
+@pytest.mark.parametrize(("value", "out"), [("x", "x"), ("", ""), ("007", "007"), ("yes", "yes"), (4, "4")])
+def test_text_takes_what_has_one_spelling(value, out):
+    assert text(value) == out
+
+
+@pytest.mark.parametrize("value", [True, False, None, [], ["x"], {}, {"a": 1}, b"x"])
+def test_text_refuses_what_python_would_spell_for_the_user(value):
+    with pytest.raises(TypeError):
+        text(value)
+
+
+@given(st.text())
+def test_text_leaves_a_string_alone(value):
+    assert text(value) == value
+
+
+@pytest.mark.parametrize(("value", "out"), [
+    (4, "4"), (4.0, "4"), ("4", "4"), ("4.0", "4"), (" 4 ", "4"), ("+4", "4"), ("-0", "0"), (-0.0, "0"),
+    ("1e3", "1000"), (0.5, "0.5"), ("0.5", "0.5"), ("-1.25", "-1.25"), (2**70, "1180591620717411303424"),
+    ("9007199254740993", "9007199254740993"), (2.0**53, "9007199254740992"), (1e300, "1e+300"),
+])
+def test_numbers_go_out_in_their_shortest_form(value, out):
+    assert json.dumps(number(value)) == out
+
+
+@pytest.mark.parametrize("value", [
+    "", " ", "four", "4,0", "4.", ".5", "0x4", "1_000", "4 GB", "٤", "nan", "inf", "-Infinity", "1e999",
+    math.nan, math.inf, -math.inf, True, False, None, [], {}, [4],
+])
+def test_what_is_no_finite_number_is_refused(value):
+    with pytest.raises((TypeError, ValueError)):
+        number(value)
+
+
+@given(st.integers() | st.floats(allow_nan=False, allow_infinity=False))
+def test_a_number_keeps_its_value_and_a_whole_one_has_no_point(value):
+    out = number(value)
+    assert out == value
+    assert not (abs(out) <= 2**53 and json.dumps(out).endswith(".0"))
+    assert type(number(out)) is type(out)
+
+
+@given(st.integers() | st.floats(allow_nan=False, allow_infinity=False))
+def test_a_number_in_quotes_is_the_same_number(value):
+    assume(abs(value) < 10**300)
+    assert number(str(value)) == number(value)
+
+
+@pytest.mark.parametrize(("value", "out"), [
+    ("2026-01-02T03:04:05Z", "2026-01-02T03:04:05Z"),
+    ("2026-01-02 03:04:05Z", "2026-01-02T03:04:05Z"),
+    ("2026-01-02 03:04:05+00:00", "2026-01-02T03:04:05Z"),
+    ("2026-01-02 03:04:05", "2026-01-02T03:04:05Z"),
+    ("2026-01-02t03:04:05z", "2026-01-02T03:04:05Z"),
+    ("20260102T030405Z", "2026-01-02T03:04:05Z"),
+    ("2026-01-02T03:04Z", "2026-01-02T03:04:00Z"),
+    ("2026-01-02T03:04:05.987654Z", "2026-01-02T03:04:05Z"),
+    ("2026-01-02T03:04:05,9Z", "2026-01-02T03:04:05Z"),
+    ("2026-01-02T03:04:05 +0530", "2026-01-01T21:34:05Z"),
+    ("2026-01-02T03:04:05-11", "2026-01-02T14:04:05Z"),
+    ("  2026-01-02T03:04:05Z\n", "2026-01-02T03:04:05Z"),
+    ("2024-02-29T23:59:59-00:30", "2024-03-01T00:29:59Z"),
+    ("0001-01-01T00:00:00Z", "0001-01-01T00:00:00Z"),
+])
+def test_date_times_go_out_in_one_form(value, out):
+    assert date_time(value) == out
+
+
+@pytest.mark.parametrize("value", [
+    "", "tomorrow", "2026-01-02", "03:04:05Z", "2026-01-02T03Z", "2026-1-2T03:04:05Z", "02.01.2026 03:04:05",
+    "1767323045", "2026-02-30T00:00:00Z", "2026-13-01T00:00:00Z", "2026-01-02T25:00:00Z", "2026-01-02T03:04:60Z",
+    "2026-0102T03:04:05Z", "2026-01-02T03:04:05+24:00", "2026-01-02T03:04:05+01:60", "2026-01-02T03:04:05 CET",
+    "٢٠٢٦-01-02T03:04:05Z", "0001-01-01T00:00:00+01:00", "9999-12-31T23:59:59-01:00", "0000-01-01T00:00:00Z",
+    20260102, None, True, [], {},
+])
+def test_what_is_no_date_time_is_refused(value):
+    with pytest.raises(ValueError, match=r"it is|its time zone|year|month|day|hour|minute|second"):
+        date_time(value)
+
+
+@given(MOMENTS, st.sampled_from(["T", " "]), st.sampled_from(["auto", "seconds", "minutes", "milliseconds"]))
+def test_a_date_time_keeps_its_instant(moment, separator, precision):
+    out = date_time(moment.isoformat(separator, precision))
+    read = datetime.strptime(out, "%Y-%m-%dT%H:%M:%SZ").replace(tzinfo=timezone.utc)
+    assert timedelta(0) <= moment - read < timedelta(minutes=1 if precision == "minutes" else 0, seconds=1)
+    assert date_time(out) == out
+
+
+@given(MOMENTS)
+def test_an_unquoted_timestamp_of_yaml_is_a_date_time(moment):
+    """YAML makes an object of it, of which Ansible makes text again."""
+    written = moment.isoformat()
+    assume(written.count(":") == 3)
+    assert date_time(str(yaml.safe_load(written))) == date_time(written)
+
+
+@pytest.mark.parametrize(("kind", "documented", "name"), [
+    (TEXT, "str", "text"), (NUMBER, "float", "number"), (DATE_TIME, "str", "date-time"),
+])
+def test_a_type_is_both_a_documented_name_and_a_conversion(kind, documented, name):
+    assert (kind, kind.__name__) == (documented, name)
+    assert callable(kind)
+
+
+@given(VALUES)
+def test_nothing_null_is_left_in_any_object(value):
+    before = copy.deepcopy(value)
+    pruned = prune(value)
+    assert value == before
+    assert prune(pruned) == pruned
+    assert all(item is not None for inner in objects(pruned) for item in inner.values())
+
+
+def objects(value: object) -> list[dict]:
+    """Return every object in the value, at every level."""
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return [found for item in inner for found in objects(item)] + ([value] if isinstance(value, dict) else [])
+
+
+def test_prune_keeps_what_is_empty_false_or_zero():
+    value = {"a": "", "b": 0, "c": False, "d": [], "e": {}, "f": [{"g": None, "h": 0}], "i": None}
+    assert prune(value) == {"a": "", "b": 0, "c": False, "d": [], "e": {}, "f": [{"h": 0}]}
+
+
+@given(VALUES, OBJECTS)
+def test_what_is_laid_over_is_all_there(below, above):
+    assert differences(above, overlay(below, above)) == []
+    assert overlay(above, above) == overlay({}, above) == overlay(above, {}) == above
+
+
+def test_overlay_goes_key_by_key_and_replaces_lists():
+    below = {"a": {"b": 1, "c": [1, 2]}, "d": 3}
+    assert overlay(below, {"a": {"c": [4]}, "e": {}}) == {"a": {"b": 1, "c": [4]}, "d": 3, "e": {}}
+
+
+@pytest.mark.parametrize(("wanted", "found", "named"), [
+    ({"a": 4}, {"a": 4.0}, []),
+    ({"a": 1}, {"a": True}, ["a"]),
+    ({"a": False}, {"a": 0}, ["a"]),
+    ({"a": "4"}, {"a": 4}, ["a"]),
+    ({"a": "2026-01-02T03:04:05Z"}, {"a": "2026-01-02T04:04:05+01:00"}, []),
+    ({"a": "2026-01-02T03:04:05Z"}, {"a": "2026-01-02T03:04:06Z"}, ["a"]),
+    ({"a": "x"}, {"a": None}, ["a"]),
+    ({"a": None}, {"a": None}, []),
+    ({"a": {"b": 1, "c": 2}}, {"a": {"b": 1, "c": 3, "d": 4}}, ["a.c"]),
+    ({"a": [{"b": 1}, {"b": 2}]}, {"a": [{"b": 1}, {"b": 3}]}, ["a[1].b"]),
+    ({"a": [1]}, {"a": [1, 2]}, ["a"]),
+    ({"a": {}}, {"a": []}, ["a"]),
+])
+def test_differences_are_named(wanted, found, named):
+    assert differences(wanted, found) == named
+
+
+def test_a_field_that_is_not_there_differs_unless_told_otherwise():
+    wanted = {"a": 1, "b": {"c": 2}}
+    assert differences(wanted, {"b": {}}) == ["a", "b.c"]
+    assert differences(wanted, {"b": {}}, absent_differs=False) == []
+
+
+@given(VALUES)
+def test_nothing_differs_from_itself(value):
+    assert differences(value, copy.deepcopy(value)) == []
