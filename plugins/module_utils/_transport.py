@@ -11,6 +11,7 @@ is that not one byte of it was handed to the socket (`Meter.sent`). This layer n
 from __future__ import annotations
 
 import http.client
+import re
 import socket
 import ssl
 import time
@@ -31,6 +32,8 @@ from ._socket import Meter, MeteredAdapter
 
 MAX_BODY = 4 * 1024 * 1024  # bytes of an answer that are read
 MAX_IDLE = 3.0  # seconds after which a kept-alive connection is not used again
+_ABOUT_US = re.compile("ALERT_.*(CERTIFICATE|UNKNOWN_CA|HANDSHAKE_FAILURE|ACCESS_DENIED)")
+_WANTS_CERTIFICATE = "as it does when it wants a client certificate, or another one (client_cert)"
 
 
 class Request(NamedTuple):
@@ -182,13 +185,13 @@ def _pieces(raw) -> Iterator[bytes]:
 
 
 def _chain(error: BaseException | None) -> Iterator[BaseException]:
-    """Yield the error and what caused it, outermost first; urllib3 keeps some causes in `reason`."""
+    """Yield the error and what caused it, outermost first; urllib3 keeps some causes in `reason`, some as its argument."""
     seen: list[BaseException] = []
     while isinstance(error, BaseException) and error not in seen:
         seen.append(error)
         yield error
-        reason = getattr(error, "reason", None)
-        error = error.__cause__ or error.__context__ or (reason if isinstance(reason, BaseException) else None)
+        kept = (getattr(error, "reason", None), *error.args)
+        error = error.__cause__ or error.__context__ or next((link for link in kept if isinstance(link, BaseException)), None)
 
 
 def _is_cause(error: BaseException) -> bool:
@@ -203,8 +206,8 @@ def _is_timeout(error: BaseException) -> bool:
 def _lost(cause: BaseException) -> str:
     if isinstance(cause, socket.timeout):
         return "no whole answer came in time"
-    if isinstance(cause, ssl.SSLError) and "CERTIFICATE_REQUIRED" in (cause.reason or ""):
-        return "the server ended the connection because it wants a client certificate (client_cert)"
+    if _is_about_us(cause):
+        return f"the server ended the connection: {cause.reason}, {_WANTS_CERTIFICATE}"
     return "the connection was lost, or what came is not HTTP, before there was a whole answer"
 
 
@@ -232,10 +235,16 @@ def _tls_failed(cause: BaseException, peer: str) -> tuple[bool, str]:
     if isinstance(cause, ssl.SSLCertVerificationError):
         return True, f"the certificate was not accepted: {cause.verify_message} ({peer})"
     if isinstance(cause, ssl.SSLError) and not isinstance(cause, (ssl.SSLEOFError, ssl.SSLZeroReturnError)):
-        return True, f"TLS could not be agreed upon: {cause.reason} ({peer})"
+        why = f"{cause.reason}, {_WANTS_CERTIFICATE}" if _is_about_us(cause) else cause.reason
+        return True, f"TLS could not be agreed upon: {why} ({peer})"
     if isinstance(cause, socket.timeout):
         return False, f"the TLS handshake took too long ({peer})"
     return False, f"the connection was lost in the TLS handshake ({peer})"
+
+
+def _is_about_us(cause: BaseException) -> bool:
+    """Whether this is a TLS alert that says what a server thinks of the client's certificate (RFC 8446 section 6.2)."""
+    return isinstance(cause, ssl.SSLError) and bool(_ABOUT_US.search(cause.reason or ""))
 
 
 def _unusable(cause: BaseException, peer: str) -> tuple[bool, str]:
