@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 import trustme
+from cryptography.hazmat.primitives import serialization
 from emulator.server import Running, start
 
 PAST = datetime(2020, 1, 1, tzinfo=timezone.utc)
@@ -32,6 +33,7 @@ class Certificates:
             "wrong host": self.authority.issue_cert("elsewhere.example"),
             "unknown authority": self.stranger.issue_cert("127.0.0.1"),
         }
+        self._clients = {"known": self.authority.issue_cert("client"), "unknown": self.stranger.issue_cert("client")}
         self.ca = str(directory / "ca.pem")
         self.other_ca = str(directory / "other-ca.pem")
         self.authority.cert_pem.write_to_path(self.ca)
@@ -43,6 +45,18 @@ class Certificates:
         path.write_bytes(content)
         return str(path)
 
+    def client(self, kind: str = "known", password: bytes = b"") -> tuple[str, str, str]:
+        """Write a client's certificate, its key, and both in one file; return the three paths."""
+        issued = self._clients[kind]
+        certificate, key = b"".join(chain.bytes() for chain in issued.cert_chain_pems), issued.private_key_pem.bytes()
+        if password:
+            loaded = serialization.load_pem_private_key(key, None)
+            encryption = serialization.BestAvailableEncryption(password)
+            key = loaded.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, encryption)
+        files = {"certificate": certificate, "key": key, "both": key + certificate}
+        label = f"{kind}-{'encrypted' if password else 'plain'}"
+        return tuple(self.file(f"{label}-{name}.pem", content) for name, content in files.items())
+
     def directory(self, name: str, *, hashed: bool) -> str:
         """Make a directory that holds the trusted authority, under the name that OpenSSL looks for or under its own."""
         path = self._directory / name
@@ -53,7 +67,7 @@ class Certificates:
         return str(path)
 
     def context(self, kind: str, demand: bool = False, version: ssl.TLSVersion | None = None) -> ssl.SSLContext:
-        """Return the server side of a certificate; `demand`: only clients with a certificate of the authority get in."""
+        """Return the server side of a certificate; `demand`: clients need one of the authority too."""
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         self._issued[kind].configure_cert(context)
         if demand:

@@ -1,0 +1,112 @@
+# Copyright (c) 2026, the infrastructure.services contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Mutual TLS: which files are taken, and what is known when the service wants a certificate and gets none."""
+
+from __future__ import annotations
+
+import socket
+import ssl
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+
+import pytest
+from support import CREATE, UPDATE, run_task
+
+V12, V13 = ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3
+
+
+def files(certificates, name: str) -> dict[str, str]:
+    """Return the options of one way to name the files."""
+    certificate, key, both = certificates.client()
+    _, encrypted, encrypted_both = certificates.client(password=b"secret")
+    strangers, other_key, _ = certificates.client("unknown")
+    text = certificates.file("text.pem", b"no certificate")
+    return {
+        "two files": {"client_cert": certificate, "client_key": key},
+        "one file": {"client_cert": both},
+        "empty key": {"client_cert": both, "client_key": ""},
+        "encrypted key": {"client_cert": certificate, "client_key": encrypted},
+        "encrypted key in one file": {"client_cert": encrypted_both},
+        "no key": {"client_cert": certificate},
+        "key of another certificate": {"client_cert": certificate, "client_key": other_key},
+        "key that is none": {"client_cert": certificate, "client_key": text},
+        "certificate that is none": {"client_cert": text, "client_key": key},
+        "certificate missing": {"client_cert": "/missing/client.pem", "client_key": key},
+        "key missing": {"client_cert": certificate, "client_key": "/missing/key.pem"},
+        "key alone": {"client_key": key},
+        "other authority": {"client_cert": strangers, "client_key": other_key},
+    }[name]
+
+
+@pytest.mark.parametrize("version", [V12, V13], ids=["TLS 1.2", "TLS 1.3"])
+@pytest.mark.parametrize("name", ["two files", "one file", "empty key"])
+def test_a_client_certificate_lets_us_in(certificates, https, name, version):
+    service = https(certificates.context("good", demand=True, version=version))
+    result = run_task(CREATE, base_url=service.url, ca_path=certificates.ca, **files(certificates, name))
+    assert result["outcome"] == "accepted", result
+
+
+NOT_A_PAIR = "client_cert: client_cert and client_key are not a certificate and its unencrypted key in PEM form"
+UNUSABLE = {
+    "encrypted key": NOT_A_PAIR,
+    "encrypted key in one file": NOT_A_PAIR,
+    "no key": NOT_A_PAIR,
+    "key of another certificate": NOT_A_PAIR,
+    "key that is none": NOT_A_PAIR,
+    "certificate that is none": NOT_A_PAIR,
+    "certificate missing": "client_cert: client_cert or client_key cannot be read: No such file or directory",
+    "key missing": "client_cert: client_cert or client_key cannot be read: No such file or directory",
+    "key alone": "client_key: needs client_cert beside it",
+}
+
+
+@pytest.mark.parametrize(("name", "why"), UNUSABLE.items())
+def test_files_that_cannot_be_used_are_an_invalid_option(certificates, https, name, why):
+    service = https(certificates.context("good", demand=True))
+    result = run_task(CREATE, base_url=service.url, ca_path=certificates.ca, **files(certificates, name))
+    assert (result["failed"], result["outcome"], result["msg"]) == (True, "not_sent", why)
+    assert service.api.conversation == []
+
+
+@pytest.mark.parametrize("name", [None, "other authority"], ids=["none", "other authority"])
+def test_tls_1_2_refuses_in_the_handshake(certificates, https, name):
+    service = https(certificates.context("good", demand=True, version=V12))
+    options = files(certificates, name) if name else {}
+    result = run_task(CREATE, base_url=service.url, ca_path=certificates.ca, **options)
+    assert (result["outcome"], result["attempts"]) == ("not_sent", 1)
+    assert "when it wants a client certificate, or another one (client_cert)" in result["msg"]
+
+
+@pytest.mark.parametrize(("resource", "attempts"), [(CREATE, 1), (UPDATE, 3)])
+def test_tls_1_3_refuses_after_the_request_was_handed_over(certificates, resource, attempts):
+    """The handshake is over for us before the service looks at our certificate (RFC 8446 section 4.4.2.4)."""
+    with patient(certificates.context("good", demand=True, version=V13)) as url:
+        result = run_task(resource, base_url=url, ca_path=certificates.ca, retries=2)
+    assert (result["outcome"], result["attempts"]) == ("unknown", attempts)
+    assert "ALERT_CERTIFICATE_REQUIRED, as it does when it wants a client certificate" in result["msg"]
+
+
+@contextmanager
+def patient(context: ssl.SSLContext) -> Iterator[str]:
+    """Serve handshakes, each read to its end: else the reset of a hasty close may overtake the alert that says why."""
+
+    def serve(listener: socket.socket) -> None:
+        with suppress(OSError):  # the end of the test
+            while True:
+                connection, _address = listener.accept()
+                rest = connection.dup()
+                with rest:
+                    with suppress(ssl.SSLError), context.wrap_socket(connection, True, False) as tls:
+                        tls.do_handshake()
+                    rest.settimeout(5)
+                    while rest.recv(65536):
+                        pass
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        thread = threading.Thread(target=serve, args=[listener])
+        thread.start()
+        yield f"https://127.0.0.1:{listener.getsockname()[1]}"
+        listener.shutdown(socket.SHUT_RDWR)
+        thread.join()
