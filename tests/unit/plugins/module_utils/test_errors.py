@@ -1,0 +1,54 @@
+# Copyright (c) 2026, the infrastructure.services contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Each error says what is known of the effect, and makes a failed task of it."""
+
+from __future__ import annotations
+
+import pytest
+from ansible_collections.infrastructure.services.plugins.module_utils._errors import (
+    OUTCOMES,
+    AttemptFailed,
+    InvalidInput,
+    MissingLibrary,
+    RequestFailed,
+    ServicesError,
+    TokenError,
+    gravest,
+)
+from hypothesis import given
+from hypothesis import strategies as st
+
+CASES = [
+    (InvalidInput("timeout", "must be above 0"), "not_sent", "timeout: must be above 0"),
+    (MissingLibrary("requests is missing"), "not_sent", "requests is missing"),
+    (TokenError("no token"), "not_sent", "no token"),
+    (AttemptFailed("refused", sent=False), "not_sent", "refused"),
+    (AttemptFailed("lost", sent=True), "unknown", "lost"),
+    *((RequestFailed("failed", outcome), outcome, "failed") for outcome in OUTCOMES),
+]
+
+
+@pytest.mark.parametrize(("error", "outcome", "msg"), CASES)
+def test_an_error_makes_a_failed_task(error, outcome, msg):
+    changed = outcome == "accepted"  # done on the service, so that nobody takes it for undone
+    assert error.result() == {"failed": True, "changed": changed, "outcome": outcome, "msg": msg}
+    assert str(error) == msg
+
+
+def test_every_error_is_told():
+    assert {type(error) for error, _, _ in CASES} == set(ServicesError.__subclasses__())
+
+
+def test_the_facts_of_an_error_are_in_the_result():
+    result = RequestFailed("failed", "rejected", status=403, attempts=1).result()
+    assert (result["status"], result["attempts"]) == (403, 1)
+
+
+def test_the_outcomes_go_from_harmless_to_grave():
+    assert OUTCOMES == ("not_sent", "rejected", "unknown", "accepted")
+
+
+@given(st.lists(st.sampled_from(OUTCOMES), min_size=1))
+def test_several_attempts_are_as_grave_as_the_worst_of_them(outcomes):
+    assert OUTCOMES.index(gravest(*outcomes)) == max(map(OUTCOMES.index, outcomes))
