@@ -10,6 +10,8 @@ import binascii
 from dataclasses import asdict, dataclass, replace
 from typing import Callable
 
+from .messages import is_whole
+
 OPERATIONS = ("create_virtual_machine", "update_application_role", "token", "any")
 JUNK = "\x16\x03\x01 this is not HTTP\r\n\r\n"
 
@@ -68,7 +70,7 @@ KINDS = {
 
 
 def _is_count(value: object) -> bool:
-    return type(value) is int and value >= 0
+    return is_whole(value) and value >= 0
 
 
 def _is_text(value: object) -> bool:
@@ -99,11 +101,11 @@ RULES: dict[str, Callable[[object], bool]] = {
     "count": lambda value: value is None or _is_count(value),
     "skip": _is_count,
     "when": _is_text,
-    "status": lambda value: type(value) is int and 100 <= value <= 999,
+    "status": lambda value: is_whole(value) and 100 <= value <= 999,
     "headers": _is_headers,
     "body": _is_text,
     "location": _is_field,
-    "seconds": lambda value: type(value) in (int, float) and 0 <= value <= 3600,
+    "seconds": lambda value: (is_whole(value) or isinstance(value, float)) and 0 <= value <= 3600,
     "part": lambda value: value in ("headers", "body"),
     "bytes": _is_count,
     "ending": lambda value: value in ("drop", "reset"),

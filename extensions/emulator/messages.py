@@ -77,6 +77,11 @@ def json_response(status: int, value: object, applied: bool = False) -> Response
     return Response(status, (("Content-Type", JSON),), json.dumps(value).encode("ascii"), applied)
 
 
+def is_whole(value: object) -> bool:
+    """Whether the value is a whole number; Python's True and False are not."""
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
 def read_json(raw: bytes) -> object:
     """Return what the bytes say; raise ValueError for what RFC 8259 leaves to chance.
 

@@ -8,6 +8,8 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Callable
 
+from .messages import is_whole
+
 
 def _one_of(*choices: str) -> Callable[[object], bool]:
     return lambda value: isinstance(value, str) and value in choices
@@ -18,7 +20,7 @@ def _is_bool(value: object) -> bool:
 
 
 def _is_success(value: object) -> bool:
-    return type(value) is int and 200 <= value <= 299
+    return is_whole(value) and 200 <= value <= 299
 
 
 def _is_text_or_null(value: object) -> bool:
@@ -26,7 +28,7 @@ def _is_text_or_null(value: object) -> bool:
 
 
 def _is_int_or_null(value: object) -> bool:
-    return value is None or type(value) is int
+    return value is None or is_whole(value)
 
 
 def _is_texts(value: object) -> bool:

@@ -66,7 +66,7 @@ def test_every_parameter_has_a_rule():
 @pytest.mark.parametrize("count", [0, None])
 def test_no_count_means_until_reset(count):
     faults = (fault("drop", count=count),)
-    for _ in range(3):
+    for _time in range(3):
         met, faults = select(faults, "token")
         assert met is not None
     assert parse(faults[0].as_dict()) == faults[0]
@@ -87,7 +87,7 @@ def test_each_fault_is_met_exactly_count_times(pairs):
     numbered = enumerate(pairs, 500)
     faults = tuple(fault("status", status=status, skip=skip, count=count) for status, (skip, count) in numbered)
     met = []
-    for _ in range(sum(skip + count for skip, count in pairs)):
+    for _time in range(sum(skip + count for skip, count in pairs)):
         one, faults = select(faults, "token")
         met.append(one and one.status)
     assert [met.count(500 + index) for index in range(len(pairs))] == [count for _skip, count in pairs]

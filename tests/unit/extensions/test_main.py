@@ -68,7 +68,7 @@ def test_it_is_ready_when_it_says_so_and_ends_when_told(tmp_path, end):
             health = session.get(f"{url}/_emulator/health", timeout=5).json()
     finally:
         process.send_signal(end)
-        output, _ = process.communicate(timeout=10)
+        output = process.communicate(timeout=10)[0]
     assert (process.returncode, output) == (0, f"{url}\n")
     assert url.startswith("https://127.0.0.1:")
     assert url.endswith("/p")

@@ -95,7 +95,7 @@ def test_a_body_that_is_no_text_is_recorded(emulator):
 
 def test_a_connection_is_kept_and_has_its_number(emulator):
     with requests.Session() as session:
-        for _ in range(3):
+        for _time in range(3):
             session.put(f"{emulator.url}/x", timeout=5)
     requests.put(f"{emulator.url}/x", timeout=5)
     numbers = [entry["connection"] for entry in conversation(emulator)]
@@ -234,11 +234,11 @@ def test_a_fault_of_one_operation_leaves_the_others_alone(emulator):
     token = requests.post(f"{emulator.url}/oauth/token", data=grant, timeout=5).json()["access_token"]
     role = f"{emulator.url}/api/v1/services/cassandra/application_roles/role-1"
     headers = {"Authorization": f"Bearer {token}"}
-    assert [requests.put(role, json={}, headers=headers, timeout=5).status_code for _ in range(2)] == [500, 200]
+    assert [requests.put(role, json={}, headers=headers, timeout=5).status_code for _time in range(2)] == [500, 200]
 
 
 def test_many_clients_at_once_are_all_served(emulator):
-    threads = [threading.Thread(target=converse, args=(emulator, RAW * 9 + LAST)) for _ in range(10)]
+    threads = [threading.Thread(target=converse, args=(emulator, RAW * 9 + LAST)) for _time in range(10)]
     for thread in threads:
         thread.start()
     for thread in threads:
