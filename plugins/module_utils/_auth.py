@@ -134,19 +134,19 @@ def judge(answer: Answer) -> Happened:
     try:
         fields = _json.decode_object(answer.body)
     except _json.InvalidJSON as error:
-        fields, reason = {}, reason if kind != event.SUCCESS else f"{reason}, but {answer.problem or error}"
+        fields, reason = None, reason if kind != event.SUCCESS else f"{reason}, but {answer.problem or error}"
     if kind != event.SUCCESS:
-        said = [_clean(fields[name]) for name in ("error", "error_description") if isinstance(fields.get(name), str)]
+        said = [_clean(fields[name]) for name in ("error", "error_description") if isinstance((fields or {}).get(name), str)]
         return Happened(kind, ": ".join([reason, *said]), answer.status, answer.headers)
-    if not fields and answer.cut:
-        return Happened(event.ANSWER_CUT, reason, answer.status, answer.headers)
+    if fields is None:
+        return Happened(event.ANSWER_CUT if answer.cut else event.ANSWER_UNUSABLE, reason, answer.status, answer.headers)
     return _token_from(fields, reason, answer)
 
 
 def _token_from(fields: dict, reason: str, answer: Answer) -> Happened:
     value, kind, lifetime = fields.get("access_token"), fields.get("token_type", "Bearer"), fields.get("expires_in")
     if not (isinstance(value, str) and TOKEN.fullmatch(value)):
-        problem = f"{reason}, but without a usable access_token" if fields else reason
+        problem = f"{reason}, but without a usable access_token"
     elif not (isinstance(kind, str) and kind.lower() == "bearer"):
         problem = f"{reason}, but its token_type is not Bearer"
     else:
