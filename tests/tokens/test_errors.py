@@ -1,0 +1,119 @@
+# Copyright (c) 2026, the infrastructure.services contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""When there is no token: who failed, the error in the words of RFC 6749 section 5.2, and that nothing was sent."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from emulator.faults import parse
+from faults.behaviours import answers, grants, refuses, whole
+from faults.servers import Service
+from support import CREATE, UPDATE
+
+WRONG = {
+    "secret": ({"client_secret": "wr0ng-secret"}, {}, "status 401: invalid_client: "),
+    "grant": ({"auth_parameters": {"grant_type": "device"}}, {}, "status 400: unsupported_grant_type: "),
+    "scope": ({"scopes": ["admin"]}, {"scopes": ["user"]}, "status 400: invalid_scope: this client may have user"),
+    "way to authenticate": ({}, {"client_authentication": "post"}, "status 401: invalid_client: "),
+    "address": ({"auth_url": "/nowhere"}, {}, "status 404"),
+}
+
+
+@pytest.mark.parametrize("resource", [CREATE, UPDATE])
+@pytest.mark.parametrize(("options", "settings", "why"), WRONG.values(), ids=WRONG)
+def test_the_message_says_that_the_token_endpoint_refused_and_why(
+    task, emulator, conversation, resource, options, settings, why
+):
+    emulator.api.settings = emulator.api.settings.changed(settings)
+    if "auth_url" in options:
+        options = {"auth_url": emulator.url + options["auth_url"]}
+    result = task(resource, retries=3, **options)
+    assert (result["failed"], result["outcome"], result["attempts"], result["status"]) == (True, "not_sent", 0, None)
+    assert f"no access token from {emulator.url}" in result["msg"]
+    assert f"(auth_url): it answered with {why}" in result["msg"]
+    assert "wr0ng" not in str(result)
+    assert len(conversation.statuses()) == 1
+
+
+def test_a_refusal_of_the_service_does_not_blame_the_token_endpoint(task, emulator):
+    emulator.api.faults = (parse({"kind": "status", "status": 403, "operation": "create_virtual_machine"}),)
+    result = task()
+    assert (result["outcome"], result["status"]) == ("rejected", 403)
+    assert "no access token" not in result["msg"]
+    assert "lacks the permission" in result["msg"]
+
+
+@pytest.mark.parametrize("fault", [{"kind": "drop"}, *({"kind": "status", "status": status} for status in (429, 503))])
+def test_a_token_request_is_repeated_as_it_does_no_harm(task, emulator, conversation, fault):
+    emulator.api.faults = (parse({**fault, "operation": "token", "count": 2}),)
+    result = task(retries=2)
+    assert (result["outcome"], result["attempts"]) == ("accepted", 1)
+    assert [operation for operation, _status in conversation.statuses()] == ["token"] * 3 + ["create_virtual_machine"]
+
+
+def test_a_token_endpoint_that_is_not_there_is_named(task, conversation):
+    result = task(auth_url="http://127.0.0.1:9/token", retries=0)
+    assert result["outcome"] == "not_sent"
+    assert "no access token from http://127.0.0.1:9/token (auth_url): no connection" in result["msg"]
+    assert conversation.statuses() == []
+
+
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+def test_a_redirect_is_not_followed_with_the_secret(task, status):
+    with Service(grants()) as elsewhere:
+        with Service(refuses(f"{status} Moved", f"Location: {elsewhere.url}/x")) as endpoint:
+            result = task(auth_url=f"{endpoint.url}/token")
+    assert result["outcome"] == "not_sent"
+    assert f"it answered with status {status}" in result["msg"]
+    assert (len(endpoint.received), elsewhere.received) == (1, [])
+
+
+# What the endpoint says, with the secret in it, and what is left of it in the message.
+SAID = {
+    "control characters": ("red\x1b[31m\r\nline\u2028\u202eend", "red [31m  line  end"),
+    "too long": ("x" * 5000, "x" * 200),
+    "the secret": ("not s3cret-of-web", "not ********"),
+    "the secret in the header": ("Basic d2ViOnMzY3JldC1vZi13ZWI=", "Basic ********"),
+    "no text": (4711, "status 400: invalid_client."),
+}
+
+
+@pytest.mark.parametrize(("description", "shown"), SAID.values(), ids=SAID)
+def test_what_the_endpoint_says_is_shown_short_printable_and_without_secrets(task, description, shown):
+    body = json.dumps({"error": "invalid_client", "error_description": description}).encode()
+    with Service(answers(whole(body, status="400 Bad Request"), carried_out=False)) as endpoint:
+        result = task(auth_url=endpoint.url)
+    assert shown in result["msg"]
+    assert result["msg"].isprintable()
+    assert "x" * 201 not in result["msg"]
+
+
+UNUSABLE = {
+    "empty object": (b"{}", "without a usable access_token"),
+    "list": (b"[]", "it is JSON, but not an object"),
+    "empty": (b"", "it is not JSON"),
+    "two tokens": (b'{"access_token": "a", "access_token": "b"}', "it holds the same key twice"),
+    "space in the token": (b'{"access_token": "a b"}', "without a usable access_token"),
+    "letter beyond ASCII": ('{"access_token": "a\u00e9"}'.encode(), "without a usable access_token"),
+    "null": (b'{"access_token": null}', "without a usable access_token"),
+    "type is no text": (b'{"access_token": "a", "token_type": 1}', "its token_type is not Bearer"),
+}
+
+
+@pytest.mark.parametrize(("body", "why"), UNUSABLE.values(), ids=UNUSABLE)
+def test_a_success_without_a_usable_token_is_none(task, conversation, body, why):
+    with Service(answers(whole(body, status="200 OK"), carried_out=False)) as endpoint:
+        result = task(auth_url=endpoint.url)
+    assert result["outcome"] == "not_sent"
+    assert f"it answered with status 200, but {why}" in result["msg"]
+    assert (len(endpoint.received), conversation.statuses()) == (1, [])
+
+
+@pytest.mark.parametrize("token_type", ["bearer", "BEARER", None])
+def test_the_token_type_is_bearer_in_any_case_or_not_said(task, emulator, token_type):
+    emulator.api.settings = emulator.api.settings.changed({"token": "granted-token"})
+    with Service(grants(token_type=token_type)) as endpoint:
+        assert task(auth_url=endpoint.url)["outcome"] == "accepted"

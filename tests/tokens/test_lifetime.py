@@ -1,0 +1,101 @@
+# Copyright (c) 2026, the infrastructure.services contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""How long a token is used: until shortly before it expires, or until the service refuses it."""
+
+from __future__ import annotations
+
+import json
+import math
+from itertools import count
+
+import pytest
+from ansible_collections.infrastructure.services.plugins.module_utils import _auth
+from ansible_collections.infrastructure.services.plugins.module_utils._transport import Answer
+from emulator.faults import parse
+from support import CREATE, UPDATE
+
+NOW = 1_700_000_000.0
+# expires_in as it stands in the answer (None: not there): for how many seconds the token is used.
+LIFETIMES = {
+    "an hour": ("3600", 3570),
+    "a minute, exactly twice the margin": ("60", 30),
+    "shorter than twice the margin": ("40", 20),
+    "a fraction": ("0.5", 0.25),
+    "a number in quotes": ('"3600"', 3570),
+    "zero": ("0", 0),
+    "negative": ("-5", 0),
+    "absent": (None, math.inf),
+    "null": ("null", math.inf),
+    "text": ('"soon"', math.inf),
+    "not a number": ('"nan"', math.inf),
+    "infinite": ('"inf"', math.inf),
+    "true": ("true", math.inf),
+    "list": ("[3600]", math.inf),
+    "beyond a double": ("1" + "0" * 400, math.inf),
+}
+
+
+@pytest.mark.parametrize(("expires_in", "seconds"), LIFETIMES.values(), ids=LIFETIMES)
+def test_how_long_a_token_is_used(monkeypatch, expires_in, seconds):
+    monkeypatch.setattr(_auth.time, "time", lambda: NOW)
+    more = "" if expires_in is None else f', "expires_in": {expires_in}'
+    answer = Answer(200, {}, f'{{"access_token": "abc", "token_type": "Bearer"{more}}}'.encode())
+    assert _auth.judge(answer).value == ("abc", NOW + seconds)
+
+
+def test_a_kept_token_is_fetched_anew_only_when_its_time_is_over(monkeypatch):
+    clock, numbers = iter((NOW, NOW + 3569, NOW + 3570, NOW + 3571)), count(1)
+    monkeypatch.setattr(_auth.time, "time", clock.__next__)
+    lifetimes = iter((NOW + 3570, NOW + 7140, NOW))
+    kept = _auth.FetchedToken(None, lambda: _auth.Token(f"token-{next(numbers)}", next(lifetimes)))
+    seen = [kept.token() for _call in range(4)]
+    assert seen == ["token-1", "token-1", "token-2", "token-2"]
+    monkeypatch.setattr(_auth.time, "time", lambda: NOW)
+    assert kept.renew()
+    assert kept.token() == "token-3"
+
+
+OPERATIONS = {CREATE: ("create_virtual_machine", 201), UPDATE: ("update_application_role", 200)}
+
+
+@pytest.mark.parametrize("retries", [0, 3])
+@pytest.mark.parametrize("resource", OPERATIONS)
+def test_a_refused_token_is_replaced_once(task, emulator, conversation, resource, retries):
+    operation, success = OPERATIONS[resource]
+    emulator.api.faults = (parse({"kind": "status", "status": 401, "operation": operation}),)
+    result = task(resource, retries=retries)
+    assert (result["outcome"], result["attempts"]) == ("accepted", 2)
+    assert conversation.statuses() == [("token", 200), (operation, 401), ("token", 200), (operation, success)]
+    first, second = (dict(request.headers)["Authorization"] for request in conversation.requests(operation))
+    assert first != second, "the refused token was sent again"
+
+
+@pytest.mark.parametrize("resource", OPERATIONS)
+def test_a_second_refusal_is_the_last_word(task, emulator, conversation, resource):
+    operation, _success = OPERATIONS[resource]
+    emulator.api.faults = (parse({"kind": "status", "status": 401, "operation": operation, "count": 0}),)
+    result = task(resource)
+    assert (result["outcome"], result["attempts"], result["status"]) == ("rejected", 2, 401)
+    assert conversation.statuses() == [("token", 200), (operation, 401)] * 2
+
+
+def test_a_given_token_is_not_replaced(task, conversation):
+    result = task(access_token="unknown")
+    assert (result["outcome"], result["attempts"], result["status"]) == ("rejected", 1, 401)
+    assert "check access_token" in result["msg"]
+    assert conversation.statuses() == [("create_virtual_machine", 401)]
+
+
+def test_a_new_token_that_cannot_be_had_leaves_the_refusal(task, emulator, conversation):
+    gone = {"kind": "status", "status": 403, "operation": "token", "skip": 1, "body": json.dumps({"error": "gone"})}
+    emulator.api.faults = (parse({"kind": "status", "status": 401, "operation": "create_virtual_machine"}), parse(gone))
+    result = task()
+    assert (result["failed"], result["outcome"], result["attempts"]) == (True, "rejected", 1)
+    assert "(auth_url): it answered with status 403: gone" in result["msg"]
+
+
+def test_check_mode_asks_for_no_token(task, conversation):
+    result = task(check=True)
+    assert result["changed"]
+    assert conversation.statuses() == []

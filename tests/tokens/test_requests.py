@@ -1,0 +1,119 @@
+# Copyright (c) 2026, the infrastructure.services contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a token request says: how the client proves who it is, and what else is in the form (RFC 6749)."""
+
+from __future__ import annotations
+
+import base64
+from urllib.parse import parse_qsl, quote_plus
+
+import pytest
+from faults.behaviours import grants
+from faults.servers import Service
+from support import CREATE, UPDATE
+
+ODD_ID, ODD_SECRET = "web:id %+\u00e9", "p:a/s%25 '\"\\&=\u2603"
+GRANT = {"grant_type": "client_credentials"}
+BY_FORM = {"client_id": "web", "client_secret": "s3cret-of-web"}
+PASSWORD = {"grant_type": "password", "username": "alice", "password": "w0nder/land"}
+
+# options beside client_id and client_secret: the Authorization header, decoded, and the form.
+REQUESTS = {
+    "basic by default": ({}, "web:s3cret-of-web", GRANT),
+    "basic": ({"client_authentication": "basic"}, "web:s3cret-of-web", GRANT),
+    "post": ({"client_authentication": "post"}, None, {**GRANT, **BY_FORM}),
+    "scopes": ({"scopes": ["vm.write", "roles"]}, "web:s3cret-of-web", {**GRANT, "scope": "vm.write roles"}),
+    "no scopes": ({"scopes": []}, "web:s3cret-of-web", GRANT),
+    "audience": ({"auth_parameters": {"audience": "https://a.example/?b=c&d"}}, "web:s3cret-of-web",
+                 {**GRANT, "audience": "https://a.example/?b=c&d"}),
+    "numbers and booleans": ({"auth_parameters": {"a": 1, "b": 1.5, "c": True, "d": False, "e": None, "f": ""}},
+                             "web:s3cret-of-web", {**GRANT, "a": "1", "b": "1.5", "c": "true", "d": "false", "f": ""}),
+    "another grant": ({"auth_parameters": PASSWORD}, "web:s3cret-of-web", PASSWORD),
+    "a public client": ({"auth_parameters": PASSWORD, "client_secret": None}, None, {**PASSWORD, "client_id": "web"}),
+    "no client at all": ({"auth_parameters": PASSWORD, "client_id": None, "client_secret": None}, None, PASSWORD),
+    "a parameter over ours": ({"auth_parameters": {"scope": "mine"}, "scopes": ["yours"]}, "web:s3cret-of-web",
+                              {**GRANT, "scope": "mine"}),
+}
+
+
+@pytest.mark.parametrize("resource", [CREATE, UPDATE])
+@pytest.mark.parametrize(("options", "header", "form"), REQUESTS.values(), ids=REQUESTS)
+def test_what_a_token_request_says(task, resource, options, header, form):
+    with Service(grants()) as endpoint:
+        result = task(resource, auth_url=endpoint.url, **options)
+    assert result["outcome"] == "accepted", result
+    (request,) = endpoint.received
+    assert decoded(request.headers.get("authorization")) == header
+    assert dict(parse_qsl(request.body.decode(), keep_blank_values=True)) == form
+
+
+def decoded(header: str | None) -> str | None:
+    """Return what a Basic header holds."""
+    kind, _, value = (header or "").partition(" ")
+    return base64.b64decode(value).decode() if kind == "Basic" else header
+
+
+@pytest.mark.parametrize("authentication", ["basic", "post"])
+def test_an_odd_client_is_understood_by_the_other_side(task, emulator, conversation, authentication):
+    """Form-encoded before base64 (RFC 6749 section 2.3.1), so that a colon or a letter beyond ASCII survives."""
+    emulator.api.settings = emulator.api.settings.changed({"client_id": ODD_ID, "client_secret": ODD_SECRET})
+    result = task(client_id=ODD_ID, client_secret=ODD_SECRET, client_authentication=authentication)
+    assert result["outcome"] == "accepted", result
+    (request,) = conversation.requests("token")
+    header = dict(request.headers).get("Authorization")
+    assert decoded(header) == (f"{quote_plus(ODD_ID)}:{quote_plus(ODD_SECRET)}" if authentication == "basic" else None)
+
+
+def test_the_token_request_is_a_form_and_the_operation_carries_its_token(task, emulator, conversation):
+    task(http_agent="agent/1")
+    (token,), (operation,) = conversation.requests("token"), conversation.requests("create_virtual_machine")
+    headers = dict(token.headers)
+    assert (token.method, token.target) == ("POST", "/oauth/token")
+    assert headers["Content-Type"] == "application/x-www-form-urlencoded"
+    assert headers["Accept"] == "application/json"
+    assert headers["User-Agent"] == "agent/1"
+    scheme, _, value = dict(operation.headers)["Authorization"].partition(" ")
+    assert scheme == "Bearer"
+    assert emulator.api.tokens.good(value, emulator.api.settings)
+
+
+def test_a_given_token_wins(task, emulator, conversation):
+    result = task(access_token="another")
+    assert result["status"] == 401
+    assert conversation.statuses() == [("create_virtual_machine", 401)]
+
+
+def test_a_query_of_auth_url_is_kept(task, emulator, conversation):
+    task(auth_url=f"{emulator.url}/oauth/token?tenant=a%2Fb")
+    assert conversation.requests("token")[0].target == "/oauth/token?tenant=a%2Fb"
+
+
+REFUSED = {
+    "no client": ({"client_id": None, "client_secret": None}, "client_id: client_id and client_secret are needed"),
+    "no secret": ({"client_secret": None}, "client_id: client_id and client_secret are needed"),
+    "secret with a line end": ({"client_secret": "a\nb"}, "client_secret: holds a line end"),
+    "id with NUL": ({"client_id": "a\0b"}, "client_id: holds a line end or another control"),
+    "scope with a line end": ({"scopes": ["a", "b\r\nX: 1"]}, "scopes: holds a line end"),
+    "a list as a parameter": ({"auth_parameters": {"a": ["b"]}}, "auth_parameters: each value must be"),
+    "http": ({"auth_url": "http://login.example/token"}, "auth_url: http:// would send secrets in the clear"),
+    "credentials in the URL": ({"auth_url": "https://a:b@login.example/"}, "auth_url: holds a user name or password"),
+    "no host": ({"auth_url": "https:///token"}, "auth_url: is not an absolute URL"),
+    "nothing at all": ({"auth_url": None}, "access_token: is missing"),
+    "fragment": ({"auth_url": "https://login.example/token#part"}, "auth_url: must not have"),
+}
+
+
+@pytest.mark.parametrize(("options", "why"), REFUSED.values(), ids=REFUSED)
+def test_what_cannot_be_sent_is_an_invalid_option(task, conversation, options, why):
+    result = task(**options)
+    assert result["failed"]
+    assert result["outcome"] == "not_sent"
+    assert result["msg"].startswith(why), result["msg"]
+    assert conversation.statuses() == []
+
+
+def test_http_is_refused_until_it_is_allowed(task):
+    """Allowed, it fails at the look-up of a name that cannot exist (RFC 6761 section 6.4)."""
+    result = task(auth_url="http://login.invalid/token", allow_http=True, retries=0)
+    assert "no access token from http://login.invalid/token (auth_url): the host name" in result["msg"]
