@@ -61,11 +61,15 @@ def test_a_token_endpoint_that_is_not_there_is_named(task, conversation):
     assert conversation.statuses() == []
 
 
+def moved(status: int, to: Service):
+    """Redirect to another endpoint."""
+    return refuses(f"{status} Moved", f"Location: {to.url}/x")
+
+
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
 def test_a_redirect_is_not_followed_with_the_secret(task, status):
-    with Service(grants()) as elsewhere:
-        with Service(refuses(f"{status} Moved", f"Location: {elsewhere.url}/x")) as endpoint:
-            result = task(auth_url=f"{endpoint.url}/token")
+    with Service(grants()) as elsewhere, Service(moved(status, elsewhere)) as endpoint:
+        result = task(auth_url=f"{endpoint.url}/token")
     assert result["outcome"] == "not_sent"
     assert f"it answered with status {status}" in result["msg"]
     assert (len(endpoint.received), elsewhere.received) == (1, [])
