@@ -48,7 +48,7 @@ class _Connection(socketserver.StreamRequestHandler):
     def handle(self) -> None:
         self.server.connections += 1
         number = self.server.connections
-        while head := b"".join(iter(self.rfile.readline, b"\r\n")):
+        while head := self._head():
             length = [line for line in head.splitlines() if line.lower().startswith(b"content-length:")]
             body = self.rfile.read(int(length[0].split(b":")[1])) if length else b""
             self.server.sent.append(Sent(head, body, number))
@@ -56,6 +56,13 @@ class _Connection(socketserver.StreamRequestHandler):
             self.wfile.write(said)
             if isinstance(said, Last):
                 return
+
+    def _head(self) -> bytes:
+        """Return the lines of a header block, nothing when the other side ends the connection."""
+        lines = []
+        while (line := self.rfile.readline()) not in (b"\r\n", b""):
+            lines.append(line)
+        return b"".join(lines)
 
 
 @contextlib.contextmanager
