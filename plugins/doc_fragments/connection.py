@@ -123,6 +123,20 @@ options:
       - A C(Retry-After) of the service is honoured up to here; a longer one ends the task.
     type: float
     default: 30
+  ledger:
+    description:
+      - Where the controller remembers what was created, so that a task can run again without creating anything twice.
+        A path (an SQLite file, made when it is missing) or a C(postgresql://) URL for several controllers.
+      - When an earlier task began to create the asset and its outcome is unknown, the task fails and names the ways on.
+      - Does not go with C(async). A C(postgresql://) URL needs C(psycopg) on the controller.
+      - If not given, the environment variable E(INFRASTRUCTURE_SERVICES_LEDGER) is used.
+    type: str
+  force:
+    description:
+      - Whether to send the request although O(ledger) says that it is done or that its outcome is unknown,
+        or although the known asset already has all that would be sent.
+    type: bool
+    default: false
 requirements:
   - requests >= 2.31.0 where the task runs
 attributes:
@@ -133,5 +147,6 @@ attributes:
     description: Returns what changed, or would change, when in diff mode.
     support: full
 notes:
-  - The asset is returned as a fact too (P(ansible.builtin.set_fact#module) is not needed), named like the module.
+  - The community's rules keep C(ansible_facts) for modules whose name ends in C(_facts). These modules return the asset as a fact
+    too, named like the module, so that the next task can use it without C(register).
 """

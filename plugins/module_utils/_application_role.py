@@ -11,9 +11,9 @@ from urllib.parse import quote
 
 from ._client import Client
 from ._errors import InvalidInput
-from ._fields import DATE_TIME, TEXT
+from ._fields import DATE_TIME, TEXT, differences, overlay, prune
 from ._operation import Operation
-from ._resource import carry_out, with_extra
+from ._resource import Plan, Recorded, carry_out, with_extra
 
 OPERATION = Operation(
     resource="cassandra_application_role",
@@ -53,6 +53,7 @@ ARGUMENT_SPEC = dict(
     extra_attributes=dict(type="dict"),
     body=dict(type="dict"),
     current=dict(type="dict"),
+    send=dict(type="str", choices=["given", "complete"], default="given"),
 )
 CONSTRAINTS = dict(
     required_one_of=[(*FIELDS, "attributes", "extra_attributes", "body")],
@@ -60,16 +61,25 @@ CONSTRAINTS = dict(
 )
 
 
-def run(params: dict, check_mode: bool, client: Client) -> dict:
-    """Update the role and return the task's result; raise InvalidInput or RequestFailed."""
+def plan(params: dict, recorded: Recorded | None = None) -> Plan:
+    """Return what updating the role asks; raise InvalidInput."""
     identifier = params["id"]
     segment = path_segment("id", identifier)
-    body = params["body"] if params["body"] is not None else _body(params)
-    if not body or body == {"attributes": {}}:
-        raise InvalidInput("body" if params["body"] is not None else "attributes", "there is nothing to update: no field is given")
-    return carry_out(
-        OPERATION, client, body, check_mode, title=identifier, segment=segment, given={"id": identifier}, known=params["current"]
-    )
+    option = "attributes" if params["body"] is None else "body"
+    given = _given(params) if params["body"] is None else params["body"]
+    if not given or given == {"attributes": {}}:
+        raise InvalidInput(option, "there is nothing to update: no field is given")
+    known = params["current"] or (recorded.asset if recorded else None)
+    if params["send"] == "complete" and known is None:
+        raise InvalidInput("send", "complete needs to know the asset as it is now: give current, or a ledger that has it")
+    body = overlay(prune(known), given) if params["send"] == "complete" else given
+    settled = known is not None and not params["force"] and not differences(given, known)
+    return Plan(OPERATION, identifier, body, segment, {"id": identifier}, known, settled)
+
+
+def run(params: dict, check_mode: bool, client: Client, recorded: Recorded | None = None) -> dict:
+    """Update the role and return the task's result; raise InvalidInput or RequestFailed."""
+    return carry_out(plan(params, recorded), check_mode, client)
 
 
 def path_segment(option: str, value: str) -> str:
@@ -81,7 +91,7 @@ def path_segment(option: str, value: str) -> str:
     return quote(value, safe="")
 
 
-def _body(params: dict) -> dict:
+def _given(params: dict) -> dict:
     body = {field: params[field] for field in FIELDS if params[field] is not None}
     if params["attributes"] is not None or params["extra_attributes"] is not None:
         body["attributes"] = with_extra(params["attributes"], params["extra_attributes"], ATTRIBUTES)

@@ -18,6 +18,7 @@ from ._operation import Operation, judge, message
 from ._retry import Finished, Happened, persist
 from ._transport import Answer, Request, Transport
 
+
 class Reply(NamedTuple):
     """A success: the envelope as it came, its status, and how many attempts it took."""
 

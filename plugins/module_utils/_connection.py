@@ -46,6 +46,8 @@ ARGUMENT_SPEC = dict(
     connect_timeout=dict(type="float", default=10),
     retries=dict(type="int", default=3, **_environment("retries")),
     retry_max_delay=dict(type="float", default=30),
+    ledger=dict(type="str", **_environment("ledger")),
+    force=dict(type="bool", default=False),
 )
 
 _URL = re.compile(r"[A-Za-z0-9\-._~:/?#\[\]@!$&'()*+,;=%]*")  # RFC 3986 appendix A: all that may stand in a URI
@@ -117,6 +119,15 @@ def checked_url(option: str, url: str, allow_http: bool, query: bool = False) ->
         raise InvalidInput(option, "http:// would send secrets in the clear (RFC 6750 section 5.3): "
                                    "use https://, or set allow_http to true")
     return url
+
+
+def canonical_url(url: str) -> str:
+    """Return one form for all that name the same service: lower-case host, no default port, no trailing slash."""
+    parts = urlsplit(url)
+    host = f"[{parts.hostname}]" if ":" in (parts.hostname or "") else parts.hostname
+    default = {"http": 80, "https": 443}.get(parts.scheme)
+    port = "" if parts.port in (None, default) else f":{parts.port}"
+    return f"{parts.scheme}://{host}{port}{parts.path.rstrip('/')}"
 
 
 def _could_exist(host: str) -> bool:

@@ -2,9 +2,11 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The way of every operation: compare, send (or predict in check mode), return."""
+"""The way of every operation: what is planned, compared, sent (or predicted in check mode), and returned."""
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 from . import _json
 from ._client import Client
@@ -15,47 +17,76 @@ from ._operation import Operation
 ENVELOPE = ("id", "name", "description", "service", "attributes", "platform", "region", "tenant")  # interface.md section 2
 
 
+class Recorded(NamedTuple):
+    """What the ledger remembers of an asset: the body that was sent for it, and the envelope that came back."""
+
+    sent: dict
+    asset: dict
+
+
+class Plan(NamedTuple):
+    """What a task asks of the service; made without touching it."""
+
+    operation: Operation
+    key: str  # the name or id that tells this asset from others of its kind
+    body: dict
+    segment: str = ""  # the id as a segment of the path
+    certain: dict = {}  # envelope fields that are certain beside those of the body
+    known: dict | None = None  # the asset as it is now, as far as known
+    settled: bool = False  # whether nothing needs to be sent
+    warnings: tuple[str, ...] = ()
+
+    def encoded(self) -> bytes:
+        """Return the body as it goes out; raise InvalidInput for what JSON cannot say."""
+        return _json.encode(self.body, "the body")
+
+
 def with_extra(attributes: dict | None, extra: dict | None, typed: dict) -> dict:
-    """Return the attributes to send: the typed ones and the extra ones, without nulls; raise InvalidInput for one given twice."""
+    """Return the attributes to send: the typed and the extra ones, without nulls; raise InvalidInput for one given twice."""
     for key in extra or {}:
         if key in typed:
             raise InvalidInput("extra_attributes", f"{key} is an option of attributes; give it there")
     return {**prune(attributes or {}), **prune(extra or {})}
 
 
-def carry_out(
-    operation: Operation, client: Client, body: dict, check_mode: bool, *, title: str, segment: str = "", given: dict, known: dict | None = None
-) -> dict:
-    """Carry out an operation and return the task's result; raise InvalidInput or RequestFailed.
-
-    `given`: envelope fields that are certain beside the body; `known`: the asset as it is now, None when unknown.
-    """
-    request = client.request(operation, segment, _json.encode(body, "the body"))
-    result = {"request": {"method": request.method, "url": request.url, "body": body}, "warnings": []}
-    if known is not None and not differences(body, known):
-        result.update(asset=known, changed=False, outcome=NOT_SENT, status=None, attempts=0)
+def carry_out(plan: Plan, check_mode: bool, client: Client) -> dict:
+    """Carry out a plan and return the task's result; raise InvalidInput or RequestFailed."""
+    request = client.request(plan.operation, plan.segment, plan.encoded())
+    shown = {"method": request.method, "url": request.url, "body": plan.body}
+    result = {"changed": not plan.settled, "outcome": NOT_SENT, "status": None, "attempts": 0, "warnings": list(plan.warnings)}
+    if plan.settled:
+        asset = plan.known
     elif check_mode:
-        predicted = overlay({**dict.fromkeys(ENVELOPE), **(known or {}), **given}, body)
-        result.update(asset=predicted, changed=True, outcome=NOT_SENT, status=None, attempts=0)
+        asset = overlay({**dict.fromkeys(ENVELOPE), **(plan.known or {}), **plan.certain}, plan.body)
     else:
         try:
-            reply = client.call(operation, request)
+            asset, status, attempts = client.call(plan.operation, request)
         except RequestFailed as error:
-            error.facts.update(request=result["request"])
+            error.facts.update(request=shown)
             raise
-        result.update(asset=reply.asset, changed=True, outcome=ACCEPTED, status=reply.status, attempts=reply.attempts)
-        different = differences(body, reply.asset, absent_differs=False)
-        if different:
-            result["warnings"].append(f"These fields came back different from what was sent: {', '.join(different)}.")
-    result["ansible_facts"] = {operation.resource: result["asset"]}
-    result["diff"] = _diff(operation, title, known, result["asset"])
-    return result
+        result.update(outcome=ACCEPTED, status=status, attempts=attempts)
+        result["warnings"] += _surprises(plan, asset)
+    facts = {plan.operation.resource: asset}
+    return dict(result, asset=asset, ansible_facts=facts, request=shown, diff=_diff(plan, asset))
 
 
-def _diff(operation: Operation, title: str, known: dict | None, after: dict) -> dict:
+def _surprises(plan: Plan, asset: dict) -> list[str]:
+    """Return a warning for fields that are not as they were sent, and one for others that are not as they were known."""
+    altered = differences(plan.body, asset, absent_differs=False)
+    drifted = differences(overlay(plan.known, plan.body), asset, absent_differs=False) if plan.known else []
+    drifted = [field for field in drifted if field not in altered]
+    return [
+        f"These fields {how}: {', '.join(fields)}."
+        for how, fields in (("came back different from what was sent", altered), ("were changed by somebody else since they were last known", drifted))
+        if fields
+    ]
+
+
+def _diff(plan: Plan, after: dict) -> dict:
+    title = f"{plan.operation.noun} {plan.key}"
     return {
-        "before": known or {},
+        "before": plan.known or {},
         "after": after,
-        "before_header": f"{operation.noun} {title} ({'as known' if known else 'not known'})",
-        "after_header": f"{operation.noun} {title}",
+        "before_header": f"{title} ({'as known' if plan.known else 'not known'})",
+        "after_header": title,
     }

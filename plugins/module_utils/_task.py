@@ -14,8 +14,8 @@ from ._auth import FetchedToken
 from ._client import Client
 from ._connection import Settings, settings_from
 from ._errors import ServicesError
+from ._resource import Recorded
 from ._transport import Transport
-
 
 SHARED_OPTIONS = _connection.ARGUMENT_SPEC
 
@@ -34,11 +34,17 @@ def argument_spec(resource: ModuleType) -> dict[str, Any]:
 
 
 def perform(
-    resource: ModuleType, params: dict, check_mode: bool, connect: Callable[[Settings], Transport] = Transport, keep_token=FetchedToken
+    resource: ModuleType,
+    params: dict,
+    check_mode: bool,
+    connect: Callable[[Settings], Transport] = Transport,
+    keep_token=FetchedToken,
+    recorded: Recorded | None = None,
 ) -> Done:
     """Run a task with validated options; our own errors become a failed result, here and nowhere else.
 
-    `connect` makes a transport or hands out one that is kept, `keep_token` likewise for a fetched token.
+    `connect` makes a transport or hands out one that is kept, `keep_token` likewise for a fetched token;
+    `recorded`: what the ledger remembers of the asset.
     """
     client, warnings, secrets = None, [], _given_secrets(params)
     try:
@@ -46,7 +52,7 @@ def perform(
         client = Client(settings, connect(settings), keep_token)
         if not settings.validate_certs:
             warnings.append("validate_certs is false: whoever is in between can read the token and change what is sent.")
-        result = resource.run(params, check_mode, client)
+        result = resource.run(params, check_mode, client, recorded)
     except ServicesError as error:
         result = error.result()
     if client:

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from ._client import Client
 from ._errors import InvalidInput
-from ._fields import DATE_TIME, NUMBER, TEXT
+from ._fields import DATE_TIME, NUMBER, TEXT, differences
 from ._operation import Operation
-from ._resource import carry_out, with_extra
+from ._resource import Plan, Recorded, carry_out, with_extra
 
 OPERATION = Operation(
     resource="compute_virtual_machine",
@@ -71,10 +71,19 @@ ARGUMENT_SPEC = dict(
 CONSTRAINTS: dict = {}
 
 
-def run(params: dict, check_mode: bool, client: Client) -> dict:
-    """Create the virtual machine and return the task's result; raise InvalidInput or RequestFailed."""
+def plan(params: dict, recorded: Recorded | None = None) -> Plan:
+    """Return what creating the virtual machine asks; one that is recorded is there already. Raise InvalidInput."""
     name = params["name"]
     if not name.strip():
         raise InvalidInput("name", "must not be empty")
     body = {"name": name, "attributes": with_extra(params["attributes"], params["extra_attributes"], ATTRIBUTES)}
-    return carry_out(OPERATION, client, body, check_mode, title=name, given={})
+    if recorded is None:
+        return Plan(OPERATION, name, body)
+    other = differences(body, recorded.sent)
+    warning = f"The virtual machine was created with other values, and there is no operation to update it: {', '.join(other)}."
+    return Plan(OPERATION, name, body, known=recorded.asset, settled=True, warnings=(warning,) if other else ())
+
+
+def run(params: dict, check_mode: bool, client: Client, recorded: Recorded | None = None) -> dict:
+    """Create the virtual machine and return the task's result; raise InvalidInput or RequestFailed."""
+    return carry_out(plan(params, recorded), check_mode, client)

@@ -103,7 +103,18 @@ options:
     description:
       - The asset as it is now, as far as known, for example RV(asset) of an earlier task.
       - It is shown as the state before in diff mode. When it has already all that would be sent, nothing is sent.
+      - If not given, the asset that O(ledger) remembers is used.
     type: dict
+  send:
+    description:
+      - What to send.
+    type: str
+    choices:
+      given: Just what was given.
+      complete:
+        What was given, laid over the asset as it is known from O(current) or O(ledger), so that the outcome is the same
+        whether the service replaces the role or changes only the fields that are sent. Refused when no asset is known.
+    default: given
 seealso:
   - module: infrastructure.services.compute_virtual_machine
 """

@@ -11,16 +11,21 @@ import os
 from functools import lru_cache, partial
 from types import ModuleType
 from typing import NamedTuple
+from urllib.parse import unquote
 
 from ansible import constants
 from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 from ansible.module_utils.errors import UnsupportedError
 from ansible.plugins.action.normal import ActionModule as OrdinaryAction
 
-from ..module_utils import _task
-from ..module_utils._errors import NOT_SENT
+from ..module_utils import _secrets, _task
+from ..module_utils._connection import ENVIRONMENT_PREFIX
+from ..module_utils._errors import InvalidInput, ServicesError
+from ..module_utils._resource import Recorded
 from ..module_utils._transport import requests
-from ._kept import keep_token, kept_transport
+from ._book import booked
+from ._kept import keep_token, kept_ledger, kept_transport
+from ._ledger import password_of
 
 try:
     from ansible.module_utils.common.json import Direction, get_module_encoder
@@ -38,6 +43,7 @@ except ImportError:
     _ENCODER = partial(AnsibleJSONEncoder, vault_to_text=True)
 
 _HAS_INVOCATION_SWITCH = "INJECT_INVOCATION" in constants.config.get_configuration_definitions()  # ansible-core 2.21
+LEDGER_VARIABLE = f"{ENVIRONMENT_PREFIX}LEDGER"
 _PATHS = [name for name, option in _task.SHARED_OPTIONS.items() if option["type"] == "path"]
 
 
@@ -67,20 +73,48 @@ class ServicesAction(OrdinaryAction):
     resource: ModuleType
 
     def run(self, tmp=None, task_vars=None):
-        if not runs_in_process(self._facts()):
+        here, ledger = runs_in_process(self._facts()), self._ledger()
+        if not here and not ledger:
             return super().run(tmp, task_vars)
         given = json.loads(json.dumps(self._task.args, cls=_ENCODER))  # as the module would get them
         validated = _validator(self.resource).validate(given)
-        params, secrets = validated.validated_parameters, set(validated._no_log_values)
-        if validated.error_messages:
-            result = {"failed": True, "changed": False, "outcome": NOT_SENT, "msg": self._refusal(validated)}
-        else:
-            done = _task.perform(self.resource, self._anchored(params), self._task.check_mode, kept_transport, keep_token)
-            result = dict(done.result, warnings=done.warnings) if done.warnings else done.result
-            secrets |= done.secrets
-        if self._wants_invocation(task_vars):
+        params, secrets = validated.validated_parameters, set(validated._no_log_values) | _secrets.forms(unquote(password_of(ledger)))
+        try:
+            if validated.error_messages:
+                raise ServicesError(self._refusal(validated))
+            execute = partial(self._here if here else self._there, given, params, secrets, task_vars)
+            result = self._by_the_book(ledger, params, secrets, execute) if ledger else execute(None)
+        except ServicesError as error:
+            result = error.result()
+        if here and self._wants_invocation(task_vars):
             result["invocation"] = {"module_args": params}
-        return _untrusted(_task.presentable(result, secrets, self._task.diff, self._display.verbosity))
+        return _untrusted(_secrets.scrub(result, secrets))
+
+    def _ledger(self) -> str:
+        """Return where the ledger is, empty for none, before the options are validated."""
+        return str(self._task.args.get("ledger") or os.environ.get(LEDGER_VARIABLE, ""))
+
+    def _by_the_book(self, location: str, params: dict, secrets: set[str], execute) -> dict:
+        if self._task.async_val:
+            raise InvalidInput("ledger", "does not go with async: nobody would write down how the task ended")
+        path = location if "://" in location else os.path.join(self._loader.get_basedir(), os.path.expanduser(location))
+        ledger = kept_ledger(path, self._task.check_mode)
+        return booked(ledger, self.resource, params, self._task.check_mode, secrets, execute)
+
+    def _here(self, given: dict, params: dict, secrets: set[str], task_vars, recorded: Recorded | None) -> dict:
+        """Run the task in this process."""
+        done = _task.perform(self.resource, self._anchored(params), self._task.check_mode, kept_transport, keep_token, recorded)
+        secrets |= done.secrets
+        result = dict(done.result, warnings=done.warnings) if done.warnings else done.result
+        return _task.presentable(result, secrets, self._task.diff, self._display.verbosity)
+
+    def _there(self, given: dict, params: dict, secrets: set[str], task_vars, recorded: Recorded | None) -> dict:
+        """Run the module, unless there is nothing to send; the ledger is not its business."""
+        if self.resource.plan(params, recorded).settled:
+            return self._here(given, params, secrets, task_vars, recorded)
+        known = {"current": recorded.asset} if recorded and not params.get("current") else {}
+        self._task.args = {**given, **known, "base_url": params["base_url"], "ledger": ""}
+        return super().run(None, task_vars)
 
     def _facts(self) -> Facts:
         return Facts(

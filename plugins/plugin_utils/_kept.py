@@ -13,7 +13,7 @@ import os
 import tempfile
 import time
 from contextlib import contextmanager
-from typing import Callable, Iterator
+from typing import Any, Callable, Iterator
 
 from ansible import constants
 
@@ -21,19 +21,30 @@ from ..module_utils._auth import Credentials, Token
 from ..module_utils._connection import Settings
 from ..module_utils._errors import TokenError
 from ..module_utils._transport import Transport
+from ._ledger import Ledger, open_ledger
 
-_MOST_TRANSPORTS = 8
-_transports: dict[tuple[int, Settings], Transport] = {}
+_MOST = 8  # of each kind; a loop that names more services or ledgers than this opens some anew
+_kept: dict[tuple, Any] = {}
 
 
 def kept_transport(settings: Settings) -> Transport:
-    """Return this process's transport for the settings; one that came over a fork is never used."""
-    key = (os.getpid(), settings)
-    if key not in _transports:
-        if len(_transports) >= _MOST_TRANSPORTS:
-            _transports.clear()
-        _transports[key] = Transport(settings)
-    return _transports[key]
+    """Return this process's transport for the settings."""
+    return _keep(Transport, settings)
+
+
+def kept_ledger(location: str, read_only: bool) -> Ledger:
+    """Return this process's open ledger; raise LedgerError or MissingLibrary."""
+    return _keep(open_ledger, location, read_only)
+
+
+def _keep(make: Callable, *arguments) -> Any:
+    """Return what `make` made of the arguments in this process; what came over a fork is never used."""
+    key = (os.getpid(), make, *arguments)
+    if key not in _kept:
+        if len(_kept) >= _MOST:
+            _kept.clear()
+        _kept[key] = make(*arguments)
+    return _kept[key]
 
 
 class SharedToken:
