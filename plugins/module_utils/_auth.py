@@ -22,6 +22,7 @@ from . import _json
 from . import _status as event
 from ._errors import InvalidInput, TokenError
 from ._retry import Finished, Happened
+from ._secrets import printable
 from ._transport import Answer, Request
 
 TOKEN = re.compile(r"[!-~]+")  # printable ASCII without spaces, as RFC 6750 section 2.1 and a little more
@@ -136,7 +137,7 @@ def judge(answer: Answer) -> Happened:
     except _json.InvalidJSON as error:
         fields, reason = None, reason if kind != event.SUCCESS else f"{reason}, but {answer.problem or error}"
     if kind != event.SUCCESS:
-        said = [_clean(fields[name]) for name in ("error", "error_description") if isinstance((fields or {}).get(name), str)]
+        said = [printable(fields[name]) for name in ("error", "error_description") if isinstance((fields or {}).get(name), str)]
         return Happened(kind, ": ".join([reason, *said]), answer.status, answer.headers)
     if fields is None:
         return Happened(event.ANSWER_CUT if answer.cut else event.ANSWER_UNUSABLE, reason, answer.status, answer.headers)
@@ -161,8 +162,3 @@ def _usable_for(lifetime: object) -> float:
     except (ValueError, OverflowError):
         return math.inf
     return max(0.0, seconds - min(_MARGIN, seconds / 2)) if seconds == seconds else math.inf
-
-
-def _clean(said: str) -> str:
-    """Return what the other side said, short and printable."""
-    return "".join(letter if letter.isprintable() else " " for letter in said)[:200]

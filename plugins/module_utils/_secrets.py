@@ -14,8 +14,9 @@ from ansible.module_utils.common.parameters import remove_values
 
 
 def forms(secret: str) -> set[str]:
-    """Return the secret as it is, URL-quoted, JSON-escaped and as Python shows it; nothing for an empty one."""
-    shown = {secret, quote(secret, safe=""), quote(secret), quote_plus(secret), repr(secret)[1:-1]}
+    """Return the secret as it is, URL-quoted, JSON-escaped, as Python shows it and as messages do; nothing for an empty one."""
+    shown = {secret, quote(secret, "", errors="replace"), quote(secret, errors="replace"), quote_plus(secret, errors="replace")}
+    shown |= {repr(secret)[1:-1], printable(secret)}
     shown |= {json.dumps(form)[1:-1] for form in (secret, repr(secret)[1:-1])}
     shown |= {json.dumps(secret, ensure_ascii=False)[1:-1]}
     return shown - {""}
@@ -23,8 +24,13 @@ def forms(secret: str) -> set[str]:
 
 def basic(user: str, password: str) -> set[str]:
     """Return the Basic credentials (RFC 7617) of both, as they are and form-encoded first (RFC 6749 section 2.3.1)."""
-    pairs = f"{user}:{password}", f"{quote_plus(user)}:{quote_plus(password)}"
-    return {base64.b64encode(pair.encode("utf-8")).decode("ascii") for pair in pairs}
+    pairs = f"{user}:{password}", f"{quote_plus(user, errors='replace')}:{quote_plus(password, errors='replace')}"
+    return {base64.b64encode(pair.encode("utf-8", "replace")).decode("ascii") for pair in pairs}
+
+
+def printable(said: str) -> str:
+    """Return what the other side said, fit for a message."""
+    return "".join(letter if letter.isprintable() else " " for letter in said)
 
 
 def scrub(result: dict, secrets: set[str]) -> dict:
