@@ -12,9 +12,11 @@ from emulator.faults import KINDS, RULES, Fault, parse, select
 from emulator.messages import Response
 from emulator.scripts import Step, script
 from emulator.wire import render
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+# How long an example takes says something of the machine, not of the emulator.
+UNTIMED = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 GOOD = Response(201, (("Content-Type", "application/json"),), b'{"id":"1"}', applied=True)
 NEEDED = {"status": {"status": 500}, "redirect": {"location": "/x"}}
 
@@ -82,6 +84,7 @@ def test_faults_come_one_after_the_other():
     assert faults == ()
 
 
+@UNTIMED
 @given(st.lists(st.tuples(st.integers(0, 3), st.integers(1, 3)), max_size=4))
 def test_each_fault_is_met_exactly_count_times(pairs):
     numbered = enumerate(pairs, 500)

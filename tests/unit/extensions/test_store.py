@@ -6,9 +6,11 @@
 from __future__ import annotations
 
 from emulator.store import ROLES, Store, completed, merged
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+# How long an example takes says something of the machine, not of the emulator.
+UNTIMED = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 ENVELOPE = ("id", "name", "attributes")
 SCALARS = st.none() | st.booleans() | st.integers() | st.text(max_size=3) | st.just([1, {"a": 2}])
 NAMES = st.sampled_from(["a", "b", "c"])
@@ -24,6 +26,7 @@ def paths(value: object, above: tuple[str, ...] = ()) -> dict[tuple[str, ...], o
     return {path: leaf for key, item in value.items() for path, leaf in paths(item, (*above, key)).items()}
 
 
+@UNTIMED
 @given(st.lists(st.tuples(st.sampled_from(["merge", "replace"]), BODIES), min_size=1, max_size=6))
 def test_updates_follow_the_model(updates):
     store = Store(ENVELOPE, clock=lambda: 0)
@@ -42,6 +45,7 @@ def test_updates_follow_the_model(updates):
     assert list(store.assets[ROLES]) == ["r"]
 
 
+@UNTIMED
 @given(VALUES, VALUES)
 def test_merging_changes_neither_side(below, above):
     before, laid = {"x": below}, {"x": above}
@@ -50,6 +54,7 @@ def test_merging_changes_neither_side(below, above):
     assert repr((before, laid)) == kept
 
 
+@UNTIMED
 @given(BODIES)
 def test_merging_twice_is_merging_once(body):
     once = merged({"a": {"b": 1}, "name": "n"}, body)
