@@ -11,6 +11,7 @@ every operation, and tell it before the kernel may take a byte of the request.
 
 from __future__ import annotations
 
+import base64
 import io
 import queue
 import socket
@@ -19,6 +20,7 @@ import time
 
 try:
     from requests.adapters import HTTPAdapter
+    from requests.utils import get_auth_from_url
     from urllib3.connection import HTTPConnection, HTTPSConnection
     from urllib3.connectionpool import HTTPConnectionPool, HTTPSConnectionPool
     from urllib3.exceptions import NewConnectionError
@@ -214,3 +216,13 @@ class MeteredAdapter(HTTPAdapter):
         manager = super().proxy_manager_for(*args, **kwargs)
         manager.pool_classes_by_scheme = self._pools
         return manager
+
+    def proxy_headers(self, proxy: str) -> dict:
+        """Return Basic credentials in UTF-8 (RFC 7617 section 2.1); requests knows only Latin-1."""
+        user, password = get_auth_from_url(proxy)
+        pair = base64.b64encode(f"{user}:{password}".encode("utf-8", "replace")).decode("ascii")
+        return {"Proxy-Authorization": f"Basic {pair}"} if user else {}
+
+    def cert_verify(self, conn, url: str, verify, cert) -> None:
+        """Check certificates also where only the proxy has one: requests would spare it when the service is http://."""
+        super().cert_verify(conn, "https://", verify, cert)

@@ -32,6 +32,7 @@ from ._socket import Meter, MeteredAdapter
 
 MAX_BODY = 4 * 1024 * 1024  # bytes of an answer that are read
 MAX_IDLE = 3.0  # seconds after which a kept-alive connection is not used again
+_PROXY = re.compile("(https?://|(?!.*://))([^/@]*@)?[^/@:]", re.IGNORECASE)
 _ABOUT_US = re.compile("ALERT_.*(CERTIFICATE|UNKNOWN_CA|HANDSHAKE_FAILURE|ACCESS_DENIED)")
 _WANTS_CERTIFICATE = "as it does when it wants a client certificate, or another one (client_cert)"
 
@@ -146,11 +147,12 @@ class Transport:
 
 
 def _proxies(url: str) -> dict:
-    """Return the proxies that the environment names for this URL; raise AttemptFailed for one of an unknown kind."""
+    """Return the proxies that the environment names for this URL; raise AttemptFailed for one that is none of ours."""
     proxies = get_environ_proxies(url)
     proxy = select_proxy(url, proxies)
-    if proxy and "://" in proxy and not proxy.lower().startswith(("http://", "https://")):
-        raise AttemptFailed("the proxy that the environment names is neither http:// nor https://", sent=False, hopeless=True)
+    if proxy and not _PROXY.match(proxy):
+        why = "what the environment names as a proxy is neither an http:// nor an https:// address"
+        raise AttemptFailed(why, sent=False, hopeless=True)
     return proxies
 
 
