@@ -45,6 +45,12 @@ class Certificates:
         path.write_bytes(content)
         return str(path)
 
+    def server_files(self, kind: str) -> tuple[str, str]:
+        """Write a server's certificate and its key; return the two paths."""
+        issued = self._issued[kind]
+        certificate = b"".join(chain.bytes() for chain in issued.cert_chain_pems)
+        return self.file(f"{kind}.pem", certificate), self.file(f"{kind}.key", issued.private_key_pem.bytes())
+
     def client(self, kind: str = "known", password: bytes = b"") -> tuple[str, str, str]:
         """Write a client's certificate, its key, and both in one file; return the three paths."""
         issued = self._clients[kind]

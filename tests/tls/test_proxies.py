@@ -1,0 +1,185 @@
+# Copyright (c) 2026, the infrastructure.services contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Through real proxies (proxy.py): http and https services, with and without credentials, and over TLS to the proxy."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import NamedTuple
+from urllib.parse import quote
+
+import pytest
+from faults.servers import Service
+from support import CREATE, run_task
+
+USER, PASSWORD = "user", "p:a/s%\u00e9\u2603'\""
+CREDENTIALS = f"{USER}:{quote(PASSWORD, safe='')}@"
+
+
+class Proxy(NamedTuple):
+    """A running proxy: where it listens and what it logged."""
+
+    port: int
+    log: Path
+
+    def lines(self, above: int = -1) -> int:
+        """Return how much it logged; it does so after a connection, so give it a moment to log more than `above`."""
+        for _ in range(100):
+            lines = self.log.read_text().count("access_log")
+            if lines > above:
+                break
+            time.sleep(0.02)
+        return lines
+
+
+@pytest.fixture(scope="module")
+def start_proxy(tmp_path_factory) -> Iterator[Callable[..., Proxy]]:
+    """Start a proxy with these arguments; all of them end with the module."""
+    with ExitStack() as stack:
+
+        def start(*arguments: str) -> Proxy:
+            directory = tmp_path_factory.mktemp("proxy")
+            port, log = directory / "port", directory / "log"
+            command = [sys.executable, "-m", "proxy", "--hostname", "127.0.0.1", "--port", "0", "--port-file", str(port)]
+            command += ["--num-workers", "1", "--num-acceptors", "1", "--data-dir", str(directory), "--log-file", str(log)]
+            process = stack.enter_context(subprocess.Popen([*command, *arguments], stdout=subprocess.DEVNULL))
+            stack.callback(process.terminate)
+            for _ in range(500):
+                if (port.exists() and port.read_text()) or process.poll() is not None:
+                    break
+                time.sleep(0.02)
+            return Proxy(int(port.read_text()), log)
+
+        yield start
+
+
+@pytest.fixture(scope="module")
+def proxies(start_proxy, certificates) -> dict[str, Proxy]:
+    """The proxies: one for all, one for those it knows, one that is spoken to over TLS."""
+    tls = certificates.server_files("good")
+    return {
+        "open": start_proxy(),
+        "closed": start_proxy("--basic-auth", f"{USER}:{PASSWORD}"),
+        "tls": start_proxy("--cert-file", tls[0], "--key-file", tls[1]),
+    }
+
+
+HTTP, HTTPS = "http", "https"
+# proxy, credentials in its URL, service: outcome, part of the message.
+WAYS = {
+    "http": ("open", "", HTTP, "accepted", ""),
+    "https": ("open", "", HTTPS, "accepted", ""),
+    "http with credentials": ("closed", CREDENTIALS, HTTP, "accepted", ""),
+    "https with credentials": ("closed", CREDENTIALS, HTTPS, "accepted", ""),
+    "http without credentials": ("closed", "", HTTP, "rejected", "status 407: the proxy wants credentials"),
+    "https without credentials": ("closed", "", HTTPS, "not_sent", "the proxy answered CONNECT with status 407"),
+    "http with wrong credentials": ("closed", "user:wr0ng@", HTTP, "rejected", "status 407: the proxy wants credentials"),
+    "https with wrong credentials": ("closed", "user:wr0ng@", HTTPS, "not_sent", "CONNECT with status 407"),
+    "http over TLS": ("tls", "", HTTP, "accepted", ""),
+    "https over TLS": ("tls", "", HTTPS, "accepted", ""),
+}
+
+
+@pytest.mark.parametrize(("name", "credentials", "scheme", "outcome", "why"), WAYS.values(), ids=WAYS)
+def test_a_way_through_a_proxy(
+    proxies, certificates, https, monkeypatch, name, credentials, scheme, outcome, why
+):
+    service = https(certificates.context("good") if scheme == HTTPS else None)
+    proxy, seen = proxies[name], proxies[name].lines()
+    monkeypatch.setenv(f"{scheme}_proxy", f"{'https' if name == 'tls' else 'http'}://{credentials}127.0.0.1:{proxy.port}")
+    result = run_task(CREATE, base_url=service.url, ca_path=certificates.ca, retries=0)
+    assert result["outcome"] == outcome, result
+    assert why in result.get("msg", "")
+    assert proxy.lines(above=seen) > seen, "it went past the proxy"
+    assert len(service.api.conversation) == (outcome == "accepted")
+    for secret in (PASSWORD, quote(PASSWORD, safe=""), "wr0ng"):
+        assert secret not in str(result)
+
+
+# environment, options: the proxy is not asked.
+PAST = {
+    "use_proxy false": ({}, {"use_proxy": False}),
+    "NO_PROXY address": ({"NO_PROXY": "127.0.0.1"}, {}),
+    "no_proxy network": ({"no_proxy": "127.0.0.0/8"}, {}),
+    "no_proxy any": ({"no_proxy": "*"}, {}),
+    "no_proxy list": ({"no_proxy": "example.com, 127.0.0.1"}, {}),
+}
+
+
+@pytest.mark.parametrize("scheme", [HTTP, HTTPS])
+@pytest.mark.parametrize(("environment", "options"), PAST.values(), ids=PAST)
+def test_a_way_past_the_proxy(certificates, https, monkeypatch, environment, options, scheme):
+    service = https(certificates.context("good") if scheme == HTTPS else None)
+    with Service(lambda peer: None) as proxy:
+        for variable, value in {"HTTP_PROXY": proxy.url, "HTTPS_PROXY": proxy.url, **environment}.items():
+            monkeypatch.setenv(variable, value)
+        result = run_task(CREATE, base_url=service.url, ca_path=certificates.ca, retries=0, **options)
+    assert (result["outcome"], proxy.bytes_read) == ("accepted", 0)
+
+
+# the proxy's URL: attempts with one retry, part of the message; nothing is sent.
+USELESS = {
+    "dead": ("http://user:s3cret@127.0.0.1:9", 2, "no connection: Connection refused (127.0.0.1 port 9)"),
+    "dead, without scheme": ("127.0.0.1:9", 2, "no connection: Connection refused (127.0.0.1 port 9)"),
+    "socks": ("socks5://user:s3cret@127.0.0.1:9", 1, "neither an http:// nor an https:// address"),
+    "socks5h": ("socks5h://user:s3cret@127.0.0.1:9", 1, "neither an http:// nor an https:// address"),
+    "port": ("http://user:s3cret@127.0.0.1:99999", 1, "requests cannot make this request"),
+    "no host": ("http://", 1, "neither an http:// nor an https:// address"),
+    "nothing but marks": ("http://:@:", 1, "neither an http:// nor an https:// address"),
+    "half an address": ("http://[::1", 1, "requests cannot make this request"),
+    "unknown name": ("http://user:s3cret@proxy.invalid:80", None, "(proxy.invalid port 80)"),
+}
+
+
+@pytest.mark.parametrize("scheme", [HTTP, HTTPS])
+@pytest.mark.parametrize(("url", "attempts", "why"), USELESS.values(), ids=USELESS)
+def test_a_proxy_that_cannot_be_used(certificates, https, monkeypatch, url, attempts, why, scheme):
+    service = https(certificates.context("good") if scheme == HTTPS else None)
+    monkeypatch.setenv(f"{scheme}_proxy", url)
+    result = run_task(CREATE, base_url=service.url, ca_path=certificates.ca, retries=1)
+    assert (result["failed"], result["outcome"]) == (True, "not_sent")
+    assert attempts is None or result["attempts"] == attempts
+    assert why in result["msg"]
+    assert "s3cret" not in str(result)
+    assert service.api.conversation == []
+
+
+def test_connect_says_nothing_of_the_request(certificates, monkeypatch):
+    with Service(lambda peer: peer.request() and None) as proxy:
+        monkeypatch.setenv("https_proxy", f"http://{CREDENTIALS}127.0.0.1:{proxy.port}")
+        run_task(CREATE, base_url="https://service.example/prefix", retries=0)
+    (connect,) = proxy.received
+    assert (connect.method, connect.path) == ("CONNECT", "service.example:443")
+    assert "authorization" not in connect.headers
+    assert connect.headers["proxy-authorization"].startswith("Basic ")
+    assert "token-of-the-tests" not in str(connect)
+
+
+def test_credentials_of_a_proxy_do_not_go_to_the_service(proxies, certificates, https, monkeypatch):
+    service = https(certificates.context("good"))
+    monkeypatch.setenv("https_proxy", f"http://{CREDENTIALS}127.0.0.1:{proxies['closed'].port}")
+    run_task(CREATE, base_url=service.url, ca_path=certificates.ca)
+    (entry,) = service.api.conversation
+    assert "proxy-authorization" not in {name.lower() for name, _value in entry.request.headers}
+
+
+def test_a_certificate_is_checked_through_a_proxy_too(proxies, certificates, https, monkeypatch):
+    service = https(certificates.context("wrong host"))
+    monkeypatch.setenv("https_proxy", f"http://127.0.0.1:{proxies['open'].port}")
+    result = run_task(CREATE, base_url=service.url, ca_path=certificates.ca)
+    assert (result["outcome"], result["attempts"]) == ("not_sent", 1)
+    assert "certificate is not valid" in result["msg"]
+
+
+def test_the_certificate_of_a_proxy_is_checked(proxies, certificates, https, monkeypatch):
+    service = https(None)
+    monkeypatch.setenv("http_proxy", f"https://127.0.0.1:{proxies['tls'].port}")
+    result = run_task(CREATE, base_url=service.url, ca_path=certificates.other_ca)
+    assert (result["outcome"], result["attempts"]) == ("not_sent", 1)
+    assert "the certificate was not accepted" in result["msg"]
