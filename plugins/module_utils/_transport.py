@@ -12,8 +12,6 @@ from __future__ import annotations
 
 import http.client
 import re
-import socket
-import ssl
 import time
 import warnings
 from typing import Iterator, Mapping, NamedTuple
@@ -25,16 +23,13 @@ try:
 except ImportError:
     requests = None
 
-from . import _socket as phase
-from . import _tls
+from . import _causes, _tls
 from ._errors import AttemptFailed, MissingLibrary
 from ._socket import Meter, MeteredAdapter
 
 MAX_BODY = 4 * 1024 * 1024  # bytes of an answer that are read
 MAX_IDLE = 3.0  # seconds after which a kept-alive connection is not used again
 _PROXY = re.compile("(https?://|(?!.*://))([^/@]*@)?[^/@:]", re.IGNORECASE)
-_ABOUT_US = re.compile("ALERT_.*(CERTIFICATE|UNKNOWN_CA|HANDSHAKE_FAILURE|ACCESS_DENIED)")
-_WANTS_CERTIFICATE = "as it does when it wants a client certificate, or another one (client_cert)"
 
 
 class Request(NamedTuple):
@@ -129,7 +124,7 @@ class Transport:
                 body = b"".join(_pieces(response.raw))
                 cut = meter.ended
         except (OSError, HTTPError, http.client.HTTPException) as error:
-            problem, cut = "it took too long" if _is_timeout(error) else "the connection ended inside it", True
+            problem, cut = "it took too long" if _causes.is_timeout(error) else "the connection ended inside it", True
         response.close()
         if cut and _is_framed(headers):
             problem = problem or "the connection ended inside it"
@@ -139,10 +134,9 @@ class Transport:
 
     def _failure(self, error: Exception) -> AttemptFailed:
         meter = self._meter
-        cause = next((link for link in _chain(error) if _is_cause(link)), error)
         if meter.sent:
-            return AttemptFailed(_lost(cause), sent=True)
-        hopeless, why = _EXPLAIN.get(meter.phase, _unusable)(cause, meter.peer)
+            return AttemptFailed(_causes.lost(error), sent=True)
+        hopeless, why = _causes.unsent(error, meter.phase, meter.peer)
         return AttemptFailed(why, sent=False, hopeless=hopeless)
 
 
@@ -151,7 +145,7 @@ def _proxies(url: str) -> dict:
     proxies = get_environ_proxies(url)
     proxy = select_proxy(url, proxies)
     if proxy and not _PROXY.match(proxy):
-        why = "what the environment names as a proxy is neither an http:// nor an https:// address"
+        why = "the proxy that the environment names is neither http:// nor https:// and a host"
         raise AttemptFailed(why, sent=False, hopeless=True)
     return proxies
 
@@ -184,80 +178,3 @@ def _pieces(raw) -> Iterator[bytes]:
             return
         left -= len(piece)
         yield piece
-
-
-def _chain(error: BaseException | None) -> Iterator[BaseException]:
-    """Yield the error and what caused it, outermost first; urllib3 keeps some causes in `reason`, some as its argument."""
-    seen: list[BaseException] = []
-    while isinstance(error, BaseException) and error not in seen:
-        seen.append(error)
-        yield error
-        kept = (getattr(error, "reason", None), *error.args)
-        error = error.__cause__ or error.__context__ or next((link for link in kept if isinstance(link, BaseException)), None)
-
-
-def _is_cause(error: BaseException) -> bool:
-    """Whether this is an error of the operating system or of OpenSSL, and not what a library made of it."""
-    return isinstance(error, OSError) and not isinstance(error, requests.RequestException)
-
-
-def _is_timeout(error: BaseException) -> bool:
-    return any(isinstance(link, socket.timeout) for link in _chain(error))
-
-
-def _lost(cause: BaseException) -> str:
-    if isinstance(cause, socket.timeout):
-        return "no whole answer came in time"
-    if _is_about_us(cause):
-        return f"the server ended the connection: {cause.reason}, {_WANTS_CERTIFICATE}"
-    return "the connection was lost, or what came is not HTTP, before there was a whole answer"
-
-
-def _look_up_failed(cause: BaseException, peer: str) -> tuple[bool, str]:
-    if isinstance(cause, socket.gaierror) and cause.errno != socket.EAI_AGAIN:
-        return True, f"the host name does not exist ({peer})"
-    return False, f"the host name could not be looked up for now ({peer})"
-
-
-def _connect_failed(cause: BaseException, peer: str) -> tuple[bool, str]:
-    if isinstance(cause, socket.timeout):
-        return False, f"connecting took too long ({peer})"
-    return False, f"no connection: {getattr(cause, 'strerror', None) or type(cause).__name__} ({peer})"
-
-
-def _proxy_failed(cause: BaseException, peer: str) -> tuple[bool, str]:
-    """The standard library says the status of a refused CONNECT only in the text of an OSError."""
-    words = str(cause).partition("Tunnel connection failed: ")[2].split()
-    if not words:
-        return False, f"the proxy gave no answer to CONNECT ({peer})"
-    return not words[0].startswith("5"), f"the proxy answered CONNECT with status {words[0][:3]} ({peer})"
-
-
-def _tls_failed(cause: BaseException, peer: str) -> tuple[bool, str]:
-    if isinstance(cause, ssl.SSLCertVerificationError):
-        return True, f"the certificate was not accepted: {cause.verify_message} ({peer})"
-    if isinstance(cause, ssl.SSLError) and not isinstance(cause, (ssl.SSLEOFError, ssl.SSLZeroReturnError)):
-        why = f"{cause.reason}, {_WANTS_CERTIFICATE}" if _is_about_us(cause) else cause.reason
-        return True, f"TLS could not be agreed upon: {why} ({peer})"
-    if isinstance(cause, socket.timeout):
-        return False, f"the TLS handshake took too long ({peer})"
-    return False, f"the connection was lost in the TLS handshake ({peer})"
-
-
-def _is_about_us(cause: BaseException) -> bool:
-    """Whether this is a TLS alert that says what a server thinks of the client's certificate (RFC 8446 section 6.2)."""
-    return isinstance(cause, ssl.SSLError) and bool(_ABOUT_US.search(cause.reason or ""))
-
-
-def _unusable(cause: BaseException, peer: str) -> tuple[bool, str]:
-    return True, "requests cannot make this request (an address, a proxy or a certificate that it cannot use)"
-
-
-# For each phase before the request: whether repeating is hopeless, and why it failed.
-# The text of a library's exception is never shown: it may quote a secret.
-_EXPLAIN = {
-    phase.LOOK_UP: _look_up_failed,
-    phase.CONNECT: _connect_failed,
-    phase.PROXY: _proxy_failed,
-    phase.TLS: _tls_failed,
-}
