@@ -159,7 +159,7 @@ def test_a_service_that_says_nothing_is_left_in_time():
 
 def test_a_proxy_of_an_unknown_kind_is_refused(monkeypatch):
     monkeypatch.setenv("HTTP_PROXY", "socks5://127.0.0.1:1")
-    with pytest.raises(AttemptFailed, match="neither http:// nor https://") as failed:
+    with pytest.raises(AttemptFailed, match=r"neither (an )?http:// nor (an )?https://") as failed:
         transport(use_proxy=True).send(request("http://192.0.2.1"))
     assert (failed.value.sent, failed.value.hopeless) == (False, True)
 
