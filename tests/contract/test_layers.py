@@ -20,6 +20,7 @@ LAYERS = (
     ("_version", "_errors"),
     ("_json", "_fields", "_secrets", "_status", "_tls"),
     ("_socket",),
+    ("_causes",),
     ("_transport",),
     ("_retry",),
     ("_auth",),
@@ -44,9 +45,9 @@ ABOVE = {
 
 # Who may know of the network, by the library that it is known by.
 NETWORK = {
-    "requests": {"_transport", "_socket", "_auth"},
+    "requests": {"_transport", "_causes", "_socket", "_auth"},
     "urllib3": {"_transport", "_socket"},
-    "socket": {"_transport", "_socket"},
+    "socket": {"_transport", "_socket", "_causes"},
     "http": {"_transport"},
 }
 LONGEST_FILE = 200  # lines that are not blank, the documentation of a plugin not counted
