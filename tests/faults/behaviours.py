@@ -1,0 +1,122 @@
+# Copyright (c) 2026, the infrastructure.services contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What services, proxies and token endpoints do, good and bad: scripts for `servers.Service`."""
+
+from __future__ import annotations
+
+import json
+import os
+import ssl
+from typing import Callable, Union
+
+from .servers import Peer, Received, Script
+
+END_OF_HEAD = b"\r\n\r\n"
+Raw = Union[bytes, Callable[[bytes], bytes]]  # an answer as it goes out, or how it is made of the envelope
+
+
+def whole(body: bytes, *headers: str, status: str = "201 Created") -> bytes:
+    """Return a good answer, delimited by its Content-Length."""
+    return head(f"Content-Length: {len(body)}", *headers, status=status) + body
+
+
+def chunked(body: bytes, size: int = 20) -> bytes:
+    """Return a good answer in chunks of `size` bytes."""
+    pieces = [body[at:at + size] for at in range(0, len(body), size)] + [b""]
+    return head("Transfer-Encoding: chunked") + b"".join(b"%x\r\n%s\r\n" % (len(piece), piece) for piece in pieces)
+
+
+def close_delimited(body: bytes) -> bytes:
+    """Return a good answer that ends with the connection."""
+    return head("Connection: close") + body
+
+
+def head(*headers: str, status: str = "201 Created") -> bytes:
+    """Return a status line and header block."""
+    return "\r\n".join([f"HTTP/1.1 {status}", "Content-Type: application/json", *headers, "", ""]).encode("latin-1")
+
+
+def with_member(name: str, value: str) -> Callable[[bytes], bytes]:
+    """Return how to make a good answer whose envelope has one more member; `value` as it goes out."""
+    return lambda envelope: whole(f'{{"{name}": {value}, '.encode() + envelope[1:])
+
+
+def answers(raw: Raw = whole, end: Callable[[Peer], None] | None = None, carried_out: bool = True) -> Script:
+    """Answer a request with `raw`; then `end` the connection, or leave it for another request."""
+    def script(peer: Peer) -> bool:
+        request = peer.request()
+        if request:
+            envelope = peer.service.carry_out(request) if carried_out else b"{}"
+            peer.say(raw(envelope) if callable(raw) else raw)
+        if request and end:
+            end(peer)
+        return bool(request and not end)
+    return script
+
+
+def refuses(status: str, *headers: str) -> Script:
+    """Answer a request with an error and an empty body (interface.md section 7), and do nothing."""
+    return answers(whole(b"", *headers, status=status), carried_out=False)
+
+
+def drips(before: Callable[[bytes], bytes], dripped: bytes, pause: float = 0.02, carried_out: bool = True) -> Script:
+    """Carry out the request, say what `before` makes of the envelope, then `dripped` again and again."""
+    def script(peer: Peer) -> None:
+        if request := peer.request():
+            peer.say(before(peer.service.carry_out(request) if carried_out else b"{}"))
+            peer.drip((dripped for _ in range(1000)), pause)
+    return script
+
+
+def ends_after(count: int, end: Callable[[Peer], None]) -> Script:
+    """Carry out the request, say the first `count` bytes of a good answer, and `end`."""
+    return answers(lambda envelope: whole(envelope)[:count], end)
+
+
+def never_answers(end: Callable[[Peer], None], carried_out: bool = True) -> Script:
+    """Read the request, say nothing, and `end`."""
+    return answers(b"", end, carried_out)
+
+
+def unread(end: Callable[[Peer], None]) -> Script:
+    """Do not even read."""
+    return end
+
+
+def corrupts_a_record(peer: Peer) -> None:
+    """Carry out the request, then send a TLS record that was tampered with."""
+    if request := peer.request():
+        peer.service.carry_out(request)
+        with_broken_seal = b"\x17\x03\x03\x00\x40" + bytes(64)
+        os.write(peer.sock.fileno(), with_broken_seal)
+
+
+def greets(raw: bytes, end: Callable[[Peer], None]) -> Script:
+    """Say something before any request, as a server of another protocol or a proxy does, and `end`."""
+    def script(peer: Peer) -> None:
+        peer.sock.recv(65536)
+        peer.say(raw)
+        end(peer)
+    return script
+
+
+def secured(context: ssl.SSLContext) -> Script:
+    """Do the TLS handshake, and answer well."""
+    def script(peer: Peer) -> None:
+        peer.secure(context)
+        while answers()(peer):
+            pass
+    return script
+
+
+def grants(**fields: object) -> Script:
+    """Be a token endpoint that grants a token (RFC 6749 section 5.1); a field that is None is left out."""
+    members = {"access_token": "granted-token", "token_type": "Bearer", "expires_in": 3600, **fields}
+    body = json.dumps({name: value for name, value in members.items() if value is not None}).encode()
+    return answers(whole(body, status="200 OK"), carried_out=False)
+
+
+def segment(request: Received) -> str:
+    """Return the last segment of the path, as it stood on the wire."""
+    return request.path.rpartition("/")[2]

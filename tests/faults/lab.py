@@ -1,0 +1,123 @@
+# Copyright (c) 2026, the infrastructure.services contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The surroundings of one task: the service and whatever stands beside and in front of it."""
+
+from __future__ import annotations
+
+import json
+import os
+import ssl
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Iterator
+from unittest import mock
+
+import trustme
+from support import CREATE, run_task
+
+from .behaviours import answers, secured
+from .relay import Relay
+from .servers import Received, Service
+
+CLIENT = {"client_id": "client-of-the-tests", "client_secret": "secret-of-the-tests"}
+
+
+class Authority:
+    """A certificate authority, made once since keys are slow to make."""
+
+    def __init__(self, directory: Path) -> None:
+        self.path = str(directory / "authority.pem")
+        self._authority = trustme.CA()
+        self._authority.cert_pem.write_to_path(self.path)
+        self.context, self.demanding = (ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER) for _ in range(2))
+        for context in (self.context, self.demanding):
+            self._authority.issue_cert("127.0.0.1", "localhost").configure_cert(context)
+        self.demanding.minimum_version = ssl.TLSVersion.TLSv1_3
+        self.demanding.verify_mode = ssl.CERT_REQUIRED
+        self._authority.configure_trust(self.demanding)
+
+
+@dataclass
+class Lab:
+    """What the scripts and options of a case can refer to."""
+
+    resource: str
+    directory: Path
+    authority: Authority
+    service: Service
+    url: str = ""
+    others: dict[str, Service] = field(default_factory=dict)
+
+    @property
+    def operation(self) -> str:
+        return "POST" if self.resource == CREATE else "PUT"
+
+    def named(self, text: str) -> dict:
+        """Return the option that tells one asset from another: a name for the POST, an id for the PUT."""
+        return {"name" if self.resource == CREATE else "id": text}
+
+    def file(self, name: str, content: str) -> str:
+        """Write a file and return its path."""
+        path = self.directory / name
+        path.write_text(content, encoding="utf-8")
+        return str(path)
+
+    def last(self) -> Received:
+        return self.service.received[-1]
+
+
+@contextmanager
+def lab_of(case, resource: str, directory: Path, authority: Authority, *, relayed: bool = False) -> Iterator[Lab]:
+    """Start what the case needs."""
+    with ExitStack() as stack:
+        def start(service: Service) -> Service:
+            return stack.enter_context(service)
+
+        context = {"server": authority.context, "mutual": authority.demanding}.get(case.tls)
+        after = secured(authority.context) if case.tls == "script" else answers()
+        service = start(Service(case.script, times=case.times, after=after, tls=context))
+        if case.tls == "script":
+            service.scheme = "https"
+        lab = Lab(resource, directory, authority, service, service.url)
+        if relayed:
+            lab.url = f"{service.scheme}://127.0.0.1:{start(Relay(service.port)).port}"
+        for name in ("identity", "proxy"):
+            if getattr(case, name):
+                lab.others[name] = start(Service(getattr(case, name)))
+        yield lab
+
+
+def run(lab: Lab, case, **options) -> dict:
+    """Run the task of a case and return its result."""
+    given = {"base_url": lab.url, "retries": 1, "timeout": 5, **options}
+    environment = dict(case.environment(lab) if callable(case.environment) else case.environment)
+    if lab.service.scheme == "https":
+        given["ca_path"] = lab.authority.path
+    if "identity" in lab.others:
+        given.update(CLIENT, access_token=None, auth_url=f"{lab.others['identity'].url}/token")
+    if "proxy" in lab.others:
+        environment.update(HTTP_PROXY=lab.others["proxy"].url, HTTPS_PROXY=lab.others["proxy"].url)
+    given.update(case.options(lab) if callable(case.options) else case.options)
+    with mock.patch.dict(os.environ, environment):
+        return run_task(lab.resource, **given)
+
+
+def contradiction(lab: Lab, result: dict) -> str:
+    """Return how the result and the service contradict each other; empty when they do not."""
+    done, outcome, failed = len(lab.service.done), result["outcome"], result.get("failed", False)
+    contradictions = {
+        "not_sent, but the service read something": outcome == "not_sent" and lab.service.bytes_read,
+        "rejected, but it was done": outcome == "rejected" and done,
+        "accepted, but it was not done": outcome == "accepted" and not done,
+        "a success that was not accepted": not failed and outcome != "accepted",
+        "changed and outcome disagree": result["changed"] != (outcome == "accepted"),
+        "created more than once": lab.operation == "POST" and done > 1,
+    }
+    return "; ".join(words for words, found in contradictions.items() if found)
+
+
+def asset_is_whole(lab: Lab, result: dict) -> bool:
+    """Whether the asset of a success is the last envelope of the service."""
+    return result["asset"] == json.loads(lab.service.envelopes[-1])

@@ -1,0 +1,128 @@
+# Copyright (c) 2026, the infrastructure.services contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Answers whose status line, header block or framing is wrong, and redirects."""
+
+from __future__ import annotations
+
+import gzip
+
+from .behaviours import (
+    answers,
+    chunked,
+    close_delimited,
+    corrupts_a_record,
+    drips,
+    ends_after,
+    head,
+    refuses,
+    whole,
+)
+from .case import (
+    CUT,
+    IN_DOUBT_DONE,
+    LOST_DONE,
+    LOST_UNREAD,
+    REJECTED,
+    UNSENT,
+    UNUSABLE,
+    Case,
+)
+from .servers import Peer
+
+BRIEF = {"timeout": 0.4}  # seconds; for cases that last until the deadline
+_MEGABYTE = b"a" * (1 << 20)
+
+
+def _answer(number: str, name: str, what: str, expected, raw, end=None, **more) -> Case:
+    return Case(number, name, what, *expected, script=answers(raw, end), **more)
+
+
+def _interim(status: str):
+    return lambda envelope: head(status=status) + whole(envelope)
+
+
+def _encoded(body: bytes, encoding: str) -> bytes:
+    return whole(body, f"Content-Encoding: {encoding}", status="200 OK")
+
+
+def _endless(peer: Peer) -> None:
+    """Carry out the request and send bodies until nobody takes them."""
+    if request := peer.request():
+        peer.say(close_delimited(peer.service.carry_out(request)))
+        peer.drip((_MEGABYTE for _ in range(1000)), 0)
+
+
+def _redirect(number: str, name: str, what: str, status: str, location, **more) -> Case:
+    """`location`: made of the port of the service."""
+    def script(peer: Peer) -> object:
+        return refuses(status, *(f"Location: {place}" for place in [location(peer.service.port)] if place))(peer)
+    return Case(number, name, what, *REJECTED, script=script, says=status[:3], **more)
+
+
+HEADERS = [
+    Case("36", "header-cut-fin", "the header block is cut by an end of stream", *LOST_DONE,
+         script=ends_after(30, Peer.fin)),
+    Case("37", "header-cut-rst", "the header block is cut by a reset", *LOST_DONE, script=ends_after(30, Peer.rst)),
+    _answer("38", "status-half", "half a status line", LOST_DONE, b"HTTP/1.1 2", Peer.fin),
+    _answer("39", "status-99", "status 99", LOST_DONE, lambda body: whole(body, status="99 Low"), Peer.fin),
+    _answer("40", "status-999", "status 999", IN_DOUBT_DONE, lambda body: whole(body, status="999 High")),
+    _answer("41", "http2-preface", "bytes of HTTP/2", LOST_DONE, b"\x00\x00\x12\x04" + bytes(23), Peer.fin),
+    _answer("42", "ssh-banner", "the banner of SSH", LOST_DONE, b"SSH-2.0-OpenSSH_9.2\r\n", Peer.fin),
+    _answer("43", "final-102", "102 before the good answer", IN_DOUBT_DONE, _interim("102 Processing")),
+    _answer("44", "final-103", "103 before the good answer", IN_DOUBT_DONE, _interim("103 Early Hints")),
+    _answer("45", "final-101", "101, as if to change the protocol", IN_DOUBT_DONE,
+            head(status="101 Switching"), Peer.fin),
+    Case("46", "endless-100", "100 Continue without end", *LOST_DONE, options=BRIEF,
+         script=drips(lambda body: b"", b"HTTP/1.1 100 Continue\r\n\r\n", pause=0.01)),
+    _answer("47", "headers-101", "101 header lines", LOST_DONE,
+            lambda body: whole(body, *(f"X-{at}: a" for at in range(101))), Peer.fin),
+    _answer("48", "header-line-70k", "a header line of 70,000 letters", LOST_DONE,
+            lambda body: whole(body, f"X-Long: {'a' * 70000}"), Peer.fin),
+]
+
+FRAMING = [
+    _answer("49", "cl-short", "Content-Length shorter than the body", UNUSABLE,
+            lambda body: head(f"Content-Length: {len(body) - 9}") + body, Peer.fin),
+    _answer("50", "cl-long", "Content-Length longer than the body", CUT,
+            lambda body: head(f"Content-Length: {len(body) + 9}") + body, Peer.fin),
+    _answer("51", "cl-negative", "Content-Length -2", UNUSABLE,
+            lambda body: head("Content-Length: -2") + body, Peer.fin),
+    _answer("52", "cl-text", "Content-Length ten", UNUSABLE, lambda body: head("Content-Length: ten") + body, Peer.fin),
+    _answer("53", "cl-two", "two different Content-Length", LOST_DONE,
+            lambda body: whole(body, f"Content-Length: {len(body) - 9}"), Peer.fin),
+    _answer("54", "cl-and-chunked", "Content-Length beside chunks", UNUSABLE,
+            lambda body: chunked(body).replace(b"\r\n\r\n", b"\r\nContent-Length: 10\r\n\r\n", 1)),
+    _answer("55", "chunk-bad", "a chunk whose size is no number", CUT,
+            lambda body: head("Transfer-Encoding: chunked") + b"zz\r\n" + body, Peer.fin),
+    _answer("56", "chunk-cut", "no last chunk", CUT, lambda body: chunked(body)[:-5], Peer.fin),
+    Case("57", "chunk-ext-drip", "a chunk extension that never ends", *CUT, options=BRIEF, says="too long",
+         script=drips(lambda body: head("Transfer-Encoding: chunked") + b"9;a=", b"a")),
+    _answer("58", "close-delimited-cut", "a body that ends with the connection, cut", CUT,
+            lambda body: close_delimited(body)[:-9], Peer.fin),
+    _answer("59", "tls-truncation", "the same over TLS, without a closing alert", CUT,
+            lambda body: close_delimited(body)[:-9], Peer.fin, tls="server"),
+    Case("60", "tls-bad-record", "a TLS record that was tampered with, after the request", *LOST_DONE, tls="server",
+         script=corrupts_a_record),
+    Case("61", "tls-rst-hello", "a reset after the first message of TLS", *UNSENT, tls="script",
+         script=lambda peer: peer.sock.recv(1) and peer.rst()),
+    Case("62", "mtls-13", "TLS 1.3 wants a client certificate, which it says after the request was sent",
+         *LOST_UNREAD, tls="mutual"),
+    _answer("63", "gzip-bomb", "20 MiB in 20 KiB of gzip", UNUSABLE,
+            lambda body: _encoded(gzip.compress(bytes(20 << 20)), "gzip"), says="compressed"),
+    _answer("64", "gzip-cut", "half of a gzip body", UNUSABLE,
+            lambda body: _encoded(gzip.compress(body)[:-30], "gzip"), says="compressed"),
+    _answer("65", "gzip-lie", "a plain body that claims to be gzip", UNUSABLE,
+            lambda body: _encoded(body, "gzip"), says="compressed"),
+    _answer("66", "encodings-6", "six layers of encoding", UNUSABLE,
+            lambda body: _encoded(body, ", ".join(["gzip"] * 6)), says="compressed"),
+    Case("67", "endless-body", "a body without end", *UNUSABLE, script=_endless, says="longer than"),
+    _redirect("68", "redirect-301-get", "301, which others follow with a GET", "301 Moved", lambda port: "/elsewhere"),
+    _redirect("69", "redirect-307-other-host", "307 to another host", "307 Temporary",
+              lambda port: f"http://localhost:{port}/elsewhere"),
+    _redirect("70", "redirect-https-to-http", "308 from https to http", "308 Permanent",
+              lambda port: f"http://127.0.0.1:{port}/elsewhere", tls="server"),
+    _redirect("71", "redirect-loop", "307 to the same address", "307 Temporary",
+              lambda port: f"http://127.0.0.1:{port}/api/v1/services/compute/virtual_machines"),
+    _redirect("72", "redirect-no-location", "302 without a Location", "302 Found", lambda port: ""),
+]

@@ -1,0 +1,72 @@
+# Copyright (c) 2026, the infrastructure.services contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A wire that carries one byte at a time, each in a TCP segment of its own."""
+
+from __future__ import annotations
+
+import contextlib
+import select
+import socket
+import socketserver
+import struct
+import threading
+
+from .servers import PATIENCE
+
+ALONE = 4096  # bytes of each direction that travel alone; what is longer has its framing behind it
+
+
+class Relay(socketserver.ThreadingTCPServer):
+    """Connects whoever comes to a port of this machine; an end of stream and a reset travel on as what they are."""
+
+    block_on_close = True
+    request_queue_size = 32
+
+    def __init__(self, port: int) -> None:
+        super().__init__(("127.0.0.1", 0), _Wire)
+        self.to, self.port = ("127.0.0.1", port), self.server_address[1]
+        self.open: set[socket.socket] = set()
+
+    def __enter__(self) -> Relay:
+        threading.Thread(target=self.serve_forever, args=(0.01,), daemon=True).start()
+        return self
+
+    def __exit__(self, *args) -> None:
+        self.shutdown()
+        for sock in list(self.open):
+            with contextlib.suppress(OSError):
+                sock.shutdown(socket.SHUT_RDWR)
+        self.server_close()
+
+
+class _Wire(socketserver.BaseRequestHandler):
+    server: Relay
+
+    def handle(self) -> None:
+        with socket.create_connection(self.server.to, PATIENCE) as far:
+            target = {self.request: far, far: self.request}
+            carried = dict.fromkeys(target, 0)
+            for sock in target:
+                sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            self.server.open.update(target)
+            try:
+                while carried:
+                    for source in select.select(list(carried), (), (), PATIENCE)[0]:
+                        self._carry(source, target[source], carried)
+            except OSError:  # a reset on one side becomes a reset on the other
+                for sock in target:
+                    sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+                self.request.close()
+            self.server.open.difference_update(target)
+
+    def _carry(self, source: socket.socket, target: socket.socket, carried: dict[socket.socket, int]) -> None:
+        """Carry what has come; at an end of stream forget the source."""
+        data = source.recv(65536)
+        if not data:
+            del carried[source]
+            target.shutdown(socket.SHUT_WR)
+            return
+        for at in range(0, len(data), 1 if carried[source] < ALONE else len(data)):
+            target.sendall(data[at:at + 1] if carried[source] < ALONE else data)
+        carried[source] += len(data)

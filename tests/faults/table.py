@@ -1,0 +1,25 @@
+# Copyright (c) 2026, the infrastructure.services contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The fault matrix as one table, in the order in which it is printed."""
+
+from __future__ import annotations
+
+from .bodies import BODIES, GOOD_ANSWERS
+from .case import Case
+from .inputs import INPUTS
+from .messages import FRAMING, HEADERS
+from .network import STATUSES, WAY
+from .tokens import MORE_TOKENS, TOKENS
+
+SECTIONS: dict[str, list[Case]] = {
+    "Inputs": INPUTS,
+    "The way to the service": WAY,
+    "Status line and headers": HEADERS,
+    "Framing, TLS, encodings and redirects": FRAMING,
+    "Bodies": BODIES,
+    "Statuses": STATUSES,
+    "Tokens": TOKENS + MORE_TOKENS,
+    "Good answers": GOOD_ANSWERS,
+}
+CASES = [case for section in SECTIONS.values() for case in section]
