@@ -3,28 +3,28 @@
 SHELL := /bin/bash
 MAKEFLAGS += --no-print-directory
 .DEFAULT_GOAL := help
-.PHONY: help demo test unit contract integration molecule lint sanity matrix venv artifact clean
 
+# Each directory under tests/ that holds tests is a target of its name, and part of `make test`.
+FILES := $(wildcard tests/*/test_*.py tests/*/*/test_*.py)
+SUITES := $(sort $(foreach file,$(FILES),$(word 2,$(subst /, ,$(file)))))
 STEP := tests/tools/step
-PYTEST := python -m pytest -p no:cacheprovider
+PYTEST := env TEST_COLLECTIONS=.build/collections python -m pytest -p no:cacheprovider
+
+.PHONY: help demo test $(SUITES) molecule lint sanity matrix stress venv artifact clean
 
 help: ## List the targets
-	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 14
+	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 12
+	@echo "and one for each suite of tests: $(SUITES)"
 
 demo: artifact ## Install the collection, start the emulator, create machines and update a role
 	@$(STEP) demo env ANSIBLE_CALLBACK_RESULT_FORMAT=yaml ansible-playbook infrastructure.services.demo
 
 test: venv ## Run every test that a contributor needs, side by side where that is safe
-	@exec 3>&2; $(STEP) "make test" $(MAKE) -j2 --keep-going --output-sync=target sanity molecule integration unit contract lint
+	@exec 3>&2; $(STEP) "make test" $(MAKE) -j2 --keep-going --output-sync=target \
+		sanity integration molecule $(SUITES) lint
 
-unit: venv ## Run the unit tests
-	@$(STEP) unit $(PYTEST) tests/unit
-
-contract: venv ## Check that document, options, documentation and emulator agree
-	@$(STEP) contract $(PYTEST) tests/contract
-
-integration: artifact ## Run the installed artifact against the emulator
-	@$(STEP) integration env TEST_COLLECTIONS=.build/collections $(PYTEST) tests/integration
+$(SUITES): artifact
+	@$(STEP) $@ $(PYTEST) tests/$@
 
 molecule: artifact ## Run the molecule scenarios
 	@$(STEP) molecule tests/tools/molecule
@@ -35,8 +35,11 @@ lint: artifact ## Run ruff, shellcheck, antsibull-changelog and ansible-lint (pr
 sanity: venv ## Run all of ansible-test sanity
 	@$(STEP) sanity tests/tools/sanity
 
-matrix: venv ## Run unit and integration tests on ansible-core 2.16 to 2.21 (CELLS="2.16 2.21" for some)
-	@$(STEP) matrix python tests/tools/matrix.py $(CELLS)
+matrix: artifact ## Run unit, parity and integration tests on ansible-core 2.16 to 2.21 (CELLS="2.16 2.21" for some)
+	@$(STEP) matrix env TEST_COLLECTIONS=.build/collections python tests/tools/matrix.py $(CELLS)
+
+stress: artifact ## Run what takes longer: exhaustive sweeps, thousands of generated answers, crash loops
+	@$(STEP) stress $(PYTEST) tests -m stress
 
 venv: ## Make the virtual environment .venv (PYTHON=... names the interpreter)
 	@tests/tools/venv .venv tests/requirements.txt

@@ -11,57 +11,69 @@ import subprocess
 import sys
 
 import pytest
+import yaml
 
 TARGET_PYTHON = os.environ.get("TEST_TARGET_PYTHON") or sys.executable
 VM = "infrastructure.services.compute_virtual_machine"
 
 
-def create(ansible, **environment) -> dict:
-    """Create a machine that is expected to fail."""
-    run = ansible.adhoc(VM, "name=web01 timeout=10 retries=0", **environment)
-    (line,) = run.results
-    assert line["result"]["failed"] is True
-    assert "Traceback" not in run.output
-    return line["result"]
+def status(code: int, when: str = "before") -> dict:
+    """A fault: answer with this status, before or after the machine is created."""
+    return {"kind": "status", "status": code, "when": when}
 
 
-@pytest.mark.parametrize("status", [400, 401, 403, 404, 409, 422])
-def test_a_refusal_is_rejected_and_explained(ansible, service, status):
-    service.fault(kind="status", operation="create_virtual_machine", status=status, when="before")
-    result = create(ansible)
-    assert (result["outcome"], result["status"], result["attempts"]) == ("rejected", status, 1)
-    assert result["changed"] is False
-    assert str(status) in result["msg"]
-    assert service.url in result["msg"]
+# name of the case: (the fault, what the result says: outcome, status, changed)
+CASES = {
+    "malformed": (status(400), "rejected", 400, False),
+    "no token": (status(401), "rejected", 401, False),
+    "no permission": (status(403), "rejected", 403, False),
+    "no such address": (status(404), "rejected", 404, False),
+    "exists": (status(409), "rejected", 409, False),
+    "wrong values": (status(422), "rejected", 422, False),
+    "redirected": (status(307), "rejected", 307, False),
+    "failed before": (status(500), "unknown", 500, False),
+    "failed after": (status(500, "after"), "unknown", 500, False),
+    "overloaded": (status(503), "unknown", 503, False),
+    "lost before": ({"kind": "drop", "when": "before"}, "unknown", None, False),
+    "lost after": ({"kind": "drop", "when": "after"}, "unknown", None, False),
+    "done without an asset": (status(204, "after"), "accepted", 204, True),
+}
 
 
-@pytest.mark.parametrize("status", [500, 501, 503])
-def test_an_error_of_the_server_proves_nothing(ansible, service, status):
-    service.fault(kind="status", operation="create_virtual_machine", status=status, when="before")
-    result = create(ansible)
-    assert (result["outcome"], result["status"]) == ("unknown", status)
+@pytest.fixture(scope="module")
+def told(tmp_path_factory, running_service, ansible_in):
+    """Each fault in turn, in one run: the results by name, and the conversation."""
+    running_service.reset()
+    for case in CASES.values():
+        running_service.fault(operation="create_virtual_machine", **case[0])
+    tasks = [{"name": name, VM: {"name": name, "timeout": 10}, "ignore_errors": True} for name in CASES]
+    run = ansible_in(tmp_path_factory.mktemp("outcomes")).playbook(
+        yaml.safe_dump([{"hosts": "localhost", "gather_facts": False, "tasks": tasks}], sort_keys=False)).ok()
+    return {name: run.result(name) for name in CASES}, running_service.conversation()
 
 
-@pytest.mark.parametrize("when", ["before", "after"])
-def test_a_lost_answer_is_unknown_and_not_repeated(ansible, service, when):
-    service.fault(kind="drop", operation="create_virtual_machine", when=when)
-    result = create(ansible)
-    assert (result["outcome"], result["attempts"]) == ("unknown", 1)
-    assert len(service.conversation()) == 1
+@pytest.mark.parametrize("case", CASES)
+def test_a_failure_says_what_is_known(told, running_service, case):
+    result = told[0][case]
+    assert result["failed"] is True
+    assert (result["outcome"], result.get("status"), result["changed"]) == CASES[case][1:]
+    assert result["attempts"] == 1
+    assert running_service.url in result["msg"]
+
+
+def test_no_create_was_sent_twice(told):
+    assert len(told[1]) == len(CASES)
 
 
 def test_a_refused_connection_sent_nothing(ansible):
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))  # bound but not listening: connections are refused
-        result = create(ansible, INFRASTRUCTURE_SERVICES_BASE_URL=f"http://127.0.0.1:{taken.getsockname()[1]}")
-    assert result["outcome"] == "not_sent"
-    assert result["changed"] is False
-
-
-def test_a_success_without_an_object_is_accepted_and_failed(ansible, service):
-    service.fault(kind="status", operation="create_virtual_machine", status=204, when="after")
-    result = create(ansible)
-    assert (result["outcome"], result["status"], result["changed"]) == ("accepted", 204, True)
+        address = f"http://127.0.0.1:{taken.getsockname()[1]}"
+        run = ansible.adhoc(VM, f"name=web01 retries=0 base_url={address}")
+    (line,) = run.results
+    assert (line["result"]["outcome"], line["result"]["changed"]) == ("not_sent", False)
+    assert address in line["result"]["msg"]
+    assert "Traceback" not in run.output
 
 
 def test_requests_missing_on_the_target_is_said(ansible_once, service, tmp_path):

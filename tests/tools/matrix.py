@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Run the unit and integration tests on every supported ansible-core whose Python is at hand, a line per cell.
+"""Run the unit, parity and integration tests on every supported ansible-core whose Python is at hand, a line per cell.
 
 A cell has an environment of its own under .build/matrix, and its output in a file beside it. Two cells run at a time.
 Arguments narrow it down: `make matrix CELLS="2.16 2.21"`.
@@ -17,13 +17,13 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import NamedTuple
 
-CORES = {"2.16": "2.16.19", "2.17": "2.17.14", "2.18": "2.18.19", "2.19": "2.19.14", "2.20": "2.20.10", "2.21": "2.21.5"}
+CORES = {"2.16": "2.16.19", "2.17": "2.17.14", "2.18": "2.18.19", "2.19": "2.19.14", "2.20": "2.20.10",
+         "2.21": "2.21.5"}
 # The oldest and the newest Python that each ansible-core runs on; then the oldest one that it runs modules with.
 PYTHONS = {"2.16": ("3.10", "3.12"), "2.17": ("3.10", "3.12"), "2.18": ("3.11", "3.13"), "2.19": ("3.11", "3.13"),
            "2.20": ("3.12", "3.13"), "2.21": ("3.12", "3.13")}
 OLDEST_TARGET = "3.9"
 BUILD = Path(".build").resolve()
-CLOSING_LINE = -1
 
 
 class Cell(NamedTuple):
@@ -77,16 +77,17 @@ def run_cell(cell: Cell) -> Verdict:
     core.write_text(f"ansible-core=={CORES[cell.core]}\n", encoding="utf-8")
     make_environment(cell.directory / "venv", cell.python, Path("tests/requirements-pytest.txt"), core)
     environment = {**os.environ, "PATH": f"{cell.directory / 'venv/bin'}:{os.environ['PATH']}"}
-    tests = ["tests/unit", "tests/integration"]
+    tests = ["tests/unit", "tests/parity", "tests/integration"]
     if cell.target != cell.python:
         make_environment(cell.directory / "target", cell.target, Path("requirements.txt"))
         environment["TEST_TARGET_PYTHON"] = str(cell.directory / "target/bin/python")
         tests = ["tests/integration", "-k", "module"]
     output = cell.directory / "output.txt"
     with output.open("w", encoding="utf-8") as file:
-        done = subprocess.run([str(cell.directory / "venv/bin/python"), "-m", "pytest", "-p", "no:cacheprovider", *tests],
-                              stdout=file, stderr=subprocess.STDOUT, env=environment, timeout=1200, check=False)
-    closing = output.read_text(encoding="utf-8").splitlines()[CLOSING_LINE].strip("= ")
+        pytest = [str(cell.directory / "venv/bin/python"), "-m", "pytest", "-p", "no:cacheprovider"]
+        done = subprocess.run([*pytest, *tests], stdout=file, stderr=subprocess.STDOUT, env=environment,
+                              timeout=1200, check=False)
+    closing = output.read_text(encoding="utf-8").splitlines()[-1].strip("= ")
     return Verdict(cell, "FAILED" if done.returncode else "passed", f"{closing} ({time.monotonic() - start:.0f} s)")
 
 

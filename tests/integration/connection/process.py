@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The local connection under another name, so that modules take the ordinary way: packed, and run by a Python of their own."""
+"""The local connection under another name, so that modules take the ordinary way: packed, in their own Python."""
 
 from __future__ import annotations
 
