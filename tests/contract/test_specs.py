@@ -30,7 +30,7 @@ WRONG = {"string": 7, "date-time": "tomorrow", "number": "four", "boolean": "yes
 # DESIGN.md section 2: the options that an environment variable can give, and those whose value is a secret.
 FROM_ENVIRONMENT = {
     "base_url", "access_token", "auth_url", "client_id", "client_secret", "client_authentication", "scopes",
-    "allow_http", "validate_certs", "ca_path", "client_cert", "client_key", "timeout", "retries",
+    "allow_http", "validate_certs", "ca_path", "client_cert", "client_key", "timeout", "retries", "ledger",
 }
 MORE_VARIABLES = {"ca_path": ["REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE"]}
 SECRETS = {"access_token", "client_secret", "auth_parameters"}

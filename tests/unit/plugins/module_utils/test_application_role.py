@@ -9,8 +9,9 @@ import json
 from urllib.parse import quote, unquote
 
 import pytest
-from ansible_collections.infrastructure.services.plugins.module_utils._application_role import FIELDS, path_segment
+from ansible_collections.infrastructure.services.plugins.module_utils._application_role import FIELDS
 from ansible_collections.infrastructure.services.plugins.module_utils._errors import InvalidInput
+from ansible_collections.infrastructure.services.plugins.module_utils._url import path_segment
 from emulator import server
 from hypothesis import example, given
 from hypothesis import strategies as st
@@ -89,7 +90,27 @@ def test_a_field_that_was_not_given_is_not_predicted_to_be_sent(fields):
         assert result["request"]["body"] == {**wanted, "attributes": {"new": 1}}
 
 
+CURRENT = {"id": "i", "region": "r", "tenant": None, "attributes": {"login": True, "name": "x"}}
+
+
+@pytest.mark.parametrize(("options", "body"), [
+    ({"send": "given"}, {"attributes": {"login": False}}),
+    ({"send": "complete"}, {"id": "i", "region": "r", "attributes": {"login": False, "name": "x"}}),
+])
+def test_what_is_sent_is_what_was_given_or_all_of_the_asset(options, body):
+    with serving(answer(200, {})) as wire:
+        run_task(UPDATE, base_url=wire.url, attributes={"login": False}, current=CURRENT, **options)
+        assert json.loads(wire.sent[0].body) == body
+
+
+def test_what_is_known_to_be_so_is_sent_by_force():
+    with serving(answer(200, {})) as wire:
+        run_task(UPDATE, base_url=wire.url, current=CURRENT, force=True)
+        assert len(wire.sent) == 1
+
+
 @pytest.mark.parametrize(("options", "named"), [
+    ({"attributes": {"login": True}, "send": "complete"}, "send"),
     ({"attributes": {}}, "attributes"),
     ({"extra_attributes": {}}, "attributes"),
     ({"attributes": {"login": None}}, "attributes"),

@@ -1,0 +1,89 @@
+# Copyright (c) 2026, the infrastructure.services contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The front of the module path: what Ansible gets on standard output, for every way a module can end."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from support import CREATE, LEAST, RESOURCES, UPDATE
+from support.front import run_module
+from support.wire import answer, serving
+
+ASSET = {"id": "a1", "name": "WEB01", "attributes": {"login": True}}
+TOKEN = "token-of-the-tests"
+
+
+def run(resource: str, *answers: bytes, check_mode=False, diff=False, verbosity=0, **options) -> dict:
+    """Run a module against a server that gives these answers, each of which has to be asked for."""
+    with serving(*answers) as wire:
+        given = {"base_url": wire.url, "access_token": TOKEN, "retries": 0, **LEAST[resource], **options}
+        result = run_module(resource, given, check_mode=check_mode, diff=diff, verbosity=verbosity)
+        assert len(wire.sent) == len(answers)
+    return result
+
+
+@pytest.mark.parametrize("resource", RESOURCES)
+def test_a_module_prints_the_result(resource):
+    result = run(resource, answer(200, ASSET))
+    assert (result["asset"], result["changed"], result.get("failed", False)) == (ASSET, True, False)
+    assert result["ansible_facts"] == {resource: ASSET}
+
+
+@pytest.mark.parametrize("resource", RESOURCES)
+def test_a_module_supports_check_mode(resource):
+    result = run(resource, check_mode=True)
+    assert "skipped" not in result
+    assert (result["changed"], result["outcome"]) == (True, "not_sent")
+
+
+@pytest.mark.parametrize(("diff", "verbosity", "shown"), [
+    (False, 0, set()), (True, 0, {"diff"}), (False, 3, {"trace"}), (True, 4, {"diff", "trace"}),
+])
+def test_diff_and_trace_are_printed_where_they_are_asked_for(diff, verbosity, shown):
+    result = run(CREATE, answer(200, ASSET), diff=diff, verbosity=verbosity)
+    assert {"diff", "trace"} & set(result) == shown
+
+
+def test_warnings_are_those_of_ansible():
+    result = run(CREATE, answer(200, ASSET))
+    assert "These fields came back different from what was sent: name." in json.dumps(result["warnings"])
+    assert len(result["warnings"]) == 1
+
+
+@pytest.mark.parametrize(("status", "outcome"), [(403, "rejected"), (500, "unknown"), (204, "accepted")])
+def test_a_failure_is_printed_as_one(status, outcome):
+    result = run(CREATE, answer(status))
+    assert (result["failed"], result["outcome"], result["changed"]) == (True, outcome, outcome == "accepted")
+    assert "exception" not in result
+
+
+@pytest.mark.parametrize(("resource", "options", "named"), [
+    (CREATE, {"no_such_option": 1}, "no_such_option"),
+    (CREATE, {"attributes": {"no_such_field": 1}}, "no_such_field"),
+    (CREATE, {"attributes": {"cpu": "four"}}, "cpu"),
+    (CREATE, {"attributes": {"cpu": True}}, "cpu"),
+    (CREATE, {"attributes": {"team": True}}, "team"),
+    (CREATE, {"attributes": {"creation_date": "2026-02-30"}}, "creation_date"),
+    (CREATE, {"attributes": {"volumes": [{"size_gb": "big"}]}}, "size_gb"),
+    (CREATE, {"name": ["web01"]}, "name"),
+    (CREATE, {"retries": "many"}, "retries"),
+    (CREATE, {"access_token": None}, "access_token"),
+    (UPDATE, {"body": {"a": 1}}, "body"),
+    (UPDATE, {"attributes": None}, "attributes"),
+    (UPDATE, {"attributes": {"login": "perhaps"}}, "login"),
+    (UPDATE, {"id": ".."}, "id"),
+])
+def test_a_refused_option_is_named_and_nothing_is_sent(resource, options, named):
+    result = run(resource, **options)
+    assert (result["failed"], result["outcome"], result["changed"]) == (True, "not_sent", False)
+    assert named in result["msg"]
+    assert "exception" not in result
+
+
+@pytest.mark.parametrize("options", [{}, {"timeout": 0}, {"no_such_option": 1}])
+def test_the_token_is_nowhere_in_what_is_printed(options):
+    answers = [] if options else [answer(200, {"name": TOKEN})]
+    assert TOKEN not in json.dumps(run(CREATE, *answers, verbosity=4, **options))
