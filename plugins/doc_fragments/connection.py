@@ -42,7 +42,7 @@ options:
     type: str
   client_authentication:
     description:
-      - How the client authenticates at O(auth_url) (RFC 6749 section 2.3.1), in the C(Authorization) header or in the form.
+      - How the client authenticates at O(auth_url) (RFC 6749 section 2.3.1).
       - If not given, the environment variable E(INFRASTRUCTURE_SERVICES_CLIENT_AUTHENTICATION) is used.
     type: str
     choices:
@@ -75,9 +75,10 @@ options:
     default: true
   ca_path:
     description:
-      - PEM file, or directory prepared by C(openssl rehash), of the certificate authorities to trust instead of the usual ones.
-      - If not given, the environment variables E(INFRASTRUCTURE_SERVICES_CA_PATH), E(REQUESTS_CA_BUNDLE) and E(CURL_CA_BUNDLE)
-        are used, in this order.
+      - PEM file, or directory prepared by C(openssl rehash), of the certificate authorities to trust
+        instead of the usual ones.
+      - If not given, the environment variables E(INFRASTRUCTURE_SERVICES_CA_PATH), E(REQUESTS_CA_BUNDLE)
+        and E(CURL_CA_BUNDLE) are used, in this order.
     type: path
   client_cert:
     description:
@@ -91,7 +92,8 @@ options:
     type: path
   use_proxy:
     description:
-      - Whether to use the proxy that the environment names (E(HTTP_PROXY), E(HTTPS_PROXY), E(NO_PROXY), also in lower case).
+      - Whether to use the proxy that the environment names
+        (E(HTTP_PROXY), E(HTTPS_PROXY), E(NO_PROXY), also in lower case).
     type: bool
     default: true
   http_agent:
@@ -112,8 +114,8 @@ options:
     default: 10
   retries:
     description:
-      - Further attempts after the first, made only where repeating can do no harm. A creation is repeated only when it is
-        proven that nothing of the request was sent, or when the service answered 429.
+      - Further attempts after the first, made only where repeating can do no harm. A creation is repeated
+        only when it is proven that nothing of the request was sent, or when the service answered 429.
       - If not given, the environment variable E(INFRASTRUCTURE_SERVICES_RETRIES) is used.
     type: int
     default: 3
@@ -147,6 +149,6 @@ attributes:
     description: Returns what changed, or would change, when in diff mode.
     support: full
 notes:
-  - The community's rules keep C(ansible_facts) for modules whose name ends in C(_facts). These modules return the asset as a fact
-    too, named like the module, so that the next task can use it without C(register).
+  - The community's rules keep C(ansible_facts) for modules whose name ends in C(_facts). These modules return
+    the asset as a fact too, named like the module, so that the next task can use it without C(register).
 """

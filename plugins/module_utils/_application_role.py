@@ -6,14 +6,12 @@
 
 from __future__ import annotations
 
-import re
-from urllib.parse import quote
-
 from ._client import Client
 from ._errors import InvalidInput
 from ._fields import DATE_TIME, TEXT, differences, overlay, prune
 from ._operation import Operation
 from ._resource import Plan, Recorded, carry_out, with_extra
+from ._url import path_segment
 
 OPERATION = Operation(
     resource="cassandra_application_role",
@@ -71,7 +69,9 @@ def plan(params: dict, recorded: Recorded | None = None) -> Plan:
         raise InvalidInput(option, "there is nothing to update: no field is given")
     known = params["current"] or (recorded.asset if recorded else None)
     if params["send"] == "complete" and known is None:
-        raise InvalidInput("send", "complete needs to know the asset as it is now: give current, or a ledger that has it")
+        raise InvalidInput(
+            "send", "complete needs to know the asset as it is now: give current, or a ledger that has it"
+        )
     body = overlay(prune(known), given) if params["send"] == "complete" else given
     settled = known is not None and not params["force"] and not differences(given, known)
     return Plan(OPERATION, identifier, body, segment, {"id": identifier}, known, settled)
@@ -80,15 +80,6 @@ def plan(params: dict, recorded: Recorded | None = None) -> Plan:
 def run(params: dict, check_mode: bool, client: Client, recorded: Recorded | None = None) -> dict:
     """Update the role and return the task's result; raise InvalidInput or RequestFailed."""
     return carry_out(plan(params, recorded), check_mode, client)
-
-
-def path_segment(option: str, value: str) -> str:
-    """Return the value as one path segment (RFC 3986 section 3.3); raise InvalidInput for what cannot be one."""
-    if value in ("", ".", ".."):
-        raise InvalidInput(option, "must not be empty, . or ..")
-    if re.search(r"[\x00-\x1f\x7f\ud800-\udfff]", value):
-        raise InvalidInput(option, "holds a line end or another control character")
-    return quote(value, safe="")
 
 
 def _given(params: dict) -> dict:

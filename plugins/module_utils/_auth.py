@@ -27,7 +27,11 @@ from ._transport import Answer, Request
 
 TOKEN = re.compile(r"[!-~]+")  # printable ASCII without spaces, as RFC 6750 section 2.1 and a little more
 _MARGIN = 30.0  # seconds before its expiry at which a token is no longer used
-_FORM = {"Content-Type": "application/x-www-form-urlencoded", "Accept": "application/json", "Accept-Encoding": "identity"}
+_FORM = {
+    "Content-Type": "application/x-www-form-urlencoded",
+    "Accept": "application/json",
+    "Accept-Encoding": "identity",
+}
 
 
 class Bearer(AuthBase):
@@ -98,14 +102,21 @@ class Credentials(NamedTuple):
 def checked_parameters(parameters: dict | None) -> tuple[tuple[str, str], ...]:
     """Return `auth_parameters` as form fields; raise InvalidInput for a value that a form cannot hold."""
     given = {name: value for name, value in (parameters or {}).items() if value is not None}
-    for name, value in given.items():
+    for value in given.values():
         if not isinstance(value, (str, int, float)):
             raise InvalidInput("auth_parameters", "each value must be a string, a number or a boolean")
-    return tuple((str(name), str(value).lower() if isinstance(value, bool) else str(value)) for name, value in given.items())
+    return tuple(
+        (str(name), str(value).lower() if isinstance(value, bool) else str(value)) for name, value in given.items()
+    )
 
 
-def fetch_token(credentials: Credentials, exchange: Callable[[Request, Callable[[Answer], Happened]], Finished]) -> Token:
-    """Return a new token; raise TokenError. `exchange` sends a request as often as the policy allows, given how to judge an answer."""
+def fetch_token(
+    credentials: Credentials, exchange: Callable[[Request, Callable[[Answer], Happened]], Finished]
+) -> Token:
+    """Return a new token; raise TokenError.
+
+    `exchange`: sends a request as often as the policy allows, given how to judge an answer.
+    """
     finished = exchange(token_request(credentials), judge)
     if finished.last.event == event.SUCCESS:
         return finished.last.value
@@ -137,10 +148,16 @@ def judge(answer: Answer) -> Happened:
     except _json.InvalidJSON as error:
         fields, reason = None, reason if kind != event.SUCCESS else f"{reason}, but {answer.problem or error}"
     if kind != event.SUCCESS:
-        said = [printable(fields[name]) for name in ("error", "error_description") if isinstance((fields or {}).get(name), str)]
+        said = [
+            printable(fields[name])
+            for name in ("error", "error_description")
+            if isinstance((fields or {}).get(name), str)
+        ]
         return Happened(kind, ": ".join([reason, *said]), answer.status, answer.headers)
     if fields is None:
-        return Happened(event.ANSWER_CUT if answer.cut else event.ANSWER_UNUSABLE, reason, answer.status, answer.headers)
+        return Happened(
+            event.ANSWER_CUT if answer.cut else event.ANSWER_UNUSABLE, reason, answer.status, answer.headers
+        )
     return _token_from(fields, reason, answer)
 
 
@@ -151,14 +168,18 @@ def _token_from(fields: dict, reason: str, answer: Answer) -> Happened:
     elif not (isinstance(kind, str) and kind.lower() == "bearer"):
         problem = f"{reason}, but its token_type is not Bearer"
     else:
-        return Happened(event.SUCCESS, "", answer.status, answer.headers, Token(value, time.time() + _usable_for(lifetime)))
+        return Happened(
+            event.SUCCESS, "", answer.status, answer.headers, Token(value, time.time() + _usable_for(lifetime))
+        )
     return Happened(event.ANSWER_UNUSABLE, problem, answer.status, answer.headers)
 
 
 def _usable_for(lifetime: object) -> float:
     """Return for how many seconds to use a token that lasts `lifetime`; one of unknown lifetime until it is refused."""
     try:
-        seconds = float(lifetime) if isinstance(lifetime, (int, float, str)) and not isinstance(lifetime, bool) else math.inf
+        seconds = (
+            float(lifetime) if isinstance(lifetime, (int, float, str)) and not isinstance(lifetime, bool) else math.inf
+        )
     except (ValueError, OverflowError):
         return math.inf
-    return max(0.0, seconds - min(_MARGIN, seconds / 2)) if seconds == seconds else math.inf
+    return max(0.0, seconds - min(_MARGIN, seconds / 2)) if not math.isnan(seconds) else math.inf

@@ -53,13 +53,17 @@ def _cause(error: BaseException) -> BaseException:
 
 
 def _chain(error: BaseException | None) -> Iterator[BaseException]:
-    """Yield the error and what caused it, outermost first; urllib3 keeps some causes in `reason`, some as its argument."""
+    """Yield the error and what caused it, outermost first; urllib3 keeps some causes in `reason` or as an argument."""
     seen: list[BaseException] = []
     while isinstance(error, BaseException) and error not in seen:
         seen.append(error)
         yield error
         kept = (getattr(error, "reason", None), *error.args)
-        error = error.__cause__ or error.__context__ or next((link for link in kept if isinstance(link, BaseException)), None)
+        error = (
+            error.__cause__
+            or error.__context__
+            or next((link for link in kept if isinstance(link, BaseException)), None)
+        )
 
 
 def _is_cause(error: BaseException) -> bool:

@@ -39,7 +39,9 @@ class Client:
         if settings.access_token:
             self._source = StaticToken(settings.access_token)
         else:
-            self._source = keep_token(settings.credentials, lambda: fetch_token(settings.credentials, self._exchange_token))
+            self._source = keep_token(
+                settings.credentials, lambda: fetch_token(settings.credentials, self._exchange_token)
+            )
 
     def request(self, operation: Operation, segment: str, body: bytes) -> Request:
         """Return the request of an operation; `segment`: the percent-encoded id, empty where the path has none."""
@@ -85,14 +87,16 @@ class Client:
 
         def observe(happened: Happened, wait: float | None) -> None:
             nonlocal started
-            self.trace.append({
-                "method": request.method,
-                "url": request.url,
-                "status": happened.status,
-                "error": happened.reason,
-                "seconds": round(time.monotonic() - started, 3),
-                "wait": None if wait is None else round(wait, 3),
-            })
+            self.trace.append(
+                {
+                    "method": request.method,
+                    "url": request.url,
+                    "status": happened.status,
+                    "error": happened.reason,
+                    "seconds": round(time.monotonic() - started, 3),
+                    "wait": None if wait is None else round(wait, 3),
+                }
+            )
             started = time.monotonic() + (wait or 0)
 
         return persist(attempt, column, self.settings, fraction=random.random, renew=renew, observe=observe)

@@ -6,16 +6,15 @@
 
 from __future__ import annotations
 
-import ipaddress
 import math
 import re
 from typing import NamedTuple
-from urllib.parse import urlsplit
 
 from ansible.module_utils.basic import env_fallback
 
 from ._auth import TOKEN, Credentials, checked_parameters
 from ._errors import InvalidInput
+from ._url import checked_url
 from ._version import VERSION
 
 ENVIRONMENT_PREFIX = "INFRASTRUCTURE_SERVICES_"
@@ -32,7 +31,9 @@ ARGUMENT_SPEC = dict(
     auth_url=dict(type="str", **_environment("auth_url")),
     client_id=dict(type="str", **_environment("client_id")),
     client_secret=dict(type="str", no_log=True, **_environment("client_secret")),
-    client_authentication=dict(type="str", choices=["basic", "post"], default="basic", **_environment("client_authentication")),
+    client_authentication=dict(
+        type="str", choices=["basic", "post"], default="basic", **_environment("client_authentication")
+    ),
     scopes=dict(type="list", elements="str", **_environment("scopes")),
     auth_parameters=dict(type="dict", no_log=True),
     allow_http=dict(type="bool", default=False, **_environment("allow_http")),
@@ -50,7 +51,6 @@ ARGUMENT_SPEC = dict(
     force=dict(type="bool", default=False),
 )
 
-_URL = re.compile(r"[A-Za-z0-9\-._~:/?#\[\]@!$&'()*+,;=%]*")  # RFC 3986 appendix A: all that may stand in a URI
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")  # surrogates too: UTF-8 has no form for them
 
 
@@ -92,62 +92,16 @@ def settings_from(params: dict) -> Settings:
     )
 
 
-def checked_url(option: str, url: str, allow_http: bool, query: bool = False) -> str:
-    """Return `url` when it is an absolute http(s) URL that gives nothing away; raise InvalidInput otherwise.
-
-    The messages never quote the URL: it may hold a password.
-    """
-    if not _URL.fullmatch(url):
-        raise InvalidInput(option, "holds a space or another character that a URL may not hold "
-                                   "(write a host name in its ASCII form, the rest percent-encoded)")
-    try:
-        parts = urlsplit(url)
-        host, port = parts.hostname, parts.port
-    except ValueError:
-        raise InvalidInput(option, "is not a URL: its host or port is malformed") from None
-    if parts.scheme not in ("http", "https") or not host:
-        raise InvalidInput(option, "is not an absolute URL: it must start with https:// or http:// and name a host")
-    if "@" in parts.netloc:
-        raise InvalidInput(option, "holds a user name or password; credentials have their own options")
-    if "#" in url or ("?" in url and not query):
-        raise InvalidInput(option, "must not have a query or a fragment (? or #)")
-    if {".", ".."} & set(parts.path.split("/")):
-        raise InvalidInput(option, "holds a path segment . or ..")
-    if port == 0 or not _could_exist(host):
-        raise InvalidInput(option, "names a host or a port that cannot exist")
-    if parts.scheme == "http" and not (allow_http or _is_loopback(host)):
-        raise InvalidInput(option, "http:// would send secrets in the clear (RFC 6750 section 5.3): "
-                                   "use https://, or set allow_http to true")
-    return url
-
-
-def canonical_url(url: str) -> str:
-    """Return one form for all that name the same service: lower-case host, no default port, no trailing slash."""
-    parts = urlsplit(url)
-    host = f"[{parts.hostname}]" if ":" in (parts.hostname or "") else parts.hostname
-    default = {"http": 80, "https": 443}.get(parts.scheme)
-    port = "" if parts.port in (None, default) else f":{parts.port}"
-    return f"{parts.scheme}://{host}{port}{parts.path.rstrip('/')}"
-
-
-def _could_exist(host: str) -> bool:
-    """Whether each label of the name has 1 to 63 letters (RFC 1035); an IPv6 address has no labels."""
-    return ":" in host or all(0 < len(label) <= 63 for label in host.rstrip(".").split("."))
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
-
-
 def _token(token: str | None, auth_url: str | None) -> str | None:
     if token is None and not auth_url:
-        raise InvalidInput("access_token", "is missing: give access_token, or auth_url with client_id and client_secret")
+        raise InvalidInput(
+            "access_token", "is missing: give access_token, or auth_url with client_id and client_secret"
+        )
     if token is None or TOKEN.fullmatch(token):
         return token
-    raise InvalidInput("access_token", "holds a space, a line end or another character that no token has" if token else "is empty")
+    raise InvalidInput(
+        "access_token", "holds a space, a line end or another character that no token has" if token else "is empty"
+    )
 
 
 def _credentials(params: dict) -> Credentials:

@@ -4,12 +4,12 @@
 
 """What can go wrong, and what is then known of the effect.
 
-    ServicesError
-    |-- InvalidInput      an option cannot be used                   not_sent
-    |-- MissingLibrary    requests is not there                      not_sent
-    |-- AttemptFailed     one attempt brought no answer              not_sent or unknown
-    |-- TokenError        the token endpoint gave no token           not_sent
-    `-- RequestFailed     the service did not do it, or nobody knows one of the four outcomes
+ServicesError
+|-- InvalidInput      an option cannot be used                   not_sent
+|-- MissingLibrary    requests is not there                      not_sent
+|-- AttemptFailed     one attempt brought no answer              not_sent or unknown
+|-- TokenError        the token endpoint gave no token           not_sent
+`-- RequestFailed     the service did not do it, or nobody knows one of the four outcomes
 """
 
 from __future__ import annotations

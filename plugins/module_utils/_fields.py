@@ -56,7 +56,7 @@ def number(value: object) -> int | float:
 
 
 def date_time(value: object) -> str:
-    """Return an ISO 8601 date-time as `YYYY-MM-DDTHH:MM:SSZ` (interface.md 2.1); without a zone it is UTC, as in YAML."""
+    """Return an ISO 8601 date-time as `YYYY-MM-DDTHH:MM:SSZ` (interface.md 2.1); without a zone it is in UTC."""
     match = _DATE_TIME.fullmatch(value.strip()) if isinstance(value, str) else None
     if not match:
         raise ValueError("it is not a date-time such as 2026-01-02T03:04:05Z")
@@ -64,7 +64,9 @@ def date_time(value: object) -> str:
     offset = timedelta(hours=part.get("zone_hour", 0), minutes=part.get("zone_minute", 0))
     if offset >= timedelta(hours=24) or part.get("zone_minute", 0) > 59:
         raise ValueError("its time zone is not an offset from UTC")
-    moment = datetime(*(part[name] for name in ("year", "month", "day", "hour", "minute", "second")), tzinfo=timezone.utc)
+    moment = datetime(
+        *(part[name] for name in ("year", "month", "day", "hour", "minute", "second")), tzinfo=timezone.utc
+    )
     try:
         moment = moment + offset if match["sign"] == "-" else moment - offset
     except OverflowError:

@@ -28,7 +28,9 @@ def encode(body: dict, option: str) -> bytes:
     except UnicodeEncodeError:
         raise InvalidInput(option, "holds a character that UTF-8 cannot encode (half of a surrogate pair)") from None
     except (TypeError, ValueError):
-        raise InvalidInput(option, "holds a value that JSON has no form for (NaN, infinity, a date, a huge number)") from None
+        raise InvalidInput(
+            option, "holds a value that JSON has no form for (NaN, infinity, a date, a huge number)"
+        ) from None
 
 
 def decode_object(raw: bytes) -> dict:

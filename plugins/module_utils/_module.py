@@ -27,7 +27,9 @@ def main(resource: ModuleType) -> None:
     """Run a module to its end."""
     module = ServicesModule(supports_check_mode=True, **argument_spec(resource))
     if module.params["ledger"]:
-        module.fail_json("ledger: it is kept by the controller, so it works neither with async nor where only the module is run")
+        module.fail_json(
+            "ledger: it is kept by the controller, so it works neither with async nor where only the module is run"
+        )
     done = perform(resource, module.params, module.check_mode)
     module.no_log_values.update(done.secrets)
     for warning in done.warnings:

@@ -6,7 +6,8 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from types import MappingProxyType
+from typing import Mapping, NamedTuple
 
 from . import _json
 from ._client import Client
@@ -14,7 +15,16 @@ from ._errors import ACCEPTED, NOT_SENT, InvalidInput, RequestFailed
 from ._fields import differences, overlay, prune
 from ._operation import Operation
 
-ENVELOPE = ("id", "name", "description", "service", "attributes", "platform", "region", "tenant")  # interface.md section 2
+ENVELOPE = (
+    "id",
+    "name",
+    "description",
+    "service",
+    "attributes",
+    "platform",
+    "region",
+    "tenant",
+)  # interface.md section 2
 
 
 class Recorded(NamedTuple):
@@ -31,7 +41,7 @@ class Plan(NamedTuple):
     key: str  # the name or id that tells this asset from others of its kind
     body: dict
     segment: str = ""  # the id as a segment of the path
-    certain: dict = {}  # envelope fields that are certain beside those of the body
+    certain: Mapping = MappingProxyType({})  # envelope fields that are certain beside those of the body
     known: dict | None = None  # the asset as it is now, as far as known
     settled: bool = False  # whether nothing needs to be sent
     warnings: tuple[str, ...] = ()
@@ -42,7 +52,7 @@ class Plan(NamedTuple):
 
 
 def with_extra(attributes: dict | None, extra: dict | None, typed: dict) -> dict:
-    """Return the attributes to send: the typed and the extra ones, without nulls; raise InvalidInput for one given twice."""
+    """Return the attributes to send, typed and extra ones, without nulls; raise InvalidInput for one that is both."""
     for key in extra or {}:
         if key in typed:
             raise InvalidInput("extra_attributes", f"{key} is an option of attributes; give it there")
@@ -53,7 +63,13 @@ def carry_out(plan: Plan, check_mode: bool, client: Client) -> dict:
     """Carry out a plan and return the task's result; raise InvalidInput or RequestFailed."""
     request = client.request(plan.operation, plan.segment, plan.encoded())
     shown = {"method": request.method, "url": request.url, "body": plan.body}
-    result = {"changed": not plan.settled, "outcome": NOT_SENT, "status": None, "attempts": 0, "warnings": list(plan.warnings)}
+    result = {
+        "changed": not plan.settled,
+        "outcome": NOT_SENT,
+        "status": None,
+        "attempts": 0,
+        "warnings": list(plan.warnings),
+    }
     if plan.settled:
         asset = plan.known
     elif check_mode:
@@ -71,13 +87,16 @@ def carry_out(plan: Plan, check_mode: bool, client: Client) -> dict:
 
 
 def _surprises(plan: Plan, asset: dict) -> list[str]:
-    """Return a warning for fields that are not as they were sent, and one for others that are not as they were known."""
+    """Return a warning for fields that are not as sent, and one for the others that are not as they were known."""
     altered = differences(plan.body, asset, absent_differs=False)
     drifted = differences(overlay(plan.known, plan.body), asset, absent_differs=False) if plan.known else []
     drifted = [field for field in drifted if field not in altered]
     return [
         f"These fields {how}: {', '.join(fields)}."
-        for how, fields in (("came back different from what was sent", altered), ("were changed by somebody else since they were last known", drifted))
+        for how, fields in (
+            ("came back different from what was sent", altered),
+            ("were changed by somebody else since they were last known", drifted),
+        )
         if fields
     ]
 

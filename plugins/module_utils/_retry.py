@@ -57,7 +57,7 @@ class Finished(NamedTuple):
 
 
 def retry_after(value: str | None, now: datetime) -> float | None:
-    """Return the seconds that a Retry-After header asks for (RFC 9110 10.2.3), None when there is none or it is malformed."""
+    """Return the seconds that a Retry-After header asks for (RFC 9110 10.2.3), None for none or a malformed one."""
     value = (value or "").strip()
     if re.fullmatch("[0-9]+", value):
         return float(value)
@@ -92,7 +92,7 @@ def persist(
 ) -> Finished:
     """Make attempts until the policy says stop.
 
-    `limits`: has `retries` and `retry_max_delay` (seconds); `renew`: forgets the token, False when there can be no other;
+    `limits`: has `retries` and `retry_max_delay` (seconds); `renew`: forgets the token, False when it is the only one;
     `observe`: is told of each attempt and of the wait after it (None after the last).
     """
     outcome, renewed, made = NOT_SENT, 0, 0
@@ -108,7 +108,7 @@ def persist(
             asked = retry_after(happened.headers.get("Retry-After"), datetime.now(timezone.utc))
             wait = delay(tried - renewed, limits.retry_max_delay, fraction(), asked)
             if wait > limits.retry_max_delay:
-                note = f"the service asks to wait {wait:.0f} seconds, longer than retry_max_delay ({limits.retry_max_delay:g})"
+                note = f"it asks to wait {wait:.0f} seconds, longer than retry_max_delay ({limits.retry_max_delay:g})"
                 wait = None
         observe(happened, wait)
         if wait is None:

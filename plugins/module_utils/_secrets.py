@@ -14,8 +14,13 @@ from ansible.module_utils.common.parameters import remove_values
 
 
 def forms(secret: str) -> set[str]:
-    """Return the secret as it is, URL-quoted, JSON-escaped, as Python shows it and as messages do; nothing for an empty one."""
-    shown = {secret, quote(secret, "", errors="replace"), quote(secret, errors="replace"), quote_plus(secret, errors="replace")}
+    """Return the secret as it is, URL-quoted, JSON-escaped, as Python shows it and as messages do; none if empty."""
+    shown = {
+        secret,
+        quote(secret, "", errors="replace"),
+        quote(secret, errors="replace"),
+        quote_plus(secret, errors="replace"),
+    }
     shown |= {repr(secret)[1:-1], printable(secret)}
     shown |= {json.dumps(form)[1:-1] for form in (secret, repr(secret)[1:-1])}
     shown |= {json.dumps(secret, ensure_ascii=False)[1:-1]}
@@ -41,13 +46,13 @@ def scrub(result: dict, secrets: set[str]) -> dict:
 
 
 def _mentions(result: dict, secrets: set[str]) -> bool:
-    """Whether a secret stands anywhere: JSON escapes letter by letter, so one in a value is found in the whole, escaped too."""
+    """Whether a secret stands anywhere: JSON escapes letter by letter, so it stands in the text as in the values."""
     text = json.dumps(result, ensure_ascii=False)
     return any(json.dumps(secret, ensure_ascii=False)[1:-1] in text for secret in secrets)
 
 
 def _without_keys(value: object, secrets: set[str]) -> object:
-    """Return the value with its keys scrubbed; also those that ansible-core's sanitize_keys spares, such as `_ansible...`."""
+    """Return the value with its keys scrubbed, also those that ansible-core's sanitize_keys spares (`_ansible...`)."""
     if isinstance(value, dict):
         return {remove_values(key, secrets): _without_keys(item, secrets) for key, item in value.items()}
     return [_without_keys(item, secrets) for item in value] if isinstance(value, list) else value

@@ -109,7 +109,7 @@ class _MeteredSocket:
             self._sock.settimeout(self._meter.left())
             if self._counting:
                 self._meter.sent = True
-            view = view[self._sock.send(view[:65536]):]
+            view = view[self._sock.send(view[:65536]) :]
 
 
 def look_up(host: str, port: int, seconds: float) -> list[tuple]:

@@ -27,7 +27,10 @@ ANSWER_UNUSABLE = "accepted, answer unusable"
 
 _STATUSES = {
     400: (REFUSED, "the service found the request malformed; check the options against its documentation"),
-    401: (UNAUTHORIZED, "the service did not accept the access token; check access_token, or auth_url and its client, and whether the token expired"),
+    401: (
+        UNAUTHORIZED,
+        "the service did not accept the access token; check access_token, or auth_url and its client",
+    ),
     403: (REFUSED, "the token is valid but lacks the permission for this operation; ask for it, or use another client"),
     404: (REFUSED, "{missing}"),
     405: (REFUSED, "the address knows no such method; base_url is probably that of something else"),
@@ -59,7 +62,10 @@ _STATUSES = {
 }
 _CLASSES = {
     2: (SUCCESS, "the service accepted the request"),
-    3: (REFUSED, "a redirect, which is never followed: body and token would go elsewhere; set base_url to the final address"),
+    3: (
+        REFUSED,
+        "a redirect, which is never followed: body and token would go elsewhere; set base_url to the final address",
+    ),
     4: (REFUSED, "the service refused the request"),
     5: (SERVER_ERROR, "the service failed"),
 }

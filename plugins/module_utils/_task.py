@@ -30,7 +30,9 @@ class Done(NamedTuple):
 
 def argument_spec(resource: ModuleType) -> dict[str, Any]:
     """Return what AnsibleModule and ArgumentSpecValidator take: the options of a resource and those that all share."""
-    return dict(argument_spec={**SHARED_OPTIONS, **resource.ARGUMENT_SPEC}, **resource.CONSTRAINTS)
+    options = {**SHARED_OPTIONS, **resource.ARGUMENT_SPEC}
+    fresh = {name: dict(options[name], default={}) for name in options if options[name].get("default") == {}}
+    return dict(argument_spec={**options, **fresh}, **resource.CONSTRAINTS)  # validation writes into a default
 
 
 def perform(
@@ -51,7 +53,9 @@ def perform(
         settings = settings_from(params)
         client = Client(settings, connect(settings), keep_token)
         if not settings.validate_certs:
-            warnings.append("validate_certs is false: whoever is in between can read the token and change what is sent.")
+            warnings.append(
+                "validate_certs is false: whoever is in between can read the token and change what is sent."
+            )
         result = resource.run(params, check_mode, client, recorded)
     except ServicesError as error:
         result = error.result()
@@ -70,7 +74,11 @@ def presentable(result: dict, secrets: set[str], diff_mode: bool, verbosity: int
 def _given_secrets(params: dict) -> set[str]:
     """Return every form of the secrets that the options hold."""
     given = {str(value) for value in (params["access_token"], params["client_secret"]) if value}
-    given |= {str(value) for value in (params["auth_parameters"] or {}).values() if isinstance(value, (str, int, float)) and not isinstance(value, bool)}
+    given |= {
+        str(value)
+        for value in (params["auth_parameters"] or {}).values()
+        if isinstance(value, (str, int, float)) and not isinstance(value, bool)
+    }
     shown = {form for secret in given for form in _secrets.forms(secret)}
     if params["client_id"] and params["client_secret"]:
         shown |= _secrets.basic(params["client_id"], params["client_secret"])

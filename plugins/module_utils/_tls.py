@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The files that TLS needs, read once before anything is sent, so that a wrong one is an error that names its option."""
+"""The files that TLS needs, read before anything is sent, so that a wrong one is an error that names its option."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _HASHED = re.compile("[0-9a-f]{8}[.][0-9]+")  # a certificate in a directory of 
 
 
 def verification(validate_certs: bool, ca_path: str | None) -> bool | str:
-    """Return what requests calls verify: off, the usual authorities, or a file or directory of them; raise InvalidInput."""
+    """Return what requests calls verify: off, the usual authorities, or where others are; raise InvalidInput."""
     if not validate_certs:
         return False
     if not ca_path:
@@ -25,7 +25,9 @@ def verification(validate_certs: bool, ca_path: str | None) -> bool | str:
         if not os.path.isdir(ca_path):
             ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_verify_locations(cafile=ca_path)
         elif not any(map(_HASHED.fullmatch, os.listdir(ca_path))):
-            raise InvalidInput("ca_path", f"{ca_path} has no certificate under the name that OpenSSL looks for (see openssl rehash)")
+            raise InvalidInput(
+                "ca_path", f"{ca_path} has no certificate under the name that OpenSSL looks for (see openssl rehash)"
+            )
     except ssl.SSLError:
         raise InvalidInput("ca_path", f"{ca_path} holds no certificate in PEM form") from None
     except OSError as error:
@@ -34,7 +36,7 @@ def verification(validate_certs: bool, ca_path: str | None) -> bool | str:
 
 
 def certificate(client_cert: str | None, client_key: str | None) -> tuple[str, str] | str | None:
-    """Return what requests calls cert: nothing, one file with both, or the certificate and its key; raise InvalidInput."""
+    """Return what requests calls cert: nothing, one file with both, or certificate and key; raise InvalidInput."""
     if not client_cert:
         if client_key:
             raise InvalidInput("client_key", "needs client_cert beside it")
@@ -42,7 +44,9 @@ def certificate(client_cert: str | None, client_key: str | None) -> tuple[str, s
     try:
         ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_cert_chain(client_cert, client_key, password=_no_password)
     except ssl.SSLError:
-        raise InvalidInput("client_cert", "client_cert and client_key are not a certificate and its unencrypted key in PEM form") from None
+        raise InvalidInput(
+            "client_cert", "client_cert and client_key are not a certificate and its unencrypted key in PEM form"
+        ) from None
     except OSError as error:
         raise InvalidInput("client_cert", f"client_cert or client_key cannot be read: {error.strerror}") from None
     return (client_cert, client_key) if client_key else client_cert

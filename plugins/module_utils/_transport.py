@@ -57,7 +57,8 @@ class Transport:
     def __init__(self, settings) -> None:
         """Raise MissingLibrary, or InvalidInput for files of TLS that cannot be used.
 
-        `settings`: has timeout and connect_timeout (seconds), use_proxy, validate_certs, ca_path, client_cert and client_key.
+        `settings`: has timeout and connect_timeout (seconds), use_proxy, validate_certs, ca_path, client_cert and
+        client_key.
         """
         if requests is None:
             raise MissingLibrary("the Python library requests (at least 2.31) is not installed")
@@ -74,7 +75,7 @@ class Transport:
         self._adapter.close()
 
     def send(self, request: Request, auth=None) -> Answer:
-        """Make one attempt, within `timeout` from name look-up to last byte; raise AttemptFailed when no answer came."""
+        """Make one attempt, within `timeout` from name look-up to last byte; raise AttemptFailed if no answer came."""
         if time.monotonic() - self._last_used > MAX_IDLE:
             self.close()
         self._meter.start(self._settings.timeout)

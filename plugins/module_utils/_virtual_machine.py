@@ -20,7 +20,7 @@ OPERATION = Operation(
     done="created",
     missing="the address does not exist, so base_url is probably wrong",
     exists="the service sees a conflict, probably a virtual machine of this name that exists already",
-    repeat="Look for it on the service before running this task again: the service creates another one each time it is asked.",
+    repeat="Look for it on the service before running this task again, which would create another one.",
 )
 
 ATTRIBUTES = dict(
@@ -80,7 +80,7 @@ def plan(params: dict, recorded: Recorded | None = None) -> Plan:
     if recorded is None:
         return Plan(OPERATION, name, body)
     other = differences(body, recorded.sent)
-    warning = f"The virtual machine was created with other values, and there is no operation to update it: {', '.join(other)}."
+    warning = f"The virtual machine was created with other values, and no operation updates it: {', '.join(other)}."
     return Plan(OPERATION, name, body, known=recorded.asset, settled=True, warnings=(warning,) if other else ())
 
 

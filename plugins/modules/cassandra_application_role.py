@@ -86,7 +86,9 @@ options:
         description: Role name.
         type: str
       password_last_rotated_at:
-        description: When the password was last rotated, ISO 8601; without a time zone it is UTC. Fractions of a second are dropped.
+        description:
+          - When the password was last rotated, ISO 8601; without a time zone it is UTC.
+            Fractions of a second are dropped.
         type: str
       password_location:
         description: Where the password is kept; the password itself is no field.
@@ -197,8 +199,8 @@ ansible_facts:
       type: dict
 outcome:
   description:
-    - What is known of the request. V(not_sent), provably nothing reached the service, or nothing needed to. V(rejected), the
-      service said no. V(accepted), the service said yes. V(unknown), it may or may not have happened.
+    - What is known of the request. V(not_sent), provably nothing reached the service, or nothing needed to.
+      V(rejected), the service said no. V(accepted), the service said yes. V(unknown), it may or may not have happened.
   returned: always
   type: str
   sample: accepted

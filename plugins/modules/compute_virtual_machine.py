@@ -15,8 +15,8 @@ module: compute_virtual_machine
 short_description: Create a virtual machine
 description:
   - Creates a virtual machine through the Infrastructure Service.
-  - The service can neither be asked what exists nor delete anything, and it creates another machine each time it is asked.
-    The task therefore never repeats a request that may have been processed, and says what is known of every one.
+  - The service can neither be asked what exists nor delete anything, and it creates another machine each time
+    it is asked. The task therefore never repeats a request that may have been processed, and says what is known.
 version_added: 1.0.0
 author:
   - The infrastructure.services contributors (@infrastructure-services)
@@ -32,8 +32,8 @@ options:
     description:
       - Attributes of the virtual machine. What is not given, or null, is not sent.
       - The units of O(attributes.cpu), O(attributes.vm_ram), O(attributes.partitions[].capacity) and
-        O(attributes.partitions[].free), the meaning of O(attributes.global_status.status) and the values that strings may
-        have are not specified by the service.
+        O(attributes.partitions[].free), the meaning of O(attributes.global_status.status) and the values that
+        strings may have are not specified by the service.
     type: dict
     default: {}
     suboptions:
@@ -69,7 +69,8 @@ options:
         description: Number of CPUs; the unit is not specified.
         type: float
       creation_date:
-        description: When the machine was created, ISO 8601; without a time zone it is UTC. Fractions of a second are dropped.
+        description:
+          - When the machine was created, ISO 8601; without a time zone it is UTC. Fractions of a second are dropped.
         type: str
       datacenter:
         description: Data centre.
@@ -248,8 +249,8 @@ ansible_facts:
       type: dict
 outcome:
   description:
-    - What is known of the request. V(not_sent), provably nothing reached the service, or nothing needed to. V(rejected), the
-      service said no. V(accepted), the service said yes. V(unknown), it may or may not have happened.
+    - What is known of the request. V(not_sent), provably nothing reached the service, or nothing needed to.
+      V(rejected), the service said no. V(accepted), the service said yes. V(unknown), it may or may not have happened.
   returned: always
   type: str
   sample: accepted

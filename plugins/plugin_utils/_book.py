@@ -15,10 +15,11 @@ from types import ModuleType
 from typing import Any, Callable
 
 from ..module_utils import _errors
-from ..module_utils._connection import canonical_url, settings_from
+from ..module_utils._connection import settings_from
 from ..module_utils._errors import ACCEPTED, NOT_SENT, REJECTED, UNKNOWN
 from ..module_utils._resource import Plan, Recorded
 from ..module_utils._secrets import scrub
+from ..module_utils._url import canonical_url
 from ._ledger import Entry, Key, Ledger, LedgerError
 
 INTENT, DONE, LOST, UNCLEAR = "intent", "done", "accepted", "unknown"

@@ -18,7 +18,7 @@ UTILS = "plugins/module_utils/"
 # Lowest first: a file imports only from the lines above its own.
 LAYERS = (
     ("_version", "_errors"),
-    ("_json", "_fields", "_secrets", "_status", "_tls"),
+    ("_json", "_fields", "_secrets", "_status", "_tls", "_url"),
     ("_socket",),
     ("_causes",),
     ("_transport",),
