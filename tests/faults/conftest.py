@@ -10,10 +10,6 @@ import pytest
 from .lab import Authority
 
 
-def pytest_configure(config):
-    config.addinivalue_line("markers", "stress: takes longer than a contributor wants to wait; run by make stress")
-
-
 @pytest.fixture(scope="session")
 def authority(tmp_path_factory) -> Authority:
     return Authority(tmp_path_factory.mktemp("authority"))

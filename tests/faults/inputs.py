@@ -46,8 +46,8 @@ def _text(number: str, name: str, text: str, expected=GOOD) -> Case:
                 check=lambda lab, result: "id:" in result["msg"] if result.get("failed") else check(lab, result))
 
 
-def _retry_after(letter: str, what: str, value: str, expected) -> Case:
-    return Case(f"35{letter}", f"retry-after-{what.split(maxsplit=1)[0]}", f"429 with Retry-After {what}", *expected,
+def _retry_after(letter: str, name: str, what: str, value: str, expected) -> Case:
+    return Case(f"35{letter}", f"retry-after-{name}", f"429 with Retry-After {what}", *expected,
                 script=refuses("429 Too Many Requests", f"Retry-After: {value}"), says="429")
 
 
@@ -110,11 +110,12 @@ INPUTS = [
     *(Case(f"34{letter}", f"timeout-{name}", f"timeout is {name}", *REFUSED_OPTION, options={"timeout": value},
            says="timeout")
       for letter, name, value in (("a", "zero", 0), ("b", "negative", -1), ("c", "infinite", float("inf")))),
-    _retry_after("a", "-5 (malformed: ignored)", "-5", REJECTED_TWICE),
-    _retry_after("b", "abc (malformed: ignored)", "abc", REJECTED_TWICE),
-    _retry_after("c", "1.5 (malformed: ignored)", "1.5", REJECTED_TWICE),
-    _retry_after("d", "9999-12-31 as a date (longer than retry_max_delay)", "Fri, 31 Dec 9999 23:59:59 GMT", REJECTED),
-    _retry_after("e", "5,000 digits (longer than retry_max_delay)", "9" * 5000, REJECTED),
+    _retry_after("a", "negative", "-5 (malformed: ignored)", "-5", REJECTED_TWICE),
+    _retry_after("b", "text", "abc (malformed: ignored)", "abc", REJECTED_TWICE),
+    _retry_after("c", "fraction", "1.5 (malformed: ignored)", "1.5", REJECTED_TWICE),
+    _retry_after("d", "far-date", "9999-12-31 as a date (longer than retry_max_delay)",
+                 "Fri, 31 Dec 9999 23:59:59 GMT", REJECTED),
+    _retry_after("e", "huge", "5,000 digits (longer than retry_max_delay)", "9" * 5000, REJECTED),
     Case("35f", "retry-after-0", "429 with Retry-After 0, then a good answer", *GOOD_AT_LAST,
          script=refuses("429 Too Many Requests", "Retry-After: 0"), times=1),
 ]

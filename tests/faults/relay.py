@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A wire that carries one byte at a time, each in a TCP segment of its own."""
+"""A wire that carries one byte at a time, each in a TCP segment of its own; or a proxy; or a wire that is cut."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import threading
 
 from .servers import PATIENCE
 
-ALONE = 4096  # bytes of each direction that travel alone; what is longer has its framing behind it
+ALONE = 4096  # what is longer has its framing behind it
 
 
 class Relay(socketserver.ThreadingTCPServer):
@@ -23,9 +23,13 @@ class Relay(socketserver.ThreadingTCPServer):
     block_on_close = True
     request_queue_size = 32
 
-    def __init__(self, port: int) -> None:
+    def __init__(self, port: int, *, alone: int = ALONE, tunnel: bool = False) -> None:
+        """`alone`: bytes of each direction that travel alone; `tunnel`: take a CONNECT first, as a proxy does."""
         super().__init__(("127.0.0.1", 0), _Wire)
         self.to, self.port = ("127.0.0.1", port), self.server_address[1]
+        self.alone, self.tunnel = alone, tunnel
+        self.url = f"http://127.0.0.1:{self.port}"  # as a proxy
+        self.cut: tuple[int, bool] | None = None  # once: after how many bytes of the service, and whether by a reset
         self.open: set[socket.socket] = set()
 
     def __enter__(self) -> Relay:
@@ -40,6 +44,10 @@ class Relay(socketserver.ThreadingTCPServer):
         self.server_close()
 
 
+class _CutError(Exception):
+    """The wire ends here, by an end of stream."""
+
+
 class _Wire(socketserver.BaseRequestHandler):
     server: Relay
 
@@ -51,22 +59,31 @@ class _Wire(socketserver.BaseRequestHandler):
                 sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             self.server.open.update(target)
             try:
+                if self.server.tunnel and self.request.recv(65536):
+                    self.request.sendall(b"HTTP/1.1 200 OK\r\n\r\n")
                 while carried:
                     for source in select.select(list(carried), (), (), PATIENCE)[0]:
-                        self._carry(source, target[source], carried)
+                        self._carry(source, target[source], carried, comes_back=source is far)
+            except _CutError:
+                self.request.close()
             except OSError:  # a reset on one side becomes a reset on the other
                 for sock in target:
                     sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
                 self.request.close()
             self.server.open.difference_update(target)
 
-    def _carry(self, source: socket.socket, target: socket.socket, carried: dict[socket.socket, int]) -> None:
+    def _carry(self, source, target, carried: dict[socket.socket, int], comes_back: bool) -> None:
         """Carry what has come; at an end of stream forget the source."""
         data = source.recv(65536)
+        if comes_back and self.server.cut and carried[source] + len(data) >= self.server.cut[0]:
+            (at, by_reset), self.server.cut = self.server.cut, None
+            target.sendall(data[:at - carried[source]])
+            raise ConnectionResetError if by_reset else _CutError
         if not data:
             del carried[source]
             target.shutdown(socket.SHUT_WR)
             return
-        for at in range(0, len(data), 1 if carried[source] < ALONE else len(data)):
-            target.sendall(data[at:at + 1] if carried[source] < ALONE else data)
+        size = 1 if carried[source] < self.server.alone else len(data)
+        for at in range(0, len(data), size):
+            target.sendall(data[at:at + size])
         carried[source] += len(data)

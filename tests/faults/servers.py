@@ -16,6 +16,7 @@ import socketserver
 import ssl
 import struct
 import threading
+import time
 from typing import Callable, Iterator, NamedTuple
 
 PATIENCE = 10.0  # seconds; what any one operation of a server may take
@@ -130,6 +131,21 @@ class Service(socketserver.ThreadingTCPServer):
         self.envelopes.append(json.dumps(envelope).encode())
         return self.envelopes[-1]
 
+    def forget(self) -> None:
+        """Forget what was received and done; connections stay."""
+        self.bytes_read = 0
+        for record in (self.received, self.done, self.envelopes):
+            record.clear()
+
+    def begin(self, script: Script, times: int | None = None) -> None:
+        """End all connections and begin anew, with another script."""
+        self._end_connections()
+        until = time.monotonic() + PATIENCE
+        while self._open and time.monotonic() < until:
+            time.sleep(0.0005)
+        self._script, self._times, self.turns = script, times, 0
+        self.forget()
+
     def turn(self, peer: Peer) -> object:
         """Take the next turn."""
         self.turns += 1
@@ -146,10 +162,13 @@ class Service(socketserver.ThreadingTCPServer):
         """Wake and join every thread, so that what is recorded is final."""
         self.stopping.set()
         self.shutdown()
+        self._end_connections()
+        self.server_close()
+
+    def _end_connections(self) -> None:
         for peer in list(self._open):
             with contextlib.suppress(OSError):
                 socket.socket.shutdown(peer.sock, socket.SHUT_RDWR)
-        self.server_close()
 
 
 class _Connection(socketserver.BaseRequestHandler):

@@ -1,0 +1,102 @@
+# Copyright (c) 2026, the infrastructure.services contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Every socket call of a task fails once: the first, the second, ... until a run passes untouched."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+from ansible_collections.infrastructure.services.plugins.module_utils._transport import Transport
+from support import CREATE, UPDATE
+
+from .behaviours import answers, chunked, close_delimited, grants, whole
+from .case import GOOD, Case
+from .injector import FAULTS, Injector
+from .lab import asset_is_whole, contradiction, lab_of, run
+from .relay import Relay
+from .servers import Peer
+
+MOST_CALLS = 1000  # no run has as many: the sweep ends before
+
+
+def _way(name: str, **more) -> Case:
+    return Case(name, name, "", *GOOD, **more)
+
+
+WAYS = [
+    _way("http"),
+    _way("https", tls="server"),
+    _way("token", identity=grants()),
+    _way("proxy", tls="server"),
+    _way("kept-alive"),
+    _way("kept-alive-https", tls="server"),
+]
+FRAMINGS = [
+    _way("length", script=answers(whole)),
+    _way("chunked", script=answers(chunked)),
+    _way("close", script=answers(close_delimited, Peer.fin)),
+]
+METHODS = pytest.mark.parametrize("resource", [CREATE, UPDATE], ids=["POST", "PUT"])
+
+
+class KeptTransports(dict):
+    """Hands out the transport that was made for the same settings before."""
+
+    def __missing__(self, settings):
+        return self.setdefault(settings, Transport(settings))
+
+    def close(self) -> None:
+        for transport in self.values():
+            transport.close()
+
+
+def fail_one_call(case: Case, resource: str, injector: Injector, surroundings) -> bool:
+    """Run a task of which one socket call fails, check that it tells the truth, and return whether it was made."""
+    transports = KeptTransports()
+    with lab_of(case, resource, *surroundings) as lab:
+        options = {"connect": transports.__getitem__}
+        if case.name == "proxy":
+            with Relay(lab.service.port, alone=0, tunnel=True) as proxy, injector:
+                lab.others["proxy"] = proxy
+                result = run(lab, case, **options)
+        else:
+            if case.name.startswith("kept-alive"):
+                assert run(lab, case, **options)["outcome"] == "accepted"
+                lab.service.forget()
+            with injector:
+                result = run(lab, case, **options)
+        transports.close()
+    told = f"call {injector.nth} of {injector.calls}, {injector.fault}: {result.get('msg', 'ok')}"
+    assert contradiction(lab, result) == "", told
+    if "failed" in result:  # a PUT outlasts any one fault, and so does a POST of which nothing was sent
+        assert resource == CREATE, told
+        assert result["outcome"] in ("unknown", "accepted"), told
+    else:
+        assert asset_is_whole(lab, result), told
+    return injector.fired
+
+
+def sweep(case: Case, resource: str, fault: str, surroundings, thin: bool = False) -> None:
+    """Fail each call in turn, until there are no more."""
+    for nth in itertools.count(1):
+        assert nth < MOST_CALLS
+        if not fail_one_call(case, resource, Injector(nth, fault, thin), surroundings):
+            assert nth > 2, "a task without socket calls proves nothing"
+            return
+
+
+@METHODS
+@pytest.mark.parametrize("fault", FAULTS)
+@pytest.mark.parametrize("case", WAYS, ids=lambda case: case.name)
+def test_each_call_of_each_way(case, resource, fault, tmp_path, authority):
+    sweep(case, resource, fault, (tmp_path, authority))
+
+
+@pytest.mark.stress
+@METHODS
+@pytest.mark.parametrize("fault", ["timeout", "reset", "end"])  # to receive one byte, the others are no fault
+@pytest.mark.parametrize("case", FRAMINGS, ids=lambda case: case.name)
+def test_each_call_when_each_byte_needs_one(case, resource, fault, tmp_path, authority):
+    sweep(case, resource, fault, (tmp_path, authority), thin=True)

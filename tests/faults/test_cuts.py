@@ -1,0 +1,96 @@
+# Copyright (c) 2026, the infrastructure.services contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Good answers, cut after each of their bytes, by an end of stream and by a reset."""
+
+from __future__ import annotations
+
+from typing import Callable, NamedTuple
+
+import pytest
+from support import CREATE, UPDATE
+
+from .behaviours import END_OF_HEAD, answers, chunked, close_delimited, whole
+from .case import GOOD, Case
+from .lab import Lab, asset_is_whole, contradiction, lab_of, run
+from .relay import Relay
+from .servers import Peer
+
+STRIDE = 17  # of the cuts that every run of the tests makes; `make stress` makes them all
+EVERY_CUT = pytest.mark.parametrize("stride", [STRIDE, pytest.param(1, marks=pytest.mark.stress)], ids=["some", "all"])
+METHODS = pytest.mark.parametrize("resource", [CREATE, UPDATE], ids=["POST", "PUT"])
+ENDS = pytest.mark.parametrize("end", [Peer.fin, Peer.rst], ids=["FIN", "RST"])
+TLS = pytest.mark.parametrize("tls", ["", "server"], ids=["http", "https"])
+
+
+class Framing(NamedTuple):
+    """How a good answer is framed, and how many bytes at its end may be missing from a success."""
+
+    make: Callable[[bytes], bytes]
+    spare: int = 0
+
+
+FRAMINGS = {
+    "length": Framing(whole),
+    "length-newline": Framing(lambda body: whole(body + b"\n")),
+    "chunked": Framing(chunked),
+    "chunked-newline": Framing(lambda body: chunked(body + b"\n")),
+    "close": Framing(close_delimited),
+    # Nothing but the end of the connection tells that this line end is missing, and it stands outside the object.
+    "close-newline": Framing(lambda body: close_delimited(body + b"\n"), spare=1),
+}
+
+
+def cuts(length: int, stride: int) -> list[int]:
+    """Return after how many bytes to cut: all of them, or each `stride`th and those of the last line ends."""
+    return sorted({*range(0, length + 1, stride), *range(max(0, length - 8), length + 1)})
+
+
+def check_cut(lab: Lab, result: dict, at: int, answer: bytes, *, spare: int, by_fin: bool) -> None:
+    """A POST tells what is known of its one attempt; a PUT is sent again and succeeds."""
+    told = f"cut after {at} of {len(answer)} bytes: {result.get('msg', 'ok')}"
+    complete = at >= len(answer) - spare
+    assert contradiction(lab, result) == "", told
+    if "failed" not in result:
+        assert complete or result["attempts"] == 2, told
+        assert asset_is_whole(lab, result), told
+    else:
+        assert lab.resource == CREATE, told
+        assert not (complete and by_fin), told
+        assert result["outcome"] == ("accepted" if END_OF_HEAD in answer[:at] else "unknown"), told
+
+
+@EVERY_CUT
+@ENDS
+@TLS
+@METHODS
+@pytest.mark.parametrize("framing", FRAMINGS.values(), ids=FRAMINGS)
+def test_cut_answers(framing, resource, tls, end, stride, tmp_path, authority):
+    case = Case("", "", "", *GOOD, tls=tls)
+    with lab_of(case, resource, tmp_path, authority) as lab:
+        assert run(lab, case)["outcome"] == "accepted"
+        answer = framing.make(lab.service.envelopes[-1])
+        for at in cuts(len(answer), stride):
+            lab.service.begin(answers(lambda body, at=at: framing.make(body)[:at], end), times=1)
+            check_cut(lab, run(lab, case), at, answer, spare=framing.spare, by_fin=end is Peer.fin)
+
+
+@EVERY_CUT
+@ENDS
+@METHODS
+def test_cut_tls(resource, end, stride, tmp_path, authority):
+    """Every byte of TLS that the service says, those of the handshake among them."""
+    case = Case("", "", "", *GOOD, tls="server")
+    with lab_of(case, resource, tmp_path, authority) as lab, Relay(lab.service.port, alone=0) as wire:
+        lab.url = f"https://127.0.0.1:{wire.port}"
+        at, outcomes = 0, []
+        while not outcomes or wire.cut is None:  # until the wire is longer than what is said on it
+            lab.service.begin(answers())
+            wire.cut = at, end is Peer.rst
+            result = run(lab, case)
+            assert contradiction(lab, result) == "", f"cut after {at} bytes: {result.get('msg', 'ok')}"
+            assert "failed" in result or asset_is_whole(lab, result)
+            outcomes.append(result["outcome"])
+            at += stride
+        assert outcomes[0] == outcomes[-1] == "accepted", "one cut in the handshake is outlasted, no cut is no fault"
+        assert "unknown" in outcomes or resource == UPDATE

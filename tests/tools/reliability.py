@@ -1,0 +1,93 @@
+# Copyright (c) 2026, the infrastructure.services contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Print the fault matrix into docs/reliability.md, or check that it is there as it is in the table (--check)."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+TESTS = Path(__file__).resolve().parent.parent
+PAGE = TESTS.parent / "docs" / "reliability.md"
+COMMAND = "python tests/tools/reliability.py"
+
+
+def page() -> str:
+    """Return the page."""
+    if str(TESTS) not in sys.path:
+        sys.path.insert(0, str(TESTS))
+        import conftest  # noqa: F401, PLC0415 - makes the checkout importable as the collection
+    from faults.table import SECTIONS  # noqa: PLC0415
+
+    tables = [line for title, cases in SECTIONS.items() for line in ("", f"## {title}", "", *_table(cases))]
+    return "\n".join([_HEAD.format(count=sum(map(len, SECTIONS.values())), command=COMMAND), *tables, ""])
+
+
+def _table(cases) -> list[str]:
+    rows = [(case.number, case.name, _text(case.what), _cell(case.post), _cell(case.put)) for case in cases]
+    return [f"| {' | '.join(row)} |" for row in (_TITLES, ["---"] * len(_TITLES), *rows)]
+
+
+def _cell(seen) -> str:
+    """Return how a task ends and, in brackets, its attempts, the requests received, and how many were carried out."""
+    return f"{'ok, ' if seen.success else ''}`{seen.outcome}` ({seen.attempts or 0}/{seen.received}/{seen.done})"
+
+
+def _text(words: str) -> str:
+    return words.replace("|", "\\|").replace("<", "&lt;")
+
+
+_TITLES = "no.", "case", "what happens", "POST", "PUT"
+_HEAD = """\
+<!-- SPDX-License-Identifier: GPL-3.0-or-later -->
+<!-- Written by `{command}` from tests/faults; change it there. -->
+# What a task tells when something goes wrong
+
+A task's `outcome` says what is known of its effect: `not_sent` (provably nothing reached the service), `rejected`
+(the service said no), `accepted` (the service said yes), `unknown` (it may or may not have happened). Each of the
+{count} rows below is a test over real sockets, once as a POST (`compute_virtual_machine`) and once as a PUT
+(`cassandra_application_role`): the service records what it read and what it did, and no row may contradict that.
+
+Every task of the table has `retries: 1` and meets the fault in both attempts. A cell reads
+`outcome` (attempts / whole requests that the service read / requests that it carried out); *ok* is a success, every
+other cell a failed task. Where the policy allows a second attempt, a second test lets the fault pass after the first
+one: the task then succeeds.
+
+## What is swept beside the table
+
+- Every socket call: the first, second, ... n-th connect, TLS handshake, send and receive of a task fails, by time-out,
+  reset, end of stream or short data, until a run passes untouched; over http, https, a proxy, with a token endpoint,
+  and on a kept-alive connection.
+- Every byte: good answers of every framing are cut after each of their bytes, by an end of stream and by a reset.
+- Every drip: headers, body, chunks, chunk extensions, interim answers, TLS handshake, CONNECT, a slow reader, a slow
+  name look-up: each ends at `timeout`, in a forked process too.
+
+In all of them at most one POST is carried out, and no success lacks a byte of its body.
+
+## What cannot be known
+
+- A body that only the end of the connection delimits may have ended with a line end that was cut off: it stands
+  outside the JSON object, so nothing is missing that anybody could use.
+- A 2xx without a JSON object is `accepted`, since the service said yes. A login page in front of the service that
+  answers 200 in its stead, and passes nothing on, is therefore told as accepted, and the message says that the answer
+  cannot be used.
+- A client certificate that TLS 1.3 misses is missed after the request was sent: `unknown`, although the application
+  behind it never saw the request."""
+
+
+def main() -> int:
+    """Write the page, or compare; return the exit status."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--check", action="store_true", help="only say whether the page is current")
+    if not parser.parse_args().check:
+        PAGE.write_text(page(), encoding="utf-8")
+    elif PAGE.read_text(encoding="utf-8") != page():
+        print(f"docs/reliability.md is not what the table says; run: {COMMAND}")
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
