@@ -29,6 +29,7 @@ REQUEST = Request("POST", "https://service.example/a", {}, b"")
     (Answer(302, {"Location": "/x"}), "refused", "(it points to another path of the same host)"),
     (Answer(302, {"Location": "http://[x"}), "refused", "(it points to no valid address)"),
     (Answer(302, {}), "refused", "another path"),
+    (Answer(403, {}, b'{"detail":"secret"}'), "refused", "lacks the permission"),
     (Answer(401, {}), "unauthorized", "access token"),
     (Answer(429, {}), "throttled", "too many requests"),
     (Answer(503, {}), "unavailable", "maintenance"),

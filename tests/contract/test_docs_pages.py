@@ -1,0 +1,75 @@
+# Copyright (c) 2026, the infrastructure.services contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What the pages name exists: layers in ARCHITECTURE.md; options, settings and tests in docs/open_points.md."""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+from ansible_collections.infrastructure.services.plugins.module_utils import _task
+from emulator.settings import RULES
+from support import RESOURCES
+
+ROOT = Path(__file__).resolve().parents[2]
+ARCHITECTURE = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
+OPEN_POINTS = (ROOT / "docs/open_points.md").read_text(encoding="utf-8")
+OPTIONS = {name for resource in RESOURCES.values() for name in _task.argument_spec(resource)["argument_spec"]}
+SECTIONS = {"2.3", "3", "4.1", "4.2", "5", "6", "7", "8", "9"}  # of the interface, those with an open point
+
+
+def rows(page: str) -> list[list[str]]:
+    """Return the cells of each row of the page's tables, heads left out."""
+    lines = [line for line in page.splitlines() if line.startswith("| ") and not line.startswith(("| Layer", "| | "))]
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
+
+
+def quoted(cell: str) -> list[str]:
+    """Return what stands in backticks."""
+    return re.findall(r"`([^`]+)`", cell)
+
+
+def test_the_layers_of_the_page_are_those_that_are_tested():
+    tree = ast.parse((ROOT / "tests/contract/test_layers.py").read_text(encoding="utf-8"))
+    assigned = {node.targets[0].id: node.value for node in tree.body if isinstance(node, ast.Assign)}
+    layers = ast.literal_eval(assigned["LAYERS"])
+    assert [tuple(quoted(files)) for _layer, files, _what in rows(ARCHITECTURE)] == list(layers)
+
+
+@pytest.mark.parametrize("page", ["ARCHITECTURE.md", "docs/open_points.md"])
+def test_links_lead_somewhere(page):
+    links = re.findall(r"\]\((?!https?:)([^)#]+)", (ROOT / page).read_text(encoding="utf-8"))
+    assert links
+    assert [link for link in links if not (ROOT / page).parent.joinpath(link).exists()] == []
+
+
+def test_the_files_that_the_architecture_names_exist():
+    paths = re.findall(r"(?:plugins|tests|docs|extensions)/[\w/.]+\w", ARCHITECTURE)
+    assert paths
+    assert [path for path in paths if not (ROOT / path).exists()] == []
+
+
+def test_every_section_with_an_open_point_has_a_row():
+    assert {number for row in rows(OPEN_POINTS) for number in row[0].split(", ")} == SECTIONS
+
+
+@pytest.mark.parametrize("row", rows(OPEN_POINTS), ids=lambda row: f"{row[0]} {row[1]}"[:50])
+def test_what_a_row_names_exists(row):
+    _section, unknown, does, options, settings, tests = row
+    assert unknown
+    assert does
+    assert set(quoted(options)) <= OPTIONS
+    assert set(quoted(settings)) <= set(RULES)
+    assert quoted(tests)
+    for test in quoted(tests):
+        file, _, name = test.partition("::")
+        (path,) = ROOT.glob(f"tests/**/{file}")
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        assert name in [node.name for node in tree.body if isinstance(node, ast.FunctionDef)], test
+
+
+def test_every_setting_of_the_emulator_plays_an_open_point():
+    assert {setting for row in rows(OPEN_POINTS) for setting in quoted(row[4])} == set(RULES)
