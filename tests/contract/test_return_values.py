@@ -60,7 +60,7 @@ def check(module: str, result: dict, *cases: str) -> None:
     promised = {key: value for key, value in documented(module).items() if value["returned"] in cases}
     assert set(result) - ANSIBLE == set(promised)
     for key, value in promised.items():
-        assert result[key] is None or type(result[key]) is TYPES[value["type"]], key
+        assert result[key] is None or isinstance(result[key], TYPES[value["type"]]), key
         for inner in value.get("contains", {}):
             assert inner in result[key], f"{key}.{inner}"
 

@@ -33,7 +33,7 @@ def test_a_create_is_one_request():
     result, sent = call(CREATE, answer(201, ASSET), access_token="t0ken-t0ken", http_agent="agent/1", name="web01")
     (request,) = sent
     assert request.line == "POST /api/v1/services/compute/virtual_machines HTTP/1.1"
-    assert sorted(name for name, _ in request.headers) == [
+    assert sorted(dict(request.headers)) == [
         "Accept", "Accept-Encoding", "Authorization", "Content-Length", "Content-Type", "Host", "User-Agent",
     ]
     headers = dict(request.headers)
@@ -80,7 +80,7 @@ def test_a_call_is_repeated_as_the_policy_says(resource, answers, outcome, attem
 
 
 def test_a_wait_that_is_longer_than_allowed_is_named():
-    result, _ = call(CREATE, answer(429, None, "Retry-After: 77"))
+    result, _sent = call(CREATE, answer(429, None, "Retry-After: 77"))
     assert "77 seconds, longer than retry_max_delay (0)" in result["msg"]
 
 
@@ -120,7 +120,7 @@ def test_a_token_request_is_repeated_as_a_put_is():
 
 
 def test_no_token_is_in_the_trace_or_anywhere_else():
-    result, _ = fetching(CREATE, TOKEN, answer(401), answer(200, {"access_token": "second-one"}), answer(409))
+    result, _sent = fetching(CREATE, TOKEN, answer(401), answer(200, {"access_token": "second-one"}), answer(409))
     shown = json.dumps(result)
     assert "fetched" not in shown
     assert "second-one" not in shown

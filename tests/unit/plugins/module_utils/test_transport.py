@@ -33,7 +33,7 @@ def attempt(*answers: bytes, times: int = 1, **settings):
     with serving(*answers) as wire:
         sender = transport(**settings)
         try:
-            for _ in range(times):
+            for _number in range(times):
                 got = sender.send(request(wire.url), Bearer("t"))
         finally:
             sender.close()
@@ -68,7 +68,7 @@ WHOLE = [
 
 @pytest.mark.parametrize(("said", "body"), WHOLE)
 def test_a_whole_answer_is_read(said, body):
-    got, _ = attempt(said)
+    got, _wire = attempt(said)
     assert (got.body, got.problem, got.cut) == (body, "", False)
 
 
@@ -85,13 +85,13 @@ UNUSABLE = [
 
 @pytest.mark.parametrize(("said", "problem", "cut"), UNUSABLE)
 def test_an_answer_that_cannot_be_relied_on_says_why(said, problem, cut):
-    got, _ = attempt(Last(said))
+    got, _wire = attempt(Last(said))
     assert problem in got.problem
     assert (got.status, got.body, got.cut) == (200, b"", cut)
 
 
 def test_a_body_that_ends_with_the_connection_may_have_been_cut():
-    got, _ = attempt(Last(OK + b"\r\n{}"))
+    got, _wire = attempt(Last(OK + b"\r\n{}"))
     assert (got.body, got.problem, got.cut) == (b"{}", "", True)
 
 
@@ -116,19 +116,19 @@ def test_a_redirect_is_not_followed():
 
 
 def test_a_connection_is_kept():
-    _, wire = attempt(*[answer(200, {})] * 3, times=3)
+    _got, wire = attempt(*[answer(200, {})] * 3, times=3)
     assert [sent.connection for sent in wire.sent] == [1, 1, 1]
 
 
 def test_a_connection_that_was_idle_too_long_is_not_used_again(monkeypatch):
     monkeypatch.setattr(_transport, "MAX_IDLE", -1)
-    _, wire = attempt(*[answer(200, {})] * 2, times=2)
+    _got, wire = attempt(*[answer(200, {})] * 2, times=2)
     assert [sent.connection for sent in wire.sent] == [1, 2]
 
 
 @pytest.mark.parametrize("first", [Last(answer(200, {}, "Connection: close")), UNUSABLE[2][0], UNUSABLE[4][0]])
 def test_a_connection_that_cannot_be_relied_on_is_not_used_again(first):
-    _, wire = attempt(first, answer(200, {}), times=2)
+    _got, wire = attempt(first, answer(200, {}), times=2)
     assert [sent.connection for sent in wire.sent] == [1, 2]
 
 
