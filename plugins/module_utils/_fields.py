@@ -10,6 +10,8 @@ import math
 import re
 from datetime import datetime, timedelta, timezone
 
+from ansible.module_utils.common.validation import check_type_dict
+
 # ISO 8601, extended or basic; YAML's unquoted timestamps have this form too once they are text.
 _DATE_TIME = re.compile(
     r"(?P<year>\d{4})(?P<dash>-?)(?P<month>\d\d)(?P=dash)(?P<day>\d\d)"
@@ -74,7 +76,13 @@ def date_time(value: object) -> str:
     return moment.isoformat().replace("+00:00", "Z")
 
 
+def mapping(value: object) -> dict:
+    """Return a dict as ansible-core takes one, an empty one for null: what is null was not given."""
+    return {} if value is None else check_type_dict(value)
+
+
 TEXT = Type("str", text)
+MAPPING = Type("dict", mapping)
 NUMBER = Type("float", number)
 DATE_TIME = Type("str", date_time)
 

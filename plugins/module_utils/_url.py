@@ -65,8 +65,8 @@ def path_segment(option: str, value: str) -> str:
 
 
 def _could_exist(host: str) -> bool:
-    """Whether each label of the name has 1 to 63 letters (RFC 1035); an IPv6 address has no labels."""
-    return ":" in host or all(0 < len(label) <= 63 for label in host.rstrip(".").split("."))
+    """Whether each label of the name has 1 to 63 letters (RFC 1035), none percent-encoded; IPv6 has no labels."""
+    return ":" in host or ("%" not in host and all(0 < len(label) <= 63 for label in host.rstrip(".").split(".")))
 
 
 def _is_loopback(host: str) -> bool:

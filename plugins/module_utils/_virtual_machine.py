@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from ._client import Client
 from ._errors import InvalidInput
-from ._fields import DATE_TIME, NUMBER, TEXT, differences
+from ._fields import DATE_TIME, MAPPING, NUMBER, TEXT, differences
 from ._operation import Operation
 from ._resource import Plan, Recorded, carry_out, with_extra
 
@@ -65,8 +65,8 @@ ATTRIBUTES = dict(
 
 ARGUMENT_SPEC = dict(
     name=dict(type=TEXT, required=True),
-    attributes=dict(type="dict", default={}, options=ATTRIBUTES),
-    extra_attributes=dict(type="dict", default={}),
+    attributes=dict(type=MAPPING, default={}, options=ATTRIBUTES),
+    extra_attributes=dict(type=MAPPING, default={}),
 )
 CONSTRAINTS: dict = {}
 

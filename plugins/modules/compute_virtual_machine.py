@@ -256,7 +256,7 @@ outcome:
   sample: accepted
 request:
   description: The request as it was sent, or would be.
-  returned: when the options are valid
+  returned: when the options can be used
   type: dict
   contains:
     method:
@@ -276,14 +276,42 @@ request:
           cpu: 4
 status:
   description: Status of the last answer, null when there was none.
-  returned: when the options are valid
+  returned: when the options can be used
   type: int
   sample: 201
 attempts:
   description: How often the request was tried.
-  returned: when the options are valid
+  returned: when the options can be used
   type: int
   sample: 1
+trace:
+  description: Each attempt, those for a token included, in their order.
+  returned: when the options can be used and the verbosity is 3 or more
+  type: list
+  elements: dict
+  contains:
+    method:
+      description: Method.
+      type: str
+      sample: POST
+    url:
+      description: Address.
+      type: str
+    status:
+      description: Status of the answer, null when there was none.
+      type: int
+      sample: 503
+    error:
+      description: What was wrong, empty after a success.
+      type: str
+    seconds:
+      description: How long the attempt took.
+      type: float
+      sample: 0.012
+    wait:
+      description: Seconds until the next attempt, null after the last.
+      type: float
+      sample: 0.5
 """
 
 from ansible_collections.infrastructure.services.plugins.module_utils import _virtual_machine
