@@ -11,7 +11,7 @@ from types import ModuleType
 from ansible.module_utils.basic import AnsibleModule
 
 from ._errors import NOT_SENT
-from ._task import argument_spec, perform, presentable
+from ._task import argument_spec, given_secrets, perform, presentable
 
 
 class ServicesModule(AnsibleModule):
@@ -20,6 +20,7 @@ class ServicesModule(AnsibleModule):
     def fail_json(self, msg, **kwargs):
         kwargs.setdefault("outcome", NOT_SENT)
         kwargs.setdefault("changed", False)
+        self.no_log_values.update(given_secrets(self.params))  # AnsibleModule knows `a=b` as a whole only
         super().fail_json(msg, **kwargs)
 
 

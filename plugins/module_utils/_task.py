@@ -48,7 +48,7 @@ def perform(
     `connect` makes a transport or hands out one that is kept, `keep_token` likewise for a fetched token;
     `recorded`: what the ledger remembers of the asset.
     """
-    client, warnings, secrets = None, [], _given_secrets(params)
+    client, warnings, secrets = None, [], given_secrets(params)
     try:
         settings = settings_from(params)
         client = Client(settings, connect(settings), keep_token)
@@ -71,15 +71,12 @@ def presentable(result: dict, secrets: set[str], diff_mode: bool, verbosity: int
     return _secrets.scrub({key: value for key, value in result.items() if not hidden.get(key)}, secrets)
 
 
-def _given_secrets(params: dict) -> set[str]:
-    """Return every form of the secrets that the options hold."""
-    given = {str(value) for value in (params["access_token"], params["client_secret"]) if value}
-    given |= {
-        str(value)
-        for value in (params["auth_parameters"] or {}).values()
-        if isinstance(value, (str, int, float)) and not isinstance(value, bool)
-    }
-    shown = {form for secret in given for form in _secrets.forms(secret)}
-    if params["client_id"] and params["client_secret"]:
-        shown |= _secrets.basic(params["client_id"], params["client_secret"])
+def given_secrets(params: dict) -> set[str]:
+    """Return every form of the secrets that the options hold, be they valid or not."""
+    client, secret, parameters = (params.get(name) for name in ("client_id", "client_secret", "auth_parameters"))
+    given = [params.get("access_token"), secret, *(parameters.values() if isinstance(parameters, dict) else ())]
+    texts = {str(value) for value in given if isinstance(value, (str, int, float)) and not isinstance(value, bool)}
+    shown = {form for text in texts for form in _secrets.forms(text)}
+    if client and secret:
+        shown |= _secrets.basic(str(client), str(secret))
     return shown

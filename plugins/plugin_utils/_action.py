@@ -81,6 +81,7 @@ class ServicesAction(OrdinaryAction):
         params, secrets = validated.validated_parameters, set(validated._no_log_values) | _secrets.forms(unquote(password_of(ledger)))
         try:
             if validated.error_messages:
+                secrets |= _task.given_secrets(params)
                 raise ServicesError(self._refusal(validated))
             execute = partial(self._here if here else self._there, given, params, secrets, task_vars)
             result = self._by_the_book(ledger, params, secrets, execute) if ledger else execute(None)
