@@ -22,7 +22,7 @@ from . import _json
 from . import _status as event
 from ._errors import InvalidInput, TokenError
 from ._retry import Finished, Happened
-from ._secrets import printable
+from ._secrets import retold
 from ._transport import Answer, Request
 
 TOKEN = re.compile(r"[!-~]+")  # printable ASCII without spaces, as RFC 6750 section 2.1 and a little more
@@ -149,7 +149,7 @@ def judge(answer: Answer) -> Happened:
         fields, reason = None, reason if kind != event.SUCCESS else f"{reason}, but {answer.problem or error}"
     if kind != event.SUCCESS:
         said = [
-            printable(fields[name])
+            retold(fields[name])
             for name in ("error", "error_description")
             if isinstance((fields or {}).get(name), str)
         ]

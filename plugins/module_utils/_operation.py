@@ -13,7 +13,7 @@ from . import _json
 from . import _status as event
 from ._errors import ACCEPTED, NOT_SENT, REJECTED, UNKNOWN
 from ._retry import Finished, Happened
-from ._secrets import printable
+from ._secrets import retold
 from ._transport import Answer, Request
 
 
@@ -64,13 +64,13 @@ def message(operation: Operation, request: Request, finished: Finished) -> str:
     times = f" (attempt {finished.attempts})" if finished.attempts > 1 else ""
     effect = _EFFECTS[finished.outcome].format(**operation._asdict())
     told = f"{request.method} {request.url}{times}: {'; '.join(filter(None, (what, finished.note)))}. {effect}"
-    ids = [f"{name}: {printable(last.headers[name])}" for name in _REQUEST_IDS if name in last.headers]
+    ids = [f"{name}: {retold(last.headers[name])}" for name in _REQUEST_IDS if name in last.headers]
     return f"{told} [{', '.join(ids)}]" if ids else told
 
 
 def _host_of(location: str) -> str:
     """Return the host of a Location header; the rest of it may hold secrets."""
     try:
-        return printable(urlsplit(location).hostname or "another path of the same host")
+        return retold(urlsplit(location).hostname or "another path of the same host")
     except ValueError:
         return "no valid address"

@@ -12,6 +12,7 @@ from urllib.parse import quote, quote_plus
 
 from ansible.module_utils.common.parameters import remove_values
 
+_LONGEST_RETOLD = 1000  # letters; what identity providers say of an error has some hundred
 
 def forms(secret: str) -> set[str]:
     """Return the secret as it is, URL-quoted, JSON-escaped, as Python shows it and as messages do; none if empty."""
@@ -34,8 +35,13 @@ def basic(user: str, password: str) -> set[str]:
 
 
 def printable(said: str) -> str:
-    """Return what the other side said, fit for a message."""
+    """Return a text without what a terminal would not show."""
     return "".join(letter if letter.isprintable() else " " for letter in said)
+
+
+def retold(said: str) -> str:
+    """Return what the other side said, fit for a message: all of it or nothing, as half a secret is no known form."""
+    return printable(said) if len(said) <= _LONGEST_RETOLD else "(too long to be shown)"
 
 
 def scrub(result: dict, secrets: set[str]) -> dict:
