@@ -1,0 +1,146 @@
+# Copyright (c) 2026, the infrastructure.services contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""No secret is in any output, result or file, whatever happens: each secret option holds one that can be found."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+from urllib.parse import quote
+
+import pytest
+from faults.behaviours import refuses
+from faults.servers import Service
+
+from .canary import CLIENT_ID, SECRETS, echo, found_below, found_in
+
+LEAST = {"compute_virtual_machine": {"name": "web01"}, "cassandra_application_role": {"id": "r1", "name": "app"}}
+
+
+def lookup(name: str) -> str:
+    """Return the expression for a secret: the playbook holds none, they come from the environment of the command."""
+    return f"{{{{ lookup('env', 'CANARY_{name.upper()}') }}}}"
+
+
+TOKEN = {"access_token": lookup("token")}
+CLIENT = {"client_id": CLIENT_ID, "client_secret": lookup("client")}
+PARAMETER = {"auth_parameters": {"assertion": lookup("parameter")}}
+
+
+class Scene(NamedTuple):
+    """What happens in a task: how service and token endpoint answer, which secrets they say back, the options."""
+
+    service: str
+    secrets: str
+    options: dict
+    endpoint: str = "granted"
+    check: bool = False
+
+
+def fetched(service: str, endpoint: str = "granted", **options: object) -> Scene:
+    """Return a scene with a token that is fetched with all that the options can say."""
+    return Scene(service, "fetched-client-parameter", {**CLIENT, **PARAMETER, **options}, endpoint)
+
+
+REFUSALS = ("forbidden", "unauthorized", "error", "moved", "html", "list", "lost")
+SCENES = {
+    "good, given token": Scene("good", "token", TOKEN),
+    "good, all secrets": Scene("good", "token-client-parameter", {**TOKEN, **CLIENT, **PARAMETER}),
+    "good, fetched token": fetched("good"),
+    "good, client in the form": fetched("good", client_authentication="post"),
+    **{name: fetched(name) for name in REFUSALS},
+    **{
+        f"no token, {name}": fetched("good", name)._replace(secrets="client-parameter")
+        for name in ("unusable", "denied", "cut", "lost", "html")
+    },
+    "refused connection": fetched("good", base_url="http://127.0.0.1:9"),
+    "token endpoint not there": fetched("good", auth_url="http://127.0.0.1:9"),
+    "token with a line end": Scene("good", "token", {"access_token": TOKEN["access_token"] + "\n"}),
+    "token that is a list": Scene("lost", "token", {"access_token": list(TOKEN.values())}),
+    "token that is a dict": Scene("lost", "token", {"access_token": TOKEN}),
+    "secret that is a dict": fetched("good", "lost", client_secret={"a": lookup("client")}),
+    "secret with a line end": fetched("good", client_secret=lookup("client") + "\n"),
+    "parameter that is a dict": fetched("good", auth_parameters={"a": {"b": [lookup("parameter")]}}),
+    "parameter that is a key": fetched("good", auth_parameters={lookup("parameter"): {}}),
+    "parameters without a form": fetched("good", auth_parameters=lookup("parameter")),
+    "parameters as text": fetched("good", auth_parameters=f"a={lookup('plain')}")._replace(secrets="client-plain"),
+    "text, another option is wrong": fetched("good", auth_parameters=f"a={lookup('plain')}", timeout="soon"),
+    "another option is wrong": fetched("good", **TOKEN, timeout="soon"),
+    "an option too many": fetched("good", **TOKEN, acess_token="x"),
+    "wrong address": fetched("good", **TOKEN, base_url="http://127.0.0.1:99999"),
+    "check": Scene("good", "token", {**TOKEN, **CLIENT, **PARAMETER}, check=True),
+    "check, wrong option": Scene("good", "token", {**TOKEN, **CLIENT, **PARAMETER, "timeout": "soon"}, check=True),
+}
+
+
+def tasks(url: str, module: str, in_process: bool) -> list[dict]:
+    """Return a task and a look at its result for each scene; `environment` sends it down the ordinary module path."""
+    made = []
+    for number, (name, scene) in enumerate(SCENES.items()):
+        addresses = {
+            "base_url": f"{url}/{scene.service}/{scene.secrets}",
+            "auth_url": f"{url}/{scene.endpoint}/{scene.secrets}",
+        }
+        quick = {"retries": 0, "connect_timeout": 2, "timeout": 10}
+        task = {
+            "name": name,
+            f"infrastructure.services.{module}": {**LEAST[module], **addresses, **quick, **scene.options},
+            "register": f"result_{number}",
+            "ignore_errors": True,
+            "check_mode": scene.check,
+            "environment": {} if in_process else {"SOMETHING": "set"},
+        }
+        made += [task, {"name": f"{name}, shown", "ansible.builtin.debug": {"var": f"result_{number}"}}]
+    results = ", ".join(f"result_{number}" for number in range(len(SCENES)))
+    kept = {"content": f"{{{{ [{results}] }}}} {{{{ [{results}] | to_json }}}}", "dest": "{{ playbook_dir }}/results"}
+    facts = f"{{{{ {module} }}}} {{{{ ansible_facts }}}}"
+    return [*made, {"ansible.builtin.copy": kept}, {"ansible.builtin.debug": {"msg": facts}}]
+
+
+@pytest.fixture
+def service() -> Iterator[Service]:
+    """Run the service that says everything back."""
+    with Service(echo) as running:
+        yield running
+
+
+@pytest.mark.parametrize("in_process", [True, False], ids=["in process", "as a module"])
+def test_no_secret_in_a_playbook_run(ansible, service, in_process):
+    module = sorted(LEAST)[in_process]
+    secrets = {f"CANARY_{name.upper()}": secret for name, secret in SECRETS.items()}
+    run = ansible("ansible-playbook", "-vvvv", "--diff", tasks=tasks(service.url, module, in_process), **secrets)
+    assert run.rc == 0, run.output
+    assert "Traceback" not in run.output
+    assert run.output.count("TASK [") == 2 * len(SCENES) + 2
+    assert found_in(run.output.encode()) == []
+    assert found_below(run.directory) == []
+    sent = {request.headers.get("authorization") for request in service.received}
+    assert {f"Bearer {SECRETS[name]}" for name in ("token", "fetched")} <= sent, "the secrets were not used"
+
+
+ADHOC = "infrastructure.services.compute_virtual_machine"
+
+
+@pytest.mark.parametrize("answer", ["good", "forbidden", "lost"])
+@pytest.mark.parametrize("options", [["-vvvv"], ["-o", "--check", "--diff"]], ids=["verbose", "one line"])
+def test_no_secret_in_an_adhoc_run(ansible, service, answer, options):
+    secrets = {"INFRASTRUCTURE_SERVICES_ACCESS_TOKEN": SECRETS["token"]}
+    arguments = f"name=web01 base_url={service.url}/{answer}/token retries=0"
+    run = ansible("ansible", "localhost", "-m", ADHOC, "-a", arguments, *options, **secrets)
+    assert "web01" in run.output
+    assert found_in(run.output.encode()) == []
+    assert found_below(run.directory) == []
+
+
+@pytest.mark.parametrize("port", [None, 9], ids=["refuses", "is not there"])
+@pytest.mark.parametrize("scheme", ["http", "https"])
+def test_no_password_of_a_proxy_in_a_failure(ansible, scheme, port):
+    with Service(refuses("407 Proxy Authentication Required")) as proxy:
+        url = f"http://user:{quote(SECRETS['proxy'], safe='')}@127.0.0.1:{port or proxy.port}"
+        arguments = f"name=web01 base_url={scheme}://127.0.0.1:9/ access_token=abc retries=0"
+        run = ansible("ansible", "localhost", "-m", ADHOC, "-a", arguments, "-vvvv", **{f"{scheme}_proxy": url})
+    assert "407" in run.output or port
+    assert "FAILED!" in run.output
+    assert found_in(run.output.encode()) == []
+    assert found_below(run.directory) == []
