@@ -78,7 +78,9 @@ def test_a_redirect_is_not_followed_with_the_secret(task, status):
 # What the endpoint says, with the secret in it, and what is left of it in the message.
 SAID = {
     "control characters": ("red\x1b[31m\r\nline\u2028\u202eend", "red [31m  line  end"),
-    "too long": ("x" * 5000, "x" * 200),
+    "long": ("x" * 1000, "x" * 1000),
+    "too long": ("x" * 1001, "invalid_client: (too long to be shown)"),
+    "half the secret, if it were cut": ("x" * 990 + "s3cret-of-web", "invalid_client: (too long to be shown)"),
     "the secret": ("not s3cret-of-web", "not ********"),
     "the secret in the header": ("Basic d2ViOnMzY3JldC1vZi13ZWI=", "Basic ********"),
     "no text": (4711, "status 400: invalid_client."),
@@ -92,7 +94,8 @@ def test_what_the_endpoint_says_is_shown_short_printable_and_without_secrets(tas
         result = task(auth_url=endpoint.url)
     assert shown in result["msg"]
     assert result["msg"].isprintable()
-    assert "x" * 201 not in result["msg"]
+    assert "s3cret" not in result["msg"]
+    assert "x" * 1001 not in result["msg"]
 
 
 UNUSABLE = {
