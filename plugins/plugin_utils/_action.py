@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import json
 import os
-from functools import lru_cache, partial
+from functools import cache, partial
 from types import ModuleType
-from typing import NamedTuple
+from typing import Callable, NamedTuple
 from urllib.parse import unquote
 
 from ansible import constants
@@ -43,7 +43,8 @@ except ImportError:
     _ENCODER = partial(AnsibleJSONEncoder, vault_to_text=True)
 
 _HAS_INVOCATION_SWITCH = "INJECT_INVOCATION" in constants.config.get_configuration_definitions()  # ansible-core 2.21
-LEDGER_VARIABLE = f"{ENVIRONMENT_PREFIX}LEDGER"
+_LEDGER_VARIABLE = f"{ENVIRONMENT_PREFIX}LEDGER"
+_SECRET = [name for name, option in _task.SHARED_OPTIONS.items() if option.get("no_log")]
 _PATHS = [name for name, option in _task.SHARED_OPTIONS.items() if option["type"] == "path"]
 
 
@@ -58,11 +59,15 @@ class Facts(NamedTuple):
 
 
 def runs_in_process(facts: Facts) -> bool:
-    """Whether the worker's own process is where the module would run anyway, as the same user with the same environment."""
-    return facts.connection == "local" and facts.has_requests and not (facts.is_async or facts.becomes or facts.has_environment)
+    """Whether the module would run beside the worker anyway, as the same user and with the same environment."""
+    return (
+        facts.connection == "local"
+        and facts.has_requests
+        and not (facts.is_async or facts.becomes or facts.has_environment)
+    )
 
 
-@lru_cache(maxsize=None)
+@cache
 def _validator(resource: ModuleType) -> ArgumentSpecValidator:
     return ArgumentSpecValidator(**_task.argument_spec(resource))
 
@@ -76,46 +81,59 @@ class ServicesAction(OrdinaryAction):
         here, ledger = runs_in_process(self._facts()), self._ledger()
         if not here and not ledger:
             return super().run(tmp, task_vars)
-        given = json.loads(json.dumps(self._task.args, cls=_ENCODER))  # as the module would get them
-        validated = _validator(self.resource).validate(given)
-        params, secrets = validated.validated_parameters, set(validated._no_log_values) | _secrets.forms(unquote(password_of(ledger)))
+        self._given = json.loads(json.dumps(self._task.args, cls=_ENCODER))  # as the module would get them
+        validated = _validator(self.resource).validate(self._given)
+        self._params = validated.validated_parameters
+        self._secrets = {*validated._no_log_values, *_secrets.forms(unquote(password_of(ledger)))}
+        execute = self._here if here else partial(self._there, task_vars)
         try:
-            if validated.error_messages:
-                secrets |= _task.given_secrets(params)
-                raise ServicesError(self._refusal(validated))
-            execute = partial(self._here if here else self._there, given, params, secrets, task_vars)
-            result = self._by_the_book(ledger, params, secrets, execute) if ledger else execute(None)
+            self._check(validated)
+            result = self._by_the_book(ledger, execute) if ledger else execute(None)
         except ServicesError as error:
+            self._secrets |= _task.given_secrets(self._params)
             result = error.result()
         if here and self._wants_invocation(task_vars):
-            result["invocation"] = {"module_args": params}
-        return _untrusted(_secrets.scrub(result, secrets))
+            result["invocation"] = {"module_args": self._shown_params()}
+        return _untrusted(_secrets.scrub(result, self._secrets))
 
     def _ledger(self) -> str:
         """Return where the ledger is, empty for none, before the options are validated."""
-        return str(self._task.args.get("ledger") or os.environ.get(LEDGER_VARIABLE, ""))
+        return str(self._task.args.get("ledger") or os.environ.get(_LEDGER_VARIABLE, ""))
 
-    def _by_the_book(self, location: str, params: dict, secrets: set[str], execute) -> dict:
+    def _check(self, validated) -> None:
+        """Raise what AnsibleModule says of options that it refuses."""
+        if validated.error_messages:
+            unsupported = isinstance(validated.errors[0], UnsupportedError)
+            prefix = f"Unsupported parameters for ({self._task.action}) module: " if unsupported else ""
+            raise ServicesError(f"{prefix}{validated.errors.msg}")
+
+    def _by_the_book(self, location: str, execute: Callable[[Recorded | None], dict]) -> dict:
         if self._task.async_val:
             raise InvalidInput("ledger", "does not go with async: nobody would write down how the task ended")
-        path = location if "://" in location else os.path.join(self._loader.get_basedir(), os.path.expanduser(location))
+        path = location if "://" in location else self._below_playbook(os.path.expanduser(location))
         ledger = kept_ledger(path, self._task.check_mode)
-        return booked(ledger, self.resource, params, self._task.check_mode, secrets, execute)
+        return booked(ledger, self.resource, self._params, self._task.check_mode, self._secrets, execute)
 
-    def _here(self, given: dict, params: dict, secrets: set[str], task_vars, recorded: Recorded | None) -> dict:
+    def _here(self, recorded: Recorded | None) -> dict:
         """Run the task in this process."""
-        done = _task.perform(self.resource, self._anchored(params), self._task.check_mode, kept_transport, keep_token, recorded)
-        secrets |= done.secrets
+        paths = {name: self._below_playbook(self._params[name]) for name in _PATHS if self._params[name]}
+        params, check_mode = {**self._params, **paths}, self._task.check_mode
+        done = _task.perform(self.resource, params, check_mode, kept_transport, keep_token, recorded)
+        self._secrets |= done.secrets
         result = dict(done.result, warnings=done.warnings) if done.warnings else done.result
-        return _task.presentable(result, secrets, self._task.diff, self._display.verbosity)
+        return _task.presentable(result, self._secrets, self._task.diff, self._display.verbosity)
 
-    def _there(self, given: dict, params: dict, secrets: set[str], task_vars, recorded: Recorded | None) -> dict:
+    def _there(self, task_vars: dict | None, recorded: Recorded | None) -> dict:
         """Run the module, unless there is nothing to send; the ledger is not its business."""
-        if self.resource.plan(params, recorded).settled:
-            return self._here(given, params, secrets, task_vars, recorded)
-        known = {"current": recorded.asset} if recorded and not params.get("current") else {}
-        self._task.args = {**given, **known, "base_url": params["base_url"], "ledger": ""}
+        if self.resource.plan(self._params, recorded).settled:
+            return self._here(recorded)
+        known = {"current": recorded.asset} if recorded and not self._params.get("current") else {}
+        self._task.args = {**self._given, **known, "base_url": self._params["base_url"], "ledger": ""}
         return super().run(None, task_vars)
+
+    def _below_playbook(self, path: str) -> str:
+        """Return a path as the local connection means it, which runs modules in the playbook's directory."""
+        return os.path.join(self._loader.get_basedir(), path)
 
     def _facts(self) -> Facts:
         return Facts(
@@ -126,16 +144,10 @@ class ServicesAction(OrdinaryAction):
             has_requests=requests is not None,
         )
 
-    def _refusal(self, validated) -> str:
-        """Return what AnsibleModule says of options that it refuses."""
-        if isinstance(validated.errors[0], UnsupportedError):
-            return f"Unsupported parameters for ({self._task.action}) module: {validated.errors.msg}"
-        return validated.errors.msg
-
-    def _anchored(self, params: dict) -> dict:
-        """Return the options with relative paths below the playbook's directory, where the local connection runs modules."""
-        basedir = self._loader.get_basedir()
-        return {**params, **{name: os.path.join(basedir, params[name]) for name in _PATHS if params[name]}}
+    def _shown_params(self) -> dict:
+        """Return the options for the invocation, their secrets gone: all the rest then needs no scrubbing as a rule."""
+        hidden = {name: self._params[name] for name in _SECRET if name in self._params}
+        return {**self._params, **_secrets.scrub(hidden, self._secrets)}
 
     def _wants_invocation(self, task_vars: dict | None) -> bool:
         return not _HAS_INVOCATION_SWITCH or constants.config.get_config_value("INJECT_INVOCATION", variables=task_vars)
