@@ -13,6 +13,7 @@ from ._errors import InvalidInput
 
 MAX_DEPTH = 64
 MAX_INTEGER_DIGITS = 4300
+_RESERVED = {"__ansible_type", "__ansible_unsafe", "__ansible_vault"}  # Ansible would take the object for one of its own
 
 
 class InvalidJSON(ValueError):
@@ -41,7 +42,7 @@ def decode_object(raw: bytes) -> dict:
             parse_constant=_no_constant,
             parse_float=_finite,
             parse_int=_bounded,
-            object_pairs_hook=_no_duplicates,
+            object_pairs_hook=_members,
         )
     except UnicodeDecodeError:
         raise InvalidJSON("it is not UTF-8") from None
@@ -94,8 +95,10 @@ def _bounded(digits: str) -> int:
     return int(digits)
 
 
-def _no_duplicates(pairs: list) -> dict:
+def _members(pairs: list) -> dict:
     members = dict(pairs)
+    for key in _RESERVED & members.keys():
+        raise InvalidJSON(f"it holds the key {key}, which Ansible keeps to itself")
     if len(members) != len(pairs):
         raise InvalidJSON("it holds the same key twice in one object")
     return members

@@ -22,12 +22,13 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]))
+KEYS = TEXT.filter(lambda key: not key.startswith("__ansible_"))
 VALUES = st.recursive(
     st.one_of(st.none(), st.booleans(), st.integers(), st.floats(allow_nan=False, allow_infinity=False), TEXT),
-    lambda inner: st.one_of(st.lists(inner, max_size=4), st.dictionaries(TEXT, inner, max_size=4)),
+    lambda inner: st.one_of(st.lists(inner, max_size=4), st.dictionaries(KEYS, inner, max_size=4)),
     max_leaves=20,
 )
-OBJECTS = st.dictionaries(TEXT, VALUES, max_size=5)
+OBJECTS = st.dictionaries(KEYS, VALUES, max_size=5)
 ANSWERS = st.one_of(st.binary(), OBJECTS.map(json.dumps).map(str.encode), VALUES.map(json.dumps).map(str.encode))
 BROKEN = [b'{"%s', b'{"%s": }', b'{"%s": 1, "%s": 2}', b'{"a": "%s\n"}', b'"%s"', b'{"a": %s}', b'{"%s": "\xff"}']
 UNSPEAKABLE = {
@@ -110,6 +111,9 @@ def test_an_object_that_is_cut_is_refused(body, data):
         (nested(MAX_DEPTH, '{"a":[', "", "]}"), "deeper"),
         (nested(5000), "deeper"),
         (b'{"a": "line\nend"}', "not JSON"),
+        (b'{"__ansible_type": 1}', "the key __ansible_type"),
+        (b'{"a": [{"__ansible_unsafe": 1}]}', "the key __ansible_unsafe"),
+        (b'{"a": {"__ansible_vault": 1}}', "the key __ansible_vault"),
     ],
     ids=lambda value: repr(value[:20]) if isinstance(value, bytes) else value,
 )
