@@ -36,7 +36,8 @@ def ansible(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Run]:
     def run(command: str, *arguments: str, tasks: list[dict] | None = None, **environment: str) -> Run:
         directory = tmp_path_factory.mktemp("run")
         (directory / "tmp").mkdir()
-        (directory / "ansible.cfg").touch()
+        for empty in ("ansible.cfg", "hosts"):
+            (directory / empty).touch()
         if tasks:
             play = {"hosts": "localhost", "gather_facts": False, "tasks": tasks}
             (directory / "play.yml").write_text(yaml.safe_dump([play], allow_unicode=True), encoding="utf-8")
@@ -44,6 +45,7 @@ def ansible(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Run]:
         ours = {
             "ANSIBLE_COLLECTIONS_PATH": str(collections),
             "ANSIBLE_CONFIG": str(directory / "ansible.cfg"),
+            "ANSIBLE_INVENTORY": str(directory / "hosts"),
             "ANSIBLE_HOME": str(directory / "home"),
             "ANSIBLE_LOG_PATH": str(directory / "ansible.log"),
             "ANSIBLE_NOCOLOR": "true",
