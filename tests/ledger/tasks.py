@@ -1,0 +1,44 @@
+# Copyright (c) 2026, the infrastructure.services contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Runs a task by the book in this process, as the action plugin does, without Ansible around it."""
+
+from __future__ import annotations
+
+from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
+from ansible_collections.infrastructure.services.plugins.module_utils import _task
+from ansible_collections.infrastructure.services.plugins.module_utils._errors import ServicesError
+from ansible_collections.infrastructure.services.plugins.plugin_utils._book import booked
+from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger import open_ledger
+from ansible_collections.infrastructure.services.plugins.plugin_utils._store import Key, Ledger
+from support import CREATE, LEAST, RESOURCES
+
+TOKEN = "token-of-the-tests"
+
+
+def task(ledger: Ledger | str, resource: str = CREATE, check_mode: bool = False, **options) -> dict:
+    """Return the result of a task; `ledger`: an open one, or where to open it for this task only."""
+    given = {"access_token": TOKEN, "retry_max_delay": 0, **LEAST[resource], **options}
+    validated = ArgumentSpecValidator(**_task.argument_spec(RESOURCES[resource])).validate(given)
+    assert not validated.error_messages, validated.error_messages
+    params = validated.validated_parameters
+
+    def execute(recorded):
+        done = _task.perform(RESOURCES[resource], params, check_mode, recorded=recorded)
+        shown = _task.presentable(done.result, done.secrets, diff_mode=True, verbosity=0)
+        return dict(shown, warnings=done.warnings)
+
+    own = isinstance(ledger, str)
+    try:
+        ledger = open_ledger(ledger, check_mode) if own else ledger
+        return booked(ledger, RESOURCES[resource], params, check_mode, {TOKEN}, execute)
+    except ServicesError as error:
+        return error.result()
+    finally:
+        if own and not isinstance(ledger, str):
+            ledger.close()
+
+
+def key(service, name: str = "web01", resource: str = CREATE) -> Key:
+    """Return the key of a task against the service."""
+    return Key(service.url, resource, name)
