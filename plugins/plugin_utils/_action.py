@@ -25,7 +25,7 @@ from ..module_utils._resource import Recorded
 from ..module_utils._transport import requests
 from ._book import booked
 from ._kept import keep_token, kept_ledger, kept_transport
-from ._ledger import password_of
+from ._ledger import located, password_of
 
 try:
     from ansible.module_utils.common.json import Direction, get_module_encoder
@@ -110,8 +110,7 @@ class ServicesAction(OrdinaryAction):
     def _by_the_book(self, location: str, execute: Callable[[Recorded | None], dict]) -> dict:
         if self._task.async_val:
             raise InvalidInput("ledger", "does not go with async: nobody would write down how the task ended")
-        path = location if "://" in location else self._below_playbook(os.path.expanduser(location))
-        ledger = kept_ledger(path, self._task.check_mode)
+        ledger = kept_ledger(located(location, self._loader.get_basedir()), self._task.check_mode)
         return booked(ledger, self.resource, self._params, self._task.check_mode, self._secrets, execute)
 
     def _here(self, recorded: Recorded | None) -> dict:

@@ -105,7 +105,7 @@ def _finish(ledger: Ledger, key: Key, before: Entry | None, intent: Entry, resul
     This need not outlive a power failure: what is left then is the intent, and the next task asks.
     """
     outcome, asset = result.get("outcome", UNKNOWN), result.get("asset")  # a module that crashed says nothing
-    state = AFTER[outcome, asset is not None]
+    state = AFTER.get((outcome, asset is not None), UNCLEAR)  # a token such as `t` is scrubbed from the word
     after = before if state is None else Entry(state, intent.sent, intent.asset if asset is None else asset)
     try:
         if after:

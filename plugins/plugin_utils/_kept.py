@@ -33,7 +33,10 @@ def kept_transport(settings: Settings) -> Transport:
 
 
 def kept_ledger(location: str, read_only: bool) -> Ledger:
-    """Return this process's open ledger; raise LedgerError or MissingLibrary."""
+    """Return this process's open ledger, opened anew when its server went away; raise LedgerError or MissingLibrary."""
+    ledger = _keep(open_ledger, location, read_only)
+    if ledger.closed:
+        _close_all()
     return _keep(open_ledger, location, read_only)
 
 
@@ -42,9 +45,15 @@ def _keep(make: Callable, *arguments) -> Any:
     key = (os.getpid(), make, *arguments)
     if key not in _kept:
         if len(_kept) >= _MOST:
-            _kept.clear()
+            _close_all()
         _kept[key] = make(*arguments)
     return _kept[key]
+
+
+def _close_all() -> None:
+    """Close what this process opened; what came over a fork is still its parent's."""
+    for key in [key for key in _kept if key[0] == os.getpid()]:
+        _kept.pop(key).close()
 
 
 class SharedToken:
