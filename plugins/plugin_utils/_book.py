@@ -59,6 +59,10 @@ class Undecided(ServicesError):
             " this task creates it, or set force: true to create it all the same."
         )
 
+    def result(self) -> dict:
+        """The failed task, which changed nothing itself."""
+        return dict(super().result(), changed=False)
+
 
 def booked(
     ledger: Ledger,

@@ -1,0 +1,192 @@
+# Copyright (c) 2026, the infrastructure.services contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a task does when it finds an entry, and what it leaves behind: on both databases, against the emulator."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pytest
+from ansible_collections.infrastructure.services.plugins.plugin_utils import _book
+from ansible_collections.infrastructure.services.plugins.plugin_utils._store import (
+    DONE,
+    INTENT,
+    LOST,
+    STATES,
+    UNCLEAR,
+    Entry,
+    Ledger,
+    LedgerError,
+)
+from emulator import faults
+from ledger.tasks import TOKEN, key, task
+from support import CREATE, RESOURCES, UPDATE
+
+ASSET = {"id": "id-1", "name": "web01", "attributes": {"cpu": 4}}
+ROLE = "role-0001"
+
+# What the service does, what the task then says, and the state it leaves (None: as it was before).
+ENDINGS = {
+    "success": (None, "accepted", DONE),
+    "answer lost": ({"kind": "status", "status": 204, "when": "after"}, "accepted", LOST),
+    "drop": ({"kind": "drop", "when": "after"}, "unknown", UNCLEAR),
+    "refusal": ({"kind": "status", "status": 403}, "rejected", None),
+}
+NAMES = {CREATE: "web01", UPDATE: ROLE}
+
+
+@dataclass
+class Scene:
+    """An entry that is there when a task begins, and the service."""
+
+    service: object
+    ledger: Ledger
+    resource: str
+
+    @property
+    def key(self):
+        return key(self.service, NAMES[self.resource], self.resource)
+
+    def found(self, state: str | None) -> Entry | None:
+        """Put an entry of this state."""
+        if state:
+            self.ledger.put(self.key, Entry(state, {"name": "web01"}, ASSET if state == DONE else {}, "before"))
+        return self.ledger.get(self.key)
+
+    def run(self, **options) -> dict:
+        given = {"base_url": self.service.url, "retries": 0, **options}
+        return task(self.ledger, self.resource, **given)
+
+    def requests(self) -> int:
+        return len(self.service.api.conversation)
+
+
+@pytest.fixture(params=RESOURCES)
+def scene(request, location, opened, service) -> Scene:
+    return Scene(service, opened(location), request.param)
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+@pytest.mark.parametrize("state", [None, *STATES])
+def test_every_way_from_what_was_found_to_what_is_left(scene, state, ending):
+    fault, outcome, left = ENDINGS[ending]
+    before = scene.found(state)
+    if fault:
+        scene.service.api.add_fault(faults.parse(fault))
+    result = scene.run(force=True)
+    after = scene.ledger.get(scene.key)
+    assert (scene.requests(), result["outcome"]) == (1, outcome)
+    if left is None:
+        assert after == before
+    else:
+        assert after.state == left
+        assert after.asset == result.get("asset", before.asset if before else {})
+        assert after.sent == result["request"]["body"]
+
+
+@pytest.mark.parametrize("state", [None, *STATES])
+def test_what_is_found_decides(scene, state):
+    scene.found(state)
+    doing = _book.ON_FINDING[state][RESOURCES[scene.resource].OPERATION.method]
+    options = {"attributes": {"cpu": 4}} if scene.resource == CREATE else {"attributes": {"login": True}}
+    result = scene.run(**options)
+    sends = doing == _book.SEND or (doing == _book.COMPARE and scene.resource == UPDATE)  # ASSET has no login
+    assert scene.requests() == sends
+    assert result["changed"] is sends
+    assert result.get("failed", False) is (doing == _book.REFUSE)
+    if doing == _book.REFUSE:
+        assert result["outcome"] == ("accepted" if state == LOST else "unknown")
+        for way in ("ledger_entry", "state: present", "state: absent", "force: true", "before"):
+            assert way in result["msg"]
+
+
+@pytest.mark.parametrize("state", [None, *STATES])
+@pytest.mark.parametrize("force", [False, True])
+def test_check_mode_says_the_same_and_writes_nothing(scene, state, force):
+    before = scene.found(state)
+    said = scene.run(check_mode=True, force=force)
+    assert (scene.ledger.get(scene.key), scene.requests()) == (before, 0)
+    done = scene.run(force=force)
+    assert (said["changed"], said.get("failed")) == (done["changed"], done.get("failed"))
+
+
+def test_a_second_task_returns_the_asset_of_the_first(scene):
+    first, second = scene.run(), scene.run()
+    assert (first["changed"], second["changed"], scene.requests()) == (True, False, 1)
+    assert (second["asset"], second["outcome"]) == (first["asset"], "not_sent")
+    assert second["ansible_facts"] == {scene.resource: first["asset"]}
+
+
+@pytest.mark.parametrize("other", ["{}/", "HTTP{}"])
+def test_one_service_has_one_entry_however_it_is_written(scene, other):
+    scene.run()
+    url = other.format(scene.service.url if "/" in other else scene.service.url[4:])
+    assert scene.run(base_url=url)["changed"] is False
+
+
+def test_a_refused_option_leaves_no_entry(scene):
+    for wrong in ({"timeout": 0}, {"attributes": {"name": "\ud800"}}):
+        assert scene.run(**wrong)["outcome"] == "not_sent"
+        assert (scene.ledger.get(scene.key), scene.requests()) == (None, 0)
+
+
+def test_no_secret_is_stored(scene):
+    result = scene.run(attributes={"name": f"x{TOKEN}x"}, access_token=TOKEN)
+    assert result["changed"] is True
+    assert TOKEN not in repr(scene.ledger.run("SELECT * FROM infrastructure_services_entry", ()))
+
+
+def test_other_values_for_a_machine_are_a_warning(location, service):
+    task(location, base_url=service.url, attributes={"cpu": 4, "team": "a"})
+    result = task(location, base_url=service.url, attributes={"cpu": 8, "team": "a"})
+    assert result["changed"] is False
+    (warning,) = result["warnings"]
+    assert "attributes.cpu." in warning
+    assert "team" not in warning
+
+
+def test_what_somebody_else_changed_is_a_warning(location, service):
+    task(location, UPDATE, base_url=service.url, attributes={"login": True})
+    service.api.store.assets["application_roles"][ROLE]["attributes"]["cluster_id"] = "elsewhere"
+    result = task(location, UPDATE, base_url=service.url, attributes={"login": False})
+    (warning,) = result["warnings"]
+    assert "attributes.cluster_id" in warning
+    assert "login" not in warning
+
+
+def test_complete_takes_the_rest_from_the_ledger(location, service):
+    task(location, UPDATE, base_url=service.url, attributes={"login": True}, description="a role")
+    result = task(location, UPDATE, base_url=service.url, attributes={"login": False}, send="complete")
+    assert result["request"]["body"]["description"] == "a role"
+    assert result["request"]["body"]["attributes"]["login"] is False
+
+
+def test_complete_is_refused_where_the_ledger_knows_nothing(location, opened, service):
+    result = task(location, UPDATE, base_url=service.url, attributes={"login": False}, send="complete")
+    assert (result["outcome"], service.api.conversation) == ("not_sent", [])
+    assert opened(location).get(key(service, ROLE, UPDATE)) is None
+
+
+@pytest.mark.parametrize("method", ["put", "delete"])
+def test_an_answer_that_cannot_be_written_down_is_in_the_result(scene, monkeypatch, method):
+    real = getattr(scene.ledger, method)
+
+    def full(key, *entry, durable=True):
+        if not durable:
+            raise LedgerError("ledger: disk full")
+        real(key, *entry)
+
+    monkeypatch.setattr(scene.ledger, method, full)
+    if method == "delete":
+        scene.service.api.add_fault(faults.parse({"kind": "status", "status": 403}))
+    result = scene.run()
+    accepted = method == "put"
+    assert (result["failed"], result["changed"]) == (True, accepted)
+    assert result["outcome"] == ("accepted" if accepted else "rejected")
+    assert "could not be written down. ledger: disk full." in result["msg"]
+    assert scene.ledger.get(scene.key).state == INTENT
+    if accepted:
+        assert result["asset"]["id"]
+    else:
+        assert "status 403" in result["msg"]
