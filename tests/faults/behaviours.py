@@ -65,7 +65,7 @@ def drips(before: Callable[[bytes], bytes], dripped: bytes, pause: float = 0.02,
     def script(peer: Peer) -> None:
         if request := peer.request():
             peer.say(before(peer.service.carry_out(request) if carried_out else b"{}"))
-            peer.drip((dripped for _ in range(1000)), pause)
+            peer.drip((dripped for dummy in range(1000)), pause)
     return script
 
 

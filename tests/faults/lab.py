@@ -31,7 +31,7 @@ class Authority:
         self.path = str(directory / "authority.pem")
         self._authority = trustme.CA()
         self._authority.cert_pem.write_to_path(self.path)
-        self.context, self.demanding = (ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER) for _ in range(2))
+        self.context, self.demanding = (ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER) for dummy in range(2))
         for context in (self.context, self.demanding):
             self._authority.issue_cert("127.0.0.1", "localhost").configure_cert(context)
         self.demanding.minimum_version = ssl.TLSVersion.TLSv1_3

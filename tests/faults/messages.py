@@ -30,7 +30,7 @@ from .case import (
 )
 from .servers import Peer
 
-BRIEF = {"timeout": 0.4}  # seconds; for cases that last until the deadline
+BRIEF = {"timeout": 0.25}  # seconds; for cases that last until the deadline
 _MEGABYTE = b"a" * (1 << 20)
 
 
@@ -50,7 +50,7 @@ def _endless(peer: Peer) -> None:
     """Carry out the request and send bodies until nobody takes them."""
     if request := peer.request():
         peer.say(close_delimited(peer.service.carry_out(request)))
-        peer.drip((_MEGABYTE for _ in range(1000)), 0)
+        peer.drip((_MEGABYTE for dummy in range(1000)), 0)
 
 
 def _redirect(number: str, name: str, what: str, status: str, location, **more) -> Case:

@@ -42,7 +42,8 @@ class Peer:
         self._unread = b""
 
     def secure(self, context: ssl.SSLContext) -> None:
-        """Do the server's side of the TLS handshake."""
+        """Do the server's side of the TLS handshake; not with a peer that is gone, since wrap_socket leaks that one."""
+        self.sock.getpeername()
         self.sock = context.wrap_socket(self.sock, server_side=True)
 
     def request(self) -> Received | None:
@@ -50,15 +51,15 @@ class Peer:
         while b"\r\n\r\n" not in self._unread:
             if not self._read():
                 return None
-        head, _, self._unread = self._unread.partition(b"\r\n\r\n")
+        head, dummy, self._unread = self._unread.partition(b"\r\n\r\n")
         first, *lines = head.decode("latin-1").split("\r\n")
-        headers = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
+        headers = {name.lower(): value.strip() for name, dummy, value in (line.partition(":") for line in lines)}
         length = int(headers.get("content-length", 0))
         while len(self._unread) < length:
             if not self._read():
                 return None
         body, self._unread = self._unread[:length], self._unread[length:]
-        method, path, _ = first.split(" ")
+        method, path, dummy = first.split(" ")
         self.service.received.append(Received(method, path, headers, body))
         return self.service.received[-1]
 

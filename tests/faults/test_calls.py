@@ -58,9 +58,10 @@ def fail_one_call(case: Case, resource: str, injector: Injector, surroundings) -
     with lab_of(case, resource, *surroundings) as lab:
         options = {"connect": transports.__getitem__}
         if case.name == "proxy":
-            with Relay(lab.service.port, alone=0, tunnel=True) as proxy, injector:
+            with Relay(lab.service.port, alone=0, tunnel=True) as proxy:
                 lab.others["proxy"] = proxy
-                result = run(lab, case, **options)
+                with injector:
+                    result = run(lab, case, **options)
         else:
             if case.name.startswith("kept-alive"):
                 assert run(lab, case, **options)["outcome"] == "accepted"

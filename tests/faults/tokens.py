@@ -37,7 +37,7 @@ def _expires(letter: str, name: str, value: object) -> Case:
 
 def _odd_client(lab: Lab, result: dict) -> bool:
     """Whether the client arrived as RFC 6749 section 2.3.1 wants it: form-encoded, then base64."""
-    kind, _, pair = lab.others["identity"].received[-1].headers["authorization"].partition(" ")
+    kind, dummy, pair = lab.others["identity"].received[-1].headers["authorization"].partition(" ")
     return (kind, b64decode(pair).decode()) == ("Basic", ":".join(quote_plus(part) for part in ODD.values()))
 
 

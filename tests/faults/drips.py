@@ -1,0 +1,138 @@
+# Copyright (c) 2026, the infrastructure.services contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Everything that can go on a little at a time, so that no single wait is long and the whole never ends."""
+
+from __future__ import annotations
+
+import socket
+import threading
+import time
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Iterator
+from unittest import mock
+
+from ansible_collections.infrastructure.services.plugins.module_utils._transport import Transport
+from support import CREATE
+
+from .behaviours import END_OF_HEAD, drips, head, never_answers, whole
+from .case import CUT, LOST_DONE, LOST_UNREAD, UNSENT, Case
+from .lab import Authority, lab_of, run
+from .servers import Peer
+
+SMALL_BUFFER = 4096  # bytes that the system keeps for a slow reader
+HUGE = {"extra_attributes": {"note": "a" * (8 << 20)}}  # more than the system takes off our hands
+
+
+def _never_ending_handshake(peer: Peer) -> None:
+    """Announce a TLS record of 16 KiB, and say it byte by byte."""
+    peer.sock.recv(65536)
+    peer.say(b"\x16\x03\x03\x40\x00")
+    peer.drip((b"\x00" for _ in range(1000)), 0.02)
+
+
+def _never_ending_connect(peer: Peer) -> None:
+    """Say yes to CONNECT, and go on with headers."""
+    peer.sock.recv(65536)
+    peer.say(b"HTTP/1.1 200 OK\r\nX-Long: ")
+    peer.drip((b"a" for _ in range(1000)), 0.02)
+
+
+def _slow_reader(peer: Peer) -> None:
+    """Read a little of the request, again and again."""
+    while not peer.service.stopping.wait(0.02) and peer.sock.recv(1024):
+        pass
+
+
+def _body(name: str, what: str, before: bytes, dripped: bytes) -> Case:
+    return Case("", name, what, *CUT, script=drips(lambda envelope: before, dripped))
+
+
+def _head(name: str, what: str, before: bytes, dripped: bytes) -> Case:
+    return Case("", name, what, *LOST_DONE, script=drips(lambda envelope: before, dripped))
+
+
+_CHUNKED, _NO_BYTES = head("Transfer-Encoding: chunked"), b""
+DRIPS = [
+    _head("header", "a header line", b"HTTP/1.1 201 Created\r\nX-Long: ", b"a"),
+    _head("status-line", "the status line", b"HTTP/1.1 201 ", b"a"),
+    _head("headers", "header lines", b"HTTP/1.1 201 Created\r\n", b"X: a\r\n"),
+    _head("interim", "100 Continue", _NO_BYTES, b"HTTP/1.1 100 Continue" + END_OF_HEAD),
+    _body("body", "a body of known length", head("Content-Length: 9999"), b" "),
+    _body("close-delimited", "a body of unknown length", head(), b" "),
+    _body("chunks", "chunks", _CHUNKED, b"1\r\n \r\n"),
+    _body("chunk-extension", "a chunk's extension", _CHUNKED + b"1;a=", b"a"),
+    _body("trailer", "the trailer after the last chunk", _CHUNKED + b"0\r\n", b"X: a\r\n"),
+    Case("", "silence", "nothing at all", *LOST_DONE, script=never_answers(Peer.hold)),
+    Case("", "tls-body", "a body over TLS", *CUT, tls="server",
+         script=drips(lambda envelope: head("Content-Length: 9999"), b" ")),
+    Case("", "tls-handshake", "the TLS handshake", *UNSENT, tls="script", script=_never_ending_handshake),
+    Case("", "connect", "a proxy's answer to CONNECT", *UNSENT, tls="server", proxy=_never_ending_connect),
+    Case("", "slow-reader", "the request, read slowly", *LOST_UNREAD, options=HUGE, script=_slow_reader),
+    Case("", "look-up", "the name look-up", *UNSENT, options={"base_url": "https://slow-name"}),
+    Case("", "addresses", "connects to five dead addresses", *UNSENT, options={"base_url": "https://dead-addresses"}),
+    Case("", "token", "the token endpoint's answer", *UNSENT, identity=drips(lambda body: whole(b"")[:-4], b"X: a\r\n",
+                                                                             carried_out=False)),
+]
+
+
+@contextmanager
+def nobody_home() -> Iterator[tuple]:
+    """Yield an address that takes no connection, since those that wait there are not accepted."""
+    with ExitStack() as stack:
+        listener, *waiting = (stack.enter_context(socket.socket()) for _ in range(4))
+        listener.bind(("127.0.0.1", 0))
+        listener.listen(0)
+        for sock in waiting:
+            sock.setblocking(False)
+            sock.connect_ex(listener.getsockname())
+        yield listener.getsockname()
+
+
+@contextmanager
+def slow_names() -> Iterator[None]:
+    """Let the look-up of one name take long, and give another one five addresses that take no connection."""
+    done, real = threading.Event(), socket.getaddrinfo
+
+    def look_up(host, *args, **kwargs):
+        if host == "dead-addresses":
+            return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", address)] * 5
+        if host == "slow-name":
+            done.wait(10)
+            raise socket.gaierror(socket.EAI_AGAIN, "scripted")
+        return real(host, *args, **kwargs)
+
+    with nobody_home() as address, mock.patch("socket.getaddrinfo", look_up):
+        yield
+    done.set()
+
+
+class TimedTransport(Transport):
+    """Knows how long its last attempt took."""
+
+    seconds = 0.0
+
+    def send(self, *args):
+        started = time.monotonic()
+        try:
+            return super().send(*args)
+        finally:
+            self.seconds = time.monotonic() - started
+
+
+def endure(case: Case, directory: Path, authority: Authority, timeout: float, call=lambda task: task()) -> tuple:
+    """Run a task of one attempt, which drips until its deadline; return its result and the seconds of the attempt.
+
+    `call`: runs the task, here or in another process.
+    """
+    with slow_names(), lab_of(case, CREATE, directory, authority) as lab:
+        lab.service.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, SMALL_BUFFER)
+
+        def task() -> tuple[dict, float]:
+            made: list[TimedTransport] = []
+            result = run(lab, case, timeout=timeout, retries=0,
+                         connect=lambda settings: made.append(TimedTransport(settings)) or made[0])
+            return result, made[0].seconds
+
+        return call(task)

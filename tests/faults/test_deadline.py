@@ -1,0 +1,46 @@
+# Copyright (c) 2026, the infrastructure.services contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""`timeout` is the whole time of an attempt, whatever drips; in a forked process too, as Ansible's workers are."""
+
+from __future__ import annotations
+
+import json
+import os
+import warnings
+
+import pytest
+
+from .drips import DRIPS, endure
+
+TIMEOUT = 0.2  # seconds
+GENEROUS = 1.0  # seconds over it; tests/benchmark/deadline.py measures how many there really are
+
+
+def in_a_fork(task):
+    """Run the task in a forked child and return what it returns."""
+    read, write = os.pipe()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # Ansible forks beside threads as well
+        child = os.fork()
+    if not child:
+        try:
+            result, seconds = task()
+            result = {key: result.get(key) for key in ("outcome", "failed", "msg")}
+            os.write(write, json.dumps([result, seconds]).encode())
+        finally:
+            os._exit(0)
+    os.close(write)
+    with os.fdopen(read, "rb") as pipe:
+        told = pipe.read()
+    os.waitpid(child, 0)
+    return json.loads(told)
+
+
+@pytest.mark.parametrize("call", [lambda task: task(), in_a_fork], ids=["here", "fork"])
+@pytest.mark.parametrize("case", DRIPS, ids=lambda case: case.name)
+def test_a_drip_ends_at_the_deadline(case, call, tmp_path, authority):
+    result, seconds = endure(case, tmp_path, authority, TIMEOUT, call)
+    assert result["failed"]
+    assert result["outcome"] == case.post.outcome
+    assert TIMEOUT <= seconds < TIMEOUT + GENEROUS
