@@ -76,13 +76,13 @@ def date_time(value: object) -> str:
     return moment.isoformat().replace("+00:00", "Z")
 
 
-def mapping(value: object) -> dict:
+def dictionary(value: object) -> dict:
     """Return a dict as ansible-core takes one, an empty one for null: what is null was not given."""
     return {} if value is None else check_type_dict(value)
 
 
 TEXT = Type("str", text)
-MAPPING = Type("dict", mapping)
+MAPPING = Type("dict", dictionary)
 NUMBER = Type("float", number)
 DATE_TIME = Type("str", date_time)
 

@@ -11,7 +11,7 @@ from types import ModuleType
 from ansible.module_utils.basic import AnsibleModule
 
 from ._errors import NOT_SENT
-from ._task import argument_spec, given_secrets, perform, presentable
+from ._task import argument_spec, given_secrets, perform, presentable, refusal
 
 
 class ServicesModule(AnsibleModule):
@@ -21,7 +21,7 @@ class ServicesModule(AnsibleModule):
         kwargs.setdefault("outcome", NOT_SENT)
         kwargs.setdefault("changed", False)
         self.no_log_values.update(given_secrets(self.params))  # AnsibleModule knows `a=b` as a whole only
-        super().fail_json(msg, **kwargs)
+        super().fail_json(refusal(getattr(self, "validation_result", None), msg), **kwargs)
 
 
 def main(resource: ModuleType) -> None:

@@ -14,6 +14,7 @@ from ansible.module_utils.common.parameters import remove_values
 
 _LONGEST_RETOLD = 1000  # letters; what identity providers say of an error has some hundred
 
+
 def forms(secret: str) -> set[str]:
     """Return the secret as it is, URL-quoted, JSON-escaped, as Python shows it and as messages do; none if empty."""
     shown = {

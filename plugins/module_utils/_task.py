@@ -9,6 +9,8 @@ from __future__ import annotations
 from types import ModuleType
 from typing import Any, Callable, NamedTuple
 
+from ansible.module_utils.errors import NoLogError
+
 from . import _connection, _secrets
 from ._auth import FetchedToken
 from ._client import Client
@@ -33,6 +35,16 @@ def argument_spec(resource: ModuleType) -> dict[str, Any]:
     options = {**SHARED_OPTIONS, **resource.ARGUMENT_SPEC}
     fresh = {name: dict(options[name], default={}) for name in options if options[name].get("default") == {}}
     return dict(argument_spec={**options, **fresh}, **resource.CONSTRAINTS)  # validation writes into a default
+
+
+def refusal(validated: Any, msg: str) -> str:
+    """Return what to say of options that ansible-core refuses with `msg`: where it names no option, the error that does.
+
+    It looks for secrets in suboptions first, and what goes wrong there has no name.
+    """
+    errors = validated.errors.errors if validated else []
+    named = [error.msg for error in errors if not isinstance(error, NoLogError)]
+    return named[0] if named and isinstance(errors[0], NoLogError) and msg == errors[0].msg else msg
 
 
 def perform(
