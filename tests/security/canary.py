@@ -63,7 +63,7 @@ def forms(names: list[str]) -> list[str]:
 def echo(peer: Peer) -> None:
     """Answer as the first segment of the path says, and say back the secrets that the second one names."""
     while request := peer.request():
-        _, answer, names, *_ = request.path.split("/")
+        answer, names = request.path.split("/")[1:3]
         known = [name for name in names.split("-") if name]
         said = ANSWERS[answer](request, forms(known))
         if not said:
@@ -115,6 +115,7 @@ ANSWERS = {
     "unauthorized": _refusal("401 Unauthorized"),
     "error": _refusal("500 Oh"),
     "moved": lambda request, said: whole(b"", f"Location: /{_header(said[0])}", status="307 Moved"),
+    "malformed": lambda request, said: whole(b"", _header(said[0]), status="403 Forbidden"),
     "html": lambda request, said: whole("<html>".join(said).encode()),
     "list": lambda request, said: whole(json.dumps(said).encode()),
     "lost": lambda request, said: b"",

@@ -20,8 +20,8 @@ V12, V13 = ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3
 def files(certificates, name: str) -> dict[str, str]:
     """Return the options of one way to name the files."""
     certificate, key, both = certificates.client()
-    _, encrypted, encrypted_both = certificates.client(password=b"secret")
-    strangers, other_key, _ = certificates.client("unknown")
+    dummy, encrypted, encrypted_both = certificates.client(password=b"secret")
+    strangers, other_key, dummy = certificates.client("unknown")
     text = certificates.file("text.pem", b"no certificate")
     return {
         "two files": {"client_cert": certificate, "client_key": key},

@@ -30,7 +30,7 @@ class Proxy(NamedTuple):
 
     def lines(self, above: int = -1) -> int:
         """Return how much it logged; it does so after a connection, so give it a moment to log more than `above`."""
-        for _ in range(100):
+        for dummy in range(100):
             lines = self.log.read_text().count("access_log")
             if lines > above:
                 break
@@ -51,7 +51,7 @@ def start_proxy(tmp_path_factory) -> Iterator[Callable[..., Proxy]]:
             files = ["--port", "0", "--port-file", str(port), "--data-dir", str(directory), "--log-file", str(log)]
             process = stack.enter_context(subprocess.Popen([*command, *files, *arguments], stdout=subprocess.DEVNULL))
             stack.callback(process.terminate)
-            for _ in range(500):
+            for dummy in range(500):
                 if (port.exists() and port.read_text()) or process.poll() is not None:
                     break
                 time.sleep(0.02)

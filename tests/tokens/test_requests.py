@@ -50,7 +50,7 @@ def test_what_a_token_request_says(task, resource, options, header, form):
 
 def decoded(header: str | None) -> str | None:
     """Return what a Basic header holds."""
-    kind, _, value = (header or "").partition(" ")
+    kind, dummy, value = (header or "").partition(" ")
     return base64.b64decode(value).decode() if kind == "Basic" else header
 
 
@@ -73,7 +73,7 @@ def test_the_token_request_is_a_form_and_the_operation_carries_its_token(task, e
     assert headers["Content-Type"] == "application/x-www-form-urlencoded"
     assert headers["Accept"] == "application/json"
     assert headers["User-Agent"] == "agent/1"
-    scheme, _, value = dict(operation.headers)["Authorization"].partition(" ")
+    scheme, dummy, value = dict(operation.headers)["Authorization"].partition(" ")
     assert scheme == "Bearer"
     assert emulator.api.tokens.good(value, emulator.api.settings)
 
