@@ -5,9 +5,11 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 import threading
 import time
+from dataclasses import replace
 from typing import Callable, Iterable
 from urllib.parse import unquote
 
@@ -44,6 +46,7 @@ class Api:
         self._start = (settings, tuple(roles))
         self._clock = clock
         self._lock = threading.RLock()
+        self._fault_ids = itertools.count(1)  # never starts anew: an old id must not remove a new fault
         self.reset()
 
     def reset(self) -> None:
@@ -87,10 +90,19 @@ class Api:
         with self._lock:
             return self.store.seed(asset_id, asset)
 
-    def add_fault(self, fault: Fault) -> None:
-        """Let requests meet this fault, after those that were set before it."""
+    def add_fault(self, fault: Fault) -> Fault:
+        """Let requests meet this fault, after those that were set before it; return it with its id."""
         with self._lock:
+            fault = replace(fault, id=next(self._fault_ids))
             self.faults += (fault,)
+        return fault
+
+    def remove_faults(self, fault_id: int | None = None) -> bool:
+        """Forget the fault with this id, or all of them; return whether there was one."""
+        with self._lock:
+            left = tuple(fault for fault in self.faults if fault_id not in (None, fault.id))
+            some, self.faults = len(left) < len(self.faults), left
+        return some
 
     def operation(self, request: Request) -> str | None:
         """Return the name of the operation that the request is for, None when there is none."""

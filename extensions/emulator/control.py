@@ -5,11 +5,11 @@
 
 from __future__ import annotations
 
-from typing import Callable
-from urllib.parse import unquote
+from typing import Callable, Sequence
+from urllib.parse import parse_qs, unquote
 
 from .api import Api
-from .faults import parse
+from .faults import Fault, parse
 from .messages import Request, Response, json_response, read_json
 
 PREFIX = "/_emulator/"
@@ -39,6 +39,18 @@ def _message(status: int, text: str) -> Response:
     return json_response(status, {"message": text})
 
 
+def _newest(request: Request, items: Sequence) -> Sequence:
+    """Return the newest N items when the query says `last=N`, else all; raise ValueError when N is no number."""
+    last = parse_qs(request.target.partition("?")[2]).get("last", [str(len(items))])[-1]
+    if not (last.isascii() and last.isdigit()):
+        raise ValueError(f"last cannot be {last!r}: it is how many of the newest to show")
+    return items[max(0, len(items) - int(last)):]
+
+
+def _listed(fault: Fault) -> dict[str, object]:
+    return {"id": fault.id, **fault.as_dict()}
+
+
 def _health(api: Api, _request: Request, _rest: str) -> Response:
     assets = {kind: len(items) for kind, items in api.store.assets.items()}
     return json_response(200, {"status": "ok", "requests": len(api.conversation), **assets})
@@ -49,8 +61,8 @@ def _reset(api: Api, _request: Request, _rest: str) -> Response:
     return _DONE
 
 
-def _get_requests(api: Api, _request: Request, _rest: str) -> Response:
-    return json_response(200, [entry.as_dict() for entry in list(api.conversation)])
+def _get_requests(api: Api, request: Request, _rest: str) -> Response:
+    return json_response(200, [entry.as_dict() for entry in _newest(request, list(api.conversation))])
 
 
 def _delete_requests(api: Api, _request: Request, _rest: str) -> Response:
@@ -67,8 +79,8 @@ def _put_settings(api: Api, request: Request, _rest: str) -> Response:
     return json_response(200, api.settings.as_dict())
 
 
-def _get_assets(api: Api, _request: Request, _rest: str) -> Response:
-    return json_response(200, api.snapshot())
+def _get_assets(api: Api, request: Request, _rest: str) -> Response:
+    return json_response(200, {kind: _newest(request, assets) for kind, assets in api.snapshot().items()})
 
 
 def _put_asset(api: Api, request: Request, asset_id: str) -> Response:
@@ -76,18 +88,22 @@ def _put_asset(api: Api, request: Request, asset_id: str) -> Response:
 
 
 def _get_faults(api: Api, _request: Request, _rest: str) -> Response:
-    return json_response(200, [fault.as_dict() for fault in api.faults])
+    return json_response(200, [_listed(fault) for fault in api.faults])
 
 
 def _post_fault(api: Api, request: Request, _rest: str) -> Response:
-    fault = parse(read_json(request.body))
-    api.add_fault(fault)
-    return json_response(200, fault.as_dict())
+    return json_response(200, _listed(api.add_fault(parse(read_json(request.body)))))
 
 
 def _delete_faults(api: Api, _request: Request, _rest: str) -> Response:
-    api.faults = ()
+    api.remove_faults()
     return _DONE
+
+
+def _delete_fault(api: Api, _request: Request, fault_id: str) -> Response:
+    if fault_id.isascii() and fault_id.isdigit() and api.remove_faults(int(fault_id)):
+        return _DONE
+    return _message(404, f"there is no fault {fault_id}: it was removed, or enough requests met it")
 
 
 def _get_tokens(api: Api, _request: Request, _rest: str) -> Response:
@@ -107,5 +123,6 @@ _ROUTES: dict[str, dict[str, Callable[[Api, Request, str], Response]]] = {
     "assets": {"GET": _get_assets},
     "assets/{id}": {"PUT": _put_asset},
     "faults": {"GET": _get_faults, "POST": _post_fault, "DELETE": _delete_faults},
+    "faults/{id}": {"DELETE": _delete_fault},
     "tokens": {"GET": _get_tokens, "DELETE": _delete_tokens},
 }

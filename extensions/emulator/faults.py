@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import base64
 import binascii
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Callable
 
 from .messages import is_whole
@@ -35,6 +35,7 @@ class Fault:
     ending: str = "drop"
     text: str = JUNK
     base64: str = ""
+    id: int = field(default=0, compare=False)  # which of those that were set; api.py gives it
 
     @property
     def prevents(self) -> bool:

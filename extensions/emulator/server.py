@@ -15,7 +15,7 @@ import threading
 from dataclasses import replace
 from typing import BinaryIO, Iterable
 
-from . import control
+from . import control, page
 from .api import Api
 from .messages import RefusalError, Request, Response
 from .scripts import Script, script
@@ -105,6 +105,8 @@ class Server(socketserver.ThreadingTCPServer):
         close = wants_close(request)
         if control.is_control(request):
             return script(None, control.handle(self.api, request), close)
+        if page.is_page(request):
+            return script(None, page.handle(request), close)
         return self.api.answer(request, number, close, self.pause)
 
     def pause(self, seconds: float) -> None:

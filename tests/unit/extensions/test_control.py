@@ -32,7 +32,7 @@ def test_reset_restores_the_start(call, emulator):
     call("PUT", "settings", json={"put": "replace"})
     call("PUT", "assets/other", json={})
     call("POST", "faults", json={"kind": "drop", "skip": 9})
-    requests.get(emulator.url, timeout=5)
+    requests.get(f"{emulator.url}/x", timeout=5)
     assert call("POST", "reset") == (200, {})
     assert call("GET", "settings")[1]["put"] == "merge"
     assert [role["id"] for role in call("GET", "assets")[1]["application_roles"]] == ["role-1"]
@@ -86,17 +86,51 @@ def test_a_bad_fault_is_refused(call, body):
 
 def test_faults_are_listed_and_forgotten(call):
     fault = {"kind": "drop", "operation": "any", "count": 2, "skip": 0, "when": "before"}
-    assert call("POST", "faults", json={"kind": "drop", "count": 2}) == (200, fault)
-    assert call("GET", "faults") == (200, [fault])
+    status, added = call("POST", "faults", json={"kind": "drop", "count": 2})
+    assert (status, added) == (200, {"id": added["id"], **fault})
+    assert call("GET", "faults") == (200, [added])
     assert call("DELETE", "faults") == (200, {})
     assert call("GET", "faults") == (200, [])
 
 
+def test_one_fault_of_several_is_forgotten(call, emulator):
+    ids = [call("POST", "faults", json={"kind": "status", "status": status})[1]["id"] for status in (501, 502, 503)]
+    assert call("DELETE", f"faults/{ids[1]}") == (200, {})
+    assert [fault["id"] for fault in call("GET", "faults")[1]] == [ids[0], ids[2]]
+    assert [requests.get(f"{emulator.url}/x", timeout=5).status_code for _time in range(3)] == [501, 503, 404]
+
+
+def test_a_fault_that_is_gone_stays_gone(call):
+    old = call("POST", "faults", json={"kind": "drop"})[1]["id"]
+    call("POST", "reset")
+    new = call("POST", "faults", json={"kind": "drop"})[1]["id"]
+    for name in (old, "x", "%C2%B2"):
+        assert call("DELETE", f"faults/{name}")[0] == 404
+    assert [fault["id"] for fault in call("GET", "faults")[1]] == [new]
+
+
 def test_the_conversation_can_be_forgotten(call, emulator):
-    requests.get(emulator.url, timeout=5)
+    requests.get(f"{emulator.url}/x", timeout=5)
     assert len(call("GET", "requests")[1]) == 1
     assert call("DELETE", "requests") == (200, {})
     assert call("GET", "requests") == (200, [])
+
+
+@pytest.mark.parametrize(("last", "numbers"), [("0", []), ("2", [2, 3]), ("3", [1, 2, 3]), ("9", [1, 2, 3])])
+def test_the_newest_can_be_had_alone(call, emulator, last, numbers):
+    for number in (1, 2, 3):
+        requests.get(f"{emulator.url}/x", timeout=5)
+        call("PUT", f"assets/{number}", json={})
+    assert [entry["number"] for entry in call("GET", f"requests?last={last}")[1]] == numbers
+    roles = call("GET", f"assets?last={last}")[1]["application_roles"]
+    assert [role["id"] for role in roles if role["id"] != "role-1"] == [str(number) for number in numbers]
+
+
+@pytest.mark.parametrize("last", ["-1", "x", "1.5", "%C2%B2"])
+@pytest.mark.parametrize("path", ["requests", "assets"])
+def test_how_many_is_a_number(call, path, last):
+    status, answer = call("GET", f"{path}?last={last}")
+    assert (status, "last cannot be" in answer["message"]) == (400, True)
 
 
 def test_issued_tokens_can_be_revoked(call, emulator):
