@@ -13,7 +13,7 @@ from ._errors import InvalidInput
 
 MAX_DEPTH = 64
 MAX_INTEGER_DIGITS = 4300
-_RESERVED = {"__ansible_type", "__ansible_unsafe", "__ansible_vault"}  # Ansible would take the object for one of its own
+_RESERVED = {"__ansible_type", "__ansible_unsafe", "__ansible_vault"}  # Ansible makes its own objects of these
 
 
 class InvalidJSON(ValueError):

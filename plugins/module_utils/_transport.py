@@ -11,9 +11,11 @@ is that not one byte of it was handed to the socket (`Meter.sent`). This layer n
 from __future__ import annotations
 
 import http.client
+import logging
 import re
 import time
 import warnings
+from contextlib import contextmanager
 from typing import Iterator, Mapping, NamedTuple
 
 try:
@@ -80,7 +82,8 @@ class Transport:
             self.close()
         self._meter.start(self._settings.timeout)
         try:
-            answer = self._read(self._open(request, auth))
+            with _unlogged():
+                answer = self._read(self._open(request, auth))
         except AttemptFailed:
             self.close()
             raise
@@ -139,6 +142,17 @@ class Transport:
             return AttemptFailed(_causes.lost(error), sent=True)
         hopeless, why = _causes.unsent(error, meter.phase, meter.peer)
         return AttemptFailed(why, sent=False, hopeless=hopeless)
+
+
+@contextmanager
+def _unlogged() -> Iterator[None]:
+    """Log nothing meanwhile: urllib3 quotes the other side, secrets included, on standard error or in Ansible's log."""
+    before = logging.root.manager.disable
+    logging.disable(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        logging.disable(before)
 
 
 def _proxies(url: str) -> dict:
