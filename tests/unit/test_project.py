@@ -11,7 +11,6 @@ from pathlib import Path
 
 import pytest
 import yaml
-
 from ansible_collections.infrastructure.services.plugins.module_utils._version import VERSION
 
 ROOT = Path(__file__).resolve().parents[2]
