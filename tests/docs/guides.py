@@ -1,0 +1,66 @@
+# Copyright (c) 2026, the infrastructure.services contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Reads the examples out of the guides of docs/docsite.
+
+A block of code with a caption is a file of that name. Any other yaml block is a list of tasks; tasks that no command
+stands between are run as one playbook. A line of a shell block is a command.
+"""
+
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+from typing import NamedTuple
+
+from antsibull_docutils.rst_code_finder import CodeBlockDirective, find_code_blocks, mark_antsibull_code_block
+
+ROOT = Path(__file__).resolve().parents[2]
+GUIDES = sorted((ROOT / "docs/docsite/rst").glob("*.rst"))
+
+
+class Step(NamedTuple):
+    """What is run: tasks, or a command."""
+
+    kind: str
+    text: str
+
+
+class Guide(NamedTuple):
+    """The examples of a guide, in their order."""
+
+    files: dict[str, str]
+    steps: list[Step]
+
+
+class _CaptionedBlock(CodeBlockDirective):
+    """A block of code that remembers its caption."""
+
+    def run(self):
+        (literal,) = super().run()
+        mark_antsibull_code_block(literal, language=self.arguments[0], content_offset=self.content_offset,
+                                  other={"caption": self.options.get("caption")})
+        return [literal]
+
+
+def read(path: Path) -> Guide:
+    """Return the examples of a guide; raise ValueError for a block of another language than yaml+jinja and shell."""
+    guide = Guide({}, [])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", PendingDeprecationWarning)  # antsibull-docutils calls docutils as of old
+        blocks = list(find_code_blocks(path.read_text(encoding="utf-8"), path=path,
+                                       extra_directives={"code-block": _CaptionedBlock}))
+    for block in blocks:
+        text = block.content.rstrip("\n") + "\n"
+        caption = block.attributes["antsibull-other-caption"]
+        if block.language == "shell":
+            guide.steps.extend(Step("command", line) for line in text.splitlines())
+        elif block.language != "yaml+jinja":
+            raise ValueError(f"{path.name}: a block of code in {block.language}")
+        elif caption:
+            guide.files[caption] = text
+        elif guide.steps and guide.steps[-1].kind == "tasks":
+            guide.steps[-1] = Step("tasks", f"{guide.steps[-1].text}\n{text}")
+        else:
+            guide.steps.append(Step("tasks", text))
+    return guide

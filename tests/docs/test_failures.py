@@ -1,0 +1,25 @@
+# Copyright (c) 2026, the infrastructure.services contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The page about failures says what the code does."""
+
+from __future__ import annotations
+
+from ansible_collections.infrastructure.services.plugins.module_utils import _errors, _retry, _status
+from tools import docs_failures
+
+PAGE = docs_failures.PAGE.read_text(encoding="utf-8")
+
+
+def test_the_tables_are_those_of_the_code():
+    assert docs_failures.BETWEEN.search(PAGE).group() == docs_failures.tables()
+
+
+def test_every_event_of_the_policy_is_in_a_table():
+    shown = {getattr(_status, name) for name in docs_failures.EVENTS}
+    shown |= {_status.event_of(code) for code in {*_status._STATUSES, *docs_failures.CLASSES.values()}}
+    assert shown | {_status.SUCCESS} == _retry.POLICY.keys()
+
+
+def test_every_outcome_has_advice():
+    assert [outcome for outcome in _errors.OUTCOMES if f"    * - ``{outcome}``\n" not in PAGE] == []

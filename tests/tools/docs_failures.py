@@ -1,0 +1,91 @@
+# Copyright (c) 2026, the infrastructure.services contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Print the tables of docs/docsite/rst/failures.rst from the policy and the texts of the statuses.
+
+`python tests/tools/docs_failures.py` writes them; a test checks that they are there as the code has them.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+TESTS = Path(__file__).resolve().parent.parent
+PAGE = TESTS.parent / "docs/docsite/rst/failures.rst"
+BETWEEN = re.compile(r"(?<=^\.\. tables start\n).*?(?=^\.\. tables end\n)", re.MULTILINE | re.DOTALL)
+
+# What a user knows an event as; those that have a status of their own are rows of the other table.
+EVENTS = {
+    "NO_TOKEN": "no token was to be had from ``auth_url``",
+    "UNSENT": "no connection, lost before a byte of the request was handed over",
+    "UNSENT_HOPELESS": "no connection, for a reason that stays: no such host, certificate, client key, proxy",
+    "LOST": "lost, cut or timed out after a byte of the request was handed over",
+    "ANSWER_CUT": "a 2xx whose answer was cut",
+    "ANSWER_UNUSABLE": "a 2xx whose answer is no JSON object",
+}
+# A class of statuses stands for those of it that are not named.
+CLASSES = {"other 3xx": 300, "other 4xx": 499, "other 5xx": 599, "1xx, 6xx and above": 600}
+
+
+def _import():
+    """Return the modules that know: texts, policy, and the two operations."""
+    if str(TESTS) not in sys.path:
+        sys.path.insert(0, str(TESTS))
+        import conftest  # noqa: F401, PLC0415 - makes the checkout importable as the collection
+    from ansible_collections.infrastructure.services.plugins.module_utils import (  # noqa: PLC0415
+        _application_role,
+        _retry,
+        _status,
+        _virtual_machine,
+    )
+    return _status, _retry, (_virtual_machine.OPERATION, _application_role.OPERATION)
+
+
+def rows_of_statuses() -> Iterator[tuple[str, ...]]:
+    """Give a row for each status: what it means and what to do, and how a creation and an update take it."""
+    status, retry, operations = _import()
+    named = {str(code): code for code in sorted(status._STATUSES)}
+    for name, code in {**named, **CLASSES}.items():
+        texts = [status.text_of(code, **operation._asdict()) for operation in operations]
+        text = texts[0] if texts[0] == texts[1] else f"Creation: {texts[0]}. Update: {texts[1]}"
+        yield name, _sentence(text), *_cells(retry, status.event_of(code))
+
+
+def rows_of_events() -> Iterator[tuple[str, ...]]:
+    """Give a row for each thing that happens without a final status, or after a good one."""
+    status, retry, _operations = _import()
+    for event, words in EVENTS.items():
+        yield _sentence(words), *_cells(retry, getattr(status, event))
+
+
+def _cells(retry, event: str) -> list[str]:
+    again = {retry.NEVER: "", retry.AGAIN: ", sent again", retry.NEW_TOKEN: ", sent again once with a new token"}
+    return [f"``{outcome}``{again[answer]}" for answer, outcome in
+            (retry.POLICY[event][method] for method in ("POST", "PUT"))]
+
+
+def _sentence(text: str) -> str:
+    return f"{text[0].upper()}{text[1:]}."
+
+
+def _table(widths: str, *rows: tuple[str, ...]) -> list[str]:
+    lines = [".. list-table::", "    :header-rows: 1", f"    :widths: {widths}", ""]
+    for first, *others in rows:
+        lines += [f"    * - {first}", *(f"      - {cell}" for cell in others)]
+    return [*lines, ""]
+
+
+def tables() -> str:
+    """Return both tables, as they stand in the page."""
+    lines = ["", *_table("10 50 20 20", ("Status", "Meaning, and what to do", "Creation", "Update"),
+                         *rows_of_statuses()),
+             "What happens without a final status, or behind a good one:", "",
+             *_table("60 20 20", ("What happened", "Creation", "Update"), *rows_of_events())]
+    return "\n".join([*lines, ""])
+
+
+if __name__ == "__main__":
+    PAGE.write_text(BETWEEN.sub(lambda _match: tables(), PAGE.read_text(encoding="utf-8")), encoding="utf-8")
