@@ -4,9 +4,10 @@ SHELL := /bin/bash
 MAKEFLAGS += --no-print-directory
 .DEFAULT_GOAL := help
 
-# Each directory under tests/ that holds tests is a target of its name, and part of `make test`.
+# Each directory under tests/ that holds tests is a target of its name, and part of `make test`; but tests/docs is
+# called guides, since docs are something to build.
 FILES := $(wildcard tests/*/test_*.py tests/*/*/test_*.py)
-SUITES := $(sort $(foreach file,$(FILES),$(word 2,$(subst /, ,$(file)))))
+SUITES := $(patsubst docs,guides,$(sort $(foreach file,$(FILES),$(word 2,$(subst /, ,$(file))))))
 STEP := tests/tools/step
 PYTEST := env TEST_COLLECTIONS=.build/collections python -m pytest -p no:cacheprovider
 
@@ -14,17 +15,17 @@ PYTEST := env TEST_COLLECTIONS=.build/collections python -m pytest -p no:cachepr
 
 help: ## List the targets
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 12
-	@echo "and one for each suite of tests: $(SUITES)"
+	@echo "and one for each suite of tests, all of them part of make test: $(SUITES)"
 
 demo: artifact ## Install the collection, start the emulator, create machines and update a role
 	@$(STEP) demo env ANSIBLE_CALLBACK_RESULT_FORMAT=yaml ansible-playbook infrastructure.services.demo
 
 test: venv ## Run every test that a contributor needs, side by side where that is safe
 	@exec 3>&2; $(STEP) "make test" $(MAKE) -j2 --keep-going --output-sync=target \
-		sanity integration molecule $(SUITES) lint
+		sanity integration parity molecule $(SUITES) lint
 
 $(SUITES): artifact
-	@$(STEP) $@ $(PYTEST) tests/$@
+	@$(STEP) $@ $(PYTEST) tests/$(patsubst guides,docs,$@)
 
 molecule: artifact ## Run the molecule scenarios
 	@$(STEP) molecule tests/tools/molecule
