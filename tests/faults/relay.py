@@ -33,7 +33,7 @@ class Relay(socketserver.ThreadingTCPServer):
         self.open: set[socket.socket] = set()
 
     def __enter__(self) -> Relay:
-        threading.Thread(target=self.serve_forever, args=(0.01,), daemon=True).start()
+        threading.Thread(target=self.serve_forever, args=(0.002,), daemon=True).start()
         return self
 
     def __exit__(self, *args) -> None:

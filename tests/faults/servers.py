@@ -69,6 +69,10 @@ class Peer:
         self.service.bytes_read += len(data)
         return len(data)
 
+    def arrived(self) -> bool:
+        """Wait until something has arrived, and leave it unread."""
+        return bool(self.sock.recv(1, socket.MSG_PEEK))
+
     def say(self, data: bytes) -> None:
         self.sock.sendall(data)
 
@@ -156,7 +160,7 @@ class Service(socketserver.ThreadingTCPServer):
         raise  # noqa: PLE0704 - a mistake in a script ends its thread, and pytest reports that
 
     def __enter__(self) -> Service:
-        threading.Thread(target=self.serve_forever, args=(0.01,), daemon=True).start()
+        threading.Thread(target=self.serve_forever, args=(0.002,), daemon=True).start()
         return self
 
     def __exit__(self, *args) -> None:

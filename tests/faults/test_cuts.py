@@ -16,7 +16,7 @@ from .lab import Lab, asset_is_whole, contradiction, lab_of, run
 from .relay import Relay
 from .servers import Peer
 
-STRIDE = 17  # of the cuts that every run of the tests makes; `make stress` makes them all
+STRIDE = 37  # of the cuts that every run of the tests makes; `make stress` makes them all
 EVERY_CUT = pytest.mark.parametrize("stride", [STRIDE, pytest.param(1, marks=pytest.mark.stress)], ids=["some", "all"])
 METHODS = pytest.mark.parametrize("resource", [CREATE, UPDATE], ids=["POST", "PUT"])
 ENDS = pytest.mark.parametrize("end", [Peer.fin, Peer.rst], ids=["FIN", "RST"])
