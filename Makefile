@@ -22,7 +22,7 @@ demo: artifact ## Install the collection, start the emulator, create machines an
 
 test: venv ## Run every test that a contributor needs, side by side where that is safe
 	@exec 3>&2; $(STEP) "make test" $(MAKE) -j2 --keep-going --output-sync=target \
-		sanity integration parity molecule $(SUITES) lint
+		sanity integration molecule $(SUITES) lint
 
 $(SUITES): artifact
 	@$(STEP) $@ $(PYTEST) tests/$(patsubst guides,docs,$@)
