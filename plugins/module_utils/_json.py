@@ -8,12 +8,17 @@ from __future__ import annotations
 
 import json
 import math
+import re
+import sys
 
 from ._errors import InvalidInput
 
 MAX_DEPTH = 64
 MAX_INTEGER_DIGITS = 4300
+MAX_MEMORY = 4 * 1024 * 1024 + 1000  # bytes of an answer as text: one letter of four bytes makes all of them such
+MAX_VALUES = 100_000  # of an answer; each takes up to 250 bytes of memory, be it one of two on the wire
 _RESERVED = {"__ansible_type", "__ansible_unsafe", "__ansible_vault"}  # Ansible makes its own objects of these
+_SURROGATE = re.compile(r"\\u[dD][89abAB]")  # stands for a letter beyond U+FFFF
 
 
 class InvalidJSON(ValueError):
@@ -38,7 +43,7 @@ def decode_object(raw: bytes) -> dict:
     """Return the JSON object in `raw`; raise InvalidJSON for anything else, with a reason that quotes nothing of it."""
     try:
         value = json.loads(
-            raw.decode("utf-8"),
+            _affordable(raw.decode("utf-8")),
             parse_constant=_no_constant,
             parse_float=_finite,
             parse_int=_bounded,
@@ -54,9 +59,19 @@ def decode_object(raw: bytes) -> dict:
         raise InvalidJSON("it is JSON, but not an object")
     if depth(value) > MAX_DEPTH:
         raise InvalidJSON(f"it is nested deeper than {MAX_DEPTH} levels")
-    if not _encodable(value):
+    if b"\\u" in raw and not _encodable(value):
         raise InvalidJSON("it holds half of a surrogate pair")
     return value
+
+
+def _affordable(text: str) -> str:
+    """Return the text if what it says fits into memory many times over; its size on the wire does not tell that."""
+    if sum(map(text.count, "[{,")) > MAX_VALUES:
+        raise InvalidJSON(f"it holds more than {MAX_VALUES} values")
+    width = 4 if _SURROGATE.search(text) else 2 if "\\u" in text else 1  # of a letter that is escaped
+    if max(sys.getsizeof(text), width * len(text)) > MAX_MEMORY:
+        raise InvalidJSON("it is too long for one with letters beyond Latin-1")
+    return text
 
 
 def depth(value: object) -> int:
