@@ -43,7 +43,7 @@ def fetched(service: str, endpoint: str = "granted", **options: object) -> Scene
     return Scene(service, "fetched-client-parameter", {**CLIENT, **PARAMETER, **options}, endpoint)
 
 
-REFUSALS = ("forbidden", "unauthorized", "error", "moved", "html", "list", "lost")
+REFUSALS = ("forbidden", "unauthorized", "error", "moved", "malformed", "html", "list", "lost")
 SCENES = {
     "good, given token": Scene("good", "token", TOKEN),
     "good, all secrets": Scene("good", "token-client-parameter", {**TOKEN, **CLIENT, **PARAMETER}),

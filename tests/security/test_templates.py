@@ -54,7 +54,7 @@ def service(expression: str) -> Iterator[Service]:
 
     def script(peer: Peer) -> None:
         while request := peer.request():
-            kind, _, key = request.path.split("/")[1].partition(":")
+            kind, _colon, key = request.path.split("/")[1].partition(":")
             if kind == "token":
                 peer.say(whole(error, status="400 No"))
             elif kind == "reserved":

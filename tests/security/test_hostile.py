@@ -1,0 +1,81 @@
+# Copyright (c) 2026, the infrastructure.services contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Whatever a service answers, a task ends in time, in a result or in an error of our own that does not lie."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Iterator
+
+import pytest
+from ansible_collections.infrastructure.services.plugins.module_utils._errors import (
+    ACCEPTED,
+    REJECTED,
+    UNKNOWN,
+)
+from ansible_collections.infrastructure.services.plugins.module_utils._transport import Transport
+from hypothesis import HealthCheck, given, settings
+from support import CREATE, UPDATE, run_task
+
+from .hostile import Said, Server, answers
+
+TIMEOUT = 0.3  # seconds
+PATIENT = settings(deadline=None, database=None, suppress_health_check=list(HealthCheck))
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Server]:
+    """One server for all answers."""
+    with Server() as running:
+        yield running
+
+
+def check(server: Server, said: Said, resource: str, transports: list[Transport]) -> None:
+    """Run a task against the answer, over a connection that may have had others before."""
+
+    def kept(made_for) -> Transport:
+        transports[:] = transports or [Transport(made_for)]
+        return transports[0]
+
+    server.answer = said
+    began = time.monotonic()
+    result = run_task(resource, base_url=server.url, connect=kept, timeout=TIMEOUT, retries=0)
+    assert time.monotonic() - began < TIMEOUT + 2, "past its deadline, on however busy a machine"
+    assert result["msg"].isprintable() if result.get("failed") else isinstance(result["asset"], dict)
+    assert result["outcome"] in (REJECTED, UNKNOWN, ACCEPTED), "the request was sent"
+    assert result["attempts"] == 1
+    if result["outcome"] != UNKNOWN:
+        wanted = rb"HTTP/\S+\s+2\d\d" if result["outcome"] == ACCEPTED else rb"HTTP/\S+\s+[34]\d\d"
+        assert re.search(wanted, said.data), "no such status was there"
+    assert result["changed"] == (result["outcome"] == ACCEPTED)
+
+
+def hammer(server: Server, resource: str, examples: int, **how: object) -> None:
+    """Check as many answers as asked for over one transport."""
+    transports: list[Transport] = []
+    seen: list[Said] = []
+
+    @settings(PATIENT, max_examples=examples, **how)
+    @given(answers())
+    def each(said: Said) -> None:
+        seen.append(said)
+        check(server, said, resource, transports)
+
+    each()
+    transports[0].close()
+    assert len(seen) >= examples
+    assert len({said.data for said in seen}) > examples / 2
+
+
+@pytest.mark.parametrize("resource", [CREATE, UPDATE])
+def test_a_hostile_answer(server, resource, caplog):
+    hammer(server, resource, 600, derandomize=True)
+    assert not caplog.records, "a log record would be on standard error, with what the service said"
+
+
+@pytest.mark.stress
+@pytest.mark.parametrize("resource", [CREATE, UPDATE])
+def test_many_hostile_answers(server, resource):
+    hammer(server, resource, 6000)

@@ -1,0 +1,97 @@
+# Copyright (c) 2026, the infrastructure.services contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What an answer can cost: memory above idle, measured in a process of its own."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from faults.behaviours import head
+from faults.servers import Peer, Service
+
+MOST = 32 * 1024  # KiB above idle, whatever the service says
+PIECE = 65536
+TESTS = Path(__file__).resolve().parents[1]
+
+# A task against a good answer is what idle means; then one against the answer in question. VmHWM is the peak of
+# this process alone, in KiB, where ru_maxrss would begin with that of the parent.
+PROGRAM = """
+import sys
+from pathlib import Path
+sys.path.insert(0, sys.argv[1])
+import conftest
+from support import CREATE, run_task
+peaks = []
+for way in ("good", sys.argv[3]):
+    result = run_task(CREATE, base_url=f"{sys.argv[2]}/{way}", retries=0, timeout=5)
+    peaks.append(int(Path("/proc/self/status").read_text().partition("VmHWM:")[2].split()[0]))
+print(result["outcome"], peaks[1] - peaks[0])
+"""
+
+
+def repeated(piece: bytes, size: int, before: bytes = b"", after: bytes = b"") -> bytes:
+    """Return about `size` bytes of the piece, again and again."""
+    return before + piece * (size // len(piece)) + after
+
+
+FULL = 4 * 1024 * 1024 - 100  # just below what is read of an answer
+OBJECTS = {
+    "good": b'{"id": "1"}',
+    "one long text": repeated(b"x", FULL, b'{"a": "', b'"}'),
+    "one long text with a letter of four bytes": repeated(b"x", FULL, '{"a": "\U0001f600'.encode(), b'"}'),
+    "one long text with a letter of two bytes": repeated(b"x", FULL, '{"a": "\u2603'.encode(), b'"}'),
+    "one long text with an escaped letter": repeated(b"x", FULL, b'{"a": "\\ud83d\\uDE00', b'"}'),
+    "as many objects as can be": repeated(b'{"":0},', 49_000 * 7, b'{"a": [', b"0]}"),
+    "as many lists as can be": repeated(b"[],", 49_000 * 3, b'{"a": [', b"0]}"),
+    "empty lists": repeated(b"[],", FULL, b'{"a": [', b"0]}"),
+    "empty objects": repeated(b"{},", FULL, b'{"a": [', b"0]}"),
+    "small objects": repeated(b'{"":0},', FULL, b'{"a": [', b"0]}"),
+    "numbers": repeated(b"1234,", FULL, b'{"a": [', b"0]}"),
+    "keys": b'{%s"a":0}' % b"".join(b'"%x":0,' % number for number in range(380_000)),
+    "nested as deep as can be": repeated(b"[" * 60 + b"]" * 60 + b",", FULL, b'{"a": [', b"0]}"),
+}
+ENDLESS = {
+    "endless body": (head(), b"x" * PIECE),
+    "endless chunks": (head("Transfer-Encoding: chunked"), b"%x\r\n%s\r\n" % (PIECE, b"x" * PIECE)),
+    "one endless chunk": (head("Transfer-Encoding: chunked") + b"fffffffff\r\n", b"x" * PIECE),
+    "endless size of a chunk": (head("Transfer-Encoding: chunked"), b"0" * PIECE),
+    "endless header": (b"HTTP/1.1 201 Created\r\nA: ", b"x" * PIECE),
+    "endless headers": (b"HTTP/1.1 201 Created\r\n", b"A: b\r\n" * 10_000),
+    "endless status": (b"HTTP/1.1 201 ", b"x" * PIECE),
+    "endless interim answers": (b"", b"HTTP/1.1 100 Continue\r\n\r\n" * 1000),
+    "a bomb that was not asked for": (head("Content-Encoding: gzip", "Content-Length: 209715200"), b"\0" * PIECE),
+}
+
+
+def service(peer: Peer) -> None:
+    """Answer as the path says; endless means 200 MiB."""
+    request = peer.request()
+    way = request.path.split("/")[1].replace("%20", " ")
+    if way in OBJECTS:
+        peer.say(head(f"Content-Length: {len(OBJECTS[way])}", "Connection: close") + OBJECTS[way])
+    else:
+        before, piece = ENDLESS[way]
+        peer.say(before)
+        for _piece in range(200 * 1024 * 1024 // len(piece)):
+            peer.say(piece)
+
+
+@pytest.mark.parametrize("way", [*list(OBJECTS)[1:], *ENDLESS])
+def test_what_an_answer_costs(way):
+    with Service(service) as running:
+        done = subprocess.run(
+            [sys.executable, "-c", PROGRAM, str(TESTS), running.url, way.replace(" ", "%20")],
+            env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"},
+            stdout=subprocess.PIPE,
+            text=True,
+            check=True,
+            timeout=120,
+        )
+    outcome, grown = done.stdout.split()
+    assert outcome in ("accepted", "unknown")
+    assert int(grown) <= MOST
