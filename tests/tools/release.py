@@ -1,0 +1,98 @@
+# Copyright (c) 2026, the infrastructure.services contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Check that the checkout is the release it claims to be, and build that: `make release VERSION=1.2.3`.
+
+The artifact, in .build/release, holds what is committed, and has the same bytes wherever and whenever it is built.
+Beside it are a bill of materials (CycloneDX) and the checksums of both. Nothing is tagged, pushed or published.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import yaml
+from tools import release_artifact, release_bom
+
+# Where the version stands; each pattern has to match once.
+STATED = {
+    "galaxy.yml": r"^version: {version}$",
+    "plugins/module_utils/_version.py": r'^VERSION = "{version}"$',
+    "plugins/doc_fragments/connection.py": r"^    default: infrastructure\.services/{version}$",
+    "README.md": r"infrastructure-services-{version}\.tar\.gz",
+    "changelogs/changelog.yaml": r"^  {version}:$",
+    "CHANGELOG.md": r'^<a id="v{anchor}"></a>$',
+}
+GALAXY = str(Path(sys.executable).parent / "ansible-galaxy")
+SEMANTIC = re.compile(r"(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)(-[0-9A-Za-z.-]+)?")
+
+
+def problems(root: Path, version: str) -> Iterator[str]:
+    """Give each reason why the checkout is not the release `version`."""
+    if not SEMANTIC.fullmatch(version):
+        yield f"{version or 'no version'}: say make release VERSION=MAJOR.MINOR.PATCH (semver.org)"
+        return
+    if dirty := _git(root, "status", "--porcelain").splitlines():
+        yield f"the tree is not clean: {', '.join(line[3:] for line in dirty)}"
+    if fragments := sorted(path.name for path in (root / "changelogs/fragments").glob("*.y*ml")):
+        yield f"fragments are not part of a release yet, run antsibull-changelog release: {', '.join(fragments)}"
+    for name, pattern in STATED.items():
+        stated = pattern.format(version=re.escape(version), anchor=re.escape(version.replace(".", "-")))
+        if not re.search(stated, (root / name).read_text(encoding="utf-8"), re.MULTILINE):
+            yield f"{name} does not say {version}"
+
+
+def build(root: Path, output: Path) -> list[Path]:
+    """Build artifact, bill of materials and checksums from the last commit; return their paths."""
+    moment = int(_git(root, "log", "-1", "--format=%ct"))
+    with tempfile.TemporaryDirectory() as scratch:
+        source = Path(scratch, "source")
+        source.mkdir()
+        archive = subprocess.run(["git", "archive", "HEAD"], cwd=root, check=True, stdout=subprocess.PIPE).stdout
+        subprocess.run(["tar", "--extract", "--directory", str(source)], input=archive, check=True)
+        subprocess.run([GALAXY, "collection", "build", "--output-path", scratch, str(source)], check=True,
+                       stdout=subprocess.DEVNULL)
+        (built,) = Path(scratch).glob("*.tar.gz")
+        artifact = output / built.name
+        artifact.write_bytes(release_artifact.normalised(built.read_bytes(), moment))
+        galaxy = yaml.safe_load((source / "galaxy.yml").read_text(encoding="utf-8"))
+        needs = (source / "requirements.txt").read_text(encoding="utf-8")
+        core = yaml.safe_load((source / "meta/runtime.yml").read_text(encoding="utf-8"))["requires_ansible"]
+    bom = output / f"{artifact.name.removesuffix('.tar.gz')}.cdx.json"
+    bom.write_text(release_bom.bill(galaxy, artifact, [*needs.splitlines(), f"ansible-core{core}"], moment),
+                   encoding="utf-8")
+    sums = output / "SHA256SUMS"
+    sums.write_text("".join(f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {path.name}\n"
+                            for path in (artifact, bom)), encoding="utf-8")
+    return [artifact, bom, sums]
+
+
+def _git(root: Path, *arguments: str) -> str:
+    return subprocess.run(["git", *arguments], cwd=root, check=True, stdout=subprocess.PIPE, text=True).stdout
+
+
+def main(version: str) -> int:
+    """Check, build, and say what is left to the person who releases."""
+    root = Path.cwd()
+    if found := list(problems(root, version)):
+        print("\n".join(f"not a release: {problem}" for problem in found), file=sys.stderr)
+        return 1
+    output = root / ".build/release"
+    output.mkdir(parents=True, exist_ok=True)
+    for old in output.glob("*.*"):
+        old.unlink()
+    for path in build(root, output):
+        print(path.relative_to(root))
+    print(f"Left to you: git tag -s {version}, git push origin {version}, and "
+          f"ansible-galaxy collection publish .build/release/*.tar.gz")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main("".join(sys.argv[1:])))
