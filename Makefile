@@ -5,13 +5,13 @@ MAKEFLAGS += --no-print-directory
 .DEFAULT_GOAL := help
 
 # Each directory under tests/ that holds tests is a target of its name, and part of `make test`; but tests/docs is
-# called guides, since docs are something to build.
+# called guides, since docs are something to build, and tests/page is left out: pip cannot bring the browser it needs.
 FILES := $(wildcard tests/*/test_*.py tests/*/*/test_*.py)
-SUITES := $(patsubst docs,guides,$(sort $(foreach file,$(FILES),$(word 2,$(subst /, ,$(file))))))
+SUITES := $(patsubst docs,guides,$(filter-out page,$(sort $(foreach file,$(FILES),$(word 2,$(subst /, ,$(file)))))))
 STEP := tests/tools/step
 PYTEST := env TEST_COLLECTIONS=.build/collections python -m pytest -p no:cacheprovider
 
-.PHONY: help demo test $(SUITES) molecule lint sanity matrix stress venv artifact clean
+.PHONY: help demo test $(SUITES) molecule lint sanity matrix stress page venv artifact clean
 
 help: ## List the targets
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 12
@@ -41,6 +41,10 @@ matrix: artifact ## Run unit, parity and integration tests on ansible-core 2.16 
 
 stress: artifact ## Run what takes longer: exhaustive sweeps, thousands of generated answers, crash loops
 	@$(STEP) stress $(PYTEST) tests -m stress
+
+page: venv ## Test the emulator's page in a browser; not part of test, since it needs Chromium (apt install chromium)
+	@$(STEP) playwright python -m pip install --disable-pip-version-check --quiet -r tests/page/requirements.txt
+	@$(STEP) page python -m pytest -p no:cacheprovider tests/page
 
 venv: ## Make the virtual environment .venv (PYTHON=... names the interpreter)
 	@tests/tools/venv .venv tests/requirements.txt

@@ -1,0 +1,110 @@
+# Copyright (c) 2026, the infrastructure.services contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A running emulator, and its page in a headless Chromium; run by `make page`."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+
+import pytest
+import requests
+from emulator.server import Running, start
+
+MACHINES = "/api/v1/services/compute/virtual_machines"
+ROLES = "/api/v1/services/cassandra/application_roles"
+HEADERS = {"Authorization": "Bearer token", "Content-Type": "application/json"}
+BROWSERS = ("chromium", "chromium-browser", "google-chrome")
+ARGUMENTS = [
+    "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
+    "--disable-component-update", "--disable-sync",
+]
+PATIENCE = 20_000  # milliseconds; the page looks every second, and the machine may be busy
+
+
+class Service:
+    """What a client of the emulator does while somebody looks at the page."""
+
+    def __init__(self, running: Running) -> None:
+        self.running = running
+        self.url = running.url
+
+    def create(self, name: str = "web01", **attributes: object) -> int:
+        """Ask for a virtual machine; return the status."""
+        body = {"name": name, "attributes": attributes}
+        return requests.post(f"{self.url}{MACHINES}", json=body, headers=HEADERS, timeout=10).status_code
+
+    def update(self, role: str = "role-1", **attributes: object) -> int:
+        """Ask for an update of a role; return the status."""
+        body = {"attributes": attributes}
+        return requests.put(f"{self.url}{ROLES}/{role}", json=body, headers=HEADERS, timeout=10).status_code
+
+    def send(self, raw: bytes) -> int:
+        """Ask for a virtual machine with these bytes as the body; return the status."""
+        return requests.post(f"{self.url}{MACHINES}", data=raw, headers=HEADERS, timeout=10).status_code
+
+    def control(self, method: str, path: str, **options: object) -> object:
+        """Call a control endpoint."""
+        return requests.request(method, f"{self.url}/_emulator/{path}", timeout=10, **options).json()
+
+
+class Errors(list):
+    """What the browser's console and the page's scripts complained of."""
+
+    def watch(self, page) -> None:
+        """Take down what goes wrong on this page."""
+        page.on("console", lambda message: self.append(message.text) if message.type == "error" else None)
+        page.on("pageerror", lambda error: self.append(str(error)))
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator:
+    """One browser for all tests."""
+    executable = next(filter(None, map(shutil.which, BROWSERS)), None)
+    if executable is None:
+        pytest.fail(f"no Chromium: none of {', '.join(BROWSERS)} is on PATH; on Debian: apt-get install chromium",
+                    pytrace=False)
+    from playwright.sync_api import sync_playwright  # noqa: PLC0415  make page installs it
+
+    with sync_playwright() as playwright:
+        launched = playwright.chromium.launch(executable_path=executable, args=ARGUMENTS)
+        yield launched
+        launched.close()
+
+
+@pytest.fixture(scope="session")
+def expect(browser) -> object:
+    """Expectations that wait until they are met."""
+    from playwright.sync_api import expect  # noqa: PLC0415  make page installs it
+
+    expect.set_options(timeout=PATIENCE)
+    return expect
+
+
+@pytest.fixture
+def service() -> Iterator[Service]:
+    """An emulator with a role `role-1`."""
+    with start(roles=["role-1"]) as running:
+        yield Service(running)
+
+
+@pytest.fixture
+def errors() -> Iterator[Errors]:
+    """The errors of the test's pages; a test that provokes some takes them out, any other ends with none."""
+    seen = Errors()
+    yield seen
+    assert seen == []
+
+
+@pytest.fixture
+def page(browser, service, errors) -> Iterator:
+    """The page, once it shows what there is."""
+    context = browser.new_context(viewport={"width": 1280, "height": 900})
+    context.set_default_timeout(PATIENCE)
+    opened = context.new_page()
+    errors.watch(opened)
+    opened.goto(service.url)
+    opened.get_by_text("live", exact=True).wait_for()
+    yield opened
+    context.close()
