@@ -96,7 +96,8 @@ def test_a_body_is_shown_as_it_was_sent(page, service, expect):
 
 
 @pytest.mark.parametrize(
-    ("body", "shown"), [(b"{not JSON, [", "{not JSON, ["), (b"\xff\xfe", "Base64: //4="), (b"x" * 20001, "(20001 char")],
+    ("body", "shown"),
+    [(b"{not JSON, [", "{not JSON, ["), (b"\xff\xfe", "Base64: //4="), (b"x" * 20001, "(20001 characters)")],
 )
 def test_a_body_that_is_no_json_is_shown_too(page, service, expect, body, shown):
     service.send(body)
