@@ -30,6 +30,7 @@ class Server:
 
     def __init__(self) -> None:
         self.answer = Said(b"", FIN)
+        self.requests = 0
         self._listener = socket.create_server(("127.0.0.1", 0))
         self.url = f"http://127.0.0.1:{self._listener.getsockname()[1]}"
         self._thread = threading.Thread(target=self._serve, daemon=True)
@@ -61,6 +62,7 @@ class Server:
             if not piece:
                 return False
             received += piece
+        self.requests += 1
         data, ending = self.answer
         if ending == RESET:
             connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))

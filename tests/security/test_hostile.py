@@ -12,6 +12,7 @@ from collections.abc import Iterator
 import pytest
 from ansible_collections.infrastructure.services.plugins.module_utils._errors import (
     ACCEPTED,
+    NOT_SENT,
     REJECTED,
     UNKNOWN,
 )
@@ -32,41 +33,43 @@ def server() -> Iterator[Server]:
         yield running
 
 
-def check(server: Server, said: Said, resource: str, transports: list[Transport]) -> None:
-    """Run a task against the answer, over a connection that may have had others before."""
+def check(server: Server, said: Said, resource: str, transports: list[Transport]) -> str:
+    """Run a task against the answer, over a connection that may have had others before; return its outcome."""
 
     def kept(made_for) -> Transport:
         transports[:] = transports or [Transport(made_for)]
         return transports[0]
 
-    server.answer = said
+    server.answer, before = said, server.requests
     began = time.monotonic()
     result = run_task(resource, base_url=server.url, connect=kept, timeout=TIMEOUT, retries=0)
     assert time.monotonic() - began < TIMEOUT + 2, "past its deadline, on however busy a machine"
     assert result["msg"].isprintable() if result.get("failed") else isinstance(result["asset"], dict)
-    assert result["outcome"] in (REJECTED, UNKNOWN, ACCEPTED), "the request was sent"
     assert result["attempts"] == 1
-    if result["outcome"] != UNKNOWN:
+    if result["outcome"] == NOT_SENT:  # a machine too busy to connect in time
+        assert server.requests == before
+    elif result["outcome"] != UNKNOWN:
         wanted = rb"HTTP/\S+\s+2\d\d" if result["outcome"] == ACCEPTED else rb"HTTP/\S+\s+[34]\d\d"
         assert re.search(wanted, said.data), "no such status was there"
     assert result["changed"] == (result["outcome"] == ACCEPTED)
+    return result["outcome"]
 
 
 def hammer(server: Server, resource: str, examples: int, **how: object) -> None:
     """Check as many answers as asked for over one transport."""
     transports: list[Transport] = []
-    seen: list[Said] = []
+    seen: dict[bytes, str] = {}
 
     @settings(PATIENT, max_examples=examples, **how)
     @given(answers())
     def each(said: Said) -> None:
-        seen.append(said)
-        check(server, said, resource, transports)
+        seen[said.data] = check(server, said, resource, transports)
 
     each()
     transports[0].close()
-    assert len(seen) >= examples
-    assert len({said.data for said in seen}) > examples / 2
+    assert len(seen) > examples / 2
+    assert {REJECTED, UNKNOWN, ACCEPTED} <= set(seen.values())
+    assert list(seen.values()).count(NOT_SENT) < examples / 20
 
 
 @pytest.mark.parametrize("resource", [CREATE, UPDATE])
