@@ -24,23 +24,10 @@ from ..module_utils._errors import InvalidInput, ServicesError
 from ..module_utils._resource import Recorded
 from ..module_utils._transport import requests
 from ._book import booked
+from ._compat import ENCODER, untrusted
 from ._kept import keep_token, kept_ledger, kept_transport
 from ._ledger import located, password_of
-
-try:
-    from ansible.module_utils.common.json import Direction, get_module_encoder
-
-    _ENCODER = get_module_encoder("legacy", Direction.CONTROLLER_TO_MODULE)
-
-    def _untrusted(result: dict) -> dict:
-        """A string is no template unless it is marked as trusted, from ansible-core 2.19 on."""
-        return result
-
-except ImportError:
-    from ansible.module_utils.common.json import AnsibleJSONEncoder
-    from ansible.utils.unsafe_proxy import wrap_var as _untrusted
-
-    _ENCODER = partial(AnsibleJSONEncoder, vault_to_text=True)
+from ._store import Ledger
 
 _HAS_INVOCATION_SWITCH = "INJECT_INVOCATION" in constants.config.get_configuration_definitions()  # ansible-core 2.21
 _LEDGER_VARIABLE = f"{ENVIRONMENT_PREFIX}LEDGER"
@@ -81,7 +68,7 @@ class ServicesAction(OrdinaryAction):
         here, ledger = runs_in_process(self._facts()), self._ledger()
         if not here and not ledger:
             return super().run(tmp, task_vars)
-        self._given = json.loads(json.dumps(self._task.args, cls=_ENCODER))  # as the module would get them
+        self._given = json.loads(json.dumps(self._task.args, cls=ENCODER))  # as the module would get them
         validated = _validator(self.resource).validate(self._given)
         self._params = validated.validated_parameters
         self._secrets = {*validated._no_log_values, *_secrets.forms(unquote(password_of(ledger)))}
@@ -94,7 +81,7 @@ class ServicesAction(OrdinaryAction):
             result = error.result()
         if here and self._wants_invocation(task_vars):
             result["invocation"] = {"module_args": self._shown_params()}
-        return _untrusted(_secrets.scrub(result, self._secrets))
+        return untrusted(_secrets.scrub(result, self._secrets))
 
     def _ledger(self) -> str:
         """Return where the ledger is, empty for none, before the options are validated."""
@@ -105,13 +92,17 @@ class ServicesAction(OrdinaryAction):
         if validated.error_messages:
             unsupported = isinstance(validated.errors[0], UnsupportedError)
             prefix = f"Unsupported parameters for ({self._task.action}) module: " if unsupported else ""
-            raise ServicesError(f"{prefix}{validated.errors.msg}")
+            raise ServicesError(f"{prefix}{_task.refusal(validated, validated.errors.msg)}")
 
     def _by_the_book(self, location: str, execute: Callable[[Recorded | None], dict]) -> dict:
+        ledger = self._open(location)
+        return booked(ledger, self.resource, self._params, self._task.check_mode, self._secrets, execute)
+
+    def _open(self, location: str) -> Ledger:
+        """Return the ledger, only to be read in check mode; a relative path is below the playbook's directory."""
         if self._task.async_val:
             raise InvalidInput("ledger", "does not go with async: nobody would write down how the task ended")
-        ledger = kept_ledger(located(location, self._loader.get_basedir()), self._task.check_mode)
-        return booked(ledger, self.resource, self._params, self._task.check_mode, self._secrets, execute)
+        return kept_ledger(located(location, self._loader.get_basedir()), self._task.check_mode)
 
     def _here(self, recorded: Recorded | None) -> dict:
         """Run the task in this process."""

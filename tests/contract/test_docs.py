@@ -15,7 +15,8 @@ from typing import Iterator
 
 import pytest
 import yaml
-from ansible_collections.infrastructure.services.plugins.module_utils import _connection, _task
+from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
+from ansible_collections.infrastructure.services.plugins.module_utils import _connection, _ledger_entry, _task
 from support import RESOURCES
 from support.shapes import leaves, of_documentation, of_spec, without_formats
 
@@ -96,10 +97,24 @@ def test_every_example_uses_options_that_exist(pages, module):
         assert set(options.get("attributes") or {}) <= set(RESOURCES[module].ATTRIBUTES)
 
 
-def test_modules_with_the_shared_options_are_the_action_group(pages):
-    runtime = yaml.safe_load((ROOT / "meta/runtime.yml").read_text(encoding="utf-8"))
-    sharing = [module for module in MODULES if "access_token" in pages[module]["doc"]["options"]]
-    assert runtime["action_groups"]["all"] == sharing == sorted(RESOURCES)
+def test_modules_with_the_shared_options_are_those_that_send(pages):
+    assert [module for module in MODULES if "access_token" in pages[module]["doc"]["options"]] == sorted(RESOURCES)
+
+
+def test_the_options_of_ledger_entry_are_documented_as_they_are(pages):
+    for name, option, documented in pairs(_ledger_entry.ARGUMENT_SPEC, pages["ledger_entry"]["doc"]["options"]):
+        assert str(option["type"]) == documented["type"], name
+        assert option.get("required", False) == documented.get("required", False), name
+        assert option.get("default") == documented.get("default"), name
+        assert sorted(option.get("choices", [])) == sorted(documented.get("choices", [])), name
+        assert all(f"E({variable})" in words(documented) for variable in option.get("fallback", (None, []))[1])
+
+
+def test_every_example_of_ledger_entry_is_one_that_it_takes(pages):
+    spec = dict(argument_spec=_ledger_entry.ARGUMENT_SPEC, **_ledger_entry.CONSTRAINTS)
+    for task in yaml.safe_load(pages["ledger_entry"]["examples"]):
+        options = {"ledger": "ledger.db", "base_url": "https://s", **task[NAMESPACE + "ledger_entry"]}
+        assert ArgumentSpecValidator(**spec).validate(options).error_messages == []
 
 
 @pytest.mark.parametrize("module", MODULES)

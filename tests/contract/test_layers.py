@@ -29,6 +29,7 @@ LAYERS = (
     ("_client",),
     ("_resource",),
     ("_virtual_machine", "_application_role"),
+    ("_ledger_entry",),
     ("_task",),
     ("_module",),
 )

@@ -1,0 +1,173 @@
+# Copyright (c) 2026, the infrastructure.services contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Lists the virtual machines that a ledger remembers as hosts; the service has no operation that would list them."""
+
+from __future__ import annotations
+
+import os
+
+from ansible import constants
+from ansible.errors import AnsibleParserError
+from ansible.plugins.inventory import BaseInventoryPlugin, Cacheable, Constructable
+
+from ..module_utils._errors import ServicesError
+from ..module_utils._url import canonical_url, checked_url
+from ..module_utils._virtual_machine import OPERATION
+from ..plugin_utils._compat import untrusted
+from ..plugin_utils._ledger import located, open_ledger
+
+DOCUMENTATION = r"""
+---
+name: ledger
+short_description: Virtual machines of the ledger as hosts
+description:
+  - Lists every virtual machine that M(infrastructure.services.compute_virtual_machine) created with the option
+    O(infrastructure.services.compute_virtual_machine#module:ledger), or that
+    M(infrastructure.services.ledger_entry) adopted. Entries whose outcome is unknown are left out.
+  - The configuration is a file whose name ends in C(ledger.yml) or C(ledger.yaml).
+  - Each host has the variable C(compute_virtual_machine), its asset as it was recorded, which is also the fact that
+    the task returned which created it.
+version_added: 1.0.0
+author:
+  - The infrastructure.services contributors (@infrastructure-services)
+extends_documentation_fragment:
+  - constructed
+  - inventory_cache
+options:
+  plugin:
+    description: The name of this plugin.
+    type: str
+    required: true
+    choices:
+      - infrastructure.services.ledger
+  ledger:
+    description:
+      - Where the ledger is, a path (an SQLite file) or a C(postgresql://) URL, which needs C(psycopg).
+      - A relative path is below the directory of this file.
+      - A ledger that does not exist, or has no such host, is a warning.
+    type: str
+    required: true
+    env:
+      - name: INFRASTRUCTURE_SERVICES_LEDGER
+  base_url:
+    description:
+      - List the virtual machines of this service only.
+      - Without it, of two virtual machines with one name on different services only one is listed, with a warning.
+    type: str
+  address:
+    description:
+      - Where in the asset C(ansible_host) is, keys joined by dots. A host without a value there gets none.
+    type: str
+    default: attributes.ip
+  tenants:
+    description: List the virtual machines of these tenants only.
+    type: list
+    elements: str
+  regions:
+    description: List the virtual machines in these regions only.
+    type: list
+    elements: str
+  platforms:
+    description: List the virtual machines on these platforms only.
+    type: list
+    elements: str
+"""
+
+EXAMPLES = r"""
+# production.ledger.yml: every virtual machine, in a group for each team
+plugin: infrastructure.services.ledger
+ledger: ledger.db
+keyed_groups:
+  - key: compute_virtual_machine.attributes.team
+    prefix: team
+
+---
+# north.ledger.yml: those of one region, from a ledger that several controllers share
+plugin: infrastructure.services.ledger
+ledger: postgresql://ledger@db.example.com/ledger
+regions:
+  - north
+address: attributes.subnet.gateway
+compose:
+  ansible_user: "'deploy'"
+groups:
+  large: compute_virtual_machine.attributes.cpu | default(0) >= 8
+"""
+
+_FILTERS = {"tenant": "tenants", "region": "regions", "platform": "platforms"}  # field of the envelope: option
+
+
+class InventoryModule(BaseInventoryPlugin, Constructable, Cacheable):
+    """The ledger as an inventory."""
+
+    NAME = "infrastructure.services.ledger"
+
+    def verify_file(self, path):
+        """Return whether this is a configuration of ours, by its name."""
+        return super().verify_file(path) and path.endswith(("ledger.yml", "ledger.yaml"))
+
+    def parse(self, inventory, loader, path, cache=True):
+        """Add the hosts to the inventory; raise AnsibleParserError."""
+        super().parse(inventory, loader, path, cache)
+        self._read_config_data(path)
+        try:
+            is_wanted = self._filter()
+            machines = [machine for machine in self._machines(path, cache) if is_wanted(*machine)]
+        except ServicesError as error:
+            raise AnsibleParserError(error.msg) from error
+        if not machines:
+            self.display.warning(f"{path}: the ledger has no virtual machine that is asked for")
+        for base_url, name, asset in machines:
+            if name in self.inventory.hosts or name in self.inventory.groups or name in constants.LOCALHOST:
+                self.display.warning(f"{path}: {name} of {base_url} is left out: another host or group has this name")
+            else:
+                self._add(untrusted(name), untrusted(asset))
+
+    def _machines(self, path, cache):
+        """Return base_url, name and envelope of every recorded virtual machine, from the cache where that is wanted."""
+        location = located(self.get_option("ledger"), os.path.dirname(os.path.abspath(path)))
+        if not self.get_option("cache"):
+            return self._read(location)
+        key = self.get_cache_key(f"{path} {location}")
+        if not cache or key not in self._cache:
+            self._cache[key] = self._read(location)
+        return self._cache[key]
+
+    def _read(self, location):
+        ledger = open_ledger(location, read_only=True)
+        try:
+            if not ledger.exists:
+                self.display.warning(f"{ledger.where}: there is no ledger yet")
+            return ledger.assets(OPERATION.resource)
+        finally:
+            ledger.close()
+
+    def _filter(self):
+        """Return whether a machine, given as base_url, name and envelope, is asked for, as a function."""
+        service = self.get_option("base_url")
+        service = canonical_url(checked_url("base_url", service, allow_http=True)) if service else None
+        values = {field: self.get_option(option) for field, option in _FILTERS.items() if self.get_option(option)}
+        return lambda base_url, _name, asset: service in (None, base_url) and all(
+            asset.get(field) in wanted for field, wanted in values.items()
+        )
+
+    def _add(self, name, asset):
+        """Add a host, its variables, and what `compose`, `groups` and `keyed_groups` make of them."""
+        address = value_at(asset, self.get_option("address"))
+        variables = {OPERATION.resource: asset, **({"ansible_host": address} if address else {})}
+        self.inventory.add_host(name)
+        for variable, value in variables.items():
+            self.inventory.set_variable(name, variable, value)
+        strict = self.get_option("strict")
+        self._set_composite_vars(self.get_option("compose"), variables, name, strict)
+        self._add_host_to_composed_groups(self.get_option("groups"), variables, name, strict)
+        self._add_host_to_keyed_groups(self.get_option("keyed_groups"), variables, name, strict)
+
+
+def value_at(asset, path):
+    """Return the value at keys joined by dots, None where there is none."""
+    for key in path.split("."):
+        asset = asset.get(key) if isinstance(asset, dict) else None
+    return asset

@@ -1,0 +1,169 @@
+#!/usr/bin/python
+# -*- coding: utf-8 -*-
+
+# Copyright (c) 2026, the infrastructure.services contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Documentation of the module; what it does is done by its action plugin, on the controller."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+---
+module: ledger_entry
+short_description: Show, adopt, correct or forget an entry of the ledger
+description:
+  - Reads or changes what the O(ledger) remembers of one asset. Nothing is sent to the service.
+  - It is the way on when a task stopped because an earlier one began to create an asset and its outcome is unknown.
+    Look for the asset on the service, then confirm it (O(state=present) and its O(asset)) or, when it is not there,
+    forget the entry (O(state=absent)), so that the task creates it.
+  - It is also the way in for assets that exist already. Those that are adopted are not created again.
+version_added: 1.0.0
+author:
+  - The infrastructure.services contributors (@infrastructure-services)
+options:
+  ledger:
+    description:
+      - Where the ledger is, a path (an SQLite file) or a C(postgresql://) URL.
+      - A relative path is below the directory of the playbook.
+      - If not given, the environment variable E(INFRASTRUCTURE_SERVICES_LEDGER) is used.
+    type: str
+    required: true
+  base_url:
+    description:
+      - Base address of the Infrastructure Service that the asset is on.
+      - If not given, the environment variable E(INFRASTRUCTURE_SERVICES_BASE_URL) is used.
+    type: str
+    required: true
+  resource:
+    description: The module that creates or updates the asset.
+    type: str
+    required: true
+    choices:
+      - cassandra_application_role
+      - compute_virtual_machine
+  name:
+    description: Name of the virtual machine, as M(infrastructure.services.compute_virtual_machine) has it.
+    type: str
+  id:
+    description: Identifier of the role, as M(infrastructure.services.cassandra_application_role) has it.
+    type: str
+  state:
+    description:
+      - V(present) with an O(asset) records the asset as done.
+      - V(present) without one shows the entry, and fails when there is none.
+      - V(absent) forgets the entry; the asset itself stays as it is.
+    type: str
+    choices:
+      - absent
+      - present
+    default: present
+  asset:
+    description:
+      - The envelope of the asset as it is on the service. Fields that are not given are recorded as null.
+      - A whole one is best, since later tasks compare their attributes with it.
+    type: dict
+attributes:
+  check_mode:
+    description: Can run in C(check_mode) and return what would change. The ledger is only read then.
+    support: full
+  diff_mode:
+    description: Returns what changed, or would change, when in diff mode.
+    support: full
+notes:
+  - The task runs on the controller, whatever the connection of its host, and does not go with C(async).
+  - It is in the action group C(infrastructure.services.all), so that C(module_defaults) can give O(ledger) and
+    O(base_url) to all modules of the collection. It takes the other options of the group too and does not use them.
+  - When a task is at work on the asset, this one waits until that has ended.
+seealso:
+  - module: infrastructure.services.compute_virtual_machine
+  - module: infrastructure.services.cassandra_application_role
+  - plugin: infrastructure.services.ledger
+    plugin_type: inventory
+"""
+
+EXAMPLES = r"""
+- name: See what is known of a virtual machine
+  infrastructure.services.ledger_entry:
+    ledger: ledger.db
+    base_url: https://infrastructure.example.com
+    resource: compute_virtual_machine
+    name: web01
+  register: entry
+
+# The machine was found on the service: it was created, only the answer was lost.
+- name: Confirm a virtual machine whose creation had an unknown outcome
+  infrastructure.services.ledger_entry:
+    ledger: ledger.db
+    base_url: https://infrastructure.example.com
+    resource: compute_virtual_machine
+    name: web01
+    asset:
+      id: 0b5f1a52-7d3c-4a0e-9d0e-5a1d3b0f6f11
+      name: web01
+      attributes:
+        cpu: 4
+        ip: 192.0.2.10
+
+# ledger and base_url come from the environment here.
+- name: Forget a virtual machine that is not on the service, so that it is created
+  infrastructure.services.ledger_entry:
+    resource: compute_virtual_machine
+    name: web02
+    state: absent
+"""
+
+RETURN = r"""
+asset:
+  description: The envelope that is recorded now; null when none is.
+  returned: on success
+  type: dict
+  sample:
+    id: 0b5f1a52-7d3c-4a0e-9d0e-5a1d3b0f6f11
+    name: web01
+    attributes:
+      ip: 192.0.2.10
+entry_state:
+  description:
+    - What is known. V(done), the asset is there as recorded. V(accepted), the service accepted it and its answer was
+      lost. V(unknown), the request may or may not have been processed. V(intent), the same, since the task that
+      sent it died. V(absent), there is no entry.
+  returned: on success
+  type: str
+  sample: done
+sent:
+  description:
+    - The body that was sent for the asset, for finding it on the service; null when there is no entry.
+    - Of an asset that was adopted or corrected, its name and attributes. Later tasks compare theirs with them.
+  returned: on success
+  type: dict
+  sample:
+    name: web01
+    attributes:
+      cpu: 4
+changed_at:
+  description: When the entry was last written, in UTC; null when there is no entry.
+  returned: on success
+  type: str
+  sample: '2026-01-02T03:04:05Z'
+outcome:
+  description: Always V(not_sent), since nothing is sent to the service.
+  returned: always
+  type: str
+  sample: not_sent
+"""
+
+from ansible_collections.infrastructure.services.plugins.module_utils import _ledger_entry
+from ansible_collections.infrastructure.services.plugins.module_utils._module import ServicesModule
+
+
+def main():
+    """Say what is missing: where this runs there is no ledger."""
+    spec = dict(argument_spec=_ledger_entry.ARGUMENT_SPEC, **_ledger_entry.CONSTRAINTS)
+    module = ServicesModule(supports_check_mode=True, **spec)
+    module.fail_json("ledger: it is kept by the controller, where the action plugin of this module does the work")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,139 @@
+# Copyright (c) 2026, the infrastructure.services contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What `ledger_entry` makes of an entry, and what the next task then does: on both databases."""
+
+from __future__ import annotations
+
+import pytest
+from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
+from ansible_collections.infrastructure.services.plugins.module_utils import _ledger_entry, _task
+from ansible_collections.infrastructure.services.plugins.module_utils._errors import InvalidInput
+from ansible_collections.infrastructure.services.plugins.module_utils._resource import ENVELOPE
+from ansible_collections.infrastructure.services.plugins.plugin_utils._entry import edited
+from ansible_collections.infrastructure.services.plugins.plugin_utils._store import DONE, INTENT, STATES, Entry, Key
+from ledger.tasks import key, task
+from support import CREATE, RESOURCES, UPDATE
+
+URL = "https://s"
+KEYS = {CREATE: Key(URL, CREATE, "web01"), UPDATE: Key(URL, UPDATE, "role-0001")}
+OPTION = {CREATE: "name", UPDATE: "id"}
+WHOLE = {**dict.fromkeys(ENVELOPE, "text"), "attributes": {"cpu": 4}}
+SENT = {"name": "web01", "attributes": {"cpu": 4}}
+
+
+@pytest.fixture(params=RESOURCES)
+def resource(request) -> str:
+    return request.param
+
+
+@pytest.fixture
+def edit(location, opened, resource):
+    """Return a function that runs the module's task."""
+    ledger = opened(location)
+
+    def edit(check_mode: bool = False, secrets: frozenset = frozenset(), **options) -> dict:
+        least = {"ledger": location, "base_url": URL, "resource": resource, OPTION[resource]: KEYS[resource].name}
+        validated = ArgumentSpecValidator(**_task.argument_spec(_ledger_entry)).validate({**least, **options})
+        assert not validated.error_messages
+        return edited(ledger, validated.validated_parameters, check_mode, set(secrets))
+
+    edit.ledger, edit.key = ledger, KEYS[resource]
+    return edit
+
+
+@pytest.mark.parametrize("state", [None, *STATES])
+@pytest.mark.parametrize("check_mode", [True, False])
+def test_an_asset_becomes_what_is_recorded(edit, state, check_mode):
+    before = Entry(state, SENT, {"id": "old"} if state == DONE else {}, "before") if state else None
+    if before:
+        edit.ledger.put(edit.key, before)
+    result = edit(check_mode, asset=WHOLE)
+    assert (result["changed"], result["outcome"]) == (True, "not_sent")
+    assert (result["entry_state"], result["asset"]) == (DONE, WHOLE)
+    confirmed = state not in (None, DONE)
+    assert result["sent"] == (SENT if confirmed else {"name": "text", "attributes": {"cpu": 4}})
+    assert result["diff"]["before"].get("state") == state
+    assert result["diff"]["after"] == {"state": DONE, "sent": result["sent"], "asset": WHOLE}
+    after = edit.ledger.get(edit.key)
+    assert after == before if check_mode else (after.state, after.asset) == (DONE, WHOLE)
+
+
+def test_the_same_asset_again_changes_nothing(edit):
+    edit(asset=WHOLE)
+    before = edit.ledger.get(edit.key)
+    result = edit(asset=WHOLE)
+    assert (result["changed"], result["diff"]["before"]) == (False, result["diff"]["after"])
+    assert edit.ledger.get(edit.key) == before
+
+
+def test_fields_that_are_not_given_are_null(edit, resource):
+    option = OPTION[resource]
+    result = edit(asset={"region": "north"})
+    expected = {**dict.fromkeys(ENVELOPE), "region": "north", option: KEYS[resource].name}
+    assert result["asset"] == expected
+    assert edit.ledger.get(edit.key).asset == expected
+
+
+@pytest.mark.parametrize("state", STATES)
+@pytest.mark.parametrize("check_mode", [True, False])
+def test_an_entry_is_shown(edit, state, check_mode):
+    edit.ledger.put(edit.key, Entry(state, SENT, WHOLE if state == DONE else {}, "before"))
+    result = edit(check_mode)
+    assert (result["changed"], result["entry_state"], result["sent"]) == (False, state, SENT)
+    assert (result["asset"], result["changed_at"]) == (WHOLE if state == DONE else None, "before")
+
+
+def test_what_is_not_there_cannot_be_shown(edit):
+    with pytest.raises(InvalidInput, match=r"the ledger has no entry for \w+ [\w-]+ of https://s$"):
+        edit()
+
+
+@pytest.mark.parametrize("check_mode", [True, False])
+def test_an_entry_is_forgotten(edit, check_mode):
+    assert edit(check_mode, state="absent")["changed"] is False
+    edit.ledger.put(edit.key, Entry(INTENT, SENT, {}))
+    result = edit(check_mode, state="absent")
+    assert (result["changed"], result["entry_state"], result["asset"]) == (True, "absent", None)
+    assert (result["diff"]["before"]["state"], result["diff"]["after"]) == (INTENT, {})
+    assert (edit.ledger.get(edit.key) is None) is not check_mode
+
+
+def test_an_asset_of_another_name_is_a_warning(edit, resource):
+    option = OPTION[resource]
+    assert edit(asset={option: KEYS[resource].name})["warnings"] == []
+    assert edit(asset={option: "other"})["warnings"] == [f"asset.{option} is other, but {option} is {edit.key.name}."]
+
+
+@pytest.mark.parametrize("options", [
+    {"asset": {}},
+    {"asset": {"attributes": "text"}},
+    {"asset": {"attributes": {"cpu": float("nan")}}},
+    {"asset": {"name": "\ud800"}},
+    {"asset": WHOLE, "state": "absent"},
+    {"base_url": "https://user:password@s"},
+    {"base_url": "s"},
+    {"name": " ", "id": " "},
+])
+def test_what_cannot_be_recorded_is_refused(edit, resource, options):
+    other = OPTION[UPDATE if resource == CREATE else CREATE]
+    with pytest.raises(InvalidInput):
+        edit(**{name: value for name, value in options.items() if name != other})
+    assert edit.ledger.get(edit.key) is None
+
+
+def test_no_secret_is_recorded(edit):
+    edit(secrets={"hunter2"}, asset={**WHOLE, "attributes": {"hunter2": "say hunter2"}})
+    assert "hunter2" not in repr(edit.ledger.get(edit.key))
+
+
+@pytest.mark.parametrize("resource", [CREATE], indirect=True)
+def test_the_way_on_after_an_unknown_outcome(edit, service):
+    """What the message of a task that refuses proposes is what works."""
+    edit.ledger.put(key(service), Entry(INTENT, SENT, {}))
+    assert task(edit.ledger, base_url=service.url)["outcome"] == "unknown"
+    edit(base_url=service.url + "/", asset=WHOLE)
+    confirmed = task(edit.ledger, base_url=service.url)
+    assert (confirmed["changed"], confirmed["asset"], service.api.conversation) == (False, WHOLE, [])
+    edit(base_url=service.url, state="absent")
+    assert task(edit.ledger, base_url=service.url)["outcome"] == "accepted"

@@ -1,0 +1,210 @@
+# Copyright (c) 2026, the infrastructure.services contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The ledger as inventory, as Ansible's own commands see it: the example of the documentation and every option."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+from ansible.errors import AnsibleParserError
+from ansible.inventory.data import InventoryData
+from ansible.parsing.dataloader import DataLoader
+from ansible_collections.infrastructure.services.plugins.inventory.ledger import InventoryModule, value_at
+from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger import open_ledger
+from ansible_collections.infrastructure.services.plugins.plugin_utils._store import DONE, UNCLEAR, Entry, Key
+
+ROOT = Path(__file__).resolve().parents[4]
+PAGE = (ROOT / "docs/ledger.md").read_text(encoding="utf-8").split("## The ledger as inventory")[1]
+BLOCKS = {kind: re.findall(rf"```{kind}\n(.*?)```", PAGE, re.DOTALL) for kind in ("yaml", "text", "json")}
+URL = "https://infrastructure.example.com"
+MINIMAL = "plugin: infrastructure.services.ledger\nledger: ledger.db\n"
+DEFAULTS = {"address": "attributes.ip", "cache": False, "strict": True, "compose": {}, "groups": {}, "keyed_groups": [],
+            "base_url": None, "tenants": None, "regions": None, "platforms": None}
+TRAP = "{{ lookup('ansible.builtin.pipe', 'touch evaluated') }}"
+
+
+def machine(name: str, region: str | None = None, **attributes) -> dict:
+    """Return an envelope."""
+    rest = {"description": None, "platform": None, "region": region, "service": "compute", "tenant": None}
+    return {**rest, "id": f"id-of-{name}", "name": name, "attributes": attributes}
+
+
+DOCUMENTED = [
+    machine("web01", region="north", cpu=4, ip="192.0.2.10", team="web"),
+    machine("app01", region="south", cpu=None, ip=None, team="platform"),
+    machine("app02", region="north", cpu=8, ip="192.0.2.12", team="platform"),
+]
+
+
+@pytest.fixture
+def record(tmp_path: Path):
+    """Return a function that writes assets into ledger.db."""
+
+    def record(*assets: dict, base_url: str = URL, resource: str = "compute_virtual_machine", state: str = DONE):
+        ledger = open_ledger(str(tmp_path / "ledger.db"))
+        for asset in assets:
+            ledger.put(Key(base_url, resource, asset["name"]), Entry(state, {}, asset))
+        ledger.close()
+
+    return record
+
+
+@pytest.fixture
+def listed(tmp_path: Path, monkeypatch):
+    """Return a function that gives the hosts of a configuration, with their variables, and what was warned of."""
+
+    def listed(**config) -> tuple[dict, str]:
+        plugin, inventory, warnings = InventoryModule(), InventoryData(), []
+        options = {**DEFAULTS, "ledger": "ledger.db", **config}
+        monkeypatch.setattr(plugin, "_read_config_data", lambda path: plugin._options.update(options))
+        monkeypatch.setattr(type(plugin.display), "warning", lambda display, text, *_: warnings.append(text))
+        plugin.parse(inventory, DataLoader(), str(tmp_path / "fleet.ledger.yml"))
+        ours = ("ansible_host", "compute_virtual_machine")
+        hosts = {
+            name: {key: value for key, value in host.vars.items() if key in ours}
+            for name, host in inventory.hosts.items()
+        }
+        return hosts, " ".join(warnings)
+
+    return listed
+
+
+@pytest.fixture
+def run(tmp_path: Path):
+    """Return a function that runs one of Ansible's commands with a configuration of the plugin."""
+    collections = next(entry for entry in sys.path if (Path(entry) / "ansible_collections/infrastructure").exists())
+    (tmp_path / "ansible.cfg").touch()
+    ours = {
+        "ANSIBLE_COLLECTIONS_PATH": collections,
+        "ANSIBLE_CONFIG": str(tmp_path / "ansible.cfg"),
+        "ANSIBLE_HOME": str(tmp_path / "home"),
+        "ANSIBLE_NOCOLOR": "true",
+        "PYTHONWARNINGS": "ignore",
+    }
+
+    def run(command: str, *arguments: str, config: str = MINIMAL, name: str = "fleet.ledger.yml", **more: str):
+        (tmp_path / name).write_text(config, encoding="utf-8")
+        line = [sys.executable, "-m", "ansible", command, "-i", str(tmp_path / name), *arguments]
+        return subprocess.run(line, cwd=tmp_path, env={**os.environ, **ours, **more}, stdin=subprocess.DEVNULL,
+                              capture_output=True, timeout=120, text=True, check=False)
+
+    return run
+
+
+def test_the_documented_example_prints_what_is_documented(run, record):
+    record(*DOCUMENTED)
+    config, (graph,), (variables,) = BLOCKS["yaml"][0], BLOCKS["text"], BLOCKS["json"]
+    printed = run("inventory", "--graph", config=config).stdout
+    assert sorted(printed.splitlines()) == sorted(graph.splitlines())
+    printed = run("inventory", "--host", "web01", config=config).stdout
+    printed = json.loads(printed, object_hook=lambda value: value.get("__ansible_unsafe", value))
+    assert {key: value for key, value in printed.items() if not key.startswith("__")} == json.loads(variables)
+
+
+def test_hosts_are_machines_that_are_done(listed, record):
+    record(machine("web01", ip="192.0.2.1"))
+    record(machine("web02"), state=UNCLEAR)
+    record(machine("role"), resource="cassandra_application_role")
+    asset = machine("web01", ip="192.0.2.1")
+    assert listed() == ({"web01": {"ansible_host": "192.0.2.1", "compute_virtual_machine": asset}}, "")
+
+
+@pytest.mark.parametrize(("config", "names"), [
+    ({}, "web01 app01 app02"),
+    ({"regions": ["north"]}, "web01 app02"),
+    ({"regions": ["north", "south"]}, "web01 app01 app02"),
+    ({"tenants": ["north"]}, ""),
+    ({"regions": ["south"], "platforms": ["north"]}, ""),
+    ({"base_url": "https://Infrastructure.example.com:443/"}, "web01 app01 app02"),
+    ({"base_url": "https://other.example.com"}, ""),
+], ids=str)
+def test_filters_narrow_the_list(listed, record, config, names):
+    record(*DOCUMENTED)
+    hosts, warned = listed(**config)
+    assert set(hosts) == set(names.split())
+    assert ("the ledger has no virtual machine that is asked for" in warned) is (not names)
+
+
+def test_the_address_is_where_the_option_says(listed, record):
+    record(machine("web01", ip="192.0.2.1", subnet={"gateway": "192.0.2.254"}), machine("web02", subnet=None))
+    hosts, _warned = listed(address="attributes.subnet.gateway")
+    assert hosts["web01"]["ansible_host"] == "192.0.2.254"
+    assert "ansible_host" not in hosts["web02"]
+
+
+@pytest.mark.parametrize(("asset", "path", "value"), [
+    ({"a": {"b": 1}}, "a.b", 1), ({"a": 1}, "a.b", None), ({}, "a.b", None), ({"a": None}, "a.b.c", None)])
+def test_a_path_that_leads_nowhere_is_nothing(asset, path, value):
+    assert value_at(asset, path) == value
+
+
+def test_a_name_that_something_else_has_is_left_out_with_a_warning(listed, record):
+    record(*(machine(name, region="first") for name in ("all", "localhost", "web01")))
+    record(machine("web01", region="second"), base_url="https://other.example.com")
+    hosts, warned = listed()
+    assert [hosts[name]["compute_virtual_machine"]["region"] for name in hosts] == ["first"]
+    for left_out in (f"all of {URL}", f"localhost of {URL}", "web01 of https://other.example.com"):
+        assert f"{left_out} is left out" in warned
+
+
+def test_a_missing_or_empty_ledger_is_a_warning(listed, record, tmp_path):
+    hosts, warned = listed()
+    assert (hosts, list(tmp_path.iterdir())) == ({}, [])
+    assert "ledger.db: there is no ledger yet" in warned
+    record()
+    hosts, warned = listed()
+    assert hosts == {}
+    assert "the ledger has no virtual machine" in warned
+
+
+@pytest.mark.parametrize(("config", "problem"), [
+    ({"ledger": "."}, "is a directory"),
+    ({"ledger": "http://s"}, "must be a path"),
+    ({"base_url": "https://user:password@s"}, "holds a user name or password"),
+])
+def test_what_cannot_be_read_is_an_error(listed, config, problem):
+    with pytest.raises(AnsibleParserError, match=problem):
+        listed(**config)
+
+
+@pytest.mark.parametrize(("name", "ours"), [
+    ("ledger.yml", True), ("x.ledger.yaml", True), ("fleet.yml", False), ("ledger.yml.bak", False)])
+def test_the_name_of_the_file_decides(tmp_path, name, ours):
+    (tmp_path / name).touch()
+    assert InventoryModule().verify_file(str(tmp_path / name)) is ours
+
+
+def test_the_environment_may_name_the_ledger(run, record, tmp_path):
+    record(machine("web01"))
+    done = run("inventory", "--graph", config="plugin: infrastructure.services.ledger\n",
+               INFRASTRUCTURE_SERVICES_LEDGER=str(tmp_path / "ledger.db"))
+    assert "--web01" in done.stdout
+
+
+def test_the_cache_keeps_what_was_read_and_expressions_are_data(run, record, tmp_path):
+    """Nothing recorded is evaluated: as a name, an address, a variable or a group; read anew or from the cache."""
+    record(machine("web01", ip=TRAP, team=TRAP), machine(TRAP))
+    config = MINIMAL + yaml.safe_dump({
+        "cache": True, "cache_plugin": "ansible.builtin.jsonfile", "cache_connection": str(tmp_path / "cache"),
+        "keyed_groups": [{"key": "compute_virtual_machine.attributes.team"}],
+        "compose": {"team": "compute_virtual_machine.attributes.team"},
+    })
+    (tmp_path / "play.yml").write_text(yaml.safe_dump([{
+        "hosts": "all", "gather_facts": False, "connection": "local",
+        "tasks": [{"ansible.builtin.debug": {"msg": f"{{{{ {variable} }}}}"}}
+                  for variable in ("inventory_hostname", "ansible_host", "team", "compute_virtual_machine")],
+    }]), encoding="utf-8")
+    for source in ("ledger", "cache"):
+        done = run("playbook", "play.yml", config=config)
+        assert done.stdout.count("touch evaluated") > 7, f"from the {source}: {done.stdout}{done.stderr}"
+        assert not (tmp_path / "evaluated").exists()
+        (tmp_path / "ledger.db").unlink(missing_ok=True)
+    assert "web01" not in run("inventory", "--graph", "--flush-cache", config=config).stdout
