@@ -1,0 +1,146 @@
+# Copyright (c) 2026, the infrastructure.services contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Each case has the same result, and sends the same bytes, inside the Ansible worker and as a module of its own process.
+
+All cases of a path run in one playbook. The ordinary path is forced by a harmless variable in the task's environment,
+which changes nothing else.
+"""
+
+from __future__ import annotations
+
+import json
+import socket
+from pathlib import Path
+from typing import Iterator, NamedTuple
+
+import pytest
+import yaml
+from ansible.parsing.vault import VaultLib, VaultSecret
+from integration.conftest import Ansible
+
+from parity.cases import CASES, TOKEN_OF_THE_RUN, Case
+from parity.service import Service
+
+PASSWORD = "of the vault"
+WORDS = {"name": "web ü", "cpu": 4, "list": ["a", 2], "flag": True, "attributes": {"cpu": "5", "team": None},
+         "extra": {"a": [1, {"b": None}], "2026": "x"}}
+ENVIRONMENTS = {"worker": {}, "module": {"HARMLESS": "variable"}}
+
+# What may differ, and why.
+ALLOWED = {
+    "seconds": "how long an attempt took, in the trace",
+    "wait": "random, in the trace",
+}
+
+
+class Outcome(NamedTuple):
+    """What a run of all cases came to."""
+
+    output: str
+    results: dict[str, list[dict]]  # those of a loop's items, and that of the task
+    sent: dict[str, list[tuple]]
+
+
+def vaulted(text: str) -> str:
+    """Return the text as a YAML scalar that is encrypted in place."""
+    envelope = VaultLib([("default", VaultSecret(PASSWORD.encode()))]).encrypt(text).decode()
+    return f"!vault {json.dumps(envelope)}"
+
+
+def task(number: int, name: str, case: Case) -> str:
+    """Return the task of a case."""
+    options = case.options.replace("@VAULT@", vaulted("in place ü"))
+    keywords = yaml.safe_load(case.keywords)
+    head = {"name": name, "ignore_errors": True, "vars": {"url": f"{{{{ service }}}}/{number}"}, **keywords}
+    return f"- {json.dumps(head)[:-1]}, infrastructure.services.{case.module}: {options}}}"
+
+
+def playbook(service: Service, nobody: str, environment: dict[str, str]) -> str:
+    """Return one play with all cases, written as JSON but for what only YAML can say."""
+    play = {
+        "hosts": "localhost", "gather_facts": False, "environment": environment,
+        "module_defaults": {"group/infrastructure.services.all": {"base_url": "{{ url }}", "access_token": TOKEN_OF_THE_RUN}},
+    }
+    names = {"service": service.url, "url": "a task names its own", "nobody": nobody, "words": WORDS}
+    lines = [
+        f"- {json.dumps(play)[:-1]},",
+        f"  vars: {json.dumps(names)[:-1]}, vaulted: {vaulted('secret ü')}, token: {vaulted('se-cret')}, structure: {{a: [{vaulted('inner')}], b: 1}}}},",
+        "  tasks: [",
+        "    {name: earlier, ansible.builtin.command: echo one two, register: earlier},",
+        *(f"    {task(number, name, case)[2:]}," for number, (name, case) in enumerate(CASES.items())),
+        "]}",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+@pytest.fixture(scope="module")
+def nobody() -> Iterator[str]:
+    """An address at which nobody listens, and nobody will meanwhile."""
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        yield f"http://127.0.0.1:{taken.getsockname()[1]}"
+
+
+@pytest.fixture(scope="module")
+def runs(collections: Path, tmp_path_factory: pytest.TempPathFactory, nobody: str) -> dict[str, Outcome]:
+    """Both runs, against the same service at the same address, from a directory that is not the playbook's."""
+    outcomes = {}
+    with Service({str(number): case.answers for number, case in enumerate(CASES.values())}) as service:
+        directory = tmp_path_factory.mktemp("parity")
+        (directory / "plays/authorities").mkdir(parents=True)
+        (directory / "password").write_text(PASSWORD)
+        for path, environment in ENVIRONMENTS.items():
+            service.reset()
+            play = directory / "plays/play.yml"
+            play.write_text(playbook(service, nobody, environment), encoding="utf-8")
+            run = Ansible(directory, collections, service.url, "local").playbook(
+                str(play), "-vvv", "--vault-password-file", str(directory / "password"), ANSIBLE_INJECT_INVOCATION="true",
+                ANSIBLE_PIPELINING="true", PYTHONHASHSEED="0", INFRASTRUCTURE_SERVICES_ACCESS_TOKEN=None, INFRASTRUCTURE_SERVICES_BASE_URL=None)
+            results = {name: [line["result"] for line in run.results if line["task"] == name] for name in CASES}
+            sent = {name: [(each.line, each.headers, each.body) for each in service.sent[str(number)]]
+                    for number, name in enumerate(CASES)}
+            outcomes[path] = Outcome(run.output, results, sent)
+    return outcomes
+
+
+def as_text(value: object) -> str:
+    """Return the value as JSON, in which 1, 1.0 and true are different."""
+    return json.dumps(value, indent=1, sort_keys=True, ensure_ascii=False)
+
+
+def comparable(value: object) -> object:
+    """Return the value without what may differ."""
+    if isinstance(value, dict):
+        return {key: comparable(item) for key, item in value.items() if key not in ALLOWED}
+    return [comparable(item) for item in value] if isinstance(value, list) else value
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_the_result_is_the_same(runs, name):
+    in_worker, as_module = (comparable(runs[path].results[name]) for path in ENVIRONMENTS)
+    assert in_worker
+    assert as_text(in_worker) == as_text(as_module)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_the_same_bytes_are_sent(runs, name):
+    assert runs["worker"].sent[name] == runs["module"].sent[name]
+    assert len(runs["worker"].sent[name]) == len(CASES[name].answers)
+
+
+@pytest.mark.parametrize("name", [name for name, case in CASES.items() if case.outcome])
+def test_the_case_is_what_it_says(runs, name):
+    (result,) = runs["worker"].results[name]
+    assert result["outcome"] == CASES[name].outcome
+
+
+def test_each_run_took_its_path(runs):
+    ran = "Using module file"  # what -vvv says of each module that is packed and run; a command is one too
+    assert runs["worker"].output.count(ran) == 1
+    assert runs["module"].output.count(ran) > len(CASES)
+
+
+def test_no_run_shows_a_traceback(runs):
+    for run in runs.values():
+        assert "Traceback" not in run.output
