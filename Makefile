@@ -11,7 +11,8 @@ SUITES := $(patsubst docs,guides,$(filter-out page,$(sort $(foreach file,$(FILES
 STEP := tests/tools/step
 PYTEST := env TEST_COLLECTIONS=.build/collections python -m pytest -p no:cacheprovider
 
-.PHONY: help demo test $(SUITES) molecule lint sanity matrix stress page venv artifact clean
+.PHONY: help demo test $(SUITES) molecule lint certify sanity matrix stress page docs coverage mutation release \
+	venv artifact clean
 
 help: ## List the targets
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 12
@@ -22,7 +23,7 @@ demo: artifact ## Install the collection, start the emulator, create machines an
 
 test: venv ## Run every test that a contributor needs, side by side where that is safe
 	@exec 3>&2; $(STEP) "make test" $(MAKE) -j2 --keep-going --output-sync=target \
-		sanity integration molecule $(SUITES) lint
+		sanity integration molecule $(SUITES) lint certify
 
 $(SUITES): artifact
 	@$(STEP) $@ $(PYTEST) tests/$(patsubst guides,docs,$@)
@@ -30,8 +31,11 @@ $(SUITES): artifact
 molecule: artifact ## Run the molecule scenarios
 	@$(STEP) molecule tests/tools/molecule
 
-lint: artifact ## Run ruff, shellcheck, antsibull-changelog and ansible-lint (production profile)
+lint: artifact ## Run ruff, shellcheck, antsibull-changelog, antsibull-docs, reuse, zizmor and ansible-lint
 	@$(STEP) lint tests/tools/lint
+
+certify: artifact ## Import the artifact as Galaxy does
+	@$(STEP) certify tests/tools/importer
 
 sanity: venv ## Run all of ansible-test sanity
 	@$(STEP) sanity tests/tools/sanity
@@ -45,6 +49,18 @@ stress: artifact ## Run what takes longer: exhaustive sweeps, thousands of gener
 page: venv ## Test the emulator's page in a browser; not part of test, since it needs Chromium (apt install chromium)
 	@$(STEP) playwright python -m pip install --disable-pip-version-check --quiet -r tests/page/requirements.txt
 	@$(STEP) page python -m pytest -p no:cacheprovider tests/page
+
+docs: artifact ## Build the site: guides and plugin pages, in .build/docs/html
+	@$(STEP) docs tests/tools/docs
+
+coverage: artifact ## Measure which lines and branches of plugins and emulator the tests reach
+	@$(STEP) coverage env TEST_COLLECTIONS=.build/collections tests/tools/coverage
+
+mutation: venv ## Change policy and ledger states on purpose, and count the changes that no test notices
+	@$(STEP) mutation tests/tools/mutation
+
+release: venv ## Check and build a release into .build/release (VERSION=1.2.3); publishing is left to you
+	@$(STEP) release env PYTHONPATH=tests python -m tools.release '$(VERSION)'
 
 venv: ## Make the virtual environment .venv (PYTHON=... names the interpreter)
 	@tests/tools/venv .venv tests/requirements.txt
