@@ -6,18 +6,6 @@
 
 from __future__ import annotations
 
-import os
-
-from ansible import constants
-from ansible.errors import AnsibleParserError
-from ansible.plugins.inventory import BaseInventoryPlugin, Cacheable, Constructable
-
-from ..module_utils._errors import ServicesError
-from ..module_utils._url import canonical_url, checked_url
-from ..module_utils._virtual_machine import OPERATION
-from ..plugin_utils._compat import untrusted
-from ..plugin_utils._ledger import located, open_ledger
-
 DOCUMENTATION = r"""
 ---
 name: ledger
@@ -95,6 +83,18 @@ compose:
 groups:
   large: compute_virtual_machine.attributes.cpu | default(0) >= 8
 """
+
+import os
+
+from ansible import constants
+from ansible.errors import AnsibleParserError
+from ansible.plugins.inventory import BaseInventoryPlugin, Cacheable, Constructable
+
+from ..module_utils._errors import ServicesError
+from ..module_utils._url import canonical_url, checked_url
+from ..module_utils._virtual_machine import OPERATION
+from ..plugin_utils._compat import untrusted
+from ..plugin_utils._ledger import located, open_ledger
 
 _FILTERS = {"tenant": "tenants", "region": "regions", "platform": "platforms"}  # field of the envelope: option
 

@@ -38,7 +38,7 @@ def argument_spec(resource: ModuleType) -> dict[str, Any]:
 
 
 def refusal(validated: Any, msg: str) -> str:
-    """Return what to say of options that ansible-core refuses with `msg`: where it names no option, the error that does.
+    """Return what to say of options that ansible-core refuses with `msg`: if it names no option, the error that does.
 
     It looks for secrets in suboptions first, and what goes wrong there has no name.
     """

@@ -70,16 +70,21 @@ class Transport:
         self._meter = Meter(settings.connect_timeout)
         self._adapter = MeteredAdapter(self._meter)
         self._last_used = 0.0
+        self._kept: set[str] = set()  # origins to which a connection should be open
+        self._hasty: set[str] = set()  # origins that end connections without a word, maybe under the next request
         self._proxies: dict[str, dict] = {}
 
     def close(self) -> None:
         """Close all connections; the next attempt opens a new one."""
+        self._kept.clear()
         self._adapter.close()
 
     def send(self, request: Request, auth=None) -> Answer:
         """Make one attempt, within `timeout` from name look-up to last byte; raise AttemptFailed if no answer came."""
         if time.monotonic() - self._last_used > MAX_IDLE:
             self.close()
+        origin = request.url.split("/", 3)[2]
+        kept = origin in self._kept
         self._meter.start(self._settings.timeout)
         try:
             with _unlogged():
@@ -87,7 +92,10 @@ class Transport:
         except AttemptFailed:
             self.close()
             raise
-        if answer.problem:
+        self._kept.add(origin)
+        if kept and self._meter.peer:  # a new connection was needed
+            self._hasty.add(origin)
+        if answer.problem or origin in self._hasty:
             self.close()
         self._last_used = time.monotonic()
         return answer

@@ -29,14 +29,14 @@ def _never_ending_handshake(peer: Peer) -> None:
     """Announce a TLS record of 16 KiB, and say it byte by byte."""
     peer.sock.recv(65536)
     peer.say(b"\x16\x03\x03\x40\x00")
-    peer.drip((b"\x00" for _ in range(1000)), 0.02)
+    peer.drip((b"\x00" for dummy in range(1000)), 0.02)
 
 
 def _never_ending_connect(peer: Peer) -> None:
     """Say yes to CONNECT, and go on with headers."""
     peer.sock.recv(65536)
     peer.say(b"HTTP/1.1 200 OK\r\nX-Long: ")
-    peer.drip((b"a" for _ in range(1000)), 0.02)
+    peer.drip((b"a" for dummy in range(1000)), 0.02)
 
 
 def _slow_reader(peer: Peer) -> None:
@@ -81,7 +81,7 @@ DRIPS = [
 def nobody_home() -> Iterator[tuple]:
     """Yield an address that takes no connection, since those that wait there are not accepted."""
     with ExitStack() as stack:
-        listener, *waiting = (stack.enter_context(socket.socket()) for _ in range(4))
+        listener, *waiting = (stack.enter_context(socket.socket()) for dummy in range(4))
         listener.bind(("127.0.0.1", 0))
         listener.listen(0)
         for sock in waiting:

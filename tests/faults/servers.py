@@ -15,6 +15,7 @@ import socket
 import socketserver
 import ssl
 import struct
+import sys
 import threading
 import time
 from typing import Callable, Iterator, NamedTuple
@@ -157,7 +158,8 @@ class Service(socketserver.ThreadingTCPServer):
         return (self._script if self._times is None or self.turns <= self._times else self._after)(peer)
 
     def handle_error(self, request, client_address) -> None:
-        raise  # noqa: PLE0704 - a mistake in a script ends its thread, and pytest reports that
+        """Let a mistake in a script end its thread, so that pytest reports it."""
+        raise sys.exc_info()[1]
 
     def __enter__(self) -> Service:
         threading.Thread(target=self.serve_forever, args=(0.002,), daemon=True).start()

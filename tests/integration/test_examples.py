@@ -61,4 +61,13 @@ def test_examples_of_the_module(prepared, module):
     documented = prepared.command("ansible-doc", "--json", f"infrastructure.services.{module}").ok()
     (entry,) = json.loads(documented.output[documented.output.index("{"):]).values()
     assert f"infrastructure.services.{module}:" in entry["examples"]
-    prepared.tasks(entry["examples"]).ok()
+    if module == "ledger_entry":
+        remember(prepared)
+    prepared.tasks(entry["examples"], INFRASTRUCTURE_SERVICES_LEDGER="ledger.db").ok()
+
+
+def remember(ansible) -> None:
+    """Put the machine into the ledger that the examples of ledger_entry look for."""
+    entry = {"ledger": "ledger.db", "base_url": "https://infrastructure.example.com", "name": "web01",
+             "resource": "compute_virtual_machine", "asset": {"id": "vm-1", "name": "web01"}}
+    ansible.adhoc("infrastructure.services.ledger_entry", json.dumps(entry)).ok()

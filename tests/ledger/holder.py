@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-import conftest  # noqa: F401  makes the collection importable
+__import__("conftest")  # makes the collection importable
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger import open_ledger
 from ansible_collections.infrastructure.services.plugins.plugin_utils._store import Key
 

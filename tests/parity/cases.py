@@ -71,10 +71,12 @@ VALUES = {
     "escapes": create(r'''{name: "a\\b\"c\td\u0085\u2028", extra_attributes: {"k\\\"": "{not: jinja}"}}'''),
     "templated": create("{name: '{{ words.name }}', attributes: {cpu: '{{ words.cpu }}', team: 'no {{ words.cpu }}', puppet_classes: '{{ words.list }}'}}"),
     "templated whole": create("{name: x, attributes: '{{ words.attributes }}', extra_attributes: '{{ words.extra }}', validate_certs: '{{ words.flag }}'}"),
-    "templated by filters": create("{name: \"{{ ['a', 'b'] | join('-') }}\", attributes: {puppet_classes: \"{{ ['b', 'a'] | map('upper') | list }}\", cpu: '{{ 2 + 2 }}'}}"),
+    "templated by filters": create("{name: \"{{ ['a', 'b'] | join('-') }}\", "
+                                   "attributes: {puppet_classes: \"{{ ['b', 'a'] | map('upper') | list }}\", cpu: '{{ 2 + 2 }}'}}"),
     "result of another task": create("{name: '{{ earlier.stdout_lines[0] }}', extra_attributes: '{{ earlier }}'}"),
     "unsafe": create("{name: !unsafe '{{ undefined }} {% x %}', extra_attributes: {a: !unsafe '{{ b }}'}}"),
-    "vaulted": create("{name: '{{ vaulted }}', attributes: {team: '{{ vaulted }}', puppet_classes: ['{{ vaulted }}']}, extra_attributes: {a: ['{{ vaulted }}']}}"),
+    "vaulted": create("{name: '{{ vaulted }}', attributes: {team: '{{ vaulted }}', puppet_classes: ['{{ vaulted }}']}, "
+                      "extra_attributes: {a: ['{{ vaulted }}']}}"),
     "vaulted in a structure": create("{name: x, extra_attributes: '{{ structure }}'}"),
     "vaulted token": create("{name: x, access_token: '{{ token }}'}"),
     "vaulted in place": update("{id: r, name: @VAULT@, attributes: {name: @VAULT@}}"),
@@ -95,7 +97,8 @@ MODES = {
     "diff": create("{name: x}", keywords="{diff: true}"),
     "no_log": create("{name: x}", "", CREATED, keywords="{no_log: true}"),
     "module_defaults": create("{attributes: {cpu: 1}}", keywords="{module_defaults: {infrastructure.services.compute_virtual_machine: {name: by default}}}"),
-    "group of module_defaults": create("{name: x}", keywords="{module_defaults: {group/infrastructure.services.all: {base_url: '{{ url }}', access_token: by-group}}}"),
+    "group of module_defaults": create("{name: x}", keywords="{module_defaults: "
+                                       " {group/infrastructure.services.all: {base_url: '{{ url }}', access_token: by-group}}}"),
     "changed_when": create("{name: x}", keywords="{changed_when: false}"),
     "failed_when": create("{name: x}", "rejected", answer(403), keywords="{failed_when: false}"),
     "until": create("{name: x}", "accepted", answer(503), CREATED, keywords="{until: r.outcome == 'accepted', retries: 2, delay: 0, register: r}"),
@@ -176,7 +179,8 @@ TOKENS = {
     "token renewed": update("{id: r, name: n, %s}" % CLIENT, "accepted", TOKEN, answer(401), NEW_TOKEN, UPDATED),
     "token refused twice": update("{id: r, name: n, %s}" % CLIENT, "rejected", TOKEN, answer(401), NEW_TOKEN, answer(401)),
     "secrets in the answer": create("{name: x, %s}" % CLIENT, "accepted", TOKEN, answer(201, {
-        "name": 'se"cr/et', "fetched/to+ken": "Bearer fetched/to+ken", "list": ["bWU6c2UlMjJjciUyRmV0", {'a se"cr/et': {"fetched%2Fto%2Bken": 'se\\"cr/et'}}]})),
+        "name": 'se"cr/et', "fetched/to+ken": "Bearer fetched/to+ken", "list": ["bWU6c2UlMjJjciUyRmV0",
+                                                                                        {'a se"cr/et': {"fetched%2Fto%2Bken": 'se\\"cr/et'}}]})),
     "secrets in the options": create("{name: 'my-token', access_token: my-token, attributes: {team: a my-token b}, extra_attributes: {my-token: 1}}"),
     "short secret": create("{name: 'x1', access_token: '1', attributes: {cpu: 1}}"),
     "numbers like a secret": create("{name: x, access_token: 12345, attributes: {cpu: 12345}}"),

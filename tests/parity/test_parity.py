@@ -18,7 +18,6 @@ import pytest
 import yaml
 from ansible.parsing.vault import VaultLib, VaultSecret
 from integration.conftest import Ansible
-
 from parity.cases import CASES, TOKEN_OF_THE_RUN, Case
 from parity.service import Service
 

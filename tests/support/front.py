@@ -26,6 +26,8 @@ def run_module(
     with pytest.MonkeyPatch.context() as patch, contextlib.redirect_stdout(io.StringIO()) as printed:
         patch.setattr(basic, "_ANSIBLE_ARGS", arguments)
         patch.setattr(basic, "_ANSIBLE_PROFILE", "legacy", raising=False)  # from ansible-core 2.19 on
+        if hasattr(warnings, "_internal"):  # from 2.19 on warnings go elsewhere once a controller's code is loaded
+            patch.setattr(warnings._internal, "is_controller", False)
         # ansible-core keeps warnings for the life of a process, which is that of one module elsewhere
         patch.setattr(warnings, "_global_warnings", type(warnings._global_warnings)())
         with pytest.raises(SystemExit):

@@ -1,0 +1,111 @@
+# Copyright (c) 2026, the infrastructure.services contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Kills tasks and runs them again: `python crasher.py LOCATION URL COUNT SEED [STEP]`. A line of JSON for each key.
+
+Each task is a process group of its own, killed as a whole: at a random moment, or at a step. This process has one
+thread, so that it can fork tasks that need no start-up of their own.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import sys
+import time
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+import conftest  # noqa: F401  makes the collection importable
+from ansible_collections.infrastructure.services.plugins.module_utils._transport import Transport
+from ansible_collections.infrastructure.services.plugins.plugin_utils._store import INTENT, Ledger
+from ledger.tasks import task
+
+LONGEST = 30.0  # seconds after which a task counts as hanging
+
+
+def die(*_arguments, **_options) -> None:
+    os.killpg(0, signal.SIGKILL)
+
+
+def around(owner: type, name: str, when: str, applies=lambda *_a: True) -> None:
+    """Let the process group die before or after a call."""
+    real = getattr(owner, name)
+
+    def dying(*arguments, **options):
+        if when == "before" and applies(*arguments[:3]):
+            die()
+        result = real(*arguments, **options)
+        if applies(*arguments[:3]):
+            die()
+        return result
+
+    setattr(owner, name, dying)
+
+
+def is_intent(_ledger, _key, entry) -> bool:
+    return entry.state == INTENT
+
+
+def is_record(_ledger, _key, entry) -> bool:
+    return entry.state != INTENT
+
+
+# Where a task dies. While the service works, it is the parent that kills: see `crash`.
+STEPS = {
+    "before the intent": lambda: around(Ledger, "put", "before", is_intent),
+    "after the intent": lambda: around(Ledger, "put", "after", is_intent),
+    "after the answer": lambda: around(Transport, "send", "after"),
+    "before the record": lambda: around(Ledger, "put", "before", is_record),
+    "after the record": lambda: around(Ledger, "put", "after", is_record),
+}
+
+
+def fork(location: str, url: str, name: str, prepare=lambda: None) -> tuple[int, int]:
+    """Start a task in a process group of its own; return its process and where its result can be read."""
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child:
+        os.close(writing)
+        return child, reading
+    os.setsid()
+    os.close(reading)
+    prepare()
+    result = task(location, base_url=url, name=name, retries=0)
+    os.write(writing, json.dumps(result).encode())
+    os._exit(0)
+
+
+def ended(child: int, reading: int, kill_after: float = LONGEST) -> dict:
+    """Wait for a task, killing its group when its time is over, and return its result; empty when it had none."""
+    deadline = time.monotonic() + kill_after
+    while (gone := os.waitpid(child, os.WNOHANG)[0]) == 0 and time.monotonic() < deadline:
+        time.sleep(0.0005)
+    if not gone:
+        try:
+            os.killpg(child, signal.SIGKILL)
+        except ProcessLookupError:  # it has no group of its own yet
+            os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+    with os.fdopen(reading, "rb") as file:
+        text = file.read()
+    return json.loads(text) if text else {}
+
+
+def main(location: str, url: str, count: str, seed: str, step: str = "") -> None:
+    chance = random.Random(seed)
+    started = time.monotonic()
+    ended(*fork(location, url, f"{seed}-measure"))
+    whole = time.monotonic() - started
+    for number in range(int(count)):
+        name = f"{seed}-{number}"
+        moment = LONGEST if step in STEPS else whole * (0.6 if step else chance.uniform(0, 1.2))
+        crashed = ended(*fork(location, url, name, STEPS.get(step, lambda: None)), moment)
+        again = ended(*fork(location, url, name))
+        print(json.dumps({"name": name, "crashed": not crashed, "again": again}), flush=True)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

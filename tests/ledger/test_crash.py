@@ -1,0 +1,89 @@
+# Copyright (c) 2026, the infrastructure.services contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Whoever kills a task when: no virtual machine is created twice, none is lost. The rerun knows, or says unknown."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from ansible_collections.infrastructure.services.plugins.plugin_utils._store import DONE
+from emulator import faults
+from ledger.tasks import key
+
+CRASHER = Path(__file__).with_name("crasher.py")
+WORK = 0.03  # seconds that the service takes, so that many moments fall into them
+
+# What the rerun finds after a death at this step: whether a machine is there, and what the rerun then says.
+AFTER_STEP = {
+    "before the intent": (1, "accepted"),
+    "after the intent": (0, "unknown"),
+    "while the service works": (1, "unknown"),
+    "after the answer": (1, "unknown"),
+    "before the record": (1, "unknown"),
+    "after the record": (1, "not_sent"),
+}
+
+
+def crash(location: str, service, count: int, seed: str, step: str = "") -> list[dict]:
+    """Kill so many tasks, run each again, and return what the crasher saw, once the service is at rest."""
+    service.api.add_fault(faults.parse({"kind": "delay", "seconds": 0.5 if step else WORK, "count": 0}))
+    line = [sys.executable, str(CRASHER), location, service.url, str(count), seed, *([step] if step else [])]
+    done = subprocess.run(line, capture_output=True, text=True, timeout=60 + count, check=False)
+    assert done.returncode == 0, done.stderr
+    time.sleep(1)
+    return [json.loads(said) for said in done.stdout.splitlines()]
+
+
+def machines(service) -> dict[str, list[str]]:
+    """The ids of the virtual machines of the service, by name."""
+    found: dict[str, list[str]] = {}
+    for asset in service.api.store.snapshot()["virtual_machines"]:
+        found.setdefault(asset["name"], []).append(asset["id"])
+    return found
+
+
+def check(ledger, service, seen: list[dict]) -> Counter:
+    """Insist that store, ledger and rerun agree on every key; return how often the rerun said what."""
+    there = machines(service)
+    for one in seen:
+        ids, again, entry = there.get(one["name"], []), one["again"], ledger.get(key(service, one["name"]))
+        assert len(ids) <= 1, f"{one['name']} was created twice"
+        if again["outcome"] == "unknown":
+            assert again["failed"]
+            assert entry.state != DONE
+        else:
+            assert ids == [again["asset"]["id"]] == [entry.asset["id"]]
+            assert entry.state == DONE
+    return Counter(one["again"]["outcome"] for one in seen)
+
+
+@pytest.mark.parametrize("step", AFTER_STEP)
+def test_a_death_at_each_step(location, opened, service, step):
+    count, outcome = AFTER_STEP[step]
+    seen = crash(location, service, 1, "step", step)
+    assert check(opened(location), service, seen) == {outcome: 1}
+    assert [one["crashed"] for one in seen] == [True]
+    assert len(machines(service).get("step-0", [])) == count
+
+
+def test_fifty_deaths_at_random_moments(tmp_path, opened, service):
+    seen = crash(str(tmp_path / "ledger.db"), service, 50, "random")
+    outcomes = check(opened(str(tmp_path / "ledger.db")), service, seen)
+    assert sum(outcomes.values()) == 50
+    assert any(one["crashed"] for one in seen)
+
+
+@pytest.mark.stress
+@pytest.mark.parametrize("seed", ["one", "two"])
+def test_a_thousand_deaths_at_random_moments(location, opened, service, seed):
+    seen = crash(location, service, 500, seed)
+    outcomes = check(opened(location), service, seen)
+    assert sum(outcomes.values()) == 500
+    assert set(outcomes) == {"unknown", "accepted", "not_sent"}, "the moments did not reach every step"
