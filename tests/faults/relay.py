@@ -59,8 +59,8 @@ class _Wire(socketserver.BaseRequestHandler):
                 sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             self.server.open.update(target)
             try:
-                if self.server.tunnel and self.request.recv(65536):
-                    self.request.sendall(b"HTTP/1.1 200 OK\r\n\r\n")
+                if self.server.tunnel:
+                    self._take_connect()
                 while carried:
                     for source in select.select(list(carried), (), (), PATIENCE)[0]:
                         self._carry(source, target[source], carried, comes_back=source is far)
@@ -71,6 +71,16 @@ class _Wire(socketserver.BaseRequestHandler):
                     sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
                 self.request.close()
             self.server.open.difference_update(target)
+
+    def _take_connect(self) -> None:
+        """Read a whole CONNECT, which may come in pieces, and say yes."""
+        head = b""
+        while not head.endswith(b"\r\n\r\n"):
+            data = self.request.recv(65536)
+            if not data:
+                raise ConnectionResetError
+            head += data
+        self.request.sendall(b"HTTP/1.1 200 OK\r\n\r\n")
 
     def _carry(self, source, target, carried: dict[socket.socket, int], comes_back: bool) -> None:
         """Carry what has come; at an end of stream forget the source."""

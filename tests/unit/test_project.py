@@ -16,7 +16,7 @@ from ansible_collections.infrastructure.services.plugins.module_utils._version i
 ROOT = Path(__file__).resolve().parents[2]
 MODULES = sorted(path.stem for path in (ROOT / "plugins/modules").glob("[a-z]*.py"))
 README = (ROOT / "README.md").read_text(encoding="utf-8")
-LICENCE_LINE = "SPDX-License-Identifier: GPL-3.0-or-later"
+LICENCE_LINE = "SPDX-License-" + "Identifier: GPL-3.0-or-later"  # in parts, so that reuse does not read it
 # Texts that others wrote, and files that tools write, carry no licence line of ours.
 WITHOUT_LICENCE_LINE = {"LICENSE", "LICENSES/GPL-3.0-or-later.txt", "CHANGELOG.md", "changelogs/changelog.yaml"}
 # Put together from parts, so that this file does not find itself.
