@@ -11,17 +11,26 @@ from types import ModuleType
 from ansible.module_utils.basic import AnsibleModule
 
 from ._errors import NOT_SENT
+from ._secrets import scrub
 from ._task import argument_spec, given_secrets, perform, presentable, refusal
 
 
 class ServicesModule(AnsibleModule):
     """Adds the outcome to a failure of AnsibleModule's own, which all come before anything is sent."""
 
+    def exit_json(self, **kwargs):
+        super().exit_json(**kwargs, invocation=self._invocation())
+
     def fail_json(self, msg, **kwargs):
         kwargs.setdefault("outcome", NOT_SENT)
         kwargs.setdefault("changed", False)
         self.no_log_values.update(given_secrets(self.params))  # AnsibleModule knows `a=b` as a whole only
-        super().fail_json(refusal(getattr(self, "validation_result", None), msg), **kwargs)
+        msg = refusal(getattr(self, "validation_result", None), msg)
+        super().fail_json(msg, **kwargs, invocation=self._invocation())
+
+    def _invocation(self) -> dict:
+        """Return the options as they are shown; AnsibleModule would leave secrets in their keys."""
+        return scrub({"invocation": {"module_args": self.params}}, self.no_log_values)["invocation"]
 
 
 def main(resource: ModuleType) -> None:

@@ -26,12 +26,12 @@ def verification(validate_certs: bool, ca_path: str | None) -> bool | str:
             ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_verify_locations(cafile=ca_path)
         elif not any(map(_HASHED.fullmatch, os.listdir(ca_path))):
             raise InvalidInput(
-                "ca_path", f"{ca_path} has no certificate under the name that OpenSSL looks for (see openssl rehash)"
+                "ca_path", "has no certificate under the name that OpenSSL looks for (see openssl rehash)"
             )
     except ssl.SSLError:
-        raise InvalidInput("ca_path", f"{ca_path} holds no certificate in PEM form") from None
+        raise InvalidInput("ca_path", "holds no certificate in PEM form") from None
     except OSError as error:
-        raise InvalidInput("ca_path", f"{ca_path} cannot be read: {error.strerror}") from None
+        raise InvalidInput("ca_path", f"cannot be read: {error.strerror}") from None
     return ca_path
 
 

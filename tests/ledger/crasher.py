@@ -18,7 +18,7 @@ import time
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-import conftest  # noqa: F401  makes the collection importable
+__import__("conftest")  # makes the collection importable
 from ansible_collections.infrastructure.services.plugins.module_utils._transport import Transport
 from ansible_collections.infrastructure.services.plugins.plugin_utils._store import INTENT, Ledger
 from ledger.tasks import task

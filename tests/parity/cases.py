@@ -73,7 +73,7 @@ VALUES = {
     "templated whole": create("{name: x, attributes: '{{ words.attributes }}', extra_attributes: '{{ words.extra }}', validate_certs: '{{ words.flag }}'}"),
     "templated by filters": create("{name: \"{{ ['a', 'b'] | join('-') }}\", "
                                    "attributes: {puppet_classes: \"{{ ['b', 'a'] | map('upper') | list }}\", cpu: '{{ 2 + 2 }}'}}"),
-    "result of another task": create("{name: '{{ earlier.stdout_lines[0] }}', extra_attributes: '{{ earlier }}'}"),
+    "result of another task": create("{name: '{{ earlier.ansible_facts.stdout_lines[0] }}', extra_attributes: '{{ earlier }}'}"),
     "unsafe": create("{name: !unsafe '{{ undefined }} {% x %}', extra_attributes: {a: !unsafe '{{ b }}'}}"),
     "vaulted": create("{name: '{{ vaulted }}', attributes: {team: '{{ vaulted }}', puppet_classes: ['{{ vaulted }}']}, "
                       "extra_attributes: {a: ['{{ vaulted }}']}}"),

@@ -30,6 +30,7 @@ ENVIRONMENTS = {"worker": {}, "module": {"HARMLESS": "variable"}}
 ALLOWED = {
     "seconds": "how long an attempt took, in the trace",
     "wait": "random, in the trace",
+    "failed_when_suppressed_exception": "ansible-core's own, only of what a module said",
 }
 
 
@@ -66,7 +67,7 @@ def playbook(service: Service, nobody: str, environment: dict[str, str]) -> str:
         f"- {json.dumps(play)[:-1]},",
         f"  vars: {json.dumps(names)[:-1]}, vaulted: {vaulted('secret ü')}, token: {vaulted('se-cret')}, structure: {{a: [{vaulted('inner')}], b: 1}}}},",
         "  tasks: [",
-        "    {name: earlier, ansible.builtin.command: echo one two, register: earlier},",
+        "    {name: earlier, ansible.builtin.set_fact: {stdout_lines: [one two]}, register: earlier},",
         *(f"    {task(number, name, case)[2:]}," for number, (name, case) in enumerate(CASES.items())),
         "]}",
     ]
@@ -135,8 +136,8 @@ def test_the_case_is_what_it_says(runs, name):
 
 
 def test_each_run_took_its_path(runs):
-    ran = "Using module file"  # what -vvv says of each module that is packed and run; a command is one too
-    assert runs["worker"].output.count(ran) == 1
+    ran = "Using module file"  # what -vvv says of each module that is packed and run
+    assert runs["worker"].output.count(ran) == 0
     assert runs["module"].output.count(ran) > len(CASES)
 
 

@@ -43,7 +43,7 @@ def test_the_page_says_what_a_task_does_with_what_it_finds():
 
 def test_the_page_says_what_is_left_behind():
     words = {(ACCEPTED, True): "accepted`, with the envelope", (ACCEPTED, False): "accepted`, without it"}
-    told = {(outcome, entry) for outcome, entry in rows("outcome")}
+    told = {tuple(row) for row in rows("outcome")}
     assert told == {
         (words.get(after, after[0]), state or "as it was before") for after, state in AFTER.items()
     }
