@@ -13,11 +13,6 @@ from base64 import b64encode
 from typing import Callable, NamedTuple
 from urllib.parse import quote_plus, urlencode
 
-try:
-    from requests.auth import AuthBase
-except ImportError:  # said by the transport when it is made
-    AuthBase = object
-
 from . import _json
 from . import _status as event
 from ._errors import InvalidInput, TokenError
@@ -32,17 +27,6 @@ _FORM = {
     "Accept": "application/json",
     "Accept-Encoding": "identity",
 }
-
-
-class Bearer(AuthBase):
-    """Sets the Authorization header; as an object, so that requests takes it over anything in a .netrc."""
-
-    def __init__(self, token: str) -> None:
-        self._token = token
-
-    def __call__(self, prepared):
-        prepared.headers["Authorization"] = f"Bearer {self._token}"
-        return prepared
 
 
 class Token(NamedTuple):

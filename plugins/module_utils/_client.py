@@ -11,7 +11,7 @@ import time
 from typing import Any, Callable, NamedTuple
 
 from . import _status as event
-from ._auth import Bearer, FetchedToken, StaticToken, fetch_token
+from ._auth import FetchedToken, StaticToken, fetch_token
 from ._connection import Settings
 from ._errors import AttemptFailed, RequestFailed, TokenError
 from ._operation import Operation, judge, message
@@ -69,15 +69,16 @@ class Client:
         except TokenError as error:
             return Happened(event.NO_TOKEN, error.msg)
         self.tokens.add(token)
-        return self._send(request, Bearer(token), lambda answer: judge(operation, answer))
+        authorized = request._replace(headers={**request.headers, "Authorization": f"Bearer {token}"})
+        return self._send(authorized, lambda answer: judge(operation, answer))
 
     def _exchange_token(self, request: Request, judge: Callable[[Answer], Happened]) -> Finished:
         """A token request may be repeated, as a PUT may: a second token does no harm."""
-        return self._persist(request, lambda: self._send(request, None, judge), "PUT")
+        return self._persist(request, lambda: self._send(request, judge), "PUT")
 
-    def _send(self, request: Request, auth, judge: Callable[[Answer], Happened]) -> Happened:
+    def _send(self, request: Request, judge: Callable[[Answer], Happened]) -> Happened:
         try:
-            return judge(self._transport.send(request, auth))
+            return judge(self._transport.send(request))
         except AttemptFailed as error:
             kind = event.LOST if error.sent else event.UNSENT_HOPELESS if error.hopeless else event.UNSENT
             return Happened(kind, error.msg)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import json
+from functools import lru_cache
 from urllib.parse import quote, quote_plus
 
 from ansible.module_utils.common.parameters import remove_values
@@ -15,7 +16,8 @@ from ansible.module_utils.common.parameters import remove_values
 _LONGEST_RETOLD = 1000  # letters; what identity providers say of an error has some hundred
 
 
-def forms(secret: str) -> set[str]:
+@lru_cache  # the same ones over all items of a loop
+def forms(secret: str) -> frozenset[str]:
     """Return the secret as it is, URL-quoted, JSON-escaped, as Python shows it and as messages do; none if empty."""
     shown = {
         secret,
@@ -25,8 +27,8 @@ def forms(secret: str) -> set[str]:
     }
     shown |= {repr(secret)[1:-1], printable(secret)}
     shown |= {json.dumps(form)[1:-1] for form in (secret, repr(secret)[1:-1])}
-    shown |= {json.dumps(secret, ensure_ascii=False)[1:-1]}
-    return shown - {""}
+    shown |= {_in_json(secret)}
+    return frozenset(shown - {""})
 
 
 def basic(user: str, password: str) -> set[str]:
@@ -55,7 +57,12 @@ def scrub(result: dict, secrets: set[str]) -> dict:
 def _mentions(result: dict, secrets: set[str]) -> bool:
     """Whether a secret stands anywhere: JSON escapes letter by letter, so it stands in the text as in the values."""
     text = json.dumps(result, ensure_ascii=False)
-    return any(json.dumps(secret, ensure_ascii=False)[1:-1] in text for secret in secrets)
+    return any(_in_json(secret) in text for secret in secrets)
+
+
+@lru_cache(maxsize=1024)
+def _in_json(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False)[1:-1]
 
 
 def _without_keys(value: object, secrets: set[str]) -> object:

@@ -19,6 +19,7 @@ import threading
 import time
 
 try:
+    from requests import PreparedRequest
     from requests.adapters import HTTPAdapter
     from requests.utils import get_auth_from_url
     from urllib3.connection import HTTPConnection, HTTPSConnection
@@ -197,7 +198,7 @@ class _MeteredConnection:
 
 
 class MeteredAdapter(HTTPAdapter):
-    """The adapter of requests, whose connections report to one meter; it never repeats by itself."""
+    """The adapter of requests for its proxies and certificates; its connections report to one meter."""
 
     def __init__(self, meter: Meter) -> None:
         plain = type("MeteredHTTPConnection", (_MeteredConnection, HTTPConnection), {"meter": meter})
@@ -207,6 +208,17 @@ class MeteredAdapter(HTTPAdapter):
             "https": type("MeteredHTTPSPool", (HTTPSConnectionPool,), {"ConnectionCls": tls}),
         }
         super().__init__(max_retries=0, pool_maxsize=1)
+
+    def route(self, url: str, verify, certificate, proxies: dict) -> tuple:
+        """Return the pool of connections for a URL, and what the request line says; raise what requests does."""
+        prepared = PreparedRequest()
+        prepared.prepare_url(url, None)
+        if hasattr(self, "get_connection_with_tls_context"):  # since requests 2.32
+            pool = self.get_connection_with_tls_context(prepared, verify, proxies=proxies, cert=certificate)
+        else:
+            pool = self.get_connection(prepared.url, proxies)
+        self.cert_verify(pool, prepared.url, verify, certificate)
+        return pool, self.request_url(prepared, proxies)
 
     def init_poolmanager(self, *args, **kwargs) -> None:
         super().init_poolmanager(*args, **kwargs)

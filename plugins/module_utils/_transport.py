@@ -21,6 +21,7 @@ from typing import Iterator, Mapping, NamedTuple
 try:
     import requests
     from requests.utils import get_environ_proxies, select_proxy
+    from urllib3 import Timeout
     from urllib3.exceptions import HTTPError, InsecureRequestWarning
 except ImportError:
     requests = None
@@ -35,7 +36,7 @@ _PROXY = re.compile("(https?://|(?!.*://))([^/@]*@)?[^/@:]", re.IGNORECASE)
 
 
 class Request(NamedTuple):
-    """A request as it goes out; `headers` without the Authorization, which comes from an AuthBase object."""
+    """A request as it goes out, but for the headers that follow from its URL and body."""
 
     method: str
     url: str
@@ -72,14 +73,16 @@ class Transport:
         self._last_used = 0.0
         self._kept: set[str] = set()  # origins to which a connection should be open
         self._hasty: set[str] = set()  # origins that end connections without a word, maybe under the next request
-        self._proxies: dict[str, dict] = {}
+        self._routes: dict[str, tuple] = {}  # by URL: the pool of connections, and what the request line says
+        self._timeout = Timeout(connect=settings.connect_timeout, read=settings.timeout)
 
     def close(self) -> None:
         """Close all connections; the next attempt opens a new one."""
         self._kept.clear()
+        self._routes.clear()
         self._adapter.close()
 
-    def send(self, request: Request, auth=None) -> Answer:
+    def send(self, request: Request) -> Answer:
         """Make one attempt, within `timeout` from name look-up to last byte; raise AttemptFailed if no answer came."""
         if time.monotonic() - self._last_used > MAX_IDLE:
             self.close()
@@ -88,7 +91,7 @@ class Transport:
         self._meter.start(self._settings.timeout)
         try:
             with _unlogged():
-                answer = self._read(self._open(request, auth))
+                answer = self._read(self._open(request))
         except AttemptFailed:
             self.close()
             raise
@@ -100,44 +103,46 @@ class Transport:
         self._last_used = time.monotonic()
         return answer
 
-    def _open(self, request: Request, auth):
+    def _open(self, request: Request):
         """Send the request and read the header block."""
-        settings, prepared = self._settings, requests.PreparedRequest()
         try:
-            prepared.prepare(request.method, request.url, dict(request.headers), data=request.body, auth=auth)
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", InsecureRequestWarning)  # said once, as a warning of the task
-                return self._adapter.send(
-                    prepared,
-                    stream=True,
-                    timeout=(settings.connect_timeout, settings.timeout),
-                    verify=self._verify,
-                    cert=self._certificate,
-                    proxies=self._proxies_for(request.url),
-                )
+            pool, target = self._route_to(request.url)
+            return pool.urlopen(
+                request.method,
+                target,
+                request.body,
+                dict(request.headers),
+                retries=self._adapter.max_retries,
+                redirect=False,
+                assert_same_host=False,
+                timeout=self._timeout,
+                preload_content=False,
+                decode_content=False,
+            )
         except (OSError, HTTPError, http.client.HTTPException) as error:
             raise self._failure(error) from None
 
-    def _proxies_for(self, url: str) -> dict:
-        if url not in self._proxies:
-            self._proxies = {url: _proxies(url) if self._settings.use_proxy else {}}
-        return self._proxies[url]
+    def _route_to(self, url: str) -> tuple:
+        if url not in self._routes:
+            proxies = _proxies(url) if self._settings.use_proxy else {}
+            self._routes = {url: self._adapter.route(url, self._verify, self._certificate, proxies)}
+        return self._routes[url]
 
     def _read(self, response) -> Answer:
         """Read the body, at most MAX_BODY, and check that it is whole (RFC 9112 section 6.3)."""
-        status, headers, meter = response.status_code, response.headers, self._meter
+        status, headers, meter = response.status, response.headers, self._meter
         if meter.ended:
-            response.close()
+            _leave(response)
             raise AttemptFailed("the connection ended inside the headers of the answer", sent=True)
         problem, cut, body = _framing_problem(headers), False, b""
         try:
             if not problem and status >= 200:
-                response.raw.enforce_content_length = True
-                body = b"".join(_pieces(response.raw))
+                response.enforce_content_length = True
+                body = b"".join(_pieces(response))
                 cut = meter.ended
         except (OSError, HTTPError, http.client.HTTPException) as error:
             problem, cut = "it took too long" if _causes.is_timeout(error) else "the connection ended inside it", True
-        response.close()
+        _leave(response)
         if cut and _is_framed(headers):
             problem = problem or "the connection ended inside it"
         elif len(body) > MAX_BODY:
@@ -158,7 +163,9 @@ def _unlogged() -> Iterator[None]:
     before = logging.root.manager.disable
     logging.disable(logging.CRITICAL)
     try:
-        yield
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", InsecureRequestWarning)  # said once, as a warning of the task
+            yield
     finally:
         logging.disable(before)
 
@@ -192,11 +199,17 @@ def _is_framed(headers: Mapping[str, str]) -> bool:
     return "Content-Length" in headers or "Transfer-Encoding" in headers
 
 
-def _pieces(raw) -> Iterator[bytes]:
+def _leave(response) -> None:
+    """Give the connection back, or close it when there may be more to read."""
+    response.close()
+    response.release_conn()
+
+
+def _pieces(response) -> Iterator[bytes]:
     """Yield the body in pieces, one byte more than MAX_BODY at most."""
     left = MAX_BODY + 1
     while left > 0:
-        piece = raw.read(min(left, 65536), decode_content=False)
+        piece = response.read(min(left, 65536), decode_content=False)
         if not piece:
             return
         left -= len(piece)

@@ -9,10 +9,8 @@ import time
 from urllib.parse import parse_qsl
 
 import pytest
-import requests
 from ansible_collections.infrastructure.services.plugins.module_utils._auth import (
     TOKEN,
-    Bearer,
     Credentials,
     FetchedToken,
     StaticToken,
@@ -115,11 +113,6 @@ def test_a_failure_names_the_token_endpoint():
 
 def test_a_given_token_is_the_only_one():
     assert (StaticToken("t").token(), StaticToken("t").renew()) == ("t", False)
-
-
-def test_a_bearer_token_is_sent_in_the_header():
-    prepared = requests.Request("GET", "https://service.example", auth=Bearer("t")).prepare()
-    assert prepared.headers["Authorization"] == "Bearer t"
 
 
 @given(st.text())

@@ -10,7 +10,6 @@ from types import SimpleNamespace
 
 import pytest
 from ansible_collections.infrastructure.services.plugins.module_utils import _transport
-from ansible_collections.infrastructure.services.plugins.module_utils._auth import Bearer
 from ansible_collections.infrastructure.services.plugins.module_utils._errors import AttemptFailed, MissingLibrary
 from ansible_collections.infrastructure.services.plugins.module_utils._transport import Request, Transport
 from support.wire import Last, answer, serving
@@ -25,7 +24,8 @@ def transport(**settings) -> Transport:
 
 
 def request(url: str) -> Request:
-    return Request("POST", f"{url}/a", {"Content-Type": "application/json", "User-Agent": "agent/1"}, b'{"b":1}')
+    return Request("POST", f"{url}/a", {"Content-Type": "application/json", "User-Agent": "agent/1",
+                                           "Authorization": "Bearer t"}, b'{"b":1}')
 
 
 def attempt(*answers: bytes, times: int = 1, **settings):
@@ -34,7 +34,7 @@ def attempt(*answers: bytes, times: int = 1, **settings):
         sender = transport(**settings)
         try:
             for _number in range(times):
-                got = sender.send(request(wire.url), Bearer("t"))
+                got = sender.send(request(wire.url))
         finally:
             sender.close()
         return got, wire
