@@ -29,7 +29,8 @@ from ._kept import keep_token, kept_ledger, kept_transport
 from ._ledger import located, password_of
 from ._store import Ledger
 
-_HAS_INVOCATION_SWITCH = "INJECT_INVOCATION" in constants.config.get_configuration_definitions()  # ansible-core 2.21
+_SWITCH = "INJECT_INVOCATION"  # of ansible-core 2.21; before it the invocation was always there, and shown at -vvv
+_SWITCHED = constants.config.get_configuration_definitions().get(_SWITCH) and constants.config.get_config_value(_SWITCH)
 _LEDGER_VARIABLE = f"{ENVIRONMENT_PREFIX}LEDGER"
 _SECRET = [name for name, option in _task.SHARED_OPTIONS.items() if option.get("no_log")]
 _PATHS = [name for name, option in _task.SHARED_OPTIONS.items() if option["type"] == "path"]
@@ -65,6 +66,12 @@ class ServicesAction(OrdinaryAction):
     resource: ModuleType
 
     def run(self, tmp=None, task_vars=None):
+        result = self._run(tmp, task_vars)
+        if not self._wants_invocation():
+            result.pop("invocation", None)  # most of a result, and a cost in each step that Ansible takes with it
+        return result
+
+    def _run(self, tmp: None, task_vars: dict | None) -> dict:
         here, ledger = runs_in_process(self._facts()), self._ledger()
         if not here and not ledger:
             return super().run(tmp, task_vars)
@@ -79,7 +86,7 @@ class ServicesAction(OrdinaryAction):
         except ServicesError as error:
             self._secrets |= _task.given_secrets(self._params)
             result = error.result()
-        if here and self._wants_invocation(task_vars):
+        if here and self._wants_invocation():
             result["invocation"] = {"module_args": self._shown_params()}
         return untrusted(_secrets.scrub(result, self._secrets))
 
@@ -139,5 +146,5 @@ class ServicesAction(OrdinaryAction):
         hidden = {name: self._params[name] for name in _SECRET if name in self._params}
         return {**self._params, **_secrets.scrub(hidden, self._secrets)}
 
-    def _wants_invocation(self, task_vars: dict | None) -> bool:
-        return not _HAS_INVOCATION_SWITCH or constants.config.get_config_value("INJECT_INVOCATION", variables=task_vars)
+    def _wants_invocation(self) -> bool:
+        return self._display.verbosity >= 3 if _SWITCHED is None else _SWITCHED
