@@ -100,10 +100,11 @@ class SharedToken:
         return token if token != self._refused and time.time() < kept.get("use_until", 0) else ""
 
     def _read(self) -> dict:
+        """Return what was written last; a file that was damaged since counts as none."""
         try:
             with open(self._path, encoding="utf-8") as file:
-                return json.load(file)
-        except FileNotFoundError:
+                return dict(json.load(file))
+        except (FileNotFoundError, ValueError, TypeError):
             return {}
 
     def _write(self, content: dict) -> None:
