@@ -11,7 +11,7 @@ SUITES := $(patsubst docs,guides,$(filter-out page,$(sort $(foreach file,$(FILES
 STEP := tests/tools/step
 PYTEST := env TEST_COLLECTIONS=.build/collections python -m pytest -p no:cacheprovider
 
-.PHONY: help demo test $(SUITES) molecule lint certify sanity matrix stress page docs coverage mutation release \
+.PHONY: help demo test $(SUITES) molecule lint certify sanity matrix stress bench page docs coverage mutation release \
 	venv artifact clean
 
 help: ## List the targets
@@ -45,6 +45,9 @@ matrix: artifact ## Run unit, parity and integration tests on ansible-core 2.16 
 
 stress: artifact ## Run what takes longer: exhaustive sweeps, thousands of generated answers, crash loops
 	@$(STEP) stress $(PYTEST) tests -m stress
+
+bench: artifact ## Measure the speed against ansible-core's own modules, the ledger and the deadline (quiet machine)
+	@$(STEP) bench tests/tools/bench
 
 page: venv ## Test the emulator's page in a browser; not part of test, since it needs Chromium (apt install chromium)
 	@$(STEP) playwright python -m pip install --disable-pip-version-check --quiet -r tests/page/requirements.txt

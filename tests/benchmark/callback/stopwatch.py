@@ -1,0 +1,49 @@
+# Copyright (c) 2026, the infrastructure.services contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Writes how many seconds each task took over all its hosts, a JSON line each, into the file STOPWATCH_FILE."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+
+from ansible.plugins.callback import CallbackBase
+
+DOCUMENTATION = """
+name: stopwatch
+type: aggregate
+short_description: Writes how long each task took
+description: A line of JSON for each task, in the file that the environment variable STOPWATCH_FILE names.
+"""
+
+
+class CallbackModule(CallbackBase):
+    """A task begins when Ansible says so, and ends when the next one begins or the play is over."""
+
+    CALLBACK_VERSION = 2.0
+    CALLBACK_TYPE = "aggregate"
+    CALLBACK_NAME = "stopwatch"
+    CALLBACK_NEEDS_ENABLED = True
+
+    def __init__(self, *args, **kwargs):
+        super().__init__(*args, **kwargs)
+        self._running = None
+
+    def v2_playbook_on_task_start(self, task, is_conditional):
+        self._end()
+        self._running = task.get_name(), time.monotonic()
+
+    def v2_playbook_on_play_start(self, play):
+        self._end()
+
+    def v2_playbook_on_stats(self, stats):
+        self._end()
+
+    def _end(self):
+        if self._running:
+            name, began = self._running
+            with open(os.environ["STOPWATCH_FILE"], "a", encoding="utf-8") as file:
+                print(json.dumps({"task": name, "seconds": time.monotonic() - began}), file=file)
+        self._running = None

@@ -1,0 +1,65 @@
+# Copyright (c) 2026, the infrastructure.services contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A service that costs next to nothing, so that what is measured is the client; it also counts token requests.
+
+python tests/benchmark/server.py   prints its base URL, then answers until its standard input ends
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import json
+import re
+import sys
+
+LENGTH = re.compile(rb"\r\ncontent-length: *(\d+)", re.IGNORECASE)
+HEAD = b"HTTP/1.1 201 Created\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n"
+TOKEN = b'{"access_token": "benchmark", "token_type": "Bearer", "expires_in": 3600}'
+
+
+class Service(asyncio.Protocol):
+    """One connection; requests are read by Content-Length."""
+
+    numbers = itertools.count(1)
+    tokens = 0
+
+    def connection_made(self, transport) -> None:
+        """Begin with nothing received."""
+        self.transport, self.received = transport, b""
+
+    def data_received(self, data: bytes) -> None:
+        """Answer each request that is whole."""
+        self.received += data
+        while b"\r\n\r\n" in self.received:
+            head, rest = self.received.split(b"\r\n\r\n", 1)
+            length = int(LENGTH.findall(head)[0]) if LENGTH.search(head) else 0
+            if len(rest) < length:
+                return
+            body, self.received = rest[:length], rest[length:]
+            answer = self.answer(head.split(b" ", 2)[1], body)
+            self.transport.write(HEAD % len(answer) + answer)
+
+    def answer(self, path: bytes, body: bytes) -> bytes:
+        """Return a token, the count of tokens, or the envelope of what was sent."""
+        if path == b"/token":
+            Service.tokens += 1
+            return TOKEN
+        if path == b"/tokens":
+            return b"%d" % Service.tokens
+        asset = {"id": f"vm-{next(self.numbers)}", "description": None, "service": "compute", "platform": "p",
+                 "region": "r", "tenant": "t", **json.loads(body)}
+        return json.dumps(asset).encode("ascii")
+
+
+async def serve() -> None:
+    """Serve until standard input ends."""
+    loop = asyncio.get_running_loop()
+    server = await loop.create_server(Service, "127.0.0.1", 0)
+    print(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}", flush=True)
+    await loop.run_in_executor(None, sys.stdin.read)
+
+
+if __name__ == "__main__":
+    asyncio.run(serve())
