@@ -131,7 +131,8 @@ options:
         A path (an SQLite file, made when it is missing) or a C(postgresql://) URL for several controllers.
       - When an earlier task began to create the asset and its outcome is unknown, the task fails and names the ways on.
       - Does not go with C(async). A C(postgresql://) URL needs C(psycopg) on the controller.
-      - If not given, the environment variable E(INFRASTRUCTURE_SERVICES_LEDGER) is used.
+      - If not given, the environment variable E(INFRASTRUCTURE_SERVICES_LEDGER) is used; an empty value means
+        no ledger, also where that variable names one.
     type: str
   force:
     description:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import base64
 import json
 from functools import lru_cache
-from urllib.parse import quote, quote_plus
+from urllib.parse import parse_qs, quote, quote_plus, unquote, urlsplit
 
 from ansible.module_utils.common.parameters import remove_values
 
@@ -35,6 +35,18 @@ def basic(user: str, password: str) -> set[str]:
     """Return the Basic credentials (RFC 7617) of both, as they are and form-encoded first (RFC 6749 section 2.3.1)."""
     pairs = f"{user}:{password}", f"{quote_plus(user, errors='replace')}:{quote_plus(password, errors='replace')}"
     return {base64.b64encode(pair.encode("utf-8", "replace")).decode("ascii") for pair in pairs}
+
+
+def password_in(url: str) -> frozenset[str]:
+    """Return every form of the password in a URL, none where it has none; all of a URL that is malformed."""
+    if "://" not in url:
+        return frozenset()
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return forms(url)
+    written = parts.password or ""
+    return forms(written) | forms(unquote(written)) | forms(parse_qs(parts.query).get("password", [""])[0])
 
 
 def printable(said: str) -> str:

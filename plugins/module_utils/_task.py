@@ -91,4 +91,4 @@ def given_secrets(params: dict) -> set[str]:
     shown = {form for text in texts for form in _secrets.forms(text)}
     if client and secret:
         shown |= _secrets.basic(str(client), str(secret))
-    return shown
+    return shown | _secrets.password_in(str(params.get("ledger") or ""))

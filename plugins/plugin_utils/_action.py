@@ -11,7 +11,6 @@ import os
 from functools import cache, partial
 from types import ModuleType
 from typing import Callable, NamedTuple
-from urllib.parse import unquote
 
 from ansible import constants
 from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
@@ -26,7 +25,7 @@ from ..module_utils._transport import requests
 from ._book import booked
 from ._compat import ENCODER, untrusted
 from ._kept import keep_token, kept_ledger, kept_transport
-from ._ledger import located, password_of
+from ._ledger import located
 from ._store import Ledger
 
 _SWITCH = "INJECT_INVOCATION"  # of ansible-core 2.21; before it the invocation was always there, and shown at -vvv
@@ -78,7 +77,7 @@ class ServicesAction(OrdinaryAction):
         self._given = json.loads(json.dumps(self._task.args, cls=ENCODER))  # as the module would get them
         validated = _validator(self.resource).validate(self._given)
         self._params = validated.validated_parameters
-        self._secrets = {*validated._no_log_values, *_secrets.forms(unquote(password_of(ledger)))}
+        self._secrets = {*validated._no_log_values, *_secrets.password_in(ledger)}
         execute = self._here if here else partial(self._there, task_vars)
         try:
             self._check(validated)
@@ -91,8 +90,9 @@ class ServicesAction(OrdinaryAction):
         return untrusted(_secrets.scrub(result, self._secrets))
 
     def _ledger(self) -> str:
-        """Return where the ledger is, empty for none, before the options are validated."""
-        return str(self._task.args.get("ledger") or os.environ.get(_LEDGER_VARIABLE, ""))
+        """Return where the ledger is before the options are validated; empty for none, be it given so or not given."""
+        given = self._task.args.get("ledger")
+        return os.environ.get(_LEDGER_VARIABLE, "") if given is None else str(given)
 
     def _check(self, validated) -> None:
         """Raise what AnsibleModule says of options that it refuses."""

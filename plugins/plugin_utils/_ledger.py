@@ -7,7 +7,6 @@
 from __future__ import annotations
 
 import os
-from urllib.parse import parse_qs, urlsplit
 
 from ._postgres import PostgresLedger
 from ._sqlite import SqliteLedger
@@ -29,14 +28,3 @@ def open_ledger(location: str, read_only: bool = False) -> Ledger:
     if "://" in location:
         raise LedgerError("ledger: it must be a path or a postgresql:// URL")
     return SqliteLedger(location, read_only)
-
-
-def password_of(location: str) -> str:
-    """Return the password in a URL as it stands there, empty when there is none; all of a URL that is malformed."""
-    if "://" not in location:
-        return ""
-    try:
-        parts = urlsplit(location)
-    except ValueError:
-        return location
-    return parts.password or parse_qs(parts.query).get("password", [""])[0]

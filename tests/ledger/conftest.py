@@ -16,10 +16,10 @@ import pytest
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger import open_ledger
 from ansible_collections.infrastructure.services.plugins.plugin_utils._store import Ledger
 from emulator import server
-from integration.conftest import ansible_once, collections, installed, running_service
+from integration.conftest import ansible, ansible_in, ansible_once, collections, installed, running_service
 from integration.conftest import service as emulator
 
-__all__ = ["ansible_once", "collections", "emulator", "installed", "running_service"]
+__all__ = ["ansible", "ansible_in", "ansible_once", "collections", "emulator", "installed", "running_service"]
 
 NAMES = (f"ledger{number}" for number in itertools.count(1))
 

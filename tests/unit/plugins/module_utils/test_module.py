@@ -87,3 +87,10 @@ def test_a_refused_option_is_named_and_nothing_is_sent(resource, options, named)
 def test_the_token_is_nowhere_in_what_is_printed(options):
     answers = [] if options else [answer(200, {"name": TOKEN})]
     assert TOKEN not in json.dumps(run(CREATE, *answers, verbosity=4, **options))
+
+
+@pytest.mark.parametrize("url", ["postgresql://me:hunter2%21@db/l", "postgresql://db/l?user=me&password=hunter2%21"])
+def test_the_password_of_a_ledger_is_not_printed(url):
+    result = run(CREATE, ledger=url)
+    assert (result["failed"], result["outcome"]) == (True, "not_sent")
+    assert "hunter2" not in json.dumps(result)

@@ -11,7 +11,7 @@ import json
 from urllib.parse import parse_qsl, quote, quote_plus, urlencode
 
 import pytest
-from ansible_collections.infrastructure.services.plugins.module_utils._secrets import basic, forms
+from ansible_collections.infrastructure.services.plugins.module_utils._secrets import basic, forms, password_in
 from ansible_collections.infrastructure.services.plugins.module_utils._task import presentable
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -79,3 +79,18 @@ def test_the_own_keys_of_a_result_stay_whatever_the_secret_is():
     scrubbed = presentable({"msg": "no", "asset": {"msg": "m"}}, forms("msg"), diff_mode=True, verbosity=3)
     assert set(scrubbed) == {"msg", "asset"}
     assert "msg" not in scrubbed["asset"]
+
+
+@pytest.mark.parametrize(("url", "passwords"), [
+    ("ledger.db", set()),
+    ("/a:b@c/ledger.db", set()),
+    ("postgresql://host/db", set()),
+    ("postgresql://user@host/db", set()),
+    ("postgresql://user:@host/db", set()),
+    ("postgresql://user:p%3ass@host:5432/db?sslmode=require", {"p%3ass", "p:ss", "p%3Ass"}),
+    ("postgres:///db?user=u&password=p%40ss", {"p@ss", "p%40ss"}),
+    ("postgresql://user:secret@[::1/db", {"postgresql://user:secret@[::1/db"}),
+])
+def test_the_password_in_a_url_is_found(url, passwords):
+    assert password_in(url) >= passwords
+    assert bool(password_in(url)) is bool(passwords)

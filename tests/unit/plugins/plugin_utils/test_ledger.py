@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from ansible_collections.infrastructure.services.plugins.module_utils._errors import MissingLibrary
 from ansible_collections.infrastructure.services.plugins.plugin_utils import _postgres
-from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger import located, open_ledger, password_of
+from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger import located, open_ledger
 from ansible_collections.infrastructure.services.plugins.plugin_utils._store import LedgerError
 
 
@@ -25,19 +25,6 @@ from ansible_collections.infrastructure.services.plugins.plugin_utils._store imp
 def test_a_relative_path_is_below_the_directory(monkeypatch, location, path):
     monkeypatch.setenv("HOME", "/houses/mine")
     assert located(location, "/play") == path
-
-
-@pytest.mark.parametrize(("location", "password"), [
-    ("ledger.db", ""),
-    ("postgresql://host/db", ""),
-    ("postgresql://user@host/db", ""),
-    ("postgresql://user:@host/db", ""),
-    ("postgresql://user:p%40ss@host:5432/db?sslmode=require", "p%40ss"),
-    ("postgres:///db?user=u&password=p%40ss", "p@ss"),
-    ("postgresql://user:secret@[::1/db", "postgresql://user:secret@[::1/db"),
-])
-def test_the_password_of_a_url_is_found(location, password):
-    assert password_of(location) == password
 
 
 @pytest.mark.parametrize("location", ["http://host/db", "sqlite:///ledger.db", "://"])
