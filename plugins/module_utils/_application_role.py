@@ -10,7 +10,7 @@ from ._client import Client
 from ._errors import InvalidInput
 from ._fields import DATE_TIME, TEXT, differences, overlay, prune
 from ._operation import Operation
-from ._resource import Plan, Recorded, carry_out, with_extra
+from ._resource import Plan, Recorded, carry_out, insist_on_json, with_extra
 from ._url import path_segment
 
 OPERATION = Operation(
@@ -61,6 +61,7 @@ CONSTRAINTS = dict(
 
 def plan(params: dict, recorded: Recorded | None = None) -> Plan:
     """Return what updating the role asks; raise InvalidInput."""
+    insist_on_json(params, ARGUMENT_SPEC)
     identifier = params["id"]
     segment = path_segment("id", identifier)
     option = "attributes" if params["body"] is None else "body"

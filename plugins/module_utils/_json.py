@@ -25,12 +25,12 @@ class InvalidJSON(ValueError):
     """The bytes are not the JSON object that the interface promises."""
 
 
-def encode(body: dict, option: str) -> bytes:
-    """Return the body as UTF-8 JSON; raise InvalidInput, naming `option`, for what JSON cannot say."""
+def encode(value: object, option: str) -> bytes:
+    """Return the value as UTF-8 JSON; raise InvalidInput, naming `option`, for what JSON cannot say."""
     try:
-        if depth(body) > MAX_DEPTH:
+        if depth(value) > MAX_DEPTH:
             raise InvalidInput(option, f"is nested deeper than {MAX_DEPTH} levels")
-        return json.dumps(body, allow_nan=False, ensure_ascii=False, separators=(",", ":")).encode("utf-8")
+        return json.dumps(value, allow_nan=False, ensure_ascii=False, separators=(",", ":")).encode("utf-8")
     except UnicodeEncodeError:
         raise InvalidInput(option, "holds a character that UTF-8 cannot encode (half of a surrogate pair)") from None
     except (TypeError, ValueError):

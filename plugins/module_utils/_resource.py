@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 from types import MappingProxyType
-from typing import Mapping, NamedTuple
+from typing import Iterable, Mapping, NamedTuple
 
 from . import _json
 from ._client import Client
@@ -49,6 +49,12 @@ class Plan(NamedTuple):
     def encoded(self) -> bytes:
         """Return the body as it goes out; raise InvalidInput for what JSON cannot say."""
         return _json.encode(self.body, "the body")
+
+
+def insist_on_json(params: dict, options: Iterable[str]) -> None:
+    """Raise InvalidInput for an option that holds what JSON cannot say, be it sent or only compared."""
+    for option in options:
+        _json.encode(params[option], option)
 
 
 def with_extra(attributes: dict | None, extra: dict | None, typed: dict) -> dict:

@@ -10,7 +10,7 @@ from ._client import Client
 from ._errors import InvalidInput
 from ._fields import DATE_TIME, MAPPING, NUMBER, TEXT, differences
 from ._operation import Operation
-from ._resource import Plan, Recorded, carry_out, with_extra
+from ._resource import Plan, Recorded, carry_out, insist_on_json, with_extra
 
 OPERATION = Operation(
     resource="compute_virtual_machine",
@@ -73,6 +73,7 @@ CONSTRAINTS: dict = {}
 
 def plan(params: dict, recorded: Recorded | None = None) -> Plan:
     """Return what creating the virtual machine asks; one that is recorded is there already. Raise InvalidInput."""
+    insist_on_json(params, ARGUMENT_SPEC)
     name = params["name"]
     if not name.strip():
         raise InvalidInput("name", "must not be empty")

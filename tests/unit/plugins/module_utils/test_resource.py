@@ -5,10 +5,12 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 from ansible_collections.infrastructure.services.plugins.module_utils._errors import InvalidInput
 from ansible_collections.infrastructure.services.plugins.module_utils._resource import ENVELOPE, with_extra
-from support import CREATE, LEAST, RESOURCES, UPDATE, run_task
+from support import CREATE, LEAST, RESOURCES, UPDATE, run_exactly, run_task
 from support.wire import answer, serving
 
 ASSET = {"id": "a1", "name": "web01", "attributes": {"login": True, "cpu": 4}, "more": [1]}
@@ -122,3 +124,26 @@ def test_extra_attributes_go_beside_the_typed_ones():
     assert with_extra(None, None, typed) == {}
     with pytest.raises(InvalidInput, match=r"^extra_attributes: team "):
         with_extra({}, {"team": "a"}, typed)
+
+
+@pytest.mark.parametrize("value", [math.nan, -math.inf, "\ud800", {"a": [math.nan]}, {"\udfff": 1}], ids=ascii)
+@pytest.mark.parametrize(("resource", "option"), [
+    (CREATE, "extra_attributes"), (UPDATE, "extra_attributes"), (UPDATE, "body"), (UPDATE, "current"),
+])
+def test_what_json_cannot_say_is_refused_by_the_name_of_its_option(resource, option, value):
+    with serving() as wire:
+        given = {"id": "role-1", "send": "given"} if resource == UPDATE else {"name": "web01"}
+        given |= {"description": "d"} if option == "current" else {}
+        result = run_exactly(resource, {"base_url": wire.url, "access_token": "token", **given, option: {"x": value}})
+        assert wire.connections == 0
+    assert (result["failed"], result["outcome"]) == (True, "not_sent")
+    assert result["msg"].startswith(f"{option}: holds a ")
+
+
+@pytest.mark.parametrize(("resource", "option"), [
+    (CREATE, "name"), (UPDATE, "name"), (UPDATE, "id"), (UPDATE, "tenant"),
+])
+def test_half_a_surrogate_pair_is_refused_by_the_name_of_its_option(resource, option):
+    result = run_task(resource, base_url="http://127.0.0.1:9", **{option: "web\ud800"})
+    assert (result["failed"], result["outcome"]) == (True, "not_sent")
+    assert result["msg"].startswith(f"{option}: holds a character that UTF-8 cannot encode")
