@@ -17,6 +17,7 @@ from . import _status as event
 from ._errors import ACCEPTED, NOT_SENT, REJECTED, UNKNOWN, gravest
 
 NEVER, AGAIN, NEW_TOKEN = "never", "again", "once, with a new token"
+_ASCTIME = re.compile("[A-Z][a-z]{2} [A-Z][a-z]{2} [ 0-9][0-9] [0-9:]{8} [0-9]{4}")  # a form of date without a zone
 FIRST_DELAY = 1.0  # seconds; doubles with each further attempt
 
 # event: what a POST may do and what is known of it, and the same for a PUT, which can be repeated (RFC 9110 9.2.2).
@@ -61,7 +62,7 @@ def retry_after(value: str | None, now: datetime) -> float | None:
     value = (value or "").strip()
     if re.fullmatch("[0-9]+", value):
         return float(value)
-    if not value.endswith("GMT"):
+    if not (value.endswith("GMT") or _ASCTIME.fullmatch(value)):
         return None
     try:
         moment = parsedate_to_datetime(value).replace(tzinfo=timezone.utc)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import socketserver
 import threading
 from collections import defaultdict
+from itertools import takewhile
 from typing import Iterable, Mapping
 
 from support.wire import Last, Sent
@@ -45,7 +46,7 @@ class _Connection(socketserver.StreamRequestHandler):
     def handle(self) -> None:
         self.server.connections += 1
         number = self.server.connections
-        while head := b"".join(iter(self.rfile.readline, b"\r\n")):
+        while head := b"".join(takewhile(lambda line: line not in (b"", b"\r\n"), self.rfile)):
             length = [line for line in head.splitlines() if line.lower().startswith(b"content-length:")]
             body = self.rfile.read(int(length[0].split(b":")[1])) if length else b""
             said = self.server.answer_to(Sent(head, body, number))

@@ -19,9 +19,10 @@ from typing import NamedTuple
 
 CORES = {"2.16": "2.16.19", "2.17": "2.17.14", "2.18": "2.18.19", "2.19": "2.19.14", "2.20": "2.20.10",
          "2.21": "2.21.5"}
-# The oldest and the newest Python that each ansible-core runs on; then the oldest one that it runs modules with.
-PYTHONS = {"2.16": ("3.10", "3.12"), "2.17": ("3.10", "3.12"), "2.18": ("3.11", "3.13"), "2.19": ("3.11", "3.13"),
-           "2.20": ("3.12", "3.13"), "2.21": ("3.12", "3.13")}
+# Pythons that each ansible-core runs on: the oldest and the newest one for the first and the last core, and each Python
+# somewhere in between; then the oldest one that modules run with.
+PYTHONS = {"2.16": ("3.10", "3.12"), "2.17": ("3.10",), "2.18": ("3.13",), "2.19": ("3.11",), "2.20": ("3.12",),
+           "2.21": ("3.12", "3.13")}
 OLDEST_TARGET = "3.9"
 BUILD = Path(".build").resolve()
 
@@ -56,7 +57,7 @@ def interpreter(version: str) -> Path:
 
 
 def all_cells() -> list[Cell]:
-    """The matrix: each core on its oldest and newest Python; the first and last core also with the oldest target."""
+    """The matrix: each core on its Pythons; the first and last core also with the oldest target."""
     cells = [Cell(core, python, python) for core, pythons in PYTHONS.items() for python in pythons]
     return cells + [Cell(core, PYTHONS[core][0], OLDEST_TARGET) for core in (min(CORES), max(CORES))]
 

@@ -156,6 +156,14 @@ def test_retry_after_as_a_date(moment):
     assert retry_after(header, NOW) == max(0.0, (moment - NOW) / timedelta(seconds=1))
 
 
+@settings(deadline=None)
+@given(st.datetimes(datetime(1970, 1, 1), datetime(2068, 12, 31)), st.sampled_from(["%A, %d-%b-%y %H:%M:%S GMT", "%c"]))
+@example(datetime(2026, 1, 9), "%c")  # a day of one digit, with a space before it
+def test_retry_after_as_a_date_in_the_obsolete_forms_that_recipients_must_accept(moment, form):
+    moment = moment.replace(tzinfo=timezone.utc, microsecond=0)
+    assert retry_after(moment.strftime(form), NOW) == max(0.0, (moment - NOW) / timedelta(seconds=1))
+
+
 @pytest.mark.parametrize("malformed", MALFORMED)
 def test_a_malformed_retry_after_is_none(malformed):
     assert retry_after(malformed, NOW) is None
