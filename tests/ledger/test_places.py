@@ -1,0 +1,150 @@
+# Copyright (c) 2026, the infrastructure.services contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A ledger file that cannot be used: the task says so, before the request where that is possible."""
+
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger import open_ledger
+from ansible_collections.infrastructure.services.plugins.plugin_utils._store import DONE, INTENT, Entry, Key
+from ledger.tasks import key
+
+LIMITED = Path(__file__).with_name("limited.py")
+# What lets root write where nobody may is taken from the task, so that permissions count for it.
+AS_ANYBODY = ["setpriv", "--bounding-set=-dac_override,-dac_read_search"] if os.geteuid() == 0 else []
+
+
+def run(location: Path, service, mode: str = "run", when: str = "") -> dict:
+    """Return the result of a task in a process of its own."""
+    line = [*AS_ANYBODY, sys.executable, str(LIMITED), str(location), service.url, mode, when]
+    done = subprocess.run(line, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def written(path: Path, statement: str = "") -> Path:
+    """Make a ledger of many entries, and let something else work on it."""
+    ledger = open_ledger(str(path))
+    ledger.set_durability(False)
+    for number in range(200):
+        ledger.put(Key("https://s", "r", f"n{number}"), Entry(DONE, {"text": "x" * 200}, {}), durable=False)
+    if statement:
+        ledger.run(statement, ())
+    ledger.close()
+    return path
+
+
+def directory(path: Path) -> Path:
+    path.mkdir()
+    return path
+
+
+def file(path: Path, content: bytes) -> Path:
+    path.write_bytes(content)
+    return path
+
+
+def truncated(path: Path) -> Path:
+    os.truncate(written(path), 6000)
+    return path
+
+
+def closed_to_writing(path: Path, mode: int) -> Path:
+    path.chmod(mode)
+    return path
+
+
+def in_closed_directory(path: Path, make=lambda path: path) -> Path:
+    path.mkdir()
+    ledger = make(path / "ledger.db")
+    path.chmod(0o500)
+    return ledger
+
+
+# What is at the path, what the task says of it, and whether check mode, which only reads, says so too.
+PLACES = {
+    "a directory": (directory, "is a directory", True),
+    "a file without a directory": (lambda path: path / "ledger.db", "its directory does not exist", True),
+    "below a file": (lambda path: file(path, b"") / "ledger.db", "its directory does not exist", True),
+    "text": (lambda path: file(path, b"not a ledger\n" * 500), "file is not a database", True),
+    "a letter": (lambda path: file(path, b"x"), "file is not a database", True),
+    "truncated": (truncated, "database disk image is malformed", True),
+    "all but its header lost": (lambda path: file(path, written(path).read_bytes()[:200]), "is not a database", True),
+    "unreadable": (lambda path: closed_to_writing(written(path), 0o000), "unable to open database file", True),
+    "a read-only file": (lambda path: closed_to_writing(written(path), 0o400), "readonly database", False),
+    "a new file in a read-only directory": (in_closed_directory, "Permission denied", False),
+    "a file in a read-only directory": (lambda path: in_closed_directory(path, written), "readonly database", False),
+    "of a newer collection": (
+        lambda path: written(path, "INSERT INTO infrastructure_services_schema VALUES (2)"),
+        "was written by a newer version of this collection", True),
+    "with another column": (
+        lambda path: written(path, "ALTER TABLE infrastructure_services_entry RENAME COLUMN sent TO told"),
+        "no such column: sent", True),
+    "without its version": (
+        lambda path: written(path, "DROP TABLE infrastructure_services_schema"), "no such table", True),
+}
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_a_ledger_that_cannot_be_used_fails_the_task_before_its_request(tmp_path, service, place):
+    make, says, also_in_check_mode = PLACES[place]
+    path = make(tmp_path / "here")
+    before = path.read_bytes() if path.is_file() else None
+    for mode in ("run", "check"):
+        result = run(path, service, mode)
+        if mode == "run" or also_in_check_mode:
+            assert (result["failed"], result["changed"], result["outcome"]) == (True, False, "not_sent")
+            assert result["msg"].startswith(f"ledger: {path}")
+            assert says in result["msg"]
+        else:
+            assert (result.get("failed", False), result["changed"]) == (False, True)
+    assert service.api.conversation == []
+    assert (path.read_bytes() if path.is_file() else None) == before
+
+
+def test_a_full_disk_is_found_before_the_request(tmp_path, service):
+    for path in (tmp_path / "new.db", written(tmp_path / "old.db")):
+        result = run(path, service, when="before")
+        assert (result["failed"], result["changed"], result["outcome"]) == (True, False, "not_sent")
+        assert result["msg"].startswith(f"ledger: {path}")
+    assert service.api.conversation == []
+
+
+def test_a_disk_that_fills_up_during_the_request_loses_nothing(tmp_path, opened, service):
+    path = tmp_path / "ledger.db"
+    failed = run(path, service, when="after")
+    (machine,) = service.api.store.snapshot()["virtual_machines"]
+    assert (failed["failed"], failed["changed"], failed["outcome"]) == (True, True, "accepted")
+    assert failed["asset"]["id"] == machine["id"]
+    assert f"could not be written down. ledger: {path}: " in failed["msg"]
+    assert opened(str(path)).get(key(service)).state == INTENT
+    again = run(path, service)
+    assert (again["failed"], again["outcome"], len(service.api.conversation)) == (True, "unknown", 1)
+
+
+def test_an_empty_file_and_the_database_of_another_are_ledgers_to_be(tmp_path, service):
+    other = tmp_path / "other.db"
+    connection = sqlite3.connect(other)
+    connection.execute("CREATE TABLE theirs (text TEXT)")
+    connection.close()
+    for number, path in enumerate((file(tmp_path / "empty.db", b""), other), 1):
+        assert run(path, service)["outcome"] == "accepted"
+        assert run(path, service)["outcome"] == "not_sent"
+        assert len(service.api.conversation) == number
+
+
+def test_either_path_says_what_is_wrong_with_the_ledger(ansible, emulator):
+    (ansible.directory / "here").mkdir()
+    done = ansible.adhoc("infrastructure.services.compute_virtual_machine", "name=web01 ledger=here")
+    assert done.rc != 0
+    assert f"ledger: {ansible.directory}/here is a directory" in done.output
+    assert '"outcome": "not_sent"' in done.output
+    assert emulator.conversation() == []
