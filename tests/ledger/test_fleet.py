@@ -1,0 +1,92 @@
+# Copyright (c) 2026, the infrastructure.services contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A fleet as an inventory: one request for each host, none when it is created again, however many share the work."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections import Counter
+from pathlib import Path
+
+import pytest
+import yaml
+from integration.conftest import BIN
+
+FLEET = "infrastructure.services.create_fleet"
+ATTRIBUTES = {"cpu": 4, "team": "web"}
+
+
+def inventory(hosts: list[str]) -> str:
+    """Return an inventory, as docs/ledger.md shows one."""
+    variables = {"virtual_machine_attributes": ATTRIBUTES}
+    return yaml.safe_dump({"fleet": {"hosts": {host: {} for host in hosts}, "vars": variables}})
+
+
+def create(ansible, hosts: int, *options: str) -> list[dict]:
+    """Create a fleet with fifty forks and return the results of its hosts."""
+    (ansible.directory / "fleet.yml").write_text(inventory([f"web{number:04}" for number in range(hosts)]))
+    line = ["-i", "fleet.yml", "--forks", "50", "-e", f"ledger={ansible.directory}/ledger.db", *options]
+    run = ansible.playbook(FLEET, *line).ok()
+    return [line["result"] for line in run.results if line["task"] == "Create the virtual machine"]
+
+
+def created(service) -> list[str]:
+    """Return the names in the requests that the service got."""
+    return sorted(json.loads(entry.as_dict()["body"])["name"] for entry in service.api.conversation)
+
+
+@pytest.mark.parametrize("hosts", [100, pytest.param(1000, marks=pytest.mark.stress)])
+def test_a_fleet_is_created_once(ansible_once, service, hosts):
+    first = create(ansible_once, hosts)
+    assert Counter(result["changed"] for result in first) == {True: hosts}
+    assert created(service) == [f"web{number:04}" for number in range(hosts)]
+    assert all(result["request"]["body"]["attributes"] == ATTRIBUTES for result in first)
+    again = create(ansible_once, hosts)
+    assert Counter(result["changed"] for result in again) == {False: hosts}
+    assert len(service.api.conversation) == hosts
+    assert {result["asset"]["id"] for result in again} == {result["asset"]["id"] for result in first}
+
+
+def test_a_larger_fleet_is_what_is_missing(ansible_once, service):
+    said = create(ansible_once, 3, "--check")
+    assert ([result["changed"] for result in said], service.api.conversation) == ([True] * 3, [])
+    create(ansible_once, 3)
+    assert sorted(result["changed"] for result in create(ansible_once, 5)) == [False] * 3 + [True] * 2
+    assert len(service.api.conversation) == 5
+
+
+def test_a_fleet_needs_a_ledger(ansible_once, service):
+    run = ansible_once.playbook(FLEET, "-i", "web01,", "-e", "fleet=all")
+    assert run.rc != 0
+    assert "create_fleet needs a ledger" in run.output
+    assert service.api.conversation == []
+
+
+def shard(ansible, directory: Path, hosts: list[str], ledger: str) -> subprocess.Popen:
+    """Start an ansible-runner of its own, as AWX does for each slice of a job."""
+    for name, text in {
+        "inventory/fleet.yml": inventory(hosts),
+        "env/cmdline": f"--forks {len(hosts)}",
+        "env/envvars": json.dumps(ansible.environment(
+            INFRASTRUCTURE_SERVICES_LEDGER=ledger, ANSIBLE_INVENTORY=None, ANSIBLE_CALLBACKS_ENABLED=None)),
+        "project/site.yml": f"- import_playbook: {FLEET}\n",
+    }.items():
+        path = directory / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    return subprocess.Popen([BIN / "ansible-runner", "run", directory, "--playbook", "site.yml"],
+                            env=ansible.environment(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+
+
+def test_shards_of_a_fleet_create_no_machine_twice(ansible_once, service, postgres, tmp_path):
+    """Each host is in two of the three shards."""
+    hosts = [f"web{number:02}" for number in range(24)]
+    slices = [[host for place, host in enumerate(hosts) if place % 3 != number] for number in range(3)]
+    running = [shard(ansible_once, tmp_path / f"shard{number}", part, postgres) for number, part in enumerate(slices)]
+    for process in running:
+        said, _errors = process.communicate(timeout=120)
+        assert process.returncode == 0, said
+        assert "failed=0" in said
+    assert created(service) == hosts
