@@ -11,7 +11,7 @@ SUITES := $(patsubst docs,guides,$(filter-out page,$(sort $(foreach file,$(FILES
 STEP := tests/tools/step
 PYTEST := env TEST_COLLECTIONS=.build/collections python -m pytest -p no:cacheprovider
 
-.PHONY: help demo test $(SUITES) molecule lint certify sanity matrix stress bench page docs coverage mutation release \
+.PHONY: help demo test $(SUITES) molecule lint certify sanity matrix stress reliability bench page docs coverage mutation release \
 	venv artifact clean
 
 help: ## List the targets
@@ -44,7 +44,11 @@ matrix: artifact ## Run unit, parity and integration tests on ansible-core 2.16 
 	@$(STEP) matrix env TEST_COLLECTIONS=.build/collections python tests/tools/matrix.py $(CELLS)
 
 stress: artifact ## Run what takes longer: exhaustive sweeps, thousands of generated answers, crash loops
-	@$(STEP) stress $(PYTEST) tests -m stress
+	@$(STEP) stress $(PYTEST) tests -m stress -n 2 --dist worksteal
+	@$(STEP) libraries tests/tools/libraries -n 2
+
+reliability: artifact ## Write the table of faults into docs/reliability.md
+	@$(STEP) reliability python tests/tools/reliability.py
 
 bench: artifact ## Measure the speed against ansible-core's own modules, the ledger and the deadline (quiet machine)
 	@$(STEP) bench tests/tools/bench

@@ -81,4 +81,4 @@ def test_a_hostile_answer(server, resource, caplog):
 @pytest.mark.stress
 @pytest.mark.parametrize("resource", [CREATE, UPDATE])
 def test_many_hostile_answers(server, resource):
-    hammer(server, resource, 6000)
+    hammer(server, resource, 5000)

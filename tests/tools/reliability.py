@@ -11,7 +11,7 @@ from pathlib import Path
 
 TESTS = Path(__file__).resolve().parent.parent
 PAGE = TESTS.parent / "docs" / "reliability.md"
-COMMAND = "python tests/tools/reliability.py"
+COMMAND = "make reliability"
 
 
 def page() -> str:
