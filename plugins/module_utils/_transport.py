@@ -107,11 +107,11 @@ class Transport:
         """Send the request and read the header block."""
         try:
             pool, target = self._route_to(request.url)
-            return pool.urlopen(
+            return pool.request(
                 request.method,
                 target,
-                request.body,
-                dict(request.headers),
+                body=request.body,
+                headers=dict(request.headers),
                 retries=self._adapter.max_retries,
                 redirect=False,
                 assert_same_host=False,

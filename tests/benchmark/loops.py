@@ -53,7 +53,7 @@ class Pair(NamedTuple):
     work: str
     ours: dict
     theirs: dict
-    bar: float  # of the ratio that `faster` says
+    limit: float  # of the ratio that `faster` says
     faster: bool  # the ratio is theirs to ours, and has to be above the bar; else ours to theirs, and below
     hosts: int = 1
 
@@ -63,7 +63,7 @@ class Pair(NamedTuple):
 
     def holds(self, ratio: float) -> bool:
         """Whether the bar is held."""
-        return ratio >= self.bar if self.faster else ratio <= self.bar
+        return ratio >= self.limit if self.faster else ratio <= self.limit
 
 
 NAME, HOST = "vm-{{ item }}", "vm-{{ inventory_hostname }}"
@@ -150,9 +150,9 @@ def main() -> None:
                 ours, theirs = map(statistics.median, compare(pair, given.rounds, server, Path(scratch)))
                 ratio, measured[pair.work] = pair.ratio(ours, theirs), {"ours": ours, "theirs": theirs}
                 held.append(pair.holds(ratio))
-                bar = f"{'>=' if pair.faster else '<='} {pair.bar:g}"
+                limit = f"{'>=' if pair.faster else '<='} {pair.limit:g}"
                 verdict = "" if held[-1] else "  NOT HELD"
-                print(f"{pair.work:40}{ours:10.3f}{theirs:11.3f}{ratio:8.2f}{bar:>8}{verdict}", flush=True)
+                print(f"{pair.work:40}{ours:10.3f}{theirs:11.3f}{ratio:8.2f}{limit:>8}{verdict}", flush=True)
         if given.only in "token requests":
             tokens = count_tokens(server, Path(scratch))
             held.append(tokens == 1)

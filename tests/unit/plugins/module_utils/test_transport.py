@@ -24,8 +24,8 @@ def transport(**settings) -> Transport:
 
 
 def request(url: str) -> Request:
-    return Request("POST", f"{url}/a", {"Content-Type": "application/json", "User-Agent": "agent/1",
-                                           "Authorization": "Bearer t"}, b'{"b":1}')
+    headers = {"Content-Type": "application/json", "User-Agent": "agent/1", "Authorization": "Bearer t"}
+    return Request("POST", f"{url}/a", headers, b'{"b":1}')
 
 
 def attempt(*answers: bytes, times: int = 1, **settings):
