@@ -158,8 +158,9 @@ class InventoryModule(BaseInventoryPlugin, Constructable, Cacheable):
         address = value_at(asset, self.get_option("address"))
         variables = {OPERATION.resource: asset, **({"ansible_host": address} if address else {})}
         self.inventory.add_host(name)
+        # Not by the inventory's own method, which looks through each value for templates to trust: there are none.
         for variable, value in variables.items():
-            self.inventory.set_variable(name, variable, value)
+            self.inventory.hosts[name].set_variable(variable, value)
         strict = self.get_option("strict")
         self._set_composite_vars(self.get_option("compose"), variables, name, strict)
         self._add_host_to_composed_groups(self.get_option("groups"), variables, name, strict)
