@@ -78,11 +78,14 @@ PAIRS = (
 
 
 class Server:
-    """The service of the benchmark, as a process of its own."""
+    """The service of the benchmark, as a process of its own; it takes so many seconds for each answer."""
+
+    def __init__(self, work: float = 0) -> None:
+        self.work = work
 
     def __enter__(self) -> Server:
-        self.process = subprocess.Popen([sys.executable, str(HERE / "server.py")], stdin=subprocess.PIPE,
-                                        stdout=subprocess.PIPE, text=True)
+        line = [sys.executable, str(HERE / "server.py"), str(self.work)]
+        self.process = subprocess.Popen(line, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         self.url = self.process.stdout.readline().strip()
         return self
 

