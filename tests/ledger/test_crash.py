@@ -6,6 +6,9 @@
 from __future__ import annotations
 
 import json
+import os
+import random
+import signal
 import subprocess
 import sys
 import time
@@ -15,6 +18,7 @@ from pathlib import Path
 import pytest
 from ansible_collections.infrastructure.services.plugins.plugin_utils._store import DONE
 from emulator import faults
+from integration.conftest import BIN
 from ledger.tasks import key
 
 CRASHER = Path(__file__).with_name("crasher.py")
@@ -87,3 +91,33 @@ def test_a_thousand_deaths_at_random_moments(location, opened, service, seed):
     outcomes = check(opened(location), service, seen)
     assert sum(outcomes.values()) == 500
     assert set(outcomes) == {"unknown", "accepted", "not_sent"}, "the moments did not reach every step"
+
+
+def kill_playbook(ansible, line: list[str], seconds: float) -> None:
+    """Start ansible-playbook as a process group of its own and kill it; forks that left the group live on."""
+    with subprocess.Popen([BIN / "ansible-playbook", *line], cwd=ansible.directory, env=ansible.environment(),
+                          stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True) as process:
+        time.sleep(seconds)
+        os.killpg(process.pid, signal.SIGKILL)
+
+
+@pytest.mark.parametrize("deaths", [1, pytest.param(15, marks=pytest.mark.stress)])
+def test_playbooks_that_are_killed_at_random_moments(ansible_once, location, opened, service, deaths):
+    """Eight hosts at once, and again: what was in flight is done or unknown, what was not is created now."""
+    service.api.add_fault(faults.parse({"kind": "delay", "seconds": 0.2, "count": 0}))
+    (ansible_once.directory / "ansible.cfg").touch()
+    chance, seen, whole = random.Random("playbooks"), [], 0.0
+    for death in range(deaths + 1):
+        hosts = [f"web{death}-{number}" for number in range(8)]
+        line = ["infrastructure.services.create_fleet", "-i", ",".join(hosts), "--forks", "8",
+                "-e", json.dumps({"fleet": "all", "ledger": location})]
+        if death:  # the first run is whole, and says how long one takes
+            kill_playbook(ansible_once, line, chance.uniform(0.6, 1) * whole)
+        started = time.monotonic()
+        run = ansible_once.playbook(*line)
+        whole = whole or time.monotonic() - started
+        seen += [{"name": line["host"], "again": line["result"]}
+                 for line in run.results if line["task"] == "Create the virtual machine"]
+    assert [one["name"] for one in seen].count("web0-0") == 1
+    assert len(seen) == 8 * (deaths + 1)
+    assert sum(check(opened(location), service, seen).values()) == 8 * (deaths + 1)

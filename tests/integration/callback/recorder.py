@@ -30,9 +30,11 @@ class CallbackModule(CallbackBase):
     def _record(self, kind: str, result, failed: bool = False) -> None:
         # ansible-core 2.19 renamed the attributes and warns about the old names.
         task = result.task if hasattr(result, "task") else result._task
+        host = result.host if hasattr(result, "host") else result._host
         data = result.result if hasattr(result, "result") else result._result
         # Newer cores keep `failed` out of a result: say it on every core.
-        line = {"kind": kind, "task": task.get_name().strip(), "result": {**data, "failed": failed}}
+        said = {**data, "failed": failed}
+        line = {"kind": kind, "task": task.get_name().strip(), "host": host.get_name(), "result": said}
         with Path(os.environ["RECORDER_FILE"]).open("a", encoding="utf-8") as file:
             file.write(json.dumps(line) + "\n")
 
