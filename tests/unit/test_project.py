@@ -51,6 +51,19 @@ def test_versions_are_in_step():
     assert f"infrastructure-services-{VERSION}.tar.gz" in README
 
 
+def described(kind: str) -> list[tuple[str, str]]:
+    """The name and short description of each plugin of a kind."""
+    found = {path.stem: path.read_text(encoding="utf-8") for path in (ROOT / "plugins" / kind).glob("[a-z]*.py")}
+    return sorted((name, re.search("^short_description: (.*)$", text, re.MULTILINE)[1]) for name, text in found.items())
+
+
+def test_the_changelog_names_every_plugin():
+    releases = load("changelogs/changelog.yaml")["releases"].values()
+    for kind in ("modules", "inventory"):
+        listed = [release.get(kind, release.get("plugins", {}).get(kind, [])) for release in releases]
+        assert sorted((new["name"], new["description"]) for part in listed for new in part) == described(kind)
+
+
 @pytest.mark.parametrize("module", MODULES)
 def test_a_module_is_everywhere_it_belongs(module):
     assert module in load("meta/runtime.yml")["action_groups"]["all"]
