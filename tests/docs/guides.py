@@ -4,7 +4,8 @@
 """Reads the examples out of the guides of docs/docsite.
 
 A block of code with a caption is a file of that name. Any other yaml block is a list of tasks; tasks that no command
-stands between are run as one playbook. A line of a shell block is a command.
+stands between are run as one playbook. A line of a shell block is a command. A text block is what the last command
+before it prints.
 """
 
 from __future__ import annotations
@@ -20,10 +21,11 @@ GUIDES = sorted((ROOT / "docs/docsite/rst").glob("*.rst"))
 
 
 class Step(NamedTuple):
-    """What is run: tasks, or a command."""
+    """What is run, tasks or a command, and what that prints among others."""
 
     kind: str
     text: str
+    output: str = ""
 
 
 class Guide(NamedTuple):
@@ -44,7 +46,7 @@ class _CaptionedBlock(CodeBlockDirective):
 
 
 def read(path: Path) -> Guide:
-    """Return the examples of a guide; raise ValueError for a block of another language than yaml+jinja and shell."""
+    """Return the examples of a guide; raise ValueError for a block of another language than these."""
     guide = Guide({}, [])
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", PendingDeprecationWarning)  # antsibull-docutils calls docutils as of old
@@ -55,6 +57,8 @@ def read(path: Path) -> Guide:
         caption = block.attributes["antsibull-other-caption"]
         if block.language == "shell":
             guide.steps.extend(Step("command", line) for line in text.splitlines())
+        elif block.language == "text":
+            guide.steps[-1] = guide.steps[-1]._replace(output=text)
         elif block.language != "yaml+jinja":
             raise ValueError(f"{path.name}: a block of code in {block.language}")
         elif caption:

@@ -42,16 +42,17 @@ def follow(ansible, service, name: str) -> None:
     for step in guide.steps:
         whole = step.text + "".join(text for caption, text in guide.files.items() if caption in step.text)
         token = {"INFRASTRUCTURE_SERVICES_ACCESS_TOKEN": None} if "auth_url" in whole else {}
-        run(ansible, Step(step.kind, with_addresses(step.text, service.url)), token)
+        run(ansible, step._replace(text=with_addresses(step.text, service.url)), token)
 
 
 def run(ansible, step: Step, environment: dict) -> None:
-    """Run a step and insist on its success."""
+    """Run a step and insist on its success, and on the output that the guide shows."""
     if step.kind == "tasks":
         ansible.tasks(step.text, **environment).ok()
     elif not step.text.startswith(NOT_RUN):
         command, *arguments = shlex.split(step.text)
-        ansible.command(command, *arguments, **environment).ok()
+        done = ansible.command(command, *arguments, **environment).ok()
+        assert step.output in done.output
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if name not in {"authenticate", "update_a_role"}])
