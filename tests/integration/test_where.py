@@ -48,7 +48,8 @@ def test_a_loop_opens_one_connection_starts_no_process_and_imports_nothing_after
     # What comes after the last item may be of the worker's end, where Python itself imports.
     assert set(lines[places[1]:places[-1]]) == {"item"}, "what a later item does beside its request"
     assert [line for line in lines if line.startswith("socket.connect")] == ["socket.connect"]
-    assert not [line for line in lines if line.startswith(("os.", "subprocess."))]
+    # Before the first item Ansible itself may start one: ansible-core 2.21 asks ldconfig where libcrypt is.
+    assert not [line for line in lines[places[0]:] if line.startswith(("os.", "subprocess."))]
 
 
 PLACES = {
