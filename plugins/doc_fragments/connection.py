@@ -43,11 +43,12 @@ options:
   client_authentication:
     description:
       - How the client authenticates at O(auth_url) (RFC 6749 section 2.3.1).
+      - V(basic) is HTTP Basic authentication, V(post) the form fields C(client_id) and C(client_secret).
       - If not given, the environment variable E(INFRASTRUCTURE_SERVICES_CLIENT_AUTHENTICATION) is used.
     type: str
     choices:
-      basic: HTTP Basic authentication.
-      post: The form fields C(client_id) and C(client_secret).
+      - basic
+      - post
     default: basic
   scopes:
     description:

@@ -64,24 +64,18 @@ options:
 """
 
 EXAMPLES = r"""
-# production.ledger.yml: every virtual machine, in a group for each team
+# production.ledger.yml: the virtual machines of one region, in a group for each team
 plugin: infrastructure.services.ledger
-ledger: ledger.db
+ledger: ledger.db  # or postgresql://ledger@db.example.com/ledger, which several controllers share
+regions:
+  - north
 keyed_groups:
   - key: compute_virtual_machine.attributes.team
     prefix: team
-
----
-# north.ledger.yml: those of one region, from a ledger that several controllers share
-plugin: infrastructure.services.ledger
-ledger: postgresql://ledger@db.example.com/ledger
-regions:
-  - north
-address: attributes.subnet.gateway
+groups:
+  large: compute_virtual_machine.attributes.cpu | default(0, true) >= 8
 compose:
   ansible_user: "'deploy'"
-groups:
-  large: compute_virtual_machine.attributes.cpu | default(0) >= 8
 """
 
 import os

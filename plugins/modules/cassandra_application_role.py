@@ -110,12 +110,14 @@ options:
   send:
     description:
       - What to send.
+      - V(given) is just what was given.
+      - V(complete) is what was given, laid over the asset as it is known from O(current) or O(ledger), so that the
+        outcome is the same whether the service replaces the role or changes only the fields that are sent. It is
+        refused when no asset is known.
     type: str
     choices:
-      given: Just what was given.
-      complete:
-        What was given, laid over the asset as it is known from O(current) or O(ledger), so that the outcome is the same
-        whether the service replaces the role or changes only the fields that are sent. Refused when no asset is known.
+      - given
+      - complete
     default: given
 seealso:
   - module: infrastructure.services.compute_virtual_machine

@@ -1,15 +1,19 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Run the unit, parity and integration tests on every supported ansible-core whose Python is at hand, a line per cell.
+"""Run the tests of what depends on ansible-core on every supported one whose Python is at hand, a line per cell.
 
-A cell has an environment of its own under .build/matrix, and its output in a file beside it. Two cells run at a time.
+These are the unit, parity and integration tests; on the first and the last core also those that look for secrets and
+for expressions that are evaluated; on every core all of ansible-test sanity; and with the oldest Python of a target host
+what the integration tests run there. A cell has an environment of its own under .build/matrix, and its output in a file
+beside it. Two cells run at a time.
 Arguments narrow it down: `make matrix CELLS="2.16 2.21"`.
 """
 
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 import time
@@ -23,7 +27,10 @@ CORES = {"2.16": "2.16.19", "2.17": "2.17.14", "2.18": "2.18.19", "2.19": "2.19.
 # somewhere in between; then the oldest one that modules run with.
 PYTHONS = {"2.16": ("3.10", "3.12"), "2.17": ("3.10",), "2.18": ("3.13",), "2.19": ("3.11",), "2.20": ("3.12",),
            "2.21": ("3.12", "3.13")}
+ENDS = (min(CORES), max(CORES))
 OLDEST_TARGET = "3.9"
+# What pytest and ansible-test end with.
+CLOSING = re.compile(r"=+ .*\b(passed|failed|error).* in [\d.]+s|SANITY: |FATAL: ")
 BUILD = Path(".build").resolve()
 
 
@@ -36,6 +43,11 @@ class Cell(NamedTuple):
 
     def __str__(self) -> str:
         return f"ansible-core {self.core}, Python {self.python}, modules on {self.target}"
+
+    @property
+    def output(self) -> Path:
+        """What its commands printed."""
+        return self.directory / "output.txt"
 
     @property
     def directory(self) -> Path:
@@ -59,13 +71,24 @@ def interpreter(version: str) -> Path:
 def all_cells() -> list[Cell]:
     """The matrix: each core on its Pythons; the first and last core also with the oldest target."""
     cells = [Cell(core, python, python) for core, pythons in PYTHONS.items() for python in pythons]
-    return cells + [Cell(core, PYTHONS[core][0], OLDEST_TARGET) for core in (min(CORES), max(CORES))]
+    return cells + [Cell(core, PYTHONS[core][0], OLDEST_TARGET) for core in ENDS]
 
 
 def make_environment(directory: Path, python: str, *requirements: Path) -> None:
     """Make a virtual environment, or leave it when it holds what is asked for."""
     subprocess.run(["tests/tools/venv", str(directory), *map(str, requirements)], check=True, stdout=sys.stderr,
                    env={**os.environ, "PYTHON": str(interpreter(python)), "MINIMUM": python})
+
+
+def lines_of(cell: Cell) -> list[list[str]]:
+    """Return the commands of a cell."""
+    pytest = [str(cell.directory / "venv/bin/python"), "-m", "pytest", "-p", "no:cacheprovider"]
+    if cell.target != cell.python:
+        return [[*pytest, "tests/integration", "-k", "module"]]
+    tests = ["tests/unit", "tests/parity", "tests/integration"]
+    if cell.core in ENDS:
+        tests += ["tests/security/test_canary.py", "tests/security/test_templates.py"]
+    return [[*pytest, *tests], *([["tests/tools/sanity"]] if cell.python == PYTHONS[cell.core][0] else [])]
 
 
 def run_cell(cell: Cell) -> Verdict:
@@ -78,18 +101,19 @@ def run_cell(cell: Cell) -> Verdict:
     core.write_text(f"ansible-core=={CORES[cell.core]}\n", encoding="utf-8")
     make_environment(cell.directory / "venv", cell.python, Path("tests/requirements-pytest.txt"), core)
     environment = {**os.environ, "PATH": f"{cell.directory / 'venv/bin'}:{os.environ['PATH']}"}
-    tests = ["tests/unit", "tests/parity", "tests/integration"]
+    environment["SANITY_DIRECTORY"] = str(cell.directory / "sanity")
     if cell.target != cell.python:
         make_environment(cell.directory / "target", cell.target, Path("requirements.txt"))
         environment["TEST_TARGET_PYTHON"] = str(cell.directory / "target/bin/python")
-        tests = ["tests/integration", "-k", "module"]
-    output = cell.directory / "output.txt"
-    with output.open("w", encoding="utf-8") as file:
-        pytest = [str(cell.directory / "venv/bin/python"), "-m", "pytest", "-p", "no:cacheprovider"]
-        done = subprocess.run([*pytest, *tests], stdout=file, stderr=subprocess.STDOUT, env=environment,
-                              timeout=1200, check=False)
-    closing = output.read_text(encoding="utf-8").splitlines()[-1].strip("= ")
-    return Verdict(cell, "FAILED" if done.returncode else "passed", f"{closing} ({time.monotonic() - start:.0f} s)")
+    statuses = []
+    with cell.output.open("w", encoding="utf-8") as file:
+        for line in lines_of(cell):
+            done = subprocess.run(line, stdout=file, stderr=subprocess.STDOUT, env=environment, timeout=1200,
+                                  check=False)
+            statuses.append(done.returncode)
+    closing = [line.strip("= ") for line in cell.output.read_text(encoding="utf-8").splitlines() if CLOSING.match(line)]
+    details = f"{', '.join(closing)} ({time.monotonic() - start:.0f} s)"
+    return Verdict(cell, "FAILED" if any(statuses) else "passed", details)
 
 
 def main(wanted: list[str]) -> int:
@@ -103,8 +127,8 @@ def main(wanted: list[str]) -> int:
             verdicts.append(verdict)
     for verdict in verdicts:
         if verdict.word == "FAILED":
-            print(f"\n{verdict.cell}: {verdict.cell.directory / 'output.txt'}")
-            print("\n".join((verdict.cell.directory / "output.txt").read_text(encoding="utf-8").splitlines()[-40:]))
+            print(f"\n{verdict.cell}: {verdict.cell.output}")
+            print("\n".join(verdict.cell.output.read_text(encoding="utf-8").splitlines()[-60:]))
     words = {verdict.word for verdict in verdicts}
     return 0 if "passed" in words and "FAILED" not in words else 1
 

@@ -17,7 +17,7 @@ import yaml
 from ansible.errors import AnsibleParserError
 from ansible.inventory.data import InventoryData
 from ansible.parsing.dataloader import DataLoader
-from ansible_collections.infrastructure.services.plugins.inventory.ledger import InventoryModule, value_at
+from ansible_collections.infrastructure.services.plugins.inventory.ledger import EXAMPLES, InventoryModule, value_at
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger import open_ledger
 from ansible_collections.infrastructure.services.plugins.plugin_utils._store import DONE, UNCLEAR, Entry, Key
 
@@ -97,6 +97,13 @@ def run(tmp_path: Path):
                               capture_output=True, timeout=120, text=True, check=False)
 
     return run
+
+
+def test_the_example_of_the_plugin_s_page_lists_what_it_says(run, record):
+    record(*DOCUMENTED)
+    printed = json.loads(run("inventory", "--list", config=EXAMPLES).stdout)
+    assert {group: printed[group]["hosts"] for group in ("team_web", "team_platform", "large")} == {
+        "team_web": ["web01"], "team_platform": ["app02"], "large": ["app02"]}
 
 
 def test_the_documented_example_prints_what_is_documented(run, record):
