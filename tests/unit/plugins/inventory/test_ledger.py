@@ -99,9 +99,14 @@ def run(tmp_path: Path):
     return run
 
 
+def plain(printed: str) -> dict:
+    """Return what was printed, unsafe strings as strings."""
+    return json.loads(printed, object_hook=lambda value: value.get("__ansible_unsafe", value))
+
+
 def test_the_example_of_the_plugin_s_page_lists_what_it_says(run, record):
     record(*DOCUMENTED)
-    printed = json.loads(run("inventory", "--list", config=EXAMPLES).stdout)
+    printed = plain(run("inventory", "--list", config=EXAMPLES).stdout)
     assert {group: printed[group]["hosts"] for group in ("team_web", "team_platform", "large")} == {
         "team_web": ["web01"], "team_platform": ["app02"], "large": ["app02"]}
 
@@ -111,8 +116,7 @@ def test_the_documented_example_prints_what_is_documented(run, record):
     config, (graph,), (variables,) = BLOCKS["yaml"][0], BLOCKS["text"], BLOCKS["json"]
     printed = run("inventory", "--graph", config=config).stdout
     assert sorted(printed.splitlines()) == sorted(graph.splitlines())
-    printed = run("inventory", "--host", "web01", config=config).stdout
-    printed = json.loads(printed, object_hook=lambda value: value.get("__ansible_unsafe", value))
+    printed = plain(run("inventory", "--host", "web01", config=config).stdout)
     assert {key: value for key, value in printed.items() if not key.startswith("__")} == json.loads(variables)
 
 
