@@ -4,9 +4,10 @@
 """Run the tests of what depends on ansible-core on every supported one whose Python is at hand, a line per cell.
 
 These are the unit, parity and integration tests; on the first and the last core also those that look for secrets and
-for expressions that are evaluated; on every core all of ansible-test sanity; and with the oldest Python of a target
-host what the integration tests run there. A cell has an environment of its own under .build/matrix, and its output in a file
-beside it. Two cells run at a time.
+for expressions that are evaluated; on every core all of ansible-test sanity; and with the oldest Python that modules
+run with, what the integration tests run there. A cell has an environment of its own under .build/matrix, and its output
+in a file beside it. Two cells run at a time.
+
 Arguments narrow it down: `make matrix CELLS="2.16 2.21"`.
 """
 
