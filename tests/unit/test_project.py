@@ -76,6 +76,12 @@ def test_the_action_group_names_modules_only():
     assert load("meta/runtime.yml")["action_groups"]["all"] == MODULES
 
 
+def test_every_target_of_make_is_explained():
+    targets = re.findall("^([a-z]+):.*## ", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)
+    contributing = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    assert [target for target in targets if f"make {target}" not in contributing] == []
+
+
 def test_readme_links_lead_somewhere():
     links = re.findall(r"\]\((?!https?://)([^)#]+)", README)
     assert links
