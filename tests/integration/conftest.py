@@ -110,7 +110,8 @@ class Ansible:
 
     def environment(self, **more: str | None) -> dict[str, str]:
         """The environment of a command; None removes a variable."""
-        kept = {name: os.environ[name] for name in ("PATH", "HOME", "TMPDIR", "LANG") if name in os.environ}
+        kept = {name: value for name, value in os.environ.items()
+                if name in {"PATH", "HOME", "TMPDIR", "LANG"} or name.startswith("COVERAGE_")}
         ours = {
             "ANSIBLE_CALLBACKS_ENABLED": "recorder",
             "ANSIBLE_CALLBACK_PLUGINS": str(ROOT / "tests/integration/callback"),

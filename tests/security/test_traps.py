@@ -146,6 +146,20 @@ def test_a_kept_connection_that_the_service_closes_creates_each_machine_once():
     assert [json.loads(request.body)["name"] for request in service.done] == [f"vm{number}" for number in range(50)]
 
 
+def test_no_connection_is_used_twice_once_the_service_ended_one_without_a_word():
+    """The next end might come under a request, which would then be lost."""
+    peers: list[Peer] = []
+
+    def script(peer: Peer) -> bool:
+        if peer not in peers:
+            peers.append(peer)
+        return answers(whole, *[Peer.fin][len(peers) - 1:])(peer)
+
+    with Service(script) as service:
+        assert creates(service, 4, lambda: time.sleep(0.05)) == ["accepted"] * 4
+    assert len(peers) == 4
+
+
 def test_a_kept_connection_is_used_again_until_it_was_idle_for_too_long(monkeypatch):
     peers: set[Peer] = set()
 

@@ -111,8 +111,13 @@ def test_a_token_near_its_end_is_not_used(tmp_path):
     assert [endpoint.shared().token(), endpoint.shared().token(), endpoint.requests] == ["short", "short", 2]
 
 
+def refuse_slowly() -> Token:
+    time.sleep(0.5)  # so that all the others wait
+    return refuse()
+
+
 def test_a_dead_endpoint_is_asked_once_by_those_who_wait_for_it(tmp_path):
-    endpoint = Endpoint(tmp_path, refuse)
+    endpoint = Endpoint(tmp_path, refuse_slowly)
     assert set(together(lambda: endpoint.shared().token())) == {"no access token"}
     assert endpoint.requests < WORKERS / 2  # who came after the failure asks again
 
