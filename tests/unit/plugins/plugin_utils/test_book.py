@@ -8,8 +8,9 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import pytest
 from ansible_collections.infrastructure.services.plugins.module_utils._errors import ACCEPTED, OUTCOMES
-from ansible_collections.infrastructure.services.plugins.plugin_utils import _book
+from ansible_collections.infrastructure.services.plugins.plugin_utils import _book, _store
 from ansible_collections.infrastructure.services.plugins.plugin_utils._book import AFTER, ON_FINDING, REFUSE
 from ansible_collections.infrastructure.services.plugins.plugin_utils._store import DONE, INTENT, STATES
 
@@ -34,6 +35,15 @@ def test_every_state_and_outcome_is_in_the_table():
 def test_every_refusal_says_what_is_known():
     refusing = {state for state, moves in ON_FINDING.items() if moves["POST"] == REFUSE}
     assert set(_book._KNOWN) == refusing
+
+
+@pytest.mark.parametrize("state", sorted(_book._KNOWN))
+def test_a_refusal_tells_a_lost_answer_from_an_unknown_end(state):
+    key = _store.Key("https://s", "compute_virtual_machine", "web01")
+    told = _book.Undecided(key, _store.Entry(state, {}, {}, "2026-01-02T03:04:05Z"), "virtual machine").result()
+    how = "the service accepted it, but its answer was lost" if state == _store.LOST else "how it ended is not known"
+    assert f"create the virtual machine web01 at 2026-01-02T03:04:05Z; {how}." in told["msg"]
+    assert told["outcome"] == ("accepted" if state == _store.LOST else "unknown")
 
 
 def test_the_page_says_what_a_task_does_with_what_it_finds():
