@@ -126,6 +126,38 @@ def test_no_run_of_attempts_breaks_the_policy(method, limits, future, renewable)
     assert finished.outcome == (ACCEPTED if past[-1].event == event.SUCCESS else gravest)
 
 
+@pytest.mark.parametrize(("method", "names", "waits"), [
+    ("POST", [event.THROTTLED], [1.0, 2.0, 4.0, 5.0]),
+    ("POST", [event.UNSENT, event.SUCCESS], [1.0]),
+    ("POST", [event.UNAUTHORIZED, event.THROTTLED], [0.0, 1.0, 2.0, 4.0, 5.0]),
+    ("POST", [event.THROTTLED, event.THROTTLED, event.UNAUTHORIZED, event.THROTTLED], [1.0, 2.0, 0.0, 4.0, 5.0]),
+    ("POST", [event.UNAUTHORIZED], [0.0]),
+    ("POST", [event.LOST], []),
+    ("PUT", [event.LOST, event.UNAVAILABLE, event.SUCCESS], [1.0, 2.0]),
+    ("PUT", [event.ANSWER_CUT], [1.0, 2.0, 4.0, 5.0]),
+])
+def test_what_may_be_sent_again_is_sent_until_the_retries_are_used_up(method, names, waits):
+    """With the longest of the random waits, four retries and retry_max_delay 5."""
+    finished, past, waited = run(method, Limits(4, 5.0), [Happened(name) for name in names], renewable=True)
+    assert waited == waits
+    assert (finished.attempts, finished.note) == (len(past), "") == (len(waits) + 1, "")
+
+
+def test_the_only_token_is_not_renewed_and_each_attempt_is_told_of():
+    """What `persist` does without a word about renewal, waits and observers, and with an observer."""
+    refused, told = Happened(event.UNAUTHORIZED), []
+    finished = persist(lambda: refused, "POST", Limits(3, 0), fraction=lambda: 1.0)
+    assert finished == (refused, 1, REJECTED, "")
+    busy = iter([Happened(event.THROTTLED, headers={"Retry-After": "0"}), Happened(event.SUCCESS, value={})])
+    persist(lambda: next(busy), "POST", Limits(3, 0), fraction=lambda: 1.0, observe=lambda *seen: told.append(seen))
+    assert [(happened.event, wait) for happened, wait in told] == [(event.THROTTLED, 0.0), (event.SUCCESS, None)]
+
+
+def test_the_longest_wait_that_is_allowed_is_waited():
+    busy = Happened(event.THROTTLED, headers={"Retry-After": "30"})
+    assert run("POST", Limits(2, 30), [busy], renewable=False)[2] == [30.0, 30.0]
+
+
 @settings(deadline=None)
 @given(st.integers(1, 10**6), SECONDS, st.floats(0, 1), st.floats(0, 1))
 def test_a_wait_is_a_part_of_an_exponential_bound(attempt, longest, fraction, other):
