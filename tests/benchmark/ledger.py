@@ -100,7 +100,7 @@ def listing(directory: Path, hosts: str) -> tuple[float, float]:
         "ledger": ("fleet.ledger.yml", "plugin: infrastructure.services.ledger\nledger: ledger.db\n"),
         "names": ("names.ini", "\n".join(f"vm{number:06}" for number in range(10_000))),
         "static": ("static.json", json.dumps({"all": {"hosts": {
-            f"vm{number:06}": {"ansible_host": "192.0.2.1", MODULE.split(".")[-1]: recorded(f"vm{number:06}")}
+            f"vm{number:06}": {"ansible_host": "192.0.2.1", MODULE.rsplit(".", maxsplit=1)[-1]: recorded(f"vm{number:06}")}
             for number in range(10_000)}}})),
         "none": ("none.yml", "all:\n"),
     }
