@@ -35,6 +35,7 @@ BIN = Path(sys.executable).parent
 ROUNDS = 3  # of which the median counts
 HOSTS, FORKS = 240, 5  # of the fleet that is sharded, and of each shard
 WORK = 0.5  # seconds that the service takes for each host of that fleet
+RESOURCE = "compute_virtual_machine"
 LOOP_BAR, INVENTORY_BAR, GROWTH_BAR = 1.5, 2.0, 1.5
 
 
@@ -77,7 +78,7 @@ def fill(ledger: Ledger, first: int, last: int) -> list[float]:
     seconds = []
     for number in range(first, last):
         asset = recorded(f"vm{number:06}")
-        key = Key("https://s", "compute_virtual_machine", asset["name"])
+        key = Key("https://s", RESOURCE, asset["name"])
         started = time.perf_counter()
         ledger.get(key)
         ledger.put(key, Entry(INTENT, asset, {}), durable=False)
@@ -100,7 +101,7 @@ def listing(directory: Path, hosts: str) -> tuple[float, float]:
         "ledger": ("fleet.ledger.yml", "plugin: infrastructure.services.ledger\nledger: ledger.db\n"),
         "names": ("names.ini", "\n".join(f"vm{number:06}" for number in range(10_000))),
         "static": ("static.json", json.dumps({"all": {"hosts": {
-            f"vm{number:06}": {"ansible_host": "192.0.2.1", MODULE.rsplit(".", maxsplit=1)[-1]: recorded(f"vm{number:06}")}
+            f"vm{number:06}": {"ansible_host": "192.0.2.1", RESOURCE: recorded(f"vm{number:06}")}
             for number in range(10_000)}}})),
         "none": ("none.yml", "all:\n"),
     }
