@@ -86,6 +86,14 @@ def test_every_way_from_what_was_found_to_what_is_left(scene, state, ending):
 
 
 @pytest.mark.parametrize("state", [None, *STATES])
+def test_what_was_not_sent_leaves_the_entry_as_it_was(scene, state):
+    before = scene.found(state)
+    nobody = {"auth_url": "http://127.0.0.1:9/token", "client_id": "me", "client_secret": "hidden"}
+    result = scene.run(force=True, access_token=None, **nobody)
+    assert (result["outcome"], scene.requests(), scene.ledger.get(scene.key)) == ("not_sent", 0, before)
+
+
+@pytest.mark.parametrize("state", [None, *STATES])
 def test_what_is_found_decides(scene, state):
     scene.found(state)
     doing = _book.ON_FINDING[state][RESOURCES[scene.resource].OPERATION.method]
@@ -157,9 +165,11 @@ def test_what_somebody_else_changed_is_a_warning(location, service):
 
 def test_complete_takes_the_rest_from_the_ledger(location, service):
     task(location, UPDATE, base_url=service.url, attributes={"login": True}, description="a role")
-    result = task(location, UPDATE, base_url=service.url, attributes={"login": False}, send="complete")
-    assert result["request"]["body"]["description"] == "a role"
-    assert result["request"]["body"]["attributes"]["login"] is False
+    for force, login in ((False, False), (True, False), (True, True)):
+        result = task(location, UPDATE, base_url=service.url, attributes={"login": login}, send="complete", force=force)
+        assert result["request"]["body"]["description"] == "a role"
+        assert result["request"]["body"]["attributes"]["login"] is login
+    assert len(service.api.conversation) == 4
 
 
 def test_complete_is_refused_where_the_ledger_knows_nothing(location, opened, service):
