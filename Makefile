@@ -11,8 +11,8 @@ SUITES := $(patsubst docs,guides,$(filter-out page,$(sort $(foreach file,$(FILES
 STEP := tests/tools/step
 PYTEST := env TEST_COLLECTIONS=.build/collections python -m pytest -p no:cacheprovider
 
-.PHONY: help demo test $(SUITES) molecule lint certify sanity matrix stress reliability bench page docs coverage mutation release \
-	venv artifact clean
+.PHONY: help demo test $(SUITES) molecule lint certify sanity matrix stress reliability bench page docs coverage \
+	mutation release venv artifact clean
 
 help: ## List the targets
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 12
