@@ -13,7 +13,17 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+__import__("conftest")  # makes the checkout importable as the collection
+from ansible_collections.infrastructure.services.plugins.module_utils import (
+    _application_role,
+    _retry,
+    _status,
+    _virtual_machine,
+)
+
 TESTS = Path(__file__).resolve().parent.parent
+OPERATIONS = _virtual_machine.OPERATION, _application_role.OPERATION
 PAGE = TESTS.parent / "docs/docsite/rst/failures.rst"
 BETWEEN = re.compile(r"(?<=^\.\. tables start\n).*?(?=^\.\. tables end\n)", re.MULTILINE | re.DOTALL)
 
@@ -30,41 +40,25 @@ EVENTS = {
 CLASSES = {"other 3xx": 300, "other 4xx": 499, "other 5xx": 599, "1xx, 6xx and above": 600}
 
 
-def _import():
-    """Return the modules that know: texts, policy, and the two operations."""
-    if str(TESTS) not in sys.path:
-        sys.path.insert(0, str(TESTS))
-        import conftest  # noqa: F401, PLC0415 - makes the checkout importable as the collection
-    from ansible_collections.infrastructure.services.plugins.module_utils import (  # noqa: PLC0415
-        _application_role,
-        _retry,
-        _status,
-        _virtual_machine,
-    )
-    return _status, _retry, (_virtual_machine.OPERATION, _application_role.OPERATION)
-
-
 def rows_of_statuses() -> Iterator[tuple[str, ...]]:
     """Give a row for each status: what it means and what to do, and how a creation and an update take it."""
-    status, retry, operations = _import()
-    named = {str(code): code for code in sorted(status._STATUSES)}
+    named = {str(code): code for code in sorted(_status._STATUSES)}
     for name, code in {**named, **CLASSES}.items():
-        texts = [status.text_of(code, **operation._asdict()) for operation in operations]
+        texts = [_status.text_of(code, **operation._asdict()) for operation in OPERATIONS]
         text = texts[0] if texts[0] == texts[1] else f"Creation: {texts[0]}. Update: {texts[1]}"
-        yield name, _sentence(text), *_cells(retry, status.event_of(code))
+        yield name, _sentence(text), *_cells(_status.event_of(code))
 
 
 def rows_of_events() -> Iterator[tuple[str, ...]]:
     """Give a row for each thing that happens without a final status, or after a good one."""
-    status, retry, _operations = _import()
     for event, words in EVENTS.items():
-        yield _sentence(words), *_cells(retry, getattr(status, event))
+        yield _sentence(words), *_cells(getattr(_status, event))
 
 
-def _cells(retry, event: str) -> list[str]:
-    again = {retry.NEVER: "", retry.AGAIN: ", sent again", retry.NEW_TOKEN: ", sent again once with a new token"}
+def _cells(event: str) -> list[str]:
+    again = {_retry.NEVER: "", _retry.AGAIN: ", sent again", _retry.NEW_TOKEN: ", sent again once with a new token"}
     return [f"``{outcome}``{again[answer]}" for answer, outcome in
-            (retry.POLICY[event][method] for method in ("POST", "PUT"))]
+            (_retry.POLICY[event][method] for method in ("POST", "PUT"))]
 
 
 def _sentence(text: str) -> str:

@@ -9,6 +9,10 @@ import argparse
 import sys
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+__import__("conftest")  # makes the checkout importable as the collection
+from faults.table import SECTIONS
+
 TESTS = Path(__file__).resolve().parent.parent
 PAGE = TESTS.parent / "docs" / "reliability.md"
 COMMAND = "make reliability"
@@ -16,11 +20,6 @@ COMMAND = "make reliability"
 
 def page() -> str:
     """Return the page."""
-    if str(TESTS) not in sys.path:
-        sys.path.insert(0, str(TESTS))
-        import conftest  # noqa: F401, PLC0415 - makes the checkout importable as the collection
-    from faults.table import SECTIONS  # noqa: PLC0415
-
     tables = [line for title, cases in SECTIONS.items() for line in ("", f"## {title}", "", *_table(cases))]
     return "\n".join([_HEAD.format(count=sum(map(len, SECTIONS.values())), command=COMMAND), *tables, ""])
 
