@@ -6,11 +6,11 @@
 
 from __future__ import annotations
 
-from ..module_utils import _application_role
-from ..plugin_utils._action import ServicesAction
+from ..module_utils._resources import application_role
+from ..plugin_utils._worker.action import ServicesAction
 
 
 class ActionModule(ServicesAction):
     """The same options and results as the module."""
 
-    resource = _application_role
+    resource = application_role

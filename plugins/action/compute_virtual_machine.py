@@ -6,11 +6,11 @@
 
 from __future__ import annotations
 
-from ..module_utils import _virtual_machine
-from ..plugin_utils._action import ServicesAction
+from ..module_utils._resources import virtual_machine
+from ..plugin_utils._worker.action import ServicesAction
 
 
 class ActionModule(ServicesAction):
     """The same options and results as the module."""
 
-    resource = _virtual_machine
+    resource = virtual_machine

@@ -6,17 +6,17 @@
 
 from __future__ import annotations
 
-from ..module_utils import _ledger_entry
 from ..module_utils._errors import InvalidInput
-from ..module_utils._task import given_secrets
-from ..plugin_utils._action import Facts, ServicesAction
-from ..plugin_utils._entry import edited
+from ..module_utils._task import entry_options
+from ..module_utils._task.task import given_secrets
+from ..plugin_utils._ledger.editing import edited
+from ..plugin_utils._worker.action import Facts, ServicesAction
 
 
 class ActionModule(ServicesAction):
     """Takes the options of all modules, so that it can be in their action group, and uses its own."""
 
-    resource = _ledger_entry
+    resource = entry_options
 
     def _facts(self) -> Facts:
         return Facts("local", is_async=False, becomes=False, has_environment=False, has_requests=True)
@@ -30,4 +30,4 @@ class ActionModule(ServicesAction):
         raise InvalidInput("ledger", "is empty")
 
     def _shown_params(self) -> dict:
-        return {name: self._params[name] for name in _ledger_entry.ARGUMENT_SPEC}
+        return {name: self._params[name] for name in entry_options.ARGUMENT_SPEC}

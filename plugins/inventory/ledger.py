@@ -85,10 +85,10 @@ from ansible.errors import AnsibleParserError
 from ansible.plugins.inventory import BaseInventoryPlugin, Cacheable, Constructable
 
 from ..module_utils._errors import ServicesError
-from ..module_utils._url import canonical_url, checked_url
-from ..module_utils._virtual_machine import OPERATION
-from ..plugin_utils._compat import untrusted
-from ..plugin_utils._ledger import located, open_ledger
+from ..module_utils._http.urls import canonical_url, checked_url
+from ..module_utils._resources.virtual_machine import OPERATION
+from ..plugin_utils._ledger.location import located, open_ledger
+from ..plugin_utils._worker.core import untrusted
 
 _FILTERS = {"tenant": "tenants", "region": "regions", "platform": "platforms"}  # field of the envelope: option
 

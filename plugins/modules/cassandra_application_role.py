@@ -5,7 +5,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Documentation of the module and a hand-over; what it does is in module_utils/_application_role.py."""
+"""Documentation of the module and a hand-over; what it does is in module_utils/application_role.py."""
 
 from __future__ import annotations
 
@@ -265,8 +265,8 @@ trace:
       sample: 0.5
 """
 
-from ansible_collections.infrastructure.services.plugins.module_utils import _application_role
-from ansible_collections.infrastructure.services.plugins.module_utils._module import main
+from ansible_collections.infrastructure.services.plugins.module_utils._resources import application_role
+from ansible_collections.infrastructure.services.plugins.module_utils._task.module import main
 
 if __name__ == "__main__":
-    main(_application_role)
+    main(application_role)

@@ -5,7 +5,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Documentation of the module and a hand-over; what it does is in module_utils/_virtual_machine.py."""
+"""Documentation of the module and a hand-over; what it does is in module_utils/virtual_machine.py."""
 
 from __future__ import annotations
 
@@ -314,8 +314,8 @@ trace:
       sample: 0.5
 """
 
-from ansible_collections.infrastructure.services.plugins.module_utils import _virtual_machine
-from ansible_collections.infrastructure.services.plugins.module_utils._module import main
+from ansible_collections.infrastructure.services.plugins.module_utils._resources import virtual_machine
+from ansible_collections.infrastructure.services.plugins.module_utils._task.module import main
 
 if __name__ == "__main__":
-    main(_virtual_machine)
+    main(virtual_machine)

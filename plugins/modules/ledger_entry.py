@@ -154,13 +154,13 @@ outcome:
   sample: not_sent
 """
 
-from ansible_collections.infrastructure.services.plugins.module_utils import _ledger_entry
-from ansible_collections.infrastructure.services.plugins.module_utils._module import ServicesModule
+from ansible_collections.infrastructure.services.plugins.module_utils._task import entry_options
+from ansible_collections.infrastructure.services.plugins.module_utils._task.module import ServicesModule
 
 
 def main():
     """Say what is missing: where this runs there is no ledger."""
-    spec = dict(argument_spec=_ledger_entry.ARGUMENT_SPEC, **_ledger_entry.CONSTRAINTS)
+    spec = dict(argument_spec=entry_options.ARGUMENT_SPEC, **entry_options.CONSTRAINTS)
     module = ServicesModule(supports_check_mode=True, **spec)
     module.fail_json("ledger: it is kept by the controller, where the action plugin of this module does the work")
 

@@ -27,8 +27,14 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 CHECKOUT = __import__("conftest").CHECKOUT  # which also makes the checkout importable as the collection
 import psycopg
-from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger import open_ledger
-from ansible_collections.infrastructure.services.plugins.plugin_utils._store import DONE, INTENT, Entry, Key, Ledger
+from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.location import open_ledger
+from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.store import (
+    DONE,
+    INTENT,
+    Entry,
+    Key,
+    Ledger,
+)
 from benchmark.loops import ATTRIBUTES, MODULE, Server, access, over, play
 
 BIN = Path(sys.executable).parent

@@ -16,7 +16,9 @@ from typing import Iterator
 import pytest
 import yaml
 from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
-from ansible_collections.infrastructure.services.plugins.module_utils import _connection, _ledger_entry, _task
+from ansible_collections.infrastructure.services.plugins.module_utils._task import entry_options
+from ansible_collections.infrastructure.services.plugins.module_utils._task import options as shared_options
+from ansible_collections.infrastructure.services.plugins.module_utils._task import task as task_module
 from support import RESOURCES
 from support.shapes import leaves, of_documentation, of_spec, without_formats
 
@@ -51,7 +53,7 @@ def words(documented: dict) -> str:
 
 @pytest.mark.parametrize("module", RESOURCES)
 def test_every_option_is_documented_as_it_is(pages, module):
-    spec = _task.argument_spec(RESOURCES[module])["argument_spec"]
+    spec = task_module.argument_spec(RESOURCES[module])["argument_spec"]
     for name, option, documented in pairs(spec, pages[module]["doc"]["options"]):
         assert str(option["type"]) == documented["type"], name
         assert option.get("elements") == documented.get("elements"), name
@@ -79,7 +81,7 @@ def test_every_date_time_says_its_form(pages, module):
 
 @pytest.mark.parametrize("module", RESOURCES)
 def test_every_environment_variable_is_documented_in_its_order(pages, module):
-    for name, option in _connection.ARGUMENT_SPEC.items():
+    for name, option in shared_options.ARGUMENT_SPEC.items():
         text = words(pages[module]["doc"]["options"][name])
         places = [text.find(f"E({variable})") for variable in option.get("fallback", (None, []))[1]]
         assert -1 not in places, name
@@ -88,7 +90,7 @@ def test_every_environment_variable_is_documented_in_its_order(pages, module):
 
 @pytest.mark.parametrize("module", RESOURCES)
 def test_every_example_uses_options_that_exist(pages, module):
-    spec = _task.argument_spec(RESOURCES[module])["argument_spec"]
+    spec = task_module.argument_spec(RESOURCES[module])["argument_spec"]
     tasks = yaml.safe_load(pages[module]["examples"])
     uses = [task[NAMESPACE + module] for task in tasks if NAMESPACE + module in task]
     assert uses
@@ -102,7 +104,7 @@ def test_modules_with_the_shared_options_are_those_that_send(pages):
 
 
 def test_the_options_of_ledger_entry_are_documented_as_they_are(pages):
-    for name, option, documented in pairs(_ledger_entry.ARGUMENT_SPEC, pages["ledger_entry"]["doc"]["options"]):
+    for name, option, documented in pairs(entry_options.ARGUMENT_SPEC, pages["ledger_entry"]["doc"]["options"]):
         assert str(option["type"]) == documented["type"], name
         assert option.get("required", False) == documented.get("required", False), name
         assert option.get("default") == documented.get("default"), name
@@ -111,7 +113,7 @@ def test_the_options_of_ledger_entry_are_documented_as_they_are(pages):
 
 
 def test_every_example_of_ledger_entry_is_one_that_it_takes(pages):
-    spec = dict(argument_spec=_ledger_entry.ARGUMENT_SPEC, **_ledger_entry.CONSTRAINTS)
+    spec = dict(argument_spec=entry_options.ARGUMENT_SPEC, **entry_options.CONSTRAINTS)
     for task in yaml.safe_load(pages["ledger_entry"]["examples"]):
         options = {"ledger": "ledger.db", "base_url": "https://s", **task[NAMESPACE + "ledger_entry"]}
         assert ArgumentSpecValidator(**spec).validate(options).error_messages == []

@@ -10,14 +10,14 @@ import re
 from pathlib import Path
 
 import pytest
-from ansible_collections.infrastructure.services.plugins.module_utils import _task
+from ansible_collections.infrastructure.services.plugins.module_utils._task import task
 from emulator.settings import RULES
 from support import RESOURCES
 
 ROOT = Path(__file__).resolve().parents[2]
 ARCHITECTURE = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
 OPEN_POINTS = (ROOT / "docs/open_points.md").read_text(encoding="utf-8")
-OPTIONS = {name for resource in RESOURCES.values() for name in _task.argument_spec(resource)["argument_spec"]}
+OPTIONS = {name for resource in RESOURCES.values() for name in task.argument_spec(resource)["argument_spec"]}
 SECTIONS = {"2.3", "3", "4.1", "4.2", "5", "6", "7", "8", "9"}  # of the interface, those with an open point
 
 
@@ -32,11 +32,10 @@ def quoted(cell: str) -> list[str]:
     return re.findall(r"`([^`]+)`", cell)
 
 
-def test_the_layers_of_the_page_are_those_that_are_tested():
-    tree = ast.parse((ROOT / "tests/contract/test_layers.py").read_text(encoding="utf-8"))
-    assigned = {node.targets[0].id: node.value for node in tree.body if isinstance(node, ast.Assign)}
-    layers = ast.literal_eval(assigned["LAYERS"])
-    assert [tuple(quoted(files)) for _layer, files, _what in rows(ARCHITECTURE)] == list(layers)
+def test_the_page_tells_of_every_folder_what_the_folder_says_of_itself():
+    folders = {path.parent.relative_to(ROOT / "plugins").as_posix(): ast.get_docstring(ast.parse(path.read_text()))
+               for path in ROOT.glob("plugins/*/*/__init__.py")}
+    assert {quoted(folder)[0].strip("/"): what for folder, what in rows(ARCHITECTURE)} == folders
 
 
 @pytest.mark.parametrize("page", ["ARCHITECTURE.md", "docs/open_points.md"])

@@ -9,7 +9,7 @@ import importlib
 
 import pytest
 import yaml
-from ansible_collections.infrastructure.services.plugins.module_utils._resource import ENVELOPE
+from ansible_collections.infrastructure.services.plugins.module_utils._resources.flow import ENVELOPE
 from emulator import faults, openapi, server
 from support import CREATE, LEAST, RESOURCES, UPDATE
 from support.front import run_module

@@ -10,12 +10,9 @@ from pathlib import Path
 import pytest
 import requests
 import yaml
-from ansible_collections.infrastructure.services.plugins.module_utils import (
-    _application_role,
-    _connection,
-    _resource,
-    _version,
-)
+from ansible_collections.infrastructure.services.plugins.module_utils import _version
+from ansible_collections.infrastructure.services.plugins.module_utils._resources import application_role, flow
+from ansible_collections.infrastructure.services.plugins.module_utils._task import options as shared_options
 from emulator import openapi, server
 from support import CREATE, RESOURCES, UPDATE, run_task
 from support.shapes import leaves, of_schema, of_spec, put, sample
@@ -52,13 +49,13 @@ def test_attributes_are_those_of_the_document(schema, resource):
 
 
 def test_the_envelope_is_that_of_the_document():
-    strings = dict.fromkeys(_resource.ENVELOPE, "string")
+    strings = dict.fromkeys(flow.ENVELOPE, "string")
     assert of_schema(SCHEMAS["Envelope"]) == {**strings, "attributes": "object"}
 
 
 def test_the_fields_of_both_bodies_are_those_of_the_document():
     assert set(SCHEMAS["VirtualMachineCreate"]["properties"]) == {"name", "attributes"}
-    assert set(SCHEMAS["ApplicationRoleUpdate"]["properties"]) == {*_application_role.FIELDS, "attributes"}
+    assert set(SCHEMAS["ApplicationRoleUpdate"]["properties"]) == {*application_role.FIELDS, "attributes"}
 
 
 def test_the_operations_are_those_of_the_document():
@@ -74,7 +71,7 @@ def test_the_emulator_knows_every_field_and_answers_with_the_envelope(service, r
     assert (result["outcome"], result["warnings"]) == ("accepted", [])
     assert result["request"]["body"]["attributes"] == whole
     assert result["asset"]["attributes"] == whole
-    assert set(result["asset"]) == set(_resource.ENVELOPE)
+    assert set(result["asset"]) == set(flow.ENVELOPE)
 
 
 @pytest.mark.parametrize("resource", RESOURCES)
@@ -95,7 +92,7 @@ def test_the_emulator_refuses_a_field_of_another_type(service, resource, path, k
 
 
 def test_the_environment_gives_the_options_that_the_design_says():
-    options = {name: option for name, option in _connection.ARGUMENT_SPEC.items() if "fallback" in option}
+    options = {name: option for name, option in shared_options.ARGUMENT_SPEC.items() if "fallback" in option}
     assert set(options) == FROM_ENVIRONMENT
     for name, option in options.items():
         assert option["fallback"][1] == [f"INFRASTRUCTURE_SERVICES_{name.upper()}", *MORE_VARIABLES.get(name, [])]
@@ -103,13 +100,13 @@ def test_the_environment_gives_the_options_that_the_design_says():
 
 @pytest.mark.parametrize("resource", RESOURCES)
 def test_secret_options_are_never_logged(resource):
-    options = {**_connection.ARGUMENT_SPEC, **RESOURCES[resource].ARGUMENT_SPEC}
+    options = {**shared_options.ARGUMENT_SPEC, **RESOURCES[resource].ARGUMENT_SPEC}
     assert {name for name, option in options.items() if option.get("no_log")} == SECRETS
 
 
 def test_the_resources_take_no_name_of_a_shared_option():
     for resource in RESOURCES.values():
-        assert set(resource.ARGUMENT_SPEC) & set(_connection.ARGUMENT_SPEC) == set()
+        assert set(resource.ARGUMENT_SPEC) & set(shared_options.ARGUMENT_SPEC) == set()
 
 
 def test_the_version_is_that_of_the_collection():

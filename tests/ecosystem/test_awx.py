@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from ansible_collections.infrastructure.services.plugins.module_utils._connection import ARGUMENT_SPEC
+from ansible_collections.infrastructure.services.plugins.module_utils._task.options import ARGUMENT_SPEC
 from jinja2 import StrictUndefined
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Iterator
 from unittest import mock
 
-from ansible_collections.infrastructure.services.plugins.module_utils._transport import Transport
+from ansible_collections.infrastructure.services.plugins.module_utils._http.transport import Transport
 from support import CREATE
 
 from .behaviours import END_OF_HEAD, drips, head, never_answers, whole

@@ -8,7 +8,7 @@ from __future__ import annotations
 import itertools
 
 import pytest
-from ansible_collections.infrastructure.services.plugins.module_utils._transport import Transport
+from ansible_collections.infrastructure.services.plugins.module_utils._http.transport import Transport
 from support import CREATE, UPDATE
 
 from .behaviours import answers, chunked, close_delimited, grants, whole

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import psycopg
 import pytest
-from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger import open_ledger
-from ansible_collections.infrastructure.services.plugins.plugin_utils._store import Ledger
+from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.location import open_ledger
+from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.store import Ledger
 from emulator import server
 from integration.conftest import ansible, ansible_in, ansible_once, collections, installed, running_service
 from integration.conftest import service as emulator

@@ -19,8 +19,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 __import__("conftest")  # makes the collection importable
-from ansible_collections.infrastructure.services.plugins.module_utils._transport import Transport
-from ansible_collections.infrastructure.services.plugins.plugin_utils._store import INTENT, Ledger
+from ansible_collections.infrastructure.services.plugins.module_utils._http.transport import Transport
+from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.store import INTENT, Ledger
 from ledger.tasks import task
 
 LONGEST = 30.0  # seconds after which a task counts as hanging

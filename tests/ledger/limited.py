@@ -17,7 +17,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 __import__("conftest")  # makes the collection importable
-from ansible_collections.infrastructure.services.plugins.module_utils._transport import Transport
+from ansible_collections.infrastructure.services.plugins.module_utils._http.transport import Transport
 from ledger.tasks import task
 
 

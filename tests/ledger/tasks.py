@@ -6,11 +6,11 @@
 from __future__ import annotations
 
 from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
-from ansible_collections.infrastructure.services.plugins.module_utils import _task
 from ansible_collections.infrastructure.services.plugins.module_utils._errors import ServicesError
-from ansible_collections.infrastructure.services.plugins.plugin_utils._book import booked
-from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger import open_ledger
-from ansible_collections.infrastructure.services.plugins.plugin_utils._store import Key, Ledger
+from ansible_collections.infrastructure.services.plugins.module_utils._task import task as task_module
+from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.location import open_ledger
+from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.recording import booked
+from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.store import Key, Ledger
 from support import CREATE, LEAST, RESOURCES
 
 TOKEN = "token-of-the-tests"
@@ -19,13 +19,13 @@ TOKEN = "token-of-the-tests"
 def task(ledger: Ledger | str, resource: str = CREATE, check_mode: bool = False, **options) -> dict:
     """Return the result of a task; `ledger`: an open one, or where to open it for this task only."""
     given = {"access_token": TOKEN, "retry_max_delay": 0, **LEAST[resource], **options}
-    validated = ArgumentSpecValidator(**_task.argument_spec(RESOURCES[resource])).validate(given)
+    validated = ArgumentSpecValidator(**task_module.argument_spec(RESOURCES[resource])).validate(given)
     assert not validated.error_messages, validated.error_messages
     params = validated.validated_parameters
 
     def execute(recorded):
-        done = _task.perform(RESOURCES[resource], params, check_mode, recorded=recorded)
-        shown = _task.presentable(done.result, done.secrets, diff_mode=True, verbosity=0)
+        done = task_module.perform(RESOURCES[resource], params, check_mode, recorded=recorded)
+        shown = task_module.presentable(done.result, done.secrets, diff_mode=True, verbosity=0)
         return dict(shown, warnings=done.warnings)
 
     own = isinstance(ledger, str)

@@ -8,8 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import pytest
-from ansible_collections.infrastructure.services.plugins.plugin_utils import _book
-from ansible_collections.infrastructure.services.plugins.plugin_utils._store import (
+from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger import recording
+from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.store import (
     DONE,
     INTENT,
     LOST,
@@ -96,14 +96,14 @@ def test_what_was_not_sent_leaves_the_entry_as_it_was(scene, state):
 @pytest.mark.parametrize("state", [None, *STATES])
 def test_what_is_found_decides(scene, state):
     scene.found(state)
-    doing = _book.ON_FINDING[state][RESOURCES[scene.resource].OPERATION.method]
+    doing = recording.ON_FINDING[state][RESOURCES[scene.resource].OPERATION.method]
     options = {"attributes": {"cpu": 4}} if scene.resource == CREATE else {"attributes": {"login": True}}
     result = scene.run(**options)
-    sends = doing == _book.SEND or (doing == _book.COMPARE and scene.resource == UPDATE)  # ASSET has no login
+    sends = doing == recording.SEND or (doing == recording.COMPARE and scene.resource == UPDATE)  # ASSET has no login
     assert scene.requests() == sends
     assert result["changed"] is sends
-    assert result.get("failed", False) is (doing == _book.REFUSE)
-    if doing == _book.REFUSE:
+    assert result.get("failed", False) is (doing == recording.REFUSE)
+    if doing == recording.REFUSE:
         assert result["outcome"] == ("accepted" if state == LOST else "unknown")
         for way in ("ledger_entry", "state: present", "state: absent", "force: true", "before"):
             assert way in result["msg"]

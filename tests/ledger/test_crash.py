@@ -16,7 +16,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from ansible_collections.infrastructure.services.plugins.plugin_utils._store import DONE
+from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.store import DONE
 from emulator import faults
 from integration.conftest import BIN
 from ledger.tasks import key

@@ -7,11 +7,18 @@ from __future__ import annotations
 
 import pytest
 from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
-from ansible_collections.infrastructure.services.plugins.module_utils import _ledger_entry, _task
 from ansible_collections.infrastructure.services.plugins.module_utils._errors import InvalidInput
-from ansible_collections.infrastructure.services.plugins.module_utils._resource import ENVELOPE
-from ansible_collections.infrastructure.services.plugins.plugin_utils._entry import edited
-from ansible_collections.infrastructure.services.plugins.plugin_utils._store import DONE, INTENT, STATES, Entry, Key
+from ansible_collections.infrastructure.services.plugins.module_utils._resources.flow import ENVELOPE
+from ansible_collections.infrastructure.services.plugins.module_utils._task import entry_options
+from ansible_collections.infrastructure.services.plugins.module_utils._task import task as task_module
+from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.editing import edited
+from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.store import (
+    DONE,
+    INTENT,
+    STATES,
+    Entry,
+    Key,
+)
 from ledger.tasks import key, task
 from support import CREATE, RESOURCES, UPDATE
 
@@ -34,7 +41,7 @@ def edit(location, opened, resource):
 
     def edit(check_mode: bool = False, secrets: frozenset = frozenset(), **options) -> dict:
         least = {"ledger": location, "base_url": URL, "resource": resource, OPTION[resource]: KEYS[resource].name}
-        validated = ArgumentSpecValidator(**_task.argument_spec(_ledger_entry)).validate({**least, **options})
+        validated = ArgumentSpecValidator(**task_module.argument_spec(entry_options)).validate({**least, **options})
         assert not validated.error_messages
         return edited(ledger, validated.validated_parameters, check_mode, set(secrets))
 

@@ -13,8 +13,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger import open_ledger
-from ansible_collections.infrastructure.services.plugins.plugin_utils._store import DONE, INTENT, Entry, Key
+from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.location import open_ledger
+from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.store import DONE, INTENT, Entry, Key
 from ledger.tasks import key
 
 LIMITED = Path(__file__).with_name("limited.py")

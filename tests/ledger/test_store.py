@@ -12,9 +12,9 @@ import time
 from pathlib import Path
 
 import pytest
-from ansible_collections.infrastructure.services.plugins.plugin_utils import _store
-from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger import open_ledger
-from ansible_collections.infrastructure.services.plugins.plugin_utils._store import (
+from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger import store
+from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.location import open_ledger
+from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.store import (
     DONE,
     INTENT,
     STATES,
@@ -94,7 +94,7 @@ def test_reading_what_does_not_exist_is_reading_nothing_and_makes_nothing(locati
 
 def test_a_ledger_of_a_newer_collection_is_refused(location, opened, monkeypatch):
     with monkeypatch.context() as patch:
-        patch.setattr(_store, "SCHEMA_VERSION", 2)
+        patch.setattr(store, "SCHEMA_VERSION", 2)
         opened(location).put(KEY, ENTRY)
     for read_only in (True, False):
         with pytest.raises(LedgerError, match="written by a newer version of this collection"):

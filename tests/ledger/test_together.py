@@ -13,7 +13,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from ansible_collections.infrastructure.services.plugins.plugin_utils._store import DONE, INTENT
+from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.store import DONE, INTENT
 from emulator import faults
 from ledger.tasks import key, task
 

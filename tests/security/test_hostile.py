@@ -16,7 +16,7 @@ from ansible_collections.infrastructure.services.plugins.module_utils._errors im
     REJECTED,
     UNKNOWN,
 )
-from ansible_collections.infrastructure.services.plugins.module_utils._transport import Transport
+from ansible_collections.infrastructure.services.plugins.module_utils._http.transport import Transport
 from hypothesis import HealthCheck, given, settings
 from support import CREATE, UPDATE, run_task
 

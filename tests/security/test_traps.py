@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable
 
 import pytest
-from ansible_collections.infrastructure.services.plugins.module_utils import _transport
+from ansible_collections.infrastructure.services.plugins.module_utils._http import transport
 from faults.behaviours import answers, grants, refuses, whole
 from faults.servers import Peer, Service
 from support import CREATE, UPDATE, run_exactly, run_task
@@ -124,10 +124,10 @@ def test_an_id_that_is_no_segment_is_refused(identifier):
 
 def creates(service: Service, count: int, between: Callable[[], None] = lambda: None) -> list[str]:
     """Create machines over one transport; return what is known of each."""
-    kept: list[_transport.Transport] = []
+    kept: list[transport.Transport] = []
 
-    def connect(settings) -> _transport.Transport:
-        kept[:] = kept or [_transport.Transport(settings)]
+    def connect(settings) -> transport.Transport:
+        kept[:] = kept or [transport.Transport(settings)]
         return kept[0]
 
     outcomes = []
@@ -170,7 +170,7 @@ def test_a_kept_connection_is_used_again_until_it_was_idle_for_too_long(monkeypa
     with Service(script) as service:
         assert creates(service, 3) == ["accepted"] * 3
         assert len(peers) == 1
-        monkeypatch.setattr(_transport, "MAX_IDLE", -1.0)
+        monkeypatch.setattr(transport, "MAX_IDLE", -1.0)
         creates(service, 3)
         assert len(peers) == 4
 

@@ -7,10 +7,14 @@
 from __future__ import annotations
 
 from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
-from ansible_collections.infrastructure.services.plugins.module_utils import _application_role, _task, _virtual_machine
-from ansible_collections.infrastructure.services.plugins.module_utils._transport import Transport
+from ansible_collections.infrastructure.services.plugins.module_utils._http.transport import Transport
+from ansible_collections.infrastructure.services.plugins.module_utils._resources import (
+    application_role,
+    virtual_machine,
+)
+from ansible_collections.infrastructure.services.plugins.module_utils._task import task
 
-RESOURCES = {resource.OPERATION.resource: resource for resource in (_virtual_machine, _application_role)}
+RESOURCES = {resource.OPERATION.resource: resource for resource in (virtual_machine, application_role)}
 CREATE, UPDATE = "compute_virtual_machine", "cassandra_application_role"
 
 # The least that each module needs beside base_url.
@@ -28,7 +32,7 @@ def run_task(resource: str, check_mode: bool = False, connect=Transport, **optio
 
 def run_exactly(resource: str, options: dict, check_mode: bool = False, connect=Transport) -> dict:
     """Return the result of a task that has these options and no others."""
-    validated = ArgumentSpecValidator(**_task.argument_spec(RESOURCES[resource])).validate(options)
+    validated = ArgumentSpecValidator(**task.argument_spec(RESOURCES[resource])).validate(options)
     assert not validated.error_messages, validated.error_messages
-    done = _task.perform(RESOURCES[resource], validated.validated_parameters, check_mode, connect)
-    return dict(_task.presentable(done.result, done.secrets, diff_mode=True, verbosity=3), warnings=done.warnings)
+    done = task.perform(RESOURCES[resource], validated.validated_parameters, check_mode, connect)
+    return dict(task.presentable(done.result, done.secrets, diff_mode=True, verbosity=3), warnings=done.warnings)

@@ -12,7 +12,7 @@ import json
 import pytest
 from ansible.module_utils import basic
 from ansible.module_utils.common import warnings
-from ansible_collections.infrastructure.services.plugins.module_utils import _module
+from ansible_collections.infrastructure.services.plugins.module_utils._task import module
 
 from support import RESOURCES
 
@@ -31,5 +31,5 @@ def run_module(
         # ansible-core keeps warnings for the life of a process, which is that of one module elsewhere
         patch.setattr(warnings, "_global_warnings", type(warnings._global_warnings)())
         with pytest.raises(SystemExit):
-            _module.main(RESOURCES[resource])
+            module.main(RESOURCES[resource])
     return json.loads(printed.getvalue())

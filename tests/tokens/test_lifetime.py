@@ -10,8 +10,8 @@ import math
 from itertools import count
 
 import pytest
-from ansible_collections.infrastructure.services.plugins.module_utils import _auth
-from ansible_collections.infrastructure.services.plugins.module_utils._transport import Answer
+from ansible_collections.infrastructure.services.plugins.module_utils._call import tokens
+from ansible_collections.infrastructure.services.plugins.module_utils._http.transport import Answer
 from emulator.faults import parse
 from support import CREATE, UPDATE
 
@@ -38,20 +38,20 @@ LIFETIMES = {
 
 @pytest.mark.parametrize(("expires_in", "seconds"), LIFETIMES.values(), ids=LIFETIMES)
 def test_how_long_a_token_is_used(monkeypatch, expires_in, seconds):
-    monkeypatch.setattr(_auth.time, "time", lambda: NOW)
+    monkeypatch.setattr(tokens.time, "time", lambda: NOW)
     more = "" if expires_in is None else f', "expires_in": {expires_in}'
     answer = Answer(200, {}, f'{{"access_token": "abc", "token_type": "Bearer"{more}}}'.encode())
-    assert _auth.judge(answer).value == ("abc", NOW + seconds)
+    assert tokens.judge(answer).value == ("abc", NOW + seconds)
 
 
 def test_a_kept_token_is_fetched_anew_only_when_its_time_is_over(monkeypatch):
     clock, numbers = iter((NOW, NOW + 3569, NOW + 3570, NOW + 3571)), count(1)
-    monkeypatch.setattr(_auth.time, "time", clock.__next__)
+    monkeypatch.setattr(tokens.time, "time", clock.__next__)
     lifetimes = iter((NOW + 3570, NOW + 7140, NOW))
-    kept = _auth.FetchedToken(None, lambda: _auth.Token(f"token-{next(numbers)}", next(lifetimes)))
+    kept = tokens.FetchedToken(None, lambda: tokens.Token(f"token-{next(numbers)}", next(lifetimes)))
     seen = [kept.token() for _call in range(4)]
     assert seen == ["token-1", "token-1", "token-2", "token-2"]
-    monkeypatch.setattr(_auth.time, "time", lambda: NOW)
+    monkeypatch.setattr(tokens.time, "time", lambda: NOW)
     assert kept.renew()
     assert kept.token() == "token-3"
 

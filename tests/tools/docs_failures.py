@@ -15,15 +15,14 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 __import__("conftest")  # makes the checkout importable as the collection
-from ansible_collections.infrastructure.services.plugins.module_utils import (
-    _application_role,
-    _retry,
-    _status,
-    _virtual_machine,
+from ansible_collections.infrastructure.services.plugins.module_utils._call import retry, statuses
+from ansible_collections.infrastructure.services.plugins.module_utils._resources import (
+    application_role,
+    virtual_machine,
 )
 
 TESTS = Path(__file__).resolve().parent.parent
-OPERATIONS = _virtual_machine.OPERATION, _application_role.OPERATION
+OPERATIONS = virtual_machine.OPERATION, application_role.OPERATION
 PAGE = TESTS.parent / "docs/docsite/rst/failures.rst"
 BETWEEN = re.compile(r"(?<=^\.\. tables start\n).*?(?=^\.\. tables end\n)", re.MULTILINE | re.DOTALL)
 
@@ -42,23 +41,23 @@ CLASSES = {"other 3xx": 300, "other 4xx": 499, "other 5xx": 599, "1xx, 6xx and a
 
 def rows_of_statuses() -> Iterator[tuple[str, ...]]:
     """Give a row for each status: what it means and what to do, and how a creation and an update take it."""
-    named = {str(code): code for code in sorted(_status._STATUSES)}
+    named = {str(code): code for code in sorted(statuses._STATUSES)}
     for name, code in {**named, **CLASSES}.items():
-        texts = [_status.text_of(code, **operation._asdict()) for operation in OPERATIONS]
+        texts = [statuses.text_of(code, **operation._asdict()) for operation in OPERATIONS]
         text = texts[0] if texts[0] == texts[1] else f"Creation: {texts[0]}. Update: {texts[1]}"
-        yield name, _sentence(text), *_cells(_status.event_of(code))
+        yield name, _sentence(text), *_cells(statuses.event_of(code))
 
 
 def rows_of_events() -> Iterator[tuple[str, ...]]:
     """Give a row for each thing that happens without a final status, or after a good one."""
     for event, words in EVENTS.items():
-        yield _sentence(words), *_cells(getattr(_status, event))
+        yield _sentence(words), *_cells(getattr(statuses, event))
 
 
 def _cells(event: str) -> list[str]:
-    again = {_retry.NEVER: "", _retry.AGAIN: ", sent again", _retry.NEW_TOKEN: ", sent again once with a new token"}
+    again = {retry.NEVER: "", retry.AGAIN: ", sent again", retry.NEW_TOKEN: ", sent again once with a new token"}
     return [f"``{outcome}``{again[answer]}" for answer, outcome in
-            (_retry.POLICY[event][method] for method in ("POST", "PUT"))]
+            (retry.POLICY[event][method] for method in ("POST", "PUT"))]
 
 
 def _sentence(text: str) -> str:

@@ -19,7 +19,7 @@ short_description: record what workers do for the tests
 description: Writes a line for each import, process and connection to the file that the variable AUDITOR_FILE names.
 author: The infrastructure.services contributors (!UNKNOWN)
 """
-ACTION = "ansible_collections.infrastructure.services.plugins.plugin_utils._action"
+ACTION = "ansible_collections.infrastructure.services.plugins.plugin_utils._worker.action"
 WATCHED = {"import", "os.fork", "os.forkpty", "os.exec", "os.posix_spawn", "subprocess.Popen", "socket.connect"}
 
 

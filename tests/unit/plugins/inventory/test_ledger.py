@@ -18,8 +18,8 @@ from ansible.errors import AnsibleParserError
 from ansible.inventory.data import InventoryData
 from ansible.parsing.dataloader import DataLoader
 from ansible_collections.infrastructure.services.plugins.inventory.ledger import EXAMPLES, InventoryModule, value_at
-from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger import open_ledger
-from ansible_collections.infrastructure.services.plugins.plugin_utils._store import DONE, UNCLEAR, Entry, Key
+from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.location import open_ledger
+from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.store import DONE, UNCLEAR, Entry, Key
 
 ROOT = Path(__file__).resolve().parents[4]
 PAGE = (ROOT / "docs/ledger.md").read_text(encoding="utf-8").split("## The ledger as inventory")[1]

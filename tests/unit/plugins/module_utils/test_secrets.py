@@ -12,7 +12,7 @@ from urllib.parse import parse_qsl, quote, quote_plus, urlencode
 
 import pytest
 from ansible_collections.infrastructure.services.plugins.module_utils._secrets import basic, forms, password_in
-from ansible_collections.infrastructure.services.plugins.module_utils._task import presentable
+from ansible_collections.infrastructure.services.plugins.module_utils._task.task import presentable
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

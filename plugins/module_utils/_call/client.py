@@ -1,0 +1,103 @@
+# Copyright (c) 2026, the infrastructure.services contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The service as an operation sees it: one call, a reply or an error that says what is known."""
+
+from __future__ import annotations
+
+import random
+import time
+from typing import Any, Callable, NamedTuple
+
+from .._errors import AttemptFailed, RequestFailed, TokenError
+from .._http.transport import Answer, Request, Transport
+from . import statuses as event
+from .operation import Operation, judge, message
+from .retry import Finished, Happened, persist
+from .settings import Settings
+from .tokens import FetchedToken, StaticToken, fetch_token
+
+
+class Reply(NamedTuple):
+    """A success: the envelope as it came, its status, and how many attempts it took."""
+
+    asset: dict
+    status: int
+    attempts: int
+
+
+class Client:
+    """Calls operations with the settings of one task; what it learnt of secrets is in `tokens`."""
+
+    def __init__(self, settings: Settings, transport: Transport, keep_token=FetchedToken) -> None:
+        """`keep_token`: given the credentials and how to fetch a token, returns who keeps it."""
+        self.settings = settings
+        self.trace: list[dict[str, Any]] = []  # each attempt: method, url, status, error, seconds, wait
+        self.tokens: set[str] = set()
+        self._transport = transport
+        if settings.access_token:
+            self._source = StaticToken(settings.access_token)
+        else:
+            self._source = keep_token(
+                settings.credentials, lambda: fetch_token(settings.credentials, self._exchange_token)
+            )
+
+    def request(self, operation: Operation, segment: str, body: bytes) -> Request:
+        """Return the request of an operation; `segment`: the percent-encoded id, empty where the path has none."""
+        headers = {
+            "Content-Type": "application/json",
+            "Accept": "application/json",
+            "Accept-Encoding": "identity",
+            "User-Agent": self.settings.http_agent,
+        }
+        url = self.settings.base_url + operation.path.format(id=segment)
+        return Request(operation.method, url, headers, body)
+
+    def call(self, operation: Operation, request: Request) -> Reply:
+        """Send the request as the policy allows; raise RequestFailed with what is known of its effect."""
+        finished = self._persist(request, lambda: self._attempt(operation, request), request.method, self._source.renew)
+        last = finished.last
+        if last.event == event.SUCCESS:
+            return Reply(last.value, last.status, finished.attempts)
+        msg = message(operation, request, finished)
+        raise RequestFailed(msg, finished.outcome, status=last.status, attempts=finished.attempts)
+
+    def _attempt(self, operation: Operation, request: Request) -> Happened:
+        try:
+            token = self._source.token()
+        except TokenError as error:
+            return Happened(event.NO_TOKEN, error.msg)
+        self.tokens.add(token)
+        authorized = request._replace(headers={**request.headers, "Authorization": f"Bearer {token}"})
+        return self._send(authorized, lambda answer: judge(operation, answer))
+
+    def _exchange_token(self, request: Request, judge: Callable[[Answer], Happened]) -> Finished:
+        """A token request may be repeated, as a PUT may: a second token does no harm."""
+        return self._persist(request, lambda: self._send(request, judge), "PUT")
+
+    def _send(self, request: Request, judge: Callable[[Answer], Happened]) -> Happened:
+        try:
+            return judge(self._transport.send(request))
+        except AttemptFailed as error:
+            kind = event.LOST if error.sent else event.UNSENT_HOPELESS if error.hopeless else event.UNSENT
+            return Happened(kind, error.msg)
+
+    def _persist(self, request: Request, attempt, column: str, renew=lambda: False) -> Finished:
+        started = time.monotonic()
+
+        def observe(happened: Happened, wait: float | None) -> None:
+            nonlocal started
+            self.trace.append(
+                {
+                    "method": request.method,
+                    "url": request.url,
+                    "status": happened.status,
+                    "error": happened.reason,
+                    "seconds": round(time.monotonic() - started, 3),
+                    "wait": None if wait is None else round(wait, 3),
+                }
+            )
+            started = time.monotonic() + (wait or 0)
+
+        return persist(attempt, column, self.settings, fraction=random.random, renew=renew, observe=observe)

@@ -1,0 +1,76 @@
+# Copyright (c) 2026, the infrastructure.services contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What an operation of the service is, how its answers are judged, and how its failures are told."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+from urllib.parse import urlsplit
+
+from .._errors import ACCEPTED, NOT_SENT, REJECTED, UNKNOWN
+from .._http import strict_json
+from .._http.transport import Answer, Request
+from .._secrets import retold
+from . import statuses as event
+from .retry import Finished, Happened
+
+
+class Operation(NamedTuple):
+    """One operation (interface.md section 4), as data."""
+
+    resource: str  # the module's name, which is also that of its fact
+    method: str
+    path: str  # below base_url; `{id}` is one percent-encoded segment
+    noun: str
+    done: str  # what was done to it, a participle
+    missing: str  # what a 404 means
+    exists: str  # what a 409 means
+    repeat: str  # what to know before running the task again when the outcome is unknown
+
+
+_EFFECTS = {
+    NOT_SENT: "The request was not sent, so no {noun} was {done}.",
+    REJECTED: "No {noun} was {done}.",
+    UNKNOWN: "It is unknown whether the {noun} was {done}. {repeat}",
+    ACCEPTED: "The service accepted the request, so the {noun} was {done}: do not repeat it.",
+}
+_REQUEST_IDS = ("x-request-id", "x-correlation-id", "traceparent")
+
+
+def judge(operation: Operation, answer: Answer) -> Happened:
+    """Return what an answer is: a success is any 2xx with a JSON object (interface.md sections 4 and 7)."""
+    kind, value = event.event_of(answer.status), None
+    reason = event.text_of(answer.status, **operation._asdict())
+    if kind == event.SUCCESS:
+        try:
+            value = None if answer.problem else strict_json.decode_object(answer.body)
+            problem = answer.problem
+        except strict_json.InvalidJSON as error:
+            problem = str(error)
+        if problem:
+            kind = event.ANSWER_CUT if answer.cut else event.ANSWER_UNUSABLE
+            reason = f"{reason}, but its answer cannot be used: {problem}"
+    elif 300 <= answer.status < 400:
+        reason = f"{reason} (it points to {_host_of(answer.headers.get('Location', ''))})"
+    return Happened(kind, reason, answer.status, answer.headers, value)
+
+
+def message(operation: Operation, request: Request, finished: Finished) -> str:
+    """Return what happened, what is known of the effect, and what to do next."""
+    last = finished.last
+    what = f"status {last.status}: {last.reason}" if last.status else last.reason
+    times = f" (attempt {finished.attempts})" if finished.attempts > 1 else ""
+    effect = _EFFECTS[finished.outcome].format(**operation._asdict())
+    told = f"{request.method} {request.url}{times}: {'; '.join(filter(None, (what, finished.note)))}. {effect}"
+    ids = [f"{name}: {retold(last.headers[name])}" for name in _REQUEST_IDS if name in last.headers]
+    return f"{told} [{', '.join(ids)}]" if ids else told
+
+
+def _host_of(location: str) -> str:
+    """Return the host of a Location header; the rest of it may hold secrets."""
+    try:
+        return retold(urlsplit(location).hostname or "another path of the same host")
+    except ValueError:
+        return "no valid address"

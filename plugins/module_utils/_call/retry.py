@@ -1,0 +1,117 @@
+# Copyright (c) 2026, the infrastructure.services contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What may be sent again, and when: a pure table and a pure wait, and the loop that follows them."""
+
+from __future__ import annotations
+
+import re
+import time
+from datetime import datetime, timezone
+from email.utils import parsedate_to_datetime
+from itertools import count
+from typing import Any, Callable, Mapping, NamedTuple
+
+from .._errors import ACCEPTED, NOT_SENT, REJECTED, UNKNOWN, gravest
+from . import statuses as event
+
+NEVER, AGAIN, NEW_TOKEN = "never", "again", "once, with a new token"
+_ASCTIME = re.compile("[A-Z][a-z]{2} [A-Z][a-z]{2} [ 0-9][0-9] [0-9:]{8} [0-9]{4}")  # a form of date without a zone
+FIRST_DELAY = 1.0  # seconds; doubles with each further attempt
+
+# event: what a POST may do and what is known of it, and the same for a PUT, which can be repeated (RFC 9110 9.2.2).
+POLICY = {
+    event.SUCCESS: {"POST": (NEVER, ACCEPTED), "PUT": (NEVER, ACCEPTED)},
+    event.NO_TOKEN: {"POST": (NEVER, NOT_SENT), "PUT": (NEVER, NOT_SENT)},
+    event.UNSENT: {"POST": (AGAIN, NOT_SENT), "PUT": (AGAIN, NOT_SENT)},
+    event.UNSENT_HOPELESS: {"POST": (NEVER, NOT_SENT), "PUT": (NEVER, NOT_SENT)},
+    event.LOST: {"POST": (NEVER, UNKNOWN), "PUT": (AGAIN, UNKNOWN)},
+    event.THROTTLED: {"POST": (AGAIN, REJECTED), "PUT": (AGAIN, REJECTED)},
+    event.UNAVAILABLE: {"POST": (NEVER, UNKNOWN), "PUT": (AGAIN, UNKNOWN)},
+    event.SERVER_ERROR: {"POST": (NEVER, UNKNOWN), "PUT": (NEVER, UNKNOWN)},
+    event.IRREGULAR: {"POST": (NEVER, UNKNOWN), "PUT": (NEVER, UNKNOWN)},
+    event.UNAUTHORIZED: {"POST": (NEW_TOKEN, REJECTED), "PUT": (NEW_TOKEN, REJECTED)},
+    event.REFUSED: {"POST": (NEVER, REJECTED), "PUT": (NEVER, REJECTED)},
+    event.ANSWER_CUT: {"POST": (NEVER, ACCEPTED), "PUT": (AGAIN, ACCEPTED)},
+    event.ANSWER_UNUSABLE: {"POST": (NEVER, ACCEPTED), "PUT": (NEVER, ACCEPTED)},
+}
+
+
+class Happened(NamedTuple):
+    """What one attempt came to: a row of POLICY, and what is known beside it."""
+
+    event: str
+    reason: str = ""  # for the user, without a secret
+    status: int | None = None
+    headers: Mapping[str, str] = {}
+    value: Any = None  # of a success
+
+
+class Finished(NamedTuple):
+    """What all attempts came to: the last one, how many there were, and what is known of them together."""
+
+    last: Happened
+    attempts: int
+    outcome: str
+    note: str = ""  # why it was not tried again, where the last attempt does not say so
+
+
+def retry_after(value: str | None, now: datetime) -> float | None:
+    """Return the seconds that a Retry-After header asks for (RFC 9110 10.2.3), None for none or a malformed one."""
+    value = (value or "").strip()
+    if re.fullmatch("[0-9]+", value):
+        return float(value)
+    if not (value.endswith("GMT") or _ASCTIME.fullmatch(value)):
+        return None
+    try:
+        moment = parsedate_to_datetime(value).replace(tzinfo=timezone.utc)
+    except (TypeError, ValueError, OverflowError):
+        return None
+    return max(0.0, (moment - now).total_seconds())
+
+
+def delay(attempt: int, longest: float, fraction: float, asked: float | None) -> float:
+    """Return the seconds before the next attempt: what the service asked for, else exponential with full jitter.
+
+    `attempt`: how many were made; `longest`: retry_max_delay in seconds; `fraction`: random, from 0 to 1.
+    """
+    if asked is not None:
+        return asked
+    return fraction * min(longest, FIRST_DELAY * 2 ** min(attempt - 1, 60))
+
+
+def persist(
+    attempt: Callable[[], Happened],
+    method: str,
+    limits,
+    *,
+    fraction: Callable[[], float],
+    renew: Callable[[], bool] = lambda: False,
+    observe: Callable[[Happened, float | None], None] = lambda happened, wait: None,
+    sleep: Callable[[float], None] = time.sleep,
+) -> Finished:
+    """Make attempts until the policy says stop.
+
+    `limits`: has `retries` and `retry_max_delay` (seconds); `renew`: forgets the token, False when it is the only one;
+    `observe`: is told of each attempt and of the wait after it (None after the last).
+    """
+    outcome, renewed, made = NOT_SENT, 0, 0
+    for tried in count(1):
+        happened = attempt()
+        made += happened.event != event.NO_TOKEN
+        again, effect = POLICY[happened.event][method]
+        outcome = gravest(outcome, effect)
+        wait, note = None, ""
+        if again == NEW_TOKEN and not renewed and renew():
+            wait, renewed = 0.0, 1
+        elif again == AGAIN and tried - renewed <= limits.retries:
+            asked = retry_after(happened.headers.get("Retry-After"), datetime.now(timezone.utc))
+            wait = delay(tried - renewed, limits.retry_max_delay, fraction(), asked)
+            if wait > limits.retry_max_delay:
+                note = f"it asks to wait {wait:.0f} seconds, longer than retry_max_delay ({limits.retry_max_delay:g})"
+                wait = None
+        observe(happened, wait)
+        if wait is None:
+            return Finished(happened, made, ACCEPTED if happened.event == event.SUCCESS else outcome, note)
+        sleep(wait)

@@ -1,0 +1,29 @@
+# Copyright (c) 2026, the infrastructure.services contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What a call needs to know of the task's options."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from .tokens import Credentials
+
+
+class Settings(NamedTuple):
+    """The shared options, checked; hashable, so that what was made for them can be kept for who has the same."""
+
+    base_url: str
+    access_token: str | None
+    credentials: Credentials | None
+    validate_certs: bool
+    ca_path: str | None
+    client_cert: str | None
+    client_key: str | None
+    use_proxy: bool
+    http_agent: str
+    timeout: float  # seconds, one attempt
+    connect_timeout: float  # seconds
+    retries: int
+    retry_max_delay: float  # seconds

@@ -1,0 +1,169 @@
+# Copyright (c) 2026, the infrastructure.services contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Bearer tokens (RFC 6750): a given one, or one from a token endpoint (RFC 6749 section 4.4)."""
+
+from __future__ import annotations
+
+import math
+import re
+import time
+from base64 import b64encode
+from typing import Callable, NamedTuple
+from urllib.parse import quote_plus, urlencode
+
+from .._errors import InvalidInput, TokenError
+from .._http import strict_json
+from .._http.transport import Answer, Request
+from .._secrets import retold
+from . import statuses as event
+from .retry import Finished, Happened
+
+TOKEN = re.compile(r"[!-~]+")  # printable ASCII without spaces, as RFC 6750 section 2.1 and a little more
+_MARGIN = 30.0  # seconds before its expiry at which a token is no longer used
+_FORM = {
+    "Content-Type": "application/x-www-form-urlencoded",
+    "Accept": "application/json",
+    "Accept-Encoding": "identity",
+}
+
+
+class Token(NamedTuple):
+    """An access token and the time (seconds of time.time) until which it is used."""
+
+    value: str
+    use_until: float
+
+
+NO_TOKEN = Token("", 0)
+
+
+class StaticToken:
+    """The token that the user gave; there is no other one."""
+
+    def __init__(self, token: str) -> None:
+        self._token = token
+
+    def token(self) -> str:
+        return self._token
+
+    def renew(self) -> bool:
+        return False
+
+
+class FetchedToken:
+    """A token that is fetched, used until it expires or is refused, and kept for one task."""
+
+    def __init__(self, credentials: Credentials, fetch: Callable[[], Token]) -> None:
+        self._fetch = fetch
+        self._kept = NO_TOKEN
+
+    def token(self) -> str:
+        """Return a token that is good for now; raise TokenError."""
+        if time.time() >= self._kept.use_until:
+            self._kept = self._fetch()
+        return self._kept.value
+
+    def renew(self) -> bool:
+        """Forget the token, because the service refused it; return whether there can be another one."""
+        self._kept = NO_TOKEN
+        return True
+
+
+class Credentials(NamedTuple):
+    """All that a token request says; hashable, so that it can be told from another one's."""
+
+    auth_url: str
+    client_id: str | None
+    client_secret: str | None
+    client_authentication: str
+    scopes: tuple[str, ...]
+    parameters: tuple[tuple[str, str], ...]
+    http_agent: str
+
+
+def checked_parameters(parameters: dict | None) -> tuple[tuple[str, str], ...]:
+    """Return `auth_parameters` as form fields; raise InvalidInput for a value that a form cannot hold."""
+    given = {name: value for name, value in (parameters or {}).items() if value is not None}
+    for value in given.values():
+        if not isinstance(value, (str, int, float)):
+            raise InvalidInput("auth_parameters", "each value must be a string, a number or a boolean")
+    return tuple(
+        (str(name), str(value).lower() if isinstance(value, bool) else str(value)) for name, value in given.items()
+    )
+
+
+def fetch_token(
+    credentials: Credentials, exchange: Callable[[Request, Callable[[Answer], Happened]], Finished]
+) -> Token:
+    """Return a new token; raise TokenError.
+
+    `exchange`: sends a request as often as the policy allows, given how to judge an answer.
+    """
+    finished = exchange(token_request(credentials), judge)
+    if finished.last.event == event.SUCCESS:
+        return finished.last.value
+    reason = "; ".join(filter(None, (finished.last.reason, finished.note)))
+    raise TokenError(f"no access token from {credentials.auth_url} (auth_url): {reason}")
+
+
+def token_request(credentials: Credentials) -> Request:
+    """Return the token request (RFC 6749 sections 2.3.1 and 4.4.2)."""
+    form, headers = {"grant_type": "client_credentials"}, dict(_FORM, **{"User-Agent": credentials.http_agent})
+    client_id, secret = credentials.client_id, credentials.client_secret
+    if credentials.scopes:
+        form["scope"] = " ".join(credentials.scopes)
+    if client_id and secret and credentials.client_authentication == "basic":
+        pair = f"{quote_plus(client_id)}:{quote_plus(secret)}"
+        headers["Authorization"] = f"Basic {b64encode(pair.encode('ascii')).decode('ascii')}"
+    elif client_id:
+        form.update({"client_id": client_id, "client_secret": secret} if secret else {"client_id": client_id})
+    form.update(credentials.parameters)
+    return Request("POST", credentials.auth_url, headers, urlencode(form).encode("ascii"))
+
+
+def judge(answer: Answer) -> Happened:
+    """Return what the token endpoint's answer is: a token (RFC 6749 5.1), or why not (5.2)."""
+    kind = event.event_of(answer.status)
+    reason = f"it answered with status {answer.status}"
+    try:
+        fields = strict_json.decode_object(answer.body)
+    except strict_json.InvalidJSON as error:
+        fields, reason = None, reason if kind != event.SUCCESS else f"{reason}, but {answer.problem or error}"
+    if kind != event.SUCCESS:
+        said = [
+            retold(fields[name])
+            for name in ("error", "error_description")
+            if isinstance((fields or {}).get(name), str)
+        ]
+        return Happened(kind, ": ".join([reason, *said]), answer.status, answer.headers)
+    if fields is None:
+        return Happened(
+            event.ANSWER_CUT if answer.cut else event.ANSWER_UNUSABLE, reason, answer.status, answer.headers
+        )
+    return _token_from(fields, reason, answer)
+
+
+def _token_from(fields: dict, reason: str, answer: Answer) -> Happened:
+    value, kind, lifetime = fields.get("access_token"), fields.get("token_type", "Bearer"), fields.get("expires_in")
+    if not (isinstance(value, str) and TOKEN.fullmatch(value)):
+        problem = f"{reason}, but without a usable access_token"
+    elif not (isinstance(kind, str) and kind.lower() == "bearer"):
+        problem = f"{reason}, but its token_type is not Bearer"
+    else:
+        return Happened(
+            event.SUCCESS, "", answer.status, answer.headers, Token(value, time.time() + _usable_for(lifetime))
+        )
+    return Happened(event.ANSWER_UNUSABLE, problem, answer.status, answer.headers)
+
+
+def _usable_for(lifetime: object) -> float:
+    """Return for how many seconds to use a token that lasts `lifetime`; one of unknown lifetime until it is refused."""
+    try:
+        seconds = (
+            float(lifetime) if isinstance(lifetime, (int, float, str)) and not isinstance(lifetime, bool) else math.inf
+        )
+    except (ValueError, OverflowError):
+        return math.inf
+    return max(0.0, seconds - min(_MARGIN, seconds / 2)) if not math.isnan(seconds) else math.inf

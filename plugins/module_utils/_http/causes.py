@@ -1,0 +1,120 @@
+# Copyright (c) 2026, the infrastructure.services contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Why an attempt brought no answer, in words, from the exceptions of the libraries and from how far it came.
+
+The text of a library's exception is never shown: it may quote a secret.
+"""
+
+from __future__ import annotations
+
+import re
+import socket
+import ssl
+from typing import Iterator
+
+try:
+    from requests import RequestException
+except ImportError:  # said by the transport when it is made
+    RequestException = OSError
+
+from . import sockets as phase
+
+_ABOUT_US = re.compile("ALERT_.*(CERTIFICATE|UNKNOWN_CA|HANDSHAKE_FAILURE|ACCESS_DENIED)")
+_WANTS_CERTIFICATE = "as it does when it wants a client certificate, or another one (client_cert)"
+
+
+def is_timeout(error: BaseException) -> bool:
+    """Whether time ran out."""
+    return any(isinstance(link, socket.timeout) for link in _chain(error))
+
+
+def lost(error: BaseException) -> str:
+    """Return why there is no answer to a request of which something was handed over."""
+    cause = _cause(error)
+    if isinstance(cause, socket.timeout):
+        return "no whole answer came in time"
+    if _is_about_us(cause):
+        return f"the server ended the connection: {cause.reason}, {_WANTS_CERTIFICATE}"
+    return "the connection was lost, or what came is not HTTP, before there was a whole answer"
+
+
+def unsent(error: BaseException, at: str, peer: str) -> tuple[bool, str]:
+    """Return whether repeating is hopeless, and why not a byte of the request was handed over.
+
+    `at`: the phase that the attempt had come to; `peer`: whom the connection went to.
+    """
+    return _EXPLAIN.get(at, _unusable)(_cause(error), peer)
+
+
+def _cause(error: BaseException) -> BaseException:
+    return next((link for link in _chain(error) if _is_cause(link)), error)
+
+
+def _chain(error: BaseException | None) -> Iterator[BaseException]:
+    """Yield the error and what caused it, outermost first; urllib3 keeps some causes in `reason` or as an argument."""
+    seen: list[BaseException] = []
+    while isinstance(error, BaseException) and error not in seen:
+        seen.append(error)
+        yield error
+        kept = (getattr(error, "reason", None), *error.args)
+        error = (
+            error.__cause__
+            or error.__context__
+            or next((link for link in kept if isinstance(link, BaseException)), None)
+        )
+
+
+def _is_cause(error: BaseException) -> bool:
+    """Whether this is an error of the operating system or of OpenSSL, and not what a library made of it."""
+    return isinstance(error, OSError) and not isinstance(error, RequestException)
+
+
+def _look_up_failed(cause: BaseException, peer: str) -> tuple[bool, str]:
+    if isinstance(cause, socket.gaierror) and cause.errno != socket.EAI_AGAIN:
+        return True, f"the host name does not exist ({peer})"
+    return False, f"the host name could not be looked up for now ({peer})"
+
+
+def _connect_failed(cause: BaseException, peer: str) -> tuple[bool, str]:
+    if isinstance(cause, socket.timeout):
+        return False, f"connecting took too long ({peer})"
+    return False, f"no connection: {getattr(cause, 'strerror', None) or type(cause).__name__} ({peer})"
+
+
+def _proxy_failed(cause: BaseException, peer: str) -> tuple[bool, str]:
+    """The standard library says the status of a refused CONNECT only in the text of an OSError."""
+    words = str(cause).partition("Tunnel connection failed: ")[2].split()
+    if not words:
+        return False, f"the proxy gave no answer to CONNECT ({peer})"
+    return not words[0].startswith("5"), f"the proxy answered CONNECT with status {words[0][:3]} ({peer})"
+
+
+def _tls_failed(cause: BaseException, peer: str) -> tuple[bool, str]:
+    if isinstance(cause, ssl.SSLCertVerificationError):
+        return True, f"the certificate was not accepted: {cause.verify_message} ({peer})"
+    if isinstance(cause, ssl.SSLError) and not isinstance(cause, (ssl.SSLEOFError, ssl.SSLZeroReturnError)):
+        why = f"{cause.reason}, {_WANTS_CERTIFICATE}" if _is_about_us(cause) else cause.reason
+        return True, f"TLS could not be agreed upon: {why} ({peer})"
+    if isinstance(cause, socket.timeout):
+        return False, f"the TLS handshake took too long ({peer})"
+    return False, f"the connection was lost in the TLS handshake ({peer})"
+
+
+def _is_about_us(cause: BaseException) -> bool:
+    """Whether this is a TLS alert that says what a server thinks of the client's certificate (RFC 8446 section 6.2)."""
+    return isinstance(cause, ssl.SSLError) and bool(_ABOUT_US.search(cause.reason or ""))
+
+
+def _unusable(cause: BaseException, peer: str) -> tuple[bool, str]:
+    return True, "requests cannot make this request (an address, a proxy or a certificate that it cannot use)"
+
+
+# For each phase before the request: whether repeating is hopeless, and why it failed.
+_EXPLAIN = {
+    phase.LOOK_UP: _look_up_failed,
+    phase.CONNECT: _connect_failed,
+    phase.PROXY: _proxy_failed,
+    phase.TLS: _tls_failed,
+}

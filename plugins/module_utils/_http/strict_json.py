@@ -1,0 +1,119 @@
+# Copyright (c) 2026, the infrastructure.services contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""JSON on the wire, strictly (RFC 8259), both ways."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import sys
+
+from .._errors import InvalidInput
+
+MAX_DEPTH = 64
+MAX_INTEGER_DIGITS = 4300
+MAX_MEMORY = 4 * 1024 * 1024 + 1000  # bytes of an answer as text: one letter of four bytes makes all of them such
+MAX_VALUES = 100_000  # of an answer; each takes up to 250 bytes of memory, be it one of two on the wire
+_RESERVED = {"__ansible_type", "__ansible_unsafe", "__ansible_vault"}  # Ansible makes its own objects of these
+_SURROGATE = re.compile(r"\\u[dD][89abAB]")  # stands for a letter beyond U+FFFF
+
+
+class InvalidJSON(ValueError):
+    """The bytes are not the JSON object that the interface promises."""
+
+
+def encode(value: object, option: str) -> bytes:
+    """Return the value as UTF-8 JSON; raise InvalidInput, naming `option`, for what JSON cannot say."""
+    try:
+        if depth(value) > MAX_DEPTH:
+            raise InvalidInput(option, f"is nested deeper than {MAX_DEPTH} levels")
+        return json.dumps(value, allow_nan=False, ensure_ascii=False, separators=(",", ":")).encode("utf-8")
+    except UnicodeEncodeError:
+        raise InvalidInput(option, "holds a character that UTF-8 cannot encode (half of a surrogate pair)") from None
+    except (TypeError, ValueError):
+        raise InvalidInput(
+            option, "holds a value that JSON has no form for (NaN, infinity, a date, a huge number)"
+        ) from None
+
+
+def decode_object(raw: bytes) -> dict:
+    """Return the JSON object in `raw`; raise InvalidJSON for anything else, with a reason that quotes nothing of it."""
+    try:
+        value = json.loads(
+            _affordable(raw.decode("utf-8")),
+            parse_constant=_no_constant,
+            parse_float=_finite,
+            parse_int=_bounded,
+            object_pairs_hook=_members,
+        )
+    except UnicodeDecodeError:
+        raise InvalidJSON("it is not UTF-8") from None
+    except json.JSONDecodeError as error:
+        raise InvalidJSON(f"it is not JSON ({error.msg} at character {error.pos})") from None
+    except RecursionError:
+        raise InvalidJSON(f"it is nested deeper than {MAX_DEPTH} levels") from None
+    if not isinstance(value, dict):
+        raise InvalidJSON("it is JSON, but not an object")
+    if depth(value) > MAX_DEPTH:
+        raise InvalidJSON(f"it is nested deeper than {MAX_DEPTH} levels")
+    if b"\\u" in raw and not _encodable(value):
+        raise InvalidJSON("it holds half of a surrogate pair")
+    return value
+
+
+def _affordable(text: str) -> str:
+    """Return the text if what it says fits into memory many times over; its size on the wire does not tell that."""
+    if sum(map(text.count, "[{,")) > MAX_VALUES:
+        raise InvalidJSON(f"it holds more than {MAX_VALUES} values")
+    width = 4 if _SURROGATE.search(text) else 2 if "\\u" in text else 1  # of a letter that is escaped
+    if max(sys.getsizeof(text), width * len(text)) > MAX_MEMORY:
+        raise InvalidJSON("it is too long for one with letters beyond Latin-1")
+    return text
+
+
+def depth(value: object) -> int:
+    """Return how many objects and arrays are nested in each other; counts, does not recurse."""
+    levels, layer = 0, [value]
+    while layer := [item for item in layer if isinstance(item, (dict, list))]:
+        levels += 1
+        if levels > MAX_DEPTH:
+            break
+        layer = [child for item in layer for child in (item.values() if isinstance(item, dict) else item)]
+    return levels
+
+
+def _encodable(value: object) -> bool:
+    try:
+        json.dumps(value, ensure_ascii=False).encode("utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _no_constant(name: str) -> None:
+    raise InvalidJSON(f"it holds {name}, which is not JSON")
+
+
+def _finite(digits: str) -> float:
+    number = float(digits)
+    if not math.isfinite(number):
+        raise InvalidJSON("it holds a number beyond the range of a double")
+    return number
+
+
+def _bounded(digits: str) -> int:
+    if len(digits.lstrip("-")) > MAX_INTEGER_DIGITS:
+        raise InvalidJSON(f"it holds an integer of more than {MAX_INTEGER_DIGITS} digits")
+    return int(digits)
+
+
+def _members(pairs: list) -> dict:
+    members = dict(pairs)
+    for key in _RESERVED & members.keys():
+        raise InvalidJSON(f"it holds the key {key}, which Ansible keeps to itself")
+    if len(members) != len(pairs):
+        raise InvalidJSON("it holds the same key twice in one object")
+    return members

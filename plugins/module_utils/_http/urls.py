@@ -1,0 +1,76 @@
+# Copyright (c) 2026, the infrastructure.services contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""URLs that users give, and what becomes part of one (RFC 3986). No message quotes a URL: it may hold a password."""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from urllib.parse import SplitResult, quote, urlsplit
+
+from .._errors import InvalidInput
+
+_CHARACTERS = re.compile(r"[A-Za-z0-9\-._~:/?#\[\]@!$&'()*+,;=%]*")  # appendix A: all that may stand in a URI
+_NO_SEGMENT = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")
+
+# What a URL must be, in this order, and what is wrong with one that is not.
+_RULES = (
+    (
+        lambda parts: parts.scheme in ("http", "https") and parts.hostname,
+        "is not an absolute URL: it must start with https:// or http:// and name a host",
+    ),
+    (lambda parts: "@" not in parts.netloc, "holds a user name or password; credentials have their own options"),
+    (lambda parts: not {".", ".."} & set(parts.path.split("/")), "holds a path segment . or .."),
+    (lambda parts: parts.port != 0 and _could_exist(parts.hostname), "names a host or a port that cannot exist"),
+)
+
+
+def checked_url(option: str, url: str, allow_http: bool, query: bool = False) -> str:
+    """Return `url` when it is an absolute http(s) URL that gives nothing away; raise InvalidInput otherwise."""
+    if not _CHARACTERS.fullmatch(url):
+        raise InvalidInput(option, "holds a space or another character that a URL writes otherwise (%20, IDNA)")
+    try:
+        parts = urlsplit(url)
+        problem = next((problem for holds, problem in _RULES if not holds(parts)), "")
+    except ValueError:
+        problem = "is not a URL: its host or port is malformed"
+    if problem:
+        raise InvalidInput(option, problem)
+    if "#" in url or ("?" in url and not query):
+        raise InvalidInput(option, "must not have a query or a fragment (? or #)")
+    if parts.scheme == "http" and not (allow_http or _is_loopback(parts.hostname)):
+        why = "http:// would send secrets in the clear (RFC 6750 section 5.3): use https://, or set allow_http to true"
+        raise InvalidInput(option, why)
+    return url
+
+
+def canonical_url(url: str) -> str:
+    """Return one form for all that name the same service: lower-case host, no default port, no trailing slash."""
+    parts: SplitResult = urlsplit(url)
+    host = f"[{parts.hostname}]" if ":" in (parts.hostname or "") else parts.hostname
+    default = {"http": 80, "https": 443}.get(parts.scheme)
+    port = "" if parts.port in (None, default) else f":{parts.port}"
+    return f"{parts.scheme}://{host}{port}{parts.path.rstrip('/')}"
+
+
+def path_segment(option: str, value: str) -> str:
+    """Return the value as one path segment (section 3.3); raise InvalidInput for what cannot be one."""
+    if value in ("", ".", ".."):
+        raise InvalidInput(option, "must not be empty, . or ..")
+    if _NO_SEGMENT.search(value):
+        raise InvalidInput(option, "holds a line end or another control character")
+    return quote(value, safe="")
+
+
+def _could_exist(host: str) -> bool:
+    """Whether each label of the name has 1 to 63 letters (RFC 1035), none percent-encoded; IPv6 has no labels."""
+    return ":" in host or ("%" not in host and all(0 < len(label) <= 63 for label in host.rstrip(".").split(".")))
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"

@@ -1,0 +1,28 @@
+# Copyright (c) 2026, the infrastructure.services contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The options of `ledger_entry`; what it does is in plugin_utils/_entry.py, since the ledger is the controller's."""
+
+from __future__ import annotations
+
+from .._fields import TEXT
+from .._resources import application_role, virtual_machine
+from .options import ARGUMENT_SPEC as _SHARED
+
+# The option that tells an asset from others of its kind.
+KEYS = {application_role.OPERATION.resource: "id", virtual_machine.OPERATION.resource: "name"}
+
+ARGUMENT_SPEC = dict(
+    ledger=dict(_SHARED["ledger"], required=True),
+    base_url=_SHARED["base_url"],
+    resource=dict(type="str", required=True, choices=list(KEYS)),
+    name=dict(type=TEXT),
+    id=dict(type=TEXT),
+    state=dict(type="str", choices=["absent", "present"], default="present"),
+    asset=dict(type="dict"),
+)
+CONSTRAINTS = dict(
+    mutually_exclusive=[("id", "name")],
+    required_if=[("resource", resource, (option,)) for resource, option in KEYS.items()],
+)

@@ -1,0 +1,217 @@
+# Copyright (c) 2026, the infrastructure.services contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The policy as the design says it, and that no run of attempts breaks it; the waits, for any input."""
+
+from __future__ import annotations
+
+import math
+from datetime import datetime, timedelta, timezone
+from email.utils import format_datetime
+from typing import NamedTuple
+
+import pytest
+from ansible_collections.infrastructure.services.plugins.module_utils._call import statuses as event
+from ansible_collections.infrastructure.services.plugins.module_utils._call.retry import (
+    AGAIN,
+    NEVER,
+    NEW_TOKEN,
+    POLICY,
+    Happened,
+    delay,
+    persist,
+    retry_after,
+)
+from ansible_collections.infrastructure.services.plugins.module_utils._errors import (
+    ACCEPTED,
+    NOT_SENT,
+    OUTCOMES,
+    REJECTED,
+    UNKNOWN,
+)
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+EVENTS = {value for name, value in vars(event).items() if name.isupper() and not name.startswith("_")}
+HANDED_OVER = EVENTS - {event.NO_TOKEN, event.UNSENT, event.UNSENT_HOPELESS}
+NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=timezone.utc)
+SECONDS = st.floats(0, 1e9)
+MALFORMED = [
+    *(None, "", " ", "-5", "+5", "1.5", "abc", "1e3", "\u0665", "5 6", "0x10", "inf", "nan", "GMT"),
+    "Fri, 32 Jan 2026 00:00:00 GMT",
+    "Fri, 02 Jan 2026 03:04:10 +0500",
+    "Fri, 02 Jan 2026 25:00:00 GMT",
+    "Fri, 02 Jan 99999 03:04:05 GMT",
+]
+
+# DESIGN.md section 5, line by line: what a POST may do and what is known then, and the same for a PUT.
+DESIGN = {
+    event.UNSENT: (AGAIN, NOT_SENT, AGAIN, NOT_SENT),
+    event.UNSENT_HOPELESS: (NEVER, NOT_SENT, NEVER, NOT_SENT),
+    event.NO_TOKEN: (NEVER, NOT_SENT, NEVER, NOT_SENT),
+    event.LOST: (NEVER, UNKNOWN, AGAIN, UNKNOWN),
+    event.THROTTLED: (AGAIN, REJECTED, AGAIN, REJECTED),
+    event.UNAVAILABLE: (NEVER, UNKNOWN, AGAIN, UNKNOWN),
+    event.SERVER_ERROR: (NEVER, UNKNOWN, NEVER, UNKNOWN),
+    event.IRREGULAR: (NEVER, UNKNOWN, NEVER, UNKNOWN),
+    event.UNAUTHORIZED: (NEW_TOKEN, REJECTED, NEW_TOKEN, REJECTED),
+    event.REFUSED: (NEVER, REJECTED, NEVER, REJECTED),
+    event.SUCCESS: (NEVER, ACCEPTED, NEVER, ACCEPTED),
+    event.ANSWER_CUT: (NEVER, ACCEPTED, AGAIN, ACCEPTED),
+    event.ANSWER_UNUSABLE: (NEVER, ACCEPTED, NEVER, ACCEPTED),
+}
+
+
+class Limits(NamedTuple):
+    """What persist reads of the settings."""
+
+    retries: int
+    retry_max_delay: float
+
+
+HAPPENED = st.builds(
+    lambda name, headers: Happened(name, headers=headers),
+    st.sampled_from(sorted(EVENTS)),
+    st.sampled_from([{}, *({"Retry-After": asked} for asked in ("0", "7", "9999"))]),
+)
+
+
+def run(method: str, limits: Limits, future: list[Happened], renewable: bool):
+    """Persist against a future that repeats its last event; return what it came to, what happened, and the waits."""
+    past: list[Happened] = []
+    waits: list[float] = []
+    finished = persist(
+        lambda: past.append(future[min(len(past), len(future) - 1)]) or past[-1],
+        method,
+        limits,
+        fraction=lambda: 1.0,
+        renew=lambda: renewable,
+        sleep=waits.append,
+    )
+    return finished, past, waits
+
+
+@pytest.mark.parametrize("name", sorted(EVENTS))
+def test_each_event_has_the_row_of_the_design(name):
+    row = POLICY[name]
+    assert (*row["POST"], *row["PUT"]) == DESIGN[name]
+
+
+def test_the_policy_has_no_other_rows():
+    assert set(POLICY) == EVENTS == set(DESIGN)
+
+
+@settings(deadline=None)
+@given(
+    st.sampled_from(["POST", "PUT"]),
+    st.builds(Limits, st.integers(0, 5), st.sampled_from([0.0, 10.0, 30.0])),
+    st.lists(HAPPENED, min_size=1, max_size=10),
+    st.booleans(),
+)
+def test_no_run_of_attempts_breaks_the_policy(method, limits, future, renewable):
+    finished, past, waits = run(method, limits, future, renewable)
+
+    refused = [happened for happened in past[:-1] if happened.event == event.UNAUTHORIZED]
+    assert len(refused) <= renewable, "sent again after a 401 more than once, or without a new token"
+    assert len(past) - len(refused) <= limits.retries + 1
+    assert len(waits) == len(past) - 1
+    assert all(0 <= wait <= limits.retry_max_delay for wait in waits)
+    if method == "POST":
+        repeated = {happened.event for happened in past[:-1]}
+        assert repeated & HANDED_OVER <= {event.THROTTLED, event.UNAUTHORIZED}
+    assert finished.last == past[-1]
+    assert finished.attempts == sum(happened.event != event.NO_TOKEN for happened in past)
+    gravest = max((POLICY[happened.event][method][1] for happened in past), key=OUTCOMES.index)
+    assert finished.outcome == (ACCEPTED if past[-1].event == event.SUCCESS else gravest)
+
+
+@pytest.mark.parametrize(("method", "names", "waits"), [
+    ("POST", [event.THROTTLED], [1.0, 2.0, 4.0, 5.0]),
+    ("POST", [event.UNSENT, event.SUCCESS], [1.0]),
+    ("POST", [event.UNAUTHORIZED, event.THROTTLED], [0.0, 1.0, 2.0, 4.0, 5.0]),
+    ("POST", [event.THROTTLED, event.THROTTLED, event.UNAUTHORIZED, event.THROTTLED], [1.0, 2.0, 0.0, 4.0, 5.0]),
+    ("POST", [event.UNAUTHORIZED], [0.0]),
+    ("POST", [event.LOST], []),
+    ("PUT", [event.LOST, event.UNAVAILABLE, event.SUCCESS], [1.0, 2.0]),
+    ("PUT", [event.ANSWER_CUT], [1.0, 2.0, 4.0, 5.0]),
+])
+def test_what_may_be_sent_again_is_sent_until_the_retries_are_used_up(method, names, waits):
+    """With the longest of the random waits, four retries and retry_max_delay 5."""
+    finished, past, waited = run(method, Limits(4, 5.0), [Happened(name) for name in names], renewable=True)
+    assert waited == waits
+    assert (finished.attempts, finished.note) == (len(past), "") == (len(waits) + 1, "")
+
+
+def test_the_only_token_is_not_renewed_and_each_attempt_is_told_of():
+    """What `persist` does without a word about renewal, waits and observers, and with an observer."""
+    refused, told = Happened(event.UNAUTHORIZED), []
+    finished = persist(lambda: refused, "POST", Limits(3, 0), fraction=lambda: 1.0)
+    assert finished == (refused, 1, REJECTED, "")
+    busy = iter([Happened(event.THROTTLED, headers={"Retry-After": "0"}), Happened(event.SUCCESS, value={})])
+    persist(lambda: next(busy), "POST", Limits(3, 0), fraction=lambda: 1.0, observe=lambda *seen: told.append(seen))
+    assert [(happened.event, wait) for happened, wait in told] == [(event.THROTTLED, 0.0), (event.SUCCESS, None)]
+
+
+def test_the_longest_wait_that_is_allowed_is_waited():
+    busy = Happened(event.THROTTLED, headers={"Retry-After": "30"})
+    assert run("POST", Limits(2, 30), [busy], renewable=False)[2] == [30.0, 30.0]
+
+
+@settings(deadline=None)
+@given(st.integers(1, 10**6), SECONDS, st.floats(0, 1), st.floats(0, 1))
+def test_a_wait_is_a_part_of_an_exponential_bound(attempt, longest, fraction, other):
+    bound = min(longest, 2.0 ** min(attempt - 1, 60))
+    wait = delay(attempt, longest, fraction, None)
+    assert 0 <= wait <= bound
+    assert delay(attempt, longest, 1.0, None) == bound
+    assert (wait <= delay(attempt, longest, other, None)) or fraction > other
+
+
+@settings(deadline=None)
+@given(st.integers(1, 100), SECONDS, st.floats(0, 1), SECONDS)
+def test_what_the_service_asks_for_is_waited(attempt, longest, fraction, asked):
+    assert delay(attempt, longest, fraction, asked) == asked
+
+
+@settings(deadline=None)
+@given(st.integers(0, 10**12), st.sampled_from(["", " ", "\t "]))
+def test_retry_after_in_seconds(seconds, around):
+    assert retry_after(f"{around}{seconds}{around}", NOW) == seconds
+
+
+@settings(deadline=None)
+@given(st.datetimes(datetime(1000, 1, 1), datetime(9999, 12, 31)))  # years of four digits, as RFC 9110 has them
+def test_retry_after_as_a_date(moment):
+    moment = moment.replace(tzinfo=timezone.utc, microsecond=0)
+    header = format_datetime(moment, usegmt=True)
+    assert retry_after(header, NOW) == max(0.0, (moment - NOW) / timedelta(seconds=1))
+
+
+@settings(deadline=None)
+@given(st.datetimes(datetime(1970, 1, 1), datetime(2068, 12, 31)), st.sampled_from(["%A, %d-%b-%y %H:%M:%S GMT", "%c"]))
+@example(datetime(2026, 1, 9), "%c")  # a day of one digit, with a space before it
+def test_retry_after_as_a_date_in_the_obsolete_forms_that_recipients_must_accept(moment, form):
+    moment = moment.replace(tzinfo=timezone.utc, microsecond=0)
+    assert retry_after(moment.strftime(form), NOW) == max(0.0, (moment - NOW) / timedelta(seconds=1))
+
+
+@pytest.mark.parametrize("malformed", MALFORMED)
+def test_a_malformed_retry_after_is_none(malformed):
+    assert retry_after(malformed, NOW) is None
+
+
+@settings(deadline=None)
+@given(st.one_of(st.text(), st.text().map(lambda text: f"{text} GMT"), st.from_regex(r"[\d :,A-Za-z-]{0,40}GMT")))
+@example("9" * 5000)
+def test_any_retry_after_is_a_wait_or_none(header):
+    asked = retry_after(header, NOW)
+    assert asked is None or (asked >= 0 and not math.isnan(asked))
+
+
+@pytest.mark.parametrize("asked", ["31", "9" * 5000, "Fri, 31 Dec 9999 23:59:59 GMT"])
+def test_a_longer_wait_than_allowed_ends_the_task_and_says_so(asked):
+    happened = Happened(event.THROTTLED, headers={"Retry-After": asked})
+    finished, past, waits = run("POST", Limits(3, 30), [happened], renewable=False)
+    assert (len(past), waits) == (1, [])
+    assert "retry_max_delay (30)" in finished.note

@@ -1,0 +1,130 @@
+# Copyright (c) 2026, the infrastructure.services contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Tokens: what is asked of the token endpoint, what is made of its answer, and how long a token is used."""
+
+from __future__ import annotations
+
+import time
+from urllib.parse import parse_qsl
+
+import pytest
+from ansible_collections.infrastructure.services.plugins.module_utils._call.retry import Finished, Happened
+from ansible_collections.infrastructure.services.plugins.module_utils._call.tokens import (
+    TOKEN,
+    Credentials,
+    FetchedToken,
+    StaticToken,
+    Token,
+    checked_parameters,
+    fetch_token,
+    judge,
+    token_request,
+)
+from ansible_collections.infrastructure.services.plugins.module_utils._errors import InvalidInput, TokenError
+from ansible_collections.infrastructure.services.plugins.module_utils._http.transport import Answer
+from hypothesis import given
+from hypothesis import strategies as st
+
+CREDENTIALS = Credentials("https://id.example/token", "web", "s3cret", "basic", (), (), "agent/1")
+
+
+@pytest.mark.parametrize(("changed", "authorization", "form"), [
+    ({}, "Basic d2ViOnMzY3JldA==", {}),
+    ({"client_authentication": "post"}, None, {"client_id": "web", "client_secret": "s3cret"}),
+    # RFC 6749 section 2.3.1: both parts are form-encoded before they are joined; this is a%3Ab:%C3%A9+%2B
+    ({"client_id": "a:b", "client_secret": "é +"}, "Basic YSUzQWI6JUMzJUE5KyUyQg==", {}),
+    ({"scopes": ("read", "write")}, "Basic d2ViOnMzY3JldA==", {"scope": "read write"}),
+    ({"parameters": (("audience", "a&b"),)}, "Basic d2ViOnMzY3JldA==", {"audience": "a&b"}),
+    ({"client_secret": None, "parameters": (("grant_type", "password"), ("n", "1"))}, None,
+     {"client_id": "web", "grant_type": "password", "n": "1"}),
+    ({"client_id": None, "client_secret": None, "parameters": (("a", "b"),)}, None, {"a": "b"}),
+])
+def test_the_token_request_is_that_of_the_rfc(changed, authorization, form):
+    request = token_request(CREDENTIALS._replace(**changed))
+    assert (request.method, request.url) == ("POST", "https://id.example/token")
+    assert request.headers["Content-Type"] == "application/x-www-form-urlencoded"
+    assert request.headers["User-Agent"] == "agent/1"
+    assert request.headers.get("Authorization") == authorization
+    said = parse_qsl(request.body.decode("ascii"), strict_parsing=True)
+    assert dict(said) == {"grant_type": "client_credentials", **form}
+    assert len(said) == len(dict(said))
+
+
+@pytest.mark.parametrize(("status", "body", "event", "reason"), [
+    (200, b'{"access_token":"t","token_type":"bearer"}', "success", ""),
+    (200, b'{"access_token":"t"}', "success", ""),
+    (200, b'{"access_token":"t","token_type":"mac"}', "accepted, answer unusable", "token_type is not Bearer"),
+    (200, b'{"access_token":"a b"}', "accepted, answer unusable", "without a usable access_token"),
+    (200, b'{"access_token":7}', "accepted, answer unusable", "without a usable access_token"),
+    (200, b"{}", "accepted, answer unusable", "status 200"),
+    (200, b"<html>", "accepted, answer unusable", "it is not JSON"),
+    (400, b'{"error":"invalid_client","error_description":"who?"}', "refused", "status 400: invalid_client: who?"),
+    (400, b'{"error":"a\\u0000b"}', "refused", "status 400: a b"),
+    (401, b"", "unauthorized", "status 401"),
+    (429, b"", "throttled", "status 429"),
+    (503, b"<html>", "unavailable", "status 503"),
+    (302, b"", "refused", "status 302"),
+])
+def test_an_answer_is_a_token_or_says_why_not(status, body, event, reason):
+    happened = judge(Answer(status, {}, body))
+    assert happened.event == event
+    assert reason in happened.reason
+    assert (happened.value is not None) is (event == "success")
+
+
+def test_an_answer_that_was_cut_may_be_asked_for_again():
+    assert judge(Answer(200, {}, b"", "the connection ended inside it", cut=True)).event == "accepted, answer cut"
+
+
+@pytest.mark.parametrize(("lifetime", "seconds"), [
+    ("", float("inf")), (',"expires_in":3600', 3570), (',"expires_in":"3600"', 3570), (',"expires_in":40', 20),
+    (',"expires_in":0', 0), (',"expires_in":-5', 0), (',"expires_in":null', float("inf")),
+    (',"expires_in":"soon"', float("inf")), (',"expires_in":true', float("inf")), (',"expires_in":[]', float("inf")),
+])
+def test_a_token_is_used_until_shortly_before_it_expires(lifetime, seconds):
+    token = judge(Answer(200, {}, b'{"access_token":"t"%s}' % lifetime.encode())).value
+    assert token.use_until - time.time() == pytest.approx(seconds, abs=5)
+
+
+def fetching(lasting: float):
+    """Return a token that is kept, and fetched as t1, t2, ... which last so many seconds."""
+    names = iter(["t1", "t2", "t3"])
+    return FetchedToken(CREDENTIALS, lambda: Token(next(names), time.time() + lasting))
+
+
+def test_a_token_is_fetched_once_until_it_is_renewed():
+    source = fetching(lasting=60)
+    assert [source.token(), source.token()] == ["t1", "t1"]
+    assert source.renew() is True
+    assert [source.token(), source.token()] == ["t2", "t2"]
+
+
+def test_a_token_that_expired_is_fetched_anew():
+    source = fetching(lasting=-1)
+    assert [source.token(), source.token()] == ["t1", "t2"]
+
+
+def test_a_failure_names_the_token_endpoint():
+    failed = Finished(Happened("refused", "it answered with status 400"), 1, "rejected", "a note")
+    with pytest.raises(TokenError, match=r"https://id\.example/token \(auth_url\): .* status 400; a note"):
+        fetch_token(CREDENTIALS, lambda request, judge: failed)
+
+
+def test_a_given_token_is_the_only_one():
+    assert (StaticToken("t").token(), StaticToken("t").renew()) == ("t", False)
+
+
+@given(st.text())
+def test_a_usable_token_fits_into_a_header(token):
+    fits = token != "" and token.isascii() and token.isprintable() and " " not in token
+    assert bool(TOKEN.fullmatch(token)) == fits
+
+
+def test_parameters_are_form_fields():
+    given = {"a": 1, "b": True, "c": None, "d": "x"}
+    assert checked_parameters(given) == (("a", "1"), ("b", "true"), ("d", "x"))
+    assert checked_parameters(None) == ()
+    for value in ({}, []):
+        with pytest.raises(InvalidInput, match=r"^auth_parameters: "):
+            checked_parameters({"a": value})

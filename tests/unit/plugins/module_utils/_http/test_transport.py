@@ -1,0 +1,170 @@
+# Copyright (c) 2026, the infrastructure.services contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""One attempt over a real socket: the bytes that went out, and what is made of the bytes that came back."""
+
+from __future__ import annotations
+
+import socket
+from types import SimpleNamespace
+
+import pytest
+from ansible_collections.infrastructure.services.plugins.module_utils._errors import AttemptFailed, MissingLibrary
+from ansible_collections.infrastructure.services.plugins.module_utils._http import transport as transport_module
+from ansible_collections.infrastructure.services.plugins.module_utils._http.transport import Request, Transport
+from support.wire import Last, answer, serving
+
+SETTINGS = {"validate_certs": True, "ca_path": None, "client_cert": None, "client_key": None, "use_proxy": False,
+            "timeout": 5.0, "connect_timeout": 5.0}
+OK = b"HTTP/1.1 200 OK\r\n"
+
+
+def transport(**settings) -> Transport:
+    return Transport(SimpleNamespace(**{**SETTINGS, **settings}))
+
+
+def request(url: str) -> Request:
+    headers = {"Content-Type": "application/json", "User-Agent": "agent/1", "Authorization": "Bearer t"}
+    return Request("POST", f"{url}/a", headers, b'{"b":1}')
+
+
+def attempt(*answers: bytes, times: int = 1, **settings):
+    """Make attempts at one server; return the last answer and the server."""
+    with serving(*answers) as wire:
+        sender = transport(**settings)
+        try:
+            for _number in range(times):
+                got = sender.send(request(wire.url))
+        finally:
+            sender.close()
+        return got, wire
+
+
+def test_the_request_is_what_was_asked_for_and_nothing_else():
+    got, wire = attempt(answer(201, {"c": 2}, "X-Request-Id: r1"))
+    (sent,) = wire.sent
+    assert sent.line == "POST /a HTTP/1.1"
+    assert sorted(sent.headers) == [
+        ("Accept-Encoding", "identity"),
+        ("Authorization", "Bearer t"),
+        ("Content-Length", "7"),
+        ("Content-Type", "application/json"),
+        ("Host", wire.url.removeprefix("http://")),
+        ("User-Agent", "agent/1"),
+    ]
+    assert sent.body == b'{"b":1}'
+    assert (got.status, got.headers["x-request-id"], got.body) == (201, "r1", b'{"c": 2}')
+    assert (got.problem, got.cut) == ("", False)
+
+
+WHOLE = [
+    (OK + b"Content-Length: 2\r\n\r\n{}", b"{}"),
+    (OK + b"Transfer-Encoding: chunked\r\n\r\n1\r\n{\r\n1\r\n}\r\n0\r\n\r\n", b"{}"),
+    (OK + b"Content-Encoding: identity\r\nContent-Length: 2\r\n\r\n{}", b"{}"),
+    (b"HTTP/1.1 204 -\r\n\r\n", b""),
+    (b"HTTP/1.1 100 Continue\r\n\r\n" + OK + b"Content-Length: 2\r\n\r\n{}", b"{}"),
+]
+
+
+@pytest.mark.parametrize(("said", "body"), WHOLE)
+def test_a_whole_answer_is_read(said, body):
+    got, _wire = attempt(said)
+    assert (got.body, got.problem, got.cut) == (body, "", False)
+
+
+UNUSABLE = [
+    (OK + b"Content-Length: 3\r\n\r\n{}", "the connection ended inside it", True),
+    (OK + b"Transfer-Encoding: chunked\r\n\r\n1\r\n{\r\n", "the connection ended inside it", True),
+    (OK + b"Content-Length: -2\r\n\r\n{}", "its Content-Length is not a number", False),
+    (OK + b"Content-Length: ten\r\n\r\n{}", "its Content-Length is not a number", False),
+    (OK + b"Content-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n{}", "both a Content-Length and a Transfer", False),
+    (OK + b"Transfer-Encoding: gzip\r\n\r\n{}", "its Transfer-Encoding is unknown", False),
+    (OK + b"Content-Encoding: gzip\r\nContent-Length: 2\r\n\r\n{}", "it is compressed", False),
+]
+
+
+@pytest.mark.parametrize(("said", "problem", "cut"), UNUSABLE)
+def test_an_answer_that_cannot_be_relied_on_says_why(said, problem, cut):
+    got, _wire = attempt(Last(said))
+    assert problem in got.problem
+    assert (got.status, got.body, got.cut) == (200, b"", cut)
+
+
+def test_a_body_that_ends_with_the_connection_may_have_been_cut():
+    got, _wire = attempt(Last(OK + b"\r\n{}"))
+    assert (got.body, got.problem, got.cut) == (b"{}", "", True)
+
+
+def test_a_body_is_read_up_to_a_limit(monkeypatch):
+    monkeypatch.setattr(transport_module, "MAX_BODY", 10)
+    assert attempt(answer(200, "x" * 8))[0].problem == ""
+    assert attempt(answer(200, "x" * 9))[0].problem == "it is longer than 10 bytes"
+
+
+@pytest.mark.parametrize("said", [
+    b"", b"HTTP/1.1 2", OK, OK + b"Content-Ty", OK + b"Content-Length: 2\r\n", b"\x16\x03\x01 not HTTP\r\n\r\n",
+])
+def test_what_is_lost_after_it_was_sent_is_sent(said):
+    with pytest.raises(AttemptFailed) as failed:
+        attempt(Last(said))
+    assert (failed.value.sent, failed.value.hopeless, failed.value.outcome) == (True, False, "unknown")
+
+
+def test_a_redirect_is_not_followed():
+    got, wire = attempt(answer(307, None, "Location: /elsewhere"))
+    assert (got.status, len(wire.sent)) == (307, 1)
+
+
+def test_a_connection_is_kept():
+    _got, wire = attempt(*[answer(200, {})] * 3, times=3)
+    assert [sent.connection for sent in wire.sent] == [1, 1, 1]
+
+
+def test_a_connection_that_was_idle_too_long_is_not_used_again(monkeypatch):
+    monkeypatch.setattr(transport_module, "MAX_IDLE", -1)
+    _got, wire = attempt(*[answer(200, {})] * 2, times=2)
+    assert [sent.connection for sent in wire.sent] == [1, 2]
+
+
+@pytest.mark.parametrize("first", [Last(answer(200, {}, "Connection: close")), UNUSABLE[2][0], UNUSABLE[4][0]])
+def test_a_connection_that_cannot_be_relied_on_is_not_used_again(first):
+    _got, wire = attempt(first, answer(200, {}), times=2)
+    assert [sent.connection for sent in wire.sent] == [1, 2]
+
+
+def test_a_refused_connection_sent_nothing():
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))  # bound, but it does not listen
+        with pytest.raises(AttemptFailed, match=r"no connection: .*refused \(127\.0\.0\.1 port \d+\)") as failed:
+            transport().send(request(f"http://127.0.0.1:{taken.getsockname()[1]}"))
+    assert (failed.value.sent, failed.value.hopeless, failed.value.outcome) == (False, False, "not_sent")
+
+
+@pytest.mark.parametrize(("code", "hopeless"), [(socket.EAI_NONAME, True), (socket.EAI_AGAIN, False)])
+def test_a_name_that_does_not_exist_is_hopeless_and_a_failing_name_server_is_not(monkeypatch, code, hopeless):
+    def no_name_server(*args):
+        raise socket.gaierror(code, "said by the C library")
+
+    monkeypatch.setattr(socket, "getaddrinfo", no_name_server)
+    with pytest.raises(AttemptFailed, match=r"the host name .*\(service\.example port 80\)") as failed:
+        transport().send(request("http://service.example"))
+    assert (failed.value.sent, failed.value.hopeless) == (False, hopeless)
+
+
+def test_a_service_that_says_nothing_is_left_in_time():
+    with socket.create_server(("127.0.0.1", 0)) as silent, pytest.raises(AttemptFailed, match="in time") as failed:
+        transport(timeout=0.1).send(request(f"http://127.0.0.1:{silent.getsockname()[1]}"))
+    assert failed.value.sent is True
+
+
+def test_a_proxy_of_an_unknown_kind_is_refused(monkeypatch):
+    monkeypatch.setenv("HTTP_PROXY", "socks5://127.0.0.1:1")
+    with pytest.raises(AttemptFailed, match=r"neither (an )?http:// nor (an )?https://") as failed:
+        transport(use_proxy=True).send(request("http://192.0.2.1"))
+    assert (failed.value.sent, failed.value.hopeless) == (False, True)
+
+
+def test_a_missing_library_is_said(monkeypatch):
+    monkeypatch.setattr(transport_module, "requests", None)
+    with pytest.raises(MissingLibrary, match="requests"):
+        transport()

@@ -1,0 +1,114 @@
+# Copyright (c) 2026, the infrastructure.services contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""URLs: which are taken, that who is checked is who is called, and what becomes one segment of a path."""
+
+from __future__ import annotations
+
+from urllib.parse import unquote, urlsplit
+
+import pytest
+from ansible_collections.infrastructure.services.plugins.module_utils._errors import InvalidInput
+from ansible_collections.infrastructure.services.plugins.module_utils._http.urls import (
+    canonical_url,
+    checked_url,
+    path_segment,
+)
+from hypothesis import assume, example, given
+from hypothesis import strategies as st
+from urllib3.exceptions import LocationParseError
+from urllib3.util import parse_url
+
+
+@pytest.mark.parametrize("url", [
+    "https://service.example",
+    "https://service.example/",
+    "https://service.example:8443/a/b/",
+    "https://service.example/a%20b/~c",
+    "HTTPS://SERVICE.example.",
+    "https://[2001:db8::1]:8443",
+    "https://192.0.2.1",
+    "http://127.0.0.1:8080",
+    "http://127.9.9.9",
+    "http://localhost",
+    "http://[::1]:80",
+])
+def test_a_url_that_can_be_used_is_taken_as_it_is(url):
+    assert checked_url("base_url", url, allow_http=False) == url
+
+
+REFUSED = [
+    "", "service.example", "/api", "//service.example", "ftp://service.example", "file:///etc/passwd", "https://", "https:///a",
+    "https://service.example?a=b", "https://service.example#a", "https://service.example/?", "https://service.example/#",
+    "https://user@service.example", "https://user:secret@service.example", "https://:secret@service.example",
+    "https://service.example/a b", " https://service.example", "https://service.example\n", "https://service.example\\@x",
+    "https://service.example/é", "https://sërvice.example", "https://service.example/\x00", "https://service.example/\ud800",
+    "https://service.example:0", "https://service.example:99999", "https://service.example:port", "https://[::1",
+    "https://a..b", "https://%6cocalhost", "https://.", f"https://{'a' * 64}.example",
+    "https://service.example/../admin", "https://service.example/a/./b",
+    "http://service.example", "http://192.0.2.1", "http://127.0.0.1.example", "http://localhost.example", "http://[::2]",
+]
+
+
+@pytest.mark.parametrize("url", REFUSED)
+def test_a_url_that_cannot_be_used_is_refused_without_quoting_it(url):
+    with pytest.raises(InvalidInput, match=r"^base_url: ") as refused:
+        checked_url("base_url", url, allow_http=False)
+    assert "secret" not in refused.value.msg.replace("would send secrets", "")
+
+
+def test_allow_http_allows_http_and_nothing_else():
+    assert checked_url("base_url", "http://service.example", allow_http=True)
+    with pytest.raises(InvalidInput):
+        checked_url("base_url", "ftp://service.example", allow_http=True)
+
+
+def test_a_query_is_taken_where_it_is_allowed():
+    assert checked_url("auth_url", "https://id.example/t?tenant=a", allow_http=False, query=True)
+    with pytest.raises(InvalidInput):
+        checked_url("auth_url", "https://id.example/t?tenant=a#b", allow_http=False, query=True)
+
+
+HOSTS = st.from_regex(r"[a-z0-9.]{0,5}([\-._~%!$&'()*+,;=\[\]:@/?#\\][a-z0-9.]{0,5}){0,3}", fullmatch=True)
+
+
+@given(st.text() | HOSTS.map("https://{}".format) | HOSTS.map("http://127.0.0.1{}".format))
+@example("https://good.example\\@evil.example")
+@example("https://good.example%2f@evil.example")
+@example("http://127.0.0.1#@evil.example")
+def test_whoever_is_checked_is_who_is_called(url):
+    """What the check takes for the host is what urllib3 connects to; so plain http stays on the loopback."""
+    try:
+        checked_url("base_url", url, allow_http=False)
+        called = parse_url(url)
+    except (InvalidInput, LocationParseError):  # nobody is called
+        return
+    assert called.auth is None
+    assert called.host.strip("[]") == urlsplit(url).hostname
+    assert called.scheme == "https" or called.host in ("localhost", "[::1]") or called.host.startswith("127.")
+
+
+@pytest.mark.parametrize(("url", "canonical"), [
+    ("https://service.example", "https://service.example"),
+    ("HTTPS://Service.Example:443/", "https://service.example"),
+    ("http://127.0.0.1:80/a/B//", "http://127.0.0.1/a/B"),
+    ("https://service.example:80", "https://service.example:80"),
+    ("https://[2001:DB8::1]:443/a", "https://[2001:db8::1]/a"),
+])
+def test_urls_of_one_service_have_one_form(url, canonical):
+    assert canonical_url(url) == canonical_url(canonical) == canonical
+
+
+@pytest.mark.parametrize("identifier", ["", ".", "..", "a\nb", "\r", "\x00", "a\x7f", "\ud800"])
+def test_what_no_segment_can_be_is_refused(identifier):
+    with pytest.raises(InvalidInput, match=r"^id: "):
+        path_segment("id", identifier)
+
+
+@given(st.text(st.characters(exclude_categories=["Cc", "Cs"]), min_size=1))
+def test_a_segment_is_one_segment_and_reads_as_it_was(value):
+    assume(value not in (".", ".."))
+    segment = path_segment("id", value)
+    assert unquote(segment) == value
+    assert urlsplit(f"https://service.example/{segment}").path == f"/{segment}"
+    assert set(segment) <= set("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~%")

@@ -1,0 +1,120 @@
+# Copyright (c) 2026, the infrastructure.services contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What updating an application role sends: an id that stays one segment, and exactly the fields that were given."""
+
+from __future__ import annotations
+
+import json
+from urllib.parse import quote, unquote
+
+import pytest
+from ansible_collections.infrastructure.services.plugins.module_utils._resources.application_role import FIELDS
+from emulator import server
+from hypothesis import example, given
+from hypothesis import strategies as st
+from support import UPDATE, run_exactly, run_task
+from support.wire import answer, serving
+
+PREFIX = "/api/v1/services/cassandra/application_roles/"
+IDS = st.text(st.characters(exclude_categories=["Cc", "Cs"]), min_size=1).filter(lambda text: text not in (".", ".."))
+
+
+@pytest.fixture(scope="module")
+def service():
+    """The emulator, which reads the path as it came and makes a role of any id."""
+    with server.start(unknown_id="create") as running:
+        yield running
+
+
+@given(IDS)
+@example("a/b")
+@example("../x")
+@example("/")
+@example("%2e%2e")
+@example("%2F")
+@example("a?b#c")
+@example("a b+c")
+@example("...")
+@example("./..")
+@example("ä€🚀")
+@example("\\..\\")
+@example(";x=1")
+def test_any_id_is_one_segment_as_the_service_reads_it(service, identifier):
+    service.api.conversation.clear()
+    result = run_task(UPDATE, base_url=service.url, id=identifier)
+    (entry,) = service.api.conversation
+    assert entry.request.target == PREFIX + quote(identifier, safe="")
+    assert entry.request.target.count("/") == PREFIX.count("/")
+    assert unquote(entry.request.target[len(PREFIX):]) == identifier
+    assert result["asset"]["id"] == identifier
+
+
+@pytest.mark.parametrize(("options", "body"), [
+    ({"attributes": {"login": False}}, '{"attributes":{"login":false}}'),
+    ({"attributes": {"login": "yes", "name": None}}, '{"attributes":{"login":true}}'),
+    ({"name": "x", "tenant": ""}, '{"name":"x","tenant":""}'),
+    ({"description": "d", "attributes": {}}, '{"description":"d","attributes":{}}'),
+    ({"attributes": {"effective_grants": [{"permissions": ["SELECT"], "source": None}]}},
+     '{"attributes":{"effective_grants":[{"permissions":["SELECT"]}]}}'),
+    ({"attributes": {"password_last_rotated_at": "2026-01-02 03:04:05"}},
+     '{"attributes":{"password_last_rotated_at":"2026-01-02T03:04:05Z"}}'),
+    ({"extra_attributes": {"new": 1}}, '{"attributes":{"new":1}}'),
+    ({"body": {"description": None, "x": [1.0, {"y": None}]}}, '{"description":null,"x":[1.0,{"y":null}]}'),
+    ({"body": {"attributes": {"login": "yes"}}}, '{"attributes":{"login":"yes"}}'),
+])
+def test_the_body_is_what_was_given(options, body):
+    with serving(answer(200, {})) as wire:
+        run_exactly(UPDATE, {"id": "i", "base_url": wire.url, "access_token": "token-of-the-tests", **options})
+        assert wire.sent[0].body == body.encode()
+
+
+@given(st.fixed_dictionaries({}, optional={field: st.none() | st.text(min_size=1) for field in FIELDS}))
+def test_a_field_that_was_not_given_is_not_predicted_to_be_sent(fields):
+    options = {"id": "i", "base_url": "https://service.example", "access_token": "token-of-the-tests"}
+    result = run_exactly(UPDATE, {**options, "extra_attributes": {"new": 1}, **fields}, check_mode=True)
+    wanted = {name: value for name, value in fields.items() if value is not None}
+    try:
+        json.dumps(wanted, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        assert result["failed"] is True
+    else:
+        assert result["request"]["body"] == {**wanted, "attributes": {"new": 1}}
+
+
+CURRENT = {"id": "i", "region": "r", "tenant": None, "attributes": {"login": True, "name": "x"}}
+
+
+@pytest.mark.parametrize(("options", "body"), [
+    ({"send": "given"}, {"attributes": {"login": False}}),
+    ({"send": "complete"}, {"id": "i", "region": "r", "attributes": {"login": False, "name": "x"}}),
+])
+def test_what_is_sent_is_what_was_given_or_all_of_the_asset(options, body):
+    with serving(answer(200, {})) as wire:
+        run_task(UPDATE, base_url=wire.url, attributes={"login": False}, current=CURRENT, **options)
+        assert json.loads(wire.sent[0].body) == body
+
+
+def test_what_is_known_to_be_so_is_sent_by_force():
+    with serving(answer(200, {})) as wire:
+        run_task(UPDATE, base_url=wire.url, current=CURRENT, force=True)
+        assert len(wire.sent) == 1
+
+
+@pytest.mark.parametrize(("options", "named"), [
+    ({"attributes": {"login": True}, "send": "complete"}, "send"),
+    ({"attributes": {}}, "attributes"),
+    ({"extra_attributes": {}}, "attributes"),
+    ({"attributes": {"login": None}}, "attributes"),
+    ({"body": {}}, "body"),
+    ({"extra_attributes": {"login": True}}, "extra_attributes"),
+    ({"id": "", "name": "x"}, "id"),
+    ({"id": "..", "name": "x"}, "id"),
+    ({"id": "a\nb", "name": "x"}, "id"),
+])
+def test_what_cannot_be_updated_is_refused_by_name(options, named):
+    with serving() as wire:
+        result = run_exactly(UPDATE, {"id": "i", "base_url": wire.url, "access_token": "token-of-the-tests", **options})
+        assert wire.connections == 0
+    assert (result["failed"], result["outcome"], result["changed"]) == (True, "not_sent", False)
+    assert result["msg"].startswith(f"{named}: ")

@@ -1,0 +1,97 @@
+# Copyright (c) 2026, the infrastructure.services contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What creating a virtual machine sends, byte by byte."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from ansible_collections.infrastructure.services.plugins.module_utils._resources.virtual_machine import ATTRIBUTES
+from hypothesis import given
+from hypothesis import strategies as st
+from support import CREATE, run_task
+from support.shapes import of_spec
+from support.wire import answer, serving
+
+SHAPE = of_spec({"type": "dict", "options": ATTRIBUTES})
+LEAVES = {
+    "string": st.text(st.characters(exclude_categories=["Cs"])),
+    "date-time": st.datetimes().map(lambda moment: moment.strftime("2%y-%m-%dT%H:%M:%SZ").replace("2", "20", 1)),
+    "number": st.integers(-(2**53), 2**53) | st.floats(allow_nan=False, allow_infinity=False),
+}
+
+
+def values(shape: object) -> st.SearchStrategy:
+    """Return a strategy for what a user may give for a field of this shape: any field may be missing, or null."""
+    if isinstance(shape, dict):
+        fields = {name: st.none() | values(inner) for name, inner in shape.items()}
+        return st.fixed_dictionaries({}, optional=fields)
+    return st.lists(values(shape[0]), max_size=2) if isinstance(shape, list) else LEAVES[shape]
+
+
+def given_fields(value: object) -> object:
+    """Return what has to go out: everything but nulls, a whole number without its point."""
+    if isinstance(value, dict):
+        return {name: given_fields(inner) for name, inner in value.items() if inner is not None}
+    if isinstance(value, list):
+        return [given_fields(inner) for inner in value]
+    return int(value) if isinstance(value, float) and value.is_integer() and abs(value) <= 2**53 else value
+
+
+def body_of(**options) -> str:
+    """Return the body that goes out, as text."""
+    with serving(answer(201, {})) as wire:
+        result = run_task(CREATE, base_url=wire.url, **options)
+        assert result["outcome"] == "accepted", result
+        return wire.sent[0].body.decode("utf-8")
+
+
+@pytest.fixture(scope="module")
+def service():
+    """A service that answers whatever it is asked, kept for all examples of a property."""
+    with serving(*[answer(201, {})] * 2000) as wire:
+        yield wire
+
+
+@given(attributes=values(SHAPE))
+def test_exactly_what_was_given_is_sent(service, attributes):
+    run_task(CREATE, base_url=service.url, attributes=attributes)
+    sent = json.loads(service.sent[-1].body)
+    wanted = given_fields(attributes)
+    assert sent == {"name": "web01", "attributes": wanted}
+    assert json.dumps(sent) == json.dumps({"name": "web01", "attributes": wanted})  # 4 is not 4.0 here
+
+
+@pytest.mark.parametrize(("options", "body"), [
+    ({}, '{"name":"web01","attributes":{}}'),
+    ({"attributes": {}}, '{"name":"web01","attributes":{}}'),
+    ({"attributes": {"cpu": None, "subnet": {"dns": None}}}, '{"name":"web01","attributes":{"subnet":{}}}'),
+    ({"attributes": {"cpu": 4}}, '{"name":"web01","attributes":{"cpu":4}}'),
+    ({"attributes": {"cpu": 4.0, "vm_ram": "4.0"}}, '{"name":"web01","attributes":{"cpu":4,"vm_ram":4}}'),
+    ({"attributes": {"cpu": 0.5}}, '{"name":"web01","attributes":{"cpu":0.5}}'),
+    ({"attributes": {"volumes": [{"name": "a", "size_gb": 10.0}, {"size_gb": None}]}},
+     '{"name":"web01","attributes":{"volumes":[{"name":"a","size_gb":10},{}]}}'),
+    ({"attributes": {"creation_date": "2026-01-02 03:04:05+00:00"}},
+     '{"name":"web01","attributes":{"creation_date":"2026-01-02T03:04:05Z"}}'),
+    ({"attributes": {"last_reboot_date": "2026-01-02T03:04:05+02:00"}},
+     '{"name":"web01","attributes":{"last_reboot_date":"2026-01-02T01:04:05Z"}}'),
+    ({"attributes": {"puppet_classes": []}}, '{"name":"web01","attributes":{"puppet_classes":[]}}'),
+    ({"name": 7, "attributes": {"team": 7}}, '{"name":"7","attributes":{"team":"7"}}'),
+    ({"name": "größer 🚀"}, '{"name":"größer 🚀","attributes":{}}'),
+    ({"extra_attributes": {"new": 4.5, "nothing": None}}, '{"name":"web01","attributes":{"new":4.5}}'),
+    ({"attributes": {"cpu": 1}, "extra_attributes": {"new": [None]}},
+     '{"name":"web01","attributes":{"cpu":1,"new":[null]}}'),
+])
+def test_the_body_is_what_was_given(options, body):
+    assert body_of(**options) == body
+
+
+@pytest.mark.parametrize("options", [{"name": ""}, {"name": " \t"}, {"extra_attributes": {"cpu": 4}}])
+def test_what_cannot_be_created_is_refused_by_name(options):
+    with serving() as wire:
+        result = run_task(CREATE, base_url=wire.url, **options)
+        assert wire.connections == 0
+    assert (result["failed"], result["outcome"], result["changed"]) == (True, "not_sent", False)
+    assert result["msg"].startswith(f"{next(iter(options))}: ")

@@ -1,0 +1,106 @@
+# Copyright (c) 2026, the infrastructure.services contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The shared options: what is refused before anything is sent, and what the rest becomes."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
+from ansible_collections.infrastructure.services.plugins.module_utils._errors import InvalidInput
+from ansible_collections.infrastructure.services.plugins.module_utils._task.options import (
+    ARGUMENT_SPEC,
+    ENVIRONMENT_PREFIX,
+    settings_from,
+)
+
+LEAST = {"base_url": "https://service.example", "access_token": "t"}
+CLIENT = {"access_token": None, "auth_url": "https://id.example/token", "client_id": "c", "client_secret": "s"}
+
+
+def settings(**options):
+    """Return the settings that these options make."""
+    validated = ArgumentSpecValidator(ARGUMENT_SPEC).validate({**LEAST, **options})
+    assert not validated.error_messages
+    return settings_from(validated.validated_parameters)
+
+
+@pytest.mark.parametrize(("url", "base"), [
+    ("https://service.example", "https://service.example"),
+    ("https://service.example/", "https://service.example"),
+    ("https://service.example:8443/a/b/", "https://service.example:8443/a/b"),
+])
+def test_a_base_url_is_kept_but_for_a_trailing_slash(url, base):
+    assert settings(base_url=url).base_url == base
+
+
+@pytest.mark.parametrize("option", ["base_url", "auth_url"])
+@pytest.mark.parametrize("url", ["service.example", "http://service.example", "https://user:secret@service.example"])
+def test_a_url_that_cannot_be_used_is_refused_by_name(option, url):
+    with pytest.raises(InvalidInput, match=rf"^{option}: "):
+        settings(**{**CLIENT, option: url})
+
+
+def test_a_token_endpoint_may_have_a_query():
+    assert settings(**{**CLIENT, "auth_url": "https://id.example/t?tenant=a"}).credentials.auth_url.endswith("?tenant=a")
+
+
+def test_allow_http_allows_http_and_nothing_else():
+    assert settings(base_url="http://service.example", allow_http=True).base_url == "http://service.example"
+    with pytest.raises(InvalidInput, match="base_url"):
+        settings(base_url="ftp://service.example", allow_http=True)
+
+
+@pytest.mark.parametrize("token", ["", " ", "a b", "a\n", "a\r\nX: y", "\x00", "é", "a\u2028b"])
+def test_a_token_that_no_header_can_carry_is_refused(token):
+    with pytest.raises(InvalidInput, match=r"^access_token: ") as refused:
+        settings(access_token=token)
+    assert refused.value.outcome == "not_sent"
+
+
+@pytest.mark.parametrize(("options", "named"), [
+    ({"access_token": None}, "access_token"),
+    ({**CLIENT, "client_id": None}, "client_id"),
+    ({**CLIENT, "client_secret": None}, "client_id"),
+    ({**CLIENT, "client_secret": "a\nb"}, "client_secret"),
+    ({**CLIENT, "client_id": "a\x7f"}, "client_id"),
+    ({**CLIENT, "scopes": ["a\nb"]}, "scopes"),
+    ({**CLIENT, "auth_parameters": {"a": ["b"]}}, "auth_parameters"),
+    ({"http_agent": "a\r\nX: y"}, "http_agent"),
+    ({"timeout": 0}, "timeout"),
+    ({"timeout": -1}, "timeout"),
+    ({"timeout": math.nan}, "timeout"),
+    ({"timeout": math.inf}, "timeout"),
+    ({"connect_timeout": 0}, "connect_timeout"),
+    ({"retries": -1}, "retries"),
+    ({"retry_max_delay": -0.1}, "retry_max_delay"),
+    ({"retry_max_delay": math.inf}, "retry_max_delay"),
+])
+def test_an_option_that_cannot_be_used_is_refused_by_name(options, named):
+    with pytest.raises(InvalidInput, match=rf"^{named}: "):
+        settings(**options)
+
+
+def test_an_access_token_wins_over_an_auth_url():
+    made = settings(**{**CLIENT, "access_token": "t"})
+    assert (made.access_token, made.credentials) == ("t", None)
+
+
+def test_another_grant_needs_no_client():
+    grant = {"grant_type": "password", "n": 1}
+    made = settings(access_token=None, auth_url="https://id.example", auth_parameters=grant)
+    assert made.credentials.parameters == (("grant_type", "password"), ("n", "1"))
+
+
+def test_settings_of_the_same_options_are_the_same():
+    assert len({settings(**CLIENT), settings(**CLIENT), settings(**{**CLIENT, "client_secret": "other"})}) == 2
+
+
+def test_the_environment_fills_what_is_not_given(monkeypatch):
+    for name, value in {"BASE_URL": "https://env.example", "ACCESS_TOKEN": "e", "TIMEOUT": "7", "RETRIES": "0"}.items():
+        monkeypatch.setenv(ENVIRONMENT_PREFIX + name, value)
+    validated = ArgumentSpecValidator(ARGUMENT_SPEC).validate({"access_token": "t"})
+    made = settings_from(validated.validated_parameters)
+    assert (made.base_url, made.access_token, made.timeout, made.retries) == ("https://env.example", "t", 7.0, 0)

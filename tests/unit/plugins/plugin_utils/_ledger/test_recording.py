@@ -1,0 +1,68 @@
+# Copyright (c) 2026, the infrastructure.services contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The table of states is whole, and docs/ledger.md tells and draws what it says."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from ansible_collections.infrastructure.services.plugins.module_utils._errors import ACCEPTED, OUTCOMES
+from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger import recording, store
+from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.recording import AFTER, ON_FINDING, REFUSE
+from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.store import DONE, INTENT, STATES
+
+PAGE = (Path(__file__).resolve().parents[5] / "docs/ledger.md").read_text(encoding="utf-8")
+NONE = "[*]"  # how the diagram writes that there is no entry
+
+
+def rows(first: str) -> list[list[str]]:
+    """Return the cells of the table whose heading starts with this cell, without the marks for code."""
+    lines = PAGE.split(f"| {first} |")[1].splitlines()[2:]
+    table = lines[: next(number for number, line in enumerate(lines) if not line.strip().startswith("|"))]
+    return [[cell.strip(" `") for cell in line.strip().strip("|").split("|")] for line in table]
+
+
+def test_every_state_and_outcome_is_in_the_table():
+    assert set(ON_FINDING) == {None, *STATES}
+    assert all(set(moves) == {"POST", "PUT"} for moves in ON_FINDING.values())
+    assert {outcome for outcome, _envelope in AFTER} == set(OUTCOMES)
+    assert set(AFTER.values()) == {None, *STATES} - {INTENT}
+
+
+def test_every_refusal_says_what_is_known():
+    refusing = {state for state, moves in ON_FINDING.items() if moves["POST"] == REFUSE}
+    assert set(recording._KNOWN) == refusing
+
+
+@pytest.mark.parametrize("state", sorted(recording._KNOWN))
+def test_a_refusal_tells_a_lost_answer_from_an_unknown_end(state):
+    key = store.Key("https://s", "compute_virtual_machine", "web01")
+    told = recording.Undecided(key, store.Entry(state, {}, {}, "2026-01-02T03:04:05Z"), "virtual machine").result()
+    how = "the service accepted it, but its answer was lost" if state == store.LOST else "how it ended is not known"
+    assert f"create the virtual machine web01 at 2026-01-02T03:04:05Z; {how}." in told["msg"]
+    assert told["outcome"] == ("accepted" if state == store.LOST else "unknown")
+
+
+def test_the_page_says_what_a_task_does_with_what_it_finds():
+    told = {(entry, create, update) for entry, _known, create, update in rows("entry")}
+    assert told == {(state or "none", moves["POST"], moves["PUT"]) for state, moves in ON_FINDING.items()}
+
+
+def test_the_page_says_what_is_left_behind():
+    words = {(ACCEPTED, True): "accepted`, with the envelope", (ACCEPTED, False): "accepted`, without it"}
+    told = {tuple(row) for row in rows("outcome")}
+    assert told == {
+        (words.get(after, after[0]), state or "as it was before") for after, state in AFTER.items()
+    }
+
+
+def test_the_page_draws_every_move_and_no_other():
+    diagram = PAGE.split("stateDiagram-v2\n")[1].split("```")[0]
+    drawn = set(re.findall(r"^ +(\S+) --> ([^\s:]+): ", diagram, re.MULTILINE))
+    begun = {(state or NONE, INTENT) for state in ON_FINDING}  # each may be sent again: an update, or by force
+    ended = {(INTENT, state or NONE) for state in AFTER.values()}
+    confirmed = {(state, DONE) for state in STATES if state != DONE}
+    assert drawn == begun | ended | confirmed
