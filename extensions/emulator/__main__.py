@@ -14,13 +14,13 @@ import sys
 from pathlib import Path
 from typing import Sequence
 
-NEEDS = {"jsonschema": "jsonschema", "yaml": "PyYAML"}
+NEEDS = {"h11": "h11", "jsonschema": "jsonschema", "yaml": "PyYAML"}
 try:
     from .server import start
 except ModuleNotFoundError as missing:
     if missing.name not in NEEDS:
         raise
-    sys.exit(f"the emulator needs {missing.name}: python -m pip install {' '.join(NEEDS.values())}")
+    sys.exit(f"the emulator needs {missing.name}: {sys.executable} -m pip install {' '.join(NEEDS.values())}")
 
 
 def arguments(argv: Sequence[str]) -> argparse.Namespace:

@@ -23,7 +23,7 @@ def is_control(request: Request) -> bool:
 
 def handle(api: Api, request: Request) -> Response:
     """Answer a control request: 200, 400 with a message for bad input, 404 and 405 for what is not there."""
-    name, _slash, rest = request.path[len(PREFIX):].partition("/")
+    name, _slash, rest = request.path[len(PREFIX) :].partition("/")
     methods = _ROUTES.get(f"{name}/{{id}}" if rest else name)
     if methods is None:
         return _message(404, f"there is no {request.path}; there are: {', '.join(PREFIX + path for path in _ROUTES)}")
@@ -44,7 +44,7 @@ def _newest(request: Request, items: Sequence) -> Sequence:
     last = parse_qs(request.target.partition("?")[2]).get("last", [str(len(items))])[-1]
     if not (last.isascii() and last.isdigit()):
         raise ValueError(f"last cannot be {last!r}: it is how many of the newest to show")
-    return items[max(0, len(items) - int(last)):]
+    return items[max(0, len(items) - int(last)) :]
 
 
 def _listed(fault: Fault) -> dict[str, object]:

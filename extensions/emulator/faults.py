@@ -148,6 +148,6 @@ def select(faults: tuple[Fault, ...], operation: str | None) -> tuple[Fault | No
             left[index] = replace(fault, skip=fault.skip - 1)
             continue
         if fault.count is not None:
-            left[index:index + 1] = [replace(fault, count=fault.count - 1)] if fault.count > 1 else []
+            left[index : index + 1] = [replace(fault, count=fault.count - 1)] if fault.count > 1 else []
         return fault, tuple(left)
     return None, tuple(left)

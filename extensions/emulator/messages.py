@@ -36,7 +36,7 @@ class Request:
         The target has origin form, or, through a proxy, absolute form (RFC 9112 section 3.2).
         """
         path = _AUTHORITY.sub("", self.target, count=1).partition("?")[0]
-        return path[len(self.prefix):] if path.startswith(f"{self.prefix}/") else ""
+        return path[len(self.prefix) :] if path.startswith(f"{self.prefix}/") else ""
 
     def header(self, name: str) -> str:
         """The value of a header, the values of a repeated one joined by a comma, "" when there is none."""
@@ -89,9 +89,7 @@ def read_json(raw: bytes) -> object:
     an integer beyond what Python reads, nesting beyond MAX_DEPTH.
     """
     try:
-        value = json.loads(
-            raw.decode("utf-8"), parse_constant=_refuse, parse_float=_finite, object_pairs_hook=_unique
-        )
+        value = json.loads(raw.decode("utf-8"), parse_constant=_refuse, parse_float=_finite, object_pairs_hook=_unique)
     except RecursionError:
         raise ValueError(TOO_DEEP) from None
     if _too_deep(raw, value):

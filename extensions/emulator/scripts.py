@@ -61,14 +61,14 @@ def _end(fault: Fault, _response: Response, _close: bool) -> Script:
 
 def _truncate(fault: Fault, response: Response, close: bool) -> Script:
     head, body = render(response, close)
-    data = head[:fault.bytes] if fault.part == "headers" else head + body[:fault.bytes]
+    data = head[: fault.bytes] if fault.part == "headers" else head + body[: fault.bytes]
     return Script(response.status, (Step(data=data, ending=fault.ending),))
 
 
 def _drip(fault: Fault, response: Response, close: bool) -> Script:
     head, body = render(response, close)
     at_once, slowly, rest = (b"", head, body) if fault.part == "headers" else (head, body, b"")
-    drops = (Step(fault.seconds, slowly[index:index + 1]) for index in range(len(slowly)))
+    drops = (Step(fault.seconds, slowly[index : index + 1]) for index in range(len(slowly)))
     return Script(response.status, (Step(data=at_once), *drops, Step(data=rest, ending="drop" if close else "")))
 
 

@@ -12,15 +12,14 @@ import socketserver
 import ssl
 import struct
 import threading
-from dataclasses import replace
-from typing import BinaryIO, Iterable
+from typing import Iterable
 
 from . import control, page
 from .api import Api
 from .messages import RefusalError, Request, Response
 from .scripts import Script, script
 from .settings import DEFAULT
-from .wire import read_body, read_head, wants_close
+from .wire import read_requests
 
 _LINGER_RESET = struct.pack("ii", 1, 0)
 
@@ -41,9 +40,12 @@ class Connection(socketserver.BaseRequestHandler):
             if self.server.ssl_context is not None:
                 self.request = self.server.ssl_context.wrap_socket(self.request, server_side=True)
             number = next(self.server.numbers)
-            with self.request.makefile("rb") as stream:
-                while self._exchange(stream, number):
-                    pass
+            try:
+                for request, last in read_requests(self.request, self.server.prefix):
+                    if not self._play(self.server.answer(request, number, last)):
+                        break
+            except RefusalError as refusal:
+                self._play(script(None, Response(refusal.status, refusal.headers), close=True))
 
     def finish(self) -> None:
         """Close the socket here, since TLS and a reset need it done in their own way."""
@@ -56,22 +58,8 @@ class Connection(socketserver.BaseRequestHandler):
         with contextlib.suppress(OSError):
             self.request.shutdown(socket.SHUT_RDWR)
 
-    def _exchange(self, stream: BinaryIO, number: int) -> bool:
-        """Read one request and answer it; return whether another may follow."""
-        try:
-            head = read_head(stream)
-            if head is None:
-                return False
-            if head.header("expect").lower() == "100-continue":
-                self.request.sendall(b"HTTP/1.1 100 Continue\r\n\r\n")
-            body = read_body(stream, head)
-        except RefusalError as refusal:  # where the next request starts is anyone's guess
-            return self._play(script(None, Response(refusal.status, refusal.headers), close=True))
-        if body is None:
-            return False
-        return self._play(self.server.answer(replace(head, body=body, prefix=self.server.prefix), number))
-
     def _play(self, what: Script) -> bool:
+        """Take the steps of an answer; return whether another may follow."""
         for step in what.steps:
             self.server.pause(step.seconds)
             if step.data:
@@ -100,9 +88,8 @@ class Server(socketserver.ThreadingTCPServer):
         self.open: set[Connection] = set()
         super().__init__(address, Connection)
 
-    def answer(self, request: Request, number: int) -> Script:
-        """Return what happens on the wire for this request."""
-        close = wants_close(request)
+    def answer(self, request: Request, number: int, close: bool) -> Script:
+        """Return what happens on the wire for this request; `close` says that it is the last of its connection."""
         if control.is_control(request):
             return script(None, control.handle(self.api, request), close)
         if page.is_page(request):

@@ -1,66 +1,45 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""HTTP/1.1 on a byte stream: one request in, one answer out (RFC 9112), with nothing normalised on the way in."""
+"""HTTP/1.1 on a socket: h11 reads the requests; answers are rendered here, so that a fault may cut one anywhere."""
 
 from __future__ import annotations
 
-import re
+import socket
 from email.utils import formatdate
 from http import HTTPStatus
-from typing import BinaryIO
+from typing import Iterator
+
+import h11
 
 from .messages import RefusalError, Request, Response
 
-MAX_LINE = 65536
-MAX_HEADERS = 200
+MAX_HEAD = 65536
 MAX_BODY = 64 * 1024 * 1024
-_REQUEST_LINE = re.compile(rb"([!#$%&'*+.^_`|~0-9A-Za-z-]+) ([!-~]+) HTTP/([0-9.]+)")
 
 
-def read_head(stream: BinaryIO) -> Request | None:
-    """Return the request without its body, None when the stream ends before its blank line.
+def read_requests(peer: socket.socket, prefix: str = "") -> Iterator[tuple[Request, bool]]:
+    """Yield each request of a connection, and whether the client will send no further one.
 
-    :raises RefusalError: what is there is not the head of an HTTP/1.1 request.
+    Each is read by an h11 connection of its own, since h11 does not see the answers.
+
+    :param prefix: the path below which the emulator has been put.
+    :raises RefusalError: what came is no request, or too large; where the next one begins is unknown.
+    :raises OSError: the client left, be it in the middle of a request.
     """
-    line = _line(stream)
-    if line is None:
-        return None
-    match = _REQUEST_LINE.fullmatch(line)
-    if not match:
-        raise RefusalError(400)
-    if match[3] != b"1.1":
-        raise RefusalError(505)
-    headers = []
-    while line := _line(stream):
-        name, colon, value = line.partition(b":")
-        if not colon or not name or name != name.strip() or len(headers) >= MAX_HEADERS:
-            raise RefusalError(400)
-        headers.append((name.decode("latin-1"), value.strip().decode("latin-1")))
-    if line is None:
-        return None
-    return Request(match[1].decode("ascii"), match[2].decode("ascii"), tuple(headers))
-
-
-def read_body(stream: BinaryIO, head: Request) -> bytes | None:
-    """Return the body that the head announces, None when the stream ends inside it.
-
-    :raises RefusalError: its length is missing, malformed or too large.
-    """
-    if head.header("transfer-encoding"):
-        raise RefusalError(411)
-    length = head.header("content-length") or "0"
-    if not re.fullmatch("[0-9]{1,18}", length):
-        raise RefusalError(400)
-    if int(length) > MAX_BODY:
-        raise RefusalError(413)
-    body = stream.read(int(length))
-    return body if len(body) == int(length) else None
-
-
-def wants_close(head: Request) -> bool:
-    """Whether the client will send no further request on this connection (RFC 9112 section 9.3)."""
-    return "close" in head.header("connection").lower()
+    early = b""
+    while True:
+        connection = h11.Connection(h11.SERVER, max_incomplete_event_size=MAX_HEAD)
+        if early:
+            connection.receive_data(early)
+        try:
+            head, body = _read(peer, connection)
+        except h11.RemoteProtocolError as error:
+            raise RefusalError(error.error_status_hint) from None
+        headers = tuple((name.decode("ascii"), value.decode("latin-1")) for name, value in head.headers.raw_items())
+        request = Request(head.method.decode("ascii"), head.target.decode("ascii"), headers, body, prefix)
+        yield request, connection.their_state is h11.MUST_CLOSE
+        early = connection.trailing_data[0]
 
 
 def render(response: Response, close: bool = False) -> tuple[bytes, bytes]:
@@ -79,9 +58,26 @@ def render(response: Response, close: bool = False) -> tuple[bytes, bytes]:
     return "\r\n".join(lines).encode("latin-1"), body
 
 
-def _line(stream: BinaryIO) -> bytes | None:
-    """Return one line without its end, None when the stream ends before the line does."""
-    line = stream.readline(MAX_LINE + 1)
-    if len(line) > MAX_LINE:
-        raise RefusalError(431)
-    return line.rstrip(b"\r\n") if line.endswith(b"\n") else None
+def _read(peer: socket.socket, connection: h11.Connection) -> tuple[h11.Request, bytes]:
+    """Return the head of one request and its body."""
+    head, body = None, bytearray()
+    while not isinstance(event := connection.next_event(), h11.EndOfMessage):
+        if event is h11.NEED_DATA:
+            connection.receive_data(_receive(peer, connection))
+        elif isinstance(event, h11.Request):
+            head = event
+        else:
+            body += event.data
+            if len(body) > MAX_BODY:
+                raise RefusalError(413)
+    return head, bytes(body)
+
+
+def _receive(peer: socket.socket, connection: h11.Connection) -> bytes:
+    if connection.they_are_waiting_for_100_continue:
+        go_on = h11.InformationalResponse(status_code=100, headers=(), reason=b"Continue")
+        peer.sendall(connection.send(go_on))
+    data = peer.recv(65536)
+    if not data:
+        raise ConnectionAbortedError
+    return data

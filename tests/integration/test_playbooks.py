@@ -71,5 +71,5 @@ def test_the_emulator_says_what_it_needs(ansible_once, tmp_path):
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(tmp_path / "bare")], check=True)
     run = ansible_once.playbook(EMULATOR, "-e", f"emulator_python={tmp_path}/bare/bin/python")
     assert run.rc != 0
-    assert "-m pip install jsonschema PyYAML" in run.output
+    assert "-m pip install h11 jsonschema PyYAML" in run.output
     assert "Traceback" not in run.output

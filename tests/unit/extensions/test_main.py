@@ -79,11 +79,11 @@ def test_it_is_ready_when_it_says_so_and_ends_when_told(tmp_path, end):
     assert sorted(path.name for path in tmp_path.iterdir()) == ["ca.pem", "certificate.pem", "ready"]
 
 
-@pytest.mark.parametrize(("module", "distribution"), [("jsonschema", "jsonschema"), ("yaml", "PyYAML")])
+@pytest.mark.parametrize(("module", "distribution"), [("h11", "h11"), ("jsonschema", "jsonschema"), ("yaml", "PyYAML")])
 def test_a_missing_package_is_said_with_the_way_to_get_it(tmp_path, module, distribution):
     (tmp_path / f"{module}.py").write_text(f"raise ModuleNotFoundError('no', name={module!r})\n")
     said = failing(first=tmp_path)
-    assert said.startswith(f"the emulator needs {module}: python -m pip install ")
+    assert said.startswith(f"the emulator needs {module}: {sys.executable} -m pip install ")
     assert distribution in said
 
 

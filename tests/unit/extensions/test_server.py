@@ -40,7 +40,7 @@ def test_an_answer_is_whole_and_the_conversation_exact(emulator):
 
 def test_the_target_is_recorded_as_it_was_sent(emulator):
     for target in (b"/api/v1/%2e?q=%20", b"http://other:80/x"):
-        emulator.converse(b"PUT " + target + b" HTTP/1.1\r\nConnection: close\r\n\r\n")
+        emulator.converse(b"PUT " + target + b" HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
     assert [entry["path"] for entry in emulator.conversation()] == ["/api/v1/%2e?q=%20", "http://other:80/x"]
 
 
@@ -83,11 +83,11 @@ def test_the_client_is_told_to_continue(emulator):
 @pytest.mark.parametrize(
     ("raw", "status"),
     [
-        (b"nonsense\r\n\r\n", 400), (b"GET / HTTP/1.0\r\n\r\n", 505), (b"GET / HTTP/1.1\r\nno colon\r\n\r\n", 400),
-        (b"GET / HTTP/1.1\r\nA : b\r\n\r\n", 400), (b"GET / HTTP/1.1\r\n: b\r\n\r\n", 400),
-        (b"GET / HTTP/1.1\r\n" + b"A: b\r\n" * 201 + b"\r\n", 400), (b"GET /" + b"x" * 65536 + b" HTTP/1.1\r\n", 431),
-        (HEAD + b"Transfer-Encoding: chunked\r\n\r\n", 411), (b"PUT / HTTP/1.1\r\nContent-Length: -1\r\n\r\n", 400),
-        (HEAD + b"Content-Length: 1\r\n\r\n", 400), (b"PUT / HTTP/1.1\r\nContent-Length: 999999999999\r\n\r\n", 413),
+        (b"nonsense\r\n\r\n", 400), (b"GET / HTTP/1.1\r\n\r\n", 400), (b"\x16\x03\x01\x02\x00\x01\x00\r\n\r\n", 400),
+        (HEAD + b"no colon\r\n\r\n", 400), (HEAD + b"A : b\r\n\r\n", 400), (HEAD + b": b\r\n\r\n", 400),
+        (b"GET /" + b"x" * 65536 + b" HTTP/1.1\r\n", 431), (HEAD + b"A: " + b"b" * 65536, 431),
+        (HEAD + b"Transfer-Encoding: gzip\r\n\r\n", 501), (HEAD + b"Content-Length: 1\r\n\r\n", 400),
+        (b"PUT / HTTP/1.1\r\nHost: x\r\nContent-Length: -1\r\n\r\n", 400),
     ],
 )
 def test_what_is_no_request_ends_the_connection(emulator, raw, status):
@@ -95,6 +95,18 @@ def test_what_is_no_request_ends_the_connection(emulator, raw, status):
     assert answer.startswith(f"HTTP/1.1 {status} ".encode())
     assert answer.endswith(b"Content-Length: 0\r\nConnection: close\r\n\r\n")
     assert emulator.conversation() == []
+
+
+def test_a_body_that_is_too_large_is_refused(emulator, monkeypatch):
+    monkeypatch.setattr("emulator.wire.MAX_BODY", len(BODY) - 1)
+    assert emulator.converse(LAST).startswith(b"HTTP/1.1 413 ")
+
+
+def test_a_body_in_chunks_is_one_body(emulator):
+    chunks = b"".join(b"1\r\n%c\r\n" % byte for byte in BODY)
+    head = LAST.partition(b"\r\n\r\n")[0].replace(b"Content-Length: 35", b"Transfer-Encoding: chunked")
+    assert emulator.converse(head + b"\r\n\r\n" + chunks + b"0\r\n\r\n").startswith(b"HTTP/1.1 201 ")
+    assert [entry["body"] for entry in emulator.conversation()] == [BODY.decode()]
 
 
 @pytest.mark.parametrize("size", [0, 10, len(HEAD), len(RAW) - 1])
@@ -130,7 +142,7 @@ def test_https(peer, tmp_path):
     authority.issue_cert("127.0.0.1").configure_cert(context)
     authority.cert_pem.write_to_path(tmp_path / "ca.pem")
     with start(ssl_context=context) as running, peer(running).connect(), peer(running).connect() as plain:
-        plain.sendall(b"GET / HTTP/1.1\r\n\r\n")  # neither this client nor the silent one holds it up
+        plain.sendall(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")  # neither this client nor the silent one holds it up
         answer = requests.get(f"{running.url}/_emulator/health", verify=str(tmp_path / "ca.pem"), timeout=5)
         assert (answer.url[:8], answer.status_code) == ("https://", 200)
 
