@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from ansible_collections.infrastructure.services.plugins.module_utils import _errors
 from ansible_collections.infrastructure.services.plugins.module_utils._call import retry, statuses
+from ansible_collections.infrastructure.services.plugins.module_utils._call.events import Event
 from tools import docs_failures
 
 PAGE = docs_failures.PAGE.read_text(encoding="utf-8")
@@ -17,9 +18,9 @@ def test_the_tables_are_those_of_the_code():
 
 
 def test_every_event_of_the_policy_is_in_a_table():
-    shown = {getattr(statuses, name) for name in docs_failures.EVENTS}
-    shown |= {statuses.event_of(code) for code in {*statuses._STATUSES, *docs_failures.CLASSES.values()}}
-    assert shown | {statuses.SUCCESS} == retry.POLICY.keys()
+    shown = {Event[name] for name in docs_failures.EVENTS}
+    shown |= {statuses.event_of(code) for code in {*statuses._BY_STATUS, *docs_failures.CLASSES.values()}}
+    assert shown | {Event.SUCCESS} == retry.POLICY.keys()
 
 
 def test_every_outcome_has_advice():

@@ -21,6 +21,7 @@ from .behaviours import (
 from .case import (
     CUT,
     IN_DOUBT_DONE,
+    IN_DOUBT_UNDONE,
     LOST_DONE,
     LOST_UNREAD,
     REJECTED,
@@ -57,7 +58,8 @@ def _redirect(number: str, name: str, what: str, status: str, location, **more) 
     """`location`: made of the port of the service."""
     def script(peer: Peer) -> object:
         return refuses(status, *(f"Location: {place}" for place in [location(peer.service.port)] if place))(peer)
-    return Case(number, name, what, *REJECTED, script=script, says=status[:3], **more)
+    expected = REJECTED if status.startswith(("307", "308")) else IN_DOUBT_UNDONE
+    return Case(number, name, what, *expected, script=script, says=status[:3], **more)
 
 
 HEADERS = [
@@ -125,4 +127,8 @@ FRAMING = [
     _redirect("71", "redirect-loop", "307 to the same address", "307 Temporary",
               lambda port: f"http://127.0.0.1:{port}/api/v1/services/compute/virtual_machines"),
     _redirect("72", "redirect-no-location", "302 without a Location", "302 Found", lambda port: ""),
+    *(_answer(f"72{letter}", f"redirect-{status[:3]}-done", f"{status} after the work was done", IN_DOUBT_DONE,
+              whole(b"", "Location: /elsewhere", status=status), says=status[:3])
+      for letter, status in zip("abcde", ("300 Multiple Choices", "301 Moved", "302 Found", "303 See Other",
+                                          "304 Not Modified"))),
 ]

@@ -52,7 +52,8 @@ def test_a_redirect_takes_neither_body_nor_token_elsewhere(resource, status):
         location = f"Location: {elsewhere.url}/?{SECRET}"
         with Service(refuses(f"{status} Moved", location)) as service:
             result = run_task(resource, base_url=service.url)
-    assert (result["outcome"], result["attempts"], elsewhere.received) == ("rejected", 1, [])
+    assert (result["outcome"], result["attempts"], elsewhere.received) == (
+        "rejected" if status in (307, 308) else "unknown", 1, [])
     assert "it points to 127.0.0.1" in result["msg"]
     assert SECRET not in result["msg"]
 

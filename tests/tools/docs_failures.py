@@ -16,6 +16,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 __import__("conftest")  # makes the checkout importable as the collection
 from ansible_collections.infrastructure.services.plugins.module_utils._call import retry, statuses
+from ansible_collections.infrastructure.services.plugins.module_utils._call.events import Event
 from ansible_collections.infrastructure.services.plugins.module_utils._resources import (
     application_role,
     virtual_machine,
@@ -28,10 +29,10 @@ BETWEEN = re.compile(r"(?<=^\.\. tables start\n).*?(?=^\.\. tables end\n)", re.M
 
 # What a user knows an event as; those that have a status of their own are rows of the other table.
 EVENTS = {
-    "NO_TOKEN": "no token was to be had from ``auth_url``",
+    "TOKEN_UNAVAILABLE": "no token was to be had from ``auth_url``",
     "UNSENT": "no connection, lost before a byte of the request was handed over",
     "UNSENT_HOPELESS": "no connection, for a reason that stays: no such host, certificate, client key, proxy",
-    "LOST": "lost, cut or timed out after a byte of the request was handed over",
+    "UNANSWERED": "lost, cut or timed out after a byte of the request was handed over",
     "ANSWER_CUT": "a 2xx whose answer was cut",
     "ANSWER_UNUSABLE": "a 2xx whose answer is no JSON object",
 }
@@ -41,7 +42,7 @@ CLASSES = {"other 3xx": 300, "other 4xx": 499, "other 5xx": 599, "1xx, 6xx and a
 
 def rows_of_statuses() -> Iterator[tuple[str, ...]]:
     """Give a row for each status: what it means and what to do, and how a creation and an update take it."""
-    named = {str(code): code for code in sorted(statuses._STATUSES)}
+    named = {str(code): code for code in sorted(statuses._BY_STATUS)}
     for name, code in {**named, **CLASSES}.items():
         texts = [statuses.text_of(code, **operation._asdict()) for operation in OPERATIONS]
         text = texts[0] if texts[0] == texts[1] else f"Creation: {texts[0]}. Update: {texts[1]}"
@@ -51,10 +52,10 @@ def rows_of_statuses() -> Iterator[tuple[str, ...]]:
 def rows_of_events() -> Iterator[tuple[str, ...]]:
     """Give a row for each thing that happens without a final status, or after a good one."""
     for event, words in EVENTS.items():
-        yield _sentence(words), *_cells(getattr(statuses, event))
+        yield _sentence(words), *_cells(Event[event])
 
 
-def _cells(event: str) -> list[str]:
+def _cells(event: Event) -> list[str]:
     again = {retry.NEVER: "", retry.AGAIN: ", sent again", retry.NEW_TOKEN: ", sent again once with a new token"}
     return [f"``{outcome}``{again[answer]}" for answer, outcome in
             (retry.POLICY[event][method] for method in ("POST", "PUT"))]

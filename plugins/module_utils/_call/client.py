@@ -11,8 +11,8 @@ import time
 from typing import Any, Callable, NamedTuple
 
 from .._errors import AttemptFailed, RequestFailed, TokenError
-from .._http.transport import Answer, Request, Transport
-from . import statuses as event
+from .._http.messages import Answer, Request
+from .events import Event
 from .operation import Operation, judge, message
 from .retry import Finished, Happened, persist
 from .settings import Settings
@@ -30,8 +30,10 @@ class Reply(NamedTuple):
 class Client:
     """Calls operations with the settings of one task; what it learnt of secrets is in `tokens`."""
 
-    def __init__(self, settings: Settings, transport: Transport, keep_token=FetchedToken) -> None:
-        """`keep_token`: given the credentials and how to fetch a token, returns who keeps it."""
+    def __init__(self, settings: Settings, transport, keep_token=FetchedToken) -> None:
+        """`transport`: sends an attempt, as _http.transport.Transport does; `keep_token`: given the credentials and how
+        to fetch a token, returns who keeps it.
+        """
         self.settings = settings
         self.trace: list[dict[str, Any]] = []  # each attempt: method, url, status, error, seconds, wait
         self.tokens: set[str] = set()
@@ -58,7 +60,7 @@ class Client:
         """Send the request as the policy allows; raise RequestFailed with what is known of its effect."""
         finished = self._persist(request, lambda: self._attempt(operation, request), request.method, self._source.renew)
         last = finished.last
-        if last.event == event.SUCCESS:
+        if last.event == Event.SUCCESS:
             return Reply(last.value, last.status, finished.attempts)
         msg = message(operation, request, finished)
         raise RequestFailed(msg, finished.outcome, status=last.status, attempts=finished.attempts)
@@ -67,7 +69,7 @@ class Client:
         try:
             token = self._source.token()
         except TokenError as error:
-            return Happened(event.NO_TOKEN, error.msg)
+            return Happened(Event.TOKEN_UNAVAILABLE, error.msg)
         self.tokens.add(token)
         authorized = request._replace(headers={**request.headers, "Authorization": f"Bearer {token}"})
         return self._send(authorized, lambda answer: judge(operation, answer))
@@ -80,7 +82,7 @@ class Client:
         try:
             return judge(self._transport.send(request))
         except AttemptFailed as error:
-            kind = event.LOST if error.sent else event.UNSENT_HOPELESS if error.hopeless else event.UNSENT
+            kind = Event.UNANSWERED if error.sent else Event.UNSENT_HOPELESS if error.hopeless else Event.UNSENT
             return Happened(kind, error.msg)
 
     def _persist(self, request: Request, attempt, column: str, renew=lambda: False) -> Finished:

@@ -11,10 +11,11 @@ from urllib.parse import urlsplit
 
 from .._errors import ACCEPTED, NOT_SENT, REJECTED, UNKNOWN
 from .._http import strict_json
-from .._http.transport import Answer, Request
+from .._http.messages import Answer, Request
 from .._secrets import retold
-from . import statuses as event
+from .events import Event
 from .retry import Finished, Happened
+from .statuses import event_of, text_of
 
 
 class Operation(NamedTuple):
@@ -41,16 +42,16 @@ _REQUEST_IDS = ("x-request-id", "x-correlation-id", "traceparent")
 
 def judge(operation: Operation, answer: Answer) -> Happened:
     """Return what an answer is: a success is any 2xx with a JSON object (interface.md sections 4 and 7)."""
-    kind, value = event.event_of(answer.status), None
-    reason = event.text_of(answer.status, **operation._asdict())
-    if kind == event.SUCCESS:
+    kind, value = event_of(answer.status), None
+    reason = text_of(answer.status, **operation._asdict())
+    if kind == Event.SUCCESS:
         try:
             value = None if answer.problem else strict_json.decode_object(answer.body)
             problem = answer.problem
         except strict_json.InvalidJSON as error:
             problem = str(error)
         if problem:
-            kind = event.ANSWER_CUT if answer.cut else event.ANSWER_UNUSABLE
+            kind = Event.ANSWER_CUT if answer.cut else Event.ANSWER_UNUSABLE
             reason = f"{reason}, but its answer cannot be used: {problem}"
     elif 300 <= answer.status < 400:
         reason = f"{reason} (it points to {_host_of(answer.headers.get('Location', ''))})"

@@ -14,7 +14,7 @@ from itertools import count
 from typing import Any, Callable, Mapping, NamedTuple
 
 from .._errors import ACCEPTED, NOT_SENT, REJECTED, UNKNOWN, gravest
-from . import statuses as event
+from .events import Event
 
 NEVER, AGAIN, NEW_TOKEN = "never", "again", "once, with a new token"
 _ASCTIME = re.compile("[A-Z][a-z]{2} [A-Z][a-z]{2} [ 0-9][0-9] [0-9:]{8} [0-9]{4}")  # a form of date without a zone
@@ -22,26 +22,27 @@ FIRST_DELAY = 1.0  # seconds; doubles with each further attempt
 
 # event: what a POST may do and what is known of it, and the same for a PUT, which can be repeated (RFC 9110 9.2.2).
 POLICY = {
-    event.SUCCESS: {"POST": (NEVER, ACCEPTED), "PUT": (NEVER, ACCEPTED)},
-    event.NO_TOKEN: {"POST": (NEVER, NOT_SENT), "PUT": (NEVER, NOT_SENT)},
-    event.UNSENT: {"POST": (AGAIN, NOT_SENT), "PUT": (AGAIN, NOT_SENT)},
-    event.UNSENT_HOPELESS: {"POST": (NEVER, NOT_SENT), "PUT": (NEVER, NOT_SENT)},
-    event.LOST: {"POST": (NEVER, UNKNOWN), "PUT": (AGAIN, UNKNOWN)},
-    event.THROTTLED: {"POST": (AGAIN, REJECTED), "PUT": (AGAIN, REJECTED)},
-    event.UNAVAILABLE: {"POST": (NEVER, UNKNOWN), "PUT": (AGAIN, UNKNOWN)},
-    event.SERVER_ERROR: {"POST": (NEVER, UNKNOWN), "PUT": (NEVER, UNKNOWN)},
-    event.IRREGULAR: {"POST": (NEVER, UNKNOWN), "PUT": (NEVER, UNKNOWN)},
-    event.UNAUTHORIZED: {"POST": (NEW_TOKEN, REJECTED), "PUT": (NEW_TOKEN, REJECTED)},
-    event.REFUSED: {"POST": (NEVER, REJECTED), "PUT": (NEVER, REJECTED)},
-    event.ANSWER_CUT: {"POST": (NEVER, ACCEPTED), "PUT": (AGAIN, ACCEPTED)},
-    event.ANSWER_UNUSABLE: {"POST": (NEVER, ACCEPTED), "PUT": (NEVER, ACCEPTED)},
+    Event.SUCCESS: {"POST": (NEVER, ACCEPTED), "PUT": (NEVER, ACCEPTED)},
+    Event.TOKEN_UNAVAILABLE: {"POST": (NEVER, NOT_SENT), "PUT": (NEVER, NOT_SENT)},
+    Event.UNSENT: {"POST": (AGAIN, NOT_SENT), "PUT": (AGAIN, NOT_SENT)},
+    Event.UNSENT_HOPELESS: {"POST": (NEVER, NOT_SENT), "PUT": (NEVER, NOT_SENT)},
+    Event.UNANSWERED: {"POST": (NEVER, UNKNOWN), "PUT": (AGAIN, UNKNOWN)},
+    Event.THROTTLED: {"POST": (AGAIN, REJECTED), "PUT": (AGAIN, REJECTED)},
+    Event.UNAVAILABLE: {"POST": (NEVER, UNKNOWN), "PUT": (AGAIN, UNKNOWN)},
+    Event.SERVER_ERROR: {"POST": (NEVER, UNKNOWN), "PUT": (NEVER, UNKNOWN)},
+    Event.IRREGULAR: {"POST": (NEVER, UNKNOWN), "PUT": (NEVER, UNKNOWN)},
+    Event.UNAUTHORIZED: {"POST": (NEW_TOKEN, REJECTED), "PUT": (NEW_TOKEN, REJECTED)},
+    Event.REDIRECTED: {"POST": (NEVER, UNKNOWN), "PUT": (NEVER, UNKNOWN)},
+    Event.REFUSED: {"POST": (NEVER, REJECTED), "PUT": (NEVER, REJECTED)},
+    Event.ANSWER_CUT: {"POST": (NEVER, ACCEPTED), "PUT": (AGAIN, ACCEPTED)},
+    Event.ANSWER_UNUSABLE: {"POST": (NEVER, ACCEPTED), "PUT": (NEVER, ACCEPTED)},
 }
 
 
 class Happened(NamedTuple):
     """What one attempt came to: a row of POLICY, and what is known beside it."""
 
-    event: str
+    event: Event
     reason: str = ""  # for the user, without a secret
     status: int | None = None
     headers: Mapping[str, str] = {}
@@ -99,7 +100,7 @@ def persist(
     outcome, renewed, made = NOT_SENT, 0, 0
     for tried in count(1):
         happened = attempt()
-        made += happened.event != event.NO_TOKEN
+        made += happened.event != Event.TOKEN_UNAVAILABLE
         again, effect = POLICY[happened.event][method]
         outcome = gravest(outcome, effect)
         wait, note = None, ""
@@ -113,5 +114,5 @@ def persist(
                 wait = None
         observe(happened, wait)
         if wait is None:
-            return Finished(happened, made, ACCEPTED if happened.event == event.SUCCESS else outcome, note)
+            return Finished(happened, made, ACCEPTED if happened.event == Event.SUCCESS else outcome, note)
         sleep(wait)

@@ -15,10 +15,11 @@ from urllib.parse import quote_plus, urlencode
 
 from .._errors import InvalidInput, TokenError
 from .._http import strict_json
-from .._http.transport import Answer, Request
+from .._http.messages import Answer, Request
 from .._secrets import retold
-from . import statuses as event
+from .events import Event
 from .retry import Finished, Happened
+from .statuses import event_of
 
 TOKEN = re.compile(r"[!-~]+")  # printable ASCII without spaces, as RFC 6750 section 2.1 and a little more
 _MARGIN = 30.0  # seconds before its expiry at which a token is no longer used
@@ -102,7 +103,7 @@ def fetch_token(
     `exchange`: sends a request as often as the policy allows, given how to judge an answer.
     """
     finished = exchange(token_request(credentials), judge)
-    if finished.last.event == event.SUCCESS:
+    if finished.last.event == Event.SUCCESS:
         return finished.last.value
     reason = "; ".join(filter(None, (finished.last.reason, finished.note)))
     raise TokenError(f"no access token from {credentials.auth_url} (auth_url): {reason}")
@@ -125,22 +126,20 @@ def token_request(credentials: Credentials) -> Request:
 
 def judge(answer: Answer) -> Happened:
     """Return what the token endpoint's answer is: a token (RFC 6749 5.1), or why not (5.2)."""
-    kind = event.event_of(answer.status)
+    kind = event_of(answer.status)
     reason = f"it answered with status {answer.status}"
     try:
         fields = strict_json.decode_object(answer.body)
     except strict_json.InvalidJSON as error:
-        fields, reason = None, reason if kind != event.SUCCESS else f"{reason}, but {answer.problem or error}"
-    if kind != event.SUCCESS:
+        fields, reason = None, reason if kind != Event.SUCCESS else f"{reason}, but {answer.problem or error}"
+    if kind != Event.SUCCESS:
         said = [
-            retold(fields[name])
-            for name in ("error", "error_description")
-            if isinstance((fields or {}).get(name), str)
+            retold(fields[name]) for name in ("error", "error_description") if isinstance((fields or {}).get(name), str)
         ]
         return Happened(kind, ": ".join([reason, *said]), answer.status, answer.headers)
     if fields is None:
         return Happened(
-            event.ANSWER_CUT if answer.cut else event.ANSWER_UNUSABLE, reason, answer.status, answer.headers
+            Event.ANSWER_CUT if answer.cut else Event.ANSWER_UNUSABLE, reason, answer.status, answer.headers
         )
     return _token_from(fields, reason, answer)
 
@@ -153,9 +152,9 @@ def _token_from(fields: dict, reason: str, answer: Answer) -> Happened:
         problem = f"{reason}, but its token_type is not Bearer"
     else:
         return Happened(
-            event.SUCCESS, "", answer.status, answer.headers, Token(value, time.time() + _usable_for(lifetime))
+            Event.SUCCESS, "", answer.status, answer.headers, Token(value, time.time() + _usable_for(lifetime))
         )
-    return Happened(event.ANSWER_UNUSABLE, problem, answer.status, answer.headers)
+    return Happened(Event.ANSWER_UNUSABLE, problem, answer.status, answer.headers)
 
 
 def _usable_for(lifetime: object) -> float:

@@ -19,7 +19,7 @@ try:
 except ImportError:  # said by the transport when it is made
     RequestException = OSError
 
-from . import sockets as phase
+from .sockets import Phase
 
 _ABOUT_US = re.compile("ALERT_.*(CERTIFICATE|UNKNOWN_CA|HANDSHAKE_FAILURE|ACCESS_DENIED)")
 _WANTS_CERTIFICATE = "as it does when it wants a client certificate, or another one (client_cert)"
@@ -40,7 +40,7 @@ def lost(error: BaseException) -> str:
     return "the connection was lost, or what came is not HTTP, before there was a whole answer"
 
 
-def unsent(error: BaseException, at: str, peer: str) -> tuple[bool, str]:
+def unsent(error: BaseException, at: Phase, peer: str) -> tuple[bool, str]:
     """Return whether repeating is hopeless, and why not a byte of the request was handed over.
 
     `at`: the phase that the attempt had come to; `peer`: whom the connection went to.
@@ -113,8 +113,8 @@ def _unusable(cause: BaseException, peer: str) -> tuple[bool, str]:
 
 # For each phase before the request: whether repeating is hopeless, and why it failed.
 _EXPLAIN = {
-    phase.LOOK_UP: _look_up_failed,
-    phase.CONNECT: _connect_failed,
-    phase.PROXY: _proxy_failed,
-    phase.TLS: _tls_failed,
+    Phase.LOOK_UP: _look_up_failed,
+    Phase.CONNECT: _connect_failed,
+    Phase.PROXY: _proxy_failed,
+    Phase.TLS: _tls_failed,
 }

@@ -17,6 +17,7 @@ import queue
 import socket
 import threading
 import time
+from enum import Enum
 
 try:
     from requests import PreparedRequest
@@ -30,8 +31,15 @@ except ImportError:  # said by the transport when it is made
 
 LONGEST_WAIT = 86400.0  # seconds; what one socket operation may be given (the C library's limit is higher)
 
-# Where an attempt is. One on a kept-alive connection begins with REQUEST, one on a new connection with LOOK_UP.
-LOOK_UP, CONNECT, PROXY, TLS, REQUEST = "look-up", "connect", "proxy", "tls", "request"
+
+class Phase(Enum):
+    """Where an attempt is: one on a kept-alive connection begins with REQUEST, one on a new connection with LOOK_UP."""
+
+    LOOK_UP = "look-up"
+    CONNECT = "connect"
+    PROXY = "proxy"
+    TLS = "tls"
+    REQUEST = "request"
 
 
 class Meter:
@@ -44,7 +52,7 @@ class Meter:
     def start(self, timeout: float) -> None:
         """Begin an attempt that may take `timeout` seconds."""
         self.deadline = time.monotonic() + timeout
-        self.phase = REQUEST
+        self.phase = Phase.REQUEST
         self.peer = ""  # whom a new connection goes to
         self.sent = False
         self.ended = False  # the peer closed its side
@@ -149,13 +157,13 @@ class _MeteredConnection:
         """Look up and connect, all addresses within one connect_timeout."""
         meter = self.meter
         end = time.monotonic() + min(meter.connect_timeout, meter.left())
-        meter.phase, meter.peer = LOOK_UP, f"{self._dns_host} port {self.port}"
+        meter.phase, meter.peer = Phase.LOOK_UP, f"{self._dns_host} port {self.port}"
         failure: OSError | None = None
         try:
             addresses = look_up(self._dns_host, self.port, end - time.monotonic())
         except OSError as error:
             raise NewConnectionError(self, "look-up") from error
-        meter.phase = CONNECT
+        meter.phase = Phase.CONNECT
         for family, kind, protocol, _name, address in addresses:
             try:
                 return self._connected(socket.socket(family, kind, protocol), address, end - time.monotonic())
@@ -175,13 +183,13 @@ class _MeteredConnection:
         except OSError:
             sock.close()
             raise
-        self.meter.phase = TLS
+        self.meter.phase = Phase.TLS
         return sock
 
     def _tunnel(self):
         """Ask the proxy; its answer may drip too, and nothing of the request is in the question."""
         meter, sock = self.meter, self.sock
-        meter.phase = PROXY
+        meter.phase = Phase.PROXY
         self.sock = _MeteredSocket(sock, meter, counting=False)
         try:
             super()._tunnel()
@@ -189,11 +197,11 @@ class _MeteredConnection:
             if self.sock is not None:
                 self.sock = sock
         sock.settimeout(meter.left())
-        meter.phase, meter.ended = TLS, False
+        meter.phase, meter.ended = Phase.TLS, False
 
     def connect(self) -> None:
         super().connect()
-        self.meter.phase = REQUEST
+        self.meter.phase = Phase.REQUEST
         self.sock = _MeteredSocket(self.sock, self.meter)
 
 

@@ -16,7 +16,7 @@ import re
 import time
 import warnings
 from contextlib import contextmanager
-from typing import Iterator, Mapping, NamedTuple
+from typing import Iterator, Mapping
 
 try:
     import requests
@@ -28,30 +28,12 @@ except ImportError:
 
 from .._errors import AttemptFailed, MissingLibrary
 from . import causes, tls
+from .messages import Answer, Request
 from .sockets import Meter, MeteredAdapter
 
 MAX_BODY = 4 * 1024 * 1024  # bytes of an answer that are read
 MAX_IDLE = 3.0  # seconds after which a kept-alive connection is not used again
 _PROXY = re.compile("(https?://|(?!.*://))([^/@]*@)?[^/@:]", re.IGNORECASE)
-
-
-class Request(NamedTuple):
-    """A request as it goes out, but for the headers that follow from its URL and body."""
-
-    method: str
-    url: str
-    headers: Mapping[str, str]
-    body: bytes
-
-
-class Answer(NamedTuple):
-    """An answer with a whole header block."""
-
-    status: int
-    headers: Mapping[str, str]
-    body: bytes = b""
-    problem: str = ""  # why the body cannot be relied on; empty when it can
-    cut: bool = False  # whether it was cut, or may have been because nothing but the end of the connection ends it
 
 
 class Transport:

@@ -60,6 +60,8 @@ def test_an_update_is_one_request():
     (CREATE, [answer(409)], "rejected", 1),
     (CREATE, [answer(401)], "rejected", 1),
     (CREATE, [answer(307, None, "Location: /x")], "rejected", 1),
+    (CREATE, [answer(303, None, "Location: /x")], "unknown", 1),
+    (UPDATE, [answer(303, None, "Location: /x")], "unknown", 1),
     (CREATE, [Last(b"")], "unknown", 1),
     (CREATE, [CUT], "accepted", 1),
     (CREATE, [answer(201)], "accepted", 1),

@@ -10,7 +10,7 @@ import string
 
 import pytest
 from ansible_collections.infrastructure.services.plugins.module_utils._call import statuses
-from ansible_collections.infrastructure.services.plugins.module_utils._call import statuses as event
+from ansible_collections.infrastructure.services.plugins.module_utils._call.events import Event
 from ansible_collections.infrastructure.services.plugins.module_utils._call.retry import POLICY
 from ansible_collections.infrastructure.services.plugins.module_utils._resources.application_role import (
     OPERATION as UPDATE,
@@ -19,41 +19,43 @@ from ansible_collections.infrastructure.services.plugins.module_utils._resources
     OPERATION as CREATE,
 )
 
-# DESIGN.md section 5; what is not named here belongs to its class.
+# What is not named here belongs to its class.
 NAMED = {
-    401: event.UNAUTHORIZED,
-    408: event.UNAVAILABLE,
-    429: event.THROTTLED,
-    502: event.UNAVAILABLE,
-    503: event.UNAVAILABLE,
-    504: event.UNAVAILABLE,
+    307: Event.REFUSED,  # RFC 9110 15.4.8: the method stays, so nothing was done yet
+    308: Event.REFUSED,
+    401: Event.UNAUTHORIZED,
+    408: Event.UNAVAILABLE,
+    429: Event.THROTTLED,
+    502: Event.UNAVAILABLE,
+    503: Event.UNAVAILABLE,
+    504: Event.UNAVAILABLE,
 }
-CLASSES = {2: event.SUCCESS, 3: event.REFUSED, 4: event.REFUSED, 5: event.SERVER_ERROR}
+CLASSES = {2: Event.SUCCESS, 3: Event.REDIRECTED, 4: Event.REFUSED, 5: Event.SERVER_ERROR}
 
 
 @pytest.mark.parametrize("hundred", range(20))
 def test_each_status_is_the_event_of_the_design(hundred):
     for status in range(hundred * 100, hundred * 100 + 100):
-        expected = NAMED.get(status) or CLASSES.get(hundred, event.IRREGULAR)
-        assert event.event_of(status) == expected, status
+        expected = NAMED.get(status) or CLASSES.get(hundred, Event.IRREGULAR)
+        assert statuses.event_of(status) == expected, status
         assert expected in POLICY
 
 
 @pytest.mark.parametrize("operation", [CREATE, UPDATE], ids=lambda operation: operation.resource)
 def test_each_text_is_filled_in_for_each_operation(operation):
     for status in range(2000):
-        text = event.text_of(status, **operation._asdict())
+        text = statuses.text_of(status, **operation._asdict())
         assert text
         assert not set("{}") & set(text), status
 
 
 def test_texts_ask_only_for_what_an_operation_has():
-    texts = [text for _event, text in (*statuses._STATUSES.values(), *statuses._CLASSES.values())]
+    texts = [text for _event, text in (*statuses._BY_STATUS.values(), *statuses._CLASSES.values())]
     asked = {name for text in texts for _literal, name, _spec, _conversion in string.Formatter().parse(text) if name}
     assert asked <= set(CREATE._fields)
 
 
-@pytest.mark.parametrize("status", sorted(statuses._STATUSES))
+@pytest.mark.parametrize("status", sorted(statuses._BY_STATUS))
 def test_a_named_status_says_something_of_its_own(status):
-    others = [text for other, (_event, text) in statuses._STATUSES.items() if other != status]
-    assert statuses._STATUSES[status][1] not in others
+    others = [text for other, (_event, text) in statuses._BY_STATUS.items() if other != status]
+    assert statuses._BY_STATUS[status][1] not in others

@@ -22,7 +22,7 @@ from ansible_collections.infrastructure.services.plugins.module_utils._call.toke
     token_request,
 )
 from ansible_collections.infrastructure.services.plugins.module_utils._errors import InvalidInput, TokenError
-from ansible_collections.infrastructure.services.plugins.module_utils._http.transport import Answer
+from ansible_collections.infrastructure.services.plugins.module_utils._http.messages import Answer
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -64,17 +64,17 @@ def test_the_token_request_is_that_of_the_rfc(changed, authorization, form):
     (401, b"", "unauthorized", "status 401"),
     (429, b"", "throttled", "status 429"),
     (503, b"<html>", "unavailable", "status 503"),
-    (302, b"", "refused", "status 302"),
+    (302, b"", "redirected", "status 302"),
 ])
 def test_an_answer_is_a_token_or_says_why_not(status, body, event, reason):
     happened = judge(Answer(status, {}, body))
-    assert happened.event == event
+    assert happened.event.value == event
     assert reason in happened.reason
     assert (happened.value is not None) is (event == "success")
 
 
 def test_an_answer_that_was_cut_may_be_asked_for_again():
-    assert judge(Answer(200, {}, b"", "the connection ended inside it", cut=True)).event == "accepted, answer cut"
+    assert judge(Answer(200, {}, b"", "the connection ended inside it", cut=True)).event.value == "accepted, answer cut"
 
 
 @pytest.mark.parametrize(("lifetime", "seconds"), [

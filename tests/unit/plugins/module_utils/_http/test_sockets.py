@@ -34,9 +34,9 @@ def test_a_meter_knows_how_much_time_is_left():
 
 def test_a_new_attempt_knows_nothing_of_the_one_before():
     meter = Meter(connect_timeout=1)
-    meter.phase, meter.peer, meter.sent, meter.ended = sockets.TLS, "x port 1", True, True
+    meter.phase, meter.peer, meter.sent, meter.ended = sockets.Phase.TLS, "x port 1", True, True
     meter.start(1)
-    assert (meter.phase, meter.peer, meter.sent, meter.ended) == (sockets.REQUEST, "", False, False)
+    assert (meter.phase, meter.peer, meter.sent, meter.ended) == (sockets.Phase.REQUEST, "", False, False)
 
 
 def test_what_is_handed_over_counts_before_the_kernel_takes_it():

@@ -11,7 +11,8 @@ from types import SimpleNamespace
 import pytest
 from ansible_collections.infrastructure.services.plugins.module_utils._errors import AttemptFailed, MissingLibrary
 from ansible_collections.infrastructure.services.plugins.module_utils._http import transport as transport_module
-from ansible_collections.infrastructure.services.plugins.module_utils._http.transport import Request, Transport
+from ansible_collections.infrastructure.services.plugins.module_utils._http.messages import Request
+from ansible_collections.infrastructure.services.plugins.module_utils._http.transport import Transport
 from support.wire import Last, answer, serving
 
 SETTINGS = {"validate_certs": True, "ca_path": None, "client_cert": None, "client_key": None, "use_proxy": False,
