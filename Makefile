@@ -66,8 +66,8 @@ coverage: artifact ## Measure which lines and branches of plugins and emulator t
 mutation: venv ## Change policy and ledger states on purpose, and count the changes that no test notices
 	@$(STEP) mutation tests/tools/mutation
 
-release: venv ## Check and build a release into .build/release (VERSION=1.2.3); publishing is left to you
-	@$(STEP) release env PYTHONPATH=tests python -m tools.release '$(VERSION)'
+release: venv ## Check, build and sign a release in .build/release (VERSION=1.2.3 KEY=...); publishing is left to you
+	@$(STEP) release env PYTHONPATH=tests python -m tools.release '$(VERSION)' '$(KEY)'
 
 venv: ## Make the virtual environment .venv (PYTHON=... names the interpreter)
 	@tests/tools/venv .venv tests/requirements.txt

@@ -5,6 +5,28 @@
 
 from __future__ import annotations
 
-from integration.conftest import ansible_once, collections, installed, running_service, service
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+from integration.conftest import ROOT, ansible_once, collections, installed, running_service, service
 
 __all__ = ["ansible_once", "collections", "installed", "running_service", "service"]
+
+COMMITTED = {"GIT_AUTHOR_DATE": "2026-01-02T03:04:05Z", "GIT_COMMITTER_DATE": "2026-01-02T03:04:05Z"}
+
+
+def git(directory: Path, *arguments: str) -> None:
+    who = ("-c", "user.name=Releaser", "-c", "user.email=releaser@example.com", "-c", "commit.gpgsign=false")
+    subprocess.run(["git", *who, *arguments], cwd=directory, check=True, env={**os.environ, **COMMITTED})
+
+
+@pytest.fixture(scope="session")
+def checkout(tmp_path_factory) -> Path:
+    """What git knows or would add, committed in a repository of its own."""
+    directory = tmp_path_factory.mktemp("release") / "checkout"
+    subprocess.run([str(ROOT / "tests/tools/copy"), str(directory)], cwd=ROOT, check=True)
+    git(directory, "add", "--all")
+    git(directory, "commit", "--quiet", "--message", "A release")
+    return directory

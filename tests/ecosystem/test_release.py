@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import gzip
+import hashlib
 import io
 import json
 import os
@@ -17,31 +18,14 @@ import pytest
 from ansible_collections.infrastructure.services.plugins.module_utils._version import VERSION
 from cyclonedx.schema import SchemaVersion
 from cyclonedx.validation.json import JsonStrictValidator
+from ecosystem.conftest import git
 from integration.conftest import BIN
 from tools import release, release_artifact
-
-ROOT = Path(__file__).resolve().parents[2]
-COMMITTED = {"GIT_AUTHOR_DATE": "2026-01-02T03:04:05Z", "GIT_COMMITTER_DATE": "2026-01-02T03:04:05Z"}
-
-
-def git(directory: Path, *arguments: str) -> None:
-    who = ("-c", "user.name=Releaser", "-c", "user.email=releaser@example.com", "-c", "commit.gpgsign=false")
-    subprocess.run(["git", *who, *arguments], cwd=directory, check=True, env={**os.environ, **COMMITTED})
-
-
-@pytest.fixture(scope="module")
-def checkout(tmp_path_factory) -> Path:
-    """What git knows or would add, committed in a repository of its own."""
-    directory = tmp_path_factory.mktemp("release") / "checkout"
-    subprocess.run([str(ROOT / "tests/tools/copy"), str(directory)], cwd=ROOT, check=True)
-    git(directory, "add", "--all")
-    git(directory, "commit", "--quiet", "--message", "A release")
-    return directory
 
 
 @pytest.fixture(scope="module")
 def released(checkout, tmp_path_factory) -> list[Path]:
-    """Artifact, bill of materials and checksums."""
+    """Artifact, bill of materials, provenance and checksums."""
     return release.build(checkout, tmp_path_factory.mktemp("released"))
 
 
@@ -118,5 +102,17 @@ def test_the_bill_of_materials_is_valid_and_names_what_is_needed(released):
     assert needed == {"ansible-core": ">=2.16.0", "requests": ">=2.31.0"}
 
 
+def test_the_provenance_names_the_commit_and_what_was_built_from_it(checkout, released):
+    statement = json.loads(released[2].read_text(encoding="utf-8"))
+    built, run = (statement["predicate"][part] for part in ("buildDefinition", "runDetails"))
+    named = {file["name"]: file["digest"]["sha256"] for file in (*statement["subject"], *run["byproducts"])}
+    commit = subprocess.run(["git", "rev-parse", "HEAD"], cwd=checkout, check=True, stdout=subprocess.PIPE, text=True)
+    assert named == {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in released[:2]}
+    assert built["externalParameters"] == {"version": VERSION}
+    assert built["resolvedDependencies"][0]["digest"] == {"gitCommit": commit.stdout.strip()}
+    assert (statement["_type"], statement["predicateType"]) == (
+        "https://in-toto.io/Statement/v1", "https://slsa.dev/provenance/v1")
+
+
 def test_the_checksums_are_those_of_the_files(released):
-    subprocess.run(["sha256sum", "--check", "--strict", released[2].name], cwd=released[2].parent, check=True)
+    subprocess.run(["sha256sum", "--check", "--strict", released[-1].name], cwd=released[0].parent, check=True)

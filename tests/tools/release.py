@@ -1,15 +1,15 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Check that the checkout is the release it claims to be, and build that: `make release VERSION=1.2.3`.
+"""Check that the checkout is the release it claims to be, and build that: `make release VERSION=1.2.3 KEY=...`.
 
 The artifact, in .build/release, holds what is committed, and has the same bytes wherever and whenever it is built.
-Beside it are a bill of materials (CycloneDX) and the checksums of both. Nothing is tagged, pushed or published.
+Beside it are a bill of materials (CycloneDX), provenance (SLSA) and the checksums of all. KEY names the key of gpg that
+signs them; without it the build can only be compared with a signed one. Nothing is tagged, pushed or published.
 """
 
 from __future__ import annotations
 
-import hashlib
 import re
 import subprocess
 import sys
@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import yaml
-from tools import release_artifact, release_bom
+from tools import release_artifact, release_bom, release_provenance, release_signature
 
 # Where the version stands; each pattern has to match once.
 STATED = {
@@ -48,8 +48,8 @@ def problems(root: Path, version: str) -> Iterator[str]:
             yield f"{name} does not say {version}"
 
 
-def build(root: Path, output: Path) -> list[Path]:
-    """Build artifact, bill of materials and checksums from the last commit; return their paths."""
+def build(root: Path, output: Path, key: str = "") -> list[Path]:
+    """Build what is released from the last commit, signed when there is a key; return the paths."""
     moment = int(_git(root, "log", "-1", "--format=%ct"))
     with tempfile.TemporaryDirectory() as scratch:
         source = Path(scratch, "source")
@@ -58,26 +58,27 @@ def build(root: Path, output: Path) -> list[Path]:
         subprocess.run(["tar", "--extract", "--directory", str(source)], input=archive, check=True)
         subprocess.run([GALAXY, "collection", "build", "--output-path", scratch, str(source)], check=True,
                        stdout=subprocess.DEVNULL)
-        (built,) = Path(scratch).glob("*.tar.gz")
-        artifact = output / built.name
-        artifact.write_bytes(release_artifact.normalised(built.read_bytes(), moment))
+        (unsorted,) = Path(scratch).glob("*.tar.gz")
+        artifact = output / unsorted.name
+        artifact.write_bytes(release_artifact.normalised(unsorted.read_bytes(), moment))
         galaxy = yaml.safe_load((source / "galaxy.yml").read_text(encoding="utf-8"))
         needs = (source / "requirements.txt").read_text(encoding="utf-8")
         core = yaml.safe_load((source / "meta/runtime.yml").read_text(encoding="utf-8"))["requires_ansible"]
     bom = output / f"{artifact.name.removesuffix('.tar.gz')}.cdx.json"
     bom.write_text(release_bom.bill(galaxy, artifact, [*needs.splitlines(), f"ansible-core{core}"], moment),
                    encoding="utf-8")
-    sums = output / "SHA256SUMS"
-    sums.write_text("".join(f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {path.name}\n"
-                            for path in (artifact, bom)), encoding="utf-8")
-    return [artifact, bom, sums]
+    commit = _git(root, "rev-parse", "HEAD").strip()
+    provenance = output / f"{artifact.name.removesuffix('.tar.gz')}.provenance.json"
+    provenance.write_text(release_provenance.statement(galaxy, artifact, bom, commit), encoding="utf-8")
+    built = [artifact, bom, provenance, *([release_signature.sign_manifest(artifact, key)] if key else [])]
+    return [*built, *release_signature.write_sums(built, key)]
 
 
 def _git(root: Path, *arguments: str) -> str:
     return subprocess.run(["git", *arguments], cwd=root, check=True, stdout=subprocess.PIPE, text=True).stdout
 
 
-def main(version: str) -> int:
+def main(version: str, key: str = "") -> int:
     """Check, build, and say what is left to the person who releases."""
     root = Path.cwd()
     if found := list(problems(root, version)):
@@ -85,14 +86,17 @@ def main(version: str) -> int:
         return 1
     output = root / ".build/release"
     output.mkdir(parents=True, exist_ok=True)
-    for old in output.glob("*.*"):
+    for old in output.glob("*"):
         old.unlink()
-    for path in build(root, output):
+    for path in build(root, output, key):
         print(path.relative_to(root))
-    print(f"Left to you: git tag -s {version}, git push origin {version}, and "
-          f"ansible-galaxy collection publish .build/release/*.tar.gz")
+    if key:
+        print(f"Left to you: git tag -s {version}, git push origin {version}, "
+              f"ansible-galaxy collection publish .build/release/*.tar.gz, and the other files beside the tag")
+    else:
+        print("Not signed: compare SHA256SUMS with a signed build, or name a key with KEY=... to make one")
     return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main("".join(sys.argv[1:])))
+    sys.exit(main(*sys.argv[1:3]))

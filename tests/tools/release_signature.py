@@ -1,0 +1,43 @@
+# Copyright (c) 2026, the infrastructure.services contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Signatures and checksums of a release.
+
+`MANIFEST.json.asc` is the detached signature that ansible-galaxy verifies. `SHA256SUMS` lists every other file,
+including that one, and `SHA256SUMS.asc` signs the list: one signature covers the whole release.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import subprocess
+import tarfile
+from pathlib import Path
+
+MANIFEST, SUMS = "MANIFEST.json", "SHA256SUMS"
+
+
+def sign_manifest(artifact: Path, key: str) -> Path:
+    """Sign the artifact's MANIFEST.json with `key` (as gpg names it), beside the artifact; return the signature."""
+    with tarfile.open(artifact) as tar:
+        manifest = tar.extractfile(MANIFEST).read()
+    signature = artifact.parent / f"{MANIFEST}.asc"
+    signature.write_bytes(_signature(manifest, key))
+    return signature
+
+
+def write_sums(files: list[Path], key: str = "") -> list[Path]:
+    """Write the checksums of the files beside them, and with a key their signature; return what was written."""
+    sums = files[0].parent / SUMS
+    sums.write_text("".join(f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {path.name}\n" for path in files),
+                    encoding="utf-8")
+    if not key:
+        return [sums]
+    signature = sums.parent / f"{SUMS}.asc"
+    signature.write_bytes(_signature(sums.read_bytes(), key))
+    return [sums, signature]
+
+
+def _signature(content: bytes, key: str) -> bytes:
+    command = ["gpg", "--batch", "--armor", "--local-user", key, "--detach-sign", "--output", "-"]
+    return subprocess.run(command, input=content, check=True, stdout=subprocess.PIPE).stdout
