@@ -15,7 +15,7 @@ options:
   base_url:
     description:
       - Base address of the Infrastructure Service, V(http) or V(https), without user info, query or fragment.
-      - A path prefix is kept, a trailing slash is fine.
+      - A path prefix is kept, a trailing slash is fine. C(/api/v1) is not part of it.
       - If not given, the environment variable E(INFRASTRUCTURE_SERVICES_BASE_URL) is used.
     type: str
     required: true
@@ -70,7 +70,7 @@ options:
     default: false
   validate_certs:
     description:
-      - Whether the certificate of the server must be valid. V(false) is warned of.
+      - Whether the certificate of the server must be valid. V(false) raises a warning.
       - If not given, the environment variable E(INFRASTRUCTURE_SERVICES_VALIDATE_CERTS) is used.
     type: bool
     default: true
@@ -104,7 +104,7 @@ options:
     default: infrastructure.services/1.0.0
   timeout:
     description:
-      - Seconds that one attempt may take as a whole, from name look-up to the last byte of the answer.
+      - Seconds that one attempt may take as a whole, from name look-up to the last byte of the answer; at most a day.
       - If not given, the environment variable E(INFRASTRUCTURE_SERVICES_TIMEOUT) is used.
     type: float
     default: 120
@@ -122,7 +122,7 @@ options:
     default: 3
   retry_max_delay:
     description:
-      - Longest wait in seconds before a further attempt; V(0) means no waiting.
+      - Longest wait in seconds before a further attempt; V(0) means no waiting. More than a day counts as a day.
       - A C(Retry-After) of the service is honoured up to here; a longer one ends the task.
     type: float
     default: 30
@@ -130,7 +130,8 @@ options:
     description:
       - Where the controller remembers what was created, so that a task can run again without creating anything twice.
         A path (an SQLite file, made when it is missing) or a C(postgresql://) URL for several controllers.
-      - When an earlier task began to create the asset and its outcome is unknown, the task fails and names the ways on.
+      - When an earlier task began to create the asset and its outcome is unknown, the task fails
+        and lists what to do next.
       - Does not go with C(async). A C(postgresql://) URL needs C(psycopg) on the controller.
       - If not given, the environment variable E(INFRASTRUCTURE_SERVICES_LEDGER) is used; an empty value means
         no ledger, also where that variable names one.
@@ -151,6 +152,7 @@ attributes:
     description: Returns what changed, or would change, when in diff mode.
     support: full
 notes:
+  - An environment variable that is empty counts as unset.
   - The community's rules keep C(ansible_facts) for modules whose name ends in C(_facts). These modules return
     the asset as a fact too, named like the module, so that the next task can use it without C(register).
 """

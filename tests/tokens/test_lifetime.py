@@ -45,14 +45,15 @@ def test_how_long_a_token_is_used(monkeypatch, expires_in, seconds):
 
 
 def test_a_kept_token_is_fetched_anew_only_when_its_time_is_over(monkeypatch):
-    clock, numbers = iter((NOW, NOW + 3569, NOW + 3570, NOW + 3571)), count(1)
-    monkeypatch.setattr(tokens.time, "time", clock.__next__)
+    clock, numbers = [NOW], count(1)
+    monkeypatch.setattr(tokens.time, "time", lambda: clock[0])
     lifetimes = iter((NOW + 3570, NOW + 7140, NOW))
     kept = tokens.FetchedToken(None, lambda: tokens.Token(f"token-{next(numbers)}", next(lifetimes)))
-    seen = [kept.token() for _call in range(4)]
+    seen = []
+    for clock[0] in (NOW, NOW + 3569, NOW + 3570, NOW + 3571):
+        seen.append(kept.token())
     assert seen == ["token-1", "token-1", "token-2", "token-2"]
-    monkeypatch.setattr(tokens.time, "time", lambda: NOW)
-    assert kept.renew()
+    assert kept.renew("token-2")
     assert kept.token() == "token-3"
 
 

@@ -2,21 +2,22 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The service as an operation sees it: one call, a reply or an error that says what is known."""
+"""Calls an operation of the service: a reply, or an error that says what is known of its effect."""
 
 from __future__ import annotations
 
 import random
+import threading
 import time
 from typing import Any, Callable, NamedTuple
 
-from .._errors import AttemptFailed, RequestFailed, TokenError
+from .._errors import AttemptFailed, RequestFailed, ServicesError
 from .._http.messages import Answer, Request
 from .events import Event
 from .operation import Operation, judge, message
 from .retry import Finished, Happened, persist
 from .settings import Settings
-from .tokens import FetchedToken, StaticToken, fetch_token
+from .tokens import FetchedToken, StaticToken, Token, fetch_token
 
 
 class Reply(NamedTuple):
@@ -28,22 +29,34 @@ class Reply(NamedTuple):
 
 
 class Client:
-    """Calls operations with the settings of one task; what it learnt of secrets is in `tokens`."""
+    """Calls operations with the settings of one task, also from several threads at once.
 
-    def __init__(self, settings: Settings, transport, keep_token=FetchedToken) -> None:
-        """`transport`: sends an attempt, as _http.transport.Transport does; `keep_token`: given the credentials and how
-        to fetch a token, returns who keeps it.
+    Nothing is built before the first request: no transport, no token.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        connect: Callable[[Settings], Any],
+        keep_token=FetchedToken,
+        guard: Callable[[], None] = lambda: None,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        """`connect`: returns a transport, whose `send` makes one attempt; called once by each thread that sends.
+
+        `keep_token`: given the credentials and how to fetch a token, returns who keeps it; `guard`: called before each
+        request, also one for a token, and raises a ServicesError when nothing may be sent any more; `sleep`: waits
+        so many seconds before a further attempt.
         """
         self.settings = settings
         self.trace: list[dict[str, Any]] = []  # each attempt: method, url, status, error, seconds, wait
-        self.tokens: set[str] = set()
-        self._transport = transport
+        self.tokens: set[str] = set()  # all that were used, each of them a secret
+        self._connect, self._guard, self._sleep = connect, guard, sleep
+        self._own = threading.local()
         if settings.access_token:
             self._source = StaticToken(settings.access_token)
         else:
-            self._source = keep_token(
-                settings.credentials, lambda: fetch_token(settings.credentials, self._exchange_token)
-            )
+            self._source = keep_token(settings.credentials, self._fetch_token)
 
     def request(self, operation: Operation, segment: str, body: bytes) -> Request:
         """Return the request of an operation; `segment`: the percent-encoded id, empty where the path has none."""
@@ -57,30 +70,52 @@ class Client:
         return Request(operation.method, url, headers, body)
 
     def call(self, operation: Operation, request: Request) -> Reply:
-        """Send the request as the policy allows; raise RequestFailed with what is known of its effect."""
-        finished = self._persist(request, lambda: self._attempt(operation, request), request.method, self._source.renew)
+        """Send the request as the policy allows; raise RequestFailed with what is known of its effect.
+
+        Raise MissingLibrary or InvalidInput (a file of TLS) before anything is sent.
+        """
+        self._transport()
+        used: list[str] = []
+        finished = self._persist(
+            request,
+            lambda: self._attempt(operation, request, used),
+            request.method,
+            lambda: self._source.renew(used[-1]),
+        )
         last = finished.last
         if last.event == Event.SUCCESS:
             return Reply(last.value, last.status, finished.attempts)
         msg = message(operation, request, finished)
         raise RequestFailed(msg, finished.outcome, status=last.status, attempts=finished.attempts)
 
-    def _attempt(self, operation: Operation, request: Request) -> Happened:
+    def _transport(self):
+        """Return the transport of this thread; raise MissingLibrary or InvalidInput."""
+        if not hasattr(self._own, "transport"):
+            self._own.transport = self._connect(self.settings)
+        return self._own.transport
+
+    def _attempt(self, operation: Operation, request: Request, used: list[str]) -> Happened:
         try:
             token = self._source.token()
-        except TokenError as error:
+            self.tokens.add(token)
+            used.append(token)
+            authorized = request._replace(headers={**request.headers, "Authorization": f"Bearer {token}"})
+            return self._send(authorized, lambda answer: judge(operation, answer))
+        except ServicesError as error:  # there is no token, or the guard lets nothing out any more
             return Happened(Event.TOKEN_UNAVAILABLE, error.msg)
-        self.tokens.add(token)
-        authorized = request._replace(headers={**request.headers, "Authorization": f"Bearer {token}"})
-        return self._send(authorized, lambda answer: judge(operation, answer))
+
+    def _fetch_token(self) -> Token:
+        return fetch_token(self.settings.credentials, self._exchange_token)
 
     def _exchange_token(self, request: Request, judge: Callable[[Answer], Happened]) -> Finished:
         """A token request may be repeated, as a PUT may: a second token does no harm."""
         return self._persist(request, lambda: self._send(request, judge), "PUT")
 
     def _send(self, request: Request, judge: Callable[[Answer], Happened]) -> Happened:
+        """Make one attempt; raise what the guard raises."""
+        self._guard()
         try:
-            return judge(self._transport.send(request))
+            return judge(self._transport().send(request))
         except AttemptFailed as error:
             kind = Event.UNANSWERED if error.sent else Event.UNSENT_HOPELESS if error.hopeless else Event.UNSENT
             return Happened(kind, error.msg)
@@ -102,4 +137,12 @@ class Client:
             )
             started = time.monotonic() + (wait or 0)
 
-        return persist(attempt, column, self.settings, fraction=random.random, renew=renew, observe=observe)
+        return persist(
+            attempt,
+            column,
+            self.settings,
+            fraction=random.random,
+            renew=renew,
+            observe=observe,
+            sleep=self._sleep,
+        )

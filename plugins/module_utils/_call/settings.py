@@ -6,12 +6,13 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from dataclasses import dataclass
 
 from .tokens import Credentials
 
 
-class Settings(NamedTuple):
+@dataclass(frozen=True)
+class Settings:
     """The shared options, checked; hashable, so that what was made for them can be kept for who has the same."""
 
     base_url: str

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import math
 import re
+import threading
 import time
 from base64 import b64encode
-from typing import Callable, NamedTuple
+from typing import Any, Callable, ContextManager, NamedTuple
 from urllib.parse import quote_plus, urlencode
 
 from .._errors import InvalidInput, TokenError
@@ -37,9 +38,6 @@ class Token(NamedTuple):
     use_until: float
 
 
-NO_TOKEN = Token("", 0)
-
-
 class StaticToken:
     """The token that the user gave; there is no other one."""
 
@@ -49,27 +47,70 @@ class StaticToken:
     def token(self) -> str:
         return self._token
 
-    def renew(self) -> bool:
+    def renew(self, refused: str) -> bool:
         return False
 
 
-class FetchedToken:
-    """A token that is fetched, used until it expires or is refused, and kept for one task."""
+class Memory:
+    """What the threads of one process know of a token: `token` and `use_until`, or `error` and `failed_at`."""
 
-    def __init__(self, credentials: Credentials, fetch: Callable[[], Token]) -> None:
+    def __init__(self) -> None:
+        self._lock = threading.RLock()
+        self._content: dict[str, Any] = {}
+
+    def alone(self) -> ContextManager:
+        """Return a context that one holder at a time is in."""
+        return self._lock
+
+    def read(self) -> dict[str, Any]:
+        return self._content
+
+    def write(self, content: dict[str, Any]) -> None:
+        self._content = content
+
+
+class FetchedToken:
+    """A token that is fetched once for all who share a memory, and used until it expires or is refused.
+
+    One of them fetches it while the others wait. A failure is shared with those who waited meanwhile, so that a
+    hundred hosts do not ask a dead endpoint one by one.
+    """
+
+    def __init__(self, credentials: Credentials, fetch: Callable[[], Token], memory: Memory | None = None) -> None:
         self._fetch = fetch
-        self._kept = NO_TOKEN
+        self._memory = memory or Memory()
 
     def token(self) -> str:
-        """Return a token that is good for now; raise TokenError."""
-        if time.time() >= self._kept.use_until:
-            self._kept = self._fetch()
-        return self._kept.value
+        """Return a token that is good for now; raise TokenError, or whatever else `fetch` raises."""
+        asked_at = time.time()
+        token = _usable(self._memory.read(), asked_at)
+        if token:
+            return token
+        with self._memory.alone():
+            known = self._memory.read()
+            if known.get("failed_at", 0) >= asked_at:
+                raise TokenError(known["error"])
+            return _usable(known, time.time()) or self._fetch_for_all()
 
-    def renew(self) -> bool:
-        """Forget the token, because the service refused it; return whether there can be another one."""
-        self._kept = NO_TOKEN
+    def renew(self, refused: str) -> bool:
+        """Forget the token that the service refused, unless there is a newer one; return that there can be another."""
+        with self._memory.alone():
+            if self._memory.read().get("token") == refused:
+                self._memory.write({})
         return True
+
+    def _fetch_for_all(self) -> str:
+        try:
+            token, use_until = self._fetch()
+        except TokenError as error:
+            self._memory.write({"error": error.msg, "failed_at": time.time()})
+            raise
+        self._memory.write({"token": token, "use_until": use_until})
+        return token
+
+
+def _usable(known: dict[str, Any], now: float) -> str:
+    return known.get("token", "") if now < known.get("use_until", 0) else ""
 
 
 class Credentials(NamedTuple):

@@ -7,47 +7,74 @@
 from __future__ import annotations
 
 import math
+import os
 import re
 
-from ansible.module_utils.basic import env_fallback
+from ansible.module_utils.common.parameters import DEFAULT_TYPE_VALIDATORS
+from ansible.module_utils.errors import AnsibleFallbackNotFound
 
 from .._call.settings import Settings
 from .._call.tokens import TOKEN, Credentials, checked_parameters
 from .._errors import InvalidInput
+from .._fields import TEXT, Type
 from .._http.urls import checked_url
 from .._version import VERSION
 
 ENVIRONMENT_PREFIX = "INFRASTRUCTURE_SERVICES_"
 USER_AGENT = f"infrastructure.services/{VERSION}"
+API = "/api/v1"  # with which every path of the service starts (docs/openapi.yaml)
+DAY = 86400.0  # seconds
 
 
 def _environment(option: str, *others: str) -> dict:
-    return dict(fallback=(env_fallback, [ENVIRONMENT_PREFIX + option.upper(), *others]))
+    return dict(fallback=(_first_set, [ENVIRONMENT_PREFIX + option.upper(), *others]))
 
+
+def _first_set(*variables: str) -> str:
+    """Return the first variable that is not empty: AWX and CI systems export empty ones."""
+    for variable in variables:
+        if os.environ.get(variable):
+            return os.environ[variable]
+    raise AnsibleFallbackNotFound
+
+
+def _scalar(documented: str) -> Type:
+    """Return ansible-core's type, but without its way of reading a boolean, list or dict as a number, path or list."""
+
+    def convert(value: object) -> object:
+        if isinstance(value, (bool, dict)) or (isinstance(value, list) and documented != "list"):
+            raise TypeError(f"it is a {type(value).__name__}")
+        return DEFAULT_TYPE_VALIDATORS[documented](value)
+
+    convert.__name__ = documented
+    return Type(documented, convert)
+
+
+FLOAT, INT, LIST, PATH = map(_scalar, ("float", "int", "list", "path"))
 
 ARGUMENT_SPEC = dict(
-    base_url=dict(type="str", required=True, **_environment("base_url")),
-    access_token=dict(type="str", no_log=True, **_environment("access_token")),
-    auth_url=dict(type="str", **_environment("auth_url")),
-    client_id=dict(type="str", **_environment("client_id")),
-    client_secret=dict(type="str", no_log=True, **_environment("client_secret")),
+    base_url=dict(type=TEXT, required=True, **_environment("base_url")),
+    access_token=dict(type=TEXT, no_log=True, **_environment("access_token")),
+    auth_url=dict(type=TEXT, **_environment("auth_url")),
+    client_id=dict(type=TEXT, **_environment("client_id")),
+    client_secret=dict(type=TEXT, no_log=True, **_environment("client_secret")),
     client_authentication=dict(
-        type="str", choices=["basic", "post"], default="basic", **_environment("client_authentication")
+        type=TEXT, choices=["basic", "post"], default="basic", **_environment("client_authentication")
     ),
-    scopes=dict(type="list", elements="str", **_environment("scopes")),
+    scopes=dict(type=LIST, elements=TEXT, **_environment("scopes")),
     auth_parameters=dict(type="dict", no_log=True),
     allow_http=dict(type="bool", default=False, **_environment("allow_http")),
     validate_certs=dict(type="bool", default=True, **_environment("validate_certs")),
-    ca_path=dict(type="path", **_environment("ca_path", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE")),
-    client_cert=dict(type="path", **_environment("client_cert")),
-    client_key=dict(type="path", no_log=False, **_environment("client_key")),
+    ca_path=dict(type=PATH, **_environment("ca_path", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE")),
+    client_cert=dict(type=PATH, **_environment("client_cert")),
+    client_key=dict(type=PATH, no_log=False, **_environment("client_key")),
     use_proxy=dict(type="bool", default=True),
-    http_agent=dict(type="str", default=USER_AGENT),
-    timeout=dict(type="float", default=120, **_environment("timeout")),
-    connect_timeout=dict(type="float", default=10),
-    retries=dict(type="int", default=3, **_environment("retries")),
-    retry_max_delay=dict(type="float", default=30),
-    ledger=dict(type="str", **_environment("ledger")),
+    http_agent=dict(type=TEXT, default=USER_AGENT),
+    timeout=dict(type=FLOAT, default=120, **_environment("timeout")),
+    connect_timeout=dict(type=FLOAT, default=10),
+    retries=dict(type=INT, default=3, **_environment("retries")),
+    retry_max_delay=dict(type=FLOAT, default=30),
+    ledger=dict(type=TEXT, **_environment("ledger")),
     force=dict(type="bool", default=False),
 )
 
@@ -56,9 +83,9 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")  # surro
 
 def settings_from(params: dict) -> Settings:
     """Return the settings of a task; raise InvalidInput, naming the option, for what cannot be used."""
-    base_url = checked_url("base_url", params["base_url"], params["allow_http"]).rstrip("/")
+    timeout = _number("timeout", params["timeout"], above=True, most=DAY)
     return Settings(
-        base_url=base_url,
+        base_url=_base_url(params),
         access_token=_token(params["access_token"], params["auth_url"]),
         credentials=None if params["access_token"] else _credentials(params),
         validate_certs=params["validate_certs"],
@@ -67,11 +94,19 @@ def settings_from(params: dict) -> Settings:
         client_key=params["client_key"] or None,
         use_proxy=params["use_proxy"],
         http_agent=_header("http_agent", params["http_agent"]),
-        timeout=_at_least("timeout", params["timeout"], 0, exclusive=True),
-        connect_timeout=_at_least("connect_timeout", params["connect_timeout"], 0, exclusive=True),
-        retries=_at_least("retries", params["retries"], 0),
-        retry_max_delay=_at_least("retry_max_delay", params["retry_max_delay"], 0),
+        timeout=timeout,
+        connect_timeout=min(timeout, _number("connect_timeout", params["connect_timeout"], above=True)),
+        retries=_number("retries", params["retries"]),
+        retry_max_delay=min(DAY, _number("retry_max_delay", params["retry_max_delay"])),
     )
+
+
+def _base_url(params: dict) -> str:
+    base_url = checked_url("base_url", params["base_url"], params["allow_http"]).rstrip("/")
+    if base_url.lower().endswith(API):
+        right = base_url[: -len(API)].rstrip("/")
+        raise InvalidInput("base_url", f"must not end in {API}, which every path starts with; give {right}")
+    return base_url
 
 
 def _token(token: str | None, auth_url: str | None) -> str | None:
@@ -110,7 +145,10 @@ def _header(option: str, value: str) -> str:
     return value
 
 
-def _at_least(option: str, value: float, least: float, exclusive: bool = False) -> float:
-    if not math.isfinite(value) or value < least or (exclusive and value == least):
-        raise InvalidInput(option, f"must be a finite number {'above' if exclusive else 'not below'} {least}")
+def _number(option: str, value: float, above: bool = False, most: float = math.inf) -> float:
+    """Return a finite number from 0 to `most` (seconds, or attempts); `above`: 0 itself is refused."""
+    if not math.isfinite(value) or value < 0 or (above and value == 0):
+        raise InvalidInput(option, f"must be a finite number {'above' if above else 'not below'} 0")
+    if value > most:
+        raise InvalidInput(option, f"must be at most {most:.0f} seconds, which is a day")
     return value

@@ -9,7 +9,7 @@ from __future__ import annotations
 from types import ModuleType
 from typing import Any, Callable, NamedTuple
 
-from ansible.module_utils.errors import NoLogError
+from ansible.module_utils.errors import NoLogError, RequiredError
 
 from .. import _secrets
 from .._call.client import Client
@@ -45,6 +45,8 @@ def refusal(validated: Any, msg: str) -> str:
     It looks for secrets in suboptions first, and what goes wrong there has no name.
     """
     errors = validated.errors.errors if validated else []
+    if any(isinstance(error, RequiredError) and "base_url" in error.msg for error in errors):
+        return f"{msg}; base_url can also come from the variable {options.ENVIRONMENT_PREFIX}BASE_URL"
     named = [error.msg for error in errors if not isinstance(error, NoLogError)]
     return named[0] if named and isinstance(errors[0], NoLogError) and msg == errors[0].msg else msg
 
@@ -65,7 +67,7 @@ def perform(
     client, warnings, secrets = None, [], given_secrets(params)
     try:
         settings = settings_from(params)
-        client = Client(settings, connect(settings), keep_token)
+        client = Client(settings, connect, keep_token)
         if not settings.validate_certs:
             warnings.append(
                 "validate_certs is false: whoever is in between can read the token and change what is sent."

@@ -27,7 +27,8 @@ from .._ledger.location import located
 from .._ledger.recording import booked
 from .._ledger.store import Ledger
 from .core import ENCODER, untrusted
-from .kept import keep_token, kept_ledger, kept_transport
+from .kept import kept_ledger, kept_transport
+from .shared_token import keep_token
 
 _SWITCH = "INJECT_INVOCATION"  # of ansible-core 2.21; before it the invocation was always there, and shown at -vvv
 _SWITCHED = constants.config.get_configuration_definitions().get(_SWITCH) and constants.config.get_config_value(_SWITCH)

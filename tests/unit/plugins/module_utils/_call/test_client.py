@@ -6,9 +6,19 @@
 from __future__ import annotations
 
 import json
+import threading
 
 import pytest
-from support import CREATE, UPDATE, run_task
+from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
+from ansible_collections.infrastructure.services.plugins.module_utils._call.client import Client
+from ansible_collections.infrastructure.services.plugins.module_utils._errors import (
+    MissingLibrary,
+    RequestFailed,
+    ServicesError,
+)
+from ansible_collections.infrastructure.services.plugins.module_utils._http.transport import Transport
+from ansible_collections.infrastructure.services.plugins.module_utils._task.options import ARGUMENT_SPEC, settings_from
+from support import CREATE, RESOURCES, UPDATE, run_task
 from support.wire import Last, answer, serving
 
 ASSET = {"id": "a1", "name": "web01", "attributes": {}}
@@ -127,3 +137,92 @@ def test_no_token_is_in_the_trace_or_anywhere_else():
     assert "fetched" not in shown
     assert "second-one" not in shown
     assert "s3cret-s3cret" not in shown
+
+
+class Guarded:
+    """A client of a server, with a guard that lets so many requests out."""
+
+    def __init__(self, wire, lets: int, **options) -> None:
+        self.lets, self.built, self.waits = lets, [], []
+        given = {"base_url": wire.url, "access_token": "t0ken-t0ken", **options}
+        self.settings = settings_from(ArgumentSpecValidator(ARGUMENT_SPEC).validate(given).validated_parameters)
+        self.client = Client(self.settings, self.connect, guard=self.guard, sleep=self.waits.append)
+
+    def connect(self, settings):
+        self.built.append(threading.get_ident())
+        return Transport(settings)
+
+    def guard(self) -> None:
+        self.lets -= 1
+        if self.lets < 0:
+            raise ServicesError("Ansible has ended")
+
+    def call(self, resource: str):
+        operation = RESOURCES[resource].OPERATION
+        return self.client.call(operation, self.client.request(operation, "a", b"{}"))
+
+
+IDENTITY = {"access_token": "", "client_id": "c", "client_secret": "s3cret-s3cret"}
+
+
+@pytest.mark.parametrize(("resource", "fetches", "answers", "lets", "outcome", "attempts"), [
+    (CREATE, False, [], 0, "not_sent", 0),
+    (CREATE, True, [], 0, "not_sent", 0),
+    (CREATE, True, [TOKEN], 1, "not_sent", 0),
+    (CREATE, False, [answer(429)], 1, "rejected", 1),
+    (UPDATE, False, [answer(503)], 1, "unknown", 1),
+    (UPDATE, True, [TOKEN, answer(401)], 2, "rejected", 1),
+])
+def test_a_guard_stops_every_further_request(resource, fetches, answers, lets, outcome, attempts):
+    with serving(*answers) as wire:
+        identity = {**IDENTITY, "access_token": None, "auth_url": f"{wire.url}/token"} if fetches else {}
+        guarded = Guarded(wire, lets, **identity)
+        with pytest.raises(RequestFailed, match="Ansible has ended") as failed:
+            guarded.call(resource)
+    assert (failed.value.outcome, failed.value.facts["attempts"], len(wire.sent)) == (outcome, attempts, lets)
+
+
+def test_a_client_builds_nothing_before_it_sends():
+    with serving(answer(201, ASSET)) as wire:
+        guarded = Guarded(wire, 1)
+        guarded.client.request(RESOURCES[CREATE].OPERATION, "", b"{}")
+        assert (guarded.built, wire.connections) == ([], 0)
+        guarded.call(CREATE)
+        assert len(guarded.built) == 1
+
+
+def test_a_missing_library_is_said_before_anything_is_sent():
+    def connect(settings):
+        raise MissingLibrary("requests is not installed")
+
+    with serving() as wire:
+        guarded = Guarded(wire, 1)
+        guarded.connect = connect
+        guarded.client = Client(guarded.settings, connect)
+        with pytest.raises(MissingLibrary):
+            guarded.call(CREATE)
+
+
+def test_each_thread_has_a_transport_of_its_own():
+    with serving(*[answer(201, ASSET)] * 6) as wire:
+        guarded = Guarded(wire, 6)
+        gate = threading.Barrier(3)
+
+        def work() -> None:
+            gate.wait(20)
+            for dummy in range(2):
+                guarded.call(CREATE)
+
+        threads = [threading.Thread(target=work) for dummy in range(3)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(20)
+    assert len(set(guarded.built)) == len(guarded.built) == wire.connections == 3
+
+
+def test_the_waits_are_made_by_who_was_given_for_them():
+    with serving(answer(429, None, "Retry-After: 7"), answer(201, ASSET)) as wire:
+        guarded = Guarded(wire, 2)
+        guarded.call(CREATE)
+    assert guarded.waits == [7]

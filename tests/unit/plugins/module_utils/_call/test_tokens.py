@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from urllib.parse import parse_qsl
 
@@ -96,8 +97,43 @@ def fetching(lasting: float):
 def test_a_token_is_fetched_once_until_it_is_renewed():
     source = fetching(lasting=60)
     assert [source.token(), source.token()] == ["t1", "t1"]
-    assert source.renew() is True
+    assert source.renew("t1") is True
     assert [source.token(), source.token()] == ["t2", "t2"]
+
+
+def test_a_late_refusal_of_an_older_token_changes_nothing():
+    source = fetching(lasting=60)
+    source.renew(source.token())
+    assert source.token() == "t2"
+    source.renew("t1")
+    assert source.token() == "t2"
+
+
+def test_a_failure_is_told_to_those_who_waited_for_it_and_to_nobody_else():
+    gate, asked, told = threading.Barrier(20), [], []
+
+    def fetch():
+        asked.append(1)
+        time.sleep(0.5)
+        raise TokenError("no access token")
+
+    source = FetchedToken(CREDENTIALS, fetch)
+
+    def work():
+        gate.wait(20)
+        with pytest.raises(TokenError) as error:
+            source.token()
+        told.append(error.value.msg)
+
+    threads = [threading.Thread(target=work) for dummy in range(20)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(20)
+    assert (told, len(asked)) == (["no access token"] * 20, 1)
+    with pytest.raises(TokenError):
+        source.token()
+    assert len(asked) == 2
 
 
 def test_a_token_that_expired_is_fetched_anew():
@@ -112,7 +148,7 @@ def test_a_failure_names_the_token_endpoint():
 
 
 def test_a_given_token_is_the_only_one():
-    assert (StaticToken("t").token(), StaticToken("t").renew()) == ("t", False)
+    assert (StaticToken("t").token(), StaticToken("t").renew("t")) == ("t", False)
 
 
 @given(st.text())

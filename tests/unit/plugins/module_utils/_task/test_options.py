@@ -15,6 +15,7 @@ from ansible_collections.infrastructure.services.plugins.module_utils._task.opti
     ENVIRONMENT_PREFIX,
     settings_from,
 )
+from ansible_collections.infrastructure.services.plugins.module_utils._task.task import refusal
 
 LEAST = {"base_url": "https://service.example", "access_token": "t"}
 CLIENT = {"access_token": None, "auth_url": "https://id.example/token", "client_id": "c", "client_secret": "s"}
@@ -22,9 +23,14 @@ CLIENT = {"access_token": None, "auth_url": "https://id.example/token", "client_
 
 def settings(**options):
     """Return the settings that these options make."""
-    validated = ArgumentSpecValidator(ARGUMENT_SPEC).validate({**LEAST, **options})
-    assert not validated.error_messages
-    return settings_from(validated.validated_parameters)
+    return settings_from(validated({**LEAST, **options}))
+
+
+def validated(options):
+    """Return the options as ansible-core leaves them."""
+    result = ArgumentSpecValidator(ARGUMENT_SPEC).validate(options)
+    assert not result.error_messages
+    return result.validated_parameters
 
 
 @pytest.mark.parametrize(("url", "base"), [
@@ -73,7 +79,11 @@ def test_a_token_that_no_header_can_carry_is_refused(token):
     ({"timeout": -1}, "timeout"),
     ({"timeout": math.nan}, "timeout"),
     ({"timeout": math.inf}, "timeout"),
+    ({"timeout": 86401}, "timeout"),
+    ({"timeout": 1e10}, "timeout"),
     ({"connect_timeout": 0}, "connect_timeout"),
+    ({"connect_timeout": math.inf}, "connect_timeout"),
+    ({"connect_timeout": math.nan}, "connect_timeout"),
     ({"retries": -1}, "retries"),
     ({"retry_max_delay": -0.1}, "retry_max_delay"),
     ({"retry_max_delay": math.inf}, "retry_max_delay"),
@@ -101,6 +111,73 @@ def test_settings_of_the_same_options_are_the_same():
 def test_the_environment_fills_what_is_not_given(monkeypatch):
     for name, value in {"BASE_URL": "https://env.example", "ACCESS_TOKEN": "e", "TIMEOUT": "7", "RETRIES": "0"}.items():
         monkeypatch.setenv(ENVIRONMENT_PREFIX + name, value)
-    validated = ArgumentSpecValidator(ARGUMENT_SPEC).validate({"access_token": "t"})
-    made = settings_from(validated.validated_parameters)
+    made = settings_from(validated({"access_token": "t"}))
     assert (made.base_url, made.access_token, made.timeout, made.retries) == ("https://env.example", "t", 7.0, 0)
+
+
+FROM_ENVIRONMENT = {name: option["fallback"][1] for name, option in ARGUMENT_SPEC.items() if "fallback" in option}
+
+
+def test_an_empty_variable_counts_as_unset(monkeypatch):
+    without = validated(dict(LEAST))
+    for variables in FROM_ENVIRONMENT.values():
+        for variable in variables:
+            monkeypatch.setenv(variable, "")
+    assert validated(dict(LEAST)) == without
+    monkeypatch.setenv("CURL_CA_BUNDLE", "/ca.pem")
+    assert validated(dict(LEAST))["ca_path"] == "/ca.pem"
+
+
+def test_an_empty_ledger_is_none_whatever_the_environment_says(monkeypatch):
+    monkeypatch.setenv(ENVIRONMENT_PREFIX + "LEDGER", "/ledger.db")
+    assert validated(dict(LEAST))["ledger"] == "/ledger.db"
+    assert validated({**LEAST, "ledger": ""})["ledger"] == ""
+
+
+WRONG = {
+    "str": [True, [1], {"a": 1}, [], {}],
+    "path": [True, [1], {"a": 1}, [], {}],
+    "bool": [[1], {"a": 1}, "maybe", 2],
+    "int": [True, [1], {"a": 1}, "x", 1.5],
+    "float": [True, [1], {"a": 1}, "x"],
+    "list": [True, {"a": 1}, [[1]], [True]],
+    "dict": [True, [1], 1, "x", [{"a": 1}], []],
+}
+
+
+@pytest.mark.parametrize(("option", "value"), [
+    (name, value) for name, option in ARGUMENT_SPEC.items() for value in WRONG[str(option["type"])]
+], ids=str)
+def test_an_option_of_the_wrong_type_is_refused_by_name(option, value):
+    refused = ArgumentSpecValidator(ARGUMENT_SPEC).validate({**LEAST, option: value})
+    assert refused.error_messages
+    assert all(option in message for message in refused.error_messages), refused.error_messages
+
+
+@pytest.mark.parametrize(("url", "right"), [
+    ("https://service.example/api/v1", "https://service.example"),
+    ("https://service.example/api/v1/", "https://service.example"),
+    ("https://service.example/a//API/V1//", "https://service.example/a"),
+])
+def test_a_base_url_with_the_start_of_every_path_is_refused_with_the_right_one(url, right):
+    with pytest.raises(InvalidInput) as refused:
+        settings(base_url=url)
+    assert refused.value.msg == f"base_url: must not end in /api/v1, which every path starts with; give {right}"
+    assert settings(base_url=right).base_url == right
+    assert settings(base_url="https://service.example/my-api/v10").base_url.endswith("/my-api/v10")
+
+
+def test_a_timeout_that_is_too_long_is_told_the_longest():
+    with pytest.raises(InvalidInput, match=r"^timeout: must be at most 86400 seconds, which is a day$"):
+        settings(timeout=86400.1)
+    assert settings(timeout=86400).timeout == 86400
+
+
+def test_a_wait_is_at_most_a_day_and_connecting_at_most_the_whole_attempt():
+    made = settings(timeout=5, connect_timeout=1e300, retry_max_delay=1e300)
+    assert (made.connect_timeout, made.retry_max_delay) == (5, 86400)
+
+
+def test_a_missing_base_url_names_its_variable():
+    refused = ArgumentSpecValidator(ARGUMENT_SPEC).validate({"access_token": "t"})
+    assert "INFRASTRUCTURE_SERVICES_BASE_URL" in refusal(refused, refused.errors.msg)

@@ -1,0 +1,104 @@
+# Copyright (c) 2026, the infrastructure.services contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""One token for all workers of a run, in memory that only they can read: a killed run leaves nothing on disk.
+
+Ansible loads an action plugin before it forks the workers that run it, so they inherit the memory that is made here.
+A worker that is the first to import this file shares nothing, and fetches a token of its own.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import json
+import mmap
+import os
+import tempfile
+import threading
+from contextlib import contextmanager, suppress
+from typing import Any, Callable, ContextManager, Iterator
+
+from ...module_utils._call.tokens import Credentials, FetchedToken, Memory, Token
+
+_SIZE = 1 << 20  # bytes, enough for some hundred tokens
+_HEAD = 4  # bytes, the length of what follows
+_CONTENT = 0  # the lock on what the memory holds; each identity has one beside it
+
+
+class RunMemory:
+    """A JSON object in memory that this process shares with those that it forks from now on, and their locks.
+
+    A lock dies with its process. It is a range of an empty file without a name; where there is no room for such a
+    file, each process has a copy of the memory to itself.
+    """
+
+    def __init__(self) -> None:
+        self._threads = threading.RLock()  # a lock on a file keeps processes apart, not threads
+        try:
+            self._file, path = tempfile.mkstemp()
+            os.unlink(path)
+            self._bytes: mmap.mmap | bytearray = mmap.mmap(-1, _SIZE)
+        except OSError:
+            self._file, self._bytes = None, bytearray(_SIZE)
+
+    @contextmanager
+    def alone(self, number: int = _CONTENT) -> Iterator[None]:
+        """Let nobody else in who has the same number."""
+        with self._threads:
+            self._lock(fcntl.LOCK_EX, number)
+            try:
+                yield
+            finally:
+                self._lock(fcntl.LOCK_UN, number)
+
+    def _lock(self, how: int, number: int) -> None:
+        if self._file is not None:
+            with suppress(OSError):  # a file system without locks costs the sharing, not the task
+                fcntl.lockf(self._file, how, 1, number)
+
+    def read(self) -> dict[str, Any]:
+        """Return what was written last; the caller is alone."""
+        size = int.from_bytes(self._bytes[:_HEAD], "big")
+        return json.loads(self._bytes[_HEAD : _HEAD + size]) if size else {}
+
+    def write(self, content: dict[str, Any]) -> None:
+        """Write, without the oldest where there is no room; a process that is killed meanwhile leaves nothing."""
+        text = json.dumps(content).encode()
+        while len(text) > _SIZE - _HEAD:
+            content.pop(next(iter(content)))
+            text = json.dumps(content).encode()
+        self._bytes[:_HEAD] = bytes(_HEAD)
+        self._bytes[_HEAD : _HEAD + len(text)] = text
+        self._bytes[:_HEAD] = len(text).to_bytes(_HEAD, "big")
+
+
+class SharedMemory(Memory):
+    """What the workers of a run know of one identity's token: the digest of all that its token request says."""
+
+    def __init__(self, run: RunMemory, credentials: Credentials) -> None:
+        digest = hashlib.sha256(repr(credentials).encode("utf-8"))
+        self._run, self._identity = run, digest.hexdigest()
+        self._number = _CONTENT + 1 + int.from_bytes(digest.digest()[:7], "big")
+
+    def alone(self) -> ContextManager[None]:
+        return self._run.alone(self._number)
+
+    def read(self) -> dict[str, Any]:
+        with self._run.alone():
+            return self._run.read().get(self._identity, {})
+
+    def write(self, content: dict[str, Any]) -> None:
+        with self._run.alone():
+            others = self._run.read()
+            others.pop(self._identity, None)
+            self._run.write({**others, self._identity: content})
+
+
+_run = RunMemory()
+
+
+def keep_token(credentials: Credentials, fetch: Callable[[], Token]) -> FetchedToken:
+    """Return the token that this run shares."""
+    return FetchedToken(credentials, fetch, SharedMemory(_run, credentials))
