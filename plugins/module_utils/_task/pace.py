@@ -1,0 +1,159 @@
+# Copyright (c) 2026, the infrastructure.services contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""How many requests may be on their way at once, and how many may leave in a second: pure, the caller has the clock.
+
+The width grows as in TCP's slow start and congestion avoidance (RFC 5681): doubled in a round, halved by what fails for
+want of room, then one more a round. An answer 429 (RFC 6585 section 4) counts requests per time, so it lowers a rate
+instead: half the width would be half the throughput, however long a request takes.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from typing import NamedTuple
+
+# What the end of one attempt says of the room that the service has.
+WELL, NO_ROOM, TOO_FAST, NOTHING = "well", "no room", "too fast", "nothing"
+
+FIRST = 4  # requests at once in the first round
+DOUBTS = 5  # in a row, the last one a probe, that show a service which is down
+_WINDOW = 1.0  # seconds over which successes are counted for a first guess at the rate
+_SHORTEST_ROUND = 0.1  # seconds
+_RECOVERY = 4.0  # seconds until a rate that was refused is tried again
+
+
+class Departure(NamedTuple):
+    """One request that left."""
+
+    number: int  # counts departures
+    at: float  # seconds of the caller's clock
+    at_once: int  # how many were on their way then, this one among them
+    width: float  # how many might have been
+    rate: float  # at which it left
+    is_probe: bool  # whether nothing had got through since a failure
+
+
+class Rate:
+    """How many may leave in a second: any number, until the service answers that they were too many.
+
+    A first guess doubles each round until it is refused; from then on the rate that was refused is approached, and left
+    behind, on a cubic curve (RFC 9438). Time is counted by departures, so that a pause raises nothing.
+    """
+
+    def __init__(self) -> None:
+        self._successes: deque[float] = deque(maxlen=1024)
+        self._base, self._passed, self._round = math.inf, 0.0, _SHORTEST_ROUND
+        self._searching = False
+        self._next = -math.inf
+
+    def now(self) -> float:
+        """Return the rate in requests a second."""
+        if self._searching:
+            return self._base * 2 ** min(self._passed / self._round, 10)
+        return self._base * (1 + 0.1 * (self._passed / _RECOVERY - 1) ** 3)
+
+    def wait(self, now: float) -> float:
+        """Return the seconds until the next may leave."""
+        return self._next - now
+
+    def left(self, now: float) -> None:
+        """Take note of a departure."""
+        self._next = max(self._next, now) + 1 / self.now()
+        self._passed += 1 / self.now()
+
+    def succeeded(self, departure: Departure, now: float) -> None:
+        """Take note of a success."""
+        self._successes.append(now)
+        self._round = max(_SHORTEST_ROUND, now - departure.at)
+
+    def lower(self, departure: Departure, now: float) -> None:
+        """Take note of a refusal."""
+        first, got = departure.rate == math.inf, sum(at > now - _WINDOW for at in self._successes) / _WINDOW
+        if first:
+            self._base = max(FIRST, got)
+        else:
+            guess = 0 if self._searching else (departure.rate + got) / 2
+            self._base = max(departure.rate / math.sqrt(2), guess, got)
+        self._searching, self._passed = first, 0.0
+
+    def pause(self, refusals: int, now: float) -> None:
+        """Let nothing leave for a while, a longer one with each refusal in a row."""
+        self._next = max(self._next, now + 2 ** min(refusals, 10) / self.now())
+
+
+class Pace:
+    """Says when the next request may leave, and learns from how each one ended; not safe for threads by itself."""
+
+    def __init__(self, most: int, longest_wait: float = math.inf) -> None:
+        """`most`: at once, whatever happens; `longest_wait`: seconds of Retry-After that are borne."""
+        self.width = float(min(FIRST, most))
+        self.failing = False  # whether nothing got through since something failed for want of room or ended in doubt
+        self.closed = ""  # why nothing more may leave, empty while it may
+        self.on_way = 0
+        self._most, self._longest_wait = most, longest_wait
+        self._doubling = True
+        self._rate = Rate()
+        self.departed = 0  # how many left
+        self._cut_at = 0  # the number of departures at the last cut: what left before it says nothing new
+        self._hold = -math.inf
+        self._in_doubt = self._refused = 0  # in a row
+
+    def wait(self, now: float) -> float:
+        """Return the seconds after which the next may leave, infinity when that depends on others coming back."""
+        if self.closed or self.on_way >= (1 if self.failing else int(self.width + 1e-6)):
+            return math.inf
+        return max(0.0, self._hold - now, self._rate.wait(now))
+
+    def leave(self, now: float) -> Departure:
+        """Let one leave, as `wait` allowed."""
+        self.departed += 1
+        self.on_way += 1
+        departure = Departure(self.departed, now, self.on_way, self.width, self._rate.now(), self.failing)
+        self._rate.left(now)
+        return departure
+
+    def back(self, departure: Departure, fate: str, now: float, asked: float | None = None) -> None:
+        """Learn from an attempt that ended; `asked`: the seconds of its Retry-After."""
+        if fate == WELL:
+            self._grow(departure, now)
+        elif fate in (NO_ROOM, TOO_FAST):
+            self._hold = max(self._hold, now + (asked or 0))
+            if departure.number > self._cut_at:
+                self._cut(departure, fate, now)
+            self.failing = True
+        self.on_way -= 1
+        if not self.on_way and self.failing and self._hold - now > self._longest_wait:
+            self.closed = f"the service asks to wait {self._hold - now:.0f} seconds, longer than retry_max_delay"
+
+    def _cut(self, departure: Departure, fate: str, now: float) -> None:
+        self._cut_at = self.departed
+        if fate == NO_ROOM and not self.failing:
+            self.width, self._doubling = max(1.0, self.width / 2), False
+        elif fate == TOO_FAST:
+            if not self.failing:
+                self._rate.lower(departure, now)
+            self._rate.pause(self._refused, now)
+            self._refused += 1
+
+    def doubt(self, departure: Departure, no_room: bool) -> None:
+        """Learn that an asset is in doubt; `no_room`: for want of it, so that this width is not tried again."""
+        if no_room:
+            self._most = max(1, min(self._most, departure.at_once - 1))
+            self.width = min(self.width, self._most)
+        self.failing = True
+        self._in_doubt += 1
+        if self._in_doubt >= DOUBTS and departure.is_probe:
+            self.closed = f"the last {self._in_doubt} requests ended in doubt, and nothing got through meanwhile"
+
+    def _grow(self, departure: Departure, now: float) -> None:
+        self._rate.succeeded(departure, now)
+        self.failing, self._in_doubt, self._refused = False, 0, 0
+        if departure.number <= self._cut_at:
+            return
+        self._hold = -math.inf
+        if 2 * max(departure.at_once, self.on_way) >= departure.width:  # else it is not the width that limits
+            growth = min(1.0, (now - departure.at) / _SHORTEST_ROUND)
+            self.width = min(self._most, self.width + growth * (1 if self._doubling else 1 / departure.width))

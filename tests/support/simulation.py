@@ -1,0 +1,177 @@
+# Copyright (c) 2026, the infrastructure.services contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""A crew of simulated time: what a pace makes of a service, in milliseconds and always the same."""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+import math
+import random
+from collections import Counter
+from typing import Callable, NamedTuple
+
+from ansible_collections.infrastructure.services.plugins.module_utils._task.pace import NO_ROOM, TOO_FAST, WELL
+
+
+class Answer(NamedTuple):
+    """What a simulated service answers, and when."""
+
+    seconds: float
+    status: int = 201
+    retry_after: float | None = None
+
+
+# A service is a function of the time, of how many requests it has, this one among them, and of chance.
+Service = Callable[[float, int, random.Random], Answer]
+
+
+def healthy(seconds: float) -> Service:
+    """Return a service that is always well."""
+    return lambda now, at_once, chance: Answer(seconds * chance.uniform(0.9, 1.1))
+
+
+def dead(status: int = 503, retry_after: float | None = None, since: float = 0.0) -> Service:
+    """Return a service that refuses everything, from a certain time on."""
+    return lambda now, at_once, chance: Answer(0.1, status, retry_after) if now >= since else Answer(0.5)
+
+
+def limited_in_room(most: int = 32, slow_above: int = 16, seconds: float = 0.5) -> Service:
+    """Return a service that slows above a number of requests at once, and refuses above another."""
+
+    def answer(now: float, at_once: int, chance: random.Random) -> Answer:
+        if at_once > most:
+            return Answer(0.005, 503)
+        return Answer(seconds * max(1.0, at_once / slow_above) * chance.uniform(0.9, 1.1))
+
+    return answer
+
+
+def limited_in_rate(rate: float = 50.0, seconds: float = 0.02, retry_after: float | None = None) -> Service:
+    """Return a service with a bucket of tokens for one second (429 when it is empty)."""
+    level, last = rate, 0.0
+
+    def answer(now: float, at_once: int, chance: random.Random) -> Answer:
+        nonlocal level, last
+        level, last = min(rate, level + (now - last) * rate), now
+        if level < 1:
+            return Answer(min(seconds, 0.005), 429, retry_after)
+        level -= 1
+        return Answer(seconds * chance.uniform(0.9, 1.1))
+
+    return answer
+
+
+class Fixed:
+    """What others do: so many at once, whatever happens."""
+
+    failing = False
+    closed = ""
+
+    def __init__(self, width: int) -> None:
+        self.width, self.on_way = width, 0
+
+    def wait(self, now: float) -> float:
+        """Return zero while there is room."""
+        return 0.0 if self.on_way < self.width else math.inf
+
+    def leave(self, now: float) -> None:
+        """Count one more."""
+        self.on_way += 1
+
+    def back(self, *_told) -> None:
+        """Count one less."""
+        self.on_way -= 1
+
+    def doubt(self, *_told) -> None:
+        """Learn nothing."""
+
+
+class Run(NamedTuple):
+    """What came of it: answers by status, assets by how they ended, the seconds it took, the most at once."""
+
+    statuses: Counter
+    created: int
+    in_doubt: int
+    rejected: int
+    seconds: float
+    peak: int
+
+    @property
+    def rate(self) -> float:
+        """Created in a second."""
+        return self.created / self.seconds
+
+
+def simulate(service: Service, items: int, pace, threads: int, *, repeats: bool = False, max_unknown: int = 0) -> Run:
+    """Create items as a crew does; `repeats`: whether what may have happened is sent again, as a PUT is."""
+    return _Simulation(service, items, pace, threads, repeats, max_unknown).run()
+
+
+class _Simulation:
+    def __init__(self, service, items, pace, threads, repeats, max_unknown) -> None:
+        self.service, self.new, self.pace, self.repeats = service, items, pace, repeats
+        self.idle, self.max_unknown = threads, max_unknown
+        self.chance, self.now, self.peak, self.last, self.alarm = random.Random(1), 0.0, 0, 1e-9, 0.0
+        self.events: list = []
+        self.order = itertools.count()
+        self.again: list[int] = []  # attempts that were made of those who want another one
+        self.at_service, self.doubtful = 0, 0
+        self.statuses, self.ends = Counter(), Counter()
+
+    def run(self) -> Run:
+        """Return what came of it."""
+        while True:
+            self._let_leave()
+            if not self.events:
+                break
+            self.now, _order, act, told = heapq.heappop(self.events)
+            act(*told)
+        return Run(self.statuses, self.ends[201], self.ends[503], self.ends[429], self.last, self.peak)
+
+    def _at(self, seconds: float, act, *told) -> None:
+        heapq.heappush(self.events, (self.now + seconds, next(self.order), act, told))
+
+    def _let_leave(self) -> None:
+        while self.again or (self.new and self.idle and not (self.pace.failing and self.doubtful)):
+            if self.pace.closed or 0 < self.max_unknown <= self.ends[503]:
+                self.new = 0
+                self.again.clear()
+                return
+            seconds = self.pace.wait(self.now)
+            if seconds > 0:
+                if seconds < math.inf and not self.now < self.alarm <= self.now + seconds:
+                    self.alarm = self.now + seconds
+                    self._at(seconds, lambda: None)
+                return
+            self._leave()
+
+    def _leave(self) -> None:
+        made = self.again.pop(0) if self.again else 0
+        if not made:
+            self.new, self.idle = self.new - 1, self.idle - 1
+        elif self.repeats:
+            self.doubtful -= 1
+        self.at_service += 1
+        self.peak = max(self.peak, self.at_service)
+        departure, answer = self.pace.leave(self.now), self.service(self.now, self.at_service, self.chance)
+        self._at(answer.seconds, self._back, departure, answer, made + 1)
+
+    def _back(self, departure, answer: Answer, made: int) -> None:
+        self.at_service -= 1
+        self.statuses[answer.status] += 1
+        fate = {201: WELL, 429: TOO_FAST}.get(answer.status, NO_ROOM)
+        self.pace.back(departure, fate, self.now, answer.retry_after)
+        if answer.status != 201 and made <= 3 and (self.repeats or answer.status == 429):
+            self.doubtful += answer.status != 429
+            wait = answer.retry_after or self.chance.random() * 2 ** (made - 1)
+            self._at(wait, self.again.append, made)
+            return
+        self.idle += 1
+        self.ends[answer.status] += 1
+        if answer.status == 201:
+            self.last = self.now
+        elif answer.status != 429:
+            self.pace.doubt(departure, True)

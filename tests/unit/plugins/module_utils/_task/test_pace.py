@@ -1,0 +1,182 @@
+# Copyright (c) 2026, the infrastructure.services contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The pace: what holds for any sequence of ends, and what it makes of services that are well, limited and dead."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from ansible_collections.infrastructure.services.plugins.module_utils._task.pace import (
+    DOUBTS,
+    FIRST,
+    NO_ROOM,
+    NOTHING,
+    TOO_FAST,
+    WELL,
+    Pace,
+)
+from hypothesis import given
+from hypothesis import strategies as st
+from support.simulation import Fixed, dead, healthy, limited_in_rate, limited_in_room, simulate
+
+FATES = st.tuples(
+    st.sampled_from([WELL, NO_ROOM, TOO_FAST, NOTHING]),
+    st.booleans(),  # whether the asset is in doubt then
+    st.floats(0, 5),  # seconds that pass
+    st.one_of(st.none(), st.floats(0, 10)),  # Retry-After
+    st.integers(0, 300),  # which of those on their way it is
+)
+
+
+def leave_all(pace: Pace, now: float) -> list:
+    departures = []
+    while pace.wait(now) <= 0:
+        departures.append(pace.leave(now))
+    return departures
+
+
+def back_all(pace: Pace, departures: list, fate: str, now: float) -> None:
+    for departure in departures:
+        pace.back(departure, fate, now)
+
+
+@given(st.integers(1, 256), st.lists(FATES, max_size=120))
+def test_never_more_at_once_than_allowed_nor_a_width_that_cost_an_asset(most, ends):
+    pace, now, on_way, costly, last_before = Pace(most), 0.0, [], math.inf, 0
+    for fate, in_doubt, passed, asked, which in ends:
+        on_way += leave_all(pace, now)
+        assert len(on_way) == pace.on_way <= most
+        if not on_way:
+            now += passed
+            continue
+        departure = on_way.pop(which % len(on_way))
+        assert departure.at_once < max(costly, 2) or departure.at_once == 1 or departure.number <= last_before
+        now += passed
+        pace.back(departure, fate, now, asked)
+        if fate == NO_ROOM and in_doubt:
+            pace.doubt(departure, True)
+            costly, last_before = min(costly, departure.at_once), pace.departed
+        assert 1 <= pace.width <= most
+
+
+@given(st.lists(st.floats(0.5, 2), min_size=1, max_size=12))
+def test_a_width_doubles_each_round_while_all_is_well(rounds):
+    pace, now, width = Pace(256), 0.0, FIRST
+    for seconds in rounds:
+        departures = leave_all(pace, now)
+        assert len(departures) == width
+        now += seconds
+        back_all(pace, departures, WELL, now)
+        width = min(256, 2 * width)
+
+
+def test_it_halves_once_for_all_that_left_before_and_then_grows_by_one_a_round():
+    pace = Pace(64)
+    back_all(pace, leave_all(pace, 0), WELL, 1)
+    back_all(pace, leave_all(pace, 1), WELL, 2)
+    first = leave_all(pace, 2)
+    assert len(first) == 16
+    back_all(pace, first[:4], NO_ROOM, 3)
+    back_all(pace, first[4:], WELL, 3)
+    for now, expected in ((3, 8), (4, 9), (5, 10)):
+        departures = leave_all(pace, now)
+        assert len(departures) == expected
+        back_all(pace, departures, WELL, now + 1)
+
+
+def test_nothing_but_one_probe_leaves_while_nothing_gets_through():
+    pace = Pace(64)
+    first = leave_all(pace, 0)
+    pace.back(first[0], NO_ROOM, 1)
+    assert pace.wait(1) == math.inf
+    back_all(pace, first[1:], NOTHING, 1)
+    (probe,) = leave_all(pace, 1)
+    assert probe.is_probe
+    pace.back(probe, WELL, 2)
+    assert len(leave_all(pace, 2)) == 2
+
+
+def test_a_retry_after_is_kept_by_all_until_something_that_left_later_gets_through():
+    pace = Pace(4)
+    first = leave_all(pace, 0)
+    pace.back(first[0], TOO_FAST, 1, 7.0)
+    back_all(pace, first[1:], WELL, 1.5)
+    assert pace.wait(2) == pytest.approx(6)
+    probe = pace.leave(8)
+    pace.back(probe, WELL, 9)
+    assert pace.wait(10) == 0
+
+
+def test_a_retry_after_that_is_longer_than_is_borne_ends_it():
+    pace = Pace(4, longest_wait=30)
+    first = leave_all(pace, 0)
+    pace.back(first[0], TOO_FAST, 1, 3600.0)
+    assert not pace.closed
+    back_all(pace, first[1:], NOTHING, 2)
+    assert "3599 seconds" in pace.closed
+    assert pace.wait(10_000) == math.inf
+
+
+def test_doubts_in_a_row_end_it_after_a_probe_and_a_success_between_does_not():
+    pace = Pace(1)
+    for number in range(3 * DOUBTS):
+        departure = pace.leave(number)
+        if number % DOUBTS == DOUBTS - 1:
+            pace.back(departure, WELL, number)
+        else:
+            pace.back(departure, NOTHING, number)
+            pace.doubt(departure, False)
+        assert not pace.closed
+    for number in range(DOUBTS):
+        departure = pace.leave(100 + number)
+        pace.back(departure, NOTHING, 100 + number)
+        pace.doubt(departure, False)
+    assert f"the last {DOUBTS} requests" in pace.closed
+
+
+@pytest.mark.parametrize("retry_after", [None, 2.0])
+@pytest.mark.parametrize("max_unknown", [0, 1])
+def test_a_dead_service_leaves_a_few_in_doubt(max_unknown, retry_after):
+    ours = simulate(dead(503, retry_after), 1000, Pace(64, 30), 64, max_unknown=max_unknown)
+    assert 1 <= ours.in_doubt <= 5
+    assert ours.created == 0
+
+
+def test_a_dead_service_is_not_asked_for_all_even_where_repeating_is_safe():
+    ours = simulate(dead(503), 1000, Pace(64, 30), 64, repeats=True)
+    assert ours.in_doubt <= 5
+    assert sum(ours.statuses.values()) <= 60
+
+
+def test_a_service_that_dies_in_the_middle_costs_what_was_on_its_way_and_one_probe():
+    ours = simulate(dead(503, since=3.0), 1000, Pace(64, 30), 64)
+    assert ours.in_doubt <= ours.peak + 1
+
+
+def test_a_service_that_is_well_gets_all_that_is_allowed_after_four_rounds():
+    ours = simulate(healthy(1.0), 1000, Pace(50), 50)
+    assert ours.created == 1000
+    assert ours.peak == 50
+    assert ours.seconds <= 1.25 * 1000 / 50
+
+
+@pytest.mark.parametrize("slow_above", [16, 64])
+def test_a_limit_of_room_costs_next_to_no_asset_and_little_throughput(slow_above):
+    best = max(simulate(limited_in_room(32, slow_above), 1000, Fixed(width), 64).rate for width in range(8, 33, 4))
+    fixed = simulate(limited_in_room(32, slow_above), 1000, Fixed(64), 64)
+    ours = simulate(limited_in_room(32, slow_above), 1000, Pace(64), 64)
+    assert fixed.in_doubt >= 10 * ours.in_doubt > 0
+    assert ours.rate >= 0.8 * best
+
+
+@pytest.mark.parametrize("retry_after", [None, 1.0])
+@pytest.mark.parametrize("seconds", [0.002, 0.02, 0.1, 0.5])
+@pytest.mark.parametrize("threads", [32, 64])
+def test_a_limit_of_rate_is_found_and_kept(threads, seconds, retry_after):
+    ours = simulate(limited_in_rate(50, seconds, retry_after), 1000, Pace(threads, 30), threads)
+    assert ours.created == 1000
+    assert ours.rate >= 0.9 * 50
+    assert ours.statuses[429] < 0.05 * sum(ours.statuses.values())
