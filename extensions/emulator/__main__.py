@@ -39,14 +39,27 @@ def arguments(argv: Sequence[str]) -> argparse.Namespace:
     add("--strict", dest="required", action="store_const", const="strict", help="a create needs name and attributes")
     add("--lenient", dest="required", action="store_const", const="lenient", help="no field is required")
     add("--put", choices=("merge", "replace"), help="what an update does to the fields that are not sent")
+    add("--delay", action="append", default=[], type=delay, metavar="[OPERATION=]SECONDS", help="how long it takes")
+    add("--rate", type=int, metavar="N", help="requests in a second; one more is answered 429")
+    add("--capacity", type=int, metavar="N", help="requests worked on at once; the others wait in line")
+    add("--queue", type=int, metavar="N", help="requests that may wait in line; one more is answered 503")
+    add("--retry-after", type=int, metavar="SECONDS", help="what those answers say in Retry-After")
     add("--set", action="append", default=[], metavar="NAME=JSON", help="a setting, such as create_status=202")
     return parser.parse_args(argv)
 
 
+def delay(text: str) -> tuple[str, float]:
+    """Return the operation and the seconds of `--delay`; raise ValueError when those are no number."""
+    operation, _equals, seconds = text.rpartition("=")
+    return operation or "any", float(seconds)
+
+
 def settings(options: argparse.Namespace) -> dict[str, object]:
     """Return the settings that were given; raise ValueError for a `--set` that is not NAME=JSON."""
-    named = ("token", "client_id", "client_secret", "required", "put")
+    named = ("token", "client_id", "client_secret", "required", "put", "rate", "capacity", "queue", "retry_after")
     given = {name: getattr(options, name) for name in named if getattr(options, name) is not None}
+    if options.delay:
+        given["delay"] = dict(options.delay)
     for item in options.set:
         name, _equals, value = item.partition("=")
         try:

@@ -9,6 +9,7 @@ import itertools
 import re
 import threading
 import time
+from contextlib import nullcontext
 from dataclasses import replace
 from typing import Callable, Iterable
 from urllib.parse import unquote
@@ -16,6 +17,7 @@ from urllib.parse import unquote
 from . import openapi
 from .conversation import Entry
 from .faults import Fault, select
+from .load import Load
 from .messages import JSON, RefusalError, Request, Response, json_response, read_json
 from .scripts import Script, script
 from .settings import DEFAULT, Settings
@@ -23,7 +25,7 @@ from .store import ConflictError, Store, UnknownError, completed
 from .tokens import Tokens
 
 OAUTH_PATH = "/oauth/token"
-# What `required: strict` asks of a body; interface.md 4.1 leaves it open.
+# What `required: strict` asks of a body, which the interface leaves open.
 REQUIRED = {"create_virtual_machine": ("name", "attributes"), "update_application_role": ()}
 _BEARER = re.compile(r"bearer +(\S.*)", re.IGNORECASE)
 
@@ -55,6 +57,7 @@ class Api:
             self.settings, roles = self._start
             self.store = Store(self._envelope, self._clock)
             self.tokens = Tokens(self._clock)
+            self.load = Load()
             self.conversation: list[Entry] = []
             self.faults: tuple[Fault, ...] = ()
             self._count = 0
@@ -66,17 +69,28 @@ class Api:
         operation = self.operation(request)
         with self._lock:
             self._count += 1
-            entry = Entry(self._count, connection, operation, request)
+            entry = Entry(self._count, self._clock(), connection, operation, request)
             self.conversation.append(entry)
             fault, self.faults = select(self.faults, operation)
         if fault is not None:
             entry.fault = fault.kind
             if fault.kind == "delay" and fault.when == "before":
                 wait(fault.seconds)
-        response = Response(503) if fault is not None and fault.prevents else self.handle(request)
+        response = Response(503) if fault is not None and fault.prevents else self._work(request, operation, wait)
         result = script(fault, response, close)
         entry.applied, entry.status = response.applied, result.status
         return result
+
+    def _work(self, request: Request, operation: str | None, wait: Callable[[float], object]) -> Response:
+        """Answer a request in the time that it takes; an operation of the service once it is its turn."""
+        settings = self.settings
+        limited = operation is not None and operation != "token"
+        try:
+            with self.load.turn(settings) if limited else nullcontext():
+                wait(settings.delay.get(operation, settings.delay.get("any", 0)))
+                return self.handle(request)
+        except RefusalError as refusal:
+            return Response(refusal.status, refusal.headers)
 
     def snapshot(self) -> dict[str, list[dict]]:
         """Return all assets, oldest first."""
@@ -114,7 +128,7 @@ class Api:
         return None
 
     def handle(self, request: Request) -> Response:
-        """Answer one request as the service would; an error answer has an empty body (interface.md section 7)."""
+        """Answer one request as the service would; an error answer has an empty body."""
         try:
             if request.path == OAUTH_PATH:
                 return self._token(request)

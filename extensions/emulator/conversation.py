@@ -7,15 +7,20 @@ from __future__ import annotations
 
 import base64
 from dataclasses import dataclass
+from datetime import datetime, timezone
 
 from .messages import Request
 
 
 @dataclass
 class Entry:
-    """One request. `status` is None while there is no answer, and stays so when none is given."""
+    """One request. `status` is None while there is no answer, and stays so when none is given.
+
+    `seconds` is when it came, since the epoch.
+    """
 
     number: int
+    seconds: float
     connection: int
     operation: str | None
     request: Request
@@ -31,6 +36,7 @@ class Entry:
             body = {"body": None, "body_base64": base64.b64encode(self.request.body).decode("ascii")}
         return {
             "number": self.number,
+            "time": datetime.fromtimestamp(self.seconds, tz=timezone.utc).isoformat(timespec="milliseconds"),
             "connection": self.connection,
             "operation": self.operation,
             "method": self.request.method,

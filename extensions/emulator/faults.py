@@ -74,6 +74,11 @@ def _is_count(value: object) -> bool:
     return is_whole(value) and value >= 0
 
 
+def is_seconds(value: object) -> bool:
+    """Whether the value is a number of seconds that somebody may want to wait."""
+    return (is_whole(value) or isinstance(value, float)) and 0 <= value <= 3600
+
+
 def _is_text(value: object) -> bool:
     return isinstance(value, str)
 
@@ -106,7 +111,7 @@ RULES: dict[str, Callable[[object], bool]] = {
     "headers": _is_headers,
     "body": _is_text,
     "location": _is_field,
-    "seconds": lambda value: (is_whole(value) or isinstance(value, float)) and 0 <= value <= 3600,
+    "seconds": is_seconds,
     "part": lambda value: value in ("headers", "body"),
     "bytes": _is_count,
     "ending": lambda value: value in ("drop", "reset"),

@@ -64,7 +64,7 @@ class Response:
 
 
 class RefusalError(Exception):
-    """The request is refused with this status, these headers and an empty body (interface.md section 7)."""
+    """The request is refused with this status, these headers and an empty body."""
 
     def __init__(self, status: int, *headers: tuple[str, str]) -> None:
         super().__init__(status)

@@ -5,9 +5,10 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Callable
 
+from .faults import OPERATIONS, is_seconds
 from .messages import is_whole
 
 
@@ -29,6 +30,14 @@ def _is_text_or_null(value: object) -> bool:
 
 def _is_int_or_null(value: object) -> bool:
     return value is None or is_whole(value)
+
+
+def _is_count_or_null(least: int) -> Callable[[object], bool]:
+    return lambda value: value is None or (is_whole(value) and value >= least)
+
+
+def _is_delay(value: object) -> bool:
+    return isinstance(value, dict) and set(value) <= set(OPERATIONS) and all(map(is_seconds, value.values()))
 
 
 def _is_texts(value: object) -> bool:
@@ -55,12 +64,17 @@ RULES: dict[str, Callable[[object], bool]] = {
     "grant_types": _is_texts,
     "scopes": _is_texts_or_null,
     "expires_in": _is_int_or_null,
+    "delay": _is_delay,
+    "rate": _is_count_or_null(1),
+    "capacity": _is_count_or_null(1),
+    "queue": _is_count_or_null(0),
+    "retry_after": _is_count_or_null(0),
 }
 
 
 @dataclass(frozen=True)
 class Settings:
-    """How the emulator reads what interface.md leaves open (2.3, 4.1, 4.2, 5); README.md says what each one means."""
+    """How the emulator reads what the interface leaves open; README.md says what each one means."""
 
     required: str = "strict"
     put: str = "merge"
@@ -77,11 +91,16 @@ class Settings:
     grant_types: tuple[str, ...] = ("client_credentials",)
     scopes: tuple[str, ...] | None = None
     expires_in: int | None = 3600
+    delay: dict[str, float] = field(default_factory=dict)
+    rate: int | None = None
+    capacity: int | None = None
+    queue: int | None = None
+    retry_after: int | None = None
 
     def __post_init__(self) -> None:
-        for field in fields(self):
-            if not RULES[field.name](getattr(self, field.name)):
-                raise ValueError(f"{field.name} cannot be {getattr(self, field.name)!r}")
+        for name, is_possible in RULES.items():
+            if not is_possible(getattr(self, name)):
+                raise ValueError(f"{name} cannot be {getattr(self, name)!r}")
 
     def changed(self, values: object) -> Settings:
         """Return the settings with these laid over; raise ValueError for an unknown name or an impossible value."""

@@ -28,13 +28,26 @@ def test_a_new_machine_and_its_request_appear(page, service, expect):
     expect(machine).to_contain_text("web01")
     expect(machine).to_contain_text("10.0.0.1")
     request = page.get_by_role("table", name=re.compile("Conversation")).get_by_role("row").nth(1)
-    expect(request).to_have_text(re.compile(r"1.*POST /api/v1/services/compute/virtual_machines.*201 stored"))
+    shown = r"1 *web01\d+:\d\d:\d\d.*POST /api/v1/services/compute/virtual_machines.*201 stored"
+    expect(request).to_have_text(re.compile(shown))
 
 
 def test_an_updated_role_changes_where_it_is(page, service, expect):
     expect(rows(page, "roles")).not_to_contain_text(["true"])
     assert service.update("role-1", login=True, cluster_id="eu/one") == 200
     expect(rows(page, "roles")).to_have_text([re.compile("role-1.*true.*eu/one")])
+
+
+def test_a_row_names_its_role_and_what_cannot_be_read_names_none(page, service, expect):
+    service.update("role-1", login=True)
+    service.send(b"no JSON")
+    expect(rows(page, "requests")).to_have_text([re.compile("^ *2\u2013"), re.compile("^ *1role-1")])
+
+
+def test_the_settings_are_shown_and_follow_a_change(page, service, expect):
+    expect(rows(page, "settings")).to_contain_text(["requiredstrict", "putmerge"])
+    service.control("PUT", "settings", json={"put": "replace", "delay": {"any": 0.5}, "token": "a-secret-of-all"})
+    expect(rows(page, "settings")).to_contain_text(["putreplace", "tokena-s\u2026 (15 characters)", 'delay{"any":0.5}'])
 
 
 def test_the_newest_is_first(page, service, expect):

@@ -55,7 +55,9 @@ def test_settings_that_are_not_sent_stay(call):
         [], {"typo": 1}, {"required": "no"}, {"put": None}, {"unknown_id": ["refuse"]}, {"unset": "x"},
         {"unique_names": 1}, {"create_status": 404}, {"update_status": "200"}, {"create_status": True},
         {"authorization": "on"}, {"token": 1}, {"client_authentication": "x"}, {"grant_types": None},
-        {"grant_types": "x"}, {"scopes": [1]}, {"expires_in": 1.5},
+        {"grant_types": "x"}, {"scopes": [1]}, {"expires_in": 1.5}, {"rate": 0}, {"rate": 1.5}, {"capacity": 0},
+        {"queue": -1}, {"retry_after": "1"}, {"delay": 1}, {"delay": {"typo": 1}}, {"delay": {"any": -1}},
+        {"delay": {"any": True}},
     ],
 )
 def test_settings_that_cannot_be_are_refused_and_change_nothing(call, values):
@@ -161,7 +163,8 @@ def test_the_readme_names_every_setting_kind_and_route():
 
 
 def test_the_readme_names_the_defaults():
-    rows = re.findall(r"^\| (`\w+`(?:, `\w+`)*) \| ([^|]*) \|", README, re.MULTILINE)
+    section = README.partition("## Settings")[2].partition("\n## ")[0]
+    rows = re.findall(r"^\| (`\w+`(?:, `\w+`)*) \| ([^|]*) \|", section, re.MULTILINE)
     cells = {name: values.replace("`", "") for names, values in rows for name in re.findall(r"\w+", names)}
     for name, value in DEFAULT.as_dict().items():
         shown = value if isinstance(value, str) else json.dumps(value)

@@ -55,7 +55,9 @@ def test_it_is_ready_when_it_says_so_and_ends_when_told(tmp_path, end):
     authority.cert_pem.write_to_path(tmp_path / "ca.pem")
     options = ["--ready-file", str(ready), "--prefix", "/p", "--seed-role", "r1", "--seed-role", "r2", "--token", "t",
                "--client-id", "i", "--client-secret", "s", "--lenient", "--put", "replace",
-               "--set", "create_status=202", "--set", 'scopes=["a"]', "--tls-certificate", str(certificate)]
+               "--delay", "0.5", "--delay", "token=0", "--rate", "50", "--capacity", "16", "--queue", "0",
+               "--retry-after", "2", "--set", "create_status=202", "--set", 'scopes=["a"]',
+               "--tls-certificate", str(certificate)]
     process = subprocess.Popen([*COMMAND, *options], env=environment(), stdout=subprocess.PIPE, text=True)
     try:
         deadline = time.monotonic() + 20
@@ -74,7 +76,8 @@ def test_it_is_ready_when_it_says_so_and_ends_when_told(tmp_path, end):
     assert url.endswith("/p")
     assert health["application_roles"] == 2
     expected = {"token": "t", "client_id": "i", "client_secret": "s", "required": "lenient", "put": "replace",
-                "create_status": 202, "scopes": ["a"], "expires_in": 3600}
+                "create_status": 202, "scopes": ["a"], "expires_in": 3600, "delay": {"any": 0.5, "token": 0},
+                "rate": 50, "capacity": 16, "queue": 0, "retry_after": 2}
     assert {name: settings[name] for name in expected} == expected
     assert sorted(path.name for path in tmp_path.iterdir()) == ["ca.pem", "certificate.pem", "ready"]
 
@@ -92,6 +95,8 @@ def test_a_missing_package_is_said_with_the_way_to_get_it(tmp_path, module, dist
     [
         (("--set", "create_status=404"), "create_status cannot be 404"),
         (("--set", "put=merge"), "'merge' is not JSON"),
+        (("--rate", "0"), "rate cannot be 0"),
+        (("--delay", "tokens=1"), "delay cannot be"),
         (("--set", "typo=1"), "with any of"),
         (("--host", "192.0.2.1"), "cannot start"),
         (("--tls-certificate", "missing.pem"), "No such file"),

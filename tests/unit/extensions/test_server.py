@@ -10,6 +10,8 @@ import json
 import socket
 import ssl
 import threading
+import time
+from datetime import datetime
 
 import pytest
 import requests
@@ -32,6 +34,7 @@ def test_an_answer_is_whole_and_the_conversation_exact(emulator):
     assert json.loads(answer.partition(b"\r\n\r\n")[2])["name"] == "web01"
     (entry,) = emulator.conversation()
     assert entry["headers"][0] == ["hOst", "x"]
+    assert abs(datetime.fromisoformat(entry["time"]).timestamp() - time.time()) < 60
     assert {key: entry[key] for key in ("method", "path", "body", "status", "applied", "operation", "fault")} == {
         "method": "POST", "path": PATH, "body": BODY.decode(), "status": 201, "applied": True,
         "operation": "create_virtual_machine", "fault": None,
