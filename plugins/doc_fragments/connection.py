@@ -52,14 +52,22 @@ options:
     default: basic
   scopes:
     description:
-      - Scopes to ask O(auth_url) for; they are joined by spaces.
+      - Scopes to ask O(auth_url) for; they are joined by spaces. When fewer are granted, a warning names the others.
       - If not given, the environment variable E(INFRASTRUCTURE_SERVICES_SCOPES) is used.
     type: list
     elements: str
   auth_parameters:
     description:
       - More form fields of the token request, such as C(audience) or another C(grant_type) with what it needs.
-      - All values count as secrets.
+      - The values whose name says so are secrets, for example C(client_assertion), C(password) or C(refresh_token),
+        but not C(audience), C(resource), C(scope) or a name that ends in C(_type).
+    type: dict
+  headers:
+    description:
+      - More headers of each request to the service, such as the key or the tenant that a gateway asks for.
+        They are not sent to O(auth_url). A header that is null is left out.
+      - Headers that the collection sets itself are refused, for example C(Authorization) and C(Content-Type).
+      - The values of headers whose name says so are secrets, for example C(X-Api-Key) or C(Cookie).
     type: dict
   allow_http:
     description:
@@ -152,6 +160,8 @@ attributes:
     description: Returns what changed, or would change, when in diff mode.
     support: full
 notes:
+  - When the environment has a C(TRACEPARENT) (W3C Trace Context), each request to the service continues its trace with
+    a span id of its own. One that is invalid is left out.
   - An environment variable that is empty counts as unset.
   - The community's rules keep C(ansible_facts) for modules whose name ends in C(_facts). These modules return
     the asset as a fact too, named like the module, so that the next task can use it without C(register).

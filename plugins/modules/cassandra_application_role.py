@@ -231,10 +231,20 @@ status:
   type: int
   sample: 200
 attempts:
+  description: The same as RV(request_attempts), but ansible-core overwrites it under C(until).
+  returned: when the options can be used
+  type: int
+  sample: 1
+request_attempts:
   description: How often the request was tried.
   returned: when the options can be used
   type: int
   sample: 1
+trace_id:
+  description: Trace that the request belonged to, from E(TRACEPARENT).
+  returned: when the options can be used and the environment has a valid TRACEPARENT
+  type: str
+  sample: 4bf92f3577b34da6a3ce929d0e0e4736
 trace:
   description: Each attempt, those for a token included, in their order.
   returned: when the options can be used and the verbosity is 3 or more

@@ -90,6 +90,20 @@ def test_a_run_with_nothing_to_do_returns_what_is_documented(run):
 
 
 @pytest.mark.parametrize("module", RESOURCES)
+@pytest.mark.parametrize("check_mode", [False, True])
+def test_a_trace_of_the_environment_is_returned(run, service, monkeypatch, module, check_mode):
+    monkeypatch.setenv("TRACEPARENT", "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01")
+    continued = f"{VALID} and the environment has a valid TRACEPARENT"
+    result = run(module, {}, check_mode=check_mode)
+    check(module, result, ALWAYS, VALID, TRACED, SUCCESS, continued)
+    assert result["trace_id"] == "4bf92f3577b34da6a3ce929d0e0e4736"
+    service.api.add_fault(faults.parse({"kind": "status", "status": 403}))
+    failed = run(module, {})
+    check(module, failed, ALWAYS, VALID, TRACED, continued)
+    assert failed["request_attempts"] == failed["attempts"] == 1
+
+
+@pytest.mark.parametrize("module", RESOURCES)
 @pytest.mark.parametrize("outcome", FAILURES)
 def test_a_failure_returns_what_is_documented(run, service, module, outcome):
     options = FAILURES[outcome] if "base_url" in FAILURES[outcome] else {}

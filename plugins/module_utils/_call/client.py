@@ -17,7 +17,7 @@ from .events import Event
 from .operation import Operation, judge, message
 from .retry import Finished, Happened, persist
 from .settings import Settings
-from .tokens import FetchedToken, StaticToken, Token, fetch_token
+from .tokens import FetchedToken, StaticToken, Token, fetch_token, missing_scopes
 
 
 class Reply(NamedTuple):
@@ -51,6 +51,7 @@ class Client:
         self.settings = settings
         self.trace: list[dict[str, Any]] = []  # each attempt: method, url, status, error, seconds, wait
         self.tokens: set[str] = set()  # all that were used, each of them a secret
+        self.warnings: list[str] = []
         self._connect, self._guard, self._sleep = connect, guard, sleep
         self._own = threading.local()
         if settings.access_token:
@@ -65,6 +66,7 @@ class Client:
             "Accept": "application/json",
             "Accept-Encoding": "identity",
             "User-Agent": self.settings.http_agent,
+            **dict(self.settings.headers),
         }
         url = self.settings.base_url + operation.path.format(id=segment)
         return Request(operation.method, url, headers, body)
@@ -86,7 +88,15 @@ class Client:
         if last.event == Event.SUCCESS:
             return Reply(last.value, last.status, finished.attempts)
         msg = message(operation, request, finished)
-        raise RequestFailed(msg, finished.outcome, status=last.status, attempts=finished.attempts)
+        raise RequestFailed(msg, finished.outcome, status=last.status, **self.facts(finished.attempts))
+
+    def facts(self, attempts: int) -> dict[str, Any]:
+        """Return what a result says beside the outcome: how often the request was tried, and its trace."""
+        counted = {
+            "attempts": attempts,
+            "request_attempts": attempts,
+        }  # under `until` ansible-core overwrites the first
+        return {**counted, "trace_id": self.settings.trace.trace_id} if self.settings.trace else counted
 
     def _transport(self):
         """Return the transport of this thread; raise MissingLibrary or InvalidInput."""
@@ -99,13 +109,22 @@ class Client:
             token = self._source.token()
             self.tokens.add(token)
             used.append(token)
-            authorized = request._replace(headers={**request.headers, "Authorization": f"Bearer {token}"})
-            return self._send(authorized, lambda answer: judge(operation, answer))
+            authorized = {**request.headers, "Authorization": f"Bearer {token}"}
+            if self.settings.trace:
+                authorized["traceparent"] = self.settings.trace.traceparent()
+            return self._send(request._replace(headers=authorized), lambda answer: judge(operation, answer))
         except ServicesError as error:  # there is no token, or the guard lets nothing out any more
             return Happened(Event.TOKEN_UNAVAILABLE, error.msg)
 
     def _fetch_token(self) -> Token:
-        return fetch_token(self.settings.credentials, self._exchange_token)
+        token = fetch_token(self.settings.credentials, self._exchange_token)
+        missing = missing_scopes(self.settings.credentials, token)
+        if missing:
+            self.warnings.append(
+                f"The token endpoint granted less than was asked for (scopes): {', '.join(missing)} is missing,"
+                " so the service may refuse the operation. Allow it for the client, or ask for less."
+            )
+        return token
 
     def _exchange_token(self, request: Request, judge: Callable[[Answer], Happened]) -> Finished:
         """A token request may be repeated, as a PUT may: a second token does no harm."""

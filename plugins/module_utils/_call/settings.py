@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from .headers import Trace
 from .tokens import Credentials
 
 
@@ -24,6 +25,8 @@ class Settings:
     client_key: str | None
     use_proxy: bool
     http_agent: str
+    headers: tuple[tuple[str, str], ...]  # of requests to the service, beside those that the collection sets
+    trace: Trace | None  # that the environment started
     timeout: float  # seconds, one attempt
     connect_timeout: float  # seconds
     retries: int

@@ -32,10 +32,11 @@ _FORM = {
 
 
 class Token(NamedTuple):
-    """An access token and the time (seconds of time.time) until which it is used."""
+    """An access token, the time (seconds of time.time) until which it is used, and the scope that was granted."""
 
     value: str
     use_until: float
+    scope: str | None = None  # None: what was asked for (RFC 6749 section 5.1)
 
 
 class StaticToken:
@@ -101,12 +102,12 @@ class FetchedToken:
 
     def _fetch_for_all(self) -> str:
         try:
-            token, use_until = self._fetch()
+            token = self._fetch()
         except TokenError as error:
             self._memory.write({"error": error.msg, "failed_at": time.time()})
             raise
-        self._memory.write({"token": token, "use_until": use_until})
-        return token
+        self._memory.write({"token": token.value, "use_until": token.use_until})
+        return token.value
 
 
 def _usable(known: dict[str, Any], now: float) -> str:
@@ -148,6 +149,14 @@ def fetch_token(
         return finished.last.value
     reason = "; ".join(filter(None, (finished.last.reason, finished.note)))
     raise TokenError(f"no access token from {credentials.auth_url} (auth_url): {reason}")
+
+
+def missing_scopes(credentials: Credentials, token: Token) -> list[str]:
+    """Return the scopes that were asked for and not granted."""
+    if token.scope is None:
+        return []
+    asked = dict(credentials.parameters).get("scope", " ".join(credentials.scopes)).split()
+    return [scope for scope in asked if scope not in token.scope.split()]
 
 
 def token_request(credentials: Credentials) -> Request:
@@ -192,9 +201,9 @@ def _token_from(fields: dict, reason: str, answer: Answer) -> Happened:
     elif not (isinstance(kind, str) and kind.lower() == "bearer"):
         problem = f"{reason}, but its token_type is not Bearer"
     else:
-        return Happened(
-            Event.SUCCESS, "", answer.status, answer.headers, Token(value, time.time() + _usable_for(lifetime))
-        )
+        scope = fields.get("scope")
+        token = Token(value, time.time() + _usable_for(lifetime), scope if isinstance(scope, str) else None)
+        return Happened(Event.SUCCESS, "", answer.status, answer.headers, token)
     return Happened(Event.ANSWER_UNUSABLE, problem, answer.status, answer.headers)
 
 

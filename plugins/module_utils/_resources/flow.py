@@ -73,7 +73,7 @@ def carry_out(plan: Plan, check_mode: bool, client: Client) -> dict:
         "changed": not plan.settled,
         "outcome": NOT_SENT,
         "status": None,
-        "attempts": 0,
+        **client.facts(attempts=0),
         "warnings": list(plan.warnings),
     }
     if plan.settled:
@@ -86,7 +86,7 @@ def carry_out(plan: Plan, check_mode: bool, client: Client) -> dict:
         except RequestFailed as error:
             error.facts.update(request=shown)
             raise
-        result.update(outcome=ACCEPTED, status=status, attempts=attempts)
+        result.update(outcome=ACCEPTED, status=status, **client.facts(attempts))
         result["warnings"] += _surprises(plan, asset)
     facts = {plan.operation.resource: asset}
     return dict(result, asset=asset, ansible_facts=facts, request=shown, diff=_diff(plan, asset))

@@ -13,6 +13,7 @@ import re
 from ansible.module_utils.common.parameters import DEFAULT_TYPE_VALIDATORS
 from ansible.module_utils.errors import AnsibleFallbackNotFound
 
+from .._call.headers import checked_headers, trace_of
 from .._call.settings import Settings
 from .._call.tokens import TOKEN, Credentials, checked_parameters
 from .._errors import InvalidInput
@@ -63,6 +64,7 @@ ARGUMENT_SPEC = dict(
     ),
     scopes=dict(type=LIST, elements=TEXT, **_environment("scopes")),
     auth_parameters=dict(type="dict", no_log=True),
+    headers=dict(type="dict"),
     allow_http=dict(type="bool", default=False, **_environment("allow_http")),
     validate_certs=dict(type="bool", default=True, **_environment("validate_certs")),
     ca_path=dict(type=PATH, **_environment("ca_path", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE")),
@@ -94,6 +96,8 @@ def settings_from(params: dict) -> Settings:
         client_key=params["client_key"] or None,
         use_proxy=params["use_proxy"],
         http_agent=_header("http_agent", params["http_agent"]),
+        headers=checked_headers(params["headers"]),
+        trace=trace_of(os.environ.get("TRACEPARENT", "")),
         timeout=timeout,
         connect_timeout=min(timeout, _number("connect_timeout", params["connect_timeout"], above=True)),
         retries=_number("retries", params["retries"]),

@@ -78,6 +78,7 @@ def perform(
     if client:
         secrets.update(form for token in client.tokens for form in _secrets.forms(token))
         result["trace"] = client.trace
+        warnings += client.warnings
     return Done(result, warnings + result.pop("warnings", []), secrets)
 
 

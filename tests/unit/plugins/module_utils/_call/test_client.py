@@ -226,3 +226,29 @@ def test_the_waits_are_made_by_who_was_given_for_them():
         guarded = Guarded(wire, 2)
         guarded.call(CREATE)
     assert guarded.waits == [7]
+
+
+@pytest.mark.parametrize(("asked", "granted", "missing"), [
+    ({"scopes": ["vm.read", "vm.write"]}, "vm.read", "vm.write"),
+    ({"scopes": ["vm.read vm.write", "admin"]}, "admin", "vm.read, vm.write"),
+    ({"scopes": ["vm.read"]}, "", "vm.read"),
+    ({"scopes": ["vm.read"], "auth_parameters": {"scope": "other"}}, "vm.read", "other"),
+    ({"scopes": ["vm.read"]}, "vm.write vm.read", None),
+    ({"scopes": ["vm.read"]}, None, None),
+    ({"scopes": ["vm.read"]}, 7, None),
+    ({}, "vm.read", None),
+])
+def test_a_scope_that_is_not_granted_is_a_warning(asked, granted, missing):
+    token = answer(200, {"access_token": "fetched-token", "scope": granted})
+    result, _sent = fetching(CREATE, token, answer(201, ASSET), **asked)
+    assert result["outcome"] == "accepted"
+    warnings = [warning for warning in result["warnings"] if "scopes" in warning]
+    assert all(f"(scopes): {missing} is missing" in warning for warning in warnings)
+    assert len(warnings) == bool(missing)
+
+
+def test_a_failure_warns_of_a_scope_too():
+    token = answer(200, {"access_token": "fetched-token", "scope": "vm.read"})
+    result, _sent = fetching(CREATE, token, answer(403), scopes=["vm.write"])
+    assert result["failed"]
+    assert "vm.write is missing" in str(result["warnings"])
