@@ -57,7 +57,7 @@ page: venv ## Test the emulator's page in a browser; not part of test, since it 
 	@$(STEP) playwright python -m pip install --disable-pip-version-check --quiet -r tests/page/requirements.txt
 	@$(STEP) page python -m pytest -p no:cacheprovider tests/page
 
-docs: artifact ## Build the site: guides and plugin pages, in .build/docs/html
+docs: artifact ## Build the site (guides, plugins, pages kept as Markdown) in .build/docs/html
 	@$(STEP) docs tests/tools/docs
 
 coverage: artifact ## Measure which lines and branches of plugins and emulator the tests reach

@@ -1,0 +1,81 @@
+# Copyright (c) 2026, the infrastructure.services contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Make one tree of the site that antsibull-docs wrote: the home page on top, and the pages kept as Markdown part of it.
+
+`python tests/tools/docs_tree.py SITE`; SITE is the directory that holds conf.py and rst.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+import shutil
+import sys
+from pathlib import Path
+
+import yaml
+
+ROOT = Path(__file__).resolve().parents[2]
+GUIDES = ROOT / "docs/docsite"
+SOURCES = "https://github.com/ansible-collections/infrastructure.services/blob/main/"
+# The pages that are kept as Markdown, so that they can be read in the repository as well.
+PAGES = {
+    "ledger": "docs/ledger.md",
+    "open_points_table": "docs/open_points.md",
+    "reliability": "docs/reliability.md",
+    "emulator": "extensions/emulator/README.md",
+    "awx": "docs/awx/README.md",
+    "security": "SECURITY.md",
+}
+SETTINGS = """
+extensions += ['myst_parser']
+myst_heading_anchors = 3
+root_doc = 'docsite/home'
+"""
+_LINK = re.compile(r"\]\((?![a-z]+:|#)([^)#\s]+)")
+
+
+def guides() -> list[str]:
+    """Return the names of the guides in their order, the home page first."""
+    (section,) = yaml.safe_load((GUIDES / "extra-docs.yml").read_text(encoding="utf-8"))["sections"]
+    return section["toctree"]
+
+
+def converted(name: str) -> str:
+    """Return a page as the site has it: links lead to its pages, or else to the repository."""
+    path = PAGES[name]
+    names = {path: f"{name}.md" for name, path in PAGES.items()}
+
+    def target(link: re.Match) -> str:
+        wanted = posixpath.normpath(posixpath.join(posixpath.dirname(path), link[1]))
+        return f"]({names.get(wanted, SOURCES + wanted)}"
+
+    text = (ROOT / path).read_text(encoding="utf-8")
+    return _LINK.sub(target, text).replace("```mermaid", "```text")
+
+
+def toctree(caption: str, pages: list[str]) -> str:
+    """Return a table of contents that is seen at the side of each page only."""
+    return "\n".join(["", ".. toctree::", f"    :caption: {caption}", "    :hidden:", "",
+                      *(f"    {page}" for page in pages), ""])
+
+
+def main(site: Path) -> None:
+    """Add settings, pages and tables of contents to the site."""
+    directory = site / "rst/docsite"
+    for name in PAGES:
+        (directory / f"{name}.md").write_text(converted(name), encoding="utf-8")
+    for picture in (GUIDES / "rst").glob("*.svg"):
+        shutil.copy(picture, directory)
+    with (directory / "home.rst").open("a", encoding="utf-8") as home:
+        home.write(toctree("Guides", guides()[1:]) + toctree("Reference", [*PAGES, "../index"]))
+    index = site / "rst/index.rst"
+    listed = "".join(f"    docsite/{name}\n" for name in guides())
+    index.write_text(index.read_text(encoding="utf-8").replace(listed, ""), encoding="utf-8")
+    with (site / "conf.py").open("a", encoding="utf-8") as settings:
+        settings.write(SETTINGS)
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))
