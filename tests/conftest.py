@@ -28,7 +28,7 @@ def _importable_checkout() -> str:
 sys.path[:0] = [_importable_checkout(), str(CHECKOUT / "extensions"), str(CHECKOUT / "tests")]
 
 # What the caller's shell has set must not decide how a test ends.
-_DECIDING = ("ANSIBLE_", "INFRASTRUCTURE_SERVICES_", "TRACEPARENT")
+_DECIDING = ("ANSIBLE_", "INFRASTRUCTURE_SERVICES_", "TRACEPARENT", "SSL_CERT_")
 for _name in list(os.environ):
     if _name.startswith(_DECIDING) or _name.lower().endswith(("_proxy", "_ca_bundle")):
         del os.environ[_name]

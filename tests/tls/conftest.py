@@ -38,6 +38,7 @@ class Certificates:
         self.other_ca = str(directory / "other-ca.pem")
         self.authority.cert_pem.write_to_path(self.ca)
         self.stranger.cert_pem.write_to_path(self.other_ca)
+        self.hashed = self.directory("trusted", hashed=True)
 
     def file(self, name: str, content: bytes = b"") -> str:
         """Write a file and return its path."""

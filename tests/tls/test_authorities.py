@@ -8,7 +8,7 @@ from __future__ import annotations
 import pytest
 from support import CREATE, run_task
 
-GOOD, OTHER, MISSING = "ca", "other_ca", "missing"
+GOOD, OTHER, MISSING, HASHED = "ca", "other_ca", "missing", "directory"
 
 # ca_path, what the environment says, validate_certs: the outcome.
 TRUST = {
@@ -22,13 +22,18 @@ TRUST = {
     "option over a missing bundle": (GOOD, {"REQUESTS_CA_BUNDLE": MISSING}, "accepted"),
     "bundle cannot widen the option": (OTHER, {"REQUESTS_CA_BUNDLE": GOOD, "CURL_CA_BUNDLE": GOOD}, "not_sent"),
     "bundle of another authority": (None, {"REQUESTS_CA_BUNDLE": OTHER}, "not_sent"),
-    "SSL_CERT_FILE says nothing": (None, {"SSL_CERT_FILE": GOOD}, "not_sent"),
+    "SSL_CERT_FILE": (None, {"SSL_CERT_FILE": GOOD}, "accepted"),
+    "SSL_CERT_DIR": (None, {"SSL_CERT_DIR": HASHED}, "accepted"),
+    "SSL_CERT_FILE of another authority": (None, {"SSL_CERT_FILE": OTHER}, "not_sent"),
+    "option replaces SSL_CERT_FILE": (OTHER, {"SSL_CERT_FILE": GOOD}, "not_sent"),
+    "option over SSL_CERT_FILE": (GOOD, {"SSL_CERT_FILE": OTHER}, "accepted"),
 }
 
 
 @pytest.mark.parametrize(("ca_path", "environment", "outcome"), TRUST.values(), ids=TRUST)
 def test_who_is_trusted(certificates, https, monkeypatch, ca_path, environment, outcome):
-    paths = {GOOD: certificates.ca, OTHER: certificates.other_ca, MISSING: "/missing/ca.pem"}
+    paths = {GOOD: certificates.ca, OTHER: certificates.other_ca, MISSING: "/missing/ca.pem",
+             HASHED: certificates.hashed}
     for name, which in environment.items():
         monkeypatch.setenv(name, paths[which])
     service = https(certificates.context("good"))
@@ -46,8 +51,7 @@ def test_no_bundle_turns_validation_on_again(certificates, https, monkeypatch, b
 
 def test_a_directory_of_hashed_names_is_trusted(certificates, https):
     service = https(certificates.context("good"))
-    path = certificates.directory("hashed", hashed=True)
-    assert run_task(CREATE, base_url=service.url, ca_path=path)["outcome"] == "accepted"
+    assert run_task(CREATE, base_url=service.url, ca_path=certificates.hashed)["outcome"] == "accepted"
 
 
 UNUSABLE = {

@@ -13,6 +13,7 @@ from typing import Any, Callable, NamedTuple
 
 from .._errors import AttemptFailed, RequestFailed, ServicesError
 from .._http.messages import Answer, Request
+from .._http.settings import ConnectionSettings
 from .events import Event
 from .operation import Operation, judge, message
 from .retry import Finished, Happened, persist
@@ -37,7 +38,7 @@ class Client:
     def __init__(
         self,
         settings: Settings,
-        connect: Callable[[Settings], Any],
+        connect: Callable[[ConnectionSettings], Any],
         keep_token=FetchedToken,
         guard: Callable[[], None] = lambda: None,
         sleep: Callable[[float], None] = time.sleep,
@@ -101,7 +102,7 @@ class Client:
     def _transport(self):
         """Return the transport of this thread; raise MissingLibrary or InvalidInput."""
         if not hasattr(self._own, "transport"):
-            self._own.transport = self._connect(self.settings)
+            self._own.transport = self._connect(self.settings.connection)
         return self._own.transport
 
     def _attempt(self, operation: Operation, request: Request, used: list[str]) -> Happened:
@@ -134,7 +135,7 @@ class Client:
         """Make one attempt; raise what the guard raises."""
         self._guard()
         try:
-            return judge(self._transport().send(request))
+            return judge(self._transport().send(request, self.settings.timeout))
         except AttemptFailed as error:
             kind = Event.UNANSWERED if error.sent else Event.UNSENT_HOPELESS if error.hopeless else Event.UNSENT
             return Happened(kind, error.msg)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from .._http.settings import ConnectionSettings
 from .headers import Trace
 from .tokens import Credentials
 
@@ -19,15 +20,10 @@ class Settings:
     base_url: str
     access_token: str | None
     credentials: Credentials | None
-    validate_certs: bool
-    ca_path: str | None
-    client_cert: str | None
-    client_key: str | None
-    use_proxy: bool
+    connection: ConnectionSettings
     http_agent: str
     headers: tuple[tuple[str, str], ...]  # of requests to the service, beside those that the collection sets
     trace: Trace | None  # that the environment started
     timeout: float  # seconds, one attempt
-    connect_timeout: float  # seconds
     retries: int
     retry_max_delay: float  # seconds

@@ -15,6 +15,7 @@ import base64
 import io
 import queue
 import socket
+import ssl
 import threading
 import time
 from enum import Enum
@@ -217,16 +218,16 @@ class MeteredAdapter(HTTPAdapter):
         }
         super().__init__(max_retries=0, pool_maxsize=1)
 
-    def route(self, url: str, verify, certificate, proxies: dict) -> tuple:
-        """Return the pool of connections for a URL, and what the request line says; raise what requests does."""
+    def route(self, url: str, proxy: str, context: ssl.SSLContext | None) -> tuple:
+        """Return the pool of connections for a URL, and what the request line says; raise what requests does.
+
+        `proxy`: its URL, empty for none; `context`: for TLS, to the service and to the proxy.
+        """
         prepared = PreparedRequest()
         prepared.prepare_url(url, None)
-        if hasattr(self, "get_connection_with_tls_context"):  # since requests 2.32
-            pool = self.get_connection_with_tls_context(prepared, verify, proxies=proxies, cert=certificate)
-        else:
-            pool = self.get_connection(prepared.url, proxies)
-        self.cert_verify(pool, prepared.url, verify, certificate)
-        return pool, self.request_url(prepared, proxies)
+        manager = self.proxy_manager_for(proxy, proxy_ssl_context=context) if proxy else self.poolmanager
+        pool = manager.connection_from_url(prepared.url, {"ssl_context": context})
+        return pool, self.request_url(prepared, {"all": proxy} if proxy else {})
 
     def init_poolmanager(self, *args, **kwargs) -> None:
         super().init_poolmanager(*args, **kwargs)
@@ -242,7 +243,3 @@ class MeteredAdapter(HTTPAdapter):
         user, password = get_auth_from_url(proxy)
         pair = base64.b64encode(f"{user}:{password}".encode("utf-8", "replace")).decode("ascii")
         return {"Proxy-Authorization": f"Basic {pair}"} if user else {}
-
-    def cert_verify(self, conn, url: str, verify, cert) -> None:
-        """Check certificates also where only the proxy has one: requests would spare it when the service is http://."""
-        super().cert_verify(conn, "https://", verify, cert)

@@ -2,54 +2,74 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The files that TLS needs, read before anything is sent, so that a wrong one is an error that names its option."""
+"""The TLS context of a transport: whom to trust, and who we are.
+
+The files that the options name are read before anything is sent, so that a wrong one is an error that names its option.
+"""
 
 from __future__ import annotations
 
 import os
 import re
 import ssl
+from functools import lru_cache
 
 from .._errors import InvalidInput
+from .settings import ConnectionSettings
 
 _HASHED = re.compile("[0-9a-f]{8}[.][0-9]+")  # a certificate in a directory of them
 
 
-def verification(validate_certs: bool, ca_path: str | None) -> bool | str:
-    """Return what requests calls verify: off, the usual authorities, or where others are; raise InvalidInput."""
-    if not validate_certs:
-        return False
-    if not ca_path:
-        return True
+def context(settings: ConnectionSettings, certifi: str) -> ssl.SSLContext:
+    """Return the context for these settings, which transports of several threads may share; raise InvalidInput.
+
+    `certifi`: the file of authorities that requests brings, trusted beside those of the system.
+    """
+    return _context(settings._replace(connect_timeout=0, proxies=None), certifi)
+
+
+@lru_cache(maxsize=8)  # the authorities of system and certifi take some 75 ms to load
+def _context(settings: ConnectionSettings, certifi: str) -> ssl.SSLContext:
+    made = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    if not settings.validate_certs:
+        made.check_hostname, made.verify_mode = False, ssl.CERT_NONE
+    elif settings.ca_path:
+        made = _trusting(settings.ca_path)
+    else:
+        made = ssl.create_default_context()
+        made.load_verify_locations(certifi)
+    made.minimum_version = ssl.TLSVersion.TLSv1_2
+    _identify(made, settings.client_cert, settings.client_key)
+    return made
+
+
+def _trusting(ca_path: str) -> ssl.SSLContext:
     try:
         if not os.path.isdir(ca_path):
-            ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_verify_locations(cafile=ca_path)
-        elif not any(map(_HASHED.fullmatch, os.listdir(ca_path))):
-            raise InvalidInput(
-                "ca_path", "has no certificate under the name that OpenSSL looks for (see openssl rehash)"
-            )
+            return ssl.create_default_context(cafile=ca_path)
+        if any(map(_HASHED.fullmatch, os.listdir(ca_path))):
+            return ssl.create_default_context(capath=ca_path)
     except ssl.SSLError:
         raise InvalidInput("ca_path", "holds no certificate in PEM form") from None
     except OSError as error:
         raise InvalidInput("ca_path", f"cannot be read: {error.strerror}") from None
-    return ca_path
+    raise InvalidInput("ca_path", "has no certificate under the name that OpenSSL looks for (see openssl rehash)")
 
 
-def certificate(client_cert: str | None, client_key: str | None) -> tuple[str, str] | str | None:
-    """Return what requests calls cert: nothing, one file with both, or certificate and key; raise InvalidInput."""
+def _identify(made: ssl.SSLContext, client_cert: str | None, client_key: str | None) -> None:
+    """Load the client's certificate, if there is one; raise InvalidInput."""
     if not client_cert:
         if client_key:
             raise InvalidInput("client_key", "needs client_cert beside it")
-        return None
+        return
     try:
-        ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_cert_chain(client_cert, client_key, password=_no_password)
+        made.load_cert_chain(client_cert, client_key, password=_no_password)
     except ssl.SSLError:
         raise InvalidInput(
             "client_cert", "client_cert and client_key are not a certificate and its unencrypted key in PEM form"
         ) from None
     except OSError as error:
         raise InvalidInput("client_cert", f"client_cert or client_key cannot be read: {error.strerror}") from None
-    return (client_cert, client_key) if client_key else client_cert
 
 
 def _no_password() -> str:

@@ -20,7 +20,7 @@ from typing import Iterator, Mapping
 
 try:
     import requests
-    from requests.utils import get_environ_proxies, select_proxy
+    from requests.certs import where
     from urllib3 import Timeout
     from urllib3.exceptions import HTTPError, InsecureRequestWarning
 except ImportError:
@@ -29,34 +29,31 @@ except ImportError:
 from .._errors import AttemptFailed, MissingLibrary
 from . import causes, tls
 from .messages import Answer, Request
+from .proxies import Proxy
+from .settings import ConnectionSettings
 from .sockets import Meter, MeteredAdapter
 
 MAX_BODY = 4 * 1024 * 1024  # bytes of an answer that are read
 MAX_IDLE = 3.0  # seconds after which a kept-alive connection is not used again
-_PROXY = re.compile("(https?://|(?!.*://))([^/@]*@)?[^/@:]", re.IGNORECASE)
+_PROXY = re.compile(r"(https?://|(?!.*://))([^/@]*@)?(\[[^]/@]+\]|[^/@:\[])", re.IGNORECASE)
 
 
 class Transport:
     """Sends single attempts over kept-alive connections; not shared between threads or over a fork."""
 
-    def __init__(self, settings) -> None:
-        """Raise MissingLibrary, or InvalidInput for files of TLS that cannot be used.
-
-        `settings`: has timeout and connect_timeout (seconds), use_proxy, validate_certs, ca_path, client_cert and
-        client_key.
-        """
+    def __init__(self, settings: ConnectionSettings) -> None:
+        """Raise MissingLibrary, or InvalidInput for files of TLS that cannot be used."""
         if requests is None:
             raise MissingLibrary("the Python library requests (at least 2.31) is not installed")
         self._settings = settings
-        self._verify = tls.verification(settings.validate_certs, settings.ca_path)
-        self._certificate = tls.certificate(settings.client_cert, settings.client_key)
+        if settings.ca_path or settings.client_cert or settings.client_key:
+            tls.context(settings, where())
         self._meter = Meter(settings.connect_timeout)
         self._adapter = MeteredAdapter(self._meter)
         self._last_used = 0.0
         self._kept: set[str] = set()  # origins to which a connection should be open
         self._hasty: set[str] = set()  # origins that end connections without a word, maybe under the next request
         self._routes: dict[str, tuple] = {}  # by URL: the pool of connections, and what the request line says
-        self._timeout = Timeout(connect=settings.connect_timeout, read=settings.timeout)
 
     def close(self) -> None:
         """Close all connections; the next attempt opens a new one."""
@@ -64,13 +61,15 @@ class Transport:
         self._routes.clear()
         self._adapter.close()
 
-    def send(self, request: Request) -> Answer:
-        """Make one attempt, within `timeout` from name look-up to last byte; raise AttemptFailed if no answer came."""
+    def send(self, request: Request, timeout: float) -> Answer:
+        """Make one attempt, within `timeout` seconds from name look-up to last byte; raise AttemptFailed if no answer
+        came.
+        """
         if time.monotonic() - self._last_used > MAX_IDLE:
             self.close()
         origin = request.url.split("/", 3)[2]
         kept = origin in self._kept
-        self._meter.start(self._settings.timeout)
+        self._meter.start(timeout)
         try:
             with _unlogged():
                 answer = self._read(self._open(request))
@@ -97,7 +96,7 @@ class Transport:
                 retries=self._adapter.max_retries,
                 redirect=False,
                 assert_same_host=False,
-                timeout=self._timeout,
+                timeout=Timeout(connect=None, read=None),  # the meter bounds every operation
                 preload_content=False,
                 decode_content=False,
             )
@@ -105,9 +104,11 @@ class Transport:
             raise self._failure(error) from None
 
     def _route_to(self, url: str) -> tuple:
+        """Return what `MeteredAdapter.route` does; the files of TLS are read when they are needed first."""
         if url not in self._routes:
-            proxies = _proxies(url) if self._settings.use_proxy else {}
-            self._routes = {url: self._adapter.route(url, self._verify, self._certificate, proxies)}
+            proxy = _usable(self._settings.proxies.for_url(url))
+            context = tls.context(self._settings, where()) if "https:" in (url[:6].lower(), proxy[:6].lower()) else None
+            self._routes = {url: self._adapter.route(url, proxy, context)}
         return self._routes[url]
 
     def _read(self, response) -> Answer:
@@ -152,14 +153,14 @@ def _unlogged() -> Iterator[None]:
         logging.disable(before)
 
 
-def _proxies(url: str) -> dict:
-    """Return the proxies that the environment names for this URL; raise AttemptFailed for one that is none of ours."""
-    proxies = get_environ_proxies(url)
-    proxy = select_proxy(url, proxies)
-    if proxy and not _PROXY.match(proxy):
-        why = "the proxy that the environment names is neither http:// nor https:// and a host"
+def _usable(proxy: Proxy | None) -> str:
+    """Return the URL of a proxy, empty for none; raise AttemptFailed for one of an unsupported kind."""
+    if proxy is None:
+        return ""
+    if not _PROXY.match(proxy.url):
+        why = f"the proxy that {proxy.variable} names is neither an http:// nor an https:// URL with a host"
         raise AttemptFailed(why, sent=False, hopeless=True)
-    return proxies
+    return proxy.url if "://" in proxy.url else f"http://{proxy.url}"
 
 
 def _framing_problem(headers: Mapping[str, str]) -> str:

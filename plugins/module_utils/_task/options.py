@@ -18,6 +18,8 @@ from .._call.settings import Settings
 from .._call.tokens import TOKEN, Credentials, checked_parameters
 from .._errors import InvalidInput
 from .._fields import TEXT, Type
+from .._http.proxies import Proxies, named_in
+from .._http.settings import ConnectionSettings, trust_named_in
 from .._http.urls import checked_url
 from .._version import VERSION
 
@@ -85,23 +87,30 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")  # surro
 
 def settings_from(params: dict) -> Settings:
     """Return the settings of a task; raise InvalidInput, naming the option, for what cannot be used."""
-    timeout = _number("timeout", params["timeout"], above=True, most=DAY)
     return Settings(
         base_url=_base_url(params),
         access_token=_token(params["access_token"], params["auth_url"]),
         credentials=None if params["access_token"] else _credentials(params),
+        connection=_connection(params),
+        http_agent=_header("http_agent", params["http_agent"]),
+        headers=checked_headers(params["headers"]),
+        trace=trace_of(os.environ.get("TRACEPARENT", "")),
+        timeout=_number("timeout", params["timeout"], above=True, most=DAY),
+        retries=_number("retries", params["retries"]),
+        retry_max_delay=min(DAY, _number("retry_max_delay", params["retry_max_delay"])),
+    )
+
+
+def _connection(params: dict) -> ConnectionSettings:
+    """Return how to connect, what the environment says of it included: it may change from item to item of a loop."""
+    return ConnectionSettings(
+        connect_timeout=_number("connect_timeout", params["connect_timeout"], above=True),
+        proxies=named_in(os.environ) if params["use_proxy"] else Proxies(),
         validate_certs=params["validate_certs"],
         ca_path=params["ca_path"] or None,
         client_cert=params["client_cert"] or None,
         client_key=params["client_key"] or None,
-        use_proxy=params["use_proxy"],
-        http_agent=_header("http_agent", params["http_agent"]),
-        headers=checked_headers(params["headers"]),
-        trace=trace_of(os.environ.get("TRACEPARENT", "")),
-        timeout=timeout,
-        connect_timeout=min(timeout, _number("connect_timeout", params["connect_timeout"], above=True)),
-        retries=_number("retries", params["retries"]),
-        retry_max_delay=min(DAY, _number("retry_max_delay", params["retry_max_delay"])),
+        system_trust=trust_named_in(os.environ),
     )
 
 

@@ -13,9 +13,9 @@ from ansible.module_utils.errors import NoLogError, RequiredError
 
 from .. import _secrets
 from .._call.client import Client
-from .._call.settings import Settings
 from .._call.tokens import FetchedToken
 from .._errors import ServicesError
+from .._http.settings import ConnectionSettings
 from .._http.transport import Transport
 from .._resources.flow import Recorded
 from . import options
@@ -55,7 +55,7 @@ def perform(
     resource: ModuleType,
     params: dict,
     check_mode: bool,
-    connect: Callable[[Settings], Transport] = Transport,
+    connect: Callable[[ConnectionSettings], Transport] = Transport,
     keep_token=FetchedToken,
     recorded: Recorded | None = None,
 ) -> Done:
@@ -68,7 +68,7 @@ def perform(
     try:
         settings = settings_from(params)
         client = Client(settings, connect, keep_token)
-        if not settings.validate_certs:
+        if not settings.connection.validate_certs:
             warnings.append(
                 "validate_certs is false: whoever is in between can read the token and change what is sent."
             )

@@ -10,7 +10,7 @@ import os
 import threading
 from typing import Any, Callable, Hashable
 
-from ...module_utils._call.settings import Settings
+from ...module_utils._http.settings import ConnectionSettings
 from ...module_utils._http.transport import Transport
 from .._ledger.location import Ledger, open_ledger
 
@@ -48,18 +48,9 @@ class Kept(threading.local):
 _transports, _ledgers = Kept(), Kept()
 
 
-def kept_transport(settings: Settings) -> Transport:
+def kept_transport(settings: ConnectionSettings) -> Transport:
     """Return the transport of this thread for the settings; raise MissingLibrary or InvalidInput."""
-    needed = (
-        settings.timeout,
-        settings.connect_timeout,
-        settings.use_proxy,
-        settings.validate_certs,
-        settings.ca_path,
-        settings.client_cert,
-        settings.client_key,
-    )
-    return _transports.get(needed, lambda: Transport(settings))
+    return _transports.get(settings, lambda: Transport(settings))
 
 
 def kept_ledger(location: str, read_only: bool) -> Ledger:

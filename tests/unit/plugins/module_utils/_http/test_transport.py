@@ -6,22 +6,21 @@
 from __future__ import annotations
 
 import socket
-from types import SimpleNamespace
 
 import pytest
 from ansible_collections.infrastructure.services.plugins.module_utils._errors import AttemptFailed, MissingLibrary
 from ansible_collections.infrastructure.services.plugins.module_utils._http import transport as transport_module
 from ansible_collections.infrastructure.services.plugins.module_utils._http.messages import Request
+from ansible_collections.infrastructure.services.plugins.module_utils._http.proxies import Proxies, Proxy
+from ansible_collections.infrastructure.services.plugins.module_utils._http.settings import ConnectionSettings
 from ansible_collections.infrastructure.services.plugins.module_utils._http.transport import Transport
 from support.wire import Last, answer, serving
 
-SETTINGS = {"validate_certs": True, "ca_path": None, "client_cert": None, "client_key": None, "use_proxy": False,
-            "timeout": 5.0, "connect_timeout": 5.0}
 OK = b"HTTP/1.1 200 OK\r\n"
 
 
 def transport(**settings) -> Transport:
-    return Transport(SimpleNamespace(**{**SETTINGS, **settings}))
+    return Transport(ConnectionSettings(**settings))
 
 
 def request(url: str) -> Request:
@@ -35,7 +34,7 @@ def attempt(*answers: bytes, times: int = 1, **settings):
         sender = transport(**settings)
         try:
             for _number in range(times):
-                got = sender.send(request(wire.url))
+                got = sender.send(request(wire.url), 5)
         finally:
             sender.close()
         return got, wire
@@ -137,7 +136,7 @@ def test_a_refused_connection_sent_nothing():
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))  # bound, but it does not listen
         with pytest.raises(AttemptFailed, match=r"no connection: .*refused \(127\.0\.0\.1 port \d+\)") as failed:
-            transport().send(request(f"http://127.0.0.1:{taken.getsockname()[1]}"))
+            transport().send(request(f"http://127.0.0.1:{taken.getsockname()[1]}"), 5)
     assert (failed.value.sent, failed.value.hopeless, failed.value.outcome) == (False, False, "not_sent")
 
 
@@ -148,20 +147,20 @@ def test_a_name_that_does_not_exist_is_hopeless_and_a_failing_name_server_is_not
 
     monkeypatch.setattr(socket, "getaddrinfo", no_name_server)
     with pytest.raises(AttemptFailed, match=r"the host name .*\(service\.example port 80\)") as failed:
-        transport().send(request("http://service.example"))
+        transport().send(request("http://service.example"), 5)
     assert (failed.value.sent, failed.value.hopeless) == (False, hopeless)
 
 
 def test_a_service_that_says_nothing_is_left_in_time():
     with socket.create_server(("127.0.0.1", 0)) as silent, pytest.raises(AttemptFailed, match="in time") as failed:
-        transport(timeout=0.1).send(request(f"http://127.0.0.1:{silent.getsockname()[1]}"))
+        transport().send(request(f"http://127.0.0.1:{silent.getsockname()[1]}"), 0.1)
     assert failed.value.sent is True
 
 
-def test_a_proxy_of_an_unknown_kind_is_refused(monkeypatch):
-    monkeypatch.setenv("HTTP_PROXY", "socks5://127.0.0.1:1")
-    with pytest.raises(AttemptFailed, match=r"neither (an )?http:// nor (an )?https://") as failed:
-        transport(use_proxy=True).send(request("http://192.0.2.1"))
+def test_a_proxy_of_an_unknown_kind_is_refused():
+    proxies = Proxies(http=Proxy("socks5://127.0.0.1:1", "ALL_PROXY"))
+    with pytest.raises(AttemptFailed, match=r"ALL_PROXY names is neither (an )?http:// nor (an )?https://") as failed:
+        transport(proxies=proxies).send(request("http://192.0.2.1"), 5)
     assert (failed.value.sent, failed.value.hopeless) == (False, True)
 
 

@@ -1,0 +1,106 @@
+# Copyright (c) 2026, the infrastructure.services contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Which proxy a URL has by what the environment says, and that nobody else is asked."""
+
+from __future__ import annotations
+
+import socket
+import urllib.request
+
+import pytest
+import requests.utils
+from ansible_collections.infrastructure.services.plugins.module_utils._http.proxies import named_in
+
+ONE, TWO = "http://one:1", "http://two:2"
+HTTP, HTTPS = "http://service.example/a", "https://service.example/a"
+
+# environment, URL: the proxy and the variable that names it.
+NAMED = {
+    "nothing": ({}, HTTP, None),
+    "HTTP_PROXY": ({"HTTP_PROXY": ONE}, HTTP, (ONE, "HTTP_PROXY")),
+    "http_proxy": ({"http_proxy": ONE}, HTTP, (ONE, "http_proxy")),
+    "lower case first": ({"http_proxy": ONE, "HTTP_PROXY": TWO}, HTTP, (ONE, "http_proxy")),
+    "lower case empty": ({"http_proxy": "", "HTTP_PROXY": TWO}, HTTP, None),
+    "spaces around": ({"http_proxy": f" {ONE} "}, HTTP, (ONE, "http_proxy")),
+    "another scheme": ({"HTTP_PROXY": ONE}, HTTPS, None),
+    "HTTPS_PROXY": ({"HTTPS_PROXY": ONE, "HTTP_PROXY": TWO}, HTTPS, (ONE, "HTTPS_PROXY")),
+    "ALL_PROXY": ({"ALL_PROXY": ONE}, HTTPS, (ONE, "ALL_PROXY")),
+    "ALL_PROXY last": ({"all_proxy": ONE, "HTTPS_PROXY": TWO}, HTTPS, (TWO, "HTTPS_PROXY")),
+    "CGI": ({"HTTP_PROXY": ONE, "REQUEST_METHOD": "GET"}, HTTP, None),
+    "CGI, lower case": ({"HTTP_PROXY": ONE, "http_proxy": TWO, "REQUEST_METHOD": "GET"}, HTTP, (TWO, "http_proxy")),
+    "CGI, https": ({"HTTPS_PROXY": ONE, "REQUEST_METHOD": "GET"}, HTTPS, (ONE, "HTTPS_PROXY")),
+}
+
+
+@pytest.mark.parametrize(("environment", "url", "expected"), NAMED.values(), ids=NAMED)
+def test_the_proxy_of_a_url(environment, url, expected):
+    assert named_in(environment).for_url(url) == expected
+
+
+# NO_PROXY, host in the URL: whether the proxy is passed by.
+PASSED_BY = [
+    ("*", "any.example", True),
+    ("service.example", "service.example", True),
+    ("SERVICE.example", "Service.EXAMPLE", True),
+    ("service.example", "service.example.", True),
+    ("service.example", "a.service.example", True),
+    (".service.example", "a.service.example", True),
+    (".service.example", "service.example", True),
+    ("*.service.example", "a.service.example", True),
+    ("example", "service.example", True),
+    ("service.example", "notservice.example", False),
+    ("service.example", "service.example.org", False),
+    ("a.service.example", "service.example", False),
+    ("service.example:8443", "service.example:8443", True),
+    ("service.example:8443", "service.example", False),
+    ("service.example:443", "service.example", True),
+    ("other, service.example", "service.example", True),
+    ("other service.example", "service.example", True),
+    ("other,,", "service.example", False),
+    (".", "service.example", False),
+    ("192.0.2.1", "192.0.2.1", True),
+    ("192.0.2.1:8443", "192.0.2.1:8443", True),
+    ("192.0.2.1:8443", "192.0.2.1", False),
+    ("192.0.2.0/24", "192.0.2.77", True),
+    ("192.0.2.0/24", "192.0.3.77", False),
+    ("192.0.2.7/24", "192.0.2.77", True),
+    ("192.0.2.0/24", "service.example", False),
+    ("2.1", "192.0.2.1", False),
+    ("2001:db8::1", "[2001:db8::1]", True),
+    ("[2001:db8::1]", "[2001:db8::1]", True),
+    ("[2001:db8::1]:8443", "[2001:db8::1]:8443", True),
+    ("[2001:db8::1]:8443", "[2001:db8::1]", False),
+    ("2001:db8::/32", "[2001:db8::1]", True),
+    ("2001:db8::/32", "192.0.2.1", False),
+    ("0.0.0.0/0", "[2001:db8::1]", False),
+]
+
+
+@pytest.mark.parametrize(("entries", "host", "passed_by"), PASSED_BY)
+@pytest.mark.parametrize("variable", ["NO_PROXY", "no_proxy"])
+def test_no_proxy(variable, entries, host, passed_by):
+    proxies = named_in({"HTTPS_PROXY": ONE, variable: entries})
+    assert (proxies.for_url(f"https://{host}/a") is None) is passed_by
+
+
+@pytest.mark.parametrize(("entries", "host", "passed_by"), PASSED_BY)
+def test_whatever_requests_sends_past_the_proxy_goes_past_it_here(entries, host, passed_by, monkeypatch):
+    monkeypatch.setenv("no_proxy", entries)
+    if requests.utils.should_bypass_proxies(f"https://{host}/a", None):
+        assert passed_by or (entries, host) in (("service.example", "notservice.example"), ("2.1", "192.0.2.1"))
+
+
+def test_nobody_but_the_environment_is_asked(monkeypatch):
+    """requests and urllib ask system frameworks on macOS, and the name service on Windows."""
+    for module, names in ((urllib.request, ("getproxies", "proxy_bypass")),
+                          (requests.utils, ("getproxies", "proxy_bypass")),
+                          (socket, ("getaddrinfo", "gethostbyname"))):
+        for name in names:
+            monkeypatch.setattr(module, name, None)
+    assert named_in({"HTTP_PROXY": ONE, "NO_PROXY": "a"}).for_url(HTTP) == (ONE, "HTTP_PROXY")
+
+
+def test_the_proxies_of_two_environments_are_two_keys():
+    one, same, other = (named_in({"HTTP_PROXY": url, "NO_PROXY": "a,b"}) for url in (ONE, ONE, TWO))
+    assert len({one, same, other}) == 2
