@@ -85,7 +85,7 @@ options:
   ca_path:
     description:
       - PEM file, or directory prepared by C(openssl rehash), of the certificate authorities to trust
-        instead of the usual ones.
+        instead of those of the system (E(SSL_CERT_FILE) and E(SSL_CERT_DIR) included) and of requests.
       - If not given, the environment variables E(INFRASTRUCTURE_SERVICES_CA_PATH), E(REQUESTS_CA_BUNDLE)
         and E(CURL_CA_BUNDLE) are used, in this order.
     type: path
@@ -102,7 +102,8 @@ options:
   use_proxy:
     description:
       - Whether to use the proxy that the environment names
-        (E(HTTP_PROXY), E(HTTPS_PROXY), E(NO_PROXY), also in lower case).
+        (E(HTTP_PROXY), E(HTTPS_PROXY), E(ALL_PROXY), E(NO_PROXY), also in lower case).
+      - Settings of the operating system are not read.
     type: bool
     default: true
   http_agent:
