@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import multiprocessing
 import threading
-from dataclasses import replace
 
 import pytest
 from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
@@ -31,9 +30,9 @@ class Thing:
 
 
 def settings(**options):
-    """Return the settings of a task with these options."""
+    """Return what a task with these options needs to connect."""
     given = {"base_url": "https://service.example", "access_token": "t", **options}
-    return settings_from(ArgumentSpecValidator(ARGUMENT_SPEC).validate(given).validated_parameters)
+    return settings_from(ArgumentSpecValidator(ARGUMENT_SPEC).validate(given).validated_parameters).connection
 
 
 @pytest.fixture
@@ -99,22 +98,31 @@ def test_a_thread_has_things_of_its_own(kept):
 @pytest.mark.parametrize("other", [
     {"access_token": "u"}, {"http_agent": "agent/2"}, {"base_url": "https://other.example"}, {"retries": 0},
     {"retry_max_delay": 1},
+    {"timeout": 7},
 ])
 def test_what_the_transport_does_not_need_makes_no_new_one(other):
     assert kept_transport(settings()) is kept_transport(settings(**other))
 
 
 @pytest.mark.parametrize("other", [
-    {"timeout": 7}, {"connect_timeout": 7}, {"use_proxy": False}, {"validate_certs": False},
+    {"connect_timeout": 7}, {"validate_certs": False},
 ])
 def test_what_the_transport_needs_makes_a_new_one(other):
     assert kept_transport(settings()) is not kept_transport(settings(**other))
+
+
+@pytest.mark.parametrize("variable", ["HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "SSL_CERT_FILE", "SSL_CERT_DIR"])
+def test_an_environment_that_changes_between_items_makes_a_new_one(variable, monkeypatch):
+    before = kept_transport(settings())
+    monkeypatch.setenv(variable, "http://127.0.0.1:9")
+    assert kept_transport(settings()) is not before
+    assert (kept_transport(settings(use_proxy=False)) is before) is variable.endswith("PROXY")
 
 
 def test_a_loop_over_many_transports_leaves_the_ledger_open_that_it_holds(tmp_path):
     ledger = kept_ledger(str(tmp_path / "ledger.db"), read_only=False)
     with ledger.hold(KEY):
         for seconds in range(1, 31):
-            kept_transport(replace(settings(), timeout=float(seconds)))
+            kept_transport(settings(connect_timeout=float(seconds)))
         assert ledger.get(KEY) is None
     assert kept_ledger(str(tmp_path / "ledger.db"), read_only=False) is ledger
