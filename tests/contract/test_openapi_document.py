@@ -15,7 +15,7 @@ from openapi_spec_validator import OpenAPIV31SpecValidator
 RAW = yaml.safe_load(DOCUMENT.read_text(encoding="utf-8"))
 SCHEMAS = load()["components"]["schemas"]
 
-# The tables of interface.md, copied a second time on purpose: sections 2, 2.1 and 2.2.
+# The fields of the interface (sections 2, 2.1 and 2.2), written down a second time on purpose.
 ENVELOPE = """
 id string, name string, description string, service string, attributes object, platform string, region string,
 tenant string

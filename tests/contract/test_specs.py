@@ -24,7 +24,7 @@ ATTRIBUTES = {name: of_spec({"type": "dict", "options": resource.ATTRIBUTES}) fo
 LEAVES = [(name, path, kind) for name, shape in ATTRIBUTES.items() for path, kind in leaves(shape)]
 WRONG = {"string": 7, "date-time": "tomorrow", "number": "four", "boolean": "yes"}
 
-# DESIGN.md section 2: the options that an environment variable can give, and those whose value is a secret.
+# The options that an environment variable can give, and those whose value is a secret.
 FROM_ENVIRONMENT = {
     "base_url", "access_token", "auth_url", "client_id", "client_secret", "client_authentication", "scopes",
     "allow_http", "validate_certs", "ca_path", "client_cert", "client_key", "timeout", "retries", "ledger",
@@ -91,7 +91,7 @@ def test_the_emulator_refuses_a_field_of_another_type(service, resource, path, k
         assert accepted or answer.status_code == 422
 
 
-def test_the_environment_gives_the_options_that_the_design_says():
+def test_the_environment_gives_the_options_that_it_can():
     options = {name: option for name, option in shared_options.ARGUMENT_SPEC.items() if "fallback" in option}
     assert set(options) == FROM_ENVIRONMENT
     for name, option in options.items():

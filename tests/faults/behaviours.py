@@ -56,7 +56,7 @@ def answers(raw: Raw = whole, end: Callable[[Peer], None] | None = None, carried
 
 
 def refuses(status: str, *headers: str) -> Script:
-    """Answer a request with an error and an empty body (interface.md section 7), and do nothing."""
+    """Answer a request with an error and an empty body (as the service's errors are), and do nothing."""
     return answers(whole(b"", *headers, status=status), carried_out=False)
 
 

@@ -27,7 +27,7 @@ class Seen(NamedTuple):
     success: bool = False
 
 
-# POST and PUT, in the words of DESIGN.md section 5.
+# POST and PUT, as the policy has them.
 GOOD = (Seen("accepted", 1, 1, 1, success=True),) * 2
 GOOD_AT_LAST = (Seen("accepted", 2, 2, 1, success=True),) * 2
 REFUSED_OPTION = (Seen("not_sent", None, 0, 0),) * 2

@@ -128,7 +128,7 @@ class Service(socketserver.ThreadingTCPServer):
         return f"{self.scheme}://127.0.0.1:{self.port}"
 
     def carry_out(self, request: Received) -> bytes:
-        """Do what a request asks for, and return the envelope (interface.md section 2) as JSON."""
+        """Do what a request asks for, and return the envelope (docs/openapi.yaml) as JSON."""
         self.done.append(request)
         asked = json.loads(request.body)
         identifier = request.path.rpartition("/")[2] if request.method == "PUT" else f"vm-{len(self.done)}"

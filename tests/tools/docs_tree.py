@@ -46,6 +46,7 @@ def converted(name: str) -> str:
     """Return a page as the site has it: links lead to its pages, or else to the repository."""
     path = PAGES[name]
     names = {path: f"{name}.md" for name, path in PAGES.items()}
+    names |= {f"docs/docsite/rst/{name}.rst": f"{name}.rst" for name in guides()}
 
     def target(link: re.Match) -> str:
         wanted = posixpath.normpath(posixpath.join(posixpath.dirname(path), link[1]))

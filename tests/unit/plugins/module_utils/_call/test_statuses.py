@@ -34,7 +34,7 @@ CLASSES = {2: Event.SUCCESS, 3: Event.REDIRECTED, 4: Event.REFUSED, 5: Event.SER
 
 
 @pytest.mark.parametrize("hundred", range(20))
-def test_each_status_is_the_event_of_the_design(hundred):
+def test_each_status_is_its_event(hundred):
     for status in range(hundred * 100, hundred * 100 + 100):
         expected = NAMED.get(status) or CLASSES.get(hundred, Event.IRREGULAR)
         assert statuses.event_of(status) == expected, status
