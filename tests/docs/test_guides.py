@@ -18,7 +18,8 @@ NOT_RUN = ("make demo", "gpg --dearmor ", "gpgv ", "ansible-galaxy collection in
            "GNUPGHOME=$(mktemp -d) ansible-galaxy collection verify ", "export INFRASTRUCTURE_SERVICES_",
            "ansible-galaxy collection install infrastructure.services",
            "python -m pip install ", "ansible-builder create --file execution-environment.yml",
-           "ansible-playbook infrastructure.services.emulator -e emulator_port=0")
+           "cp -r ~/.ansible/collections/ansible_collections/infrastructure/services/extensions/skeleton/molecule .",
+           "molecule test", "ansible-playbook infrastructure.services.emulator -e emulator_port=0")
 
 
 def examples(name: str):

@@ -6,12 +6,13 @@
 from __future__ import annotations
 
 import json
-import os
-import signal
+import shlex
 import subprocess
 import sys
 
+import pytest
 import requests
+from integration.test_examples import LINES, PLAYBOOKS, RUN
 
 CREATE = "infrastructure.services.create_virtual_machine"
 DEMO = "infrastructure.services.demo"
@@ -58,18 +59,53 @@ def test_the_demo_shows_what_the_service_received(ansible_once):
     assert all(len(exchange["body"]["attributes"]) >= 20 for exchange in shown[:3])
 
 
-def test_the_emulator_stays_in_the_background(ansible_once):
-    run = ansible_once.playbook(EMULATOR, "-e", "emulator_port=0 emulator_background=true").ok()
-    facts = run.result("Keep the emulator's address")["ansible_facts"]
+def test_the_emulator_stays_in_the_background_until_it_is_told_to_end(ansible_once, tmp_path):
+    settings = {"emulator_port": 0, "emulator_background": True, "emulator_delay": 0.25,
+                "emulator_settings": {"put": "replace", "token": "it's \"$HOME\""}, "emulator_directory": str(tmp_path)}
+    run = ansible_once.playbook(EMULATOR, "-e", json.dumps(settings)).ok()
+    url = (tmp_path / "url").read_text().strip()
     try:
-        assert requests.get(f"{facts['emulator_url']}/_emulator/health", timeout=5).status_code == 200
+        said = run.result("Say how to use the emulator")["msg"]
+        assert f"export INFRASTRUCTURE_SERVICES_BASE_URL={url}" in said
+        assert f"Its page, for a browser: {url}" in said
+        shown = requests.get(f"{url}/_emulator/settings", timeout=5).json()
+        assert {**shown, "put": "replace", "token": "it's \"$HOME\"", "delay": {"any": 0.25}} == shown
     finally:
-        os.kill(int(facts["emulator_process"]), signal.SIGTERM)
+        ansible_once.playbook(EMULATOR, "-e", f"emulator_state=absent emulator_directory={tmp_path}").ok()
+    with pytest.raises(requests.ConnectionError):
+        requests.get(url, timeout=5)
+    assert not (tmp_path / "url").exists()
+
+
+def test_the_examples_of_the_readme_work_against_the_emulator_as_it_says(ansible_once, tmp_path):
+    ansible_once.playbook(EMULATOR, "-e", f"emulator_port=0 emulator_background=true emulator_directory={tmp_path}").ok()
+    url = (tmp_path / "url").read_text().strip()
+    ansible_once.base_url = url
+    try:
+        for name, text in PLAYBOOKS.items():
+            (ansible_once.directory / name).write_text(text, encoding="utf-8")
+        for line in (line for line in LINES if line.startswith(RUN) and "infrastructure.services.emulator" not in line):
+            command, *arguments = shlex.split(line)
+            ansible_once.command(command, *arguments, INFRASTRUCTURE_SERVICES_ACCESS_TOKEN="emulator-access-token").ok()
+        received = requests.get(f"{url}/_emulator/requests", timeout=5).json()
+        assert {request["operation"]: request["status"] for request in received} == {
+            "create_virtual_machine": 201, "update_application_role": 200}
+    finally:
+        ansible_once.playbook(EMULATOR, "-e", f"emulator_state=absent emulator_directory={tmp_path}").ok()
+
+
+def test_an_emulator_that_does_not_start_says_why(ansible_once, service):
+    port = service.url.rpartition(":")[2]
+    run = ansible_once.playbook(EMULATOR, "-e", f"emulator_port={port}")
+    assert run.rc != 0
+    message = run.result("Insist that the emulator listens")["msg"]
+    assert message.startswith("The emulator did not start: the emulator cannot start: [Errno")
+    assert "in use" in message
 
 
 def test_the_emulator_says_what_it_needs(ansible_once, tmp_path):
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(tmp_path / "bare")], check=True)
     run = ansible_once.playbook(EMULATOR, "-e", f"emulator_python={tmp_path}/bare/bin/python")
     assert run.rc != 0
-    assert "-m pip install h11 jsonschema PyYAML" in run.output
+    assert f"{tmp_path}/bare/bin/python -m pip install h11 jsonschema PyYAML" in run.output.replace("\n", " ")
     assert "Traceback" not in run.output
