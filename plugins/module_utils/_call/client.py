@@ -93,10 +93,7 @@ class Client:
 
     def facts(self, attempts: int) -> dict[str, Any]:
         """Return what a result says beside the outcome: how often the request was tried, and its trace."""
-        counted = {
-            "attempts": attempts,
-            "request_attempts": attempts,
-        }  # under `until` ansible-core overwrites the first
+        counted = {"attempts": attempts, "request_attempts": attempts}  # `until` overwrites the first
         return {**counted, "trace_id": self.settings.trace.trace_id} if self.settings.trace else counted
 
     def _transport(self):
