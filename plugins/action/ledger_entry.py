@@ -11,6 +11,7 @@ from ..module_utils._task import entry_options
 from ..module_utils._task.task import given_secrets
 from ..plugin_utils._ledger.editing import edited
 from ..plugin_utils._worker.action import Facts, ServicesAction
+from ..plugin_utils._worker.core import run_id
 
 
 class ActionModule(ServicesAction):
@@ -23,7 +24,7 @@ class ActionModule(ServicesAction):
 
     def _by_the_book(self, location, execute) -> dict:
         secrets = self._secrets | given_secrets(self._params)
-        result = edited(self._open(location), self._params, self._task.check_mode, secrets)
+        result = edited(self._open(location), self._params, self._task.check_mode, secrets, run_id())
         return {key: value for key, value in result.items() if key != "diff" or self._task.diff}
 
     def _here(self, recorded) -> dict:

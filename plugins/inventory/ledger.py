@@ -121,7 +121,7 @@ class InventoryModule(BaseInventoryPlugin, Constructable, Cacheable):
 
     def _machines(self, path, cache):
         """Return base_url, name and envelope of every recorded virtual machine, from the cache where that is wanted."""
-        location = located(self.get_option("ledger"), os.path.dirname(os.path.abspath(path)))
+        location = located(self.get_option("ledger"), os.path.dirname(os.path.abspath(path)), from_environment=False)
         if not self.get_option("cache"):
             return self._read(location)
         key = self.get_cache_key(f"{path} {location}")
@@ -132,7 +132,7 @@ class InventoryModule(BaseInventoryPlugin, Constructable, Cacheable):
     def _read(self, location):
         ledger = open_ledger(location, read_only=True)
         try:
-            if not ledger.exists:
+            if not ledger.version:
                 self.display.warning(f"{ledger.where}: there is no ledger yet")
             return ledger.assets(OPERATION.resource)
         finally:
@@ -143,8 +143,8 @@ class InventoryModule(BaseInventoryPlugin, Constructable, Cacheable):
         service = self.get_option("base_url")
         service = canonical_url(checked_url("base_url", service, allow_http=True)) if service else None
         values = {field: self.get_option(option) for field, option in _FILTERS.items() if self.get_option(option)}
-        return lambda base_url, _name, asset: service in (None, base_url) and all(
-            asset.get(field) in wanted for field, wanted in values.items()
+        return lambda base_url, _name, asset: (
+            service in (None, base_url) and all(asset.get(field) in wanted for field, wanted in values.items())
         )
 
     def _add(self, name, asset):

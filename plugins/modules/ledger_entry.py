@@ -12,13 +12,14 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 ---
 module: ledger_entry
-short_description: Show, adopt, correct or forget an entry of the ledger
+short_description: Adopt, correct or forget an entry of the ledger
 description:
-  - Reads or changes what the O(ledger) remembers of one asset. Nothing is sent to the service.
-  - It is the way on when a task stopped because an earlier one began to create an asset and its outcome is unknown.
-    Look for the asset on the service, then confirm it (O(state=present) and its O(asset)) or, when it is not there,
-    forget the entry (O(state=absent)), so that the task creates it.
-  - It is also the way in for assets that exist already. Those that are adopted are not created again.
+  - Changes what the O(ledger) remembers of one asset. Nothing is sent to the service.
+  - Use it when a task stopped because an earlier one began to create an asset and its outcome is unknown. Look for the
+    asset on the service (M(infrastructure.services.ledger_info) shows what was sent for it), then confirm it
+    (O(state=present) and its O(asset)) or, when it is not there, forget the entry (O(state=absent)), so that the task
+    creates it.
+  - It also adopts assets that exist already, so that they are not created again.
 version_added: 1.0.0
 author:
   - The infrastructure.services contributors (@infrastructure-services)
@@ -51,8 +52,7 @@ options:
     type: str
   state:
     description:
-      - V(present) with an O(asset) records the asset as done.
-      - V(present) without one shows the entry, and fails when there is none.
+      - V(present) records O(asset), which it requires, as done.
       - V(absent) forgets the entry; the asset itself stays as it is.
     type: str
     choices:
@@ -62,6 +62,7 @@ options:
   asset:
     description:
       - The envelope of the asset as it is on the service. Fields that are not given are recorded as null.
+      - Its name, or the id of a role, must be that of the entry; it may be left out.
       - A whole one is best, since later tasks compare their attributes with it.
     type: dict
 attributes:
@@ -76,7 +77,9 @@ notes:
   - It is in the action group C(infrastructure.services.all), so that C(module_defaults) can give O(ledger) and
     O(base_url) to all modules of the collection. It takes the other options of the group too and does not use them.
   - When a task is at work on the asset, this one waits until that has ended.
+  - Each change is recorded in the history of the ledger.
 seealso:
+  - module: infrastructure.services.ledger_info
   - module: infrastructure.services.compute_virtual_machine
   - module: infrastructure.services.cassandra_application_role
   - plugin: infrastructure.services.ledger
@@ -84,14 +87,6 @@ seealso:
 """
 
 EXAMPLES = r"""
-- name: See what is known of a virtual machine
-  infrastructure.services.ledger_entry:
-    ledger: ledger.db
-    base_url: https://infrastructure.example.com
-    resource: compute_virtual_machine
-    name: web01
-  register: entry
-
 # The machine was found on the service: it was created, only the answer was lost.
 - name: Confirm a virtual machine whose creation had an unknown outcome
   infrastructure.services.ledger_entry:
@@ -112,6 +107,25 @@ EXAMPLES = r"""
     resource: compute_virtual_machine
     name: web02
     state: absent
+
+# Each of these machines was found on the service; nothing else is known of them than what was sent.
+- name: List the virtual machines in doubt
+  infrastructure.services.ledger_info:
+    ledger: ledger.db
+    resource: compute_virtual_machine
+    states: in_doubt
+  register: doubtful
+
+- name: Confirm them
+  infrastructure.services.ledger_entry:
+    ledger: ledger.db
+    base_url: "{{ item.base_url }}"
+    resource: "{{ item.resource }}"
+    name: "{{ item.name }}"
+    asset: "{{ item.sent }}"
+  loop: "{{ doubtful.entries }}"
+  loop_control:
+    label: "{{ item.name }}"
 """
 
 RETURN = r"""

@@ -27,14 +27,16 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 CHECKOUT = __import__("conftest").CHECKOUT  # which also makes the checkout importable as the collection
 import psycopg
-from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.location import open_ledger
-from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.store import (
+from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.entries import (
+    ABSENT,
     DONE,
     INTENT,
+    Ended,
     Entry,
     Key,
-    Ledger,
 )
+from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.location import open_ledger
+from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.store import Ledger
 from benchmark.loops import ATTRIBUTES, MODULE, Server, access, over, play
 
 BIN = Path(sys.executable).parent
@@ -87,8 +89,8 @@ def fill(ledger: Ledger, first: int, last: int) -> list[float]:
         key = Key("https://s", RESOURCE, asset["name"])
         started = time.perf_counter()
         ledger.get(key)
-        ledger.put(key, Entry(INTENT, asset, {}), durable=False)
-        ledger.put(key, Entry(DONE, asset, asset), durable=False)
+        intent = ledger.begin(key, Entry(INTENT, asset, {}), None)
+        ledger.finish(key, intent, intent._replace(state=DONE, asset=asset), Ended(ABSENT, DONE))
         seconds.append(time.perf_counter() - started)
     return seconds
 

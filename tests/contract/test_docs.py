@@ -114,7 +114,8 @@ def test_the_options_of_ledger_entry_are_documented_as_they_are(pages):
 
 def test_every_example_of_ledger_entry_is_one_that_it_takes(pages):
     spec = dict(argument_spec=entry_options.ARGUMENT_SPEC, **entry_options.CONSTRAINTS)
-    for task in yaml.safe_load(pages["ledger_entry"]["examples"]):
+    tasks = yaml.safe_load(pages["ledger_entry"]["examples"])
+    for task in (task for task in tasks if NAMESPACE + "ledger_entry" in task and "loop" not in task):
         options = {"ledger": "ledger.db", "base_url": "https://s", **task[NAMESPACE + "ledger_entry"]}
         assert ArgumentSpecValidator(**spec).validate(options).error_messages == []
 

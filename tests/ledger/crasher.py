@@ -20,7 +20,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 __import__("conftest")  # makes the collection importable
 from ansible_collections.infrastructure.services.plugins.module_utils._http.transport import Transport
-from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.store import INTENT, Ledger
+from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.store import Ledger
 from ledger.tasks import task
 
 LONGEST = 30.0  # seconds after which a task counts as hanging
@@ -30,36 +30,26 @@ def die(*_arguments, **_options) -> None:
     os.killpg(0, signal.SIGKILL)
 
 
-def around(owner: type, name: str, when: str, applies=lambda *_a: True) -> None:
+def around(owner: type, name: str, when: str) -> None:
     """Let the process group die before or after a call."""
     real = getattr(owner, name)
 
     def dying(*arguments, **options):
-        if when == "before" and applies(*arguments[:3]):
+        if when == "before":
             die()
-        result = real(*arguments, **options)
-        if applies(*arguments[:3]):
-            die()
-        return result
+        real(*arguments, **options)
+        die()
 
     setattr(owner, name, dying)
 
 
-def is_intent(_ledger, _key, entry) -> bool:
-    return entry.state == INTENT
-
-
-def is_record(_ledger, _key, entry) -> bool:
-    return entry.state != INTENT
-
-
 # Where a task dies. While the service works, it is the parent that kills: see `crash`.
 STEPS = {
-    "before the intent": lambda: around(Ledger, "put", "before", is_intent),
-    "after the intent": lambda: around(Ledger, "put", "after", is_intent),
+    "before the intent": lambda: around(Ledger, "begin", "before"),
+    "after the intent": lambda: around(Ledger, "begin", "after"),
     "after the answer": lambda: around(Transport, "send", "after"),
-    "before the record": lambda: around(Ledger, "put", "before", is_record),
-    "after the record": lambda: around(Ledger, "put", "after", is_record),
+    "before the record": lambda: around(Ledger, "finish", "before"),
+    "after the record": lambda: around(Ledger, "finish", "after"),
 }
 
 

@@ -11,8 +11,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 __import__("conftest")  # makes the collection importable
+from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.entries import Key
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.location import open_ledger
-from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.store import Key
 
 with open_ledger(sys.argv[1]).hold(Key("https://s", "compute_virtual_machine", sys.argv[2])):
     print("held", time.monotonic(), sep="\n", flush=True)

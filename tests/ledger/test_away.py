@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 from ansible_collections.infrastructure.services.plugins.module_utils._http.transport import Transport
-from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.store import DONE, INTENT
+from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.entries import DONE, INTENT
 from ansible_collections.infrastructure.services.plugins.plugin_utils._worker.kept import kept_ledger
 from emulator import faults
 from ledger.tasks import key, task

@@ -12,20 +12,24 @@ from ansible_collections.infrastructure.services.plugins.module_utils._resources
 from ansible_collections.infrastructure.services.plugins.module_utils._task import entry_options
 from ansible_collections.infrastructure.services.plugins.module_utils._task import task as task_module
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.editing import edited
-from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.store import (
+from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.entries import (
+    ABSENT,
     DONE,
     INTENT,
     STATES,
+    UNKNOWN,
     Entry,
     Key,
+    LedgerError,
 )
+from ledger.entries import put
 from ledger.tasks import key, task
 from support import CREATE, RESOURCES, UPDATE
 
 URL = "https://s"
 KEYS = {CREATE: Key(URL, CREATE, "web01"), UPDATE: Key(URL, UPDATE, "role-0001")}
 OPTION = {CREATE: "name", UPDATE: "id"}
-WHOLE = {**dict.fromkeys(ENVELOPE, "text"), "attributes": {"cpu": 4}}
+WHOLE = {**dict.fromkeys(ENVELOPE, "text"), "id": "role-0001", "name": "web01", "attributes": {"cpu": 4}}
 SENT = {"name": "web01", "attributes": {"cpu": 4}}
 
 
@@ -43,7 +47,7 @@ def edit(location, opened, resource):
         least = {"ledger": location, "base_url": URL, "resource": resource, OPTION[resource]: KEYS[resource].name}
         validated = ArgumentSpecValidator(**task_module.argument_spec(entry_options)).validate({**least, **options})
         assert not validated.error_messages
-        return edited(ledger, validated.validated_parameters, check_mode, set(secrets))
+        return edited(ledger, validated.validated_parameters, check_mode, set(secrets), "this run")
 
     edit.ledger, edit.key = ledger, KEYS[resource]
     return edit
@@ -53,13 +57,13 @@ def edit(location, opened, resource):
 @pytest.mark.parametrize("check_mode", [True, False])
 def test_an_asset_becomes_what_is_recorded(edit, state, check_mode):
     before = Entry(state, SENT, {"id": "old"} if state == DONE else {}, "before") if state else None
-    if before:
-        edit.ledger.put(edit.key, before)
+    put(edit.ledger, edit.key, before)
+    before = edit.ledger.get(edit.key)
     result = edit(check_mode, asset=WHOLE)
     assert (result["changed"], result["outcome"]) == (True, "not_sent")
     assert (result["entry_state"], result["asset"]) == (DONE, WHOLE)
     confirmed = state not in (None, DONE)
-    assert result["sent"] == (SENT if confirmed else {"name": "text", "attributes": {"cpu": 4}})
+    assert result["sent"] == (SENT if confirmed else {"name": "web01", "attributes": {"cpu": 4}})
     assert result["diff"]["before"].get("state") == state
     assert result["diff"]["after"] == {"state": DONE, "sent": result["sent"], "asset": WHOLE}
     after = edit.ledger.get(edit.key)
@@ -82,34 +86,44 @@ def test_fields_that_are_not_given_are_null(edit, resource):
     assert edit.ledger.get(edit.key).asset == expected
 
 
-@pytest.mark.parametrize("state", STATES)
-@pytest.mark.parametrize("check_mode", [True, False])
-def test_an_entry_is_shown(edit, state, check_mode):
-    edit.ledger.put(edit.key, Entry(state, SENT, WHOLE if state == DONE else {}, "before"))
-    result = edit(check_mode)
-    assert (result["changed"], result["entry_state"], result["sent"]) == (False, state, SENT)
-    assert (result["asset"], result["changed_at"]) == (WHOLE if state == DONE else None, "before")
-
-
-def test_what_is_not_there_cannot_be_shown(edit):
-    with pytest.raises(InvalidInput, match=r"the ledger has no entry for \w+ [\w-]+ of https://s$"):
-        edit()
-
-
 @pytest.mark.parametrize("check_mode", [True, False])
 def test_an_entry_is_forgotten(edit, check_mode):
     assert edit(check_mode, state="absent")["changed"] is False
-    edit.ledger.put(edit.key, Entry(INTENT, SENT, {}))
+    put(edit.ledger, edit.key, Entry(INTENT, SENT, {}))
     result = edit(check_mode, state="absent")
     assert (result["changed"], result["entry_state"], result["asset"]) == (True, "absent", None)
     assert (result["diff"]["before"]["state"], result["diff"]["after"]) == (INTENT, {})
     assert (edit.ledger.get(edit.key) is None) is not check_mode
 
 
-def test_an_asset_of_another_name_is_a_warning(edit, resource):
+@pytest.mark.parametrize("other", ["other", "", None])
+def test_an_asset_of_another_name_is_refused(edit, resource, other):
     option = OPTION[resource]
-    assert edit(asset={option: KEYS[resource].name})["warnings"] == []
-    assert edit(asset={option: "other"})["warnings"] == [f"asset.{option} is other, but {option} is {edit.key.name}."]
+    assert edit(asset={option: KEYS[resource].name})["changed"] is True
+    said = f"^asset: its {option} is {other!r}, but the entry is that of {edit.key.name}"
+    with pytest.raises(InvalidInput, match=said):
+        edit(asset={option: other})
+
+
+def test_each_edit_is_in_the_history(edit):
+    put(edit.ledger, edit.key, Entry(UNKNOWN, SENT, {}, run="before"))
+    edit(asset=WHOLE)
+    edit(asset=WHOLE)
+    edit(state="absent")
+    rows = [ended for key, ended in edit.ledger.history({}) if key == edit.key]
+    assert [(row.from_state, row.to_state, row.run, row.outcome) for row in rows] == [
+        (UNKNOWN, DONE, "this run", "not_sent"), (DONE, ABSENT, "this run", "not_sent")]
+    assert all("@" in row.by for row in rows)
+
+
+def test_who_was_overtaken_is_told(edit, opened, monkeypatch):
+    """Where no lock makes one wait for the other, as behind a pooler."""
+    put(edit.ledger, edit.key, Entry(UNKNOWN, SENT, {}))
+    found = edit.ledger.get(edit.key)
+    monkeypatch.setattr(edit.ledger, "get", lambda key: found)
+    edit(asset=WHOLE)
+    with pytest.raises(LedgerError, match="was changed by somebody else meanwhile"):
+        edit(state="absent")
 
 
 @pytest.mark.parametrize("options", [
@@ -118,9 +132,11 @@ def test_an_asset_of_another_name_is_a_warning(edit, resource):
     {"asset": {"attributes": {"cpu": float("nan")}}},
     {"asset": {"name": "\ud800"}},
     {"asset": WHOLE, "state": "absent"},
-    {"base_url": "https://user:password@s"},
-    {"base_url": "s"},
-    {"name": " ", "id": " "},
+    {"base_url": "https://user:password@s", "state": "absent"},
+    {"base_url": "s", "state": "absent"},
+    {"name": " ", "id": " ", "state": "absent"},
+    {"name": None, "id": None, "state": "absent"},
+    {"asset": None},
 ])
 def test_what_cannot_be_recorded_is_refused(edit, resource, options):
     other = OPTION[UPDATE if resource == CREATE else CREATE]
@@ -137,7 +153,7 @@ def test_no_secret_is_recorded(edit):
 @pytest.mark.parametrize("resource", [CREATE], indirect=True)
 def test_the_way_on_after_an_unknown_outcome(edit, service):
     """What the message of a task that refuses proposes is what works."""
-    edit.ledger.put(key(service), Entry(INTENT, SENT, {}))
+    put(edit.ledger, key(service), Entry(INTENT, SENT, {}))
     assert task(edit.ledger, base_url=service.url)["outcome"] == "unknown"
     edit(base_url=service.url + "/", asset=WHOLE)
     confirmed = task(edit.ledger, base_url=service.url)

@@ -13,7 +13,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.store import DONE, INTENT
+from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.entries import DONE, INTENT
 from emulator import faults
 from ledger.tasks import key, task
 
@@ -49,6 +49,7 @@ def test_fifty_workers_with_one_key_send_one_request_and_all_return_its_asset(lo
         said = results(process)
     assert (len(said), len(service.api.conversation), created(service)) == (50, 1, ["web01"])
     (asset,) = service.api.store.snapshot()["virtual_machines"]
+    assert [result["msg"] for result in said if "asset" not in result] == []
     assert {result["asset"]["id"] for result in said} == {asset["id"]}
     assert sorted(result["outcome"] for result in said) == ["accepted"] + ["not_sent"] * 49
     assert sum(result["changed"] for result in said) == 1

@@ -13,6 +13,8 @@ from urllib.parse import SplitResult, quote, urlsplit
 from .._errors import InvalidInput
 
 _CHARACTERS = re.compile(r"[A-Za-z0-9\-._~:/?#\[\]@!$&'()*+,;=%]*")  # appendix A: all that may stand in a URI
+_UNRESERVED = re.compile(r"[A-Za-z0-9\-._~]")  # section 2.3
+_ESCAPE = re.compile(r"%([0-9A-Fa-f]{2})")
 _NO_SEGMENT = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")
 
 # What a URL must be, in this order, and what is wrong with one that is not.
@@ -47,12 +49,22 @@ def checked_url(option: str, url: str, allow_http: bool, query: bool = False) ->
 
 
 def canonical_url(url: str) -> str:
-    """Return one form for all that name the same service: lower-case host, no default port, no trailing slash."""
-    parts: SplitResult = urlsplit(url)
-    host = f"[{parts.hostname}]" if ":" in (parts.hostname or "") else parts.hostname
+    """Return one form for all that name the same service (RFC 3986 section 6.2).
+
+    Scheme and host in lower case, an address of IPv6 compressed, no dot at the end of the host, no default port, no
+    slash at the end; unreserved characters as they are, all others percent-encoded in upper case.
+    """
+    parts: SplitResult = urlsplit(_ESCAPE.sub(_normal, url))
+    host = parts.hostname or ""
+    host = f"[{ipaddress.ip_address(host).compressed}]" if ":" in host else host.rstrip(".")
     default = {"http": 80, "https": 443}.get(parts.scheme)
     port = "" if parts.port in (None, default) else f":{parts.port}"
     return f"{parts.scheme}://{host}{port}{parts.path.rstrip('/')}"
+
+
+def _normal(escape: re.Match) -> str:
+    letter = chr(int(escape[1], 16))
+    return letter if _UNRESERVED.fullmatch(letter) else escape[0].upper()
 
 
 def path_segment(option: str, value: str) -> str:

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The options of `ledger_entry`; what it does is in plugin_utils/_entry.py, since the ledger is the controller's."""
+"""The options of `ledger_entry`; plugin_utils/_ledger/editing.py does the work, on the controller."""
 
 from __future__ import annotations
 
@@ -24,5 +24,5 @@ ARGUMENT_SPEC = dict(
 )
 CONSTRAINTS = dict(
     mutually_exclusive=[("id", "name")],
-    required_if=[("resource", resource, (option,)) for resource, option in KEYS.items()],
+    required_if=[("state", "present", ("asset",)), *(("resource", name, (option,)) for name, option in KEYS.items())],
 )

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Shows, adopts, corrects and forgets one entry of the ledger; nothing is sent."""
+"""Adopts, corrects and forgets one entry of the ledger; nothing is sent."""
 
 from __future__ import annotations
 
@@ -14,74 +14,67 @@ from ...module_utils._http.urls import canonical_url, checked_url
 from ...module_utils._resources.flow import ENVELOPE
 from ...module_utils._secrets import scrub
 from ...module_utils._task.entry_options import KEYS
-from .store import DONE, Entry, Key, Ledger
+from .entries import ABSENT, DONE, Change, Ended, Entry, Key, LedgerError, author
+from .store import Ledger
 
-ABSENT = "absent"
 
-
-def edited(ledger: Ledger, params: dict, check_mode: bool, secrets: set[str]) -> dict:
+def edited(ledger: Ledger, params: dict, check_mode: bool, secrets: set[str], run: str = "") -> dict:
     """Bring one entry into the wanted state and return the task's result; raise InvalidInput or LedgerError.
 
-    Waits for a task that is at work on the asset, except in check mode.
+    Waits for a task that is at work on the asset, except in check mode. `run` names the ansible run.
     """
     key = _key(params)
-    wanted = scrub(_envelope(params), secrets) if params["asset"] is not None else None
+    asset = _asset(params, secrets)
     with nullcontext() if check_mode else ledger.hold(key):
         before = ledger.get(key)
-        after = _after(params, key, before, wanted)
-        changed = after != before
-        if changed and not check_mode:
-            _write(ledger, key, after)
+        after = _after(before, asset)
+        if before != after and not check_mode:
+            after = after and after._replace(by=author(), run=run)
+            if not ledger.edit(Change(key, before, after, _ended(before, after, run))):
+                raise LedgerError(f"The entry of {key.name} was changed by somebody else meanwhile. Run the task again")
             after = ledger.get(key)
-    return dict(_result(key, before, after), changed=changed, warnings=_doubts(params))
+    return dict(_result(key, before, after), changed=before != after)
 
 
 def _key(params: dict) -> Key:
     """Return the key under which the modules file the asset; `http://` is fine, since nothing is sent."""
     option = KEYS[params["resource"]]
-    if not params[option].strip():
+    if not (params[option] or "").strip():
         raise InvalidInput(option, "must not be empty")
     base_url = canonical_url(checked_url("base_url", params["base_url"], allow_http=True))
     return Key(base_url, params["resource"], params[option])
 
 
-def _envelope(params: dict) -> dict:
-    """Return the asset with every field of an envelope; raise InvalidInput."""
+def _asset(params: dict, secrets: set[str]) -> dict | None:
+    """Return the asset with every field of an envelope, None for one to be forgotten; raise InvalidInput."""
     asset, option = params["asset"], KEYS[params["resource"]]
     if params["state"] == ABSENT:
-        raise InvalidInput("asset", "does not go with state: absent")
+        if asset is not None:
+            raise InvalidInput("asset", "does not go with state: absent")
+        return None
     if not asset or not isinstance(asset.get("attributes", {}), dict):
         raise InvalidInput("asset", "must be the envelope of the asset, with attributes (a dict)")
     strict_json.encode(asset, "asset")
-    return {**dict.fromkeys(ENVELOPE), option: params[option], **asset}
+    if asset.get(option, params[option]) != params[option]:
+        raise InvalidInput("asset", f"its {option} is {asset[option]!r}, but the entry is that of {params[option]}")
+    return scrub({**dict.fromkeys(ENVELOPE), option: params[option], **asset}, secrets)
 
 
-def _after(params: dict, key: Key, before: Entry | None, asset: dict | None) -> Entry | None:
-    """Return the entry as it is to be, None for none; raise InvalidInput when there is nothing to show."""
-    if params["state"] == ABSENT:
-        return None
-    if asset is not None:
-        if before and (before.state, before.asset) == (DONE, asset):
-            return before
-        adopted = {"name": asset["name"], "attributes": asset["attributes"] or {}}
-        return Entry(DONE, before.sent if before and before.state != DONE else adopted, asset)
+def _after(before: Entry | None, asset: dict | None) -> Entry | None:
+    """Return the entry as it is to be, None for none. What was sent for an asset that is confirmed stays known."""
+    if asset is None or (before and (before.state, before.asset) == (DONE, asset)):
+        return asset and before
+    adopted = {"name": asset["name"], "attributes": asset["attributes"] or {}}
     if before is None:
-        raise InvalidInput("asset", f"the ledger has no entry for {key.resource} {key.name} of {key.base_url}")
-    return before
+        return Entry(DONE, adopted, asset)
+    return before._replace(
+        state=DONE, sent=adopted if before.state == DONE else before.sent, asset=asset, changed_at=""
+    )
 
 
-def _write(ledger: Ledger, key: Key, entry: Entry | None) -> None:
-    if entry:
-        ledger.put(key, entry)
-    else:
-        ledger.delete(key)
-
-
-def _doubts(params: dict) -> list[str]:
-    """Return a warning when the asset has another name or id than the one it is filed under."""
-    option = KEYS[params["resource"]]
-    given = (params["asset"] or {}).get(option, params[option])
-    return [] if given == params[option] else [f"asset.{option} is {given}, but {option} is {params[option]}."]
+def _ended(before: Entry | None, after: Entry | None, run: str) -> Ended:
+    from_state, to_state = (entry.state if entry else ABSENT for entry in (before, after))
+    return Ended(from_state, to_state, by=author(), run=run, outcome=NOT_SENT, message="by ledger_entry")
 
 
 def _result(key: Key, before: Entry | None, after: Entry | None) -> dict:

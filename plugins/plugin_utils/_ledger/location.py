@@ -7,24 +7,53 @@
 from __future__ import annotations
 
 import os
+import re
 
+from . import migrations
+from .entries import LedgerError
 from .postgresql import PostgresLedger
-from .sqlite import SqliteLedger
-from .store import Ledger, LedgerError
+from .sqlite import LedgerInMemory, SqliteLedger
+from .store import Ledger
+
+_POSTGRESQL = ("postgresql://", "postgres://")
+_URL = re.compile(r"\s*(://|[A-Za-z][\w+.-]*:/)")
+_KEYWORDS = re.compile(r"(?:^|\s)(host|hostaddr|port|dbname|user|password|service|sslmode)\s*=")  # of libpq
 
 
-def located(location: str, directory: str) -> str:
-    """Return the location with a path made absolute; a relative one is below the directory."""
-    return location if "://" in location else os.path.abspath(os.path.join(directory, os.path.expanduser(location)))
+def located(location: str, playbook_dir: str, from_environment: bool) -> str:
+    """Return the location with a path made absolute; raise LedgerError for what is neither path nor URL.
+
+    A relative path is below the playbook's directory, or below the working directory when the environment names it or
+    the playbook belongs to a collection: what is in an installed collection is lost with the next installation.
+    """
+    if location.startswith(_POSTGRESQL):
+        return location
+    if _URL.match(location) or _KEYWORDS.search(location):
+        raise LedgerError("ledger: it must be a path or a postgresql:// URL")
+    if not location.strip() or "\0" in location:
+        raise LedgerError("ledger: it is not a path: it is empty or holds a NUL character")
+    base = os.getcwd() if from_environment or _in_collection(playbook_dir) else playbook_dir
+    path = os.path.abspath(os.path.join(base, os.path.expanduser(location)))
+    if _in_collection(path) or _in_collection(os.path.realpath(path)):
+        raise LedgerError(
+            f"ledger: {path} is inside an installed collection and would be deleted with it. Give an absolute path"
+        )
+    return path
 
 
 def open_ledger(location: str, read_only: bool = False) -> Ledger:
-    """Return the ledger at an absolute path or postgresql:// URL; raise LedgerError or MissingLibrary.
+    """Return the ledger at a location that `located` returned; raise LedgerError or MissingLibrary.
 
-    Reading one that does not exist yet is reading an empty one.
+    Reading one that does not exist yet is reading an empty one; one of an older schema is read as a copy.
     """
-    if location.startswith(("postgresql://", "postgres://")):
-        return PostgresLedger(location, read_only)
-    if "://" in location:
-        raise LedgerError("ledger: it must be a path or a postgresql:// URL")
-    return SqliteLedger(location, read_only)
+    ledger = (PostgresLedger if location.startswith(_POSTGRESQL) else SqliteLedger)(location, read_only)
+    if ledger.version in (0, migrations.SCHEMA_VERSION):
+        return ledger
+    try:
+        return migrations.copy(ledger, LedgerInMemory(ledger.where))
+    finally:
+        ledger.close()
+
+
+def _in_collection(path: str) -> bool:
+    return "ansible_collections" in path.split(os.sep)

@@ -2,86 +2,203 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The ledger in PostgreSQL, for several controllers. Locks are advisory ones of the session and end with it."""
+"""The ledger in PostgreSQL, for several controllers. Locks are advisory ones of the session and end with it.
+
+Behind a pooler (PgBouncer) a session is not ours: then there are no locks, and every setting is of its transaction.
+"""
 
 from __future__ import annotations
 
-from contextlib import contextmanager, suppress
+import os
+import socket
+import threading
+import time
+from contextlib import contextmanager, nullcontext, suppress
 from typing import Iterator
 
-try:
-    import psycopg
-    from psycopg.conninfo import conninfo_to_dict
-except ImportError:  # said when a PostgreSQL ledger is opened
-    psycopg = None
-
 from ...module_utils._errors import MissingLibrary
-from .store import Key, Ledger, LedgerError, first_line
+from . import migrations
+from .entries import Key, LedgerError, first_line
+from .postgresql_urls import described, parsed
+from .store import Ledger
 
-# Seconds and counts after which a server that has gone away without a word is given up; the URL may say otherwise.
-_PATIENCE = {
+# Seconds and counts after which a server that no longer answers is given up; the URL may say otherwise.
+_DEFAULTS = {
     "connect_timeout": "10",
     "keepalives_idle": "30",
     "keepalives_interval": "10",
     "keepalives_count": "3",
     "tcp_user_timeout": "60000",  # milliseconds
 }
-# Whatever the server's default is: an intent is on disk before the request, and a lost controller's locks end.
-_SESSION = ("SET synchronous_commit = on", "SET tcp_keepalives_idle = 30", "SET tcp_keepalives_interval = 10")
+_STATEMENT_SECONDS = 15.0  # after which the connection is cut, should the server not have ended the statement itself
+_ROW_SECONDS = 0.01  # more for each row of a transaction
+# Whatever the server's defaults are: an intent is on disk before the request, no statement waits for long, a
+# controller that is lost gives up its locks, and a session outlives an answer that takes long.
+_SESSION = {
+    "synchronous_commit": "on",
+    "lock_timeout": "8s",
+    "statement_timeout": "10s",
+    "tcp_keepalives_idle": "30",
+    "tcp_keepalives_interval": "10",
+    "idle_session_timeout": "0",  # PostgreSQL 14
+}
+_SET = "SELECT set_config(name, ?, false) FROM pg_settings WHERE name = ?"
+_SET_IN_TRANSACTION = ("SET LOCAL synchronous_commit = on", "SET LOCAL lock_timeout = '8s'")
+_LONGEST_PAUSE = 0.1  # seconds between two looks whether a lock is free
+
+
+def preload() -> None:
+    """Import psycopg, so that processes that are forked later need not."""
+    with suppress(MissingLibrary):
+        _psycopg()
 
 
 class PostgresLedger(Ledger):
-    """A session of its own, which a pooler in transaction mode does not give."""
+    """A connection that is made anew when it was lost; what had been written by then is found out by its revision."""
 
-    table_exists = "SELECT 1 WHERE to_regclass('infrastructure_services_entry') IS NOT NULL"
+    tables = (
+        "SELECT name FROM (VALUES ('infrastructure_services_entry'), ('infrastructure_services_schema')) AS ours (name)"
+        " WHERE to_regclass(name) IS NOT NULL"
+    )
+    second_schema = (
+        "DELETE FROM infrastructure_services_entry",
+        (
+            "ALTER TABLE infrastructure_services_entry"
+            " DROP CONSTRAINT IF EXISTS infrastructure_services_entry_state_check,"
+            ' ADD began_at TEXT NOT NULL, ADD "by" TEXT NOT NULL, ADD run TEXT NOT NULL, ADD trace_id TEXT NOT NULL,'
+            " ADD revision BIGINT NOT NULL"
+        ),
+    )
 
     def __init__(self, url: str, read_only: bool = False) -> None:
         """Open the ledger at a postgresql:// URL; raise LedgerError or MissingLibrary."""
-        if psycopg is None:
-            raise MissingLibrary(
-                "ledger: the Python library psycopg (3) is needed on the controller for a postgresql:// ledger"
-            )
+        self._psycopg = _psycopg()
+        self.error = (self._psycopg.Error, UnicodeError)
+        self._asked = parsed(url, self._psycopg)
+        super().__init__(described(self._asked))
+        self._in_transaction, self._socket = False, None
         try:
-            asked = conninfo_to_dict(url)
-        except psycopg.Error:  # whose text quotes the URL
-            raise LedgerError("ledger: it is not a valid postgresql:// URL") from None
-        super().__init__(_where(asked))
-        self.error = (psycopg.Error,)
-        try:
-            self._connection = psycopg.connect(**{**_PATIENCE, **asked}, autocommit=True)
-        except psycopg.Error as error:
+            self._connect()
+        except self._psycopg.Error as error:
             raise LedgerError(f"ledger: {self.where} cannot be reached: {first_line(error)}") from None
         try:
-            for statement in _SESSION:
-                self._execute(statement)
-            with self.alone(Key("", "", "").number()):
-                self.prepare(read_only)
+            migrations.prepare(self, read_only)
         except LedgerError:
             self.close()
             raise
 
-    @property
-    def closed(self) -> bool:
-        return self._connection.closed
-
     def close(self) -> None:
         self._connection.close()
+        self._socket.close()
+
+    def lock(self, number: int, wait: bool) -> bool:
+        pause = 0.005
+        while not (self._pooled or self.execute("SELECT pg_try_advisory_lock(?)", (number,))[0][0]):
+            if not wait:
+                return False
+            time.sleep(pause)
+            pause = min(2 * pause, _LONGEST_PAUSE)
+        return True
+
+    def unlock(self, number: int) -> None:
+        if not (self._pooled or self._connection.closed):
+            with suppress(LedgerError):  # with the session the lock is gone too
+                self.execute("SELECT pg_advisory_unlock(?)", (number,))
+
+    def run(self, statement: str, values: tuple = ()) -> list[tuple]:
+        try:
+            return self._run(statement, values)
+        except self._psycopg.OperationalError:
+            if self._in_transaction or not self._connection.closed:
+                raise
+        self._connect()
+        return self._run(statement, values)
+
+    def write(self, statements: list[tuple[str, tuple]], durable: bool) -> list[int]:
+        """Whatever `durable` says, all of it is: one answer of the server is waited for, as in any case."""
+        if self._connection.closed:
+            self._connect()
+        try:
+            with self._bounded(_STATEMENT_SECONDS + len(statements) * _ROW_SECONDS), self._pipeline():
+                self._connection.execute("BEGIN")
+                for setting in _SET_IN_TRANSACTION if self._pooled else ():
+                    self._connection.execute(setting)
+                cursors = [self._connection.execute(_format(statement), values) for statement, values in statements]
+                self._connection.execute("COMMIT")
+        except self.error:
+            self._connection.close()  # which rolls back
+            raise
+        return [cursor.rowcount for cursor in cursors]
 
     @contextmanager
-    def alone(self, number: int) -> Iterator[None]:
-        self._execute("SELECT pg_advisory_lock(?)", (number,))
+    def transaction(self) -> Iterator[None]:
+        """One process at a time, so that tables are made once."""
+        self._in_transaction = True
+        try:
+            self.execute("BEGIN")
+            self.execute("SELECT pg_advisory_xact_lock(?)", (Key("", "", "").number(),))
+            yield
+            self.execute("COMMIT")
+        except LedgerError:
+            self._connection.close()
+            raise
+        finally:
+            self._in_transaction = False
+
+    def has_lost(self, error: Exception) -> bool:
+        return isinstance(error, self._psycopg.OperationalError)
+
+    def _connect(self) -> None:
+        """Connect, and find out whether the session is ours; raise an `error`."""
+        asked = {**_DEFAULTS, **self._asked, "client_encoding": "utf8"}
+        self._connection = self._psycopg.connect(**asked, autocommit=True, prepare_threshold=None)
+        if self._socket:
+            self._socket.close()
+        self._socket = socket.socket(fileno=os.dup(self._connection.fileno()))
+        ((pid, encoding),) = self._run("SELECT pg_backend_pid(), current_setting('server_encoding')")
+        self._pooled = pid != self._connection.info.backend_pid
+        self.escaped = encoding not in ("UTF8", "SQL_ASCII")
+        for name, value in {} if self._pooled else _SESSION.items():
+            self._run(_SET, (value, name))
+
+    def _run(self, statement: str, values: tuple = ()) -> list[tuple]:
+        with self._bounded():
+            cursor = self._connection.execute(_format(statement), values)
+            return cursor.fetchall() if cursor.description else []
+
+    @contextmanager
+    def _bounded(self, seconds: float = _STATEMENT_SECONDS) -> Iterator[None]:
+        """Cut the connection when its server has not answered in time."""
+        timer = threading.Timer(seconds, self._cut, [self._socket])
+        timer.daemon = True
+        timer.start()
         try:
             yield
         finally:
-            with suppress(LedgerError):  # with the session the lock is gone too
-                self._execute("SELECT pg_advisory_unlock(?)", (number,))
+            timer.cancel()
 
-    def run(self, statement: str, values: tuple) -> list[tuple]:
-        cursor = self._connection.execute(statement.replace("?", "%s"), values)
-        return cursor.fetchall() if cursor.description else []
+    @staticmethod
+    def _cut(connected: socket.socket) -> None:
+        with suppress(OSError):
+            connected.shutdown(socket.SHUT_RDWR)
+
+    def _pipeline(self):
+        """Return a context whose statements go out at once, where the library can."""
+        can = not self._pooled and self._psycopg.Pipeline.is_supported()
+        return self._connection.pipeline() if can else nullcontext()
 
 
-def _where(asked: dict) -> str:
-    """Return host, port and database of a ledger, without user and password."""
-    port = f":{asked['port']}" if "port" in asked else ""
-    return f"postgresql://{asked.get('host', '')}{port}/{asked.get('dbname', '')}"
+def _psycopg():
+    """Return the library; raise MissingLibrary."""
+    try:
+        import psycopg  # noqa: PLC0415 (a process without such a ledger should not pay for it)
+    except ImportError:
+        raise MissingLibrary(
+            "ledger: the Python library psycopg (3) is needed on the controller for a postgresql:// ledger:"
+            " pip install 'psycopg[binary]'"
+        ) from None
+    return psycopg
+
+
+def _format(statement: str) -> str:
+    return statement.replace("?", "%s")

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The ledger in one SQLite file, in WAL mode: a commit costs one sync at most, readers wait for nobody.
+"""The ledger in one SQLite file. While it is used it is in WAL mode: a commit costs one sync, readers wait for nobody.
 
 Locks are bytes of a second file, `<path>.lock`: the bytes of the first are SQLite's own, and closing any descriptor
 of a file gives up all locks that the process has on it.
@@ -18,96 +18,175 @@ from contextlib import closing, contextmanager, suppress
 from typing import Iterator
 from urllib.parse import quote
 
-from .store import Ledger, LedgerError, first_line
+from . import migrations
+from .entries import LedgerError, first_line
+from .sqlite_files import check, identity
+from .store import Ledger
 
 _BUSY_TIMEOUT = 60.0  # seconds to wait for another writer, each of which takes milliseconds
-_LEAST_SIZE = 512  # bytes of a database of one page
 _OPENING = 0  # the byte that is locked by who creates the tables; no key has this number
+_GONE = (-1, -1)  # no file is this one
+_kept_open: list[sqlite3.Connection] = []
 
 
 class SqliteLedger(Ledger):
     """Reading creates no file and changes none: each statement then has a connection of its own."""
 
-    error = (sqlite3.Error,)
-    table_exists = "SELECT 1 FROM sqlite_master WHERE name = 'infrastructure_services_entry'"
+    error = (sqlite3.Error, UnicodeError)  # the latter of a lone surrogate, which UTF-8 cannot say
+    tables = (
+        "SELECT name FROM sqlite_master WHERE name IN ('infrastructure_services_entry',"
+        " 'infrastructure_services_schema')"
+    )
+    opening = ("BEGIN IMMEDIATE",)
+    second_schema = ("DROP TABLE infrastructure_services_entry", migrations.ENTRIES)
 
     def __init__(self, path: str, read_only: bool = False) -> None:
         """Open the ledger at an absolute path; raise LedgerError."""
         super().__init__(path)
-        self._connection, self._locks = None, -1
-        _check(path)
+        self.file = os.path.realpath(path)
+        self._connection, self._identity, self._locks, self._durable = None, None, -1, None
+        check(self.file, path)
         if read_only:
-            self.prepare(read_only)
+            migrations.prepare(self, read_only)
             return
         try:
-            self._open(path)
-            with self.alone(_OPENING):
-                self.prepare(read_only)
+            self._open()
         except LedgerError:
             self.close()
             raise
 
-    def _open(self, path: str) -> None:
-        """Make the files for their owner only, where SQLite would let others read them; those that exist stay."""
+    def _open(self) -> None:
+        """Make the files for their owner only, where SQLite would let others read them; those that exist stay.
+
+        The tables are there before the file is in WAL mode: one that is in WAL mode without them is not whole.
+        """
         try:
             with suppress(FileExistsError):
-                os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
-            self._connection = _connect(f"file:{quote(path)}?mode=rw")
-            mode = stat.S_IMODE(os.stat(path).st_mode)
-            self._locks = os.open(f"{path}.lock", os.O_CREAT | os.O_RDWR, mode)
+                os.close(os.open(self.file, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+            self._identity = identity(self.file)
+            self._connection = _connect(self.file, "rw")
+            self._locks = _lock_file(self.file)
         except (OSError, sqlite3.Error) as error:
             reason = getattr(error, "strerror", None) or first_line(error)
-            raise LedgerError(f"ledger: {path} cannot be opened: {reason}") from None
-
-    def prepare(self, read_only: bool) -> None:
-        if not read_only:
-            self._execute("PRAGMA journal_mode = WAL")
-        super().prepare(read_only)
+            raise LedgerError(f"ledger: {self.where} cannot be opened: {reason}") from None
+        self.lock(_OPENING, wait=True)
+        try:
+            migrations.prepare(self, read_only=False)
+            self.execute("PRAGMA journal_mode = WAL")
+            self.execute("SELECT 1 FROM infrastructure_services_schema")  # which makes the write-ahead log
+        finally:
+            self.unlock(_OPENING)
 
     def close(self) -> None:
-        if self._connection:
-            self._connection.close()
+        """Leave one whole file where nobody else uses it."""
+        if self._connection and self._identity == identity(self.file):
+            leave(self._connection, self.file)
+        elif self._connection:
+            _kept_open.append(self._connection)  # closing it would remove the log of the file that is there now
         if self._locks >= 0:
             os.close(self._locks)
         self._connection, self._locks = None, -1
 
-    @contextmanager
-    def alone(self, number: int) -> Iterator[None]:
+    def lock(self, number: int, wait: bool) -> bool:
+        if self._locks < 0:
+            return True
         try:
-            fcntl.lockf(self._locks, fcntl.LOCK_EX, 1, number)
+            fcntl.lockf(self._locks, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB), 1, number)
+        except BlockingIOError:
+            return False
         except OSError as error:
             raise LedgerError(f"ledger: {self.where}.lock cannot be locked: {error.strerror}") from None
-        try:
-            yield
-        finally:
+        return True
+
+    def unlock(self, number: int) -> None:
+        if self._locks >= 0:
             fcntl.lockf(self._locks, fcntl.LOCK_UN, 1, number)
 
-    def set_durability(self, durable: bool) -> None:
-        self._execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
-
-    def run(self, statement: str, values: tuple) -> list[tuple]:
+    def run(self, statement: str, values: tuple = ()) -> list[tuple]:
         if self._connection:
             return self._connection.execute(statement, values).fetchall()
-        with closing(_connect(_uri_for_reading(self.where))) as connection:
+        with closing(_connect(self.file, "ro") if os.path.exists(self.file) else _in_memory()) as connection:
             return connection.execute(statement, values).fetchall()
 
+    def write(self, statements: list[tuple[str, tuple]], durable: bool) -> list[int]:
+        self.insist()
+        if durable != self._durable:
+            self.run(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
+            self._durable = durable
+        with self.transaction():
+            return [self._connection.execute(statement, values).rowcount for statement, values in statements]
 
-def _check(path: str) -> None:
-    """Raise LedgerError for what SQLite would not mind or not explain: it overwrites a file that is this small."""
-    if os.path.isdir(path):
-        raise LedgerError(f"ledger: {path} is a directory")
-    if not os.path.isdir(os.path.dirname(path)):
-        raise LedgerError(f"ledger: {path} cannot be opened: its directory does not exist")
-    if os.path.isfile(path) and 0 < os.path.getsize(path) < _LEAST_SIZE:
-        raise LedgerError(f"ledger: {path}: file is not a database")
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        self.run("BEGIN IMMEDIATE")
+        try:
+            yield
+            self.run("COMMIT")
+        finally:
+            if self._connection.in_transaction:
+                with suppress(sqlite3.Error):
+                    self.run("ROLLBACK")
+
+    def insist(self) -> None:
+        if self._identity != identity(self.file):
+            self._identity = _GONE
+            raise LedgerError(
+                f"ledger: {self.where} was removed or replaced while it was in use. Put back the file that has what"
+                " was recorded, then run again"
+            )
 
 
-def _connect(uri: str) -> sqlite3.Connection:
-    return sqlite3.connect(uri, timeout=_BUSY_TIMEOUT, isolation_level=None, uri=True)
+class LedgerInMemory(SqliteLedger):
+    """A copy to read from."""
+
+    def __init__(self, where: str) -> None:
+        Ledger.__init__(self, where)
+        self._connection, self._locks = _in_memory(), -1
+
+    def close(self) -> None:
+        self._connection.close()
 
 
-def _uri_for_reading(path: str) -> str:
-    """Return an empty database when there is no file; one without a write-ahead log is read as it lies there."""
-    if not os.path.exists(path):
-        return "file::memory:"
-    return f"file:{quote(path)}?mode=ro" + ("" if os.path.exists(f"{path}-wal") else "&immutable=1")
+def leave(connection: sqlite3.Connection, file: str) -> None:
+    """Close a connection; afterwards the file is whole by itself, or there is its log.
+
+    Others may use it: then it stays in WAL mode, and a second connection keeps SQLite from removing the log, since
+    a file in WAL mode without one is what a copy looks like that lacks half of what was recorded.
+    """
+    try:
+        connection.execute("PRAGMA busy_timeout = 0")
+        connection.execute("PRAGMA journal_mode = DELETE")
+        connection.close()
+    except sqlite3.Error:
+        with suppress(sqlite3.Error), closing(_connect(file, "ro")) as guard:
+            guard.execute("SELECT 1 FROM sqlite_master").fetchall()
+            connection.close()
+
+
+def make_whole(file: str) -> None:
+    """Put the log of a ledger into its file, unless somebody else is using it."""
+    with suppress(sqlite3.Error):
+        connection = _connect(file, "rw")
+        leave(connection, file)
+
+
+def _connect(path: str, mode: str) -> sqlite3.Connection:
+    uri = f"file:{quote(path)}?mode={mode}"
+    return sqlite3.connect(uri, timeout=_BUSY_TIMEOUT, isolation_level=None, check_same_thread=False, uri=True)
+
+
+def _in_memory() -> sqlite3.Connection:
+    return sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
+
+
+def _lock_file(path: str) -> int:
+    """Return a descriptor of the file of locks, whose mode follows that of the ledger; -1 when it may not be opened."""
+    mode = stat.S_IMODE(os.stat(path).st_mode)
+    try:
+        descriptor = os.open(f"{path}.lock", os.O_CREAT | os.O_RDWR, mode)
+    except PermissionError:
+        return -1
+    with suppress(PermissionError):
+        if stat.S_IMODE(os.fstat(descriptor).st_mode) != mode:
+            os.fchmod(descriptor, mode)
+    return descriptor

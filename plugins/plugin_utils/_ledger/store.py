@@ -4,114 +4,123 @@
 
 """What the ledger holds and the statements that read and write it, the same on SQLite and on PostgreSQL.
 
-Every statement commits by itself, so that no transaction is open while a request is on its way.
+Who may send is decided by one statement: an insert, or an update of the revision that was read, tells whether it was
+the one that wrote. Locks only let others wait. No transaction is open while a request is on its way.
 """
 
 from __future__ import annotations
 
-import hashlib
 import json
-from datetime import datetime, timezone
-from typing import ContextManager, Iterable, NamedTuple
+from contextlib import contextmanager
+from typing import Callable, ContextManager, Iterable, Iterator
 
-from ...module_utils._errors import ServicesError
+from . import statements as sql
+from .entries import DONE, Change, Ended, Entry, Key, LedgerError, first_line
 
-# The states of an entry; `_book` says what each of them means for a task.
-INTENT, DONE, LOST, UNCLEAR = STATES = ("intent", "done", "accepted", "unknown")
-
-SCHEMA_VERSION = 1
-_ENTRIES = (
-    "CREATE TABLE IF NOT EXISTS infrastructure_services_entry (base_url TEXT NOT NULL, resource TEXT NOT NULL,"
-    f" name TEXT NOT NULL, state TEXT NOT NULL CHECK (state IN {STATES}), sent TEXT NOT NULL, asset TEXT NOT NULL,"
-    " changed_at TEXT NOT NULL, PRIMARY KEY (base_url, resource, name))"
-)
-_VERSIONS = "CREATE TABLE IF NOT EXISTS infrastructure_services_schema (version INTEGER PRIMARY KEY)"
-_STAMP = "INSERT INTO infrastructure_services_schema VALUES (?) ON CONFLICT DO NOTHING"
-_VERSION = "SELECT max(version) FROM infrastructure_services_schema"
-_GET = (
-    "SELECT state, sent, asset, changed_at FROM infrastructure_services_entry"
-    " WHERE base_url = ? AND resource = ? AND name = ?"
-)
-_PUT = (
-    "INSERT INTO infrastructure_services_entry (base_url, resource, name, state, sent, asset, changed_at)"
-    " VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (base_url, resource, name) DO UPDATE SET"
-    " state = excluded.state, sent = excluded.sent, asset = excluded.asset, changed_at = excluded.changed_at"
-)
-_DELETE = "DELETE FROM infrastructure_services_entry WHERE base_url = ? AND resource = ? AND name = ?"
-_LIST = (
-    "SELECT base_url, name, asset FROM infrastructure_services_entry"
-    " WHERE resource = ? AND state = ? ORDER BY name, base_url"
-)
-
-
-class LedgerError(ServicesError):
-    """The ledger cannot be used."""
-
-
-class Key(NamedTuple):
-    """What an entry is about."""
-
-    base_url: str  # canonical
-    resource: str
-    name: str
-
-    def number(self) -> int:
-        """Return the key as a number from 1 to 2**62, for locks."""
-        return 1 + (int.from_bytes(hashlib.sha256(json.dumps(self).encode("utf-8")).digest()[:8], "big") >> 2)
-
-
-class Entry(NamedTuple):
-    """What is remembered: the state, the body that was sent, the envelope that came back (empty for none)."""
-
-    state: str
-    sent: dict
-    asset: dict
-    changed_at: str = ""  # UTC, ISO 8601; empty: when it is written
+_AT_ONCE = 500  # names in one statement; SQLite took 999 values at most before 3.32
 
 
 class Ledger:
-    """The statements; what differs between the two databases is in the subclasses."""
+    """What is done with the statements; what differs between the two databases is in the subclasses."""
 
     error: tuple[type[Exception], ...] = ()
-    table_exists: str  # a statement that has a row when the table of entries is there
+    tables: str  # a statement that returns the names of our tables
+    opening: tuple[str, ...] = ("BEGIN",)  # the statements that open a transaction
+    second_schema: tuple[str, ...]  # what makes the table of schema 1 an empty one of schema 2
+    escaped = False  # whether text is stored in ASCII, JSON-escaped
+    file = ""  # the real path of the SQLite file
 
     def __init__(self, where: str) -> None:
         """`where`: how the ledger is called in messages, without a password."""
         self.where = where
-        self.exists = False  # whether there are tables; only a ledger that is opened for reading may have none
-
-    @property
-    def closed(self) -> bool:
-        """Whether the connection is lost, so that the ledger must be opened anew."""
-        return False
+        self.version = 0  # of its tables; 0: there are none, as only a ledger that is opened for reading may be
+        self._seen: set[str] = set()
 
     def get(self, key: Key) -> Entry | None:
         """Return what is remembered of the key; raise LedgerError."""
-        for state, sent, asset, changed_at in self._execute(_GET, key) if self.exists else []:
-            return Entry(state, self._read(sent), self._read(asset), changed_at)
+        rows = self.execute(sql.GET, self._stored(key)) if self.version else []
+        return self._entry(rows[0]) if rows else None
 
-    def put(self, key: Key, entry: Entry, durable: bool = True) -> None:
-        """Write an entry; `durable`: it outlives a power failure once this returns (else: a killed process)."""
-        changed_at = entry.changed_at or datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
-        self.set_durability(durable)
-        self._execute(_PUT, (*key, entry.state, json.dumps(entry.sent), json.dumps(entry.asset), changed_at))
+    def get_many(self, base_url: str, resource: str, names: Iterable[str]) -> dict[str, Entry]:
+        """Return what is remembered of several assets, by name; raise LedgerError."""
+        names, found = [self._text(name) for name in names], {}
+        for start in range(0, len(names) if self.version else 0, _AT_ONCE):
+            some = names[start : start + _AT_ONCE]
+            for name, *row in self.execute(
+                f"{sql.GET_SOME}({', '.join('?' * len(some))})", (base_url, resource, *some)
+            ):
+                found[self._plain(name)] = self._entry(row)
+        return found
 
-    def delete(self, key: Key, durable: bool = True) -> None:
-        """Forget the key, if it is known at all."""
-        self.set_durability(durable)
-        self._execute(_DELETE, key)
+    def begin(self, key: Key, intent: Entry, before: Entry | None) -> Entry | None:
+        """Write an entry that outlives a power failure; return it, None when somebody else wrote since `before`."""
+        return self.begin_many([Change(key, before, intent)])[0]
+
+    def begin_many(self, changes: list[Change]) -> list[Entry | None]:
+        """Begin several in one transaction; raise LedgerError, with none of them begun."""
+        changes = [change.stamped() for change in changes]
+        ours = self._apply(changes, durable=True)
+        return [change.after if is_ours else None for change, is_ours in zip(changes, ours)]
+
+    def finish(self, key: Key, begun: Entry, after: Entry | None, ended: Ended) -> bool:
+        """Write how an attempt ended, safe from the end of this process; return whether the entry was still ours."""
+        return self.finish_many([Change(key, begun, after, ended)])[0]
+
+    def finish_many(self, changes: list[Change]) -> list[bool]:
+        """Finish several in one transaction; raise LedgerError, with none of them finished."""
+        return self._apply([change.stamped() for change in changes], durable=False)
+
+    def edit(self, change: Change) -> bool:
+        """Write one entry with its history row, as `begin` does; return False when somebody else wrote meanwhile."""
+        return self._apply([change.stamped()], durable=True)[0]
 
     def assets(self, resource: str) -> list[tuple[str, str, dict]]:
         """Return base_url, name and envelope of every entry that is done, by name."""
-        rows = self._execute(_LIST, (resource, DONE)) if self.exists else []
-        return [(base_url, name, self._read(asset)) for base_url, name, asset in rows]
+        rows = self.execute(sql.ASSETS, (resource, DONE)) if self.version else []
+        return [(base_url, self._plain(name), self.read(asset)) for base_url, name, asset in rows]
 
-    def hold(self, key: Key) -> ContextManager[None]:
-        """Return a context within which nobody else works on this key; who comes later waits for its end."""
-        return self.alone(key.number())
+    def elsewhere(self, key: Key) -> list[str]:
+        """Return the base_urls at which the name is recorded, when nothing at all is recorded at the key's own."""
+        if not self.version or key.base_url in self._seen:
+            return []
+        if self.execute(sql.SEEN, (key.base_url,)):
+            self._seen.add(key.base_url)
+            return []
+        return [base_url for (base_url,) in self.execute(sql.ELSEWHERE, self._stored(key))]
 
-    def alone(self, number: int) -> ContextManager[None]:
-        """Return a context that only one process at a time is in, for each number; it dies with the process."""
+    def entries(self, where: dict[str, tuple], named: Callable[[str], bool]) -> list[tuple[Key, Entry]]:
+        """Return the entries for which all conditions hold, each with its values, and the name is wanted."""
+        rows = self._select(sql.KEYED, "entry", where, "name, base_url, resource")
+        return [(Key(*row[:2], name), self._entry(row[3:])) for row in rows if named(name := self._plain(row[2]))]
+
+    def history(self, where: dict[str, tuple]) -> Iterator[tuple[Key, Ended]]:
+        """Yield the rows of the history for which all conditions hold, oldest first."""
+        for base_url, resource, name, *row in self._select(
+            f"base_url, resource, name, {sql.ENDED}", "history", where, "at"
+        ):
+            ended = Ended(*row)
+            told = {"by": self._plain(ended.by), "message": self._plain(ended.message)}
+            yield Key(base_url, resource, self._plain(name)), ended._replace(**told)
+
+    @contextmanager
+    def hold(self, key: Key) -> Iterator[None]:
+        """Wait for whoever works on this key, then let others wait; it ends with the process."""
+        self.lock(key.number(), wait=True)
+        try:
+            self.insist()
+            yield
+        finally:
+            self.unlock(key.number())
+
+    def insist(self) -> None:
+        """Raise LedgerError when this is not the ledger any more that was opened, from then on always."""
+
+    def lock(self, number: int, wait: bool) -> bool:
+        """Take the lock of this number; return False when somebody else has it and `wait` is not asked for."""
+        raise NotImplementedError
+
+    def unlock(self, number: int) -> None:
+        """Give the lock back."""
         raise NotImplementedError
 
     def close(self) -> None:
@@ -122,34 +131,96 @@ class Ledger:
         """Execute a statement with its values in place of `?`; raise an `error`."""
         raise NotImplementedError
 
-    def set_durability(self, durable: bool) -> None:
-        """Choose, where a database has the choice, whether the next statement is safe from a power failure."""
+    def write(self, statements: list[tuple[str, tuple]], durable: bool) -> list[int]:
+        """Execute statements in one transaction; return how many rows each has changed; raise an `error`."""
+        raise NotImplementedError
 
-    def prepare(self, read_only: bool) -> None:
-        """Create the tables where there are none, except for reading; refuse those of a newer collection."""
-        self.exists = bool(self._execute(self.table_exists))
-        if not self.exists and not read_only:
-            for statement, *values in (["BEGIN"], [_ENTRIES], [_VERSIONS], [_STAMP, SCHEMA_VERSION], ["COMMIT"]):
-                self._execute(statement, values)
-            self.exists = True
-        version = self._execute(_VERSION)[0][0] if self.exists else SCHEMA_VERSION
-        if version != SCHEMA_VERSION:
-            what = "a newer version of this collection" if (version or 0) > SCHEMA_VERSION else "something else"
-            raise LedgerError(f"ledger: {self.where} was written by {what} (schema {version}, not {SCHEMA_VERSION})")
+    def transaction(self) -> ContextManager[None]:
+        """Return a context whose statements are one transaction."""
+        raise NotImplementedError
 
-    def _execute(self, statement: str, values: Iterable = ()) -> list[tuple]:
+    def has_lost(self, error: Exception) -> bool:
+        """Whether the error leaves open if the transaction was committed, and a new connection can tell."""
+        return False
+
+    def execute(self, statement: str, values: Iterable = ()) -> list[tuple]:
+        """Execute a statement; raise LedgerError."""
         try:
             return self.run(statement, tuple(values))
         except self.error as error:
-            raise LedgerError(f"ledger: {self.where}: {first_line(error)}") from None
+            raise self.failure(error) from None
 
-    def _read(self, text: str) -> dict:
+    def failure(self, error: Exception) -> LedgerError:
+        """Return what to say of an error of the database."""
+        return LedgerError(f"ledger: {self.where}: {first_line(error)}")
+
+    def read(self, text: str) -> dict:
+        """Return stored JSON; raise LedgerError."""
         try:
             return json.loads(text)
         except ValueError:
             raise LedgerError(f"ledger: {self.where}: an entry is not JSON, so something else wrote it") from None
 
+    def insertion(self, key: Key, entry: Entry) -> tuple[str, tuple]:
+        """Return the statement that writes a new entry, with its values."""
+        return sql.INSERT, (*self._stored(key), *self._row(entry))
 
-def first_line(error: Exception) -> str:
-    """Return what a database says, without its hints on further lines."""
-    return (str(error).strip().splitlines() or [type(error).__name__])[0]
+    def recording(self, key: Key, ended: Ended, revision: int) -> tuple[str, tuple]:
+        """Return the statement that writes a row of the history, with its values."""
+        told = {"by": self._text(ended.by), "message": self._text(ended.message.replace("\0", " "))}
+        return sql.RECORD, (*self._stored(key), *ended._replace(**told), revision)
+
+    def _apply(self, changes: list[Change], durable: bool) -> list[bool]:
+        """Write changes in one transaction; return of each whether the entry still was as it was read."""
+        statements = [self._statement(change) for change in changes]
+        statements += [self.recording(change.key, change.ended, change.revision) for change in changes if change.ended]
+        try:
+            try:
+                counts = self.write(statements, durable)
+            except self.error as error:
+                if not self.has_lost(error):
+                    raise
+                written = [self._is_written(change) for change in changes]
+                if any(written):
+                    return written
+                counts = self.write(statements, durable)
+        except self.error as error:
+            raise self.failure(error) from None
+        return [count == 1 for count in counts[: len(changes)]]
+
+    def _statement(self, change: Change) -> tuple[str, tuple]:
+        key, before, after = change.key, change.before, change.after
+        if before is None:
+            return self.insertion(key, after)
+        if after is None:
+            return sql.DELETE, (*self._stored(key), before.revision)
+        return sql.UPDATE, (*self._row(after), *self._stored(key), before.revision)
+
+    def _is_written(self, change: Change) -> bool:
+        """Whether a change that was sent to the database before the connection was lost has been committed."""
+        if change.ended:
+            return bool(self.run(sql.IS_RECORDED, (*self._stored(change.key), change.revision)))
+        found = self.get(change.key)
+        return found is not None and found.revision == change.revision
+
+    def _select(self, columns: str, table: str, where: dict[str, tuple], order: str) -> list[tuple]:
+        conditions = " AND ".join(where) or "1 = 1"
+        values = [value for values in where.values() for value in values]
+        statement = f"SELECT {columns} FROM infrastructure_services_{table} WHERE {conditions} ORDER BY {order}"
+        return self.execute(statement, values) if self.version else []
+
+    def _row(self, entry: Entry) -> tuple:
+        return entry._replace(sent=json.dumps(entry.sent), asset=json.dumps(entry.asset), by=self._text(entry.by))
+
+    def _entry(self, row: tuple) -> Entry:
+        entry = Entry(*row)
+        return entry._replace(sent=self.read(entry.sent), asset=self.read(entry.asset), by=self._plain(entry.by))
+
+    def _stored(self, key: Key) -> Key:
+        return key._replace(name=self._text(key.name))
+
+    def _text(self, text: str) -> str:
+        return json.dumps(text)[1:-1] if self.escaped else text
+
+    def _plain(self, text: str) -> str:
+        return json.loads(f'"{text}"') if self.escaped else text

@@ -26,7 +26,7 @@ from ...module_utils._task.options import ENVIRONMENT_PREFIX
 from .._ledger.location import located
 from .._ledger.recording import booked
 from .._ledger.store import Ledger
-from .core import ENCODER, untrusted
+from .core import ENCODER, run_id, untrusted
 from .kept import kept_ledger, kept_transport
 from .shared_token import keep_token
 
@@ -105,13 +105,13 @@ class ServicesAction(OrdinaryAction):
 
     def _by_the_book(self, location: str, execute: Callable[[Recorded | None], dict]) -> dict:
         ledger = self._open(location)
-        return booked(ledger, self.resource, self._params, self._task.check_mode, self._secrets, execute)
+        return booked(ledger, self.resource, self._params, self._task.check_mode, self._secrets, execute, run_id())
 
     def _open(self, location: str) -> Ledger:
         """Return the ledger, only to be read in check mode; a relative path is below the playbook's directory."""
         if self._task.async_val:
             raise InvalidInput("ledger", "does not go with async: nobody would write down how the task ended")
-        return kept_ledger(located(location, self._loader.get_basedir()), self._task.check_mode)
+        return kept_ledger(located(location, self._loader.get_basedir(), False), self._task.check_mode)
 
     def _here(self, recorded: Recorded | None) -> dict:
         """Run the task in this process."""

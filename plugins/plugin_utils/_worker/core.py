@@ -6,7 +6,10 @@
 
 from __future__ import annotations
 
+import os
 from functools import partial
+
+from ansible import constants
 
 try:
     from ansible.module_utils.common.json import Direction, get_module_encoder
@@ -26,3 +29,8 @@ except ImportError:
     def untrusted(data):
         """Return data that is no template: each of its strings is marked as unsafe."""
         return wrap_var(data)
+
+
+def run_id() -> str:
+    """Return what names this ansible run in all its processes: the unique end of its temporary directory's name."""
+    return os.path.basename(constants.DEFAULT_LOCAL_TMP).removeprefix("ansible-local-")

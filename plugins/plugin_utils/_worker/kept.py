@@ -13,6 +13,7 @@ from typing import Any, Callable, Hashable
 from ...module_utils._http.settings import ConnectionSettings
 from ...module_utils._http.transport import Transport
 from .._ledger.location import Ledger, open_ledger
+from . import used
 
 _MOST = 8  # of each kind; a loop over more services or ledgers opens some anew
 
@@ -54,9 +55,12 @@ def kept_transport(settings: ConnectionSettings) -> Transport:
 
 
 def kept_ledger(location: str, read_only: bool) -> Ledger:
-    """Return the open ledger, opened anew when its session has ended; raise LedgerError or MissingLibrary."""
-    key = location, read_only
-    ledger = _ledgers.get(key, lambda: open_ledger(*key))
-    if ledger.closed:
-        _ledgers.forget(key)
-    return _ledgers.get(key, lambda: open_ledger(*key))
+    """Return this thread's open ledger; raise LedgerError or MissingLibrary."""
+    return _ledgers.get((location, read_only), lambda: _opened(location, read_only))
+
+
+def _opened(location: str, read_only: bool) -> Ledger:
+    ledger = open_ledger(location, read_only)
+    if ledger.file and not read_only:
+        used.note(ledger.file)
+    return ledger

@@ -18,8 +18,9 @@ from ansible.errors import AnsibleParserError
 from ansible.inventory.data import InventoryData
 from ansible.parsing.dataloader import DataLoader
 from ansible_collections.infrastructure.services.plugins.inventory.ledger import EXAMPLES, InventoryModule, value_at
+from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.entries import DONE, UNKNOWN, Entry, Key
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.location import open_ledger
-from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.store import DONE, UNCLEAR, Entry, Key
+from ledger.entries import put
 
 ROOT = Path(__file__).resolve().parents[4]
 PAGE = (ROOT / "docs/ledger.md").read_text(encoding="utf-8").split("## The ledger as inventory")[1]
@@ -51,7 +52,7 @@ def record(tmp_path: Path):
     def record(*assets: dict, base_url: str = URL, resource: str = "compute_virtual_machine", state: str = DONE):
         ledger = open_ledger(str(tmp_path / "ledger.db"))
         for asset in assets:
-            ledger.put(Key(base_url, resource, asset["name"]), Entry(state, {}, asset))
+            put(ledger, Key(base_url, resource, asset["name"]), Entry(state, {}, asset))
         ledger.close()
 
     return record
@@ -122,7 +123,7 @@ def test_the_documented_example_prints_what_is_documented(run, record):
 
 def test_hosts_are_machines_that_are_done(listed, record):
     record(machine("web01", ip="192.0.2.1"))
-    record(machine("web02"), state=UNCLEAR)
+    record(machine("web02"), state=UNKNOWN)
     record(machine("role"), resource="cassandra_application_role")
     asset = machine("web01", ip="192.0.2.1")
     assert listed() == ({"web01": {"ansible_host": "192.0.2.1", "compute_virtual_machine": asset}}, "")

@@ -6,13 +6,17 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 from ansible_collections.infrastructure.services.plugins.module_utils._errors import MissingLibrary
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger import postgresql
+from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.entries import LedgerError
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.location import located, open_ledger
-from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.store import LedgerError
+
+ROOT = Path(__file__).resolve().parents[5]
 
 
 @pytest.mark.parametrize(("location", "path"), [
@@ -24,20 +28,58 @@ from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.st
 ])
 def test_a_relative_path_is_below_the_directory(monkeypatch, location, path):
     monkeypatch.setenv("HOME", "/houses/mine")
-    assert located(location, "/play") == path
+    assert located(location, "/play", from_environment=False) == path
 
 
-@pytest.mark.parametrize("location", ["http://host/db", "sqlite:///ledger.db", "://"])
-def test_no_other_scheme_is_a_ledger(location):
-    with pytest.raises(LedgerError, match=r"must be a path or a postgresql:// URL"):
-        open_ledger(location)
+@pytest.mark.parametrize(("playbook_dir", "from_environment"), [
+    ("/play", True), ("/c/ansible_collections/infrastructure/services/playbooks", False)])
+def test_the_environment_and_a_playbook_of_a_collection_mean_the_working_directory(
+    monkeypatch, tmp_path, playbook_dir, from_environment
+):
+    monkeypatch.chdir(tmp_path)
+    assert located("ledger.db", playbook_dir, from_environment) == f"{tmp_path}/ledger.db"
+    assert located("/var/ledger.db", playbook_dir, from_environment) == "/var/ledger.db"
+
+
+def test_nothing_is_kept_in_an_installed_collection(tmp_path):
+    inside = tmp_path / "ansible_collections/a/b"
+    inside.mkdir(parents=True)
+    (tmp_path / "link").symlink_to(inside)
+    for path in (inside / "ledger.db", tmp_path / "link/ledger.db"):
+        with pytest.raises(LedgerError, match=r"inside an installed collection.*absolute path"):
+            located(str(path), "/play", from_environment=False)
+
+
+@pytest.mark.parametrize("location", [
+    "http://host/db", "sqlite:///ledger.db", "sqlite://", "://", "postgresql:/host/db", " POSTGRESQL://host/db",
+    "host=db.example password=hunter2", "dbname = ledger", "password='hunter2' host=x",
+])
+def test_no_other_scheme_is_a_ledger_and_none_is_quoted(location):
+    with pytest.raises(LedgerError, match=r"^ledger: it must be a path or a postgresql:// URL$"):
+        located(location, "/play", from_environment=False)
+
+
+@pytest.mark.parametrize("location", ["", " ", "a\0b"])
+def test_what_is_no_path_is_refused(location):
+    with pytest.raises(LedgerError, match="it is empty or holds a NUL character"):
+        located(location, "/play", from_environment=False)
 
 
 @pytest.mark.parametrize("url", ["postgresql://host/db", "postgres://host/db"])
 def test_a_missing_library_is_named(monkeypatch, url):
-    monkeypatch.setattr(postgresql, "psycopg", None)
+    monkeypatch.setitem(sys.modules, "psycopg", None)
+    postgresql.preload()
     with pytest.raises(MissingLibrary, match="psycopg"):
         open_ledger(url)
+
+
+def test_psycopg_is_imported_for_postgresql_only(tmp_path):
+    code = """if True:
+        import sys, conftest
+        from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger import location
+        location.open_ledger(sys.argv[1]).close()
+        sys.exit("psycopg" in sys.modules)"""
+    subprocess.run([sys.executable, "-c", code, tmp_path / "ledger.db"], cwd=ROOT / "tests", check=True)
 
 
 def test_the_files_are_for_their_owner_only(tmp_path: Path):

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 from ansible_collections.infrastructure.services.plugins.module_utils._errors import ACCEPTED, OUTCOMES
-from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger import recording, store
+from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger import entries, recording
+from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.entries import DONE, INTENT, STATES
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.recording import AFTER, ON_FINDING, REFUSE
-from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.store import DONE, INTENT, STATES
 
 PAGE = (Path(__file__).resolve().parents[5] / "docs/ledger.md").read_text(encoding="utf-8")
 NONE = "[*]"  # how the diagram writes that there is no entry
@@ -39,11 +39,11 @@ def test_every_refusal_says_what_is_known():
 
 @pytest.mark.parametrize("state", sorted(recording._KNOWN))
 def test_a_refusal_tells_a_lost_answer_from_an_unknown_end(state):
-    key = store.Key("https://s", "compute_virtual_machine", "web01")
-    told = recording.Undecided(key, store.Entry(state, {}, {}, "2026-01-02T03:04:05Z"), "virtual machine").result()
-    how = "the service accepted it, but its answer was lost" if state == store.LOST else "how it ended is not known"
+    key = entries.Key("https://s", "compute_virtual_machine", "web01")
+    told = recording.Undecided(key, entries.Entry(state, {}, {}, "2026-01-02T03:04:05Z"), "virtual machine").result()
+    how = "the service accepted it, but its answer was lost" if state == ACCEPTED else "how it ended is not known"
     assert f"create the virtual machine web01 at 2026-01-02T03:04:05Z; {how}." in told["msg"]
-    assert told["outcome"] == ("accepted" if state == store.LOST else "unknown")
+    assert told["outcome"] == ("accepted" if state == ACCEPTED else "unknown")
 
 
 def test_the_page_says_what_a_task_does_with_what_it_finds():

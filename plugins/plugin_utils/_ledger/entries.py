@@ -1,0 +1,107 @@
+# Copyright (c) 2026, the infrastructure.services contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What the ledger remembers, as values: keys, entries, how attempts ended, and changes."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import platform
+import pwd
+from datetime import datetime, timezone
+from functools import cache
+from typing import NamedTuple
+
+from ...module_utils._errors import ACCEPTED, UNKNOWN, ServicesError
+
+# The states of an entry; `recording` says what each of them means for a task.
+INTENT, DONE = "intent", "done"
+STATES = (INTENT, DONE, ACCEPTED, UNKNOWN)
+ABSENT = "absent"  # what the history says of no entry
+
+
+class LedgerError(ServicesError):
+    """The ledger cannot be used."""
+
+
+class Key(NamedTuple):
+    """What an entry is about."""
+
+    base_url: str  # canonical
+    resource: str
+    name: str
+
+    def number(self) -> int:
+        """Return the key as a number from 1 to 2**62, for locks."""
+        return 1 + (int.from_bytes(hashlib.sha256(json.dumps(self).encode("utf-8")).digest()[:8], "big") >> 2)
+
+
+class Entry(NamedTuple):
+    """What is remembered: the state, the body that was sent, the envelope that came back (empty for none)."""
+
+    state: str
+    sent: dict
+    asset: dict
+    began_at: str = ""  # UTC, `YYYY-MM-DDTHH:MM:SSZ`; empty: when it is written
+    changed_at: str = ""  # the same
+    by: str = ""  # user@controller
+    run: str = ""  # shared by all processes of one ansible run
+    trace_id: str = ""
+    revision: int = 0  # a random number that each write makes anew
+
+
+class Ended(NamedTuple):
+    """How one attempt ended: a row of the history. The states may be ABSENT; `seconds` is how long it took."""
+
+    from_state: str
+    to_state: str
+    at: str = ""  # as began_at
+    by: str = ""
+    run: str = ""
+    outcome: str = ""
+    status: int | None = None
+    message: str = ""
+    seconds: float | None = None
+    trace_id: str = ""
+
+
+class Change(NamedTuple):
+    """One write: `before` as it was read (None: no entry), `after` (None: no entry any more), and its history row."""
+
+    key: Key
+    before: Entry | None
+    after: Entry | None
+    ended: Ended | None = None
+    revision: int = 0  # of this write
+
+    def stamped(self) -> Change:
+        """Return the change with a revision of its own and with the time, where none is given.
+
+        The revision is random: one that counted up would begin again with an entry that is made anew, and a task that
+        was overtaken would then finish the entry of another one.
+        """
+        now = datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
+        revision = int.from_bytes(os.urandom(8), "big") >> 1
+        after, ended = self.after, self.ended
+        if after:
+            began_at, changed_at = after.began_at or now, after.changed_at or now
+            after = after._replace(began_at=began_at, changed_at=changed_at, revision=revision)
+        return self._replace(after=after, ended=ended and ended._replace(at=ended.at or now), revision=revision)
+
+
+@cache
+def author() -> str:
+    """Return user@controller."""
+    try:
+        user = pwd.getpwuid(os.getuid()).pw_name
+    except KeyError:  # as in a container that runs with any number
+        user = str(os.getuid())
+    return f"{user}@{platform.node()}"
+
+
+def first_line(error: Exception) -> str:
+    """Return what a database says, without its hints on further lines."""
+    return (str(error).strip().splitlines() or [type(error).__name__])[0]

@@ -1,0 +1,61 @@
+# Copyright (c) 2026, the infrastructure.services contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Which files can be a ledger: what SQLite would not mind or not explain, and what would be half a ledger."""
+
+from __future__ import annotations
+
+import os
+import time
+
+from .entries import LedgerError
+
+_LEAST_SIZE = 512  # bytes of a database of one page; SQLite overwrites a smaller file
+_PATIENCE = 2.0  # seconds that another process may take to leave WAL mode: the log goes first, then the header
+
+
+def check(file: str, where: str) -> None:
+    """Raise LedgerError for a real path that cannot be a ledger; `where`: how the user calls it."""
+    if os.path.isdir(file):
+        raise LedgerError(f"ledger: {where} is a directory")
+    if not os.path.isdir(os.path.dirname(file)):
+        raise LedgerError(f"ledger: {where} cannot be opened: its directory does not exist")
+    if not os.path.exists(file):
+        return
+    status = os.stat(file)
+    if os.path.isfile(file) and 0 < status.st_size < _LEAST_SIZE:
+        raise LedgerError(f"ledger: {where}: file is not a database")
+    if status.st_nlink > 1:
+        raise LedgerError(
+            f"ledger: {where} has {status.st_nlink} names (hard links), and each would have a log of its own."
+            " Remove all names but one, and use that one or symbolic links to it"
+        )
+    deadline = time.monotonic() + _PATIENCE
+    while _lacks_its_log(file):
+        if time.monotonic() > deadline:
+            raise LedgerError(
+                f"ledger: {where} is in WAL mode, but {where}-wal is missing, so it may lack what was recorded last."
+                " If it is a copy, copy the -wal file, too. If you know that it is whole, run:"
+                f" sqlite3 {where} 'PRAGMA journal_mode = DELETE'"
+            )
+        time.sleep(0.02)
+
+
+def identity(file: str) -> tuple[int, int] | None:
+    """Return what tells the file from one that takes its place; None when there is none."""
+    try:
+        status = os.stat(file)
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino
+
+
+def _lacks_its_log(file: str) -> bool:
+    """Whether the header says WAL mode (sqlite.org/fileformat.html), and there is neither a log nor a journal."""
+    try:
+        with open(file, "rb") as database:
+            is_wal = database.read(20)[18:20] == b"\x02\x02"
+    except OSError:  # SQLite says why
+        return False
+    return is_wal and not any(os.path.exists(f"{file}-{log}") for log in ("wal", "journal"))
