@@ -16,6 +16,7 @@ from integration.test_examples import LINES, PLAYBOOKS, RUN
 
 CREATE = "infrastructure.services.create_virtual_machine"
 DEMO = "infrastructure.services.demo"
+FLEET = "infrastructure.services.create_fleet"
 EMULATOR = "infrastructure.services.emulator"
 UPDATE = "infrastructure.services.update_cassandra_application_role"
 
@@ -78,7 +79,8 @@ def test_the_emulator_stays_in_the_background_until_it_is_told_to_end(ansible_on
 
 
 def test_the_examples_of_the_readme_work_against_the_emulator_as_it_says(ansible_once, tmp_path):
-    ansible_once.playbook(EMULATOR, "-e", f"emulator_port=0 emulator_background=true emulator_directory={tmp_path}").ok()
+    variables = f"emulator_port=0 emulator_background=true emulator_directory={tmp_path}"
+    ansible_once.playbook(EMULATOR, "-e", variables).ok()
     url = (tmp_path / "url").read_text().strip()
     ansible_once.base_url = url
     try:
@@ -109,3 +111,30 @@ def test_the_emulator_says_what_it_needs(ansible_once, tmp_path):
     assert run.rc != 0
     assert f"{tmp_path}/bare/bin/python -m pip install h11 jsonschema PyYAML" in run.output.replace("\n", " ")
     assert "Traceback" not in run.output
+
+
+@pytest.mark.parametrize("where", ["group", "all"])
+def test_a_fleet_is_created_from_the_controller_whatever_the_inventory_says_of_its_hosts(ansible_once, service, where):
+    """The hosts are those that are to be created: they have no address yet, and nobody can log in."""
+    says = {"ansible_connection": "ssh", "ansible_host": "192.0.2.1", "ansible_user": "nobody", "ansible_become": True,
+            "ansible_become_user": "nobody", "ansible_python_interpreter": "/nonexistent/python",
+            "ansible_ssh_common_args": "-o ConnectTimeout=2"}
+    fleet = {"hosts": {"web01": {"virtual_machine_attributes": {"cpu": 2}}, "web02": {}}}
+    inventory = {"all": {"children": {"fleet": {**fleet, "vars": says if where == "group" else {}}},
+                         "vars": says if where == "all" else {}}}
+    (ansible_once.directory / "fleet.yml").write_text(json.dumps(inventory))
+    ansible_once.playbook(FLEET, "-i", "fleet.yml", "-e", "ledger=ledger.db").ok()
+    assert (ansible_once.directory / "ledger.db").exists()
+    assert sorted(service.bodies(), key=lambda body: body["name"]) == [
+        {"name": "web01", "attributes": {"cpu": 2}}, {"name": "web02", "attributes": {}}]
+
+
+@pytest.mark.parametrize("playbook", [CREATE, UPDATE])
+def test_one_asset_is_sent_from_the_controller_whatever_the_inventory_says(ansible_once, service, playbook):
+    service.seed("role-1", name="reader")
+    says = {"ansible_connection": "ssh", "ansible_become": True, "ansible_python_interpreter": "/nonexistent/python"}
+    (ansible_once.directory / "fleet.json").write_text(json.dumps({"all": {"vars": says}}))
+    variables = {"virtual_machine_name": "web01", "application_role_id": "role-1",
+                 "application_role_attributes": {"login": True}}
+    ansible_once.playbook(playbook, "-i", "fleet.json", "-e", json.dumps(variables)).ok()
+    assert len(service.conversation()) == 1
