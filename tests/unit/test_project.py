@@ -51,17 +51,16 @@ def test_versions_are_in_step():
     assert f"infrastructure-services-{VERSION}.tar.gz" in README
 
 
-def described(kind: str) -> list[tuple[str, str]]:
-    """The name and short description of each plugin of a kind."""
-    found = {path.stem: path.read_text(encoding="utf-8") for path in (ROOT / "plugins" / kind).glob("[a-z]*.py")}
-    return sorted((name, re.search("^short_description: (.*)$", text, re.MULTILINE)[1]) for name, text in found.items())
-
-
 def test_the_changelog_names_every_plugin():
+    """A release adds those that are new since the last one; as long as there are fragments, it has not been made."""
     releases = load("changelogs/changelog.yaml")["releases"].values()
+    unreleased = any((ROOT / "changelogs/fragments").glob("*.yml"))
     for kind in ("modules", "inventory"):
-        listed = [release.get(kind, release.get("plugins", {}).get(kind, [])) for release in releases]
-        assert sorted((new["name"], new["description"]) for part in listed for new in part) == described(kind)
+        listed = {new["name"] for release in releases
+                  for new in release.get(kind, release.get("plugins", {}).get(kind, []))}
+        present = {path.stem for path in (ROOT / "plugins" / kind).glob("[a-z]*.py")}
+        assert listed <= present
+        assert unreleased or listed == present
 
 
 @pytest.mark.parametrize("module", MODULES)
