@@ -95,7 +95,7 @@ REFUSED = {
     "secret with a line end": ({"client_secret": "a\nb"}, "client_secret: holds a line end"),
     "id with NUL": ({"client_id": "a\0b"}, "client_id: holds a line end or another control"),
     "scope with a line end": ({"scopes": ["a", "b\r\nX: 1"]}, "scopes: holds a line end"),
-    "a list as a parameter": ({"auth_parameters": {"a": ["b"]}}, "auth_parameters: each value must be"),
+    "a list as a parameter": ({"auth_parameters": {"a": ["b"]}}, "auth_parameters: the value of 'a' must be"),
     "http": ({"auth_url": "http://login.example/token"}, "auth_url: http:// would send secrets in the clear"),
     "credentials in the URL": ({"auth_url": "https://a:b@login.example/"}, "auth_url: holds a user name or password"),
     "no host": ({"auth_url": "https:///token"}, "auth_url: is not an absolute URL"),

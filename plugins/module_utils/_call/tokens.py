@@ -129,9 +129,9 @@ class Credentials(NamedTuple):
 def checked_parameters(parameters: dict | None) -> tuple[tuple[str, str], ...]:
     """Return `auth_parameters` as form fields; raise InvalidInput for a value that a form cannot hold."""
     given = {name: value for name, value in (parameters or {}).items() if value is not None}
-    for value in given.values():
+    for name, value in given.items():
         if not isinstance(value, (str, int, float)):
-            raise InvalidInput("auth_parameters", "each value must be a string, a number or a boolean")
+            raise InvalidInput("auth_parameters", f"the value of {name!r} must be a string, a number or a boolean")
     return tuple(
         (str(name), str(value).lower() if isinstance(value, bool) else str(value)) for name, value in given.items()
     )

@@ -47,7 +47,10 @@ def _scalar(documented: str) -> Type:
     def convert(value: object) -> object:
         if isinstance(value, (bool, dict)) or (isinstance(value, list) and documented != "list"):
             raise TypeError(f"it is a {type(value).__name__}")
-        return DEFAULT_TYPE_VALIDATORS[documented](value)
+        try:
+            return DEFAULT_TYPE_VALIDATORS[documented](value)
+        except OverflowError:
+            raise ValueError("it is too large") from None
 
     convert.__name__ = documented
     return Type(documented, convert)
@@ -160,7 +163,7 @@ def _header(option: str, value: str) -> str:
 
 def _number(option: str, value: float, above: bool = False, most: float = math.inf) -> float:
     """Return a finite number from 0 to `most` (seconds, or attempts); `above`: 0 itself is refused."""
-    if not math.isfinite(value) or value < 0 or (above and value == 0):
+    if not (value > 0 or (value == 0 and not above)) or value == math.inf:
         raise InvalidInput(option, f"must be a finite number {'above' if above else 'not below'} 0")
     if value > most:
         raise InvalidInput(option, f"must be at most {most:.0f} seconds, which is a day")

@@ -16,6 +16,9 @@ from ansible_collections.infrastructure.services.plugins.module_utils._task.opti
     settings_from,
 )
 from ansible_collections.infrastructure.services.plugins.module_utils._task.task import refusal
+from hypothesis import given
+from hypothesis import settings as settings_of_hypothesis
+from hypothesis import strategies as st
 
 LEAST = {"base_url": "https://service.example", "access_token": "t"}
 CLIENT = {"access_token": None, "auth_url": "https://id.example/token", "client_id": "c", "client_secret": "s"}
@@ -180,3 +183,38 @@ def test_a_wait_is_at_most_a_day():
 def test_a_missing_base_url_names_its_variable():
     refused = ArgumentSpecValidator(ARGUMENT_SPEC).validate({"access_token": "t"})
     assert "INFRASTRUCTURE_SERVICES_BASE_URL" in refusal(refused, refused.errors.msg)
+
+
+SCALARS = st.none() | st.booleans() | st.integers() | st.floats() | st.text() | st.sampled_from([10**400, "9" * 5000])
+VALUES = st.recursive(SCALARS, lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner), max_leaves=5)
+
+
+def problems(option: str, value: object) -> list[str]:
+    """Return what is said of an option that is refused."""
+    result = ArgumentSpecValidator(ARGUMENT_SPEC).validate({**LEAST, "auth_url": "https://id.example", option: value})
+    if result.error_messages:
+        return result.error_messages
+    try:
+        settings_from(result.validated_parameters)
+    except InvalidInput as refused:
+        return [refused.msg]
+    return []
+
+
+@given(st.sampled_from(sorted(ARGUMENT_SPEC)), VALUES)
+@settings_of_hypothesis(max_examples=500, deadline=None)
+def test_whatever_an_option_holds_is_used_or_refused_by_name(option, value):
+    for problem in problems(option, value):
+        assert option in problem or problem.startswith("client_id: ")
+
+
+@pytest.mark.parametrize("option", ["timeout", "connect_timeout", "retry_max_delay", "retries"])
+@pytest.mark.parametrize("value", [math.inf, -math.inf, math.nan, "inf", "nan", "-1", -1e308], ids=repr)
+def test_a_number_that_is_none_to_count_with_is_refused_by_name(option, value):
+    (problem,) = problems(option, value)
+    assert option in problem
+
+
+def test_a_number_beyond_all_others_is_refused_for_seconds():
+    assert "timeout" in problems("timeout", 10**400)[0]
+    assert problems("retries", 10**400) == []
