@@ -21,13 +21,14 @@ options:
     required: true
   access_token:
     description:
-      - Bearer token, sent as it is. It wins over O(auth_url) when both are known; one of them is needed.
+      - Bearer token, sent as it is. It takes precedence over O(auth_url); one of the two is required.
       - If not given, the environment variable E(INFRASTRUCTURE_SERVICES_ACCESS_TOKEN) is used.
     type: str
   auth_url:
     description:
       - OAuth 2.0 token endpoint. A token is fetched from it with the client credentials grant (RFC 6749 section 4.4),
-        used until it expires, and fetched anew once when the service refuses it with status 401.
+        used until it expires, and replaced once when the service rejects it with status 401.
+        All workers of a run share it.
       - If not given, the environment variable E(INFRASTRUCTURE_SERVICES_AUTH_URL) is used.
     type: str
   client_id:
@@ -58,21 +59,21 @@ options:
     elements: str
   auth_parameters:
     description:
-      - More form fields of the token request, such as C(audience) or another C(grant_type) with what it needs.
+      - Additional form fields for the token request, such as C(audience), or another C(grant_type) and its fields.
       - The values whose name says so are secrets, for example C(client_assertion), C(password) or C(refresh_token),
         but not C(audience), C(resource), C(scope) or a name that ends in C(_type).
     type: dict
   headers:
     description:
-      - More headers of each request to the service, such as the key or the tenant that a gateway asks for.
+      - Additional headers for each request to the service, such as the key or tenant that a gateway requires.
         They are not sent to O(auth_url). A header that is null is left out.
       - Headers that the collection sets itself are refused, for example C(Authorization) and C(Content-Type).
       - The values of headers whose name says so are secrets, for example C(X-Api-Key) or C(Cookie).
     type: dict
   allow_http:
     description:
-      - Whether O(base_url) and O(auth_url) may be C(http://) when their host is not the loopback;
-        token and data then travel in the clear.
+      - Whether O(base_url) and O(auth_url) may be C(http://) for hosts other than loopback;
+        token and data are then sent unencrypted.
       - If not given, the environment variable E(INFRASTRUCTURE_SERVICES_ALLOW_HTTP) is used.
     type: bool
     default: false
@@ -108,7 +109,7 @@ options:
     default: true
   http_agent:
     description:
-      - The C(User-Agent) header. The default bears the version of the collection.
+      - The C(User-Agent) header. The default contains the version of the collection.
     type: str
     default: infrastructure.services/1.0.0
   timeout:
@@ -124,7 +125,7 @@ options:
     default: 10
   retries:
     description:
-      - Further attempts after the first, made only where repeating can do no harm. A creation is repeated
+      - Further attempts after the first, made only where repeating is safe. A creation is repeated
         only when it is proven that nothing of the request was sent, or when the service answered 429.
       - If not given, the environment variable E(INFRASTRUCTURE_SERVICES_RETRIES) is used.
     type: int
@@ -138,10 +139,10 @@ options:
   ledger:
     description:
       - Where the controller remembers what was created, so that a task can run again without creating anything twice.
-        A path (an SQLite file, made when it is missing) or a C(postgresql://) URL for several controllers.
+        A path (an SQLite file, created when missing) or a C(postgresql://) URL for several controllers.
       - When an earlier task began to create the asset and its outcome is unknown, the task fails
         and lists what to do next.
-      - Does not go with C(async). A C(postgresql://) URL needs C(psycopg) on the controller.
+      - Cannot be combined with C(async). A C(postgresql://) URL needs C(psycopg) on the controller.
       - If not given, the environment variable E(INFRASTRUCTURE_SERVICES_LEDGER) is used; an empty value means
         no ledger, also where that variable names one.
     type: str

@@ -38,6 +38,19 @@ def test_the_message_says_that_the_token_endpoint_refused_and_why(
     assert len(conversation.statuses()) == 1
 
 
+@pytest.mark.parametrize(("error", "advice"), [
+    ("invalid_client", "; check client_id, client_secret and client_authentication."),
+    ("invalid_scope", "; check scopes."),
+    ("invalid_grant", "; check auth_parameters."),
+    ("unsupported_grant_type", "; check auth_parameters."),
+    ("temporarily_unavailable", ": temporarily_unavailable."),
+    (["invalid_client"], "status 400."),
+])
+def test_an_error_of_the_rfc_says_which_options_to_check(task, error, advice):
+    with Service(answers(whole(json.dumps({"error": error}).encode(), status="400 -"), carried_out=False)) as endpoint:
+        assert advice in task(auth_url=endpoint.url)["msg"]
+
+
 def test_a_refusal_of_the_service_does_not_blame_the_token_endpoint(task, emulator):
     emulator.api.faults = (parse({"kind": "status", "status": 403, "operation": "create_virtual_machine"}),)
     result = task()
@@ -83,7 +96,7 @@ SAID = {
     "half the secret, if it were cut": ("x" * 990 + "s3cret-of-web", "invalid_client: (too long to be shown)"),
     "the secret": ("not s3cret-of-web", "not ********"),
     "the secret in the header": ("Basic d2ViOnMzY3JldC1vZi13ZWI=", "Basic ********"),
-    "no text": (4711, "status 400: invalid_client."),
+    "no text": (4711, "status 400: invalid_client; check client_id, client_secret and client_authentication."),
 }
 
 

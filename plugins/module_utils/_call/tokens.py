@@ -29,6 +29,14 @@ _FORM = {
     "Accept": "application/json",
     "Accept-Encoding": "identity",
 }
+# What to do about the errors of RFC 6749 section 5.2.
+_ADVICE = {
+    "invalid_client": "check client_id, client_secret and client_authentication",
+    "invalid_scope": "check scopes",
+    **dict.fromkeys(
+        ("invalid_grant", "invalid_request", "unauthorized_client", "unsupported_grant_type"), "check auth_parameters"
+    ),
+}
 
 
 class Token(NamedTuple):
@@ -127,7 +135,7 @@ class Credentials(NamedTuple):
 
 
 def checked_parameters(parameters: dict | None) -> tuple[tuple[str, str], ...]:
-    """Return `auth_parameters` as form fields; raise InvalidInput for a value that a form cannot hold."""
+    """Return `auth_parameters` as form fields, without nulls; raise InvalidInput for a value that is no scalar."""
     given = {name: value for name, value in (parameters or {}).items() if value is not None}
     for name, value in given.items():
         if not isinstance(value, (str, int, float)):
@@ -183,10 +191,10 @@ def judge(answer: Answer) -> Happened:
     except strict_json.InvalidJSON as error:
         fields, reason = None, reason if kind != Event.SUCCESS else f"{reason}, but {answer.problem or error}"
     if kind != Event.SUCCESS:
-        said = [
-            retold(fields[name]) for name in ("error", "error_description") if isinstance((fields or {}).get(name), str)
-        ]
-        return Happened(kind, ": ".join([reason, *said]), answer.status, answer.headers)
+        error = (fields or {}).get("error")
+        said = [retold(text) for text in (error, (fields or {}).get("error_description")) if isinstance(text, str)]
+        advice = [_ADVICE[error]] if isinstance(error, str) and error in _ADVICE else []
+        return Happened(kind, "; ".join([": ".join([reason, *said]), *advice]), answer.status, answer.headers)
     if fields is None:
         return Happened(
             Event.ANSWER_CUT if answer.cut else Event.ANSWER_UNUSABLE, reason, answer.status, answer.headers

@@ -128,7 +128,9 @@ def _base_url(params: dict) -> str:
 def _token(token: str | None, auth_url: str | None) -> str | None:
     if token is None and not auth_url:
         raise InvalidInput(
-            "access_token", "is missing: give access_token, or auth_url with client_id and client_secret"
+            "access_token",
+            f"is missing: give it, also by the variable {ENVIRONMENT_PREFIX}ACCESS_TOKEN, or auth_url with client_id"
+            " and client_secret",
         )
     if token is None or TOKEN.fullmatch(token):
         return token
@@ -151,7 +153,9 @@ def _credentials(params: dict) -> Credentials:
         http_agent=params["http_agent"],
     )
     if not (credentials.client_id and credentials.client_secret) and not params["auth_parameters"]:
-        raise InvalidInput("client_id", "client_id and client_secret are needed to get a token from auth_url")
+        raise InvalidInput(
+            "client_id", "client_id and client_secret are needed for auth_url, or auth_parameters for another grant"
+        )
     return credentials
 
 
