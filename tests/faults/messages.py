@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import gzip
+import zlib
 
 from .behaviours import (
     answers,
@@ -20,6 +21,7 @@ from .behaviours import (
 )
 from .case import (
     CUT,
+    GOOD,
     IN_DOUBT_DONE,
     IN_DOUBT_UNDONE,
     LOST_DONE,
@@ -33,6 +35,8 @@ from .servers import Peer
 
 BRIEF = {"timeout": 0.25}  # seconds; for cases that last until the deadline
 _MEGABYTE = b"a" * (1 << 20)
+_BOMB = gzip.compress(bytes(200 << 20), compresslevel=1)
+INTERIM = "100 Continue", "102 Processing", "103 Early Hints"
 
 
 def _answer(number: str, name: str, what: str, expected, raw, end=None, **more) -> Case:
@@ -71,12 +75,19 @@ HEADERS = [
     _answer("40", "status-999", "status 999", IN_DOUBT_DONE, lambda body: whole(body, status="999 High")),
     _answer("41", "http2-preface", "bytes of HTTP/2", LOST_DONE, b"\x00\x00\x12\x04" + bytes(23), Peer.fin),
     _answer("42", "ssh-banner", "the banner of SSH", LOST_DONE, b"SSH-2.0-OpenSSH_9.2\r\n", Peer.fin),
-    _answer("43", "final-102", "102 before the good answer", IN_DOUBT_DONE, _interim("102 Processing")),
-    _answer("44", "final-103", "103 before the good answer", IN_DOUBT_DONE, _interim("103 Early Hints")),
+    _answer("43", "interim-102", "102 before the good answer", GOOD, _interim("102 Processing")),
+    _answer("44", "interim-103", "103 before the good answer", GOOD, _interim("103 Early Hints")),
+    _answer("44a", "interim-all", "100, 102 and 103, each twice, before the good answer", GOOD,
+            lambda body: b"".join(head(status=status) for status in INTERIM * 2) + whole(body)),
+    _answer("44b", "interim-alone", "103, and then the end", LOST_DONE, head(status="103 Early Hints"), Peer.fin),
+    _answer("44c", "interim-104", "104, which no standard knows, as the last word", IN_DOUBT_DONE,
+            head(status="104 Odd"), Peer.fin),
     _answer("45", "final-101", "101, as if to change the protocol", IN_DOUBT_DONE,
             head(status="101 Switching"), Peer.fin),
     Case("46", "endless-100", "100 Continue without end", *LOST_DONE, options=BRIEF,
          script=drips(lambda body: b"", b"HTTP/1.1 100 Continue\r\n\r\n", pause=0.01)),
+    Case("46a", "endless-103", "103 Early Hints without end", *LOST_DONE, options=BRIEF,
+         script=drips(lambda body: b"", head("Link: </a>", status="103 Early Hints") * 1000, pause=0)),
     _answer("47", "headers-101", "101 header lines", LOST_DONE,
             lambda body: whole(body, *(f"X-{at}: a" for at in range(101))), Peer.fin),
     _answer("48", "header-line-70k", "a header line of 70,000 letters", LOST_DONE,
@@ -93,6 +104,10 @@ FRAMING = [
     _answer("52", "cl-text", "Content-Length ten", UNUSABLE, lambda body: head("Content-Length: ten") + body, Peer.fin),
     _answer("53", "cl-two", "two different Content-Length", LOST_DONE,
             lambda body: whole(body, f"Content-Length: {len(body) - 9}"), Peer.fin),
+    _answer("53a", "cl-twice", "the same Content-Length twice", GOOD,
+            lambda body: whole(body, f"Content-Length: {len(body)}")),
+    _answer("53b", "cl-list", "the same Content-Length twice in one line", GOOD,
+            lambda body: head(f"Content-Length: {len(body)}, {len(body)}") + body),
     _answer("54", "cl-and-chunked", "Content-Length beside chunks", UNUSABLE,
             lambda body: chunked(body).replace(b"\r\n\r\n", b"\r\nContent-Length: 10\r\n\r\n", 1)),
     _answer("55", "chunk-bad", "a chunk whose size is no number", CUT,
@@ -111,11 +126,22 @@ FRAMING = [
     Case("62", "mtls-13", "TLS 1.3 wants a client certificate, which it says after the request was sent",
          *LOST_UNREAD, tls="mutual"),
     _answer("63", "gzip-bomb", "20 MiB in 20 KiB of gzip", UNUSABLE,
-            lambda body: _encoded(gzip.compress(bytes(20 << 20)), "gzip"), says="compressed"),
+            lambda body: _encoded(gzip.compress(bytes(20 << 20)), "gzip"), says="longer than"),
+    _answer("63a", "gzip-bomb-200", "200 MiB of zeros in gzip", UNUSABLE, _encoded(_BOMB, "gzip"), says="longer than"),
+    _answer("63b", "gzip", "a good answer in gzip, which was not asked for", GOOD,
+            lambda body: _encoded(gzip.compress(body), "gzip")),
+    _answer("63c", "deflate", "a good answer in deflate, which was not asked for", GOOD,
+            lambda body: _encoded(zlib.compress(body), "deflate")),
+    _answer("63d", "gzip-chunked", "a good answer in gzip and in chunks", GOOD,
+            lambda body: chunked(gzip.compress(body)).replace(b"\r\n", b"\r\nContent-Encoding: gzip\r\n", 1)),
     _answer("64", "gzip-cut", "half of a gzip body", UNUSABLE,
-            lambda body: _encoded(gzip.compress(body)[:-30], "gzip"), says="compressed"),
+            lambda body: _encoded(gzip.compress(body)[:-30], "gzip"), says="compressed form is cut"),
+    _answer("64a", "gzip-close-cut", "a gzip body that ends with the connection, cut", CUT,
+            lambda body: head("Content-Encoding: gzip") + gzip.compress(body)[:-30], Peer.fin),
     _answer("65", "gzip-lie", "a plain body that claims to be gzip", UNUSABLE,
-            lambda body: _encoded(body, "gzip"), says="compressed"),
+            lambda body: _encoded(body, "gzip"), says="not compressed as it says"),
+    _answer("65a", "brotli", "an encoding that nobody asked for", UNUSABLE,
+            lambda body: _encoded(body, "br"), says="compressed"),
     _answer("66", "encodings-6", "six layers of encoding", UNUSABLE,
             lambda body: _encoded(body, ", ".join(["gzip"] * 6)), says="compressed"),
     Case("67", "endless-body", "a body without end", *UNUSABLE, script=_endless, says="longer than"),

@@ -38,6 +38,14 @@ class Certificates:
         self.other_ca = str(directory / "other-ca.pem")
         self.authority.cert_pem.write_to_path(self.ca)
         self.stranger.cert_pem.write_to_path(self.other_ca)
+        self.self_signed = str(directory / "self-signed.pem")
+        subprocess.run(
+            ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=127.0.0.1", "-addext",
+             "subjectAltName=IP:127.0.0.1", "-keyout", self.self_signed, "-out", self.self_signed + ".crt"],
+            check=True, stderr=subprocess.DEVNULL,
+        )
+        with open(self.self_signed, "ab") as both, open(self.self_signed + ".crt", "rb") as certificate:
+            both.write(certificate.read())
         self.hashed = self.directory("trusted", hashed=True)
 
     def file(self, name: str, content: bytes = b"") -> str:
@@ -76,7 +84,10 @@ class Certificates:
     def context(self, kind: str, demand: bool = False, version: ssl.TLSVersion | None = None) -> ssl.SSLContext:
         """Return the server side of a certificate; `demand`: clients need one of the authority too."""
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        self._issued[kind].configure_cert(context)
+        if kind == "self-signed":
+            context.load_cert_chain(self.self_signed)
+        else:
+            self._issued[kind].configure_cert(context)
         if demand:
             context.verify_mode = ssl.CERT_REQUIRED
             context.load_verify_locations(self.ca)

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import pytest
+from ansible_collections.infrastructure.services.plugins.module_utils._http import transport
 from support import CREATE, run_task
 
 GOOD, OTHER, MISSING, HASHED = "ca", "other_ca", "missing", "directory"
@@ -40,6 +41,15 @@ def test_who_is_trusted(certificates, https, monkeypatch, ca_path, environment, 
     result = run_task(CREATE, base_url=service.url, **({"ca_path": paths[ca_path]} if ca_path else {}))
     assert result["outcome"] == outcome, result
     assert len(service.api.conversation) == (outcome == "accepted")
+
+
+@pytest.mark.parametrize(("system", "brought"), [("ca", "other_ca"), ("other_ca", "ca")])
+def test_what_the_system_trusts_is_trusted_beside_what_requests_brings(certificates, https, monkeypatch, system, brought):
+    monkeypatch.setenv("SSL_CERT_FILE", getattr(certificates, system))
+    monkeypatch.setattr(transport, "where", lambda: getattr(certificates, brought))
+    service = https(certificates.context("good"))
+    assert run_task(CREATE, base_url=service.url)["outcome"] == "accepted"
+    assert run_task(CREATE, base_url=service.url, ca_path=certificates.other_ca)["outcome"] == "not_sent"
 
 
 @pytest.mark.parametrize("bundle", ["REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE"])

@@ -76,7 +76,7 @@ def test_tls_1_2_refuses_in_the_handshake(certificates, https, name):
     options = files(certificates, name) if name else {}
     result = run_task(CREATE, base_url=service.url, ca_path=certificates.ca, **options)
     assert (result["outcome"], result["attempts"]) == ("not_sent", 1)
-    assert "when it wants a client certificate, or another one (client_cert)" in result["msg"]
+    assert "it requires a client certificate, or another one (client_cert)" in result["msg"]
 
 
 @pytest.mark.parametrize(("resource", "attempts"), [(CREATE, 1), (UPDATE, 3)])
@@ -85,7 +85,7 @@ def test_tls_1_3_refuses_after_the_request_was_handed_over(certificates, resourc
     with patient(certificates.context("good", demand=True, version=V13)) as url:
         result = run_task(resource, base_url=url, ca_path=certificates.ca, retries=2)
     assert (result["outcome"], result["attempts"]) == ("unknown", attempts)
-    assert "ALERT_CERTIFICATE_REQUIRED, as it does when it wants a client certificate" in result["msg"]
+    assert "ALERT_CERTIFICATE_REQUIRED, which means that it requires a client certificate" in result["msg"]
 
 
 @contextmanager

@@ -11,6 +11,7 @@ from support import CREATE, UPDATE, run_task
 # certificate of the server, ca_path is given, part of the message; all before a byte of the request.
 REFUSED = {
     "unknown authority": ("unknown authority", True, "unable to get local issuer certificate"),
+    "self-signed": ("self-signed", True, "signed certificate"),
     "authority not given": ("good", False, "unable to get local issuer certificate"),
     "wrong host": ("wrong host", True, "certificate is not valid for '127.0.0.1'"),
     "expired": ("expired", True, "certificate has expired"),
@@ -31,6 +32,7 @@ def test_a_bad_certificate_is_refused_before_anything_is_sent(certificates, http
     assert result["failed"]
     assert result["outcome"] == "not_sent"
     assert why in result["msg"]
+    assert ("to trust it, set ca_path" in result["msg"]) is (kind not in ("wrong host", "expired"))
     assert result["attempts"] == 1, "repeating it is of no use"
     assert service.api.conversation == []
 
@@ -61,7 +63,8 @@ def test_a_service_without_tls_is_said_to_be_one(https):
     service = https(None)
     result = run_task(CREATE, base_url=over_tls(service))
     assert (result["outcome"], result["attempts"]) == ("not_sent", 1)
-    assert "TLS could not be agreed upon" in result["msg"]
+    assert "the TLS handshake failed: " in result["msg"]
+    assert "the server speaks plain HTTP (127.0.0.1 port " in result["msg"]
 
 
 def test_plain_http_to_a_tls_port_is_not_said_to_be_harmless(certificates, https):

@@ -19,6 +19,7 @@ from .events import Event
 NEVER, AGAIN, NEW_TOKEN = "never", "again", "once, with a new token"
 _ASCTIME = re.compile("[A-Z][a-z]{2} [A-Z][a-z]{2} [ 0-9][0-9] [0-9:]{8} [0-9]{4}")  # a form of date without a zone
 FIRST_DELAY = 1.0  # seconds; doubles with each further attempt
+LONGEST_DELAY = 86400.0  # seconds; time.sleep refuses huge ones
 
 # event: what a POST may do and what is known of it, and the same for a PUT, which can be repeated (RFC 9110 9.2.2).
 POLICY = {
@@ -98,6 +99,7 @@ def persist(
     `observe`: is told of each attempt and of the wait after it (None after the last).
     """
     outcome, renewed, made = NOT_SENT, 0, 0
+    longest = min(limits.retry_max_delay, LONGEST_DELAY)
     for tried in count(1):
         happened = attempt()
         made += happened.event != Event.TOKEN_UNAVAILABLE
@@ -108,9 +110,9 @@ def persist(
             wait, renewed = 0.0, 1
         elif again == AGAIN and tried - renewed <= limits.retries:
             asked = retry_after(happened.headers.get("Retry-After"), datetime.now(timezone.utc))
-            wait = delay(tried - renewed, limits.retry_max_delay, fraction(), asked)
-            if wait > limits.retry_max_delay:
-                note = f"it asks to wait {wait:.0f} seconds, longer than retry_max_delay ({limits.retry_max_delay:g})"
+            wait = delay(tried - renewed, longest, fraction(), asked)
+            if wait > longest:
+                note = f"it asks for a wait of {wait:.10g} seconds, longer than retry_max_delay ({longest:g})"
                 wait = None
         observe(happened, wait)
         if wait is None:

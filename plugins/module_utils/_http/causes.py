@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Why an attempt brought no answer, in words, from the exceptions of the libraries and from how far it came.
+"""Why an attempt got no answer, in words: from the exceptions of the libraries and how far the attempt came.
 
 The text of a library's exception is never shown: it may quote a secret.
 """
@@ -22,7 +22,9 @@ except ImportError:  # said by the transport when it is made
 from .sockets import Phase
 
 _ABOUT_US = re.compile("ALERT_.*(CERTIFICATE|UNKNOWN_CA|HANDSHAKE_FAILURE|ACCESS_DENIED)")
-_WANTS_CERTIFICATE = "as it does when it wants a client certificate, or another one (client_cert)"
+_WANTS_CERTIFICATE = "which means that it requires a client certificate, or another one (client_cert)"
+_NOT_TLS = ("WRONG_VERSION_NUMBER", "HTTP_REQUEST", "PACKET_LENGTH_TOO_LONG")  # OpenSSL's reasons for bytes of no TLS
+_UNTRUSTED = (18, 19, 20, 21)  # OpenSSL's X509_V_ERR codes for a certificate without a trusted authority
 
 
 def is_timeout(error: BaseException) -> bool:
@@ -34,14 +36,16 @@ def lost(error: BaseException) -> str:
     """Return why there is no answer to a request of which something was handed over."""
     cause = _cause(error)
     if isinstance(cause, socket.timeout):
-        return "no whole answer came in time"
+        return "no complete answer arrived in time"
     if _is_about_us(cause):
-        return f"the server ended the connection: {cause.reason}, {_WANTS_CERTIFICATE}"
-    return "the connection was lost, or what came is not HTTP, before there was a whole answer"
+        return f"the server closed the connection with {cause.reason}, {_WANTS_CERTIFICATE}"
+    if isinstance(cause, MemoryError):
+        return "there was not enough memory to read the answer"
+    return "the connection was lost before a complete answer arrived, or what arrived is not HTTP"
 
 
 def unsent(error: BaseException, at: Phase, peer: str) -> tuple[bool, str]:
-    """Return whether repeating is hopeless, and why not a byte of the request was handed over.
+    """Return whether repeating is hopeless, and why no byte of the request was handed over.
 
     `at`: the phase that the attempt had come to; `peer`: whom the connection went to.
     """
@@ -74,12 +78,12 @@ def _is_cause(error: BaseException) -> bool:
 def _look_up_failed(cause: BaseException, peer: str) -> tuple[bool, str]:
     if isinstance(cause, socket.gaierror) and cause.errno != socket.EAI_AGAIN:
         return True, f"the host name does not exist ({peer})"
-    return False, f"the host name could not be looked up for now ({peer})"
+    return False, f"the host name cannot be resolved for now ({peer})"
 
 
 def _connect_failed(cause: BaseException, peer: str) -> tuple[bool, str]:
     if isinstance(cause, socket.timeout):
-        return False, f"connecting took too long ({peer})"
+        return False, f"connecting timed out ({peer})"
     return False, f"no connection: {getattr(cause, 'strerror', None) or type(cause).__name__} ({peer})"
 
 
@@ -87,19 +91,21 @@ def _proxy_failed(cause: BaseException, peer: str) -> tuple[bool, str]:
     """The standard library says the status of a refused CONNECT only in the text of an OSError."""
     words = str(cause).partition("Tunnel connection failed: ")[2].split()
     if not words:
-        return False, f"the proxy gave no answer to CONNECT ({peer})"
+        return False, f"the proxy did not answer CONNECT ({peer})"
     return not words[0].startswith("5"), f"the proxy answered CONNECT with status {words[0][:3]} ({peer})"
 
 
 def _tls_failed(cause: BaseException, peer: str) -> tuple[bool, str]:
     if isinstance(cause, ssl.SSLCertVerificationError):
-        return True, f"the certificate was not accepted: {cause.verify_message} ({peer})"
+        hint = "; to trust it, set ca_path to the file of its authority" if cause.verify_code in _UNTRUSTED else ""
+        return True, f"the certificate was not accepted: {cause.verify_message} ({peer}){hint}"
     if isinstance(cause, ssl.SSLError) and not isinstance(cause, (ssl.SSLEOFError, ssl.SSLZeroReturnError)):
-        why = f"{cause.reason}, {_WANTS_CERTIFICATE}" if _is_about_us(cause) else cause.reason
-        return True, f"TLS could not be agreed upon: {why} ({peer})"
+        hint = ", probably because the server speaks plain HTTP" if cause.reason in _NOT_TLS else ""
+        hint = f", {_WANTS_CERTIFICATE}" if _is_about_us(cause) else hint
+        return True, f"the TLS handshake failed: {cause.reason}{hint} ({peer})"
     if isinstance(cause, socket.timeout):
-        return False, f"the TLS handshake took too long ({peer})"
-    return False, f"the connection was lost in the TLS handshake ({peer})"
+        return False, f"the TLS handshake timed out ({peer})"
+    return False, f"the connection was lost during the TLS handshake ({peer})"
 
 
 def _is_about_us(cause: BaseException) -> bool:
@@ -108,7 +114,7 @@ def _is_about_us(cause: BaseException) -> bool:
 
 
 def _unusable(cause: BaseException, peer: str) -> tuple[bool, str]:
-    return True, "requests cannot make this request (an address, a proxy or a certificate that it cannot use)"
+    return True, "requests cannot use the address, the proxy or the certificate of this request"
 
 
 # For each phase before the request: whether repeating is hopeless, and why it failed.

@@ -11,25 +11,22 @@ every operation, and tell it before the kernel may take a byte of the request.
 
 from __future__ import annotations
 
-import base64
+import http.client
 import io
-import queue
 import socket
 import ssl
-import threading
 import time
 from enum import Enum
 
 try:
-    from requests import PreparedRequest
-    from requests.adapters import HTTPAdapter
-    from requests.utils import get_auth_from_url
     from urllib3.connection import HTTPConnection, HTTPSConnection
-    from urllib3.connectionpool import HTTPConnectionPool, HTTPSConnectionPool
     from urllib3.exceptions import NewConnectionError
 except ImportError:  # said by the transport when it is made
-    HTTPAdapter = HTTPConnection = HTTPSConnection = HTTPConnectionPool = HTTPSConnectionPool = object
+    HTTPConnection = HTTPSConnection = object
 
+from .names import look_up
+
+MAX_ATTEMPT_DELAY = 2.0  # seconds for an address, when there is another one (RFC 8305 section 8)
 LONGEST_WAIT = 86400.0  # seconds; what one socket operation may be given (the C library's limit is higher)
 
 
@@ -50,13 +47,15 @@ class Meter:
         self.connect_timeout = connect_timeout
         self.start(0)
 
-    def start(self, timeout: float) -> None:
-        """Begin an attempt that may take `timeout` seconds."""
+    def start(self, timeout: float, via: str = "") -> None:
+        """Begin an attempt that may take `timeout` seconds; `via`: which proxy it uses, in words."""
+        self.via = via
         self.deadline = time.monotonic() + timeout
         self.phase = Phase.REQUEST
         self.peer = ""  # whom a new connection goes to
         self.sent = False
         self.ended = False  # the peer closed its side
+        self.left_over = False  # more than the answer came
 
     def left(self) -> float:
         """Return the seconds that are left; raise socket.timeout when there are none."""
@@ -69,8 +68,10 @@ class Meter:
 class _Reader(io.RawIOBase):
     """The receiving side of a socket: each read gets the time that is left, an end of stream is remembered."""
 
+    finished = False  # nothing more is to be read
+
     def __init__(self, sock, meter: Meter) -> None:
-        self._sock, self._meter = sock, meter
+        self._sock, self.meter = sock, meter
         self._raw = sock.makefile("rb", buffering=0)
 
     def readable(self) -> bool:
@@ -80,16 +81,39 @@ class _Reader(io.RawIOBase):
         return self._raw.fileno()
 
     def readinto(self, buffer) -> int | None:
-        self._sock.settimeout(self._meter.left())
+        if self.finished:
+            return None
+        self._sock.settimeout(self.meter.left())
         received = self._raw.readinto(buffer)
         if received == 0:
-            self._meter.ended = True
+            self.meter.ended = True
         return received
+
+    def is_pending(self) -> bool:
+        """Whether OpenSSL holds bytes; also where that cannot be told (TLS within TLS)."""
+        return (
+            self._sock.pending() > 0
+            if isinstance(self._sock, ssl.SSLSocket)
+            else not isinstance(self._sock, socket.socket)
+        )
 
     def close(self) -> None:
         if not self.closed:
             self._raw.close()
             super().close()
+
+
+class _Stream(io.BufferedReader):
+    """An answer as it comes; tells the meter when bytes are left over behind it, here or in OpenSSL's buffer.
+
+    Neither shows when the socket is polled before it is used again.
+    """
+
+    def close(self) -> None:
+        if not self.closed:
+            self.raw.finished = True
+            self.raw.meter.left_over |= bool(self.peek()) or self.raw.is_pending()
+        super().close()
 
 
 class _MeteredSocket:
@@ -102,9 +126,9 @@ class _MeteredSocket:
     def __getattr__(self, name: str):
         return getattr(self._sock, name)
 
-    def makefile(self, *args, **kwargs) -> io.BufferedReader:
+    def makefile(self, *args, **kwargs) -> _Stream:
         self._send(self._held)  # the answer is awaited, so nothing more comes
-        return io.BufferedReader(_Reader(self._sock, self._meter))
+        return _Stream(_Reader(self._sock, self._meter))
 
     def sendall(self, data) -> None:
         data = self._held + bytes(data)
@@ -122,52 +146,48 @@ class _MeteredSocket:
             view = view[self._sock.send(view[:65536]) :]
 
 
-def look_up(host: str, port: int, seconds: float) -> list[tuple]:
-    """Return what socket.getaddrinfo does, within `seconds`; raise socket.gaierror or socket.timeout.
+class _FinalResponse(http.client.HTTPResponse):
+    """The final answer: interim ones are read past (RFC 9110 section 15.2); http.client does so with 100 alone."""
 
-    The C library's look-up cannot be given a time, so it runs in a thread that is left behind when it takes too long.
-    """
-    if host.replace(".", "").isdigit() or ":" in host:  # an address: nothing to look up
-        return socket.getaddrinfo(host, port, 0, socket.SOCK_STREAM)
-    answers = queue.SimpleQueue()
-
-    def ask() -> None:
-        try:
-            answers.put(socket.getaddrinfo(host, port, 0, socket.SOCK_STREAM))
-        except (OSError, UnicodeError) as error:
-            answers.put(error)
-
-    threading.Thread(target=ask, daemon=True).start()
-    try:
-        answer = answers.get(timeout=seconds)
-    except queue.Empty:
-        raise socket.timeout("the name look-up took too long") from None
-    if isinstance(answer, UnicodeError):
-        raise socket.gaierror(socket.EAI_NONAME, "not a host name") from answer
-    if isinstance(answer, OSError):
-        raise answer
-    return answer
+    def begin(self) -> None:
+        super().begin()
+        while self.status in (102, 103):
+            self.headers = None  # begin() does nothing once they are there
+            super().begin()
 
 
 class _MeteredConnection:
-    """What both kinds of urllib3 connection are given; `meter` comes with the class."""
+    """What both kinds of urllib3 connection are given; `meter` comes with the class.
+
+    Undocumented names of urllib3 1.26 to 2.x and of http.client that this uses, all in this class:
+    `_new_conn` opens the socket, so the look-up and every address can be bounded; `_tunnel` asks a proxy for a tunnel,
+    which is no part of the request; `_dns_host` is the host to look up; `_tunnel_host` and `_tunnel_port` are the
+    service behind the proxy.
+    """
 
     meter: Meter
+    response_class = _FinalResponse
 
     def _new_conn(self):
-        """Look up and connect, all addresses within one connect_timeout."""
+        """Look up and connect, all addresses within one connect_timeout.
+
+        An address that swallows packets does not use it up: each but the last gets two seconds of it at most, as in
+        RFC 8305 section 8, and at most its share.
+        """
         meter = self.meter
         end = time.monotonic() + min(meter.connect_timeout, meter.left())
-        meter.phase, meter.peer = Phase.LOOK_UP, f"{self._dns_host} port {self.port}"
+        meter.phase, meter.peer = Phase.LOOK_UP, f"{self._dns_host} port {self.port}{meter.via}"
         failure: OSError | None = None
         try:
             addresses = look_up(self._dns_host, self.port, end - time.monotonic())
         except OSError as error:
             raise NewConnectionError(self, "look-up") from error
         meter.phase = Phase.CONNECT
-        for family, kind, protocol, _name, address in addresses:
+        for others, (family, kind, protocol, _name, address) in zip(range(len(addresses))[::-1], addresses):
+            left = end - time.monotonic()
+            seconds = min(left / (others + 1), MAX_ATTEMPT_DELAY) if others else left
             try:
-                return self._connected(socket.socket(family, kind, protocol), address, end - time.monotonic())
+                return self._connected(socket.socket(family, kind, protocol), address, seconds)
             except OSError as error:
                 failure = error
         raise NewConnectionError(self, "connect") from failure
@@ -199,6 +219,7 @@ class _MeteredConnection:
                 self.sock = sock
         sock.settimeout(meter.left())
         meter.phase, meter.ended = Phase.TLS, False
+        meter.peer = f"{self._tunnel_host} port {self._tunnel_port}{meter.via}"
 
     def connect(self) -> None:
         super().connect()
@@ -206,40 +227,9 @@ class _MeteredConnection:
         self.sock = _MeteredSocket(self.sock, self.meter)
 
 
-class MeteredAdapter(HTTPAdapter):
-    """The adapter of requests for its proxies and certificates; its connections report to one meter."""
-
-    def __init__(self, meter: Meter) -> None:
-        plain = type("MeteredHTTPConnection", (_MeteredConnection, HTTPConnection), {"meter": meter})
-        tls = type("MeteredHTTPSConnection", (_MeteredConnection, HTTPSConnection), {"meter": meter})
-        self._pools = {
-            "http": type("MeteredHTTPPool", (HTTPConnectionPool,), {"ConnectionCls": plain}),
-            "https": type("MeteredHTTPSPool", (HTTPSConnectionPool,), {"ConnectionCls": tls}),
-        }
-        super().__init__(max_retries=0, pool_maxsize=1)
-
-    def route(self, url: str, proxy: str, context: ssl.SSLContext | None) -> tuple:
-        """Return the pool of connections for a URL, and what the request line says; raise what requests does.
-
-        `proxy`: its URL, empty for none; `context`: for TLS, to the service and to the proxy.
-        """
-        prepared = PreparedRequest()
-        prepared.prepare_url(url, None)
-        manager = self.proxy_manager_for(proxy, proxy_ssl_context=context) if proxy else self.poolmanager
-        pool = manager.connection_from_url(prepared.url, {"ssl_context": context})
-        return pool, self.request_url(prepared, {"all": proxy} if proxy else {})
-
-    def init_poolmanager(self, *args, **kwargs) -> None:
-        super().init_poolmanager(*args, **kwargs)
-        self.poolmanager.pool_classes_by_scheme = self._pools
-
-    def proxy_manager_for(self, *args, **kwargs):
-        manager = super().proxy_manager_for(*args, **kwargs)
-        manager.pool_classes_by_scheme = self._pools
-        return manager
-
-    def proxy_headers(self, proxy: str) -> dict:
-        """Return Basic credentials in UTF-8 (RFC 7617 section 2.1); requests knows only Latin-1."""
-        user, password = get_auth_from_url(proxy)
-        pair = base64.b64encode(f"{user}:{password}".encode("utf-8", "replace")).decode("ascii")
-        return {"Proxy-Authorization": f"Basic {pair}"} if user else {}
+def metered(meter: Meter) -> tuple[type, type]:
+    """Return the classes of connections, plain and TLS, that report to this meter."""
+    return tuple(
+        type(f"Metered{kind.__name__}", (_MeteredConnection, kind), {"meter": meter})
+        for kind in (HTTPConnection, HTTPSConnection)
+    )

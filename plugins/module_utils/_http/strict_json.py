@@ -15,10 +15,10 @@ from .._errors import InvalidInput
 
 MAX_DEPTH = 64
 MAX_INTEGER_DIGITS = 4300
-MAX_MEMORY = 4 * 1024 * 1024 + 1000  # bytes of an answer as text: one letter of four bytes makes all of them such
-MAX_VALUES = 100_000  # of an answer; each takes up to 250 bytes of memory, be it one of two on the wire
+MAX_MEMORY = 4 * 1024 * 1024 + 1000  # bytes of an answer as text, which one astral character widens to 4 per character
+MAX_VALUES = 100_000  # of an answer; each takes up to 250 bytes of memory, however short it is on the wire
 _RESERVED = {"__ansible_type", "__ansible_unsafe", "__ansible_vault"}  # Ansible makes its own objects of these
-_SURROGATE = re.compile(r"\\u[dD][89abAB]")  # stands for a letter beyond U+FFFF
+_SURROGATE = re.compile(r"\\u[dD][89abAB]")  # the first half of a character beyond U+FFFF
 
 
 class InvalidJSON(ValueError):
@@ -55,6 +55,8 @@ def decode_object(raw: bytes) -> dict:
         raise InvalidJSON(f"it is not JSON ({error.msg} at character {error.pos})") from None
     except RecursionError:
         raise InvalidJSON(f"it is nested deeper than {MAX_DEPTH} levels") from None
+    except MemoryError:
+        raise InvalidJSON("there is not enough memory to read it") from None
     if not isinstance(value, dict):
         raise InvalidJSON("it is JSON, but not an object")
     if depth(value) > MAX_DEPTH:
@@ -65,12 +67,12 @@ def decode_object(raw: bytes) -> dict:
 
 
 def _affordable(text: str) -> str:
-    """Return the text if what it says fits into memory many times over; its size on the wire does not tell that."""
+    """Return the text unless parsing it could exhaust memory, which its size on the wire does not tell."""
     if sum(map(text.count, "[{,")) > MAX_VALUES:
         raise InvalidJSON(f"it holds more than {MAX_VALUES} values")
-    width = 4 if _SURROGATE.search(text) else 2 if "\\u" in text else 1  # of a letter that is escaped
+    width = 4 if _SURROGATE.search(text) else 2 if "\\u" in text else 1  # bytes of an escaped character
     if max(sys.getsizeof(text), width * len(text)) > MAX_MEMORY:
-        raise InvalidJSON("it is too long for one with letters beyond Latin-1")
+        raise InvalidJSON("it is too long for a text with characters beyond Latin-1")
     return text
 
 

@@ -12,14 +12,17 @@ from __future__ import annotations
 
 import http.client
 import logging
+import platform
 import re
+import sys
 import time
 import warnings
 from contextlib import contextmanager
-from typing import Iterator, Mapping
+from typing import Iterator
 
 try:
     import requests
+    import urllib3
     from requests.certs import where
     from urllib3 import Timeout
     from urllib3.exceptions import HTTPError, InsecureRequestWarning
@@ -27,13 +30,13 @@ except ImportError:
     requests = None
 
 from .._errors import AttemptFailed, MissingLibrary
-from . import causes, tls
+from . import bodies, causes, tls
+from .adapter import MeteredAdapter
 from .messages import Answer, Request
 from .proxies import Proxy
 from .settings import ConnectionSettings
-from .sockets import Meter, MeteredAdapter
+from .sockets import Meter
 
-MAX_BODY = 4 * 1024 * 1024  # bytes of an answer that are read
 MAX_IDLE = 3.0  # seconds after which a kept-alive connection is not used again
 _PROXY = re.compile(r"(https?://|(?!.*://))([^/@]*@)?(\[[^]/@]+\]|[^/@:\[])", re.IGNORECASE)
 
@@ -43,16 +46,14 @@ class Transport:
 
     def __init__(self, settings: ConnectionSettings) -> None:
         """Raise MissingLibrary, or InvalidInput for files of TLS that cannot be used."""
-        if requests is None:
-            raise MissingLibrary("the Python library requests (at least 2.31) is not installed")
+        _require_libraries()
         self._settings = settings
         if settings.ca_path or settings.client_cert or settings.client_key:
             tls.context(settings, where())
         self._meter = Meter(settings.connect_timeout)
         self._adapter = MeteredAdapter(self._meter)
-        self._last_used = 0.0
-        self._kept: set[str] = set()  # origins to which a connection should be open
-        self._hasty: set[str] = set()  # origins that end connections without a word, maybe under the next request
+        self._kept: dict[str, float] = {}  # origins to which a connection should be open, and when it was used last
+        self._hasty: set[str] = set()  # origins that close kept connections early, perhaps during the next request
         self._routes: dict[str, tuple] = {}  # by URL: the pool of connections, and what the request line says
 
     def close(self) -> None:
@@ -62,32 +63,30 @@ class Transport:
         self._adapter.close()
 
     def send(self, request: Request, timeout: float) -> Answer:
-        """Make one attempt, within `timeout` seconds from name look-up to last byte; raise AttemptFailed if no answer
-        came.
-        """
-        if time.monotonic() - self._last_used > MAX_IDLE:
-            self.close()
+        """Make one attempt, within `timeout` seconds from look-up to last byte; raise AttemptFailed."""
         origin = request.url.split("/", 3)[2]
         kept = origin in self._kept
-        self._meter.start(timeout)
+        if kept and time.monotonic() - self._kept[origin] > MAX_IDLE:
+            self.close()
+        proxy = self._settings.proxies.for_url(request.url)
+        self._meter.start(timeout, f", the proxy that {proxy.variable} names" if proxy else "")
         try:
             with _unlogged():
-                answer = self._read(self._open(request))
+                answer = self._read(self._open(request, proxy))
         except AttemptFailed:
             self.close()
             raise
-        self._kept.add(origin)
+        self._kept[origin] = time.monotonic()
         if kept and self._meter.peer:  # a new connection was needed
             self._hasty.add(origin)
-        if answer.problem or origin in self._hasty:
+        if answer.problem or self._meter.left_over or origin in self._hasty:
             self.close()
-        self._last_used = time.monotonic()
         return answer
 
-    def _open(self, request: Request):
+    def _open(self, request: Request, proxy: Proxy | None):
         """Send the request and read the header block."""
         try:
-            pool, target = self._route_to(request.url)
+            pool, target = self._route_to(request.url, proxy)
             return pool.request(
                 request.method,
                 target,
@@ -100,15 +99,15 @@ class Transport:
                 preload_content=False,
                 decode_content=False,
             )
-        except (OSError, HTTPError, http.client.HTTPException) as error:
+        except (OSError, HTTPError, http.client.HTTPException, MemoryError) as error:
             raise self._failure(error) from None
 
-    def _route_to(self, url: str) -> tuple:
+    def _route_to(self, url: str, proxy: Proxy | None) -> tuple:
         """Return what `MeteredAdapter.route` does; the files of TLS are read when they are needed first."""
         if url not in self._routes:
-            proxy = _usable(self._settings.proxies.for_url(url))
-            context = tls.context(self._settings, where()) if "https:" in (url[:6].lower(), proxy[:6].lower()) else None
-            self._routes = {url: self._adapter.route(url, proxy, context)}
+            via = _usable(proxy)
+            context = tls.context(self._settings, where()) if "https:" in (url[:6].lower(), via[:6].lower()) else None
+            self._routes = {url: self._adapter.route(url, via, context)}
         return self._routes[url]
 
     def _read(self, response) -> Answer:
@@ -117,19 +116,24 @@ class Transport:
         if meter.ended:
             _leave(response)
             raise AttemptFailed("the connection ended inside the headers of the answer", sent=True)
-        problem, cut, body = _framing_problem(headers), False, b""
+        problem, cut, body = bodies.framing_problem(headers), False, b""
         try:
             if not problem and status >= 200:
                 response.enforce_content_length = True
-                body = b"".join(_pieces(response))
+                body = b"".join(_pieces(response, bodies.length_of(headers)))
                 cut = meter.ended
+                body = bodies.decoded(body, headers)
+        except bodies.Unusable as error:
+            problem = str(error)
+        except MemoryError:
+            problem = "there is not enough memory to read it"
         except (OSError, HTTPError, http.client.HTTPException) as error:
             problem, cut = "it took too long" if causes.is_timeout(error) else "the connection ended inside it", True
         _leave(response)
-        if cut and _is_framed(headers):
+        if cut and bodies.is_framed(headers):
             problem = problem or "the connection ended inside it"
-        elif len(body) > MAX_BODY:
-            problem = f"it is longer than {MAX_BODY} bytes"
+        elif len(body) > bodies.MAX_BODY:
+            problem = f"it is longer than {bodies.MAX_BODY} bytes"
         return Answer(status, headers, b"" if problem else body, problem, cut)
 
     def _failure(self, error: Exception) -> AttemptFailed:
@@ -153,6 +157,24 @@ def _unlogged() -> Iterator[None]:
         logging.disable(before)
 
 
+def _require_libraries() -> None:
+    """Raise MissingLibrary unless requests and the urllib3 below it have the hooks that `sockets` uses."""
+    if requests is None:
+        found = "no requests"
+    elif _version(requests) < (2, 31) or _version(urllib3) >= (3, 0):
+        found = f"requests {requests.__version__} with urllib3 {urllib3.__version__}"
+    else:
+        return
+    raise MissingLibrary(
+        f"the Python library requests >= 2.31 with urllib3 < 3 is needed, but {sys.executable} on {platform.node()} "
+        f"has {found}; run there: {sys.executable} -m pip install 'requests>=2.31' 'urllib3<3'"
+    )
+
+
+def _version(library) -> tuple[int, ...]:
+    return tuple(map(int, re.findall("[0-9]+", library.__version__)[:2]))
+
+
 def _usable(proxy: Proxy | None) -> str:
     """Return the URL of a proxy, empty for none; raise AttemptFailed for one of an unsupported kind."""
     if proxy is None:
@@ -163,34 +185,17 @@ def _usable(proxy: Proxy | None) -> str:
     return proxy.url if "://" in proxy.url else f"http://{proxy.url}"
 
 
-def _framing_problem(headers: Mapping[str, str]) -> str:
-    """Say what is wrong with the headers that delimit the body, empty when nothing is."""
-    length = headers.get("Content-Length")
-    if length is not None and not (length.isascii() and length.isdigit()):
-        return "its Content-Length is not a number"
-    if length is not None and "Transfer-Encoding" in headers:
-        return "it has both a Content-Length and a Transfer-Encoding"
-    if headers.get("Transfer-Encoding", "chunked").strip().lower() != "chunked":
-        return "its Transfer-Encoding is unknown"
-    if headers.get("Content-Encoding", "identity").strip().lower() not in ("identity", ""):
-        return "it is compressed, which was not asked for"
-    return ""
-
-
-def _is_framed(headers: Mapping[str, str]) -> bool:
-    """Whether the headers say where the body ends; else the end of the connection does."""
-    return "Content-Length" in headers or "Transfer-Encoding" in headers
-
-
 def _leave(response) -> None:
     """Give the connection back, or close it when there may be more to read."""
     response.close()
     response.release_conn()
 
 
-def _pieces(response) -> Iterator[bytes]:
-    """Yield the body in pieces, one byte more than MAX_BODY at most."""
-    left = MAX_BODY + 1
+def _pieces(response, length: int | None) -> Iterator[bytes]:
+    """Yield the body in pieces, `length` bytes of it where that is known, one byte more than MAX_BODY at most."""
+    left = bodies.MAX_BODY + 1
+    if length is not None:
+        left = min(left, length)
     while left > 0:
         piece = response.read(min(left, 65536), decode_content=False)
         if not piece:

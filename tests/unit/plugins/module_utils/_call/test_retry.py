@@ -159,6 +159,17 @@ def test_the_longest_wait_that_is_allowed_is_waited():
     assert run("POST", Limits(2, 30), [busy], renewable=False)[2] == [30.0, 30.0]
 
 
+@pytest.mark.parametrize("longest", [1e300, math.inf])
+def test_a_huge_retry_max_delay_waits_a_day_at_most(longest):
+    busy = Happened(Event.THROTTLED, headers={"Retry-After": "86400"})
+    assert run("POST", Limits(1, longest), [busy], renewable=False)[2] == [86400.0]
+    too_long = Happened(Event.THROTTLED, headers={"Retry-After": "9" * 30})
+    finished, _past, waits = run("POST", Limits(1, longest), [too_long], renewable=False)
+    assert waits == []
+    assert "longer than retry_max_delay (86400)" in finished.note
+    assert run("POST", Limits(80, longest), [Happened(Event.UNSENT)], renewable=False)[2][-1] == 86400.0
+
+
 @settings(deadline=None)
 @given(st.integers(1, 10**6), SECONDS, st.floats(0, 1), st.floats(0, 1))
 def test_a_wait_is_a_part_of_an_exponential_bound(attempt, longest, fraction, other):

@@ -5,12 +5,25 @@
 
 from __future__ import annotations
 
+import ast
+import inspect
+import os
+import re
 import socket
+import threading
 import time
+from concurrent.futures import Future
+from contextlib import ExitStack
 
 import pytest
-from ansible_collections.infrastructure.services.plugins.module_utils._http import sockets
-from ansible_collections.infrastructure.services.plugins.module_utils._http.sockets import Meter, look_up
+from ansible_collections.infrastructure.services.plugins.module_utils._http import names, sockets
+from ansible_collections.infrastructure.services.plugins.module_utils._http.messages import Request
+from ansible_collections.infrastructure.services.plugins.module_utils._http.names import look_up
+from ansible_collections.infrastructure.services.plugins.module_utils._http.settings import ConnectionSettings
+from ansible_collections.infrastructure.services.plugins.module_utils._http.sockets import Meter
+from ansible_collections.infrastructure.services.plugins.module_utils._http.transport import Transport
+from support.wire import answer, serving
+from urllib3.connection import HTTPSConnection
 
 
 def metered(seconds: float) -> tuple[sockets._MeteredSocket, socket.socket, Meter]:
@@ -91,7 +104,7 @@ def test_an_end_of_stream_is_remembered():
 
 @pytest.mark.parametrize("address", ["127.0.0.1", "::1"])
 def test_an_address_is_not_looked_up(address, monkeypatch):
-    monkeypatch.setattr(sockets.threading, "Thread", None)  # a look-up of a name runs in one
+    monkeypatch.setattr(names.threading, "Thread", None)  # a look-up of a name runs in one
     assert look_up(address, 80, 0)[0][4][:2] == (address, 80)
 
 
@@ -103,6 +116,70 @@ def test_a_name_is_looked_up():
 def test_a_name_that_cannot_exist_is_an_error_of_the_look_up(name):
     with pytest.raises(socket.gaierror):
         look_up(name, 80, 10)
+
+
+def test_a_name_has_one_look_up_at_a_time(monkeypatch):
+    """However often it is asked for while its name server says nothing; the answer is for all who still wait."""
+    asked, answered = [], threading.Event()
+
+    def slow(*args):
+        asked.append(args[0])
+        return answered.wait(10) and [args[0]]
+
+    monkeypatch.setattr(socket, "getaddrinfo", slow)
+    for _time in range(20):
+        with pytest.raises(socket.timeout):
+            look_up("one.example", 80, 0.01)
+    threading.Timer(0.1, answered.set).start()
+    assert look_up("one.example", 80, 10) == ["one.example"]
+    assert asked == ["one.example"]
+    assert look_up("one.example", 80, 10) == ["one.example"]
+    assert asked == ["one.example"] * 2
+
+
+def test_a_look_up_of_the_parent_is_not_waited_for(monkeypatch):
+    """Its thread does not live on in a forked process."""
+    monkeypatch.setattr(names, "_running", {(os.getpid() + 1, "localhost", 80): Future()})
+    assert look_up("localhost", 80, 5)
+
+
+@pytest.fixture
+def swallowing():
+    """Return an address that takes no further connection: its queue is full, and the system drops what comes."""
+    with ExitStack() as stack:
+        listener = stack.enter_context(socket.create_server(("127.0.0.2", 0), backlog=0))
+        for _connection in range(4):
+            waiting = stack.enter_context(socket.socket())
+            waiting.setblocking(False)
+            waiting.connect_ex(listener.getsockname())
+        yield listener.getsockname()
+
+
+@pytest.mark.parametrize(("connect_timeout", "longest"), [(1.0, 0.8), (10.0, 2.5)])
+def test_an_address_that_swallows_packets_does_not_use_up_the_time(monkeypatch, swallowing, connect_timeout, longest):
+    """The second address of the name is tried after its share, two seconds at most (RFC 8305 section 8)."""
+    with serving(answer(200, {})) as wire:
+        port = int(wire.url.rpartition(":")[2])
+        way = socket.AF_INET, socket.SOCK_STREAM, 0, ""
+        monkeypatch.setattr(socket, "getaddrinfo", lambda *_args: [(*way, swallowing), (*way, ("127.0.0.1", port))])
+        sender = Transport(ConnectionSettings(connect_timeout=connect_timeout))
+        started = time.monotonic()
+        assert sender.send(Request("POST", "http://two.example/a", {}, b"{}"), 20).status == 200
+        assert time.monotonic() - started < longest
+        sender.close()
+
+
+def test_each_undocumented_name_that_is_used_is_there():
+    """A version of urllib3 or http.client that lacks one fails here, and is told by its name."""
+    said = set(re.findall("`(_[a-z_]+)`", sockets._MeteredConnection.__doc__))
+    tree = ast.parse(inspect.getsource(sockets._MeteredConnection)).body[0]
+    own = {node.name for node in tree.body if isinstance(node, ast.FunctionDef)} - {"_new_conn", "_tunnel"}
+    used = {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute) and node.attr.startswith("_")}
+    used |= {"_new_conn"}  # overridden
+    assert used - own == said
+    connection = HTTPSConnection("service.example")
+    connection.set_tunnel("other.example", 443)
+    assert [name for name in sorted(said) if not hasattr(connection, name)] == []
 
 
 def test_a_slow_look_up_ends_in_time(monkeypatch):

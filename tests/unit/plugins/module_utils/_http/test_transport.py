@@ -5,18 +5,29 @@
 
 from __future__ import annotations
 
+import gzip
+import http.client
+import platform
 import socket
+import ssl
+import sys
+import zlib
+from types import SimpleNamespace
 
 import pytest
 from ansible_collections.infrastructure.services.plugins.module_utils._errors import AttemptFailed, MissingLibrary
+from ansible_collections.infrastructure.services.plugins.module_utils._http import bodies, tls
 from ansible_collections.infrastructure.services.plugins.module_utils._http import transport as transport_module
 from ansible_collections.infrastructure.services.plugins.module_utils._http.messages import Request
 from ansible_collections.infrastructure.services.plugins.module_utils._http.proxies import Proxies, Proxy
 from ansible_collections.infrastructure.services.plugins.module_utils._http.settings import ConnectionSettings
 from ansible_collections.infrastructure.services.plugins.module_utils._http.transport import Transport
+from requests.certs import where
 from support.wire import Last, answer, serving
 
 OK = b"HTTP/1.1 200 OK\r\n"
+GZIP, BOMB = (gzip.compress(plain, mtime=0) for plain in (b"{}", bytes(20 << 20)))
+RAW = zlib.compress(b"{}")[2:-4]  # without header and checksum
 
 
 def transport(**settings) -> Transport:
@@ -62,7 +73,13 @@ WHOLE = [
     (OK + b"Transfer-Encoding: chunked\r\n\r\n1\r\n{\r\n1\r\n}\r\n0\r\n\r\n", b"{}"),
     (OK + b"Content-Encoding: identity\r\nContent-Length: 2\r\n\r\n{}", b"{}"),
     (b"HTTP/1.1 204 -\r\n\r\n", b""),
-    (b"HTTP/1.1 100 Continue\r\n\r\n" + OK + b"Content-Length: 2\r\n\r\n{}", b"{}"),
+    *((b"HTTP/1.1 %d -\r\nLink: </a>\r\n\r\n" % status * 2 + OK + b"Content-Length: 2\r\n\r\n{}", b"{}")
+      for status in (100, 102, 103)),
+    (OK + b"Content-Length: 2\r\nContent-Length: 2\r\n\r\n{}", b"{}"),
+    (OK + b"Content-Length: 2, 2\r\n\r\n{}", b"{}"),
+    *((OK + b"Content-Encoding: %s\r\nContent-Length: %d\r\n\r\n" % (coding, len(body)) + body, b"{}")
+      for coding, body in ((b"gzip", GZIP), (b"X-GZIP", GZIP), (b"deflate", zlib.compress(b"{}")), (b"deflate", RAW))),
+    (OK + b"Content-Encoding: gzip\r\nContent-Length: 0\r\n\r\n", b""),
 ]
 
 
@@ -79,7 +96,13 @@ UNUSABLE = [
     (OK + b"Content-Length: ten\r\n\r\n{}", "its Content-Length is not a number", False),
     (OK + b"Content-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n{}", "both a Content-Length and a Transfer", False),
     (OK + b"Transfer-Encoding: gzip\r\n\r\n{}", "its Transfer-Encoding is unknown", False),
-    (OK + b"Content-Encoding: gzip\r\nContent-Length: 2\r\n\r\n{}", "it is compressed", False),
+    (OK + b"Content-Length: 2\r\nContent-Length: +2\r\n\r\n{}", "its Content-Length is not a number", False),
+    (OK + b"Content-Encoding: gzip\r\nContent-Length: 2\r\n\r\n{}", "it is not compressed as it says", False),
+    (OK + b"Content-Encoding: br\r\nContent-Length: 2\r\n\r\n{}", "compressed in a way that was not asked", False),
+    (OK + b"Content-Encoding: gzip, gzip\r\nContent-Length: 2\r\n\r\n{}", "compressed in a way that", False),
+    (OK + b"Content-Encoding: gzip\r\nContent-Length: 20\r\n\r\n" + GZIP[:20], "form is cut", False),
+    (OK + b"Content-Encoding: gzip\r\n\r\n" + GZIP[:20], "form is cut", True),
+    (OK + b"Content-Encoding: gzip\r\nContent-Length: %d\r\n\r\n" % len(BOMB) + BOMB, "longer than 4194304", False),
 ]
 
 
@@ -96,7 +119,7 @@ def test_a_body_that_ends_with_the_connection_may_have_been_cut():
 
 
 def test_a_body_is_read_up_to_a_limit(monkeypatch):
-    monkeypatch.setattr(transport_module, "MAX_BODY", 10)
+    monkeypatch.setattr(bodies, "MAX_BODY", 10)
     assert attempt(answer(200, "x" * 8))[0].problem == ""
     assert attempt(answer(200, "x" * 9))[0].problem == "it is longer than 10 bytes"
 
@@ -164,7 +187,74 @@ def test_a_proxy_of_an_unknown_kind_is_refused():
     assert (failed.value.sent, failed.value.hopeless) == (False, True)
 
 
-def test_a_missing_library_is_said(monkeypatch):
-    monkeypatch.setattr(transport_module, "requests", None)
-    with pytest.raises(MissingLibrary, match="requests"):
+@pytest.mark.parametrize(("library", "version", "found"), [
+    ("requests", None, "has no requests;"),
+    ("requests", "2.30.0", r"has requests 2\.30\.0 with urllib3"),
+    ("requests", "2.9.2", r"has requests 2\.9\.2 with urllib3"),
+    ("urllib3", "3.0.0a1", r"with urllib3 3\.0\.0a1;"),
+])
+def test_a_library_that_will_not_do_is_named_with_the_python_and_the_command(monkeypatch, library, version, found):
+    monkeypatch.setattr(transport_module, library, version and SimpleNamespace(__version__=version))
+    if library == "urllib3":
+        monkeypatch.setattr(transport_module, "requests", SimpleNamespace(__version__="2.34.2"))
+    with pytest.raises(MissingLibrary, match=found) as missing:
         transport()
+    assert f"{sys.executable} on {platform.node()} has" in missing.value.msg
+    assert f"{sys.executable} -m pip install 'requests>=2.31' 'urllib3<3'" in missing.value.msg
+
+
+@pytest.mark.parametrize("version", ["2.31.0", "2.100", "3.0"])
+def test_a_version_that_will_do_is_taken(monkeypatch, version):
+    monkeypatch.setattr(transport_module, "requests", SimpleNamespace(__version__=version))
+    transport().close()
+
+
+def test_more_than_an_answer_ends_its_connection():
+    """A second answer that nobody asked for, in the same segment; the next request must not take it for its own."""
+    got, wire = attempt(answer(200, {"a": 1}) + answer(200, {"false": 1}), answer(200, {"b": 2}), times=2)
+    assert got.body == b'{"b": 2}'
+    assert [sent.connection for sent in wire.sent] == [1, 2]
+
+
+def test_an_answer_that_does_not_fit_into_memory_is_accepted_and_unusable(monkeypatch):
+    def no_memory(*_arguments):
+        raise MemoryError
+
+    monkeypatch.setattr(bodies, "decoded", no_memory)
+    got, _wire = attempt(answer(201, {}))
+    assert (got.status, got.problem, got.cut) == (201, "there is not enough memory to read it", False)
+
+
+def test_headers_that_do_not_fit_into_memory_are_no_answer(monkeypatch):
+    def no_memory(*_arguments):
+        raise MemoryError
+
+    monkeypatch.setattr(http.client, "parse_headers", no_memory)
+    with pytest.raises(AttemptFailed, match="not enough memory") as failed:
+        attempt(answer(201, {}))
+    assert (failed.value.sent, failed.value.outcome) == (True, "unknown")
+
+
+def test_a_huge_timeout_is_no_error():
+    with serving(answer(200, {})) as wire:
+        sender = transport(connect_timeout=1e10)
+        assert sender.send(request(wire.url), 1e10).status == 200
+        sender.close()
+
+
+def test_a_refused_proxy_is_said_to_be_one_and_which_variable_named_it():
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        proxy = Proxy(f"http://127.0.0.1:{taken.getsockname()[1]}", "HTTPS_PROXY")
+        with pytest.raises(AttemptFailed, match=r"refused \(127.0.0.1 port \d+, the proxy that HTTPS_PROXY names\)"):
+            transport(proxies=Proxies(https=proxy)).send(request("https://service.example"), 5)
+
+
+def test_the_transports_of_several_threads_share_a_context(monkeypatch):
+    made = []
+    empty = ssl.SSLContext
+    monkeypatch.setattr(tls.ssl, "create_default_context", lambda: made.append(1) or empty(ssl.PROTOCOL_TLS_CLIENT))
+    settings = [ConnectionSettings(connect_timeout=seconds, system_trust=("/a", None)) for seconds in (1, 2)]
+    assert len({tls.context(each, where()) for each in settings}) == len(made) == 1
+    tls.context(settings[0]._replace(system_trust=("/b", None)), where())
+    assert len(made) == 2

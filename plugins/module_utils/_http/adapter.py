@@ -1,0 +1,58 @@
+# Copyright (c) 2026, the infrastructure.services contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The adapter of requests, with connections that report to a meter."""
+
+from __future__ import annotations
+
+import base64
+import ssl
+
+try:
+    from requests import PreparedRequest
+    from requests.adapters import HTTPAdapter
+    from requests.utils import get_auth_from_url
+    from urllib3.connectionpool import HTTPConnectionPool, HTTPSConnectionPool
+except ImportError:  # said by the transport when it is made
+    HTTPAdapter = HTTPConnectionPool = HTTPSConnectionPool = object
+
+from .sockets import Meter, metered
+
+
+class MeteredAdapter(HTTPAdapter):
+    """The adapter of requests for its proxies and certificates; its connections report to one meter."""
+
+    def __init__(self, meter: Meter) -> None:
+        plain, tls = metered(meter)
+        self._pools = {
+            "http": type("MeteredHTTPPool", (HTTPConnectionPool,), {"ConnectionCls": plain}),
+            "https": type("MeteredHTTPSPool", (HTTPSConnectionPool,), {"ConnectionCls": tls}),
+        }
+        super().__init__(max_retries=0, pool_maxsize=1)
+
+    def route(self, url: str, proxy: str, context: ssl.SSLContext | None) -> tuple:
+        """Return the pool of connections for a URL, and what the request line says; raise what requests does.
+
+        `proxy`: its URL, empty for none; `context`: for TLS, to the service and to the proxy.
+        """
+        prepared = PreparedRequest()
+        prepared.prepare_url(url, None)
+        manager = self.proxy_manager_for(proxy, proxy_ssl_context=context) if proxy else self.poolmanager
+        pool = manager.connection_from_url(prepared.url, {"ssl_context": context})
+        return pool, self.request_url(prepared, {"all": proxy} if proxy else {})
+
+    def init_poolmanager(self, *args, **kwargs) -> None:
+        super().init_poolmanager(*args, **kwargs)
+        self.poolmanager.pool_classes_by_scheme = self._pools
+
+    def proxy_manager_for(self, *args, **kwargs):
+        manager = super().proxy_manager_for(*args, **kwargs)
+        manager.pool_classes_by_scheme = self._pools
+        return manager
+
+    def proxy_headers(self, proxy: str) -> dict:
+        """Return Basic credentials in UTF-8 (RFC 7617 section 2.1); requests knows only Latin-1."""
+        user, password = get_auth_from_url(proxy)
+        pair = base64.b64encode(f"{user}:{password}".encode("utf-8", "replace")).decode("ascii")
+        return {"Proxy-Authorization": f"Basic {pair}"} if user else {}

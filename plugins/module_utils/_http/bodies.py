@@ -1,0 +1,73 @@
+# Copyright (c) 2026, the infrastructure.services contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The body of an answer: where it ends (RFC 9112 section 6.3), and how it is compressed."""
+
+from __future__ import annotations
+
+import zlib
+from typing import Mapping
+
+MAX_BODY = 4 * 1024 * 1024  # bytes of an answer that are read, compressed and decompressed
+# What zlib has to be told: a gzip header, a zlib header, or none, which some servers call deflate.
+_WINDOWS = {"gzip": (31,), "x-gzip": (31,), "deflate": (15, -15)}
+
+
+class Unusable(ValueError):
+    """The body cannot be decoded."""
+
+
+def framing_problem(headers: Mapping[str, str]) -> str:
+    """Return what is wrong with the headers that delimit the body and name its coding; empty when nothing is."""
+    lengths = _lengths(headers)
+    if not all(length.isascii() and length.isdigit() for length in lengths):
+        return "its Content-Length is not a number"
+    if len(lengths) > 1:
+        return "it has two Content-Lengths"
+    if lengths and "Transfer-Encoding" in headers:
+        return "it has both a Content-Length and a Transfer-Encoding"
+    if headers.get("Transfer-Encoding", "chunked").strip().lower() != "chunked":
+        return "its Transfer-Encoding is unknown"
+    if _coding(headers) not in ("identity", "", *_WINDOWS):
+        return "it is compressed in a way that was not asked for"
+    return ""
+
+
+def length_of(headers: Mapping[str, str]) -> int | None:
+    """Return the Content-Length of headers without a problem, None where there is none; two equal ones are one."""
+    return next(map(int, _lengths(headers)), None)
+
+
+def is_framed(headers: Mapping[str, str]) -> bool:
+    """Return whether the headers say where the body ends; else the end of the connection does."""
+    return "Content-Length" in headers or "Transfer-Encoding" in headers
+
+
+def decoded(body: bytes, headers: Mapping[str, str]) -> bytes:
+    """Return the body without its compression, one byte more than MAX_BODY at most; raise Unusable.
+
+    None was asked for, but gateways compress all the same (RFC 9110 section 12.5.3 leaves that to them).
+    """
+    if _coding(headers) not in _WINDOWS or not body:
+        return body
+    for window in _WINDOWS[_coding(headers)]:
+        decoder = zlib.decompressobj(window)
+        try:
+            plain = decoder.decompress(body, MAX_BODY + 1)
+        except zlib.error:
+            continue
+        if decoder.eof or len(plain) > MAX_BODY:
+            return plain
+        raise Unusable("its compressed form is cut")
+    raise Unusable("it is not compressed as it says")
+
+
+def _coding(headers: Mapping[str, str]) -> str:
+    return headers.get("Content-Encoding", "").strip().lower()
+
+
+def _lengths(headers: Mapping[str, str]) -> set[str]:
+    """Return the different values of Content-Length; urllib3 joins header lines of one name with commas."""
+    given = headers.get("Content-Length")
+    return set() if given is None else {length.strip() for length in given.split(",")}

@@ -1,0 +1,45 @@
+# Copyright (c) 2026, the infrastructure.services contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Looks up host names within a time limit."""
+
+from __future__ import annotations
+
+import os
+import socket
+import threading
+from concurrent.futures import Future
+from concurrent.futures import TimeoutError as WaitedTooLong
+
+_running: dict[tuple, Future] = {}  # look-ups under way, by process, host and port
+
+
+def look_up(host: str, port: int, seconds: float) -> list[tuple]:
+    """Return what socket.getaddrinfo does, within `seconds`; raise socket.gaierror or socket.timeout.
+
+    The C library's look-up cannot be given a time limit, so it runs in a thread, which is left behind when it takes too
+    long. Whoever asks for the same name meanwhile waits for that thread instead of starting another.
+    """
+    if host.replace(".", "").isdigit() or ":" in host:  # an address: nothing to look up
+        return socket.getaddrinfo(host, port, 0, socket.SOCK_STREAM)
+    key, mine = (os.getpid(), host, port), Future()
+    running = _running.setdefault(key, mine)
+    if running is mine:
+        threading.Thread(target=_ask, args=(key, mine), daemon=True).start()
+    try:
+        return running.result(seconds)
+    except WaitedTooLong:
+        raise socket.timeout("the name look-up took too long") from None
+
+
+def _ask(key: tuple, future: Future) -> None:
+    _pid, host, port = key
+    try:
+        future.set_result(socket.getaddrinfo(host, port, 0, socket.SOCK_STREAM))
+    except UnicodeError:
+        future.set_exception(socket.gaierror(socket.EAI_NONAME, "not a host name"))
+    except OSError as error:
+        future.set_exception(error)
+    finally:
+        del _running[key]

@@ -1,0 +1,47 @@
+# Copyright (c) 2026, the infrastructure.services contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A second answer behind the one that was asked for: the next request must not take it for its own."""
+
+from __future__ import annotations
+
+import pytest
+from support import CREATE, UPDATE
+
+from .behaviours import END_OF_HEAD, chunked, whole
+from .case import GOOD, Case
+from .lab import asset_is_whole, contradiction, lab_of, run
+from .servers import Peer
+from .test_calls import KeptTransports
+
+BUFFER = 8192  # bytes that http.client reads at a time
+OTHER = whole(b'{"id": "of nothing", "name": null, "attributes": {}}')
+# How long the first answer is as a whole, so that the second one begins at the end of a buffer, or beside it.
+LENGTHS = [BUFFER - 2, BUFFER - 1, BUFFER, BUFFER + 1, 2 * BUFFER - 1, 2 * BUFFER]
+
+
+def _padded(envelope: bytes, length: int, framed) -> bytes:
+    """Return a good answer of so many bytes; a header line makes it so long."""
+    bare = framed(envelope).replace(END_OF_HEAD, b"\r\nX: " + END_OF_HEAD, 1)
+    return bare.replace(END_OF_HEAD, b"a" * (length - len(bare)) + END_OF_HEAD, 1)
+
+
+@pytest.mark.parametrize("framed", [whole, chunked], ids=["length", "chunked"])
+@pytest.mark.parametrize("length", LENGTHS)
+@pytest.mark.parametrize("tls", ["", "server"], ids=["http", "https"])
+@pytest.mark.parametrize("resource", [CREATE, UPDATE], ids=["POST", "PUT"])
+def test_an_answer_that_nobody_asked_for(resource, tls, length, framed, tmp_path, authority):
+    def says_more(peer: Peer) -> bool:
+        request = peer.request()
+        if request:
+            peer.say(_padded(peer.service.carry_out(request), length, framed) + OTHER)  # one TLS record
+        return bool(request)
+
+    transports = KeptTransports()
+    with lab_of(Case("", "", "", *GOOD, script=says_more, tls=tls), resource, tmp_path, authority) as lab:
+        for _item in range(3):
+            lab.service.forget()
+            result = run(lab, Case("", "", "", *GOOD), connect=transports.__getitem__)
+            assert (contradiction(lab, result), result["outcome"]) == ("", "accepted")
+            assert asset_is_whole(lab, result)
+        transports.close()
