@@ -44,7 +44,7 @@ def test_who_is_trusted(certificates, https, monkeypatch, ca_path, environment, 
 
 
 @pytest.mark.parametrize(("system", "brought"), [("ca", "other_ca"), ("other_ca", "ca")])
-def test_what_the_system_trusts_is_trusted_beside_what_requests_brings(certificates, https, monkeypatch, system, brought):
+def test_system_and_requests_are_both_trusted(certificates, https, monkeypatch, system, brought):
     monkeypatch.setenv("SSL_CERT_FILE", getattr(certificates, system))
     monkeypatch.setattr(transport, "where", lambda: getattr(certificates, brought))
     service = https(certificates.context("good"))
