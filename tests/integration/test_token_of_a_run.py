@@ -105,7 +105,9 @@ def on_hosts(directory: Path, hosts: int, *tasks: str) -> tuple[str, str]:
     return "- hosts: all\n  gather_facts: false\n  tasks:\n" + "".join(names), str(inventory)
 
 
-@pytest.mark.parametrize("hosts", [20, 50])
+@pytest.mark.parametrize("hosts", [
+    20, 50, *(pytest.param(50, marks=pytest.mark.stress, id=f"50-again-{number}") for number in range(10)),
+])
 def test_a_revoked_token_costs_one_more_token_request_and_no_task(ansible_once, provider, identity, tmp_path, hosts):
     text, inventory = on_hosts(tmp_path, hosts, "first", "second")
     ansible_once.playbook(text, "-i", inventory, "--forks", str(hosts), **identity).ok()

@@ -191,6 +191,15 @@ def test_a_client_builds_nothing_before_it_sends():
         assert len(guarded.built) == 1
 
 
+@pytest.mark.parametrize("resource", [CREATE, UPDATE])
+def test_check_mode_builds_no_transport(resource):
+    def connect(_settings):
+        raise MissingLibrary("requests is not installed")
+
+    result = run_task(resource, check_mode=True, connect=connect, base_url="https://service.example")
+    assert (result.get("failed"), result["changed"], result["outcome"]) == (None, True, "not_sent")
+
+
 def test_a_missing_library_is_said_before_anything_is_sent():
     def connect(settings):
         raise MissingLibrary("requests is not installed")
