@@ -274,6 +274,18 @@ request:
         name: web01
         attributes:
           cpu: 4
+error_body:
+  description:
+    - The body of an answer that was no success, at most 1,000 characters of it, without secrets and control characters.
+    - The service sends none; gateways and proxies do.
+  returned: on failure, when there was one
+  type: str
+  sample: upstream connect error
+location:
+  description: The C(Location) header of a success without a usable body, which may be all that tells the id.
+  returned: when the service accepted the request and its answer cannot be used
+  type: str
+  sample: /api/v1/services/compute/virtual_machines/vm-0001
 status:
   description: Status of the last answer, null when there was none.
   returned: when the options can be used

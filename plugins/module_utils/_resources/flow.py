@@ -82,7 +82,7 @@ def carry_out(plan: Plan, check_mode: bool, client: Client) -> dict:
         asset = overlay({**dict.fromkeys(ENVELOPE), **(plan.known or {}), **plan.certain}, plan.body)
     else:
         try:
-            asset, status, attempts = client.call(plan.operation, request)
+            asset, status, attempts = client.call(plan.operation, request, plan.key)
         except RequestFailed as error:
             error.facts.update(request=shown)
             raise

@@ -21,6 +21,7 @@ from .._resources.flow import Recorded
 from . import options
 from .options import settings_from
 
+LONGEST_ERROR_BODY = 1000  # characters in a result
 SHARED_OPTIONS = options.ARGUMENT_SPEC
 
 
@@ -85,7 +86,10 @@ def perform(
 def presentable(result: dict, secrets: set[str], diff_mode: bool, verbosity: int) -> dict:
     """Return the result as the user sees it: `diff` and `trace` where they were asked for, and no secret anywhere."""
     hidden = {"diff": not diff_mode, "trace": verbosity < 3}
-    return _secrets.scrub({key: value for key, value in result.items() if not hidden.get(key)}, secrets)
+    shown = _secrets.scrub({key: value for key, value in result.items() if not hidden.get(key)}, secrets)
+    if "error_body" in shown:  # cut only now: scrubbing cannot match half a secret
+        shown["error_body"] = shown["error_body"][:LONGEST_ERROR_BODY]
+    return shown
 
 
 def given_secrets(params: dict) -> set[str]:
