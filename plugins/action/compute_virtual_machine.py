@@ -2,15 +2,15 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Runs the module of the same name in process where that is safe."""
+"""Runs the module of the same name in the worker where that is safe."""
 
 from __future__ import annotations
 
-from ..module_utils._resources import virtual_machine
+from ..module_utils._resources.virtual_machine import VIRTUAL_MACHINE
 from ..plugin_utils._worker.action import ServicesAction
 
 
 class ActionModule(ServicesAction):
     """The same options and results as the module."""
 
-    resource = virtual_machine
+    resource = VIRTUAL_MACHINE

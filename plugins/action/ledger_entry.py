@@ -6,29 +6,25 @@
 
 from __future__ import annotations
 
-from ..module_utils._errors import InvalidInput
+from ..module_utils._errors import InvalidInput, ServicesError
 from ..module_utils._task import entry_options
-from ..module_utils._task.task import given_secrets
 from ..plugin_utils._ledger.editing import edited
-from ..plugin_utils._worker.action import Facts, ServicesAction
+from ..plugin_utils._worker.checked import CheckedAction
 from ..plugin_utils._worker.core import run_id
 
 
-class ActionModule(ServicesAction):
+class ActionModule(CheckedAction):
     """Takes the options of all modules, so that it can be in their action group, and uses its own."""
 
-    resource = entry_options
-
-    def _facts(self) -> Facts:
-        return Facts("local", is_async=False, becomes=False, has_environment=False, has_requests=True)
-
-    def _by_the_book(self, location, execute) -> dict:
-        secrets = self._secrets | given_secrets(self._params)
-        result = edited(self._open(location), self._params, self._task.check_mode, secrets, run_id())
-        return {key: value for key, value in result.items() if key != "diff" or self._task.diff}
-
-    def _here(self, recorded) -> dict:
-        raise InvalidInput("ledger", "is empty")
-
-    def _shown_params(self) -> dict:
-        return {name: self._params[name] for name in entry_options.ARGUMENT_SPEC}
+    def _run(self) -> dict:
+        options = self.validated(entry_options.OPTIONS, entry_options.CONSTRAINTS)
+        try:
+            options.insist()
+            if not options.params["ledger"]:
+                raise InvalidInput("ledger", "is empty")
+            ledger = self.open_ledger(options.params["ledger"])
+            result = edited(ledger, options.params, self._task.check_mode, options.secrets, run_id())
+        except ServicesError as error:
+            result = options.secrets.scrub(error.result())
+        result = {key: value for key, value in result.items() if key != "diff" or self._task.diff}
+        return self.with_invocation(result, options)

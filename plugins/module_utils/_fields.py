@@ -2,13 +2,15 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The types of resource fields, and how two values of a resource are compared (interface.md section 2)."""
+"""The types of resource fields, and how two values of a resource are compared (docs/openapi.yaml)."""
 
 from __future__ import annotations
 
+import json
 import math
 import re
 from datetime import datetime, timedelta, timezone
+from typing import NamedTuple
 
 from ansible.module_utils.common.validation import check_type_dict
 
@@ -20,6 +22,9 @@ _DATE_TIME = re.compile(
     re.ASCII,
 )
 _NUMBER = re.compile(r"\s*[+-]?\d+(\.\d+)?([eE][+-]?\d+)?\s*", re.ASCII)
+_INDEX = re.compile(r"\[\d+\]")
+_LONGEST_SHOWN = 100  # characters of a value in a message
+ABSENT = object()
 _EXACT = 2**53  # beyond it a double no longer holds every whole number
 
 
@@ -58,7 +63,7 @@ def number(value: object) -> int | float:
 
 
 def date_time(value: object) -> str:
-    """Return an ISO 8601 date-time as `YYYY-MM-DDTHH:MM:SSZ` (interface.md 2.1); without a zone it is in UTC."""
+    """Return an ISO 8601 date-time as `YYYY-MM-DDTHH:MM:SSZ` (docs/openapi.yaml); without a zone it is in UTC."""
     match = _DATE_TIME.fullmatch(value.strip()) if isinstance(value, str) else None
     if not match:
         raise ValueError("it is not a date-time such as 2026-01-02T03:04:05Z")
@@ -95,38 +100,60 @@ def prune(value: object) -> object:
 
 
 def overlay(below: object, above: object) -> object:
-    """Return `above` laid over `below`: dicts key by key, everything else replaced."""
+    """Return `above` laid over `below`: dicts key by key, everything else replaced, also by an empty dict."""
     if not (isinstance(below, dict) and isinstance(above, dict)):
         return above
-    return {**below, **{key: overlay(below.get(key), item) for key, item in above.items()}}
+    return {**below, **{key: overlay(below.get(key), item) if item else item for key, item in above.items()}}
 
 
-def differences(wanted: object, found: object, name: str = "", *, absent_differs: bool = True) -> list[str]:
-    """Return the dotted names of the fields in `wanted` that are otherwise in `found`, whatever else `found` has.
+class Difference(NamedTuple):
+    """One field of which two assets say different things."""
 
-    `absent_differs`: whether a field that `found` lacks counts.
+    field: str  # dotted, such as attributes.volumes[0].size_gb
+    wanted: object
+    found: object  # ABSENT where there is none
+
+    def __str__(self) -> str:
+        return f"{self.field} ({_shown(self.wanted)}, not {_shown(self.found)})"
+
+
+def differences(
+    wanted: object, found: object, instants: frozenset[str] = frozenset(), name: str = ""
+) -> list[Difference]:
+    """Return the fields in `wanted` that are otherwise in `found`, whatever else `found` has.
+
+    An empty dict or list differs from a full one. `instants`: the dotted names of the date-times, which are compared
+    as moments; elements of lists have no number there.
     """
-    if isinstance(wanted, dict) and isinstance(found, dict):
-        pairs = [(item, found.get(key, _ABSENT), f"{name}.{key}" if name else str(key)) for key, item in wanted.items()]
+    if isinstance(wanted, dict) and isinstance(found, dict) and (wanted or not found):
+        pairs = [(item, found.get(key, ABSENT), f"{name}.{key}" if name else str(key)) for key, item in wanted.items()]
     elif isinstance(wanted, list) and isinstance(found, list) and len(wanted) == len(found):
         pairs = [(item, found[index], f"{name}[{index}]") for index, item in enumerate(wanted)]
-    elif found is _ABSENT:
-        return [name] if absent_differs else []
     else:
-        return [] if _same(wanted, found) else [name]
-    return [field for pair in pairs for field in differences(*pair, absent_differs=absent_differs)]
+        same = _same(wanted, found, _INDEX.sub("", name) in instants)
+        return [] if same else [Difference(name, wanted, found)]
+    return [difference for one, other, field in pairs for difference in differences(one, other, instants, field)]
 
 
-_ABSENT = object()
+def date_time_fields(options: dict, name: str) -> frozenset[str]:
+    """Return the dotted names of the date-times among the suboptions of an option."""
+    found = {f"{name}.{key}" for key, option in options.items() if option["type"] is DATE_TIME}
+    inner = (date_time_fields(option.get("options", {}), f"{name}.{key}") for key, option in options.items())
+    return frozenset(found.union(*inner))
 
 
-def _same(one: object, other: object) -> bool:
-    """Whether two JSON scalars say the same: 4 and 4.0, one instant written in two ways; but not 1 and true."""
+def _same(one: object, other: object, is_instant: bool) -> bool:
+    """Whether two JSON values say the same: 4 and 4.0, one instant written in two ways; but not 1 and true."""
     if isinstance(one, bool) or isinstance(other, bool):
         return one is other
-    if isinstance(one, str) and isinstance(other, str) and one != other:
+    if is_instant and isinstance(one, str) and isinstance(other, str):
         try:
             return date_time(one) == date_time(other)
         except ValueError:
-            return False
+            return one == other
     return one == other
+
+
+def _shown(value: object) -> str:
+    text = "absent" if value is ABSENT else json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}..."

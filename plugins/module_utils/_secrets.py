@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The forms in which a secret may come back, all of which are scrubbed."""
+"""What must not be shown, in which forms it may come back, and where each form is masked (SECURITY.md)."""
 
 from __future__ import annotations
 
@@ -10,11 +10,30 @@ import base64
 import json
 import re
 from functools import lru_cache
-from urllib.parse import quote, quote_plus, unquote, unquote_plus
+from typing import Any, Iterable
+from urllib.parse import parse_qs, quote, quote_plus, unquote, urlsplit
 
 from ansible.module_utils.common.parameters import remove_values
 
-_PASSWORD_OPTION = re.compile(r"(?:password|passwd|secret)\s*=\s*('(?:[^'\\]|\\.)*'|[^&\s]*)", re.IGNORECASE)
+# What stands in place of a secret, as a part of a text and as the whole of it; ansible-core's own.
+PLACEHOLDER, HIDDEN = _PLACEHOLDERS = ("********", "VALUE_SPECIFIED_IN_NO_LOG_PARAMETER")
+SHORTEST = 8  # characters of a credential that is unlikely to be a part of a name by chance
+
+# Keys of a result: the collection's own words, which no credential may change, and what is data, not a message.
+_NEVER_MASKED = {"outcome", "changed", "failed", "status", "attempts", "request_attempts", "entry_state", "plan"}
+_DATA = {"asset", "ansible_facts", "diff", "item", "request", "sent", "entries", "invocation"}
+# Names of parameters and headers whose values are credentials; `subject_token_type` and the like only say which kind.
+_CREDENTIAL = re.compile(
+    r"passw|passphrase|secret|token|assertion|credential|api[-_]?key|private[-_]?key|authorization|cookie",
+    re.IGNORECASE,
+)
+_KIND = re.compile(r"[-_]type$", re.IGNORECASE)
+_NAME = re.compile(r"[\w.-]{1,32}")  # what could be the name of something
+_NOTHING = re.compile(r"(?!)")
+_WEAK = (
+    f"A credential has fewer than {SHORTEST} characters, or is also part of a name, an id or another value of the task;"
+    " it is masked in messages, but not in data."
+)
 _LONGEST_RETOLD = 1000  # letters; what identity providers say of an error has some hundred
 
 
@@ -33,6 +52,11 @@ def forms(secret: str) -> frozenset[str]:
     return frozenset(shown - {""})
 
 
+def is_credential_name(name: str) -> bool:
+    """Return whether what a parameter or a header of this name says is a credential."""
+    return bool(_CREDENTIAL.search(name)) and not _KIND.search(name)
+
+
 def basic(user: str, password: str) -> set[str]:
     """Return the Basic credentials (RFC 7617) of both, as they are and form-encoded first (RFC 6749 section 2.3.1)."""
     pairs = f"{user}:{password}", f"{quote_plus(user, errors='replace')}:{quote_plus(password, errors='replace')}"
@@ -40,19 +64,15 @@ def basic(user: str, password: str) -> set[str]:
 
 
 def password_in(url: str) -> frozenset[str]:
-    """Return every form of the passwords in the location of a ledger: a URL, or what libpq would take for one.
-
-    A password that is not percent-encoded may hold any of `/ @ # ?`: it ends at the last `@` at the latest.
-    """
-    found = _PASSWORD_OPTION.findall(url)
-    _scheme, _slashes, rest = url.partition("://")
-    before, is_user_info, _host = rest.rpartition("@")
-    if is_user_info and ":" in before:
-        found += [before.partition(":")[2], rest.partition("@")[0].partition(":")[2]]
-    written = [text.strip("'") for text in found]
-    return frozenset(
-        form for text in written for form in forms(text) | forms(unquote(text)) | forms(unquote_plus(text))
-    )
+    """Return every form of the password in a URL, none where it has none; all of a URL that is malformed."""
+    if "://" not in url:
+        return frozenset()
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return forms(url)
+    written = parts.password or ""
+    return forms(written) | forms(unquote(written)) | forms(parse_qs(parts.query).get("password", [""])[0])
 
 
 def printable(said: str) -> str:
@@ -65,15 +85,81 @@ def retold(said: str) -> str:
     return printable(said) if len(said) <= _LONGEST_RETOLD else "(too long to be shown)"
 
 
-def scrub(result: dict, secrets: set[str]) -> dict:
-    """Return the result without any of the secrets, in its values and in the keys below its own."""
-    if not _mentions(result, secrets):
-        return result
-    return {key: _without_keys(value, secrets) for key, value in remove_values(result, secrets).items()}
+class Secrets:
+    """The credentials of one task, with every form in which they may come back.
+
+    One of at least SHORTEST characters is masked wherever it stands. One that is shorter, or that looks like a name and
+    is also a word of what the options say in the open, is masked in messages alone and as a whole word, since masking
+    it in data would corrupt names, ids and bodies.
+    """
+
+    def __init__(self, in_the_open: object = None) -> None:
+        """`in_the_open`: the options that are no secrets, as JSON."""
+        self._open = json.dumps(in_the_open, ensure_ascii=False)
+        self._everywhere: set[str] = set()
+        self._in_messages: set[str] = set()
+
+    def add(self, credential: str, derived: Iterable[str] = ()) -> None:
+        """Mask a credential; `derived`: what is made of it, which nobody takes for a name."""
+        is_name = _NAME.fullmatch(credential) and _words(frozenset({credential})).search(self._open)
+        is_weak = len(credential) < SHORTEST or is_name
+        (self._in_messages if is_weak else self._everywhere).update(forms(credential))
+        self._everywhere.update(derived)
+
+    def warnings(self) -> list[str]:
+        """Return a warning when a credential cannot be masked everywhere."""
+        return [_WEAK] if self._in_messages else []
+
+    def scrub(self, result: dict) -> dict:
+        """Return a task's result with the credentials masked."""
+        if not _mentions(result, self._everywhere | self._in_messages):
+            return result
+        return {key: self._scrubbed(key, value) for key, value in result.items()}
+
+    def _scrubbed(self, key: str, value: object) -> object:
+        if key in _NEVER_MASKED:
+            return value
+        if key == "results":
+            return [self.scrub(item) for item in value]
+        value = _mask(value, self._everywhere)
+        return value if key in _DATA else self.scrub_message(value)
+
+    def scrub_message(self, value: Any) -> Any:
+        """Return text for people, in whatever lists and dicts, with all credentials masked."""
+        if isinstance(value, str):
+            return _words(frozenset(self._in_messages)).sub(PLACEHOLDER, _mask(value, self._everywhere))
+        if isinstance(value, dict):
+            return {self.scrub_message(key): self.scrub_message(item) for key, item in value.items()}
+        return [self.scrub_message(item) for item in value] if isinstance(value, list) else value
+
+
+def holds_placeholder(value: object) -> bool:
+    """Whether something in the value stands in place of a secret."""
+    return any(placeholder in json.dumps(value, ensure_ascii=False) for placeholder in _PLACEHOLDERS)
+
+
+def without_placeholders(value: object) -> Any:
+    """Return the value without the members of its dicts that hold a placeholder and are no dicts themselves."""
+    if not isinstance(value, dict) or not holds_placeholder(value):
+        return value
+    kept = {key: item for key, item in value.items() if isinstance(item, dict) or not holds_placeholder(item)}
+    return {key: without_placeholders(item) for key, item in kept.items() if not holds_placeholder(key)}
+
+
+def _mask(value: Any, secrets: set[str]) -> Any:
+    """Return the value with the secrets masked in its strings, its numbers and the keys of its dicts."""
+    return _without_keys(remove_values(value, secrets), secrets) if secrets else value
+
+
+@lru_cache(maxsize=16)
+def _words(secrets: frozenset[str]) -> re.Pattern:
+    """Return what finds any of the secrets where it is not a part of a longer word."""
+    longest_first = sorted(map(re.escape, secrets), key=len, reverse=True)
+    return re.compile(rf"(?<!\w)(?:{'|'.join(longest_first)})(?!\w)") if secrets else _NOTHING
 
 
 def _mentions(result: dict, secrets: set[str]) -> bool:
-    """Whether a secret stands anywhere: JSON escapes letter by letter, so it stands in the text as in the values."""
+    """Whether a secret stands anywhere; JSON escapes character by character, so it stands in the text as in values."""
     text = json.dumps(result, ensure_ascii=False)
     return any(_in_json(secret) in text for secret in secrets)
 
@@ -84,7 +170,7 @@ def _in_json(text: str) -> str:
 
 
 def _without_keys(value: object, secrets: set[str]) -> object:
-    """Return the value with its keys scrubbed, also those that ansible-core's sanitize_keys spares (`_ansible...`)."""
+    """Return the value with its keys masked, also those that ansible-core's sanitize_keys spares (`_ansible...`)."""
     if isinstance(value, dict):
         return {remove_values(key, secrets): _without_keys(item, secrets) for key, item in value.items()}
     return [_without_keys(item, secrets) for item in value] if isinstance(value, list) else value

@@ -106,6 +106,7 @@ options:
       - The asset as it is now, as far as known, for example RV(asset) of an earlier task.
       - It is shown as the state before in diff mode. When it has already all that would be sent, nothing is sent.
       - If not given, the asset that O(ledger) remembers is used.
+      - The asset of another role, by its C(id), is refused.
     type: dict
   send:
     description:
@@ -113,7 +114,8 @@ options:
       - V(given) is just what was given.
       - V(complete) is what was given, laid over the asset as it is known from O(current) or O(ledger), so that the
         outcome is the same whether the service replaces the role or changes only the fields that are sent. It is
-        refused when no asset is known.
+        refused when no asset is known, when the known one lacks what was sent before, or when a placeholder stands in
+        it for a secret.
     type: str
     choices:
       - given
@@ -225,18 +227,6 @@ request:
       sample:
         attributes:
           login: true
-error_body:
-  description:
-    - The body of an answer that was no success, at most 1,000 characters of it, without secrets and control characters.
-    - The service sends none; gateways and proxies do.
-  returned: on failure, when there was one
-  type: str
-  sample: upstream connect error
-location:
-  description: The C(Location) header of a success without a usable body, which may be all that tells the id.
-  returned: when the service accepted the request and its answer cannot be used
-  type: str
-  sample: /api/v1/services/compute/virtual_machines/vm-0001
 status:
   description: Status of the last answer, null when there was none.
   returned: when the options can be used
@@ -257,6 +247,19 @@ trace_id:
   returned: when the options can be used and the environment has a valid TRACEPARENT
   type: str
   sample: 4bf92f3577b34da6a3ce929d0e0e4736
+error_body:
+  description:
+    - The body of the answer that made the task fail, at most 1,000 characters of it. The service sends none with an
+      error; a gateway in front of it may.
+  returned: on failure, when there was one
+  type: str
+  sample: upstream connect error or disconnect/reset before headers
+location:
+  description:
+    - The C(Location) header of an answer that accepted the request, but whose body cannot be used. It may be all that
+      is left of the identifier.
+  returned: on failure, when there was one
+  type: str
 trace:
   description: Each attempt, those for a token included, in their order.
   returned: when the options can be used and the verbosity is 3 or more
@@ -287,8 +290,10 @@ trace:
       sample: 0.5
 """
 
-from ansible_collections.infrastructure.services.plugins.module_utils._resources import application_role
+from ansible_collections.infrastructure.services.plugins.module_utils._resources.application_role import (
+    APPLICATION_ROLE,
+)
 from ansible_collections.infrastructure.services.plugins.module_utils._task.module import main
 
 if __name__ == "__main__":
-    main(application_role)
+    main(APPLICATION_ROLE)

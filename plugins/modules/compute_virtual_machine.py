@@ -157,6 +157,17 @@ options:
           size_gb:
             description: Size in gigabytes.
             type: float
+  on_difference:
+    description:
+      - What to do when O(ledger) has the virtual machine already and it was created with other values than those given
+        here. No operation of the service updates a virtual machine.
+      - V(warn) names the fields and both values in a warning; the task is not changed.
+      - V(fail) makes it a failure. Nothing is sent either way.
+    type: str
+    choices:
+      - warn
+      - fail
+    default: warn
   extra_attributes:
     description:
       - Attributes that O(attributes) does not know, sent beside its own. One that it knows is refused here.
@@ -274,18 +285,6 @@ request:
         name: web01
         attributes:
           cpu: 4
-error_body:
-  description:
-    - The body of an answer that was no success, at most 1,000 characters of it, without secrets and control characters.
-    - The service sends none; gateways and proxies do.
-  returned: on failure, when there was one
-  type: str
-  sample: upstream connect error
-location:
-  description: The C(Location) header of a success without a usable body, which may be all that tells the id.
-  returned: when the service accepted the request and its answer cannot be used
-  type: str
-  sample: /api/v1/services/compute/virtual_machines/vm-0001
 status:
   description: Status of the last answer, null when there was none.
   returned: when the options can be used
@@ -306,6 +305,19 @@ trace_id:
   returned: when the options can be used and the environment has a valid TRACEPARENT
   type: str
   sample: 4bf92f3577b34da6a3ce929d0e0e4736
+error_body:
+  description:
+    - The body of the answer that made the task fail, at most 1,000 characters of it. The service sends none with an
+      error; a gateway in front of it may.
+  returned: on failure, when there was one
+  type: str
+  sample: upstream connect error or disconnect/reset before headers
+location:
+  description:
+    - The C(Location) header of an answer that accepted the request, but whose body cannot be used. It may be all that
+      is left of the identifier.
+  returned: on failure, when there was one
+  type: str
 trace:
   description: Each attempt, those for a token included, in their order.
   returned: when the options can be used and the verbosity is 3 or more
@@ -336,8 +348,8 @@ trace:
       sample: 0.5
 """
 
-from ansible_collections.infrastructure.services.plugins.module_utils._resources import virtual_machine
+from ansible_collections.infrastructure.services.plugins.module_utils._resources.virtual_machine import VIRTUAL_MACHINE
 from ansible_collections.infrastructure.services.plugins.module_utils._task.module import main
 
 if __name__ == "__main__":
-    main(virtual_machine)
+    main(VIRTUAL_MACHINE)

@@ -174,8 +174,7 @@ from ansible_collections.infrastructure.services.plugins.module_utils._task.modu
 
 def main():
     """Say what is missing: where this runs there is no ledger."""
-    spec = dict(argument_spec=entry_options.ARGUMENT_SPEC, **entry_options.CONSTRAINTS)
-    module = ServicesModule(supports_check_mode=True, **spec)
+    module = ServicesModule(entry_options.OPTIONS, argument_spec=entry_options.OPTIONS, **entry_options.CONSTRAINTS)
     module.fail_json("ledger: it is kept by the controller, where the action plugin of this module does the work")
 
 

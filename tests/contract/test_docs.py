@@ -16,7 +16,7 @@ from typing import Iterator
 import pytest
 import yaml
 from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
-from ansible_collections.infrastructure.services.plugins.module_utils._task import entry_options, info_options
+from ansible_collections.infrastructure.services.plugins.module_utils._task import entry_options
 from ansible_collections.infrastructure.services.plugins.module_utils._task import options as shared_options
 from ansible_collections.infrastructure.services.plugins.module_utils._task import task as task_module
 from support import RESOURCES
@@ -53,7 +53,7 @@ def words(documented: dict) -> str:
 
 @pytest.mark.parametrize("module", RESOURCES)
 def test_every_option_is_documented_as_it_is(pages, module):
-    spec = task_module.argument_spec(RESOURCES[module])["argument_spec"]
+    spec = task_module.argument_spec(RESOURCES[module].options, RESOURCES[module].constraints)["argument_spec"]
     for name, option, documented in pairs(spec, pages[module]["doc"]["options"]):
         assert str(option["type"]) == documented["type"], name
         assert option.get("elements") == documented.get("elements"), name
@@ -65,14 +65,14 @@ def test_every_option_is_documented_as_it_is(pages, module):
 
 @pytest.mark.parametrize("module", RESOURCES)
 def test_the_shape_of_the_attributes_is_documented(pages, module):
-    spec, documented = RESOURCES[module].ARGUMENT_SPEC["attributes"], pages[module]["doc"]["options"]["attributes"]
+    spec, documented = RESOURCES[module].options["attributes"], pages[module]["doc"]["options"]["attributes"]
     assert without_formats(of_spec(spec)) == of_documentation(documented)
 
 
 @pytest.mark.parametrize("module", RESOURCES)
 def test_every_date_time_says_its_form(pages, module):
     documented = pages[module]["doc"]["options"]["attributes"]["suboptions"]
-    shape = of_spec(RESOURCES[module].ARGUMENT_SPEC["attributes"])
+    shape = of_spec(RESOURCES[module].options["attributes"])
     names = [path[0] for path, kind in leaves(shape) if kind == "date-time"]
     assert names
     for name in names:
@@ -90,22 +90,21 @@ def test_every_environment_variable_is_documented_in_its_order(pages, module):
 
 @pytest.mark.parametrize("module", RESOURCES)
 def test_every_example_uses_options_that_exist(pages, module):
-    spec = task_module.argument_spec(RESOURCES[module])["argument_spec"]
+    spec = task_module.argument_spec(RESOURCES[module].options, RESOURCES[module].constraints)["argument_spec"]
     tasks = yaml.safe_load(pages[module]["examples"])
     uses = [task[NAMESPACE + module] for task in tasks if NAMESPACE + module in task]
     assert uses
     for options in uses:
         assert set(options) <= set(spec)
-        assert set(options.get("attributes") or {}) <= set(RESOURCES[module].ATTRIBUTES)
+        assert set(options.get("attributes") or {}) <= set(RESOURCES[module].attributes)
 
 
 def test_modules_with_the_shared_options_are_those_that_send(pages):
     assert [module for module in MODULES if "access_token" in pages[module]["doc"]["options"]] == sorted(RESOURCES)
 
 
-@pytest.mark.parametrize(("module", "options"), [("ledger_entry", entry_options), ("ledger_info", info_options)])
-def test_the_options_of_the_ledger_s_modules_are_documented_as_they_are(pages, module, options):
-    for name, option, documented in pairs(options.ARGUMENT_SPEC, pages[module]["doc"]["options"]):
+def test_the_options_of_ledger_entry_are_documented_as_they_are(pages):
+    for name, option, documented in pairs(entry_options.OPTIONS, pages["ledger_entry"]["doc"]["options"]):
         assert str(option["type"]) == documented["type"], name
         assert option.get("required", False) == documented.get("required", False), name
         assert option.get("default") == documented.get("default"), name
@@ -114,7 +113,7 @@ def test_the_options_of_the_ledger_s_modules_are_documented_as_they_are(pages, m
 
 
 def test_every_example_of_ledger_entry_is_one_that_it_takes(pages):
-    spec = dict(argument_spec=entry_options.ARGUMENT_SPEC, **entry_options.CONSTRAINTS)
+    spec = dict(argument_spec=entry_options.OPTIONS, **entry_options.CONSTRAINTS)
     tasks = yaml.safe_load(pages["ledger_entry"]["examples"])
     for task in (task for task in tasks if NAMESPACE + "ledger_entry" in task and "loop" not in task):
         options = {"ledger": "ledger.db", "base_url": "https://s", **task[NAMESPACE + "ledger_entry"]}

@@ -17,7 +17,7 @@ from support import RESOURCES
 ROOT = Path(__file__).resolve().parents[2]
 ARCHITECTURE = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
 OPEN_POINTS = (ROOT / "docs/open_points.md").read_text(encoding="utf-8")
-OPTIONS = {name for resource in RESOURCES.values() for name in task.argument_spec(resource)["argument_spec"]}
+OPTIONS = {name for each in RESOURCES.values() for name in task.argument_spec(each.options, {})["argument_spec"]}
 SECTIONS = {"2.3", "3", "4.1", "4.2", "5", "6", "7", "8", "9"}  # of the interface, those with an open point
 
 

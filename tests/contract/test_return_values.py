@@ -130,10 +130,10 @@ def test_the_asset_is_documented_with_every_field_of_the_envelope(module):
 
 @pytest.mark.parametrize("module", RESOURCES)
 def test_the_samples_are_what_the_document_allows(module):
-    returned, operation = documented(module), RESOURCES[module].OPERATION
+    returned, operation = documented(module), RESOURCES[module].operation
     asset = {name: field["sample"] for name, field in returned["asset"]["contains"].items() if "sample" in field}
     openapi.validator(ASSETS[module]).validate(asset)
-    assert set(asset["attributes"]) <= set(RESOURCES[module].ATTRIBUTES)
+    assert set(asset["attributes"]) <= set(RESOURCES[module].attributes)
     request = {name: field["sample"] for name, field in returned["request"]["contains"].items()}
     openapi.validator(BODIES[module]).validate(request["body"])
     assert request["method"] == operation.method

@@ -20,7 +20,7 @@ from support.shapes import leaves, of_schema, of_spec, put, sample
 ROOT = Path(__file__).resolve().parents[2]
 DOCUMENT = openapi.load()
 SCHEMAS = DOCUMENT["components"]["schemas"]
-ATTRIBUTES = {name: of_spec({"type": "dict", "options": resource.ATTRIBUTES}) for name, resource in RESOURCES.items()}
+ATTRIBUTES = {name: of_spec({"type": "dict", "options": resource.attributes}) for name, resource in RESOURCES.items()}
 LEAVES = [(name, path, kind) for name, shape in ATTRIBUTES.items() for path, kind in leaves(shape)]
 WRONG = {"string": 7, "date-time": "tomorrow", "number": "four", "boolean": "yes"}
 
@@ -60,7 +60,7 @@ def test_the_fields_of_both_bodies_are_those_of_the_document():
 
 def test_the_operations_are_those_of_the_document():
     documented = {(path, method.upper()) for path, item in DOCUMENT["paths"].items() for method in item}
-    assert documented == {(resource.OPERATION.path, resource.OPERATION.method) for resource in RESOURCES.values()}
+    assert documented == {(resource.operation.path, resource.operation.method) for resource in RESOURCES.values()}
 
 
 @pytest.mark.parametrize("resource", RESOURCES)
@@ -82,7 +82,7 @@ def test_the_emulator_shows_every_field_that_has_no_value(service, resource):
 
 @pytest.mark.parametrize(("resource", "path", "kind"), LEAVES, ids=str)
 def test_the_emulator_refuses_a_field_of_another_type(service, resource, path, kind):
-    operation = RESOURCES[resource].OPERATION
+    operation = RESOURCES[resource].operation
     address, headers = service.url + operation.path.format(id="role-0001"), {"Authorization": "Bearer t"}
     for value, accepted in ((sample(kind), True), (WRONG[kind], False)):
         body = {"name": "web01", "attributes": put(path, value)}
@@ -100,13 +100,13 @@ def test_the_environment_gives_the_options_that_it_can():
 
 @pytest.mark.parametrize("resource", RESOURCES)
 def test_secret_options_are_never_logged(resource):
-    options = {**shared_options.ARGUMENT_SPEC, **RESOURCES[resource].ARGUMENT_SPEC}
+    options = {**shared_options.ARGUMENT_SPEC, **RESOURCES[resource].options}
     assert {name for name, option in options.items() if option.get("no_log")} == SECRETS
 
 
 def test_the_resources_take_no_name_of_a_shared_option():
     for resource in RESOURCES.values():
-        assert set(resource.ARGUMENT_SPEC) & set(shared_options.ARGUMENT_SPEC) == set()
+        assert set(resource.options) & set(shared_options.ARGUMENT_SPEC) == set()
 
 
 def test_the_version_is_that_of_the_collection():

@@ -5,34 +5,34 @@
 
 from __future__ import annotations
 
-from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 from ansible_collections.infrastructure.services.plugins.module_utils._errors import ServicesError
 from ansible_collections.infrastructure.services.plugins.module_utils._task import task as task_module
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.entries import Key
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.location import open_ledger
-from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.recording import booked
+from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.recording import look_up, record
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.store import Ledger
-from support import CREATE, LEAST, RESOURCES
+from support import CREATE, LEAST, RESOURCES, validated
 
 TOKEN = "token-of-the-tests"
 
 
 def task(ledger: Ledger | str, resource: str = CREATE, check_mode: bool = False, **options) -> dict:
     """Return the result of a task; `ledger`: an open one, or where to open it for this task only."""
-    given = {"access_token": TOKEN, "retry_max_delay": 0, **LEAST[resource], **options}
-    validated = ArgumentSpecValidator(**task_module.argument_spec(RESOURCES[resource])).validate(given)
-    assert not validated.error_messages, validated.error_messages
-    params = validated.validated_parameters
+    params = validated(resource, {"access_token": TOKEN, "retry_max_delay": 0, **LEAST[resource], **options})
+    secrets = task_module.secrets_of(RESOURCES[resource].options, params)
+    own = isinstance(ledger, str)
 
     def execute(recorded):
-        done = task_module.perform(RESOURCES[resource], params, check_mode, recorded=recorded)
-        shown = task_module.presentable(done.result, done.secrets, diff_mode=True, verbosity=0)
+        done = task_module.perform(prepared, recorded, task_module.Runtime(check_mode), secrets)
+        shown = task_module.presentable(done.result, secrets, diff_mode=True, verbosity=0)
         return dict(shown, warnings=done.warnings)
 
-    own = isinstance(ledger, str)
     try:
         ledger = open_ledger(ledger, check_mode) if own else ledger
-        return booked(ledger, RESOURCES[resource], params, check_mode, {TOKEN}, execute)
+        prepared = task_module.prepare(RESOURCES[resource], params)
+        if check_mode:
+            return execute(look_up(ledger, prepared))
+        return record(ledger, prepared, secrets, "run-of-the-tests", execute)
     except ServicesError as error:
         return error.result()
     finally:

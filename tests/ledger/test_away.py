@@ -108,7 +108,7 @@ def test_a_server_that_goes_while_the_service_works_loses_nothing(server, opened
         failed = task(server.location, **options)
     outcome = {"success": "accepted", "refusal": "rejected", "drop": "unknown"}[ending]
     assert (failed["failed"], failed["changed"], failed["outcome"]) == (True, ending == "success", outcome)
-    assert f"outcome {outcome}, but that could not be written down. ledger: postgresql://" in failed["msg"]
+    assert f"outcome is {outcome}, but it could not be recorded: ledger: postgresql://" in failed["msg"]
     server.start()
     assert opened(server.location).get(key(service, ending)).state == INTENT
     assert (task(server.location, **options)["outcome"], len(service.api.conversation)) == ("unknown", 1)

@@ -97,7 +97,7 @@ def test_what_was_not_sent_leaves_the_entry_as_it_was(scene, state):
 @pytest.mark.parametrize("state", [None, *STATES])
 def test_what_is_found_decides(scene, state):
     scene.found(state)
-    doing = recording.ON_FINDING[state][RESOURCES[scene.resource].OPERATION.method]
+    doing = recording.ON_FINDING[state][RESOURCES[scene.resource].operation.method]
     options = {"attributes": {"cpu": 4}} if scene.resource == CREATE else {"attributes": {"login": True}}
     result = scene.run(**options)
     sends = doing == recording.SEND or (doing == recording.COMPARE and scene.resource == UPDATE)  # ASSET has no login
@@ -151,7 +151,7 @@ def test_other_values_for_a_machine_are_a_warning(location, service):
     result = task(location, base_url=service.url, attributes={"cpu": 8, "team": "a"})
     assert result["changed"] is False
     (warning,) = result["warnings"]
-    assert "attributes.cpu." in warning
+    assert "attributes.cpu (8, not 4)." in warning
     assert "team" not in warning
 
 
@@ -190,7 +190,7 @@ def test_an_answer_that_cannot_be_written_down_is_in_the_result(scene, monkeypat
     result = scene.run()
     assert (result["failed"], result["changed"]) == (True, accepted)
     assert result["outcome"] == ("accepted" if accepted else "rejected")
-    assert "could not be written down. ledger: disk full." in result["msg"]
+    assert "could not be recorded: ledger: disk full." in result["msg"]
     assert scene.ledger.get(scene.key).state == INTENT
     if accepted:
         assert result["asset"]["id"]

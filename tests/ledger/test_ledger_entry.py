@@ -9,6 +9,7 @@ import pytest
 from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 from ansible_collections.infrastructure.services.plugins.module_utils._errors import InvalidInput
 from ansible_collections.infrastructure.services.plugins.module_utils._resources.flow import ENVELOPE
+from ansible_collections.infrastructure.services.plugins.module_utils._secrets import Secrets
 from ansible_collections.infrastructure.services.plugins.module_utils._task import entry_options
 from ansible_collections.infrastructure.services.plugins.module_utils._task import task as task_module
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.editing import edited
@@ -45,9 +46,13 @@ def edit(location, opened, resource):
 
     def edit(check_mode: bool = False, secrets: frozenset = frozenset(), **options) -> dict:
         least = {"ledger": location, "base_url": URL, "resource": resource, OPTION[resource]: KEYS[resource].name}
-        validated = ArgumentSpecValidator(**task_module.argument_spec(entry_options)).validate({**least, **options})
+        spec = task_module.argument_spec(entry_options.OPTIONS, entry_options.CONSTRAINTS)
+        validated = ArgumentSpecValidator(**spec).validate({**least, **options})
         assert not validated.error_messages
-        return edited(ledger, validated.validated_parameters, check_mode, set(secrets), "this run")
+        known = Secrets()
+        for secret in secrets:
+            known.add(secret)
+        return edited(ledger, validated.validated_parameters, check_mode, known, "this run")
 
     edit.ledger, edit.key = ledger, KEYS[resource]
     return edit

@@ -134,7 +134,7 @@ def test_a_disk_that_fills_up_during_the_request_loses_nothing(tmp_path, opened,
     (machine,) = service.api.store.snapshot()["virtual_machines"]
     assert (failed["failed"], failed["changed"], failed["outcome"]) == (True, True, "accepted")
     assert failed["asset"]["id"] == machine["id"]
-    assert f"could not be written down. ledger: {path}: " in failed["msg"]
+    assert f"could not be recorded: ledger: {path}: " in failed["msg"]
     assert opened(str(path)).get(key(service)).state == INTENT
     again = run(path, service)
     assert (again["failed"], again["outcome"], len(service.api.conversation)) == (True, "unknown", 1)

@@ -7,14 +7,15 @@
 from __future__ import annotations
 
 from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
+from ansible_collections.infrastructure.services.plugins.module_utils._errors import ServicesError
 from ansible_collections.infrastructure.services.plugins.module_utils._http.transport import Transport
-from ansible_collections.infrastructure.services.plugins.module_utils._resources import (
-    application_role,
-    virtual_machine,
+from ansible_collections.infrastructure.services.plugins.module_utils._resources.application_role import (
+    APPLICATION_ROLE,
 )
+from ansible_collections.infrastructure.services.plugins.module_utils._resources.virtual_machine import VIRTUAL_MACHINE
 from ansible_collections.infrastructure.services.plugins.module_utils._task import task
 
-RESOURCES = {resource.OPERATION.resource: resource for resource in (virtual_machine, application_role)}
+RESOURCES = {resource.operation.resource: resource for resource in (VIRTUAL_MACHINE, APPLICATION_ROLE)}
 CREATE, UPDATE = "compute_virtual_machine", "cassandra_application_role"
 
 # The least that each module needs beside base_url.
@@ -30,9 +31,22 @@ def run_task(resource: str, check_mode: bool = False, connect=Transport, **optio
     return run_exactly(resource, given, check_mode, connect)
 
 
-def run_exactly(resource: str, options: dict, check_mode: bool = False, connect=Transport) -> dict:
+def run_exactly(resource: str, options: dict, check_mode: bool = False, connect=Transport, recorded=None) -> dict:
     """Return the result of a task that has these options and no others."""
-    validated = ArgumentSpecValidator(**task.argument_spec(RESOURCES[resource])).validate(options)
-    assert not validated.error_messages, validated.error_messages
-    done = task.perform(RESOURCES[resource], validated.validated_parameters, check_mode, connect)
-    return dict(task.presentable(done.result, done.secrets, diff_mode=True, verbosity=3), warnings=done.warnings)
+    resource, params = RESOURCES[resource], validated(resource, options)
+    secrets, warnings = task.secrets_of(resource.options, params), []
+    try:
+        runtime = task.Runtime(check_mode, connect)
+        done = task.perform(task.prepare(resource, params), recorded, runtime, secrets)
+        result, warnings = done.result, done.warnings
+    except ServicesError as error:
+        result = error.result()
+    return task.presentable(dict(result, warnings=warnings), secrets, diff_mode=True, verbosity=3)
+
+
+def validated(resource: str, options: dict) -> dict:
+    """Return the options as ansible-core converts them."""
+    spec = task.argument_spec(RESOURCES[resource].options, RESOURCES[resource].constraints)
+    result = ArgumentSpecValidator(**spec).validate(options)
+    assert not result.error_messages, result.error_messages
+    return result.validated_parameters

@@ -53,6 +53,7 @@ class Client:
         self.trace: list[dict[str, Any]] = []  # each attempt: method, url, status, error, seconds, wait
         self.tokens: set[str] = set()  # all that were used, each of them a secret
         self.warnings: list[str] = []
+        self.was_tried = False  # whether an attempt of the request, not of one for a token, has begun
         self._connect, self._guard, self._sleep = connect, guard, sleep
         self._own = threading.local()
         if settings.access_token:
@@ -72,10 +73,8 @@ class Client:
         url = self.settings.base_url + operation.path.format(id=segment)
         return Request(operation.method, url, headers, body)
 
-    def call(self, operation: Operation, request: Request, key: str = "") -> Reply:
+    def call(self, operation: Operation, request: Request) -> Reply:
         """Send the request as the policy allows; raise RequestFailed with what is known of its effect.
-
-        `key`: the name or id of the asset, for the message.
 
         Raise MissingLibrary or InvalidInput (a file of TLS) before anything is sent.
         """
@@ -90,8 +89,8 @@ class Client:
         last = finished.last
         if last.event == Event.SUCCESS:
             return Reply(last.value, last.status, finished.attempts)
-        msg = message(operation, request, finished, key)
-        raise RequestFailed(msg, finished.outcome, status=last.status, **last.facts, **self.facts(finished.attempts))
+        msg = message(operation, request, finished)
+        raise RequestFailed(msg, finished.outcome, status=last.status, **self.facts(finished.attempts))
 
     def facts(self, attempts: int) -> dict[str, Any]:
         """Return what a result says beside the outcome: how often the request was tried, and its trace."""
@@ -109,6 +108,7 @@ class Client:
             token = self._source.token()
             self.tokens.add(token)
             used.append(token)
+            self.was_tried = True
             authorized = {**request.headers, "Authorization": f"Bearer {token}"}
             if self.settings.trace:
                 authorized["traceparent"] = self.settings.trace.traceparent()

@@ -2,16 +2,16 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Update a Cassandra application role (interface.md sections 2.2 and 4.2)."""
+"""Update a Cassandra application role (docs/openapi.yaml)."""
 
 from __future__ import annotations
 
-from .._call.client import Client
 from .._call.operation import Operation
 from .._errors import InvalidInput
-from .._fields import DATE_TIME, TEXT, differences, overlay, prune
+from .._fields import ABSENT, DATE_TIME, TEXT, overlay, prune
 from .._http.urls import path_segment
-from .flow import Plan, Recorded, carry_out, insist_on_json, with_extra
+from .._secrets import holds_placeholder, without_placeholders
+from .flow import Plan, Recorded, Resource, Wanted, insist_on_json, refuse_placeholders, with_extra
 
 OPERATION = Operation(
     resource="cassandra_application_role",
@@ -44,7 +44,7 @@ ATTRIBUTES = dict(
 
 FIELDS = ("name", "description", "service", "platform", "region", "tenant")  # of the envelope
 
-ARGUMENT_SPEC = dict(
+OPTIONS = dict(
     id=dict(type=TEXT, required=True),
     **{field: dict(type=TEXT) for field in FIELDS},
     attributes=dict(type="dict", options=ATTRIBUTES),
@@ -59,28 +59,47 @@ CONSTRAINTS = dict(
 )
 
 
-def plan(params: dict, recorded: Recorded | None = None) -> Plan:
-    """Return what updating the role asks; raise InvalidInput."""
-    insist_on_json(params, ARGUMENT_SPEC)
-    identifier = params["id"]
+def read(params: dict) -> Wanted:
+    """Return the update that the options ask for; raise InvalidInput."""
+    insist_on_json(params, OPTIONS)
+    refuse_placeholders(params, set(OPTIONS) - {"current"})
+    identifier, current = params["id"], params["current"] or None
     segment = path_segment("id", identifier)
-    option = "attributes" if params["body"] is None else "body"
-    given = _given(params) if params["body"] is None else params["body"]
-    if not given or given == {"attributes": {}}:
+    if current and current.get("id") not in (None, identifier):
+        raise InvalidInput("current", f"is the asset {current['id']!r}, but id is {identifier!r}")
+    body = _given(params) if params["body"] is None else params["body"]
+    if not body or body == {"attributes": {}}:
+        option = "attributes" if params["body"] is None else "body"
         raise InvalidInput(option, "there is nothing to update: no field is given")
-    known = params["current"] or (recorded.asset if recorded else None)
-    if params["send"] == "complete" and known is None:
+    is_complete = params["send"] == "complete"
+    return Wanted(identifier, body, segment, {"id": identifier}, current, is_complete, params["force"])
+
+
+def plan(wanted: Wanted, recorded: Recorded | None) -> Plan:
+    """Return what the update asks of the service; raise InvalidInput."""
+    known = wanted.current or (recorded.asset if recorded else None)
+    body = overlay(prune(_whole(known, recorded)), wanted.body) if wanted.is_complete else wanted.body
+    compared = without_placeholders(known) if known else {}
+    settled = known is not None and not wanted.force and not APPLICATION_ROLE.differences(wanted.body, compared)
+    return Plan(wanted.key, body, known, settled)
+
+
+def _whole(known: dict | None, recorded: Recorded | None) -> dict:
+    """Return the known asset when all of it may be sent; raise InvalidInput."""
+    if known is None:
         raise InvalidInput(
             "send", "complete needs to know the asset as it is now: give current, or a ledger that has it"
         )
-    body = overlay(prune(known), given) if params["send"] == "complete" else given
-    settled = known is not None and not params["force"] and not differences(given, known)
-    return Plan(OPERATION, identifier, body, segment, {"id": identifier}, known, settled)
-
-
-def run(params: dict, check_mode: bool, client: Client, recorded: Recorded | None = None) -> dict:
-    """Update the role and return the task's result; raise InvalidInput or RequestFailed."""
-    return carry_out(plan(params, recorded), check_mode, client)
+    if holds_placeholder(known):
+        raise InvalidInput("send", "complete cannot send the known asset: a placeholder stands in it for a secret")
+    sent = APPLICATION_ROLE.differences(prune(recorded.sent), known) if recorded else ()
+    lacking = [difference.field for difference in sent if difference.found in (ABSENT, None)]
+    if lacking:
+        raise InvalidInput(
+            "send",
+            f"complete cannot send the known asset: it lacks {', '.join(lacking)}, which was sent before; give current",
+        )
+    return known
 
 
 def _given(params: dict) -> dict:
@@ -88,3 +107,6 @@ def _given(params: dict) -> dict:
     if params["attributes"] is not None or params["extra_attributes"] is not None:
         body["attributes"] = with_extra(params["attributes"], params["extra_attributes"], ATTRIBUTES)
     return body
+
+
+APPLICATION_ROLE = Resource(OPERATION, ATTRIBUTES, OPTIONS, CONSTRAINTS, read, plan)

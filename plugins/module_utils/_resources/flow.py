@@ -2,59 +2,85 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The way of every operation: what is planned, compared, sent (or predicted in check mode), and returned."""
+"""The flow that all operations share: what is wanted, compared, sent (or predicted in check mode), and returned."""
 
 from __future__ import annotations
 
-from types import MappingProxyType
-from typing import Iterable, Mapping, NamedTuple
+from dataclasses import dataclass, field
+from typing import Any, Callable, Iterable, Mapping
 
+from .. import _fields
 from .._call.client import Client
 from .._call.operation import Operation
-from .._errors import ACCEPTED, NOT_SENT, InvalidInput, RequestFailed
-from .._fields import differences, overlay, prune
+from .._errors import ACCEPTED, NOT_SENT, InvalidInput, RequestFailed, ServicesError
+from .._fields import ABSENT, Difference, overlay, prune
 from .._http import strict_json
+from .._secrets import holds_placeholder
 
-ENVELOPE = (
-    "id",
-    "name",
-    "description",
-    "service",
-    "attributes",
-    "platform",
-    "region",
-    "tenant",
-)  # interface.md section 2
+# The fields of every asset (docs/openapi.yaml).
+ENVELOPE = ("id", "name", "description", "service", "attributes", "platform", "region", "tenant")
 
 
-class Recorded(NamedTuple):
+@dataclass(frozen=True)
+class Recorded:
     """What the ledger remembers of an asset: the body that was sent for it, and the envelope that came back."""
 
     sent: dict
     asset: dict
 
 
-class Plan(NamedTuple):
+@dataclass(frozen=True)
+class Wanted:
+    """What a task asks for, checked."""
+
+    key: str  # the name or id that tells this asset from others of its kind
+    body: dict  # what was given
+    segment: str = ""  # the id as a segment of the path
+    certain: Mapping = field(default_factory=dict)  # envelope fields that are certain beside those of the body
+    current: dict | None = None  # the asset as the user knows it
+    is_complete: bool = False  # whether to send the whole asset
+    force: bool = False
+    fails_on_difference: bool = False
+
+
+@dataclass(frozen=True)
+class Plan:
     """What a task asks of the service; made without touching it."""
 
-    operation: Operation
-    key: str  # the name or id that tells this asset from others of its kind
-    body: dict
-    segment: str = ""  # the id as a segment of the path
-    certain: Mapping = MappingProxyType({})  # envelope fields that are certain beside those of the body
+    key: str
+    body: dict  # what would be sent
     known: dict | None = None  # the asset as it is now, as far as known
     settled: bool = False  # whether nothing needs to be sent
-    warnings: tuple[str, ...] = ()
+    differs: tuple[Difference, ...] = ()  # from what a settled asset was created with
 
-    def encoded(self) -> bytes:
-        """Return the body as it goes out; raise InvalidInput for what JSON cannot say."""
-        return strict_json.encode(self.body, "the body")
+
+@dataclass(frozen=True)
+class Resource:
+    """One kind of asset and the operation on it."""
+
+    operation: Operation
+    attributes: dict  # the argument spec of the suboptions of `attributes`
+    options: dict  # the argument spec of the module's own options
+    constraints: dict  # what ansible-core checks beyond single options
+    read: Callable[[dict], Wanted]  # from validated options; raises InvalidInput
+    plan: Callable[[Wanted, Recorded | None], Plan]  # raises InvalidInput
+
+    def differences(self, wanted: dict, found: dict) -> list[Difference]:
+        """Return the fields of an envelope or body that are otherwise in another one."""
+        return _fields.differences(wanted, found, _fields.date_time_fields(self.attributes, "attributes"))
 
 
 def insist_on_json(params: dict, options: Iterable[str]) -> None:
     """Raise InvalidInput for an option that holds what JSON cannot say, be it sent or only compared."""
     for option in options:
         strict_json.encode(params[option], option)
+
+
+def refuse_placeholders(params: dict, options: Iterable[str]) -> None:
+    """Raise InvalidInput for an option that holds what Ansible shows in place of a secret."""
+    for option in options:
+        if holds_placeholder(params[option]):
+            raise InvalidInput(option, "holds a placeholder that stands for a secret, so it is not the real value")
 
 
 def with_extra(attributes: dict | None, extra: dict | None, typed: dict) -> dict:
@@ -65,40 +91,56 @@ def with_extra(attributes: dict | None, extra: dict | None, typed: dict) -> dict
     return {**prune(attributes or {}), **prune(extra or {})}
 
 
-def carry_out(plan: Plan, check_mode: bool, client: Client) -> dict:
+def carry_out(resource: Resource, wanted: Wanted, plan: Plan, check_mode: bool, client: Client) -> dict[str, Any]:
     """Carry out a plan and return the task's result; raise InvalidInput or RequestFailed."""
-    request = client.request(plan.operation, plan.segment, plan.encoded())
-    shown = {"method": request.method, "url": request.url, "body": plan.body}
+    operation = resource.operation
+    request = client.request(operation, wanted.segment, strict_json.encode(plan.body, "the body"))
     result = {
         "changed": not plan.settled,
         "outcome": NOT_SENT,
         "status": None,
         **client.facts(attempts=0),
-        "warnings": list(plan.warnings),
+        "request": {"method": request.method, "url": request.url, "body": plan.body},
+        "warnings": [],
     }
     if plan.settled:
         asset = plan.known
+        result["warnings"] += _told_differences(operation, wanted, plan, result["request"])
     elif check_mode:
-        asset = overlay({**dict.fromkeys(ENVELOPE), **(plan.known or {}), **plan.certain}, plan.body)
+        asset = overlay({**dict.fromkeys(ENVELOPE), **(plan.known or {}), **wanted.certain}, plan.body)
     else:
         try:
-            asset, status, attempts = client.call(plan.operation, request, plan.key)
+            asset, status, attempts = client.call(operation, request)
         except RequestFailed as error:
-            error.facts.update(request=shown)
+            error.facts.update(request=result["request"])
             raise
         result.update(outcome=ACCEPTED, status=status, **client.facts(attempts))
-        result["warnings"] += _surprises(plan, asset)
-    facts = {plan.operation.resource: asset}
-    return dict(result, asset=asset, ansible_facts=facts, request=shown, diff=_diff(plan, asset))
+        result["warnings"] += _surprises(resource, plan, asset)
+    return dict(result, asset=asset, ansible_facts={operation.resource: asset}, diff=_diff(operation, plan, asset))
 
 
-def _surprises(plan: Plan, asset: dict) -> list[str]:
+def _told_differences(operation: Operation, wanted: Wanted, plan: Plan, request: dict) -> list[str]:
+    """Return a warning for how a settled asset differs from what is wanted; raise ServicesError where that fails."""
+    if not plan.differs:
+        return []
+    msg = (
+        f"{operation.noun} {plan.key}: it was created with other values, and no operation of the service updates it:"
+        f" {', '.join(map(str, plan.differs))}."
+    )
+    if wanted.fails_on_difference:
+        hint = "Nothing was sent. Give the values that it has, or set on_difference: warn."
+        raise ServicesError(f"{msg} {hint}", asset=plan.known, request=request)
+    return [msg]
+
+
+def _surprises(resource: Resource, plan: Plan, asset: dict) -> list[str]:
     """Return a warning for fields that are not as sent, and one for the others that are not as they were known."""
-    altered = differences(plan.body, asset, absent_differs=False)
-    drifted = differences(overlay(plan.known, plan.body), asset, absent_differs=False) if plan.known else []
-    drifted = [field for field in drifted if field not in altered]
+    altered = _came_back(resource, plan.body, asset)
+    drifted = _came_back(resource, overlay(plan.known, plan.body), asset) if plan.known else []
+    names = {difference.field for difference in altered}
+    drifted = [difference for difference in drifted if difference.field not in names]
     return [
-        f"These fields {how}: {', '.join(fields)}."
+        f"{resource.operation.noun} {plan.key}: these fields {how}: {', '.join(map(str, fields))}."
         for how, fields in (
             ("came back different from what was sent", altered),
             ("were changed by somebody else since they were last known", drifted),
@@ -107,8 +149,14 @@ def _surprises(plan: Plan, asset: dict) -> list[str]:
     ]
 
 
-def _diff(plan: Plan, after: dict) -> dict:
-    title = f"{plan.operation.noun} {plan.key}"
+def _came_back(resource: Resource, expected: dict, asset: dict) -> list[Difference]:
+    """Return what is in the answer, but otherwise; an empty dict that came back filled is no surprise."""
+    found = resource.differences(expected, asset)
+    return [difference for difference in found if difference.found is not ABSENT and difference.wanted != {}]
+
+
+def _diff(operation: Operation, plan: Plan, after: dict) -> dict[str, Any]:
+    title = f"{operation.noun} {plan.key}"
     return {
         "before": plan.known or {},
         "after": after,

@@ -2,15 +2,14 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Create a virtual machine (interface.md sections 2.1 and 4.1)."""
+"""Create a virtual machine (docs/openapi.yaml)."""
 
 from __future__ import annotations
 
-from .._call.client import Client
 from .._call.operation import Operation
 from .._errors import InvalidInput
-from .._fields import DATE_TIME, MAPPING, NUMBER, TEXT, differences
-from .flow import Plan, Recorded, carry_out, insist_on_json, with_extra
+from .._fields import DATE_TIME, MAPPING, NUMBER, TEXT
+from .flow import Plan, Recorded, Resource, Wanted, insist_on_json, refuse_placeholders, with_extra
 
 OPERATION = Operation(
     resource="compute_virtual_machine",
@@ -63,28 +62,34 @@ ATTRIBUTES = dict(
     volumes=dict(type="list", elements="dict", options=dict(name=dict(type=TEXT), size_gb=dict(type=NUMBER))),
 )
 
-ARGUMENT_SPEC = dict(
+OPTIONS = dict(
     name=dict(type=TEXT, required=True),
     attributes=dict(type=MAPPING, default={}, options=ATTRIBUTES),
     extra_attributes=dict(type=MAPPING, default={}),
+    on_difference=dict(type="str", choices=["warn", "fail"], default="warn"),
 )
-CONSTRAINTS: dict = {}
 
 
-def plan(params: dict, recorded: Recorded | None = None) -> Plan:
-    """Return what creating the virtual machine asks; one that is recorded is there already. Raise InvalidInput."""
-    insist_on_json(params, ARGUMENT_SPEC)
+def read(params: dict) -> Wanted:
+    """Return the virtual machine that the options ask for; raise InvalidInput."""
+    insist_on_json(params, OPTIONS)
+    refuse_placeholders(params, OPTIONS)
     name = params["name"]
     if not name.strip():
         raise InvalidInput("name", "must not be empty")
-    body = {"name": name, "attributes": with_extra(params["attributes"], params["extra_attributes"], ATTRIBUTES)}
+    attributes = with_extra(params["attributes"], params["extra_attributes"], ATTRIBUTES)
+    fails = params["on_difference"] == "fail"
+    body = {"name": name, "attributes": attributes}
+    return Wanted(name, body, force=params["force"], fails_on_difference=fails)
+
+
+def plan(wanted: Wanted, recorded: Recorded | None) -> Plan:
+    """Return what creating it asks of the service; one that is recorded is there already."""
     if recorded is None:
-        return Plan(OPERATION, name, body)
-    other = differences(body, recorded.sent)
-    warning = f"The virtual machine was created with other values, and no operation updates it: {', '.join(other)}."
-    return Plan(OPERATION, name, body, known=recorded.asset, settled=True, warnings=(warning,) if other else ())
+        return Plan(wanted.key, wanted.body)
+    given = {key: value for key, value in wanted.body.items() if value != {}}  # no attributes ask for nothing
+    differs = tuple(VIRTUAL_MACHINE.differences(given, recorded.sent))
+    return Plan(wanted.key, wanted.body, known=recorded.asset, settled=True, differs=differs)
 
 
-def run(params: dict, check_mode: bool, client: Client, recorded: Recorded | None = None) -> dict:
-    """Create the virtual machine and return the task's result; raise InvalidInput or RequestFailed."""
-    return carry_out(plan(params, recorded), check_mode, client)
+VIRTUAL_MACHINE = Resource(OPERATION, ATTRIBUTES, OPTIONS, {}, read, plan)

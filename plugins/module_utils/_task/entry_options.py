@@ -7,13 +7,14 @@
 from __future__ import annotations
 
 from .._fields import TEXT
-from .._resources import application_role, virtual_machine
+from .._resources.application_role import APPLICATION_ROLE
+from .._resources.virtual_machine import VIRTUAL_MACHINE
 from .options import ARGUMENT_SPEC as _SHARED
 
 # The option that tells an asset from others of its kind.
-KEYS = {application_role.OPERATION.resource: "id", virtual_machine.OPERATION.resource: "name"}
+KEYS = {APPLICATION_ROLE.operation.resource: "id", VIRTUAL_MACHINE.operation.resource: "name"}
 
-ARGUMENT_SPEC = dict(
+OPTIONS = dict(
     ledger=dict(_SHARED["ledger"], required=True),
     base_url=_SHARED["base_url"],
     resource=dict(type="str", required=True, choices=list(KEYS)),

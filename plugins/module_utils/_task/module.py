@@ -2,49 +2,80 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The front of the ordinary module path: AnsibleModule, whose every end says what happened on the wire."""
+"""The front of the module path: AnsibleModule, whose every end says what happened on the wire."""
 
 from __future__ import annotations
 
-from types import ModuleType
-
 from ansible.module_utils.basic import AnsibleModule
 
-from .._errors import NOT_SENT
-from .._secrets import scrub
-from .task import argument_spec, given_secrets, perform, presentable, refusal
+from .._errors import NOT_SENT, ServicesError
+from .._resources.flow import Resource
+from .._secrets import Secrets
+from .task import Runtime, argument_spec, perform, prepare, presentable, readable, refusal, secrets_of, shown_options
 
 
 class ServicesModule(AnsibleModule):
-    """Adds the outcome to a failure of AnsibleModule's own, which all come before anything is sent."""
+    """Masks secrets by the rule of the collection, and adds the outcome to a failure of AnsibleModule's own.
+
+    AnsibleModule would mask the values of no_log options as substrings everywhere, names and ids included.
+    """
+
+    _secrets: Secrets | None = None
+
+    def __init__(self, own: dict, **spec) -> None:
+        """`own`: the module's own options; `spec`: what AnsibleModule takes."""
+        self._own = own
+        super().__init__(supports_check_mode=True, **spec)
+
+    def _load_params(self):
+        """Keep AnsibleModule from failing with a traceback."""
+        super()._load_params()
+        self.params = readable(self.argument_spec, self.params)
 
     def exit_json(self, **kwargs):
+        self.no_log_values = set()
         super().exit_json(**kwargs, invocation=self._invocation())
 
     def fail_json(self, msg, **kwargs):
+        """Fail; what AnsibleModule itself refuses, it refuses before anything is sent."""
         kwargs.setdefault("outcome", NOT_SENT)
         kwargs.setdefault("changed", False)
-        self.no_log_values.update(given_secrets(self.params))  # AnsibleModule knows `a=b` as a whole only
         msg = refusal(getattr(self, "validation_result", None), msg)
-        super().fail_json(msg, **kwargs, invocation=self._invocation())
+        self.no_log_values = set()
+        super().fail_json(self.known_secrets().scrub_message(msg), **kwargs, invocation=self._invocation())
+
+    def log(self, msg, log_args=None):
+        """Write into the system's log; AnsibleModule masks the values of no_log options only."""
+        scrub = self.known_secrets().scrub_message
+        super().log(scrub(msg), scrub(log_args))
+
+    def known_secrets(self) -> Secrets:
+        """Return the secrets of the task, the same ones at each call."""
+        if self._secrets is None:
+            self._secrets = secrets_of(self._own, self.params)
+        return self._secrets
 
     def _invocation(self) -> dict:
-        """Return the options as they are shown; AnsibleModule would leave secrets in their keys."""
-        return scrub({"invocation": {"module_args": self.params}}, self.no_log_values)["invocation"]
+        return {"module_args": shown_options(self.params, self.known_secrets())}
 
 
-def main(resource: ModuleType) -> None:
+def main(resource: Resource) -> None:
     """Run a module to its end."""
-    module = ServicesModule(supports_check_mode=True, **argument_spec(resource))
+    module = ServicesModule(resource.options, **argument_spec(resource.options, resource.constraints))
     if module.params["ledger"]:
         module.fail_json(
             "ledger: it is kept by the controller, so it works neither with async nor where only the module is run"
         )
-    done = perform(resource, module.params, module.check_mode)
-    module.no_log_values.update(done.secrets)
-    for warning in done.warnings:
+    secrets = module.known_secrets()
+    warnings: list[str] = []
+    try:
+        done = perform(prepare(resource, module.params), None, Runtime(module.check_mode), secrets)
+        result, warnings = done.result, done.warnings
+    except ServicesError as error:
+        result = error.result()
+    for warning in (*secrets.warnings(), *map(secrets.scrub_message, warnings)):
         module.warn(warning)
-    result = presentable(done.result, module.no_log_values, module._diff, module._verbosity)
+    result = presentable(result, secrets, module._diff, module._verbosity)
     if result.pop("failed", False):
         module.fail_json(**result)
     module.exit_json(**result)

@@ -6,38 +6,81 @@
 
 from __future__ import annotations
 
-from types import ModuleType
-from typing import Any, Callable, NamedTuple
+from dataclasses import dataclass, field
+from typing import Any, Callable, Iterable
 
 from ansible.module_utils.errors import NoLogError, RequiredError
 
 from .. import _secrets
 from .._call.client import Client
+from .._call.operation import effect_of
+from .._call.settings import Settings
 from .._call.tokens import FetchedToken
-from .._errors import ServicesError
+from .._errors import NOT_SENT, UNKNOWN, RequestFailed, ServicesError
 from .._http.settings import ConnectionSettings
 from .._http.transport import Transport
-from .._resources.flow import Recorded
+from .._resources.flow import Plan, Recorded, Resource, Wanted, carry_out
+from .._secrets import Secrets
 from . import options
-from .options import settings_from
 
-LONGEST_ERROR_BODY = 1000  # characters in a result
-SHARED_OPTIONS = options.ARGUMENT_SPEC
+_UNCHECKED = "validate_certs is false: whoever is in between can read the token and change what is sent."
 
 
-class Done(NamedTuple):
-    """What came of a task: its result, what to warn of, and all that must not be shown."""
+@dataclass(frozen=True)
+class Task:
+    """What a task asks for, checked; nothing is opened or built yet."""
+
+    resource: Resource
+    settings: Settings
+    wanted: Wanted
+
+    def plan(self, recorded: Recorded | None = None) -> Plan:
+        """Return what the task asks of the service, given what the ledger remembers; raise InvalidInput."""
+        return self.resource.plan(self.wanted, recorded)
+
+
+@dataclass(frozen=True)
+class Runtime:
+    """What a task needs of the place where it runs."""
+
+    check_mode: bool
+    connect: Callable[[ConnectionSettings], Transport] = Transport  # makes a transport or hands out one that is kept
+    keep_token: Callable = FetchedToken  # the same for a fetched token
+    guard: Callable[[], None] = lambda: None  # raises ServicesError when nothing may be sent any more
+    interrupts: tuple[type[BaseException], ...] = (MemoryError,)  # what ends a task from outside
+
+
+@dataclass
+class Done:
+    """What came of a task: its result, what to warn of, and what must not be shown."""
 
     result: dict
-    warnings: list[str]
-    secrets: set[str]
+    warnings: list[str] = field(default_factory=list)
 
 
-def argument_spec(resource: ModuleType) -> dict[str, Any]:
-    """Return what AnsibleModule and ArgumentSpecValidator take: the options of a resource and those that all share."""
-    options = {**SHARED_OPTIONS, **resource.ARGUMENT_SPEC}
-    fresh = {name: dict(options[name], default={}) for name in options if options[name].get("default") == {}}
-    return dict(argument_spec={**options, **fresh}, **resource.CONSTRAINTS)  # validation writes into a default
+def argument_spec(own: dict, constraints: dict) -> dict[str, Any]:
+    """Return what AnsibleModule and ArgumentSpecValidator take: a module's own options and those that all share."""
+    every = {**options.ARGUMENT_SPEC, **own}
+    fresh = {name: dict(every[name], default={}) for name in every if every[name].get("default") == {}}
+    return dict(argument_spec={**every, **fresh}, **constraints)  # validation writes into a default
+
+
+def readable(spec: dict, params: dict) -> dict:
+    """Return the options with the name of its type in place of each value that should be a dict and is something else.
+
+    ansible-core looks for suboptions in a value before it looks at its type, and fails with a traceback for a number;
+    of a text it says that it is no dict.
+    """
+    inner = {name: option["options"] for name, option in spec.items() if "options" in option}
+    return {name: _readable(inner[name], value) if name in inner else value for name, value in params.items()}
+
+
+def _readable(spec: dict, value: Any) -> Any:
+    if isinstance(value, list):
+        return [type(item).__name__ if item is None else _readable(spec, item) for item in value]
+    if isinstance(value, dict):
+        return readable(spec, value)
+    return value if value is None or isinstance(value, str) else type(value).__name__
 
 
 def refusal(validated: Any, msg: str) -> str:
@@ -52,52 +95,80 @@ def refusal(validated: Any, msg: str) -> str:
     return named[0] if named and isinstance(errors[0], NoLogError) and msg == errors[0].msg else msg
 
 
-def perform(
-    resource: ModuleType,
-    params: dict,
-    check_mode: bool,
-    connect: Callable[[ConnectionSettings], Transport] = Transport,
-    keep_token=FetchedToken,
-    recorded: Recorded | None = None,
-) -> Done:
-    """Run a task with validated options; our own errors become a failed result, here and nowhere else.
+def prepare(resource: Resource, params: dict) -> Task:
+    """Return the task that validated options ask for; raise InvalidInput."""
+    return Task(resource, options.settings_from(params), resource.read(params))
 
-    `connect` makes a transport or hands out one that is kept, `keep_token` likewise for a fetched token;
-    `recorded`: what the ledger remembers of the asset.
+
+def perform(task: Task, recorded: Recorded | None, runtime: Runtime, secrets: Secrets) -> Done:
+    """Run a task; our own errors become a failed result, and so does what interrupts it.
+
+    `recorded`: what the ledger remembers of the asset; `secrets`: gets the tokens that are fetched.
     """
-    client, warnings, secrets = None, [], given_secrets(params)
+    settings, done = task.settings, Done({})
+    client = Client(settings, runtime.connect, runtime.keep_token, guard=runtime.guard)
     try:
-        settings = settings_from(params)
-        client = Client(settings, connect, keep_token)
-        if not settings.connection.validate_certs:
-            warnings.append(
-                "validate_certs is false: whoever is in between can read the token and change what is sent."
-            )
-        result = resource.run(params, check_mode, client, recorded)
+        done.result = carry_out(task.resource, task.wanted, task.plan(recorded), runtime.check_mode, client)
     except ServicesError as error:
-        result = error.result()
-    if client:
-        secrets.update(form for token in client.tokens for form in _secrets.forms(token))
-        result["trace"] = client.trace
-        warnings += client.warnings
-    return Done(result, warnings + result.pop("warnings", []), secrets)
+        done.result = error.result()
+    except runtime.interrupts as error:
+        done.result = interrupted(task, UNKNOWN if client.was_tried else NOT_SENT, error).result()
+    for token in client.tokens:
+        secrets.add(token)
+    done.result["trace"] = client.trace
+    unchecked = [] if settings.connection.validate_certs else [_UNCHECKED]
+    done.warnings = [*unchecked, *client.warnings, *done.result.pop("warnings", [])]
+    return done
 
 
-def presentable(result: dict, secrets: set[str], diff_mode: bool, verbosity: int) -> dict:
+def interrupted(task: Task, outcome: str, error: BaseException) -> RequestFailed:
+    """Return the failure of a task that was ended from outside."""
+    operation, wanted = task.resource.operation, task.wanted
+    what = f"{operation.noun} {wanted.key}: the task was interrupted ({str(error) or type(error).__name__})"
+    url = f"{task.settings.base_url}{operation.path.format(id=wanted.segment)}"
+    request = f" while {operation.method} {url} was on its way" if outcome == UNKNOWN else ""
+    return RequestFailed(f"{what}{request}. {effect_of(operation, outcome)}", outcome)
+
+
+def presentable(result: dict, secrets: Secrets, diff_mode: bool, verbosity: int) -> dict:
     """Return the result as the user sees it: `diff` and `trace` where they were asked for, and no secret anywhere."""
     hidden = {"diff": not diff_mode, "trace": verbosity < 3}
-    shown = _secrets.scrub({key: value for key, value in result.items() if not hidden.get(key)}, secrets)
-    if "error_body" in shown:  # cut only now: scrubbing cannot match half a secret
-        shown["error_body"] = shown["error_body"][:LONGEST_ERROR_BODY]
-    return shown
+    return secrets.scrub({key: value for key, value in result.items() if not hidden.get(key)})
 
 
-def given_secrets(params: dict) -> set[str]:
-    """Return every form of the secrets that the options hold, be they valid or not."""
-    client, secret, parameters = (params.get(name) for name in ("client_id", "client_secret", "auth_parameters"))
-    given = [params.get("access_token"), secret, *(parameters.values() if isinstance(parameters, dict) else ())]
-    texts = {str(value) for value in given if isinstance(value, (str, int, float)) and not isinstance(value, bool)}
-    shown = {form for text in texts for form in _secrets.forms(text)}
-    if client and secret:
-        shown |= _secrets.basic(str(client), str(secret))
-    return shown | _secrets.password_in(str(params.get("ledger") or ""))
+def secrets_of(own: Iterable[str], params: dict) -> Secrets:
+    """Return the secrets that the options hold, valid or not; `own`: the names of the module's own options."""
+    secrets = Secrets({name: params.get(name) for name in (*own, "base_url")})
+    client, client_secret = _text(params.get("client_id")), _text(params.get("client_secret"))
+    if client_secret:
+        secrets.add(client_secret, _secrets.basic(client, client_secret) if client else ())
+    given = [params.get("access_token")]
+    for option in ("auth_parameters", "headers"):
+        fields = params.get(option)
+        named = fields.items() if isinstance(fields, dict) else [("secret", fields)]
+        given += [value for name, value in named if _secrets.is_credential_name(str(name))]
+    for credential in filter(None, map(_text, given)):
+        secrets.add(credential)
+    for password in _secrets.password_in(_text(params.get("ledger"))):
+        secrets.add(password)
+    return secrets
+
+
+def _text(value: object) -> str:
+    return str(value) if isinstance(value, (str, int, float)) and not isinstance(value, bool) else ""
+
+
+def shown_options(params: dict, secrets: Secrets) -> dict:
+    """Return the options as the invocation shows them."""
+    shown = {name: _shown(name, value) for name, value in params.items()}
+    return secrets.scrub({"invocation": shown})["invocation"]
+
+
+def _shown(name: str, value: Any) -> Any:
+    if value is None or name not in options.ARGUMENT_SPEC:
+        return value
+    if options.ARGUMENT_SPEC[name].get("no_log") or (name == "ledger" and "://" in str(value)):
+        return _secrets.HIDDEN
+    if name == "headers" and isinstance(value, dict):
+        return {key: _secrets.HIDDEN if _secrets.is_credential_name(key) else item for key, item in value.items()}
+    return value

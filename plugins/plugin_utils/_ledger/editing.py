@@ -12,13 +12,13 @@ from ...module_utils._errors import NOT_SENT, InvalidInput
 from ...module_utils._http import strict_json
 from ...module_utils._http.urls import canonical_url, checked_url
 from ...module_utils._resources.flow import ENVELOPE
-from ...module_utils._secrets import scrub
+from ...module_utils._secrets import Secrets, without_placeholders
 from ...module_utils._task.entry_options import KEYS
 from .entries import ABSENT, DONE, Change, Ended, Entry, Key, LedgerError, author
 from .store import Ledger
 
 
-def edited(ledger: Ledger, params: dict, check_mode: bool, secrets: set[str], run: str = "") -> dict:
+def edited(ledger: Ledger, params: dict, check_mode: bool, secrets: Secrets, run: str = "") -> dict:
     """Bring one entry into the wanted state and return the task's result; raise InvalidInput or LedgerError.
 
     Waits for a task that is at work on the asset, except in check mode. `run` names the ansible run.
@@ -45,7 +45,7 @@ def _key(params: dict) -> Key:
     return Key(base_url, params["resource"], params[option])
 
 
-def _asset(params: dict, secrets: set[str]) -> dict | None:
+def _asset(params: dict, secrets: Secrets) -> dict | None:
     """Return the asset with every field of an envelope, None for one to be forgotten; raise InvalidInput."""
     asset, option = params["asset"], KEYS[params["resource"]]
     if params["state"] == ABSENT:
@@ -57,7 +57,8 @@ def _asset(params: dict, secrets: set[str]) -> dict | None:
     strict_json.encode(asset, "asset")
     if asset.get(option, params[option]) != params[option]:
         raise InvalidInput("asset", f"its {option} is {asset[option]!r}, but the entry is that of {params[option]}")
-    return scrub({**dict.fromkeys(ENVELOPE), option: params[option], **asset}, secrets)
+    whole = {**dict.fromkeys(ENVELOPE), option: params[option], **asset}
+    return without_placeholders(secrets.scrub({"asset": whole})["asset"])
 
 
 def _after(before: Entry | None, asset: dict | None) -> Entry | None:

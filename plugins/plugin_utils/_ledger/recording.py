@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What the ledger makes of a task: begin, run, finish.
+"""Record intent, send, record outcome: what the ledger makes of a task.
 
 An entry is in one of four states. `intent`: a request is on its way, or was when its process died. `done`: it was
 accepted and the envelope is known. `accepted`: it was accepted and the envelope was lost. `unknown`: nobody knows.
@@ -12,15 +12,14 @@ docs/ledger.md draws the moves between them.
 from __future__ import annotations
 
 import time
-from types import ModuleType
 from typing import Any, Callable
 
 from ...module_utils._errors import ACCEPTED, NOT_SENT, REJECTED, UNKNOWN, ServicesError
 from ...module_utils._http.urls import canonical_url
 from ...module_utils._resources.flow import Plan, Recorded
-from ...module_utils._secrets import scrub
-from ...module_utils._task.options import settings_from
-from .entries import ABSENT, DONE, INTENT, Change, Ended, Entry, Key, LedgerError, author
+from ...module_utils._secrets import Secrets, without_placeholders
+from ...module_utils._task.task import Task
+from .entries import ABSENT, DONE, INTENT, Ended, Entry, Key, LedgerError, author
 from .store import Ledger
 
 SEND, COMPARE, REFUSE = "send", "compare", "refuse"
@@ -48,21 +47,19 @@ AFTER = {
 _KNOWN = {INTENT: UNKNOWN, UNKNOWN: UNKNOWN, ACCEPTED: ACCEPTED}
 
 
-class Undecided(ServicesError):
+class InDoubt(ServicesError):
     """An earlier task may have created the asset already."""
 
     def __init__(self, key: Key, entry: Entry, noun: str) -> None:
         self.outcome = _KNOWN[entry.state]
-        how = (
-            "the service accepted it, but its answer was lost"
-            if entry.state == ACCEPTED
-            else "how it ended is not known"
-        )
+        lost = entry.state == ACCEPTED
+        how = "the service accepted it, but its answer was lost" if lost else "how it ended is not known"
+        began_at = entry.began_at or entry.changed_at
         super().__init__(
-            f"The ledger says that a task began to create the {noun} {key.name} at {entry.began_at}; {how}."
-            " Look for it on the service, then either confirm it with infrastructure.services.ledger_entry"
-            " (state: present and its asset), or remove the entry with the same module (state: absent) so that"
-            " this task creates it, or set force: true to create it all the same."
+            f"{noun} {key.name}: the ledger says that a task began to create it at {began_at}; {how}."
+            " Nothing was sent now. Look for it on the service; then either confirm it with"
+            " infrastructure.services.ledger_entry (state: present and its asset), or remove the entry with the same"
+            " module (state: absent) so that this task creates it, or set force: true to create it all the same."
         )
 
     def result(self) -> dict:
@@ -71,87 +68,107 @@ class Undecided(ServicesError):
 
 
 class Overtaken(ServicesError):
-    """Somebody else began with the asset at the same moment; nothing was sent."""
+    """Another task began to work on the asset at the same moment; nothing was sent."""
 
     def __init__(self, key: Key, noun: str) -> None:
         super().__init__(
-            f"Another task began to work on the {noun} {key.name} at the same moment, so this one sent nothing."
+            f"{noun} {key.name}: another task began to work on it at the same moment, so this one sent nothing."
             " Run it again when the other one has ended."
         )
 
 
-def booked(
-    ledger: Ledger,
-    resource: ModuleType,
-    params: dict,
-    check_mode: bool,
-    secrets: set[str],
-    execute: Callable[[Recorded | None], dict[str, Any]],
-    run: str = "",
-) -> dict[str, Any]:
-    """Run a task by the book and return its result; raise InvalidInput, LedgerError or Undecided before it sends.
+def key_of(task: Task) -> Key:
+    """Return the key under which the ledger files the asset of a task."""
+    return Key(canonical_url(task.settings.base_url), task.resource.operation.resource, task.wanted.key)
 
-    `execute`: runs the task, given what is recorded of the asset; `secrets`: what must not be written down;
-    `run`: names the ansible run.
+
+def look_up(ledger: Ledger, task: Task) -> Recorded | None:
+    """Return what is recorded of the asset, for a task that sends nothing; raise LedgerError or InDoubt."""
+    key = key_of(task)
+    return decide(ledger.get(key), key, task)
+
+
+def record(
+    ledger: Ledger, task: Task, secrets: Secrets, run: str, execute: Callable[[Recorded | None], dict[str, Any]]
+) -> dict[str, Any]:
+    """Run a task under the ledger and return its result; raise LedgerError, InDoubt or Overtaken before it sends.
+
+    `run`: names the run of Ansible; `execute`: runs the task, given what is recorded of the asset.
     """
-    settings = settings_from(params)
-    plan = resource.plan({**params, "send": "given"})  # what to send of a known asset is seen below
-    plan.encoded()
-    key = Key(canonical_url(settings.base_url), plan.operation.resource, plan.key)
-    if check_mode:
-        return execute(_decide(ledger.get(key), key, plan, params["force"]))
+    key = key_of(task)
     with ledger.hold(key):
         before = ledger.get(key)
-        recorded = _decide(before, key, plan, params["force"])
-        if resource.plan(params, recorded).settled:
+        recorded = decide(before, key, task)
+        plan = task.plan(recorded)
+        if plan.settled:
             return execute(recorded)
-        asset = before.asset if before else {}
-        intent = ledger.begin(key, Entry(INTENT, scrub(plan.body, secrets), asset, by=author(), run=run), before)
-        if intent is None:
-            raise Overtaken(key, plan.operation.noun)
+        warnings = elsewhere(ledger, key, task) if before is None else []
+        begun = ledger.begin(key, intent(plan, before, secrets, run), before)
+        if begun is None:
+            raise Overtaken(key, task.resource.operation.noun)
         started = time.monotonic()
         result = execute(recorded)
-        return _finish(ledger, Change(key, before, intent), result, time.monotonic() - started)
+        if warnings:
+            result = dict(result, warnings=[*warnings, *result.get("warnings", [])])
+        after, ended = ending(before, begun, result, time.monotonic() - started)
+        try:
+            is_ours = ledger.finish(key, begun, after, ended)
+        except LedgerError as error:
+            return unrecorded(result, error.msg)
+        return result if is_ours else unrecorded(result, "somebody else changed the entry meanwhile")
 
 
-def _decide(entry: Entry | None, key: Key, plan: Plan, force: bool) -> Recorded | None:
-    """Return what is recorded where it can be relied on, None to send; raise Undecided."""
-    method = plan.operation.method
-    found = ON_FINDING[entry.state if entry else None][method]
+def decide(entry: Entry | None, key: Key, task: Task) -> Recorded | None:
+    """Return what is recorded where it can be relied on, None to send; raise InDoubt."""
+    operation, force = task.resource.operation, task.wanted.force
+    found = ON_FINDING[entry.state if entry else None][operation.method]
     if found == REFUSE and not force:
-        raise Undecided(key, entry, plan.operation.noun)
-    if found == COMPARE and not (force and method == "POST"):
+        raise InDoubt(key, entry, operation.noun)
+    if found == COMPARE and not (force and operation.method == "POST"):
         return Recorded(entry.sent, entry.asset)
     return None
 
 
-def _finish(ledger: Ledger, begun: Change, result: dict[str, Any], seconds: float) -> dict[str, Any]:
-    """Write down how it ended; when that fails the task fails, with all that came back in its result.
+def intent(plan: Plan, before: Entry | None, secrets: Secrets, run: str) -> Entry:
+    """Return the entry of a request that is about to be sent; `run` names the run of Ansible."""
+    sent = without_placeholders(secrets.scrub({"sent": plan.body})["sent"])
+    return Entry(INTENT, sent, before.asset if before else {}, by=author(), run=run)
 
-    This need not outlive a power failure: what is left then is the intent, and the next task asks.
-    """
-    before, intent = begun.before, begun.after
+
+def ending(before: Entry | None, begun: Entry, result: dict[str, Any], seconds: float) -> tuple[Entry | None, Ended]:
+    """Return the entry after a task, None for none, and its row of the history."""
     outcome, asset = result.get("outcome", UNKNOWN), result.get("asset")  # a module that crashed says nothing
-    state = AFTER.get((outcome, asset is not None), UNKNOWN)  # a token such as `t` is scrubbed from the word
+    state, trace_id = AFTER.get((outcome, asset is not None), UNKNOWN), result.get("trace_id") or ""
     after = before
     if state:
-        after = intent._replace(state=state, asset=intent.asset if asset is None else asset, changed_at="")
+        recorded = begun.asset if asset is None else without_placeholders(asset)
+        after = begun._replace(state=state, asset=recorded, changed_at="", trace_id=trace_id)
     ended = Ended(
         from_state=before.state if before else ABSENT,
         to_state=after.state if after else ABSENT,
-        by=intent.by,
-        run=intent.run,
+        by=begun.by,
+        run=begun.run,
         outcome=outcome,
         status=result.get("status"),
         message=result.get("msg", ""),
         seconds=round(seconds, 3),
+        trace_id=trace_id,
     )
-    try:
-        if ledger.finish(begun.key, intent, after, ended):
-            return result
-        problem = "somebody else has changed the entry meanwhile"
-    except LedgerError as error:
-        problem = error.msg
-    msg = f"The request ended with outcome {outcome}, but that could not be written down. {problem}."
-    told = f"{msg} {result.get('msg', '')}".rstrip()
-    return dict(result, failed=True, changed=outcome == ACCEPTED, msg=told)
+    return after, ended
+
+
+def unrecorded(result: dict[str, Any], problem: str) -> dict[str, Any]:
+    """Return the failure of a task whose outcome could not be recorded, with all that came back."""
+    outcome = result.get("outcome", UNKNOWN)
+    msg = f"{result.get('msg', '')} The outcome is {outcome}, but it could not be recorded: {problem}.".strip()
+    return dict(result, failed=True, changed=outcome == ACCEPTED, msg=msg)
+
+
+def elsewhere(ledger: Ledger, key: Key, task: Task) -> list[str]:
+    """Return a warning when an asset of this name is recorded at another base_url, and nothing at this one."""
+    noun, others = task.resource.operation.noun, ledger.elsewhere(key)
+    if not others:
+        return []
+    return [
+        f"{noun} {key.name}: the ledger has one of this name at {', '.join(others)}, and nothing yet at {key.base_url}."
+    ]

@@ -2,151 +2,160 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Runs a module inside the Ansible worker where that is safe, else by the ordinary way; the results are the same."""
+"""Runs a module inside the Ansible worker where that is safe, else on the target; the results are the same."""
 
 from __future__ import annotations
 
-import json
 import os
-from functools import cache, partial
-from types import ModuleType
-from typing import Callable, NamedTuple
+from functools import partial
+from typing import Any, Callable, NamedTuple
 
-from ansible import constants
-from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
-from ansible.module_utils.errors import UnsupportedError
-from ansible.plugins.action.normal import ActionModule as OrdinaryAction
+from ansible.errors import AnsibleConnectionFailure, AnsibleError
 
-from ...module_utils import _secrets
-from ...module_utils._errors import InvalidInput, ServicesError
+from ...module_utils._errors import ACCEPTED, NOT_SENT, UNKNOWN, ServicesError
 from ...module_utils._http.transport import requests
-from ...module_utils._resources.flow import Recorded
+from ...module_utils._resources.flow import Recorded, Resource
+from ...module_utils._secrets import Secrets
 from ...module_utils._task import task
-from ...module_utils._task.options import ENVIRONMENT_PREFIX
-from .._ledger.location import located
-from .._ledger.recording import booked
-from .._ledger.store import Ledger
-from .core import ENCODER, run_id, untrusted
-from .kept import kept_ledger, kept_transport
+from ...module_utils._task.options import ARGUMENT_SPEC
+from .._ledger.recording import look_up, record
+from . import core
+from .checked import CheckedAction, Options
+from .environment import environment
+from .kept import kept_transport
+from .parent import insist_on_parent
 from .shared_token import keep_token
+from .signals import Interrupted
 
-_SWITCH = "INJECT_INVOCATION"  # of ansible-core 2.21; before it the invocation was always there, and shown at -vvv
-_SWITCHED = constants.config.get_configuration_definitions().get(_SWITCH) and constants.config.get_config_value(_SWITCH)
-_LEDGER_VARIABLE = f"{ENVIRONMENT_PREFIX}LEDGER"
-_SECRET = [name for name, option in task.SHARED_OPTIONS.items() if option.get("no_log")]
-_PATHS = [name for name, option in task.SHARED_OPTIONS.items() if option["type"] == "path"]
+_PATHS = [name for name, option in ARGUMENT_SPEC.items() if option["type"] == "path"]
+_SHELL_CANNOT_START = (126, 127)  # POSIX: the command was found but cannot be run, or was not found
 
 
-class Facts(NamedTuple):
+class Conditions(NamedTuple):
     """What decides where a task runs."""
 
     connection: str
     is_async: bool
     becomes: bool
-    has_environment: bool
     has_requests: bool
 
 
-def runs_in_process(facts: Facts) -> bool:
-    """Whether the module would run beside the worker anyway, as the same user and with the same environment."""
+def runs_in_worker(conditions: Conditions) -> bool:
+    """Whether the module would run beside the worker anyway, as the same user."""
     return (
-        facts.connection == "local"
-        and facts.has_requests
-        and not (facts.is_async or facts.becomes or facts.has_environment)
+        conditions.connection == "local" and conditions.has_requests and not (conditions.is_async or conditions.becomes)
     )
 
 
-@cache
-def _validator(resource: ModuleType) -> ArgumentSpecValidator:
-    return ArgumentSpecValidator(**task.argument_spec(resource))
+class ServicesAction(CheckedAction):
+    """The action plugin of a module that sends; `resource` is what it sends of."""
 
-
-class ServicesAction(OrdinaryAction):
-    """The action plugin of a module; `resource` is the module_utils file that does its work."""
-
-    resource: ModuleType
+    resource: Resource
+    _may_exist: dict | None = None  # the result of an attempt under `until` that may have created the asset
 
     def run(self, tmp=None, task_vars=None):
-        result = self._run(tmp, task_vars)
-        if not self._wants_invocation():
-            result.pop("invocation", None)  # most of a result, and a cost in each step that Ansible takes with it
+        if self._may_exist:
+            return self._told_again(self._may_exist)
+        return super().run(tmp, task_vars)
+
+    def _run(self) -> dict:
+        in_worker, location = runs_in_worker(self._conditions()), self.given_ledger()
+        if not in_worker and not location:
+            return self._run_module(dict(self._task.args))
+        options = self.validated(self.resource.options, self.resource.constraints)
+        try:
+            insist_on_parent()
+            result = self._run_valid(options, in_worker, location)
+        except ServicesError as error:
+            result = options.secrets.scrub(error.result())
+        return self.with_invocation(result, options) if in_worker else result
+
+    def _run_valid(self, options: Options, in_worker: bool, location: Any) -> dict:
+        options.insist()
+        params, secrets = options.params, options.secrets
+        prepared = task.prepare(self.resource, {**params, **self._absolute_paths(params)})
+        execute = partial(self._run_here, prepared, secrets)
+        execute = execute if in_worker else partial(self._run_there, options.given, prepared, execute)
+        if not location:
+            return execute(None)
+        ledger = self.open_ledger(location)
+        return (
+            execute(look_up(ledger, prepared))
+            if self._task.check_mode
+            else record(ledger, prepared, secrets, core.run_id(), execute)
+        )
+
+    def known_outcome(self) -> str:
+        return (self._may_exist or {}).get("outcome", NOT_SENT)
+
+    def _told_again(self, result: dict) -> dict:
+        """Return the result of the earlier attempt in place of another one."""
+        why = "This attempt sent nothing: the keyword until does not repeat a creation that may have happened."
+        if result.get("failed"):
+            return dict(result, msg=f"{why} {result['msg']}")
+        return dict(result, warnings=[*result.get("warnings", []), why])
+
+    def _run_here(self, prepared: task.Task, secrets: Secrets, recorded: Recorded | None) -> dict:
+        """Run the task in this process."""
+        ends = (core.TIMEOUT, Interrupted, MemoryError)
+        runtime = task.Runtime(self._task.check_mode, kept_transport, keep_token, insist_on_parent, ends)
+        with self.signals.raised():
+            done = task.perform(prepared, recorded, runtime, secrets)
+        warnings = [*secrets.warnings(), *done.warnings]
+        result = dict(done.result, warnings=warnings) if warnings else done.result
+        return self._remembered(
+            core.untrusted(task.presentable(result, secrets, self._task.diff, self._display.verbosity))
+        )
+
+    def _run_there(self, given: dict, prepared: task.Task, here: Callable, recorded: Recorded | None) -> dict:
+        """Run the module on the target, unless there is nothing to send; the ledger stays here."""
+        if prepared.plan(recorded).settled:
+            return here(recorded)
+        known = {"current": recorded.asset} if recorded and not prepared.wanted.current else {}
+        return self._run_module({**given, **known, "base_url": prepared.settings.base_url, "ledger": ""})
+
+    def _run_module(self, arguments: dict) -> dict:
+        """Run the module on the target and return its result as it is; where it says none, with the outcome."""
+        try:
+            with environment(self.controller_environment), self.signals.raised():
+                shell = self.run_shell()
+                if shell["rc"] != 0:
+                    said = " ".join(filter(None, (shell.get("stderr", "").strip(), shell.get("stdout", "").strip())))
+                    return _not_started(
+                        f"No shell can be run on the target as the user of the task: {said}", shell["rc"]
+                    )
+                result = self.run_module(arguments, self.task_vars)
+        except AnsibleConnectionFailure as error:
+            result = dict(self._ended(error), unreachable=True)
+        except (AnsibleError, core.TIMEOUT, Interrupted) as error:
+            result = dict(self._ended(error), failed=True)
+        if "outcome" not in result:
+            started = result.get("rc") not in _SHELL_CANNOT_START and not self._task.check_mode
+            result["outcome"] = UNKNOWN if started else NOT_SENT
+        return self._remembered(result)
+
+    def _ended(self, error: BaseException) -> dict:
+        """Return what is known of a module that gave no result."""
+        return dict(changed=False, msg=str(error), outcome=UNKNOWN if self.module_was_started else NOT_SENT)
+
+    def _remembered(self, result: dict) -> dict:
+        """Keep the result of a creation that may have happened, for further attempts of `until`."""
+        if self.resource.operation.method == "POST" and result["outcome"] in (UNKNOWN, ACCEPTED):
+            self._may_exist = dict(result)
         return result
 
-    def _run(self, tmp: None, task_vars: dict | None) -> dict:
-        here, ledger = runs_in_process(self._facts()), self._ledger()
-        if not here and not ledger:
-            return super().run(tmp, task_vars)
-        self._given = json.loads(json.dumps(self._task.args, cls=ENCODER))  # as the module would get them
-        validated = _validator(self.resource).validate(self._given)
-        self._params = validated.validated_parameters
-        self._secrets = {*validated._no_log_values, *_secrets.password_in(ledger)}
-        execute = self._here if here else partial(self._there, task_vars)
-        try:
-            self._check(validated)
-            result = self._by_the_book(ledger, execute) if ledger else execute(None)
-        except ServicesError as error:
-            self._secrets |= task.given_secrets(self._params)
-            result = error.result()
-        if here and self._wants_invocation():
-            result["invocation"] = {"module_args": self._shown_params()}
-        return untrusted(_secrets.scrub(result, self._secrets))
+    def _absolute_paths(self, params: dict) -> dict:
+        """Return the options that are paths; the local connection runs modules in the playbook's directory."""
+        return {name: os.path.join(self._loader.get_basedir(), params[name]) for name in _PATHS if params.get(name)}
 
-    def _ledger(self) -> str:
-        """Return where the ledger is before the options are validated; empty for none, be it given so or not given."""
-        given = self._task.args.get("ledger")
-        return os.environ.get(_LEDGER_VARIABLE, "") if given is None else str(given)
-
-    def _check(self, validated) -> None:
-        """Raise what AnsibleModule says of options that it refuses."""
-        if validated.error_messages:
-            unsupported = isinstance(validated.errors[0], UnsupportedError)
-            prefix = f"Unsupported parameters for ({self._task.action}) module: " if unsupported else ""
-            raise ServicesError(f"{prefix}{task.refusal(validated, validated.errors.msg)}")
-
-    def _by_the_book(self, location: str, execute: Callable[[Recorded | None], dict]) -> dict:
-        ledger = self._open(location)
-        return booked(ledger, self.resource, self._params, self._task.check_mode, self._secrets, execute, run_id())
-
-    def _open(self, location: str) -> Ledger:
-        """Return the ledger, only to be read in check mode; a relative path is below the playbook's directory."""
-        if self._task.async_val:
-            raise InvalidInput("ledger", "does not go with async: nobody would write down how the task ended")
-        return kept_ledger(located(location, self._loader.get_basedir(), False), self._task.check_mode)
-
-    def _here(self, recorded: Recorded | None) -> dict:
-        """Run the task in this process."""
-        paths = {name: self._below_playbook(self._params[name]) for name in _PATHS if self._params[name]}
-        params, check_mode = {**self._params, **paths}, self._task.check_mode
-        done = task.perform(self.resource, params, check_mode, kept_transport, keep_token, recorded)
-        self._secrets |= done.secrets
-        result = dict(done.result, warnings=done.warnings) if done.warnings else done.result
-        return task.presentable(result, self._secrets, self._task.diff, self._display.verbosity)
-
-    def _there(self, task_vars: dict | None, recorded: Recorded | None) -> dict:
-        """Run the module, unless there is nothing to send; the ledger is not its business."""
-        if self.resource.plan(self._params, recorded).settled:
-            return self._here(recorded)
-        known = {"current": recorded.asset} if recorded and not self._params.get("current") else {}
-        self._task.args = {**self._given, **known, "base_url": self._params["base_url"], "ledger": ""}
-        return super().run(None, task_vars)
-
-    def _below_playbook(self, path: str) -> str:
-        """Return a path as the local connection means it, which runs modules in the playbook's directory."""
-        return os.path.join(self._loader.get_basedir(), path)
-
-    def _facts(self) -> Facts:
-        return Facts(
+    def _conditions(self) -> Conditions:
+        return Conditions(
             connection=self._connection.transport,
             is_async=bool(self._task.async_val),
-            becomes=bool(self._connection.become),
-            has_environment=any(self._task.environment or ()),
+            becomes=self.becomes,
             has_requests=requests is not None,
         )
 
-    def _shown_params(self) -> dict:
-        """Return the options for the invocation, their secrets gone: all the rest then needs no scrubbing as a rule."""
-        hidden = {name: self._params[name] for name in _SECRET if name in self._params}
-        return {**self._params, **_secrets.scrub(hidden, self._secrets)}
 
-    def _wants_invocation(self) -> bool:
-        return self._display.verbosity >= 3 if _SWITCHED is None else _SWITCHED
+def _not_started(msg: str, rc: int) -> dict:
+    return dict(failed=True, changed=False, outcome=NOT_SENT, msg=msg, rc=rc)

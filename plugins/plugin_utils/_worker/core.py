@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What ansible-core did otherwise before 2.19: how options become JSON, and how data is kept from being a template."""
+"""Every private or version-dependent part of ansible-core that this collection uses, with the reason for each."""
 
 from __future__ import annotations
 
@@ -10,17 +10,20 @@ import os
 from functools import partial
 
 from ansible import constants
+from ansible.plugins.action import ActionBase
 
-try:
+try:  # since ansible-core 2.19
+    from ansible._internal._errors._task_timeout import TaskTimeoutError
     from ansible.module_utils.common.json import Direction, get_module_encoder
 
-    ENCODER = get_module_encoder("legacy", Direction.CONTROLLER_TO_MODULE)
+    ENCODER = get_module_encoder("legacy", Direction.CONTROLLER_TO_MODULE)  # options as a module would get them
 
     def untrusted(data):
         """Return data that is no template: a string is none unless it is marked as trusted."""
         return data
 
 except ImportError:
+    from ansible.executor.task_executor import TaskTimeoutError
     from ansible.module_utils.common.json import AnsibleJSONEncoder
     from ansible.utils.unsafe_proxy import wrap_var
 
@@ -31,6 +34,66 @@ except ImportError:
         return wrap_var(data)
 
 
+# The keyword `timeout`: what it raises inside the action, so that the result can say what is known.
+TIMEOUT = TaskTimeoutError
+
+# Since ansible-core 2.21 a setting decides whether a result has `invocation`; before, it always had.
+_INVOCATION = "INJECT_INVOCATION"
+_INVOCATION_IS_A_SETTING = _INVOCATION in constants.config.get_configuration_definitions()
+
+
+def wants_invocation(task_vars: dict) -> bool:
+    """Return whether the result is to have `invocation`, by the rule of this ansible-core."""
+    return not _INVOCATION_IS_A_SETTING or constants.config.get_config_value(_INVOCATION, variables=task_vars)
+
+
+def task_environment(action) -> dict[str, str]:
+    """Return the task's keyword `environment`, templated and merged: what a module would run with."""
+    environment: dict = {}
+    if any(action._task.environment or ()):
+        action._compute_environment_string(environment)
+    return {str(name): str(value) for name, value in environment.items()}
+
+
+def run_directory() -> str:
+    """Return the private directory of this run of Ansible, which Ansible removes at its end."""
+    return constants.DEFAULT_LOCAL_TMP
+
+
 def run_id() -> str:
-    """Return what names this ansible run in all its processes: the unique end of its temporary directory's name."""
+    """Return what tells this run from all others, the same in all its workers."""
     return os.path.basename(constants.DEFAULT_LOCAL_TMP).removeprefix("ansible-local-")
+
+
+class ObservedAction(ActionBase):
+    """An action plugin that knows whether the module's own command was handed to the connection.
+
+    Everything before that (interpreter discovery, temporary directory, transfer, permissions) is run as the user of the
+    connection; the module alone is run as the user that the task becomes (`sudoable`).
+    """
+
+    module_was_started = False
+
+    def _low_level_execute_command(self, cmd, sudoable=True, **more):
+        self.module_was_started = self.module_was_started or sudoable
+        return super()._low_level_execute_command(cmd, sudoable=sudoable, **more)
+
+    @property
+    def becomes(self) -> bool:
+        """Whether the task changes to another user."""
+        return bool(self._connection.become)
+
+    def run_shell(self) -> dict:
+        """Run nothing in a shell of the target, as the user that the module would run as; return `rc` and the output.
+
+        A host that cannot be reached, or a user that it cannot become, is found here, provably before the module.
+        """
+        return super()._low_level_execute_command("exit 0")
+
+    def run_module(self, arguments: dict, task_vars: dict) -> dict:
+        """Run the module of the task's name with these arguments, which are changed, and return its result."""
+        wrap_async = bool(self._task.async_val) and not self._connection.has_native_async
+        result = self._execute_module(module_args=arguments, task_vars=task_vars, wrap_async=wrap_async)
+        if not wrap_async:
+            self._remove_tmp_path(self._connection._shell.tmpdir)
+        return result

@@ -13,10 +13,12 @@ from datetime import datetime, timedelta, timezone
 import pytest
 import yaml
 from ansible_collections.infrastructure.services.plugins.module_utils._fields import (
+    ABSENT,
     DATE_TIME,
     NUMBER,
     TEXT,
     date_time,
+    date_time_fields,
     differences,
     number,
     overlay,
@@ -163,7 +165,7 @@ def test_prune_keeps_what_is_empty_false_or_zero():
 
 @given(VALUES, OBJECTS)
 def test_what_is_laid_over_is_all_there(below, above):
-    assert differences(above, overlay(below, above)) == []
+    assert differences({"x": above}, overlay({"x": below}, {"x": above})) == []
     assert overlay(above, above) == overlay({}, above) == overlay(above, {}) == above
 
 
@@ -185,15 +187,32 @@ def test_overlay_goes_key_by_key_and_replaces_lists():
     ({"a": [{"b": 1}, {"b": 2}]}, {"a": [{"b": 1}, {"b": 3}]}, ["a[1].b"]),
     ({"a": [1]}, {"a": [1, 2]}, ["a"]),
     ({"a": {}}, {"a": []}, ["a"]),
+    ({"a": {}}, {"a": {"b": 1}}, ["a"]),
+    ({"a": []}, {"a": [1]}, ["a"]),
+    ({"a": {}}, {"a": {}}, []),
 ])
 def test_differences_are_named(wanted, found, named):
-    assert differences(wanted, found) == named
+    assert [difference.field for difference in differences(wanted, found, frozenset({"a"}))] == named
 
 
-def test_a_field_that_is_not_there_differs_unless_told_otherwise():
-    wanted = {"a": 1, "b": {"c": 2}}
-    assert differences(wanted, {"b": {}}) == ["a", "b.c"]
-    assert differences(wanted, {"b": {}}, absent_differs=False) == []
+def test_a_field_that_is_not_there_differs():
+    found = differences({"a": 1, "b": {"c": 2}}, {"b": {}})
+    assert [(difference.field, difference.found) for difference in found] == [("a", ABSENT), ("b.c", ABSENT)]
+    assert list(map(str, found)) == ["a (1, not absent)", "b.c (2, not absent)"]
+
+
+def test_only_fields_that_are_date_times_are_compared_as_moments():
+    wanted, found = {"name": "20240101T120000+0100"}, {"name": "20240101T110000Z"}
+    assert differences(wanted, found, frozenset({"name"})) == []
+    assert [difference.field for difference in differences(wanted, found)] == ["name"]
+
+
+def test_date_times_are_found_at_every_depth():
+    inner = {"type": "list", "options": {"c": {"type": DATE_TIME}}}
+    options = {"a": {"type": DATE_TIME}, "b": inner, "d": {"type": TEXT}}
+    assert date_time_fields(options, "x") == {"x.a", "x.b.c"}
+    assert differences({"x": {"b": [{"c": "2026-01-02T03:04:05Z"}]}}, {"x": {"b": [{"c": "2026-01-02 03:04:05"}]}},
+                       date_time_fields(options, "x")) == []
 
 
 @given(VALUES)

@@ -10,6 +10,7 @@ from urllib.parse import quote, unquote
 
 import pytest
 from ansible_collections.infrastructure.services.plugins.module_utils._resources.application_role import FIELDS
+from ansible_collections.infrastructure.services.plugins.module_utils._resources.flow import Recorded
 from emulator import server
 from hypothesis import example, given
 from hypothesis import strategies as st
@@ -91,13 +92,13 @@ CURRENT = {"id": "i", "region": "r", "tenant": None, "attributes": {"login": Tru
 ])
 def test_what_is_sent_is_what_was_given_or_all_of_the_asset(options, body):
     with serving(answer(200, {})) as wire:
-        run_task(UPDATE, base_url=wire.url, attributes={"login": False}, current=CURRENT, **options)
+        run_task(UPDATE, base_url=wire.url, id="i", attributes={"login": False}, current=CURRENT, **options)
         assert json.loads(wire.sent[0].body) == body
 
 
 def test_what_is_known_to_be_so_is_sent_by_force():
     with serving(answer(200, {})) as wire:
-        run_task(UPDATE, base_url=wire.url, current=CURRENT, force=True)
+        run_task(UPDATE, base_url=wire.url, id="i", current=CURRENT, force=True)
         assert len(wire.sent) == 1
 
 
@@ -118,3 +119,59 @@ def test_what_cannot_be_updated_is_refused_by_name(options, named):
         assert wire.connections == 0
     assert (result["failed"], result["outcome"], result["changed"]) == (True, "not_sent", False)
     assert result["msg"].startswith(f"{named}: ")
+
+
+@pytest.mark.parametrize("options", [{"send": "given"}, {"send": "complete"}])
+def test_the_asset_of_another_role_is_refused(options):
+    with serving() as wire:
+        result = run_task(UPDATE, base_url=wire.url, id="role-2", current={"id": "role-1", "name": "x"}, **options)
+        assert wire.connections == 0
+    assert (result["failed"], result["outcome"]) == (True, "not_sent")
+    assert result["msg"] == "current: is the asset 'role-1', but id is 'role-2'"
+
+
+@pytest.mark.parametrize("placeholder", ["VALUE_SPECIFIED_IN_NO_LOG_PARAMETER", "eu/********/c1"])
+@pytest.mark.parametrize(("options", "named"), [
+    ({"send": "complete", "current": {"id": "i", "attributes": {"cluster_id": "@"}}}, "send"),
+    ({"attributes": {"cluster_id": "@"}}, "attributes"),
+    ({"body": {"a": ["@"]}}, "body"),
+    ({"name": "@"}, "name"),
+    ({"extra_attributes": {"@": 1}}, "extra_attributes"),
+])
+def test_a_placeholder_is_never_sent(options, named, placeholder):
+    given = json.loads(json.dumps(options).replace("@", placeholder))
+    with serving() as wire:
+        least = {"base_url": wire.url, "access_token": "token-of-the-tests", "id": "i"}
+        result = run_exactly(UPDATE, {**least, **({"name": "n"} if named == "send" else {}), **given})
+        assert wire.connections == 0
+    assert (result["failed"], result["outcome"]) == (True, "not_sent")
+    assert result["msg"].startswith(f"{named}: ")
+
+
+def test_a_placeholder_is_never_compared():
+    current = {"id": "i", "name": "********", "attributes": {"login": True}}
+    with serving(answer(200, {})) as wire:
+        assert run_task(UPDATE, base_url=wire.url, id="i", current=current)["changed"] is False
+        run_task(UPDATE, base_url=wire.url, id="i", current=current, name="x")
+        assert len(wire.sent) == 1
+
+
+@pytest.mark.parametrize(("asset", "lacking"), [
+    ({"id": "i"}, "attributes"),
+    ({"id": "i", "attributes": None}, "attributes"),
+    ({"id": "i", "attributes": {"name": "x"}}, "attributes.login"),
+])
+def test_the_whole_asset_is_not_sent_when_it_lacks_what_was_sent_before(asset, lacking):
+    recorded = Recorded({"attributes": {"login": True}}, asset)
+    options = {"id": "i", "send": "complete", "description": "d", "base_url": "https://service.example"}
+    result = run_exactly(UPDATE, {"access_token": "token-of-the-tests", **options}, recorded=recorded)
+    assert (result["failed"], result["outcome"]) == (True, "not_sent")
+    assert f"it lacks {lacking}, which was sent before" in result["msg"]
+
+
+@pytest.mark.parametrize("empty", [{"effective_grants": []}])
+def test_what_is_emptied_is_sent(empty):
+    current = {"id": "i", "attributes": {"effective_grants": [{"source": "a"}], "login": True}}
+    with serving(answer(200, {})) as wire:
+        run_task(UPDATE, base_url=wire.url, id="i", current=current, attributes=empty, send="complete")
+        assert json.loads(wire.sent[0].body)["attributes"] == {"effective_grants": [], "login": True}

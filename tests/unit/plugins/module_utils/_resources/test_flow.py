@@ -87,14 +87,15 @@ def test_what_is_known_to_be_otherwise_is_sent_and_shown_as_before():
     ({"name": "web01", "attributes": {"cpu": 4.0}}, None),
     ({"name": "web01", "attributes": {}}, None),
     ({}, None),
-    ({"name": "WEB01", "attributes": {"cpu": 4}}, "name"),
-    ({"name": "web01", "attributes": {"cpu": 8}}, "attributes.cpu"),
-    ({"name": None, "attributes": None}, "name, attributes"),
+    ({"name": "WEB01", "attributes": {"cpu": 4}}, 'name ("web01", not "WEB01")'),
+    ({"name": "web01", "attributes": {"cpu": 8}}, "attributes.cpu (4, not 8)"),
+    ({"name": None, "attributes": None}, 'name ("web01", not null), attributes ({"cpu": 4}, not null)'),
 ])
 def test_what_came_back_otherwise_is_one_warning(back, named):
     with serving(answer(201, back)) as wire:
         result = run_task(CREATE, base_url=wire.url, name="web01", attributes={"cpu": 4})
-    expected = [f"These fields came back different from what was sent: {named}."] if named else []
+    told = "virtual machine web01: these fields came back different from what was sent"
+    expected = [f"{told}: {named}."] if named else []
     assert result["warnings"] == expected
     assert result["changed"] is True
 

@@ -8,10 +8,11 @@ from __future__ import annotations
 import json
 
 import pytest
+from ansible_collections.infrastructure.services.plugins.module_utils._resources.flow import Recorded
 from ansible_collections.infrastructure.services.plugins.module_utils._resources.virtual_machine import ATTRIBUTES
 from hypothesis import given
 from hypothesis import strategies as st
-from support import CREATE, run_task
+from support import CREATE, run_exactly, run_task
 from support.shapes import of_spec
 from support.wire import answer, serving
 
@@ -95,3 +96,22 @@ def test_what_cannot_be_created_is_refused_by_name(options):
         assert wire.connections == 0
     assert (result["failed"], result["outcome"], result["changed"]) == (True, "not_sent", False)
     assert result["msg"].startswith(f"{next(iter(options))}: ")
+
+
+@pytest.mark.parametrize(("on_difference", "failed"), [("warn", False), ("fail", True)])
+def test_other_values_than_those_it_was_created_with_are_told(on_difference, failed):
+    recorded = Recorded({"name": "web01", "attributes": {"cpu": 2, "team": "a"}}, {"id": "1", "name": "web01"})
+    options = {"name": "web01", "attributes": {"cpu": 4, "team": "a"}, "on_difference": on_difference}
+    given = {"base_url": "https://service.example", "access_token": "token-of-the-tests", **options}
+    result = run_exactly(CREATE, given, recorded=recorded)
+    told = result["msg"] if failed else result["warnings"][0]
+    assert told.startswith("virtual machine web01: it was created with other values")
+    assert "attributes.cpu (4, not 2)" in told
+    assert (result.get("failed", False), result["changed"], result["outcome"]) == (failed, False, "not_sent")
+    assert result["asset"] == recorded.asset
+
+
+def test_no_attributes_ask_for_no_difference():
+    recorded = Recorded({"name": "web01", "attributes": {"cpu": 2}}, {"id": "1", "name": "web01"})
+    given = {"base_url": "https://service.example", "access_token": "token-of-the-tests", "name": "web01"}
+    assert run_exactly(CREATE, given, recorded=recorded)["warnings"] == []

@@ -49,7 +49,7 @@ def test_diff_and_trace_are_printed_where_they_are_asked_for(diff, verbosity, sh
 
 def test_warnings_are_those_of_ansible():
     result = run(CREATE, answer(200, ASSET))
-    assert "These fields came back different from what was sent: name." in json.dumps(result["warnings"])
+    assert "these fields came back different from what was sent: name" in json.dumps(result["warnings"])
     assert len(result["warnings"]) == 1
 
 

@@ -10,6 +10,7 @@ from urllib.parse import quote
 
 import pytest
 from ansible_collections.infrastructure.services.plugins.module_utils._http import transport
+from ansible_collections.infrastructure.services.plugins.module_utils._secrets import Secrets
 from ansible_collections.infrastructure.services.plugins.module_utils._task import options, task
 from support import CREATE, RESOURCES, UPDATE, run_exactly, run_task
 from support.wire import Last, answer, serving
@@ -20,9 +21,9 @@ HIDDEN = [SECRET, quote(SECRET, safe=""), json.dumps(SECRET)[1:-1]]
 
 @pytest.mark.parametrize("resource", RESOURCES)
 def test_a_resource_adds_its_options_to_the_shared_ones(resource):
-    spec = task.argument_spec(RESOURCES[resource])
-    assert set(spec["argument_spec"]) == set(options.ARGUMENT_SPEC) | set(RESOURCES[resource].ARGUMENT_SPEC)
-    assert {key: spec[key] for key in spec if key != "argument_spec"} == RESOURCES[resource].CONSTRAINTS
+    spec = task.argument_spec(RESOURCES[resource].options, RESOURCES[resource].constraints)
+    assert set(spec["argument_spec"]) == set(options.ARGUMENT_SPEC) | set(RESOURCES[resource].options)
+    assert {key: spec[key] for key in spec if key != "argument_spec"} == RESOURCES[resource].constraints
 
 
 @pytest.mark.parametrize("options", [{"timeout": 0}, {"base_url": "x"}, {"access_token": "a b"}, {"name": ""}])
@@ -64,23 +65,27 @@ def test_the_trace_says_what_each_attempt_came_to():
 
 def test_diff_and_trace_are_shown_where_they_are_asked_for():
     result = {"a": 1, "diff": {}, "trace": []}
-    assert task.presentable(result, set(), diff_mode=False, verbosity=2) == {"a": 1}
-    assert task.presentable(result, set(), diff_mode=True, verbosity=2) == {"a": 1, "diff": {}}
-    assert task.presentable(result, set(), diff_mode=False, verbosity=3) == {"a": 1, "trace": []}
+    assert task.presentable(result, Secrets(), diff_mode=False, verbosity=2) == {"a": 1}
+    assert task.presentable(result, Secrets(), diff_mode=True, verbosity=2) == {"a": 1, "diff": {}}
+    assert task.presentable(result, Secrets(), diff_mode=False, verbosity=3) == {"a": 1, "trace": []}
 
 
 @pytest.mark.parametrize("check_mode", [False, True])
-@pytest.mark.parametrize("last", [answer(200, {"name": SECRET, SECRET: [SECRET]}), answer(403), Last(b"")])
+@pytest.mark.parametrize("last", [
+    answer(200, {"name": SECRET, SECRET: [SECRET, "assertion-secret"]}), answer(403), Last(b""),
+])
 def test_a_secret_that_comes_back_is_hidden_in_every_form(last, check_mode):
-    """As a value of the answer, as a key of it, and in what the user sent."""
+    """As a value of the answer and as a key of it; what the options say in the open stays."""
     token = answer(200, {"access_token": "fetched-token"})
     with serving(token, last, token, last) as wire:
         options = {
-            "base_url": wire.url, "auth_url": f"{wire.url}/token", "client_id": "c", "client_secret": SECRET,
-            "auth_parameters": {"audience": "audience-secret"}, "id": "i", "retries": 0,
-            "body": {"a": SECRET, "b": quote(SECRET, safe=""), "c": "audience-secret", "d": "fetched-token"},
+            "base_url": wire.url, "auth_url": f"{wire.url}/token", "client_id": "c", "client_secret": SECRET, "id": "i",
+            "auth_parameters": {"client_assertion": "assertion-secret", "audience": wire.url}, "body": {"a": wire.url},
+            "retries": 0,
         }
         result = run_exactly(UPDATE, options, check_mode)
+        assert result["request"]["url"].startswith(wire.url)
+        assert result["request"]["body"] == {"a": wire.url}
     shown = json.dumps(result, ensure_ascii=False)
-    for secret in (*HIDDEN, "audience-secret", *([] if check_mode else ["fetched-token"])):
+    for secret in (*HIDDEN, "assertion-secret", *([] if check_mode else ["fetched-token"])):
         assert json.dumps(secret, ensure_ascii=False)[1:-1] not in shown

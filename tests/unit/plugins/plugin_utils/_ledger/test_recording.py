@@ -40,9 +40,9 @@ def test_every_refusal_says_what_is_known():
 @pytest.mark.parametrize("state", sorted(recording._KNOWN))
 def test_a_refusal_tells_a_lost_answer_from_an_unknown_end(state):
     key = entries.Key("https://s", "compute_virtual_machine", "web01")
-    told = recording.Undecided(key, entries.Entry(state, {}, {}, "2026-01-02T03:04:05Z"), "virtual machine").result()
+    told = recording.InDoubt(key, entries.Entry(state, {}, {}, "2026-01-02T03:04:05Z"), "virtual machine").result()
     how = "the service accepted it, but its answer was lost" if state == ACCEPTED else "how it ended is not known"
-    assert f"create the virtual machine web01 at 2026-01-02T03:04:05Z; {how}." in told["msg"]
+    assert f"create it at 2026-01-02T03:04:05Z; {how}." in told["msg"]
     assert told["outcome"] == ("accepted" if state == ACCEPTED else "unknown")
 
 

@@ -1,21 +1,20 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Where a task runs, decided from all that there is to know of it."""
+"""Where a task runs."""
 
 from __future__ import annotations
 
-import itertools
+from itertools import product
 
 import pytest
-from ansible_collections.infrastructure.services.plugins.plugin_utils._worker.action import Facts, runs_in_process
+from ansible_collections.infrastructure.services.plugins.plugin_utils._worker.action import Conditions, runs_in_worker
 
-SWITCHES = list(itertools.product((False, True), repeat=4))
+CONNECTIONS = ["local", "ssh", "community.docker.docker", "process", "LOCAL", ""]
+EVERY = [Conditions(*values) for values in product(CONNECTIONS, *[[False, True]] * 3)]
 
 
-@pytest.mark.parametrize("switches", SWITCHES, ids=["".join("ny"[switch] for switch in row) for row in SWITCHES])
-@pytest.mark.parametrize("connection", ["local", "ssh", "community.docker.docker", "process", "LOCAL", ""])
-def test_only_a_plain_local_task_runs_in_process(connection, switches):
-    is_async, becomes, has_environment, has_requests = switches
-    safe = connection == "local" and switches == (False, False, False, True)
-    assert runs_in_process(Facts(connection, is_async, becomes, has_environment, has_requests)) is safe
+@pytest.mark.parametrize("conditions", EVERY)
+def test_only_what_would_run_beside_the_worker_runs_inside_it(conditions):
+    inside = Conditions("local", is_async=False, becomes=False, has_requests=True)
+    assert runs_in_worker(conditions) is (conditions == inside)

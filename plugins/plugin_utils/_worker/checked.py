@@ -1,0 +1,109 @@
+# Copyright (c) 2026, the infrastructure.services contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What every action plugin of the collection does before its own work: environment, options, secrets, ledger."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import dataclass
+from typing import Any
+
+from ansible.module_utils.common.arg_spec import ArgumentSpecValidator, ValidationResult
+from ansible.module_utils.errors import UnsupportedError
+
+from ...module_utils._errors import NOT_SENT, InvalidInput, ServicesError
+from ...module_utils._secrets import Secrets
+from ...module_utils._task import task
+from ...module_utils._task.options import ENVIRONMENT_PREFIX
+from .._ledger.location import located
+from .._ledger.store import Ledger
+from . import core
+from .environment import environment
+from .kept import kept_ledger
+from .signals import deferred
+
+_LEDGER_VARIABLE = f"{ENVIRONMENT_PREFIX}LEDGER"
+_validators: dict[int, ArgumentSpecValidator] = {}  # by the identity of a module's own options
+
+
+@dataclass(frozen=True)
+class Options:
+    """The options of one task: as a module would get them, as they are once validated, and the secrets in them."""
+
+    given: dict
+    params: dict
+    secrets: Secrets
+    problem: str  # what AnsibleModule says of options that it refuses; empty for valid ones
+
+    def insist(self) -> None:
+        """Raise ServicesError for options that are not valid."""
+        if self.problem:
+            raise ServicesError(self.problem)
+
+
+class CheckedAction(core.ObservedAction):
+    """An action plugin whose options are validated in the worker as AnsibleModule would."""
+
+    _supports_async = True
+    _supports_check_mode = True
+
+    def run(self, tmp=None, task_vars=None):
+        super().run(tmp, task_vars)
+        self.task_vars = task_vars or {}
+        self.controller_environment = dict(os.environ)
+        variables = {**self.controller_environment, **core.task_environment(self)}
+        try:
+            with deferred() as self.signals, environment(variables):
+                result = self._run()
+                if self.signals.caught and "msg" in result:
+                    self._display.warning(result["msg"])  # nobody waits for the result any more
+                return result
+        except core.TIMEOUT as error:
+            told = f"The keyword timeout ended the task. {error}".strip()
+            return dict(ServicesError(told).result(), outcome=self.known_outcome())
+
+    def _run(self) -> dict:
+        """Run the task and return its result."""
+        raise NotImplementedError
+
+    def known_outcome(self) -> str:
+        """Return what is known of a task that was ended before it had a result."""
+        return NOT_SENT
+
+    def validated(self, own: dict, constraints: dict) -> Options:
+        """Return the options; `own`: the argument spec of those that are the module's own."""
+        if id(own) not in _validators:
+            _validators[id(own)] = ArgumentSpecValidator(**task.argument_spec(own, constraints))
+        given = json.loads(json.dumps(self._task.args, cls=core.ENCODER))
+        validated = _validators[id(own)].validate(task.readable(own, given))
+        params = validated.validated_parameters
+        return Options(given, params, task.secrets_of(own, params), self._problem(validated))
+
+    def _problem(self, validated: ValidationResult) -> str:
+        if not validated.error_messages:
+            return ""
+        unsupported = isinstance(validated.errors[0], UnsupportedError)
+        prefix = f"Unsupported parameters for ({self._task.action}) module: " if unsupported else ""
+        return f"{prefix}{task.refusal(validated, validated.errors.msg)}"
+
+    def given_ledger(self) -> Any:
+        """Return the option `ledger` before it is validated; empty for none."""
+        given = self._task.args.get("ledger")
+        return os.environ.get(_LEDGER_VARIABLE, "") if given is None else given
+
+    def open_ledger(self, location: str) -> Ledger:
+        """Return the ledger, only to be read in check mode; raise InvalidInput, LedgerError or MissingLibrary."""
+        if self._task.async_val:
+            raise InvalidInput("ledger", "does not go with async: nothing would record how the task ended")
+        from_environment = self._task.args.get("ledger") is None
+        place = located(location, self._loader.get_basedir(), from_environment)
+        return kept_ledger(place, self._task.check_mode)
+
+    def with_invocation(self, result: dict, options: Options) -> dict:
+        """Return the result with the options, where this ansible-core has them in results."""
+        if core.wants_invocation(self.task_vars):
+            result["invocation"] = {"module_args": task.shown_options(options.params, options.secrets)}
+        return result

@@ -1,0 +1,20 @@
+# Copyright (c) 2026, the infrastructure.services contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Whether the run of Ansible that a worker belongs to is still there."""
+
+from __future__ import annotations
+
+import os
+
+from ...module_utils._errors import ServicesError
+
+_fork = {"parent": os.getppid()}
+os.register_at_fork(after_in_child=lambda: _fork.update(parent=os.getppid()))
+
+
+def insist_on_parent() -> None:
+    """Raise ServicesError when ansible-playbook has died: nobody would read what this worker does from now on."""
+    if os.getppid() != _fork["parent"]:
+        raise ServicesError("Nothing was sent: the run of Ansible that this task belongs to has ended.")

@@ -1,0 +1,60 @@
+# Copyright (c) 2026, the infrastructure.services contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Ends a task in order when its process is told to end: what was on its way is recorded before the process dies."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from contextlib import contextmanager
+from typing import Iterator
+
+_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+class Interrupted(BaseException):
+    """The process was told to end while a request was on its way."""
+
+
+class Signals:
+    """The signals that came within `deferred`; they take their course when it ends."""
+
+    def __init__(self) -> None:
+        self.caught: list[int] = []
+        self._raises = False
+
+    def note(self, number: int, _frame) -> None:
+        """Handle a signal: remember it, and end what `raised` is around."""
+        self.caught.append(number)
+        if self._raises:
+            self._raises = False
+            raise Interrupted(f"signal {signal.Signals(number).name}")
+
+    @contextmanager
+    def raised(self) -> Iterator[None]:
+        """Raise Interrupted within the context, once."""
+        self._raises = True
+        try:
+            yield
+        finally:
+            self._raises = False
+
+
+@contextmanager
+def deferred() -> Iterator[Signals]:
+    """Hold back the signals that end a process; only the main thread can, and another one holds back nothing."""
+    signals = Signals()
+    if threading.current_thread() is not threading.main_thread():
+        yield signals
+        return
+    before = {number: signal.signal(number, signals.note) for number in _SIGNALS}
+    try:
+        yield signals
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+        if signals.caught:
+            os.kill(os.getpid(), signals.caught[0])

@@ -1,0 +1,28 @@
+# Copyright (c) 2026, the infrastructure.services contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a module writes into the system's log before it does anything: its options, but no credential."""
+
+from __future__ import annotations
+
+import pytest
+from ansible.module_utils.basic import AnsibleModule
+from support import CREATE, UPDATE
+from support.front import run_module
+
+CREDENTIALS = {
+    "access_token": "s3cret-token",
+    "headers": {"X-Api-Key": "s3cret-key", "X-Tenant": "blue"},
+    "auth_parameters": {"client_assertion": "s3cret-assertion"},
+}
+LEAST = {CREATE: {"name": "web01"}, UPDATE: {"id": "role-1", "name": "one"}}
+
+
+@pytest.mark.parametrize("resource", [CREATE, UPDATE])
+def test_the_log_of_the_system_holds_no_credential(monkeypatch, resource):
+    logged: list[str] = []
+    monkeypatch.setattr(AnsibleModule, "log", lambda self, msg, log_args=None: logged.append(f"{msg} {log_args}"))
+    run_module(resource, {"base_url": "https://service.example", **LEAST[resource], **CREDENTIALS}, check_mode=True)
+    assert "X-Tenant" in str(logged)
+    assert "blue" in str(logged)
+    assert "s3cret" not in str(logged)

@@ -1,0 +1,73 @@
+# Copyright (c) 2026, the infrastructure.services contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A process that is told to end first records what was on its way."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+
+import pytest
+from ansible_collections.infrastructure.services.plugins.plugin_utils._worker.signals import Interrupted, deferred
+
+
+def in_child(work) -> tuple[str, int]:
+    """Run `work` in a fork; return what it said and the signal that ended it."""
+    read, write = os.pipe()
+    if not (pid := os.fork()):
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, signal.SIG_DFL)
+        work(lambda said: os.write(write, said.encode()))
+        os._exit(0)
+    os.close(write)
+    _pid, status = os.waitpid(pid, 0)
+    with os.fdopen(read) as file:
+        return file.read(), os.WTERMSIG(status) if os.WIFSIGNALED(status) else 0
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_ends_what_is_on_its_way_and_then_the_process(number):
+    def work(say):
+        with deferred() as signals:
+            try:
+                with signals.raised():
+                    os.kill(os.getpid(), number)
+                    say("never")
+            except Interrupted as error:
+                say(f"{error}, ")
+            os.kill(os.getpid(), number)  # a second one does not disturb the recording
+            say("recorded")
+        say("never")
+
+    assert in_child(work) == (f"signal {number.name}, recorded", number)
+
+
+def test_a_signal_at_another_time_waits_for_the_end():
+    def work(say):
+        with deferred():
+            os.kill(os.getpid(), signal.SIGTERM)
+            say("recorded")
+
+    assert in_child(work) == ("recorded", signal.SIGTERM)
+
+
+def test_without_a_signal_all_is_as_before():
+    before = [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)]
+    with deferred() as signals, signals.raised():
+        pass
+    assert [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)] == before
+
+
+def test_another_thread_holds_nothing_back():
+    before, within = signal.getsignal(signal.SIGTERM), []
+
+    def work():
+        with deferred():
+            within.append(signal.getsignal(signal.SIGTERM))
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    assert within == [before]
