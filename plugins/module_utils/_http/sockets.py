@@ -17,6 +17,7 @@ import socket
 import ssl
 import time
 from enum import Enum
+from typing import Callable
 
 try:
     from urllib3.connection import HTTPConnection, HTTPSConnection
@@ -70,8 +71,8 @@ class _Reader(io.RawIOBase):
 
     finished = False  # nothing more is to be read
 
-    def __init__(self, sock, meter: Meter) -> None:
-        self._sock, self.meter = sock, meter
+    def __init__(self, sock, meter: Meter, flush: Callable[[], None]) -> None:
+        self._sock, self.meter, self._flush = sock, meter, flush
         self._raw = sock.makefile("rb", buffering=0)
 
     def readable(self) -> bool:
@@ -83,6 +84,7 @@ class _Reader(io.RawIOBase):
     def readinto(self, buffer) -> int | None:
         if self.finished:
             return None
+        self._flush()
         self._sock.settimeout(self.meter.left())
         received = self._raw.readinto(buffer)
         if received == 0:
@@ -127,8 +129,8 @@ class _MeteredSocket:
         return getattr(self._sock, name)
 
     def makefile(self, *args, **kwargs) -> _Stream:
-        self._send(self._held)  # the answer is awaited, so nothing more comes
-        return _Stream(_Reader(self._sock, self._meter))
+        """Return what reads the answer; must not fail, since http.client cannot close a response without one."""
+        return _Stream(_Reader(self._sock, self._meter, self._flush))
 
     def sendall(self, data) -> None:
         data = self._held + bytes(data)
@@ -136,6 +138,11 @@ class _MeteredSocket:
             self._held = data
         else:
             self._send(data)
+
+    def _flush(self) -> None:
+        """Send what is held back: the answer is awaited, so nothing more comes."""
+        if self._held:
+            self._send(self._held)
 
     def _send(self, data: bytes) -> None:
         view, self._held = memoryview(data), b""
