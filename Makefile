@@ -18,8 +18,8 @@ help: ## List the targets
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 12
 	@echo "and one for each suite of tests, all of them part of make test: $(SUITES)"
 
-demo: artifact ## Install the collection, start the emulator, create machines and update a role
-	@$(STEP) demo env ANSIBLE_CALLBACK_RESULT_FORMAT=yaml ansible-playbook infrastructure.services.demo
+demo: ## Install the collection and see it at work against the emulator, on one screen
+	@$(STEP) demo tests/tools/demo
 
 test: venv ## Run every test that a contributor needs, side by side where that is safe
 	@exec 3>&2; $(STEP) "make test" $(MAKE) -j2 --keep-going --output-sync=target \
