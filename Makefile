@@ -48,7 +48,7 @@ stress: artifact ## Run what takes longer: exhaustive sweeps, thousands of gener
 	@$(STEP) libraries tests/tools/libraries -n 2
 
 reliability: artifact ## Write the table of faults into docs/reliability.md
-	@$(STEP) reliability python tests/tools/reliability.py
+	@$(STEP) reliability env PYTHONPATH=tests python -m tools.reliability
 
 bench: artifact ## Measure the speed against ansible-core's own modules, the ledger and the deadline (quiet machine)
 	@$(STEP) bench tests/tools/bench

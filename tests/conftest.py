@@ -2,30 +2,15 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Makes the checkout importable as the collection, and the emulator as a package."""
+"""Makes the checkout importable as the collection, and keeps the caller's environment out of the tests."""
 
 from __future__ import annotations
 
-import atexit
 import os
-import shutil
-import sys
-import tempfile
-from pathlib import Path
 
-CHECKOUT = Path(__file__).resolve().parent.parent
+from support.checkout import CHECKOUT
 
-
-def _importable_checkout() -> str:
-    """Return a directory that has the checkout at ansible_collections/infrastructure/services."""
-    root = Path(tempfile.mkdtemp(prefix="collections-"))
-    atexit.register(shutil.rmtree, root, ignore_errors=True)
-    (root / "ansible_collections" / "infrastructure").mkdir(parents=True)
-    (root / "ansible_collections" / "infrastructure" / "services").symlink_to(CHECKOUT, target_is_directory=True)
-    return str(root)
-
-
-sys.path[:0] = [_importable_checkout(), str(CHECKOUT / "extensions"), str(CHECKOUT / "tests")]
+__all__ = ["CHECKOUT"]
 
 # What the caller's shell has set must not decide how a test ends.
 _DECIDING = ("ANSIBLE_", "INFRASTRUCTURE_SERVICES_", "TRACEPARENT", "SSL_CERT_")

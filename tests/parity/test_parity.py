@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Each case has the same result, and sends the same bytes, inside the Ansible worker and as a module of its own process.
 
-All cases of a path run in one playbook. The ordinary path is forced by a harmless variable in the task's environment,
-which changes nothing else.
+All cases of a path run in one playbook. The module path is forced by becoming
+the user that one is, which changes nothing else.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from typing import Iterator, NamedTuple
 import pytest
 import yaml
 from ansible.parsing.vault import VaultLib, VaultSecret
-from integration.conftest import Ansible
 from parity.cases import CASES, TOKEN_OF_THE_RUN, Case
-from parity.service import Service
+from support.running import Ansible
+from support.wire import by_case, running
 
 PASSWORD = "of the vault"
 WORDS = {"name": "web ü", "cpu": 4, "list": ["a", 2], "flag": True, "attributes": {"cpu": "5", "team": None},
          "extra": {"a": [1, {"b": None}], "2026": "x"}}
-ENVIRONMENTS = {"worker": {}, "module": {"HARMLESS": "variable"}}
+PATHS = {"worker": {}, "module": {"become": True, "become_method": "myself"}}
 
 # What may differ, and why.
 ALLOWED = {
@@ -56,13 +56,13 @@ def task(number: int, name: str, case: Case) -> str:
     return f"- {json.dumps(head)[:-1]}, infrastructure.services.{case.module}: {options}}}"
 
 
-def playbook(service: Service, nobody: str, environment: dict[str, str]) -> str:
+def playbook(url: str, nobody: str, keywords: dict) -> str:
     """Return one play with all cases, written as JSON but for what only YAML can say."""
     play = {
-        "hosts": "localhost", "gather_facts": False, "environment": environment,
+        "hosts": "localhost", "gather_facts": False, **keywords,
         "module_defaults": {"group/infrastructure.services.all": {"base_url": "{{ url }}", "access_token": TOKEN_OF_THE_RUN}},
     }
-    names = {"service": service.url, "url": "a task names its own", "nobody": nobody, "words": WORDS}
+    names = {"service": url, "url": "a task names its own", "nobody": nobody, "words": WORDS}
     lines = [
         f"- {json.dumps(play)[:-1]},",
         f"  vars: {json.dumps(names)[:-1]}, vaulted: {vaulted('secret ü')}, token: {vaulted('se-cret')}, structure: {{a: [{vaulted('inner')}], b: 1}}}},",
@@ -86,19 +86,21 @@ def nobody() -> Iterator[str]:
 def runs(collections: Path, tmp_path_factory: pytest.TempPathFactory, nobody: str) -> dict[str, Outcome]:
     """Both runs, against the same service at the same address, from a directory that is not the playbook's."""
     outcomes = {}
-    with Service({str(number): case.answers for number, case in enumerate(CASES.values())}) as service:
+    answers = {str(number): case.answers for number, case in enumerate(CASES.values())}
+    with running(by_case(answers)) as service:
         directory = tmp_path_factory.mktemp("parity")
         (directory / "plays/authorities").mkdir(parents=True)
         (directory / "password").write_text(PASSWORD)
-        for path, environment in ENVIRONMENTS.items():
-            service.reset()
+        for path, keywords in PATHS.items():
+            service.choose = by_case(answers)
+            service.sent.clear()
             play = directory / "plays/play.yml"
-            play.write_text(playbook(service, nobody, environment), encoding="utf-8")
+            play.write_text(playbook(service.url, nobody, keywords), encoding="utf-8")
             run = Ansible(directory, collections, service.url, "local").playbook(
                 str(play), "-vvv", "--vault-password-file", str(directory / "password"), ANSIBLE_INJECT_INVOCATION="true",
                 ANSIBLE_PIPELINING="true", PYTHONHASHSEED="0", INFRASTRUCTURE_SERVICES_ACCESS_TOKEN=None, INFRASTRUCTURE_SERVICES_BASE_URL=None)
             results = {name: [line["result"] for line in run.results if line["task"] == name] for name in CASES}
-            sent = {name: [(each.line, each.headers, each.body) for each in service.sent[str(number)]]
+            sent = {name: [(each.line, each.headers, each.body) for each in service.sent_by(str(number))]
                     for number, name in enumerate(CASES)}
             outcomes[path] = Outcome(run.output, results, sent)
     return outcomes
@@ -118,7 +120,7 @@ def comparable(value: object) -> object:
 
 @pytest.mark.parametrize("name", CASES)
 def test_the_result_is_the_same(runs, name):
-    in_worker, as_module = (comparable(runs[path].results[name]) for path in ENVIRONMENTS)
+    in_worker, as_module = (comparable(runs[path].results[name]) for path in PATHS)
     assert in_worker
     assert as_text(in_worker) == as_text(as_module)
 

@@ -24,7 +24,6 @@ PROGRAM = """
 import sys
 from pathlib import Path
 sys.path.insert(0, sys.argv[1])
-import conftest
 from support import CREATE, run_task
 peaks = []
 for way in ("good", sys.argv[3]):

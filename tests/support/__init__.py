@@ -6,6 +6,9 @@
 
 from __future__ import annotations
 
+from . import checkout  # noqa: F401  makes the collection importable
+
+# isort: split
 from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 from ansible_collections.infrastructure.services.plugins.module_utils._errors import ServicesError
 from ansible_collections.infrastructure.services.plugins.module_utils._http.transport import Transport

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A server that gives prepared answers in turn and keeps every byte that it was sent."""
+"""A server that gives prepared answers and keeps every byte that it was sent."""
 
 from __future__ import annotations
 
@@ -9,11 +9,18 @@ import contextlib
 import json
 import socketserver
 import threading
-from typing import Iterator
+from collections.abc import Callable, Iterator, Mapping
+from itertools import takewhile
+
+Chooser = Callable[["Sent"], bytes]
 
 
 class Last(bytes):
     """An answer, or what there is of one, after which the server ends the connection."""
+
+
+class Silence(bytes):
+    """No answer until the other side ends the connection."""
 
 
 class Sent:
@@ -28,47 +35,74 @@ class Sent:
     def target(self) -> str:
         return self.line.split(" ")[1]
 
+    @property
+    def case(self) -> str:
+        """The first segment of the path."""
+        return self.target.split("/")[1]
+
 
 class Wire(socketserver.ThreadingTCPServer):
     """`sent`: the requests so far; `connections`: how many were opened, with or without a request."""
 
     daemon_threads = True
+    request_queue_size = 32
 
-    def __init__(self, answers: tuple[bytes, ...]) -> None:
+    def __init__(self, choose: Chooser) -> None:
+        """`choose` gives the answer to a request."""
         super().__init__(("127.0.0.1", 0), _Connection)
         self.url = f"http://127.0.0.1:{self.server_address[1]}"
-        self.answers = list(answers)
+        self.choose = choose
         self.sent: list[Sent] = []
         self.connections = 0
+
+    def sent_by(self, case: str) -> list[Sent]:
+        """Return the requests of one case."""
+        return [sent for sent in self.sent if sent.case == case]
 
 
 class _Connection(socketserver.StreamRequestHandler):
     timeout = 10
+    disable_nagle_algorithm = True
 
     def handle(self) -> None:
         self.server.connections += 1
         number = self.server.connections
-        while head := self._head():
+        while head := b"".join(takewhile(lambda line: line not in (b"", b"\r\n"), self.rfile)):
             length = [line for line in head.splitlines() if line.lower().startswith(b"content-length:")]
             body = self.rfile.read(int(length[0].split(b":")[1])) if length else b""
             self.server.sent.append(Sent(head, body, number))
-            said = self.server.answers.pop(0)
+            said = self.server.choose(self.server.sent[-1])
             self.wfile.write(said)
-            if isinstance(said, Last):
+            if isinstance(said, Silence):
+                with contextlib.suppress(OSError):
+                    self.rfile.read(1)
+            if isinstance(said, (Last, Silence)):
                 return
 
-    def _head(self) -> bytes:
-        """Return the lines of a header block, nothing when the other side ends the connection."""
-        lines = []
-        while (line := self.rfile.readline()) not in (b"\r\n", b""):
-            lines.append(line)
-        return b"".join(lines)
+
+def in_turn(*answers: bytes) -> Chooser:
+    """Give each request the next answer."""
+    left = list(answers)
+    return lambda sent: left.pop(0)
+
+
+def by_case(answers: Mapping[str, tuple[bytes, ...]]) -> Chooser:
+    """Give each request its case's next answer; one request too many is answered by the end of the connection."""
+    left = {case: list(given) for case, given in answers.items()}
+    return lambda sent: left[sent.case].pop(0) if left.get(sent.case) else Last()
 
 
 @contextlib.contextmanager
 def serving(*answers: bytes) -> Iterator[Wire]:
     """Run a server that gives these answers, one for each request; a request beyond them gets none."""
-    with Wire(answers) as wire:
+    with running(in_turn(*answers)) as wire:
+        yield wire
+
+
+@contextlib.contextmanager
+def running(choose: Chooser) -> Iterator[Wire]:
+    """Run a server that answers as `choose` says."""
+    with Wire(choose) as wire:
         thread = threading.Thread(target=wire.serve_forever, args=(0.02,), daemon=True)
         thread.start()
         try:

@@ -3,18 +3,17 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Print the tables of docs/docsite/rst/failures.rst from the policy and the texts of the statuses.
 
-`python tests/tools/docs_failures.py` writes them; a test checks that they are there as the code has them.
+`PYTHONPATH=tests python -m tools.docs_failures` writes them; a test checks that they are there as the code has them.
 """
 
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Iterator
-from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-__import__("conftest")  # makes the checkout importable as the collection
+from support.checkout import CHECKOUT  # makes the checkout importable as the collection
+
+# isort: split
 from ansible_collections.infrastructure.services.plugins.module_utils._call import retry, statuses
 from ansible_collections.infrastructure.services.plugins.module_utils._call.events import Event
 from ansible_collections.infrastructure.services.plugins.module_utils._resources import (
@@ -22,9 +21,8 @@ from ansible_collections.infrastructure.services.plugins.module_utils._resources
     virtual_machine,
 )
 
-TESTS = Path(__file__).resolve().parent.parent
 OPERATIONS = virtual_machine.OPERATION, application_role.OPERATION
-PAGE = TESTS.parent / "docs/docsite/rst/failures.rst"
+PAGE = CHECKOUT / "docs/docsite/rst/failures.rst"
 BETWEEN = re.compile(r"(?<=^\.\. tables start\n).*?(?=^\.\. tables end\n)", re.MULTILINE | re.DOTALL)
 
 # What a user knows an event as; those that have a status of their own are rows of the other table.

@@ -7,14 +7,13 @@ from __future__ import annotations
 
 import argparse
 import sys
-from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-__import__("conftest")  # makes the checkout importable as the collection
+from support.checkout import CHECKOUT  # makes the checkout importable as the collection
+
+# isort: split
 from faults.table import SECTIONS
 
-TESTS = Path(__file__).resolve().parent.parent
-PAGE = TESTS.parent / "docs" / "reliability.md"
+PAGE = CHECKOUT / "docs" / "reliability.md"
 COMMAND = "make reliability"
 
 

@@ -1,0 +1,26 @@
+# Copyright (c) 2026, the infrastructure.services contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Importing this makes the checkout importable as the collection, and the emulator as a package."""
+
+from __future__ import annotations
+
+import atexit
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+
+CHECKOUT = Path(__file__).resolve().parents[2]
+
+
+def _collections() -> str:
+    """Return a directory that has the checkout at ansible_collections/infrastructure/services."""
+    root = Path(tempfile.mkdtemp(prefix="collections-"))
+    atexit.register(shutil.rmtree, root, ignore_errors=True)
+    (root / "ansible_collections" / "infrastructure").mkdir(parents=True)
+    (root / "ansible_collections" / "infrastructure" / "services").symlink_to(CHECKOUT, target_is_directory=True)
+    return str(root)
+
+
+sys.path[:0] = [_collections(), str(CHECKOUT / "extensions"), str(CHECKOUT / "tests")]

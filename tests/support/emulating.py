@@ -1,0 +1,75 @@
+# Copyright (c) 2026, the infrastructure.services contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The emulator of the installed collection as a process of its own, seen from its control endpoints."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import requests
+
+
+@dataclass
+class Service:
+    """The emulator, seen from its control endpoints."""
+
+    url: str
+
+    def reset(self) -> None:
+        """Forget assets, conversation, faults and settings."""
+        self._control("POST", "reset")
+
+    def conversation(self) -> list[dict]:
+        """What was received since the reset: method, path, headers, body, status, ..."""
+        return self._control("GET", "requests").json()
+
+    def bodies(self) -> list[dict]:
+        """The JSON bodies of the conversation."""
+        return [json.loads(request["body"]) for request in self.conversation()]
+
+    def header(self, name: str) -> list[str | None]:
+        """What each request of the conversation said in that header."""
+        return [{key.lower(): value for key, value in request["headers"]}.get(name.lower())
+                for request in self.conversation()]
+
+    def fault(self, **fault) -> None:
+        """Let the next requests go wrong; see extensions/emulator/README.md."""
+        self._control("POST", "faults", fault)
+
+    def settings(self, **settings) -> None:
+        """Change how the emulator reads what the interface leaves open."""
+        self._control("PUT", "settings", settings)
+
+    def seed(self, asset_id: str, **asset) -> None:
+        """Store an asset."""
+        self._control("PUT", f"assets/{asset_id}", asset)
+
+    def _control(self, method: str, path: str, body: object = None) -> requests.Response:
+        answer = requests.request(method, f"{self.url}/_emulator/{path}", json=body, timeout=10)
+        answer.raise_for_status()
+        return answer
+
+
+@contextlib.contextmanager
+def emulating(installed: Path, directory: Path) -> Iterator[Service]:
+    """Run the emulator; `installed`: the root of the collection, `directory`: where it says that it listens."""
+    ready = directory / "url"
+    process = subprocess.Popen([sys.executable, "-m", "emulator", "--port", "0", "--ready-file", str(ready)],
+                               env={**os.environ, "PYTHONPATH": str(installed / "extensions")})
+    try:
+        deadline = time.monotonic() + 20
+        while not ready.exists() and process.poll() is None and time.monotonic() < deadline:
+            time.sleep(0.05)
+        yield Service(ready.read_text().strip())
+    finally:
+        process.terminate()
+        process.wait(10)

@@ -1,0 +1,65 @@
+# Copyright (c) 2026, the infrastructure.services contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The installed artifact, the emulator inside it, and Ansible's commands; a conftest imports those that it uses.
+
+What uses the fixture `ansible` runs twice: inside the Ansible worker, and as a module of its own process.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from .emulating import Service, emulating
+from .running import Ansible, build_and_install
+
+CONNECTIONS = {"worker": "local", "module": "process"}
+
+
+@pytest.fixture(scope="session")
+def collections(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A collections path that holds the installed artifact."""
+    given = os.environ.get("TEST_COLLECTIONS")
+    return Path(given).resolve() if given else build_and_install(tmp_path_factory.mktemp("artifact"))
+
+
+@pytest.fixture(scope="session")
+def installed(collections: Path) -> Path:
+    """The root of the installed collection."""
+    return collections / "ansible_collections/infrastructure/services"
+
+
+@pytest.fixture(scope="session")
+def running_service(installed: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    """The emulator of the installed collection, as a process of its own."""
+    with emulating(installed, tmp_path_factory.mktemp("emulator")) as service:
+        yield service
+
+
+@pytest.fixture
+def service(running_service: Service) -> Service:
+    """The emulator as it is after its start."""
+    running_service.reset()
+    return running_service
+
+
+@pytest.fixture(scope="session", params=CONNECTIONS)
+def ansible_in(collections: Path, running_service: Service, request) -> Callable[[Path], Ansible]:
+    """Ansible's commands in a directory of the caller's choice."""
+    return lambda directory: Ansible(directory, collections, running_service.url, CONNECTIONS[request.param])
+
+
+@pytest.fixture
+def ansible(ansible_in: Callable[[Path], Ansible], service: Service, tmp_path: Path) -> Ansible:
+    """Ansible's commands, with the service (fresh) and a token in their environment."""
+    return ansible_in(tmp_path)
+
+
+@pytest.fixture
+def ansible_once(collections: Path, service: Service, tmp_path: Path) -> Ansible:
+    """The same, for what needs one run only."""
+    return Ansible(tmp_path, collections, service.url, CONNECTIONS["worker"])

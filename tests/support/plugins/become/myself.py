@@ -1,0 +1,46 @@
+# Copyright (c) 2026, the infrastructure.services contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Become the user that one is, through a shell as sudo does, or be refused as sudo refuses."""
+
+from __future__ import annotations
+
+from ansible.plugins.become import BecomeBase
+
+DOCUMENTATION = """
+name: myself
+short_description: become who one is already
+description: Takes the way of every become method, and needs no other user on this machine.
+author: The infrastructure.services contributors (!UNKNOWN)
+options:
+  become_user:
+    description: V(nobody) is refused.
+    default: myself
+    vars: [{name: ansible_become_user}]
+    keyword: [{name: become_user}]
+  become_exe:
+    description: Not used.
+    default: ""
+  become_flags:
+    description: Not used.
+    default: ""
+  become_pass:
+    description: Not used.
+    vars: [{name: ansible_become_password}]
+"""
+
+
+class BecomeModule(BecomeBase):
+    """Runs the command; who wants to be nobody is told what sudo says."""
+
+    name = "myself"
+    fail = ("Sorry, you are not allowed",)
+
+    def build_become_command(self, cmd, shell):
+        """Return the command that becomes the user."""
+        super().build_become_command(cmd, shell)
+        if not cmd:
+            return cmd
+        if self.get_option("become_user") == "nobody":
+            return "echo 'Sorry, you are not allowed to become nobody.' >&2; exit 1"
+        return self._build_success_command(cmd, shell)

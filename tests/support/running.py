@@ -1,0 +1,134 @@
+# Copyright (c) 2026, the infrastructure.services contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Ansible's commands in an environment of their own, and what they gave.
+
+Environment variables choose what is tested, so that the same tests run on every ansible-core:
+
+- TEST_ANSIBLE_BIN: directory of `ansible-playbook` and its like (default: beside the running Python);
+- TEST_COLLECTIONS: a collections path with the artifact installed (default: built and installed for the tests);
+- TEST_TARGET_PYTHON: the Python that runs modules (default: the running Python).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import yaml
+
+from .checkout import CHECKOUT
+
+BIN = Path(os.environ.get("TEST_ANSIBLE_BIN") or Path(sys.executable).parent)
+TARGET_PYTHON = os.environ.get("TEST_TARGET_PYTHON") or sys.executable
+TOKEN = "integration-token"
+PLUGINS = CHECKOUT / "tests/support/plugins"
+
+
+@dataclass
+class Run:
+    """What one run of an Ansible command gave."""
+
+    rc: int
+    output: str
+    results: list[dict] = field(default_factory=list)
+
+    def result(self, task: str) -> dict:
+        """The result of the only task of that name, loops as a whole."""
+        (found,) = [line["result"] for line in self.results if line["task"] == task and line["kind"] != "item"]
+        return found
+
+    def items(self, task: str) -> list[dict]:
+        """The results of the items of a loop."""
+        return [line["result"] for line in self.results if line["task"] == task and line["kind"] == "item"]
+
+    def ok(self) -> Run:
+        """Insist on success."""
+        assert self.rc == 0, self.output
+        assert "Traceback" not in self.output
+        return self
+
+
+@dataclass
+class Ansible:
+    """Ansible's commands in an environment of their own."""
+
+    directory: Path
+    collections: Path
+    base_url: str
+    connection: str
+    inventory: dict | None = None  # None: localhost only
+
+    def environment(self, **more: str | None) -> dict[str, str]:
+        """The environment of a command; None removes a variable."""
+        kept = {name: value for name, value in os.environ.items()
+                if name in {"PATH", "HOME", "TMPDIR", "LANG"} or name.startswith("COVERAGE_")}
+        ours = {
+            "ANSIBLE_BECOME_PLUGINS": str(PLUGINS / "become"),
+            "ANSIBLE_CALLBACKS_ENABLED": "recorder",
+            "ANSIBLE_CALLBACK_PLUGINS": str(PLUGINS / "callback"),
+            "ANSIBLE_COLLECTIONS_PATH": str(self.collections),
+            "ANSIBLE_CONNECTION_PLUGINS": str(PLUGINS / "connection"),
+            "ANSIBLE_CONFIG": str(self.directory / "ansible.cfg"),
+            "ANSIBLE_HOME": str(self.directory / "home"),
+            "ANSIBLE_INVENTORY": str(self.directory / "inventory.yml"),
+            "ANSIBLE_LOAD_CALLBACK_PLUGINS": "true",
+            "ANSIBLE_LOCALHOST_WARNING": "false",
+            "ANSIBLE_NOCOLOR": "true",
+            "ANSIBLE_RETRY_FILES_ENABLED": "false",
+            "INFRASTRUCTURE_SERVICES_ACCESS_TOKEN": TOKEN,
+            "INFRASTRUCTURE_SERVICES_BASE_URL": self.base_url,
+            "LC_ALL": "C.UTF-8",
+            "PYTHONDONTWRITEBYTECODE": "1",
+            "RECORDER_FILE": str(self.directory / "results.jsonl"),
+        }
+        return {name: value for name, value in (kept | ours | more).items() if value is not None}
+
+    def command(self, name: str, *arguments: str, **environment: str | None) -> Run:
+        """Run one of Ansible's commands; keyword arguments are environment variables."""
+        (self.directory / "ansible.cfg").touch()
+        host = {"ansible_connection": self.connection, "ansible_python_interpreter": TARGET_PYTHON}
+        hosts = self.inventory or {"all": {"hosts": {"localhost": {}}}}
+        hosts["all"]["vars"] = host
+        (self.directory / "inventory.yml").write_text(yaml.safe_dump(hosts))
+        recorded = self.directory / "results.jsonl"
+        recorded.write_text("")
+        done = subprocess.run([str(BIN / name), *arguments], cwd=self.directory, env=self.environment(**environment),
+                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                              encoding="utf-8", timeout=600, check=False)
+        return Run(done.returncode, done.stdout, [json.loads(line) for line in recorded.read_text().splitlines()])
+
+    def adhoc(self, module: str, arguments: str, *options: str, **environment: str | None) -> Run:
+        """Run `ansible localhost -m MODULE -a ARGUMENTS`."""
+        return self.command("ansible", "localhost", "-m", module, "-a", arguments, *options, **environment)
+
+    def playbook(self, text: str, *options: str, **environment: str | None) -> Run:
+        """Run a playbook given as text, or named by FQCN."""
+        name = text
+        if "\n" in text:
+            name = str(self.directory / "playbook.yml")
+            Path(name).write_text(text, encoding="utf-8")
+        return self.command("ansible-playbook", name, *options, **environment)
+
+    def tasks(self, text: str, *options: str, **environment: str | None) -> Run:
+        """Run tasks given as text in a play on localhost."""
+        play = {"hosts": "localhost", "gather_facts": False}
+        head = yaml.safe_dump([play]) + "  tasks:\n"
+        lines = text.strip("\n").splitlines()
+        return self.playbook(head + "".join(f"    {line}\n" for line in lines), *options, **environment)
+
+
+def build_and_install(directory: Path) -> Path:
+    """Build the artifact from what git knows or would add, install it, give the collections path."""
+    home = {**os.environ, "ANSIBLE_HOME": str(directory / "home")}
+    galaxy = [str(BIN / "ansible-galaxy"), "collection"]
+    subprocess.run([str(CHECKOUT / "tests/tools/copy"), str(directory / "source")], cwd=CHECKOUT, check=True)
+    subprocess.run([*galaxy, "build", "--output-path", str(directory), str(directory / "source")], env=home, check=True)
+    (artifact,) = directory.glob("*.tar.gz")
+    subprocess.run([*galaxy, "install", "--no-deps", "--offline", "--collections-path",
+                    str(directory / "collections"), str(artifact)], env=home, check=True)
+    return directory / "collections"
