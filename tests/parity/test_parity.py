@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Each case has the same result, and sends the same bytes, inside the Ansible worker and as a module of its own process.
 
-All cases of a path run in one playbook. The module path is forced by becoming
-the user that one is, which changes nothing else.
+All cases of a path run in one playbook. The module path is forced by becoming the user that one
+is, which changes nothing else.
 """
 
 from __future__ import annotations

@@ -158,7 +158,7 @@ class Guarded:
             raise ServicesError("Ansible has ended")
 
     def call(self, resource: str):
-        operation = RESOURCES[resource].OPERATION
+        operation = RESOURCES[resource].operation
         return self.client.call(operation, self.client.request(operation, "a", b"{}"))
 
 
@@ -185,7 +185,7 @@ def test_a_guard_stops_every_further_request(resource, fetches, answers, lets, o
 def test_a_client_builds_nothing_before_it_sends():
     with serving(answer(201, ASSET)) as wire:
         guarded = Guarded(wire, 1)
-        guarded.client.request(RESOURCES[CREATE].OPERATION, "", b"{}")
+        guarded.client.request(RESOURCES[CREATE].operation, "", b"{}")
         assert (guarded.built, wire.connections) == ([], 0)
         guarded.call(CREATE)
         assert len(guarded.built) == 1
