@@ -44,6 +44,7 @@ matrix: artifact ## Run what depends on ansible-core on 2.16 to 2.21, sanity inc
 	@$(STEP) matrix env TEST_COLLECTIONS=.build/collections python tests/tools/matrix.py $(CELLS)
 
 stress: artifact ## Run what takes longer: exhaustive sweeps, thousands of generated answers, crash loops
+	@$(STEP) pgbouncer tests/tools/pgbouncer
 	@$(STEP) stress $(PYTEST) tests -m stress -n 2 --dist worksteal
 	@$(STEP) libraries tests/tools/libraries -n 2
 

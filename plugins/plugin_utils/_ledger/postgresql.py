@@ -119,7 +119,7 @@ class PostgresLedger(Ledger):
         if self._connection.closed:
             self._connect()
         try:
-            with self._bounded(_STATEMENT_SECONDS + len(statements) * _ROW_SECONDS), self._pipeline():
+            with self._bounded(len(statements)), self._pipeline():
                 self._connection.execute("BEGIN")
                 for setting in _SET_IN_TRANSACTION if self._pooled else ():
                     self._connection.execute(setting)
@@ -167,9 +167,9 @@ class PostgresLedger(Ledger):
             return cursor.fetchall() if cursor.description else []
 
     @contextmanager
-    def _bounded(self, seconds: float = _STATEMENT_SECONDS) -> Iterator[None]:
+    def _bounded(self, rows: int = 0) -> Iterator[None]:
         """Cut the connection when its server has not answered in time."""
-        timer = threading.Timer(seconds, self._cut, [self._socket])
+        timer = threading.Timer(_STATEMENT_SECONDS + rows * _ROW_SECONDS, self._cut, [self._socket])
         timer.daemon = True
         timer.start()
         try:

@@ -1,0 +1,185 @@
+# Copyright (c) 2026, the infrastructure.services contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a PostgreSQL server or a pooler does with sessions and texts, and URLs that hold a password."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import psycopg
+import pytest
+from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger import postgresql
+from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.entries import (
+    ABSENT,
+    DONE,
+    INTENT,
+    Ended,
+    Entry,
+    Key,
+    LedgerError,
+)
+from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.location import open_ledger
+from emulator import faults
+from ledger.entries import put
+from ledger.tasks import key, task
+from ledger.test_files import race
+from ledger.test_together import created, crowd, results
+
+KEY = Key("https://s", "compute_virtual_machine", "web01")
+BEGUN = Entry(INTENT, {}, {})
+ENDED = Ended(ABSENT, DONE)
+NAMES = (f"database{number}" for number in itertools.count())
+
+
+@pytest.fixture
+def database(postgres_server):
+    """Return a function that makes a database with an encoding and returns its URL."""
+
+    def database(encoding: str = "UTF8") -> str:
+        name, url = next(NAMES), postgres_server.get_uri()
+        with psycopg.connect(url, autocommit=True) as connection:
+            connection.execute(f"CREATE DATABASE {name} ENCODING '{encoding}' LOCALE 'C' TEMPLATE template0")
+        return url.replace("/postgres?", f"/{name}?")
+
+    return database
+
+
+def backend(ledger) -> int:
+    """Return the process that serves a ledger."""
+    return ledger.execute("SELECT pg_backend_pid()")[0][0]
+
+
+@pytest.mark.parametrize("encoding", ["LATIN1", "SQL_ASCII", "UTF8"])
+def test_names_are_what_they_are_whatever_the_encoding_of_the_database(database, opened, service, encoding):
+    url = database(encoding)
+    names = ["café", "名前", "a\\u00e9", 'quo"te', "😀"]
+    for _time in range(2):
+        outcomes = [task(url, base_url=service.url, name=name)["outcome"] for name in names]
+    assert outcomes == ["not_sent"] * len(names)
+    assert created(service) == names
+    ledger = opened(url)
+    found = ledger.get_many(*key(service)[:2], names)
+    assert [found[name].asset["name"] for name in names] == names
+    assert [key.name for key, _ended in ledger.history({})] == names
+
+
+@pytest.mark.parametrize("when", ["before the intent", "while the service works"])
+def test_a_session_that_was_ended_is_made_anew(postgres, opened, service, monkeypatch, when):
+    ledger, killer = opened(postgres), opened(postgres)
+    step = "begin" if when == "before the intent" else "finish"
+    real = getattr(ledger, step)
+
+    def after_the_end(*arguments):
+        killer.execute("SELECT pg_terminate_backend(?)", (backend(ledger),))
+        return real(*arguments)
+
+    monkeypatch.setattr(ledger, step, after_the_end)
+    assert task(ledger, base_url=service.url)["outcome"] == "accepted"
+    assert opened(postgres).get(key(service)).state == DONE
+    assert len(list(ledger.history({}))) == 1
+
+
+def test_an_insert_whose_answer_was_lost_is_found_again(postgres, opened, monkeypatch):
+    """The transaction was committed, then the connection went: it was ours, and its history is written once."""
+    ledger, real = opened(postgres), postgresql.PostgresLedger.write
+
+    def lost(self, statements, durable):
+        real(self, statements, durable)
+        monkeypatch.setattr(postgresql.PostgresLedger, "write", real)
+        self._connection.close()
+        raise psycopg.OperationalError("the connection is lost")
+
+    monkeypatch.setattr(postgresql.PostgresLedger, "write", lost)
+    begun = ledger.begin(KEY, BEGUN, None)
+    assert begun == ledger.get(KEY)
+    monkeypatch.setattr(postgresql.PostgresLedger, "write", lost)
+    assert ledger.finish(KEY, begun, None, ENDED) is True
+    assert (ledger.get(KEY), len(list(ledger.history({})))) == (None, 1)
+
+
+def test_a_session_that_is_idle_for_long_is_kept(postgres, service):
+    url = postgres.replace("options=", "options=-cidle_session_timeout%3D300%20")
+    service.api.add_fault(faults.parse({"kind": "delay", "seconds": 1}))
+    assert task(url, base_url=service.url)["outcome"] == "accepted"
+    assert task(url, base_url=service.url)["outcome"] == "not_sent"
+
+
+def test_a_backend_that_hangs_is_given_up(postgres, opened, monkeypatch):
+    monkeypatch.setattr(postgresql, "_STATEMENT_SECONDS", 1.0)
+    ledger = opened(postgres)
+    stopped = backend(ledger)
+    os.kill(stopped, signal.SIGSTOP)
+    try:
+        started = time.monotonic()
+        assert ledger.begin(KEY, BEGUN, None).state == INTENT
+        assert time.monotonic() - started < 15
+        assert backend(ledger) != stopped
+    finally:
+        os.kill(stopped, signal.SIGCONT)
+
+
+def test_a_statement_that_waits_for_another_transaction_is_bounded(postgres, opened, monkeypatch):
+    monkeypatch.setitem(postgresql._SESSION, "lock_timeout", "300ms")
+    ledger = opened(postgres)
+    with psycopg.connect(postgres) as other:
+        other.execute("LOCK TABLE infrastructure_services_entry")
+        with pytest.raises(LedgerError, match="lock timeout"):
+            ledger.begin(KEY, BEGUN, None)
+    assert ledger.begin(KEY, BEGUN, None)
+
+
+@pytest.mark.parametrize("url", [
+    "postgresql://me:hun/ter2@127.0.0.1:1/db", "postgresql://me:hunter2@x@127.0.0.1:1/db", "postgresql://me:%zz@h/db",
+    "postgresql://me@hunter2@h/db", "postgresql://h:hunter2/db", "postgresql://h/db/hunter2@", "postgresql://h/a#hunter2",
+    "postgresql://[::1/hunter2", "postgresql://h/db?hunter2=hunter2",
+])
+def test_a_url_that_looks_wrong_is_refused_and_not_quoted(url):
+    with pytest.raises(LedgerError, match=r"Percent-encode special characters of the password") as error:
+        open_ledger(url)
+    assert "hun" not in error.value.msg
+
+
+@pytest.fixture(params=["transaction", "session"])
+def pooled(request, postgres_server, database) -> Iterator[str]:
+    """The URL of a ledger behind a PgBouncer, whose transactions share one connection to the server."""
+    program = shutil.which("pgbouncer", path=f"{os.environ['PATH']}:/usr/sbin")
+    if not program:
+        pytest.fail("PgBouncer is missing: apt-get install pgbouncer")
+    name, host = database().partition("?")[0].rpartition("/")[2], postgres_server.get_uri().partition("host=")[2]
+    with tempfile.TemporaryDirectory(prefix="pgbouncer-") as directory:
+        os.chmod(directory, 0o777)  # it refuses to run as root
+        Path(directory, "users.txt").write_text('"postgres" ""\n')
+        Path(directory, "pgbouncer.ini").write_text(
+            f"[databases]\n{name} = host={host} user=postgres\n[pgbouncer]\nlisten_addr =\nlisten_port = 6432\n"
+            f"unix_socket_dir = {directory}\nauth_type = trust\nauth_file = {directory}/users.txt\n"
+            f"pool_mode = {request.param}\ndefault_pool_size = {1 if request.param == 'transaction' else 20}\n")
+        line = [program, f"{directory}/pgbouncer.ini", *(["-u", Path(host).owner()] if os.geteuid() == 0 else [])]
+        with subprocess.Popen(line, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+            deadline = time.monotonic() + 10
+            while not Path(directory, ".s.PGSQL.6432").exists() and time.monotonic() < deadline:
+                time.sleep(0.05)
+            yield f"postgresql://postgres@/{name}?host={directory}&port=6432"
+            process.terminate()
+
+
+@pytest.mark.stress
+def test_behind_a_pooler_nothing_is_created_twice_and_no_lock_is_left(pooled, service, opened):
+    assert opened(pooled)._pooled is True
+    service.api.add_fault(faults.parse({"kind": "delay", "seconds": 0.05, "count": 0}))
+    assert set(race(service, [pooled, pooled], 10).values()) == {1}
+    assert opened(pooled).execute("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory'") == [(0,)]
+    with crowd(pooled, service, 20, "many") as process:
+        said = Counter(result["outcome"] for result in results(process))
+    assert said["accepted"] == 1
+    assert set(said) <= {"accepted", "not_sent", "unknown"}
+    put(opened(pooled), KEY, Entry(DONE, {}, {}))
