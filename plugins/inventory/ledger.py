@@ -33,7 +33,8 @@ options:
   ledger:
     description:
       - Where the ledger is, a path (an SQLite file) or a C(postgresql://) URL, which needs C(psycopg).
-      - A relative path is below the directory of this file.
+      - A relative path is below the directory of this file, or below the working directory when it is from the
+        environment.
       - A ledger that does not exist, or has no such host, is a warning.
     type: str
     required: true
@@ -43,10 +44,12 @@ options:
     description:
       - List the virtual machines of this service only.
       - Without it, of two virtual machines with one name on different services only one is listed, with a warning.
+      - A host that another source names, too, has the variables of both; those given there win.
     type: str
   address:
     description:
       - Where in the asset C(ansible_host) is, keys joined by dots. A host without a value there gets none.
+      - What is neither an address nor the name of a host is a warning, and the host gets none either.
     type: str
     default: attributes.ip
   tenants:
@@ -78,7 +81,9 @@ compose:
   ansible_user: "'deploy'"
 """
 
+import ipaddress
 import os
+import re
 
 from ansible import constants
 from ansible.errors import AnsibleParserError
@@ -86,10 +91,11 @@ from ansible.plugins.inventory import BaseInventoryPlugin, Cacheable, Constructa
 
 from ..module_utils._errors import ServicesError
 from ..module_utils._http.urls import canonical_url, checked_url
-from ..module_utils._resources.virtual_machine import VIRTUAL_MACHINE
 from ..plugin_utils._ledger.location import located, open_ledger
 from ..plugin_utils._worker.core import untrusted
 
+RESOURCE = "compute_virtual_machine"
+_HOST_NAME = re.compile(r"(?!-)[A-Za-z0-9_-]{1,63}(?<!-)(\.(?!-)[A-Za-z0-9_-]{1,63}(?<!-))*\.?")
 _FILTERS = {"tenant": "tenants", "region": "regions", "platform": "platforms"}  # field of the envelope: option
 
 
@@ -105,23 +111,27 @@ class InventoryModule(BaseInventoryPlugin, Constructable, Cacheable):
     def parse(self, inventory, loader, path, cache=True):
         """Add the hosts to the inventory; raise AnsibleParserError."""
         super().parse(inventory, loader, path, cache)
-        self._read_config_data(path)
+        config = self._read_config_data(path)
         try:
             is_wanted = self._filter()
-            machines = [machine for machine in self._machines(path, cache) if is_wanted(*machine)]
+            location = located(
+                self.get_option("ledger"), os.path.dirname(os.path.abspath(path)), not config.get("ledger")
+            )
+            machines = [machine for machine in self._machines(location, path, cache) if is_wanted(*machine)]
         except ServicesError as error:
             raise AnsibleParserError(error.msg) from error
         if not machines:
             self.display.warning(f"{path}: the ledger has no virtual machine that is asked for")
+        taken = {*self.inventory.groups, *constants.LOCALHOST}
         for base_url, name, asset in machines:
-            if name in self.inventory.hosts or name in self.inventory.groups or name in constants.LOCALHOST:
+            if name in taken:
                 self.display.warning(f"{path}: {name} of {base_url} is left out: another host or group has this name")
             else:
+                taken.add(name)
                 self._add(untrusted(name), untrusted(asset))
 
-    def _machines(self, path, cache):
+    def _machines(self, location, path, cache):
         """Return base_url, name and envelope of every recorded virtual machine, from the cache where that is wanted."""
-        location = located(self.get_option("ledger"), os.path.dirname(os.path.abspath(path)), from_environment=False)
         if not self.get_option("cache"):
             return self._read(location)
         key = self.get_cache_key(f"{path} {location}")
@@ -134,7 +144,7 @@ class InventoryModule(BaseInventoryPlugin, Constructable, Cacheable):
         try:
             if not ledger.version:
                 self.display.warning(f"{ledger.where}: there is no ledger yet")
-            return ledger.assets(VIRTUAL_MACHINE.operation.resource)
+            return ledger.assets(RESOURCE)
         finally:
             ledger.close()
 
@@ -148,17 +158,41 @@ class InventoryModule(BaseInventoryPlugin, Constructable, Cacheable):
         )
 
     def _add(self, name, asset):
-        """Add a host, its variables, and what `compose`, `groups` and `keyed_groups` make of them."""
-        address = value_at(asset, self.get_option("address"))
-        variables = {VIRTUAL_MACHINE.operation.resource: asset, **({"ansible_host": address} if address else {})}
+        """Add a host, its variables, and what `compose`, `groups` and `keyed_groups` make of them.
+
+        What another source has given a host of this name by hand stays.
+        """
+        variables = {RESOURCE: asset, **self._address(name, asset)}
         self.inventory.add_host(name)
+        host = self.inventory.hosts[name]
+        given = dict(host.vars)
         # Not by the inventory's own method, which looks through each value for templates to trust: there are none.
-        for variable, value in variables.items():
-            self.inventory.hosts[name].set_variable(variable, value)
+        host.vars.update(variables)
         strict = self.get_option("strict")
         self._set_composite_vars(self.get_option("compose"), variables, name, strict)
         self._add_host_to_composed_groups(self.get_option("groups"), variables, name, strict)
         self._add_host_to_keyed_groups(self.get_option("keyed_groups"), variables, name, strict)
+        host.vars.update(given)
+
+    def _address(self, name, asset):
+        """Return `ansible_host`, unless what is recorded could be something else to ssh, such as an option."""
+        option = self.get_option("address")
+        address = value_at(asset, option)
+        if is_address(address):
+            return {"ansible_host": address}
+        if address not in (None, ""):
+            self.display.warning(f"{name} gets no ansible_host: its {option} is neither an address nor a host name")
+        return {}
+
+
+def is_address(value):
+    """Return whether the value is an address or the name of a host (RFC 1123), with underscores, as some are."""
+    if not isinstance(value, str):
+        return False
+    try:
+        return "%" not in value and bool(ipaddress.ip_address(value))
+    except ValueError:
+        return len(value) <= 253 and bool(_HOST_NAME.fullmatch(value))
 
 
 def value_at(asset, path):

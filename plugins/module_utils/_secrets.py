@@ -11,7 +11,7 @@ import json
 import re
 from functools import lru_cache
 from typing import Any, Iterable
-from urllib.parse import parse_qs, quote, quote_plus, unquote, urlsplit
+from urllib.parse import quote, quote_plus, unquote, unquote_plus
 
 from ansible.module_utils.common.parameters import remove_values
 
@@ -34,6 +34,7 @@ _WEAK = (
     f"A credential has fewer than {SHORTEST} characters, or is also part of a name, an id or another value of the task;"
     " it is masked in messages, but not in data."
 )
+_PASSWORD_OPTION = re.compile(r"(?:password|passwd|secret)\s*=\s*('(?:[^'\\]|\\.)*'|[^&\s]*)", re.IGNORECASE)
 _LONGEST_RETOLD = 1000  # letters; what identity providers say of an error has some hundred
 
 
@@ -64,15 +65,19 @@ def basic(user: str, password: str) -> set[str]:
 
 
 def password_in(url: str) -> frozenset[str]:
-    """Return every form of the password in a URL, none where it has none; all of a URL that is malformed."""
-    if "://" not in url:
-        return frozenset()
-    try:
-        parts = urlsplit(url)
-    except ValueError:
-        return forms(url)
-    written = parts.password or ""
-    return forms(written) | forms(unquote(written)) | forms(parse_qs(parts.query).get("password", [""])[0])
+    """Return every form of the passwords in the location of a ledger: a URL, or what libpq would take for one.
+
+    A password that is not percent-encoded may hold any of `/ @ # ?`: it ends at the last `@` at the latest.
+    """
+    found = _PASSWORD_OPTION.findall(url)
+    _scheme, _slashes, rest = url.partition("://")
+    before, is_user_info, _host = rest.rpartition("@")
+    if is_user_info and ":" in before:
+        found += [before.partition(":")[2], rest.partition("@")[0].partition(":")[2]]
+    written = [text.strip("'") for text in found]
+    return frozenset(
+        form for text in written for form in forms(text) | forms(unquote(text)) | forms(unquote_plus(text))
+    )
 
 
 def printable(said: str) -> str:

@@ -16,7 +16,7 @@ from typing import Iterator
 import pytest
 import yaml
 from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
-from ansible_collections.infrastructure.services.plugins.module_utils._task import entry_options
+from ansible_collections.infrastructure.services.plugins.module_utils._task import entry_options, info_options
 from ansible_collections.infrastructure.services.plugins.module_utils._task import options as shared_options
 from ansible_collections.infrastructure.services.plugins.module_utils._task import task as task_module
 from support import RESOURCES
@@ -103,8 +103,9 @@ def test_modules_with_the_shared_options_are_those_that_send(pages):
     assert [module for module in MODULES if "access_token" in pages[module]["doc"]["options"]] == sorted(RESOURCES)
 
 
-def test_the_options_of_ledger_entry_are_documented_as_they_are(pages):
-    for name, option, documented in pairs(entry_options.OPTIONS, pages["ledger_entry"]["doc"]["options"]):
+@pytest.mark.parametrize(("module", "options"), [("ledger_entry", entry_options), ("ledger_info", info_options)])
+def test_the_options_of_the_ledger_s_modules_are_documented_as_they_are(pages, module, options):
+    for name, option, documented in pairs(options.OPTIONS, pages[module]["doc"]["options"]):
         assert str(option["type"]) == documented["type"], name
         assert option.get("required", False) == documented.get("required", False), name
         assert option.get("default") == documented.get("default"), name

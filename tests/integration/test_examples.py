@@ -70,7 +70,7 @@ def test_examples_of_the_module(prepared, service, module):
 
 
 def remember(ansible) -> None:
-    """Put the machine into the ledger that the examples of ledger_entry look for."""
+    """Put a machine into the ledger that the examples of ledger_entry correct."""
     entry = {"ledger": "ledger.db", "base_url": "https://infrastructure.example.com", "name": "web01",
              "resource": "compute_virtual_machine", "asset": {"id": "vm-1", "name": "web01"}}
     ansible.adhoc("infrastructure.services.ledger_entry", json.dumps(entry)).ok()

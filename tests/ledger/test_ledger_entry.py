@@ -151,8 +151,8 @@ def test_what_cannot_be_recorded_is_refused(edit, resource, options):
 
 
 def test_no_secret_is_recorded(edit):
-    edit(secrets={"hunter2"}, asset={**WHOLE, "attributes": {"hunter2": "say hunter2"}})
-    assert "hunter2" not in repr(edit.ledger.get(edit.key))
+    edit(secrets={"correct-horse-battery"}, asset={**WHOLE, "attributes": {"correct-horse-battery": "say correct-horse-battery"}})
+    assert "correct-horse-battery" not in repr(edit.ledger.get(edit.key))
 
 
 @pytest.mark.parametrize("resource", [CREATE], indirect=True)

@@ -14,6 +14,7 @@ import fcntl
 import os
 import sqlite3
 import stat
+import time
 from contextlib import closing, contextmanager, suppress
 from typing import Iterator
 from urllib.parse import quote
@@ -25,6 +26,7 @@ from .store import Ledger
 
 _BUSY_TIMEOUT = 60.0  # seconds to wait for another writer, each of which takes milliseconds
 _OPENING = 0  # the byte that is locked by who creates the tables; no key has this number
+_PARTING = 0.5  # seconds in which the workers of a run have ended when the run has
 _GONE = (-1, -1)  # no file is this one
 _kept_open: list[sqlite3.Connection] = []
 
@@ -147,17 +149,19 @@ class LedgerInMemory(SqliteLedger):
         self._connection.close()
 
 
-def leave(connection: sqlite3.Connection, file: str) -> None:
+def leave(connection: sqlite3.Connection, file: str, patience: float = 0.0) -> None:
     """Close a connection; afterwards the file is whole by itself, or there is its log.
 
     Others may use it: then it stays in WAL mode, and a second connection keeps SQLite from removing the log, since
-    a file in WAL mode without one is what a copy looks like that lacks half of what was recorded.
+    a file in WAL mode without one is what a copy looks like that lacks half of what was recorded. `patience`: seconds
+    to wait for the others.
     """
-    try:
-        connection.execute("PRAGMA busy_timeout = 0")
-        connection.execute("PRAGMA journal_mode = DELETE")
+    deadline = time.monotonic() + patience
+    while (is_shared := not _leaves_wal_mode(connection)) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    if not is_shared:
         connection.close()
-    except sqlite3.Error:
+    else:
         with suppress(sqlite3.Error), closing(_connect(file, "ro")) as guard:
             guard.execute("SELECT 1 FROM sqlite_master").fetchall()
             connection.close()
@@ -167,7 +171,15 @@ def make_whole(file: str) -> None:
     """Put the log of a ledger into its file, unless somebody else is using it."""
     with suppress(sqlite3.Error):
         connection = _connect(file, "rw")
-        leave(connection, file)
+        leave(connection, file, _PARTING)
+
+
+def _leaves_wal_mode(connection: sqlite3.Connection) -> bool:
+    """Put the log into the file and remove it; return False when others use the ledger."""
+    try:
+        return connection.execute("PRAGMA journal_mode = DELETE").fetchone() == ("delete",)
+    except sqlite3.Error:
+        return False
 
 
 def _connect(path: str, mode: str) -> sqlite3.Connection:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import json
 from contextlib import contextmanager
+from itertools import groupby
 from typing import Callable, ContextManager, Iterable, Iterator
 
 from . import statements as sql
@@ -90,8 +91,13 @@ class Ledger:
 
     def entries(self, where: dict[str, tuple], named: Callable[[str], bool]) -> list[tuple[Key, Entry]]:
         """Return the entries for which all conditions hold, each with its values, and the name is wanted."""
-        rows = self._select(sql.KEYED, "entry", where, "name, base_url, resource")
-        return [(Key(*row[:2], name), self._entry(row[3:])) for row in rows if named(name := self._plain(row[2]))]
+        rows = self._select("base_url, resource, name", "entry", where, "base_url, resource, name")
+        keys = [Key(*row[:2], name) for row in rows if named(name := self._plain(row[2]))]
+        found = []
+        for asset, group in groupby(keys, key=lambda key: key[:2]):
+            entries = self.get_many(*asset, [key.name for key in group])
+            found += [(Key(*asset, name), entries[name]) for name in sorted(entries)]
+        return found
 
     def history(self, where: dict[str, tuple]) -> Iterator[tuple[Key, Ended]]:
         """Yield the rows of the history for which all conditions hold, oldest first."""

@@ -94,13 +94,13 @@ class CheckedAction(core.ObservedAction):
         given = self._task.args.get("ledger")
         return os.environ.get(_LEDGER_VARIABLE, "") if given is None else given
 
-    def open_ledger(self, location: str) -> Ledger:
-        """Return the ledger, only to be read in check mode; raise InvalidInput, LedgerError or MissingLibrary."""
+    def open_ledger(self, location: str, read_only: bool = False) -> Ledger:
+        """Return the ledger, in check mode only to be read; raise InvalidInput, LedgerError or MissingLibrary."""
         if self._task.async_val:
             raise InvalidInput("ledger", "does not go with async: nothing would record how the task ended")
         from_environment = self._task.args.get("ledger") is None
         place = located(location, self._loader.get_basedir(), from_environment)
-        return kept_ledger(place, self._task.check_mode)
+        return kept_ledger(place, read_only or self._task.check_mode)
 
     def with_invocation(self, result: dict, options: Options) -> dict:
         """Return the result with the options, where this ansible-core has them in results."""

@@ -62,10 +62,10 @@ def record(tmp_path: Path):
 def listed(tmp_path: Path, monkeypatch):
     """Return a function that gives the hosts of a configuration, with their variables, and what was warned of."""
 
-    def listed(**config) -> tuple[dict, str]:
-        plugin, inventory, warnings = InventoryModule(), InventoryData(), []
+    def listed(before: InventoryData | None = None, **config) -> tuple[dict, str]:
+        plugin, inventory, warnings = InventoryModule(), before or InventoryData(), []
         options = {**DEFAULTS, "ledger": "ledger.db", **config}
-        monkeypatch.setattr(plugin, "_read_config_data", lambda path: plugin._options.update(options))
+        monkeypatch.setattr(plugin, "_read_config_data", lambda path: plugin._options.update(options) or options)
         monkeypatch.setattr(type(plugin.display), "warning", lambda display, text, *_: warnings.append(text))
         plugin.parse(inventory, DataLoader(), str(tmp_path / "fleet.ledger.yml"))
         ours = ("ansible_host", "compute_virtual_machine")
@@ -165,6 +165,60 @@ def test_a_name_that_something_else_has_is_left_out_with_a_warning(listed, recor
     assert [hosts[name]["compute_virtual_machine"]["region"] for name in hosts] == ["first"]
     for left_out in (f"all of {URL}", f"localhost of {URL}", "web01 of https://other.example.com"):
         assert f"{left_out} is left out" in warned
+
+
+def test_a_host_that_another_source_names_has_the_variables_of_both_and_those_given_by_hand_win(listed, record):
+    record(machine("web01", ip="192.0.2.1"), machine("web02", ip="192.0.2.2"))
+    before = InventoryData()
+    for name in ("web01", "web02"):
+        before.add_host(name)
+    before.set_variable("web02", "ansible_host", "192.0.2.99")
+    hosts, warned = listed(before)
+    assert {name: host["ansible_host"] for name, host in hosts.items()} == {"web01": "192.0.2.1", "web02": "192.0.2.99"}
+    assert hosts["web02"]["compute_virtual_machine"]["name"] == "web02"
+    assert warned == ""
+
+
+@pytest.mark.parametrize("order", [("fleet.ledger.yml", "hosts.yml"), ("hosts.yml", "fleet.ledger.yml")])
+def test_either_order_of_the_sources_has_the_same_hosts(run, record, tmp_path, order):
+    record(machine("web01", ip="192.0.2.1"), machine("web02", ip="192.0.2.2"))
+    (tmp_path / "hosts.yml").write_text(yaml.safe_dump({"all": {"hosts": {
+        "web01": {"role": "front"}, "web02": {"ansible_host": "192.0.2.99", "team": "by hand"}}}}), encoding="utf-8")
+    first, second = (str(tmp_path / name) for name in order)
+    (tmp_path / "fleet.ledger.yml").write_text(MINIMAL + "compose: {team: '\"composed\"'}\n", encoding="utf-8")
+    done = run("inventory", "--list", "-i", first, "-i", second, name="unused.ledger.yml")
+    hosts = plain(done.stdout)["_meta"]["hostvars"]
+    assert (hosts["web01"]["ansible_host"], hosts["web01"]["role"]) == ("192.0.2.1", "front")
+    assert (hosts["web02"]["ansible_host"], hosts["web02"]["team"]) == ("192.0.2.99", "by hand")
+    assert hosts["web01"]["team"] == "composed"
+
+
+@pytest.mark.parametrize("address", [
+    "-E/path", "-oProxyCommand=x", "a b", "a;b", "web01 -p 1", "a" * 64, "a..b", "-a.example", "a-.example", 17, ["a"],
+    {"a": 1}, "fe80::1%-o", "192.0.2.1/24", "a\n", "{{ 1 }}", ".".join(["a" * 63] * 5),
+])
+def test_what_is_no_address_is_a_warning_and_no_ansible_host(listed, record, address):
+    record(machine("web01", ip=address))
+    hosts, warned = listed()
+    assert "ansible_host" not in hosts["web01"]
+    assert "web01 gets no ansible_host: its attributes.ip is neither an address nor a host name" in warned
+
+
+@pytest.mark.parametrize("address", ["192.0.2.1", "2001:db8::1", "web01", "web_01.Example.com.", "1-2.example"])
+def test_an_address_or_a_host_name_is_the_ansible_host(listed, record, address):
+    record(machine("web01", ip=address))
+    hosts, warned = listed()
+    assert (hosts["web01"]["ansible_host"], warned) == (address, "")
+
+
+def test_neither_requests_nor_psycopg_is_imported():
+    code = """if True:
+        import sys
+        sys.path.insert(0, sys.argv[1])
+        from ansible_collections.infrastructure.services.plugins.inventory import ledger
+        sys.exit(bool({"requests", "psycopg"} & {*sys.modules}))"""
+    collections = next(entry for entry in sys.path if (Path(entry) / "ansible_collections/infrastructure").exists())
+    subprocess.run([sys.executable, "-c", code, collections], check=True)
 
 
 def test_a_missing_or_empty_ledger_is_a_warning(listed, record, tmp_path):

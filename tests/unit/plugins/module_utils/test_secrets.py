@@ -136,7 +136,11 @@ def test_the_own_keys_of_a_result_stay_whatever_the_secret_is():
     ("postgresql://user:@host/db", set()),
     ("postgresql://user:p%3ass@host:5432/db?sslmode=require", {"p%3ass", "p:ss", "p%3Ass"}),
     ("postgres:///db?user=u&password=p%40ss", {"p@ss", "p%40ss"}),
-    ("postgresql://user:secret@[::1/db", {"postgresql://user:secret@[::1/db"}),
+    ("postgresql://user:secret@[::1/db", {"secret"}),
+    ("postgresql://me:pa/s@s#?x@host/db", {"pa/s@s#?x"}),
+    ("postgresql://h/db?password=one&sslpassword=two&password=three", {"one", "two", "three"}),
+    ("host=h password='it is' user=x", {"it is"}),
+    ("host=h password = plain user=x", {"plain"}),
 ])
 def test_the_password_in_a_url_is_found(url, passwords):
     assert password_in(url) >= passwords

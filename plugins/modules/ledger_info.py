@@ -1,0 +1,259 @@
+#!/usr/bin/python
+# -*- coding: utf-8 -*-
+
+# Copyright (c) 2026, the infrastructure.services contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Documentation of the module; what it does is done by its action plugin, on the controller."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+---
+module: ledger_info
+short_description: List what the ledger knows, above all what is in doubt
+description:
+  - Lists entries of the O(ledger), with what was sent for each asset and what came back. Nothing is sent to the
+    service, and no file is made or changed.
+  - After a crash, O(states=in_doubt) lists the assets of which nobody knows whether they exist. Settle them with
+    M(infrastructure.services.ledger_entry), which takes what this module returns in a loop.
+version_added: 1.1.0
+author:
+  - The infrastructure.services contributors (@infrastructure-services)
+options:
+  ledger:
+    description:
+      - Where the ledger is, a path (an SQLite file) or a C(postgresql://) URL. One that does not exist is empty.
+      - A relative path is below the directory of the playbook.
+      - If not given, the environment variable E(INFRASTRUCTURE_SERVICES_LEDGER) is used.
+    type: str
+    required: true
+  base_url:
+    description: Only assets of this Infrastructure Service.
+    type: str
+  resource:
+    description: Only assets of this module.
+    type: str
+    choices:
+      - cassandra_application_role
+      - compute_virtual_machine
+  names:
+    description: Only assets whose name, or id of a role, matches one of these patterns, as of a shell (V(web*)).
+    type: list
+    elements: str
+  states:
+    description:
+      - Only entries in one of these states, which RV(entries[].state) explains.
+      - V(in_doubt) means all but V(done).
+    type: list
+    elements: str
+    choices:
+      - intent
+      - done
+      - accepted
+      - unknown
+      - in_doubt
+  changed_since:
+    description: Only entries that were written at this time or later, ISO 8601; without a time zone it is in UTC.
+    type: str
+  history:
+    description: Whether to add to each entry how each attempt ended.
+    type: bool
+    default: false
+attributes:
+  check_mode:
+    description: Can run in C(check_mode); it only reads in any case.
+    support: full
+  diff_mode:
+    description: Changes nothing, so there is no difference to return.
+    support: none
+notes:
+  - The task runs on the controller, whatever the connection of its host, and does not go with C(async).
+  - It is in the action group C(infrastructure.services.all), so that C(module_defaults) can give O(ledger) to all
+    modules of the collection. It takes the other options of the group too and does not use them.
+seealso:
+  - module: infrastructure.services.ledger_entry
+  - plugin: infrastructure.services.ledger
+    plugin_type: inventory
+"""
+
+EXAMPLES = r"""
+- name: List what is in doubt
+  infrastructure.services.ledger_info:
+    ledger: ledger.db
+    states: in_doubt
+  register: doubtful
+
+- name: Show what was sent for each
+  ansible.builtin.debug:
+    msg: "{{ item.name | default(item.id) }}: {{ item.sent }}"
+  loop: "{{ doubtful.entries }}"
+  loop_control:
+    label: "{{ item.state }}"
+
+- name: List the web servers of one service that changed this year, with all that happened to them
+  infrastructure.services.ledger_info:
+    ledger: ledger.db
+    base_url: https://infrastructure.example.com
+    resource: compute_virtual_machine
+    names:
+      - web*
+    changed_since: '2026-01-01T00:00:00Z'
+    history: true
+"""
+
+RETURN = r"""
+entries:
+  description: The entries that the filters leave, by service, module and name.
+  returned: on success
+  type: list
+  elements: dict
+  contains:
+    base_url:
+      description: Base address of the service, in its canonical form.
+      type: str
+      returned: always
+      sample: https://infrastructure.example.com
+    resource:
+      description: The module that created or updated the asset.
+      type: str
+      returned: always
+      sample: compute_virtual_machine
+    name:
+      description: Name of the virtual machine.
+      type: str
+      returned: for virtual machines
+      sample: web01
+    id:
+      description: Identifier of the role.
+      type: str
+      returned: for roles
+      sample: role-1
+    state:
+      description:
+        - What is known. V(done), the asset is there as recorded. V(accepted), the service accepted it and its answer
+          was lost. V(unknown), the request may or may not have been processed. V(intent), a request is on its way, or
+          its process died.
+      type: str
+      returned: always
+      sample: unknown
+    sent:
+      description: The body that was sent.
+      type: dict
+      returned: always
+      sample:
+        name: web01
+        attributes:
+          cpu: 4
+    asset:
+      description: The recorded envelope; null when none came back.
+      type: dict
+      returned: always
+    began_at:
+      description: When the last attempt began, in UTC.
+      type: str
+      returned: always
+      sample: '2026-01-02T03:04:05Z'
+    changed_at:
+      description: When the entry was last written, in UTC.
+      type: str
+      returned: always
+      sample: '2026-01-02T03:04:05Z'
+    by:
+      description: Who wrote it, as user@controller; empty for what was written by version 1.0.0.
+      type: str
+      returned: always
+      sample: deploy@controller-1
+    run:
+      description: Names the run of Ansible that wrote it.
+      type: str
+      returned: always
+      sample: 4711abcdefgh
+    trace_id:
+      description: The trace id of the attempt; null when there was none.
+      type: str
+      returned: always
+    history:
+      description: How each attempt ended, oldest first.
+      type: list
+      elements: dict
+      returned: when O(history=true)
+      contains:
+        from_state:
+          description: State before the attempt; V(absent) when there was no entry.
+          type: str
+          returned: always
+          sample: absent
+        to_state:
+          description: State after it.
+          type: str
+          returned: always
+          sample: unknown
+        at:
+          description: When it ended, in UTC.
+          type: str
+          returned: always
+          sample: '2026-01-02T03:04:05Z'
+        by:
+          description: Who ran it, as user@controller.
+          type: str
+          returned: always
+          sample: deploy@controller-1
+        run:
+          description: Names the run of Ansible.
+          type: str
+          returned: always
+          sample: 4711abcdefgh
+        outcome:
+          description: The outcome of the task.
+          type: str
+          returned: always
+          sample: unknown
+        status:
+          description: The HTTP status; null when there was none.
+          type: int
+          returned: always
+          sample: 504
+        message:
+          description: What the task said of its failure; empty when it succeeded.
+          type: str
+          returned: always
+          sample: ''
+        seconds:
+          description: How long the task took; null when that is not known.
+          type: float
+          returned: always
+          sample: 1.5
+        trace_id:
+          description: The trace id; null when there was none.
+          type: str
+          returned: always
+counts:
+  description: How many of the listed entries are in each state.
+  returned: on success
+  type: dict
+  sample:
+    intent: 0
+    done: 998
+    accepted: 0
+    unknown: 2
+outcome:
+  description: Always V(not_sent), since nothing is sent to the service.
+  returned: always
+  type: str
+  sample: not_sent
+"""
+
+from ansible_collections.infrastructure.services.plugins.module_utils._task import info_options
+from ansible_collections.infrastructure.services.plugins.module_utils._task.module import ServicesModule
+
+
+def main():
+    """Say what is missing: where this runs there is no ledger."""
+    module = ServicesModule(argument_spec=info_options.OPTIONS, supports_check_mode=True)
+    module.fail_json("ledger: it is kept by the controller, where the action plugin of this module does the work")
+
+
+if __name__ == "__main__":
+    main()

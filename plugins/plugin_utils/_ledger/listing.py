@@ -1,0 +1,73 @@
+# Copyright (c) 2026, the infrastructure.services contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Lists what the ledger knows, above all what is in doubt; reading changes nothing."""
+
+from __future__ import annotations
+
+import fnmatch
+import re
+from typing import Any, Callable
+
+from ...module_utils._errors import NOT_SENT
+from ...module_utils._http.urls import canonical_url, checked_url
+from ...module_utils._task.entry_options import KEYS
+from ...module_utils._task.info_options import IN_DOUBT
+from .entries import DONE, STATES, Ended, Entry, Key
+from .store import Ledger
+
+
+def listed(ledger: Ledger, params: dict) -> dict[str, Any]:
+    """Return the task's result: the entries that the filters leave, and how many are in each state.
+
+    Raises InvalidInput or LedgerError.
+    """
+    where = _asset(params)
+    history: dict[Key, list[dict]] = {}
+    for key, ended in ledger.history(where) if params["history"] else ():
+        history.setdefault(key, []).append(_row(ended))
+    found = ledger.entries({**where, **_filters(params)}, _named(params["names"]))
+    entries = [_shown(key, entry) for key, entry in found]
+    if params["history"]:
+        entries = [dict(shown, history=history.get(key, [])) for shown, (key, _entry) in zip(entries, found)]
+    counts = {state: sum(entry.state == state for _key, entry in found) for state in STATES}
+    return dict(changed=False, outcome=NOT_SENT, entries=entries, counts=counts)
+
+
+def _asset(params: dict) -> dict[str, tuple]:
+    """Return the conditions that entries and history have in common."""
+    where = {}
+    if params["base_url"]:
+        base_url = checked_url("base_url", params["base_url"], allow_http=True)
+        where["base_url = ?"] = (canonical_url(base_url),)
+    if params["resource"]:
+        where["resource = ?"] = (params["resource"],)
+    return where
+
+
+def _filters(params: dict) -> dict[str, tuple]:
+    where, states = {}, set(params["states"] or ())
+    if IN_DOUBT in states:
+        states = states - {IN_DOUBT} | {*STATES} - {DONE}
+    if states:
+        where[f"state IN ({', '.join('?' * len(states))})"] = tuple(states)
+    if params["changed_since"]:
+        where["changed_at >= ?"] = (params["changed_since"],)
+    return where
+
+
+def _named(globs: list[str] | None) -> Callable[[str], object]:
+    """Return a function that says whether a name is one of those that are asked for; without globs all are."""
+    return re.compile("|".join(map(fnmatch.translate, globs))).match if globs else lambda name: True
+
+
+def _shown(key: Key, entry: Entry) -> dict[str, Any]:
+    option = KEYS.get(key.resource, "name")
+    shown = {"base_url": key.base_url, "resource": key.resource, option: key.name, **entry._asdict()}
+    del shown["revision"]
+    return dict(shown, asset=entry.asset or None, trace_id=entry.trace_id or None)
+
+
+def _row(ended: Ended) -> dict[str, Any]:
+    return dict(ended._asdict(), trace_id=ended.trace_id or None)

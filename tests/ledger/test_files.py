@@ -1,0 +1,182 @@
+# Copyright (c) 2026, the infrastructure.services contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The files of an SQLite ledger: its names, its copies, its locks, and what happens to it during a run."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sqlite3
+import subprocess
+import sys
+from collections import Counter
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger import sqlite_files
+from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.entries import (
+    DONE,
+    INTENT,
+    Entry,
+    Key,
+    LedgerError,
+)
+from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.sqlite import make_whole
+from ledger.entries import put
+from ledger.tasks import task
+from ledger.test_places import AS_ANYBODY, LIMITED
+from ledger.test_together import created, results
+
+KEY = Key("https://s", "compute_virtual_machine", "web01")
+ENTRY = Entry(DONE, {"name": "web01"}, {"id": "1"})
+CROWD = Path(__file__).with_name("crowd.py")
+
+
+@pytest.fixture(autouse=True)
+def impatient(monkeypatch):
+    monkeypatch.setattr(sqlite_files, "_PATIENCE", 0.1)
+
+
+@pytest.fixture
+def path(tmp_path) -> str:
+    return str(tmp_path / "ledger.db")
+
+
+def names(path: str) -> set[str]:
+    return {file.name for file in Path(path).parent.iterdir()}
+
+
+def race(service, locations: list[str], count: int) -> Counter:
+    """Let processes create the same machines, each by its own name of the ledger; return how often each was created."""
+    for number in range(count):
+        lines = [[sys.executable, str(CROWD), location, service.url, "2", f"web{number}"] for location in locations]
+        crowd = [subprocess.Popen(line, stdout=subprocess.PIPE, text=True) for line in lines]
+        said = [result for process in crowd for result in results(process)]
+        assert {result["outcome"] for result in said} <= {"accepted", "not_sent", "unknown"}
+    return Counter(created(service))
+
+
+@pytest.mark.parametrize("count", [2, pytest.param(30, marks=pytest.mark.stress)])
+def test_two_names_of_one_ledger_create_nothing_twice(tmp_path, path, service, count):
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other/link.db").symlink_to(path)
+    assert set(race(service, [path, str(tmp_path / "other/link.db")], count).values()) == {1}
+    assert not list((tmp_path / "other").glob("*-*"))
+
+
+def test_without_locks_nothing_is_created_twice(path, service, opened, monkeypatch):
+    """As when the lock file was removed between two starts: the second one finds the intent and sends nothing."""
+    first = opened(path)
+    os.unlink(f"{path}.lock")
+    second = opened(path)
+    with first.hold(KEY), second.hold(KEY):
+        before = first.get(KEY), second.get(KEY)
+        assert first.begin(KEY, ENTRY._replace(state=INTENT), before[0])
+        assert second.begin(KEY, ENTRY._replace(state=INTENT), before[1]) is None
+
+
+def test_a_file_with_two_names_is_refused(path, opened, service):
+    put(opened(path), KEY, ENTRY)
+    os.link(path, f"{path}.other")
+    for name in (path, f"{path}.other"):
+        for read_only in (False, True):
+            with pytest.raises(LedgerError, match=r"has 2 names \(hard links\)"):
+                opened(name, read_only)
+    assert task(path, base_url=service.url)["outcome"] == "not_sent"
+
+
+@pytest.mark.parametrize("what", ["removed", "replaced"])
+def test_a_ledger_that_goes_during_a_run_is_noticed_before_the_next_request(path, opened, service, what):
+    ledger = opened(path)
+    assert task(ledger, base_url=service.url)["outcome"] == "accepted"
+    if what == "replaced":
+        shutil.copy(path, f"{path}.copy")
+        os.replace(f"{path}.copy", path)
+    else:
+        os.unlink(path)
+    for name in ("web01", "web02", "web03"):
+        result = task(ledger, base_url=service.url, name=name)
+        assert (result["failed"], result["outcome"]) == (True, "not_sent")
+        assert "was removed or replaced while it was in use" in result["msg"]
+    assert len(service.api.conversation) == 1
+
+
+def test_what_comes_back_for_a_ledger_that_is_gone_is_in_the_result(path, opened, service, monkeypatch):
+    ledger = opened(path)
+    real = ledger.begin
+    monkeypatch.setattr(ledger, "begin", lambda *arguments: (real(*arguments), os.unlink(path))[0])
+    result = task(ledger, base_url=service.url)
+    assert (result["failed"], result["changed"], result["outcome"]) == (True, True, "accepted")
+    assert result["asset"]["id"]
+
+
+def test_the_last_to_close_leaves_one_whole_file(path, opened):
+    first, second = opened(path), opened(path)
+    put(first, KEY, ENTRY)
+    first.close()
+    assert {"ledger.db", "ledger.db-wal"} <= names(path)
+    second.close()
+    assert names(path) == {"ledger.db", "ledger.db.lock"}
+    shutil.copy(path, f"{path}.copy")
+    assert opened(f"{path}.copy").get(KEY).asset == ENTRY.asset
+
+
+def test_a_worker_that_died_leaves_what_the_end_of_the_run_makes_whole(path, opened):
+    child = os.fork()
+    if not child:
+        put(opened(path), KEY, ENTRY)
+        os._exit(0)
+    os.waitpid(child, 0)
+    assert "ledger.db-wal" in names(path)
+    make_whole(path)
+    assert names(path) == {"ledger.db", "ledger.db.lock"}
+    assert opened(path).get(KEY).asset == ENTRY.asset
+
+
+def test_while_somebody_uses_it_it_is_not_taken_apart(path, opened):
+    put(opened(path), KEY, ENTRY)
+    make_whole(path)
+    assert {"ledger.db", "ledger.db-wal"} <= names(path)
+
+
+def test_a_copy_without_its_log_is_refused(path, opened, tmp_path, service):
+    put(opened(path), KEY, ENTRY)
+    shutil.copy(path, tmp_path / "copy.db")
+    for read_only in (False, True):
+        with pytest.raises(LedgerError, match=r"copy.db-wal is missing.*PRAGMA journal_mode = DELETE"):
+            opened(str(tmp_path / "copy.db"), read_only)
+    shutil.copy(f"{path}-wal", tmp_path / "copy.db-wal")
+    assert opened(str(tmp_path / "copy.db")).get(KEY).asset == ENTRY.asset
+
+
+def test_the_remedy_of_the_message_is_one(path, opened, tmp_path):
+    ledger = opened(path)
+    put(ledger, KEY, ENTRY)
+    with closing(sqlite3.connect(tmp_path / "backup.db")) as backup:
+        ledger._connection.backup(backup)
+    with pytest.raises(LedgerError, match="is missing"):
+        opened(str(tmp_path / "backup.db"))
+    with closing(sqlite3.connect(tmp_path / "backup.db")) as backup:
+        backup.execute("PRAGMA journal_mode = DELETE")
+    assert opened(str(tmp_path / "backup.db")).get(KEY).asset == ENTRY.asset
+
+
+def test_the_locks_follow_the_mode_of_the_ledger(path, opened):
+    opened(path).close()
+    assert Path(f"{path}.lock").stat().st_mode & 0o777 == 0o600
+    Path(path).chmod(0o660)
+    opened(path)
+    assert Path(f"{path}.lock").stat().st_mode & 0o777 == 0o660
+
+
+@pytest.mark.skipif(not AS_ANYBODY, reason="root is needed to make a file that others may not open")
+def test_a_lock_file_that_may_not_be_opened_is_done_without(path, opened, service):
+    opened(path).close()
+    Path(f"{path}.lock").chmod(0o000)
+    os.chown(f"{path}.lock", 12345, 12345)
+    line = [*AS_ANYBODY, sys.executable, str(LIMITED), path, service.url, "run"]
+    done = subprocess.run(line, capture_output=True, text=True, timeout=60, check=True)
+    assert json.loads(done.stdout)["outcome"] == "accepted"

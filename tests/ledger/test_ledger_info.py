@@ -1,0 +1,136 @@
+# Copyright (c) 2026, the infrastructure.services contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What `ledger_info` lists, on both databases, and how fast."""
+
+from __future__ import annotations
+
+import json
+import time
+
+import pytest
+from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
+from ansible_collections.infrastructure.services.plugins.module_utils._errors import InvalidInput
+from ansible_collections.infrastructure.services.plugins.module_utils._task import info_options
+from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.entries import (
+    ABSENT,
+    ACCEPTED,
+    DONE,
+    INTENT,
+    STATES,
+    UNKNOWN,
+    Change,
+    Ended,
+    Entry,
+    Key,
+)
+from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.listing import listed
+from ledger.entries import put
+from support import CREATE, UPDATE
+
+MODULE = "infrastructure.services.ledger_info"
+URL = "https://s"
+OLD, NEW = "2026-01-01T00:00:00Z", "2026-06-01T00:00:00Z"
+ENTRY = Entry(DONE, {"name": "x"}, {"id": "1"}, OLD, OLD, "me@here", "run-1", "ab")
+FLEET = {
+    Key(URL, CREATE, "web01"): ENTRY,
+    Key(URL, CREATE, "web02"): ENTRY._replace(state=UNKNOWN, asset={}, changed_at=NEW, trace_id=""),
+    Key(URL, CREATE, "app01"): ENTRY._replace(state=INTENT, asset={}),
+    Key(URL, UPDATE, "role-1"): ENTRY._replace(state=ACCEPTED, changed_at=NEW),
+    Key("https://t", CREATE, "web01"): ENTRY,
+}
+
+
+@pytest.fixture
+def info(location, opened):
+    """Return a function that runs the module's task over a ledger with some entries."""
+    ledger = opened(location)
+    for key, entry in FLEET.items():
+        put(ledger, key, entry)
+
+    def info(**options) -> dict:
+        validated = ArgumentSpecValidator(argument_spec=info_options.OPTIONS).validate({"ledger": "x", **options})
+        assert not validated.error_messages
+        return listed(opened(location, read_only=True), validated.validated_parameters)
+
+    info.ledger = ledger
+    return info
+
+
+@pytest.mark.parametrize(("options", "names"), [
+    ({}, "role-1 app01 web01 web02 web01"),
+    ({"base_url": "HTTPS://S.:443/"}, "role-1 app01 web01 web02"),
+    ({"base_url": "https://none"}, ""),
+    ({"resource": UPDATE}, "role-1"),
+    ({"names": ["web*"]}, "web01 web02 web01"),
+    ({"names": ["*02", "role-?"]}, "role-1 web02"),
+    ({"names": ["WEB*", "we"]}, ""),
+    ({"states": ["done"]}, "web01 web01"),
+    ({"states": ["in_doubt"]}, "role-1 app01 web02"),
+    ({"states": ["in_doubt", "done"]}, "role-1 app01 web01 web02 web01"),
+    ({"states": ["intent", "accepted"]}, "role-1 app01"),
+    ({"changed_since": "2026-06-01"}, ""),
+    ({"changed_since": "2026-06-01T02:00:00+02:00"}, "role-1 web02"),
+    ({"names": ["web*"], "states": ["in_doubt"], "resource": CREATE, "base_url": URL}, "web02"),
+], ids=str)
+def test_filters_narrow_the_list(info, options, names):
+    if options.get("changed_since") == "2026-06-01":
+        options = {"changed_since": "2026-06-01T00:00:01Z"}
+    result = info(**options)
+    assert [entry.get("name", entry.get("id")) for entry in result["entries"]] == names.split()
+    assert sum(result["counts"].values()) == len(result["entries"])
+    assert set(result["counts"]) == set(STATES)
+    assert (result["changed"], result["outcome"]) == (False, "not_sent")
+
+
+def test_an_entry_says_all_that_is_known(info):
+    (done, doubtful) = info(names=["web*"], base_url=URL)["entries"]
+    same = {"base_url": URL, "resource": CREATE, "sent": {"name": "x"}}
+    same.update(began_at=OLD, by="me@here", run="run-1")
+    assert done == {**same, "name": "web01", "state": "done", "asset": {"id": "1"}, "changed_at": OLD, "trace_id": "ab"}
+    assert doubtful == {**same, "name": "web02", "state": "unknown", "asset": None, "changed_at": NEW, "trace_id": None}
+    (role,) = info(resource=UPDATE)["entries"]
+    assert (role["id"], "name" in role) == ("role-1", False)
+
+
+def test_history_is_told_where_it_is_asked_for(info):
+    key = Key(URL, CREATE, "web02")
+    ended = Ended(ABSENT, UNKNOWN, NEW, "me@here", "run-1", "unknown", 504, "lost", 1.5, "")
+    info.ledger.edit(Change(key, info.ledger.get(key), FLEET[key], ended))
+    found = {entry["name"]: entry["history"] for entry in info(resource=CREATE, base_url=URL, history=True)["entries"]}
+    assert found == {"app01": [], "web01": [], "web02": [{**ended._asdict(), "trace_id": None}]}
+
+
+def test_a_filter_that_cannot_be_used_is_refused(info):
+    with pytest.raises(InvalidInput, match="base_url"):
+        info(base_url="s")
+
+
+def test_a_hundred_thousand_entries_are_filtered_in_under_a_second(tmp_path, opened):
+    path = str(tmp_path / "ledger.db")
+    ledger = opened(path)
+    body = {"name": "x" * 100, "attributes": {"text": "y" * 300}}
+    states = {7: UNKNOWN}
+    ledger.begin_many([
+        Change(Key(URL, CREATE, f"web{number:06}"), None, Entry(states.get(number, DONE), body, {**body, "id": "1"}))
+        for number in range(100_000)
+    ])
+    nothing = {"base_url": None, "resource": None, "names": None, "changed_since": None, "history": False}
+    for filters, count in (({"states": ["in_doubt"]}, 1), ({"states": None, "names": ["web0000*"]}, 100)):
+        started = time.process_time()
+        result = listed(opened(path, read_only=True), {**nothing, **filters})
+        assert time.process_time() - started < 1
+        assert len(result["entries"]) == count
+
+
+def test_the_module_reads_where_the_user_says_and_makes_no_file(ansible):
+    done = ansible.adhoc(MODULE, json.dumps({"ledger": "none.db"})).ok()
+    assert '"entries": []' in done.output
+    assert not list(ansible.directory.glob("none.db*"))
+    ansible.adhoc("infrastructure.services.compute_virtual_machine", "name=web01 ledger=ledger.db").ok()
+    files = {file: file.read_bytes() for file in ansible.directory.glob("ledger.db*")}
+    done = ansible.adhoc(MODULE, json.dumps({"ledger": "ledger.db", "names": ["web*"], "history": True})).ok()
+    assert '"to_state": "done"' in done.output
+    assert {file: file.read_bytes() for file in ansible.directory.glob("ledger.db*")} == files
+    failed = ansible.adhoc(MODULE, json.dumps({"ledger": ""}))
+    assert (failed.rc != 0, '"outcome": "not_sent"' in failed.output) == (True, True)
