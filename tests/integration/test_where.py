@@ -56,7 +56,7 @@ PLACES = {
     "plain": ("", False),
     "become": ("become: true", True),
     "async": ("async: 60\n  poll: 1", True),
-    "environment": ("environment: {SOME: thing}", True),
+    "environment": ("environment: {SOME: thing}", False),
     "connection": ("vars: {ansible_connection: process}", True),
     "delegated to a local host": ("delegate_to: near", False),
     "delegated to a far host": ("delegate_to: far", True),

@@ -64,8 +64,8 @@ SCENES = {
     "parameter that is a dict": fetched("good", auth_parameters={"a": {"b": [lookup("parameter")]}}),
     "parameter that is a key": fetched("good", auth_parameters={lookup("parameter"): {}}),
     "parameters without a form": fetched("good", auth_parameters=lookup("parameter")),
-    "parameters as text": fetched("good", auth_parameters=f"a={lookup('plain')}")._replace(secrets="client-plain"),
-    "text, another option is wrong": fetched("good", auth_parameters=f"a={lookup('plain')}", timeout="soon"),
+    "parameters as text": fetched("good", auth_parameters=f"assertion={lookup('plain')}")._replace(secrets="client-plain"),
+    "text, another option is wrong": fetched("good", auth_parameters=f"assertion={lookup('plain')}", timeout="soon"),
     "another option is wrong": fetched("good", **TOKEN, timeout="soon"),
     "an option too many": fetched("good", **TOKEN, acess_token="x"),
     "wrong address": fetched("good", **TOKEN, base_url="http://127.0.0.1:99999"),
@@ -89,7 +89,8 @@ def tasks(url: str, module: str, in_process: bool) -> list[dict]:
             "register": f"result_{number}",
             "ignore_errors": True,
             "check_mode": scene.check,
-            "environment": {} if in_process else {"SOMETHING": "set"},
+            "become": not in_process,
+            "become_method": "ansible.builtin.su",
         }
         made += [task, {"name": f"{name}, shown", "ansible.builtin.debug": {"var": f"result_{number}"}}]
     results = ", ".join(f"result_{number}" for number in range(len(SCENES)))
