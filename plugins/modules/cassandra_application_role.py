@@ -227,6 +227,18 @@ request:
       sample:
         attributes:
           login: true
+error_body:
+  description:
+    - The body of an answer that was no success, at most 1,000 characters of it, without secrets and control characters.
+    - The service sends none; gateways and proxies do.
+  returned: on failure, when there was one
+  type: str
+  sample: upstream connect error
+location:
+  description: The C(Location) header of a success without a usable body, which may be all that tells the id.
+  returned: when the service accepted the request and its answer cannot be used
+  type: str
+  sample: /api/v1/services/compute/virtual_machines/vm-0001
 status:
   description: Status of the last answer, null when there was none.
   returned: when the options can be used
@@ -247,19 +259,6 @@ trace_id:
   returned: when the options can be used and the environment has a valid TRACEPARENT
   type: str
   sample: 4bf92f3577b34da6a3ce929d0e0e4736
-error_body:
-  description:
-    - The body of the answer that made the task fail, at most 1,000 characters of it. The service sends none with an
-      error; a gateway in front of it may.
-  returned: on failure, when there was one
-  type: str
-  sample: upstream connect error or disconnect/reset before headers
-location:
-  description:
-    - The C(Location) header of an answer that accepted the request, but whose body cannot be used. It may be all that
-      is left of the identifier.
-  returned: on failure, when there was one
-  type: str
 trace:
   description: Each attempt, those for a token included, in their order.
   returned: when the options can be used and the verbosity is 3 or more

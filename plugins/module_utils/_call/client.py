@@ -73,8 +73,10 @@ class Client:
         url = self.settings.base_url + operation.path.format(id=segment)
         return Request(operation.method, url, headers, body)
 
-    def call(self, operation: Operation, request: Request) -> Reply:
+    def call(self, operation: Operation, request: Request, key: str = "") -> Reply:
         """Send the request as the policy allows; raise RequestFailed with what is known of its effect.
+
+        `key`: the name or id of the asset, for the message.
 
         Raise MissingLibrary or InvalidInput (a file of TLS) before anything is sent.
         """
@@ -89,8 +91,8 @@ class Client:
         last = finished.last
         if last.event == Event.SUCCESS:
             return Reply(last.value, last.status, finished.attempts)
-        msg = message(operation, request, finished)
-        raise RequestFailed(msg, finished.outcome, status=last.status, **self.facts(finished.attempts))
+        msg = message(operation, request, finished, key)
+        raise RequestFailed(msg, finished.outcome, status=last.status, **last.facts, **self.facts(finished.attempts))
 
     def facts(self, attempts: int) -> dict[str, Any]:
         """Return what a result says beside the outcome: how often the request was tried, and its trace."""

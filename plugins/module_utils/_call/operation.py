@@ -12,14 +12,14 @@ from urllib.parse import urlsplit
 from .._errors import ACCEPTED, NOT_SENT, REJECTED, UNKNOWN
 from .._http import strict_json
 from .._http.messages import Answer, Request
-from .._secrets import retold
+from .._secrets import printable, retold
 from .events import Event
 from .retry import Finished, Happened
 from .statuses import event_of, text_of
 
 
 class Operation(NamedTuple):
-    """One operation (interface.md section 4), as data."""
+    """One operation (docs/openapi.yaml), as data."""
 
     resource: str  # the module's name, which is also that of its fact
     method: str
@@ -37,11 +37,12 @@ _EFFECTS = {
     UNKNOWN: "It is unknown whether the {noun} was {done}. {repeat}",
     ACCEPTED: "The service accepted the request, so the {noun} was {done}: do not repeat it.",
 }
+_LONGEST_ERROR = 20_000  # bytes of a body that are scrubbed, and then cut to what a result shows
 _REQUEST_IDS = ("x-request-id", "x-correlation-id", "traceparent")
 
 
 def judge(operation: Operation, answer: Answer) -> Happened:
-    """Return what an answer is: a success is any 2xx with a JSON object (interface.md sections 4 and 7)."""
+    """Return what an answer is: a success is any 2xx with a JSON object (docs/openapi.yaml)."""
     kind, value = event_of(answer.status), None
     reason = text_of(answer.status, **operation._asdict())
     if kind == Event.SUCCESS:
@@ -55,16 +56,30 @@ def judge(operation: Operation, answer: Answer) -> Happened:
             reason = f"{reason}, but its answer cannot be used: {problem}"
     elif 300 <= answer.status < 400:
         reason = f"{reason} (it points to {_host_of(answer.headers.get('Location', ''))})"
-    return Happened(kind, reason, answer.status, answer.headers, value)
+    return Happened(kind, reason, answer.status, answer.headers, value, {} if kind == Event.SUCCESS else _facts(answer))
 
 
-def message(operation: Operation, request: Request, finished: Finished) -> str:
-    """Return what happened, what is known of the effect, and what to do next."""
+def _facts(answer: Answer) -> dict[str, str]:
+    """Return the body of a failure, and where the service says that the asset is, which may be all there is of its id.
+
+    Never truncated, since scrubbing cannot match half a secret; a body that is too long to be scrubbed is left out.
+    """
+    facts = {"error_body": printable(answer.body[:_LONGEST_ERROR].decode("utf-8", "replace")).strip()}
+    if len(answer.body) > _LONGEST_ERROR:
+        facts["error_body"] = "(too long to be shown)"
+    if 200 <= answer.status < 300:
+        facts["location"] = retold(answer.headers.get("Location", ""))
+    return {name: said for name, said in facts.items() if said}
+
+
+def message(operation: Operation, request: Request, finished: Finished, key: str = "") -> str:
+    """Return which asset it is (`key`: its name or id), what happened, what is known of the effect, what to do next."""
     last = finished.last
     what = f"status {last.status}: {last.reason}" if last.status else last.reason
     times = f" (attempt {finished.attempts})" if finished.attempts > 1 else ""
     effect = effect_of(operation, finished.outcome)
-    told = f"{request.method} {request.url}{times}: {'; '.join(filter(None, (what, finished.note)))}. {effect}"
+    asset = f"{operation.noun.capitalize()} {printable(key)}: " if key else ""
+    told = f"{asset}{request.method} {request.url}{times}: {'; '.join(filter(None, (what, finished.note)))}. {effect}"
     ids = [f"{name}: {retold(last.headers[name])}" for name in _REQUEST_IDS if name in last.headers]
     return f"{told} [{', '.join(ids)}]" if ids else told
 

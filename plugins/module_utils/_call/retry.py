@@ -48,6 +48,7 @@ class Happened(NamedTuple):
     status: int | None = None
     headers: Mapping[str, str] = {}
     value: Any = None  # of a success
+    facts: Mapping[str, str] = {}  # what the service said beside the status, for the result of a failure
 
 
 class Finished(NamedTuple):

@@ -110,7 +110,7 @@ def carry_out(resource: Resource, wanted: Wanted, plan: Plan, check_mode: bool, 
         asset = overlay({**dict.fromkeys(ENVELOPE), **(plan.known or {}), **wanted.certain}, plan.body)
     else:
         try:
-            asset, status, attempts = client.call(operation, request)
+            asset, status, attempts = client.call(operation, request, plan.key)
         except RequestFailed as error:
             error.facts.update(request=result["request"])
             raise

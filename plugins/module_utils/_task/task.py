@@ -23,6 +23,7 @@ from .._resources.flow import Plan, Recorded, Resource, Wanted, carry_out
 from .._secrets import Secrets
 from . import options
 
+LONGEST_ERROR_BODY = 1000  # characters in a result
 _UNCHECKED = "validate_certs is false: whoever is in between can read the token and change what is sent."
 
 
@@ -133,7 +134,10 @@ def interrupted(task: Task, outcome: str, error: BaseException) -> RequestFailed
 def presentable(result: dict, secrets: Secrets, diff_mode: bool, verbosity: int) -> dict:
     """Return the result as the user sees it: `diff` and `trace` where they were asked for, and no secret anywhere."""
     hidden = {"diff": not diff_mode, "trace": verbosity < 3}
-    return secrets.scrub({key: value for key, value in result.items() if not hidden.get(key)})
+    shown = secrets.scrub({key: value for key, value in result.items() if not hidden.get(key)})
+    if "error_body" in shown:  # cut only now: scrubbing cannot match half a secret
+        shown["error_body"] = shown["error_body"][:LONGEST_ERROR_BODY]
+    return shown
 
 
 def secrets_of(own: Iterable[str], params: dict) -> Secrets:

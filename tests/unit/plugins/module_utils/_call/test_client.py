@@ -91,6 +91,18 @@ def test_a_call_is_repeated_as_the_policy_says(resource, answers, outcome, attem
     assert len(result["trace"]) == attempts
 
 
+def test_a_failure_returns_the_body_and_the_location():
+    secret = "t0ken-t0ken"
+    page = b"x" * 990 + secret.encode() + b"y" * 50
+    said = b"HTTP/1.1 502 -\r\nContent-Length: %d\r\n\r\n" % len(page) + page
+    result, _sent = call(CREATE, said, access_token=secret)
+    assert result["error_body"] == ("x" * 990 + "********" + "y" * 50)[:1000]
+    assert "t0ken" not in json.dumps(result)
+    result, _sent = call(CREATE, answer(201, None, "Location: /vm/7"), name="web01")
+    assert (result["outcome"], result["location"], "error_body" in result) == ("accepted", "/vm/7", False)
+    assert result["msg"].startswith("Virtual machine web01: POST http://127.0.0.1:")
+
+
 def test_a_wait_that_is_longer_than_allowed_is_named():
     result, _sent = call(CREATE, answer(429, None, "Retry-After: 77"))
     assert "77 seconds, longer than retry_max_delay (0)" in result["msg"]

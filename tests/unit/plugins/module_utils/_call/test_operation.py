@@ -75,6 +75,29 @@ def test_a_message_says_what_is_known_of_the_effect(operation, outcome, effect):
     assert effect in told
 
 
+@pytest.mark.parametrize(("operation", "key", "begin"), [
+    (CREATE, "web01", "Virtual machine web01: POST https://service.example/a: "),
+    (UPDATE, "role\x1b1", "Application role role 1: POST https://service.example/a: "),
+])
+def test_a_message_begins_with_the_asset(operation, key, begin):
+    finished = Finished(Happened(Event.UNANSWERED, "the line went dead"), 1, "unknown")
+    assert message(operation, REQUEST, finished, key).startswith(begin)
+
+
+@pytest.mark.parametrize(("answer", "facts"), [
+    (Answer(201, {"Location": "/vm/1"}, b"{}"), {}),
+    (Answer(201, {"Location": "/vm/1"}, b""), {"location": "/vm/1"}),
+    (Answer(201, {"Location": "/vm/1"}, b"<html>"), {"location": "/vm/1", "error_body": "<html>"}),
+    (Answer(201, {}, b""), {}),
+    (Answer(502, {"Location": "/x"}, b" bad\x1b[31m \xff\n"), {"error_body": "bad [31m \ufffd"}),
+    (Answer(502, {}, b"a" * 20_000), {"error_body": "a" * 20_000}),
+    (Answer(502, {}, b"a" * 20_001), {"error_body": "(too long to be shown)"}),
+    (Answer(403, {}, b""), {}),
+])
+def test_a_failure_keeps_what_the_service_said(answer, facts):
+    assert judge(CREATE, answer).facts == facts
+
+
 def test_a_message_says_status_attempts_note_and_request_ids():
     headers = {"x-request-id": "r-1", "traceparent": "00-a-b\x1b[31m", "x-other": "o"}
     last = Happened(Event.THROTTLED, "too many requests", 429, headers)
