@@ -152,6 +152,19 @@ def test_a_copy_without_its_log_is_refused(path, opened, tmp_path, service):
     assert opened(str(tmp_path / "copy.db")).get(KEY).asset == ENTRY.asset
 
 
+@pytest.mark.parametrize("read_only", [True, False])
+def test_a_ledger_that_another_program_closed_after_a_crash_is_whole(path, opened, read_only):
+    child = os.fork()
+    if not child:
+        put(opened(path), KEY, ENTRY)
+        os._exit(0)
+    os.waitpid(child, 0)
+    with closing(sqlite3.connect(path)) as shell:
+        assert shell.execute("SELECT count(*) FROM infrastructure_services_entry").fetchone() == (1,)
+    assert "ledger.db-wal" not in names(path)
+    assert opened(path, read_only).get(KEY).asset == ENTRY.asset
+
+
 def test_the_remedy_of_the_message_is_one(path, opened, tmp_path):
     ledger = opened(path)
     put(ledger, KEY, ENTRY)

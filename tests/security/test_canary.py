@@ -64,7 +64,8 @@ SCENES = {
     "parameter that is a dict": fetched("good", auth_parameters={"a": {"b": [lookup("parameter")]}}),
     "parameter that is a key": fetched("good", auth_parameters={lookup("parameter"): {}}),
     "parameters without a form": fetched("good", auth_parameters=lookup("parameter")),
-    "parameters as text": fetched("good", auth_parameters=f"assertion={lookup('plain')}")._replace(secrets="client-plain"),
+    "parameters as text": fetched("good", auth_parameters=f"assertion={lookup('plain')}")._replace(
+        secrets="client-plain"),
     "text, another option is wrong": fetched("good", auth_parameters=f"assertion={lookup('plain')}", timeout="soon"),
     "another option is wrong": fetched("good", **TOKEN, timeout="soon"),
     "an option too many": fetched("good", **TOKEN, acess_token="x"),

@@ -21,7 +21,7 @@ from urllib.parse import quote
 
 from . import migrations
 from .entries import LedgerError, first_line
-from .sqlite_files import check, identity
+from .sqlite_files import check, identity, is_without_log, mark
 from .store import Ledger
 
 _BUSY_TIMEOUT = 60.0  # seconds to wait for another writer, each of which takes milliseconds
@@ -74,6 +74,8 @@ class SqliteLedger(Ledger):
         self.lock(_OPENING, wait=True)
         try:
             migrations.prepare(self, read_only=False)
+            if self.execute("PRAGMA application_id") != [(mark(self.file),)]:
+                self.execute(f"PRAGMA application_id = {mark(self.file)}")
             self.execute("PRAGMA journal_mode = WAL")
             self.execute("SELECT 1 FROM infrastructure_services_schema")  # which makes the write-ahead log
         finally:
@@ -183,7 +185,7 @@ def _leaves_wal_mode(connection: sqlite3.Connection) -> bool:
 
 
 def _connect(path: str, mode: str) -> sqlite3.Connection:
-    uri = f"file:{quote(path)}?mode={mode}"
+    uri = f"file:{quote(path)}?mode={mode}{'&immutable=1' if mode == 'ro' and is_without_log(path) else ''}"
     return sqlite3.connect(uri, timeout=_BUSY_TIMEOUT, isolation_level=None, check_same_thread=False, uri=True)
 
 

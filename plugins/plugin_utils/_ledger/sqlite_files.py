@@ -51,11 +51,30 @@ def identity(file: str) -> tuple[int, int] | None:
     return status.st_dev, status.st_ino
 
 
-def _lacks_its_log(file: str) -> bool:
+def mark(file: str) -> int:
+    """Return what the ledger keeps as its application_id: a number that a copy of the file has no right to."""
+    device, inode = identity(file) or (0, 0)
+    return 1 + (device * 1_000_003 + inode) % (2**31 - 1)
+
+
+def is_without_log(file: str) -> bool:
     """Whether the header says WAL mode (sqlite.org/fileformat.html), and there is neither a log nor a journal."""
+    return _header(file)[18:20] == b"\x02\x02" and not any(
+        os.path.exists(f"{file}-{log}") for log in ("wal", "journal")
+    )
+
+
+def _lacks_its_log(file: str) -> bool:
+    """Whether what was recorded last may be missing.
+
+    It is not when another program closed the very file that a run left behind: SQLite then puts the log into it.
+    """
+    return is_without_log(file) and int.from_bytes(_header(file)[68:72], "big") != mark(file)
+
+
+def _header(file: str) -> bytes:
     try:
         with open(file, "rb") as database:
-            is_wal = database.read(20)[18:20] == b"\x02\x02"
+            return database.read(100)
     except OSError:  # SQLite says why
-        return False
-    return is_wal and not any(os.path.exists(f"{file}-{log}") for log in ("wal", "journal"))
+        return b""
