@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from functools import partial
-from typing import Any, Callable, NamedTuple
+from typing import Callable, NamedTuple
 
 from ansible.errors import AnsibleConnectionFailure, AnsibleError
 
@@ -51,7 +51,15 @@ class ServicesAction(CheckedAction):
     """The action plugin of a module that sends; `resource` is what it sends of."""
 
     resource: Resource
-    _may_exist: dict | None = None  # the result of an attempt under `until` that may have created the asset
+    # The task of this process that may have created an asset last, and its result. `until` makes a new action for each
+    # attempt, but they are all of one task object.
+    _last: tuple[object, dict] = (None, {})
+
+    @property
+    def _may_exist(self) -> dict:
+        """The result of an earlier attempt of this task under `until`, if that may have created the asset."""
+        task, result = ServicesAction._last
+        return result if task is self._task else {}
 
     def run(self, tmp=None, task_vars=None):
         if self._may_exist:
@@ -59,26 +67,26 @@ class ServicesAction(CheckedAction):
         return super().run(tmp, task_vars)
 
     def _run(self) -> dict:
-        in_worker, location = runs_in_worker(self._conditions()), self.given_ledger()
-        if not in_worker and not location:
+        in_worker = runs_in_worker(self._conditions())
+        if not in_worker and self.given_ledger() == "":
             return self._run_module(dict(self._task.args))
         options = self.validated(self.resource.options, self.resource.constraints)
         try:
             insist_on_parent()
-            result = self._run_valid(options, in_worker, location)
+            result = self._run_valid(options, in_worker)
         except ServicesError as error:
             result = options.secrets.scrub(error.result())
         return self.with_invocation(result, options) if in_worker else result
 
-    def _run_valid(self, options: Options, in_worker: bool, location: Any) -> dict:
+    def _run_valid(self, options: Options, in_worker: bool) -> dict:
         options.insist()
         params, secrets = options.params, options.secrets
         prepared = task.prepare(self.resource, {**params, **self._absolute_paths(params)})
         execute = partial(self._run_here, prepared, secrets)
         execute = execute if in_worker else partial(self._run_there, options.given, prepared, execute)
-        if not location:
+        if not params["ledger"]:
             return execute(None)
-        ledger = self.open_ledger(location)
+        ledger = self.open_ledger(params["ledger"])
         return (
             execute(look_up(ledger, prepared))
             if self._task.check_mode
@@ -86,7 +94,7 @@ class ServicesAction(CheckedAction):
         )
 
     def known_outcome(self) -> str:
-        return (self._may_exist or {}).get("outcome", NOT_SENT)
+        return self._may_exist.get("outcome", NOT_SENT)
 
     def _told_again(self, result: dict) -> dict:
         """Return the result of the earlier attempt in place of another one."""
@@ -141,7 +149,7 @@ class ServicesAction(CheckedAction):
     def _remembered(self, result: dict) -> dict:
         """Keep the result of a creation that may have happened, for further attempts of `until`."""
         if self.resource.operation.method == "POST" and result["outcome"] in (UNKNOWN, ACCEPTED):
-            self._may_exist = dict(result)
+            ServicesAction._last = (self._task, dict(result))
         return result
 
     def _absolute_paths(self, params: dict) -> dict:
