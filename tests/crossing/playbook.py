@@ -1,0 +1,58 @@
+# Copyright (c) 2026, the infrastructure.services contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""One playbook for each path: its hosts are the ledgers, its tasks the cases."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from crossing.table import CPU, LEDGERS, REFUSED, UNTIL_ATTEMPTS, Case, cases
+
+MODULE = "infrastructure.services.compute_virtual_machine"
+PREFIX = "INFRASTRUCTURE_SERVICES_"
+KEYWORDS = {
+    "worker": {},
+    "become": {"become": True, "become_method": "myself"},
+    "delegate": {"delegate_to": "nowhere"},
+    "environment": {},
+}
+
+
+def inventory(ledgers: dict[str, dict[str, str]]) -> dict[str, Any]:
+    """Return the hosts: one for each ledger with its variables, and one that cannot be reached."""
+    return {"all": {"children": {"ledgers": {"hosts": {name: ledgers[name] for name in LEDGERS}},
+                                 "away": {"hosts": {"nowhere": {"ansible_connection": "away"}}}}}}
+
+
+def playbook(path: str, service: str, nobody: str) -> str:
+    """Return the playbook, as JSON; `nobody`: the URL of a port where nobody listens."""
+    play = {"hosts": "ledgers", "gather_facts": False, "ignore_errors": True, "ignore_unreachable": True,
+            "vars": {"service": service, "nobody": nobody}, "tasks": [task(path, case) for case in cases(path)]}
+    return json.dumps([play], indent=1) + "\n"
+
+
+def task(path: str, case: Case) -> dict[str, Any]:
+    """Return the task of a case."""
+    at = "nobody" if case.fate == "unreachable" else "service"
+    url = f"{{{{ {at} }}}}/{{{{ inventory_hostname }}}}-{case.machine}"
+    ledger = "untouched" if case.form == "check" else "ledger"
+    token = f"token-of-{case.machine}" + ("-{{ item }}" if case.items else "")
+    keywords = {
+        "until": {"register": "seen", "until": "seen.outcome == 'never'", "retries": UNTIL_ATTEMPTS - 1, "delay": 0},
+        "loop": {"loop": list(range(case.items))},
+        "check": {"check_mode": True},
+        "plan": {"check_mode": True},
+    }.get(case.form, {})
+    given = {
+        "name": f"vm-{case.machine}" + ("-{{ item }}" if case.items else ""),
+        "attributes": {"cpus" if case.fate == REFUSED else "cpu": CPU},
+        "http_agent": case.form, "retries": 0, "retry_max_delay": 0,
+    }
+    where = {"base_url": url, "access_token": token, "ledger": f"{{{{ {ledger} | default(omit) }}}}"}
+    if path == "environment":
+        where["ledger"] = f"{{{{ {ledger} | default('') }}}}"
+        keywords["environment"] = {PREFIX + name.upper(): value for name, value in where.items()}
+        where = {}
+    return {"name": case.task, **KEYWORDS[path], **keywords, MODULE: {**given, **where}}

@@ -1,0 +1,143 @@
+# Copyright (c) 2026, the infrastructure.services contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a creation must come to: on every path, with every ledger, whatever the service makes of it, in every form.
+
+`expected` states the contract; nothing in it was taken from what the code does. SAYS are words that a message must
+have beside the name of the machine.
+"""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import Callable, NamedTuple
+
+from support.wire import Last, answer
+
+# Where a task runs. `delegate`: on a host that cannot be reached; `environment`: in the worker, and base_url, token and
+# ledger come from the task's environment.
+PATHS = ("worker", "become", "delegate", "environment")
+LEDGERS = ("none", "sqlite", "postgresql")
+# `again` follows `plain`, and `plan` follows both in check mode: the same machine each time.
+FORMS = ("plain", "again", "plan", "until", "loop", "check")
+UNTIL_ATTEMPTS = 3
+CPU = 4
+
+
+class Expected(NamedTuple):
+    """What one task, or one item of a loop, comes to."""
+
+    outcome: str
+    failed: bool
+    changed: bool
+    asset: str = ""  # "created", "predicted", or none
+    says: tuple[str, ...] = ()
+    warns: str = ""
+    requests: int = 0
+    unreachable: bool = False
+
+
+class Fate(NamedTuple):
+    """What the service makes of a request, what the task is then, and the state of its entry."""
+
+    answer: Callable[[str], bytes] | None
+    expected: Expected
+    state: str | None = None
+
+
+def created(name: str, cpu: int = CPU) -> dict:
+    """Return the envelope of a new machine."""
+    return {"id": f"id-of-{name}", "name": name, "description": None, "service": "compute", "platform": "p",
+            "region": "r", "tenant": "t", "attributes": {"cpu": cpu}}
+
+
+def predicted(name: str) -> dict:
+    """Return the envelope as far as it is known before a request."""
+    return {**dict.fromkeys(created(name)), "name": name, "attributes": {"cpu": CPU}}
+
+
+DONE = Expected("accepted", failed=False, changed=True, asset="created", requests=1)
+FATES = {
+    "ok": Fate(lambda name: answer(201, created(name)), DONE, "done"),
+    "warning": Fate(lambda name: answer(201, created(name, 8)), DONE._replace(warns="cpu"), "done"),
+    "403": Fate(lambda name: answer(403), Expected("rejected", True, False, says=("403",), requests=1)),
+    "500": Fate(lambda name: answer(500), Expected("unknown", True, False, says=("500",), requests=1), "unknown"),
+    "lost": Fate(lambda name: Last(), Expected("unknown", True, False, says=("connection",), requests=1), "unknown"),
+    "unusable": Fate(lambda name: answer(204), Expected("accepted", True, True, says=("204",), requests=1), "accepted"),
+    "bad option": Fate(None, Expected("not_sent", True, False, says=("attributes", "cpus"))),
+    "unreachable": Fate(None, Expected("not_sent", True, False, says=("refused",))),
+}
+REFUSED = "bad option"
+NOWHERE = Expected("not_sent", True, False, unreachable=True)
+PREDICTED = Expected("not_sent", failed=False, changed=True, asset="predicted")
+WAYS_ON = ("ledger_entry", "absent", "force")
+
+
+def expected(path: str, ledger: str, fate: str, form: str) -> Expected:
+    """Return what a task comes to; `requests`: those of this task alone, of one item in a loop."""
+    once = _once(path, ledger, fate)
+    if form == "until":
+        return _until(once)
+    state = state_after(path, fate) if ledger != "none" else None
+    if state and form in ("again", "plan"):
+        return _known(once, state)
+    if form in ("check", "plan"):
+        return once if path == "delegate" or fate == REFUSED else PREDICTED
+    return once
+
+
+def state_after(path: str, fate: str) -> str | None:
+    """Return the state of the entry after any form but `check`, None for no entry."""
+    return None if path == "delegate" else FATES[fate].state
+
+
+def _once(path: str, ledger: str, fate: str) -> Expected:
+    """Return what the first task comes to; without a ledger options are looked at where the module runs."""
+    is_found_here = path != "delegate" or (fate == REFUSED and ledger != "none")
+    return FATES[fate].expected if is_found_here else NOWHERE
+
+
+def _until(once: Expected) -> Expected:
+    """Return what a condition that is never met makes of it: nothing is created twice, and what happened is told."""
+    may_have_happened = once.outcome in ("accepted", "unknown")
+    says = ("until",) if may_have_happened and once.failed else once.says
+    return once._replace(failed=True, says=says, requests=once.requests * (1 if may_have_happened else UNTIL_ATTEMPTS))
+
+
+def _known(once: Expected, state: str) -> Expected:
+    """Return what the next task comes to when the ledger has the machine in this state."""
+    if state == "done":
+        return Expected("not_sent", failed=False, changed=False, asset="created")
+    return Expected(once.outcome, failed=True, changed=False, says=WAYS_ON)
+
+
+class Case(NamedTuple):
+    """One task of a run, for all ledgers."""
+
+    fate: str
+    form: str
+    items: int  # 0: no loop
+    machine: int  # of this number; `again` and `plan` are of the one that `plain` created
+
+    @property
+    def task(self) -> str:
+        """The name of the task."""
+        return f"{self.fate}, {self.form}"
+
+    def names(self) -> list[str]:
+        """The machines, one for each item of a loop."""
+        return [f"vm-{self.machine}-{item}" for item in range(self.items)] or [f"vm-{self.machine}"]
+
+
+def items(path: str, fate: str) -> int:
+    """Return the length of a loop: 30, where an item costs a process more than the worker has things to keep."""
+    return 30 if path != "become" else 10 if fate == "ok" else 2
+
+
+def cases(path: str) -> list[Case]:
+    """Return the tasks of a path, in their order."""
+    made, machines = [], {}
+    for number, (fate, form) in enumerate(product(FATES, FORMS)):
+        machine = machines.setdefault((fate, "plain" if form in ("again", "plan") else form), number)
+        made.append(Case(fate, form, items(path, fate) if form == "loop" else 0, machine))
+    return made

@@ -1,0 +1,63 @@
+# Copyright (c) 2026, the infrastructure.services contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Every way that Ansible runs a task, crossed with every ledger, every fate of the request and every form of a task."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import pytest
+from crossing.table import LEDGERS, PATHS, Case, cases, created, expected, predicted, state_after
+
+CASES = [(path, ledger, case) for path, ledger in product(PATHS, LEDGERS) for case in cases(path)]
+IDS = [f"{path}-{ledger}-{case.task.replace(', ', '-')}" for path, ledger, case in CASES]
+CPU_OF_WARNING = 8
+
+
+def asset(kind: str, name: str, fate: str) -> dict | None:
+    """Return the envelope that a result holds."""
+    if kind == "predicted":
+        return predicted(name)
+    return created(name, *([CPU_OF_WARNING] if fate == "warning" else [])) if kind else None
+
+
+@pytest.mark.parametrize(("path", "ledger", "case"), CASES, ids=IDS)
+def test_a_task_says_what_happened(crossed, path: str, ledger: str, case: Case):
+    want = expected(path, ledger, case.fate, case.form)
+    results = crossed(path).results(ledger, case.task)
+    assert len(results) == len(case.names())
+    for name, result in zip(case.names(), results):
+        known = (result.get("outcome"), result["failed"], result.get("changed"), bool(result.get("unreachable")))
+        assert known == (want.outcome, want.failed, want.changed, want.unreachable), result
+        assert result.get("asset") == asset(want.asset, name, case.fate)
+        assert [word for word in want.says if word not in result.get("msg", "")] == [], result
+        assert any(want.warns in str(warning) for warning in result.get("warnings", [""])), result
+        facts = result.get("ansible_facts", {}).get("compute_virtual_machine")
+        assert facts == (result["asset"] if want.asset else None)
+
+
+@pytest.mark.parametrize(("path", "ledger", "case"), CASES, ids=IDS)
+def test_the_service_receives_no_more_than_it_should(crossed, path: str, ledger: str, case: Case):
+    want = expected(path, ledger, case.fate, case.form)
+    sent = crossed(path).sent(ledger, case.machine, case.form)
+    assert len(sent) == want.requests * len(case.names())
+    tokens = [value for request in sent for name, value in request.headers if name == "Authorization"]
+    each = [f"Bearer token-of-{case.machine}" + (f"-{item}" if case.items else "") for item in range(case.items or 1)]
+    assert set(tokens) == set(each if sent else [])
+
+
+@pytest.mark.parametrize(("path", "ledger", "case"), CASES, ids=IDS)
+def test_the_ledger_knows_it_afterwards(crossed, path: str, ledger: str, case: Case):
+    if case.form == "check":
+        assert crossed(path).untouched[ledger]
+        return
+    state = state_after(path, case.fate) if ledger != "none" else None
+    key = f"{ledger}-{case.machine}"
+    known = {name: state for (where, name), state in crossed(path).entries[ledger].items() if where == key}
+    assert known == (dict.fromkeys(case.names(), state) if state else {})
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_no_run_shows_a_traceback(crossed, path: str):
+    assert "Traceback" not in crossed(path).run.output

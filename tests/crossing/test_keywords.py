@@ -1,0 +1,116 @@
+# Copyright (c) 2026, the infrastructure.services contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What the table leaves out: ways for a module not to start or not to answer, and keywords that change how a task runs.
+
+Each row is run without a ledger and with one of SQLite.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import NamedTuple
+
+import pytest
+from ansible.parsing.vault import VaultLib, VaultSecret
+from crossing.conftest import entries_of
+from crossing.playbook import MODULE
+from crossing.table import created
+from support.running import Ansible
+from support.wire import Silence, answer, running
+
+PASSWORD = "of the vault"
+VAULTED = VaultLib([("default", VaultSecret(PASSWORD.encode()))]).encrypt("token-in-the-vault").decode()
+HOSTS = ("none", "sqlite")
+
+
+class Row(NamedTuple):
+    """The keywords of a task, and what it comes to: with a ledger in the second place, where that differs."""
+
+    keywords: dict
+    outcome: tuple[str, str]
+    failed: tuple[bool, bool] = (True, True)
+    requests: tuple[int, int] = (0, 0)
+    state: str | None = None
+    says: tuple[str, ...] = ()
+    slow: bool = False  # whether the service never answers
+
+
+DONE = {"outcome": ("accepted", "accepted"), "failed": (False, False), "requests": (1, 1), "state": "done"}
+NOT_SENT, UNKNOWN = ("not_sent", "not_sent"), ("unknown", "unknown")
+ROWS = {
+    "no interpreter": Row({"vars": {"ansible_python_interpreter": "/no/such/python", "ansible_connection": "process"}},
+                          NOT_SENT),
+    "no such user": Row({"become": True, "become_method": "myself", "become_user": "nobody"}, NOT_SENT,
+                        says=("not allowed",)),
+    "host away": Row({"vars": {"ansible_connection": "away"}}, NOT_SENT, says=("refused",)),
+    "host lost": Row({"vars": {"ansible_connection": "away", "ansible_away": "late"}}, UNKNOWN, requests=(1, 1),
+                     state="unknown", says=("reset",)),
+    "async": Row({"async": 60, "poll": 1}, ("accepted", "not_sent"), (False, True), (1, 0)),
+    "timeout": Row({"timeout": 3}, UNKNOWN, requests=(1, 1), state="unknown", says=("interrupted",), slow=True),
+    "vault": Row({"vars": {"token": "@VAULT@"}}, **DONE),
+    "diff": Row({"diff": True}, **DONE),
+    "delegated to this host": Row({"delegate_to": "localhost"}, **DONE),
+}
+
+
+def task(number: int, name: str, row: Row) -> dict:
+    given = {"name": f"vm-{number}", "base_url": f"{{{{ service }}}}/{{{{ inventory_hostname }}}}-{number}",
+             "access_token": "{{ token }}", "retries": 0, "ledger": "{{ ledger | default(omit) }}"}
+    return {"name": name, **row.keywords, MODULE: given}
+
+
+@pytest.fixture(scope="module")
+def ran(collections, tmp_path_factory):
+    """Run all rows; return the run, the service, and what the ledger holds."""
+    directory = tmp_path_factory.mktemp("keywords")
+    (directory / "password").write_text(PASSWORD)
+    slow = {str(number) for number, row in enumerate(ROWS.values()) if row.slow}
+
+    def choose(sent):
+        if sent.case.rpartition("-")[2] in slow:
+            return Silence()
+        return answer(201, created(json.loads(sent.body)["name"]) | {"attributes": {}})
+
+    ledger = str(directory / "ledger.db")
+    hosts = {"all": {"hosts": {"none": {}, "sqlite": {"ledger": ledger}}}}
+    with running(choose) as service:
+        play = {"hosts": "all", "gather_facts": False, "ignore_errors": True, "ignore_unreachable": True,
+                "vars": {"service": service.url, "token": "token-of-the-rows"},
+                "tasks": [task(number, *row) for number, row in enumerate(ROWS.items())]}
+        text = json.dumps([play], indent=1).replace('"@VAULT@"', f"!vault {json.dumps(VAULTED)}")
+        run = Ansible(directory, collections, "", "local", hosts).playbook(
+            text + "\n", "--vault-password-file", str(directory / "password"), ANSIBLE_PIPELINING="true",
+            INFRASTRUCTURE_SERVICES_ACCESS_TOKEN=None, INFRASTRUCTURE_SERVICES_BASE_URL=None)
+    return run, service, entries_of(ledger)
+
+
+@pytest.mark.parametrize("host", HOSTS)
+@pytest.mark.parametrize("name", ROWS)
+def test_the_task_says_what_happened(ran, name, host):
+    row, with_ledger = ROWS[name], host == "sqlite"
+    (result,) = [line["result"] for line in ran[0].results if (line["task"], line["host"]) == (name, host)]
+    assert (result.get("outcome"), result["failed"]) == (row.outcome[with_ledger], row.failed[with_ledger]), result
+    assert [word for word in row.says if word not in result.get("msg", "")] == [], result
+    assert bool(result.get("unreachable")) is name.startswith("host")
+    assert "token-in-the-vault" not in json.dumps(result)
+    assert ("diff" in result) is (name == "diff")
+
+
+@pytest.mark.parametrize("host", HOSTS)
+@pytest.mark.parametrize("name", ROWS)
+def test_the_service_receives_what_it_should(ran, name, host):
+    sent = ran[1].sent_by(f"{host}-{list(ROWS).index(name)}")
+    assert len(sent) == ROWS[name].requests[host == "sqlite"]
+    token = "token-in-the-vault" if name == "vault" else "token-of-the-rows"
+    assert all(("Authorization", f"Bearer {token}") in request.headers for request in sent)
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_the_ledger_knows_it_afterwards(ran, name):
+    number = list(ROWS).index(name)
+    assert ran[2].get((f"sqlite-{number}", f"vm-{number}")) == ROWS[name].state
+
+
+def test_no_traceback(ran):
+    assert "Traceback" not in ran[0].output

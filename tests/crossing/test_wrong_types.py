@@ -1,0 +1,126 @@
+# Copyright (c) 2026, the infrastructure.services contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Every option at every level with a value of every wrong type, in the worker and as a module.
+
+Nothing is sent and no word of Python's comes back; what cannot be meant is refused by the name of its option.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+from ansible_collections.infrastructure.services.plugins.module_utils._task.task import argument_spec
+from support import LEAST, RESOURCES
+from support.front import run_module
+from support.running import Ansible
+from support.shapes import put
+from support.wire import Last, running
+
+VALUES = {"list": [1], "dict": {"a": 1}, "number": 1, "true": True, "text": "x", "null": None,
+          "nested": [{"a": [{"b": {"c": []}}]}]}
+SCALARS = ("list", "dict", "nested")  # what can never be meant by one
+NEVER_MEANT = {
+    "dict": ("list", "number", "true", "text", "nested"), "list": ("dict",), "list of dict": ("number", "true"),
+}
+# What an error of Python's own looks like when nobody has turned it into words for the user.
+PYTHON = re.compile(r"Traceback|object has no attribute|is not iterable|not subscriptable|unhashable"
+                    r"|argument of type|string indices|Internal error|task failed|Unexpected", re.IGNORECASE)
+
+
+class Wrong(NamedTuple):
+    """One option that holds one value."""
+
+    resource: str
+    path: tuple  # 0: the first item of a list
+    kind: str
+    value: str
+
+    def __str__(self) -> str:
+        return f"{self.resource}-{'.'.join(map(str, self.path))}-{self.value}"
+
+    def options(self, base_url: str) -> dict:
+        """Return the options of the task."""
+        given = {"base_url": base_url, "access_token": "token-of-the-tests", "retries": 0, **LEAST[self.resource]}
+        if self.path[0] == "body" and VALUES[self.value] is not None:
+            given.pop("attributes", None)
+        if self.path[0] == "auth_parameters":
+            given.update(access_token=None, auth_url=f"{base_url}/token", client_id="c", client_secret="a-long-secret")
+        return {**given, **put(self.path, VALUES[self.value])}
+
+    @property
+    def is_refused(self) -> bool:
+        """Whether the value cannot be meant."""
+        return self.value in NEVER_MEANT.get(self.kind, SCALARS)
+
+
+def _options(spec: dict, above: tuple = ()) -> Iterator[tuple[tuple, str]]:
+    """Yield the path and the kind of each option."""
+    for name, option in spec.items():
+        path, inner = (*above, name), option.get("options")
+        kind = "list of dict" if option["type"] == "list" and inner else str(option["type"])
+        yield path, kind
+        if inner:
+            yield from _options(inner, (*path, 0) if kind == "list of dict" else path)
+
+
+WRONG = [Wrong(name, path, kind, value) for name, resource in RESOURCES.items()
+         for path, kind in _options(argument_spec(resource.options, resource.constraints)["argument_spec"])
+         for value in VALUES]
+
+
+def check(case: Wrong, result: dict) -> None:
+    """Insist on what every result of such a task must be."""
+    said = str(result.get("msg", ""))
+    assert result["outcome"] == "not_sent"
+    assert not PYTHON.search(said), said
+    assert "exception" not in result or "(traceback unavailable)" in result["exception"]
+    assert result.get("failed", False) or not case.is_refused, f"{case} is taken: {result.get('request')}"
+    if result.get("failed"):
+        names = [part for part in case.path if part]
+        assert any(str(name) in said for name in names), said
+
+
+@pytest.fixture(scope="module")
+def silent():
+    """A service that must hear nothing."""
+    with running(lambda sent: Last()) as wire:
+        yield wire
+    assert wire.connections == 0
+
+
+@pytest.mark.parametrize("case", WRONG, ids=str)
+def test_a_module_refuses_it_by_name(silent, case: Wrong):
+    if case.path == ("ledger",) and not case.is_refused:
+        return  # a module alone refuses every ledger
+    check(case, run_module(case.resource, case.options(silent.url), check_mode=True))
+    assert silent.connections == 0
+
+
+@pytest.fixture(scope="module")
+def in_the_worker(silent, collections: Path, tmp_path_factory) -> dict[str, dict]:
+    """Return the result of each case in the worker: a loop over all cases of a module, and of one for the ledger."""
+    tasks = [{"name": name, f"infrastructure.services.{name}": "{{ item.options }}", "loop": f"{{{{ {name} }}}}",
+              "loop_control": {"label": "{{ item.case }}"}, "check_mode": True, "ignore_errors": True}
+             for name in RESOURCES]
+    cases = {name: [{"case": str(case), "options": case.options(silent.url)} for case in WRONG if case.resource == name]
+             for name in RESOURCES}
+    directory = tmp_path_factory.mktemp("wrong")
+    variables = directory / "variables.json"
+    variables.write_text(json.dumps(cases))
+    play = {"hosts": "localhost", "gather_facts": False, "vars_files": [str(variables)], "tasks": tasks}
+    run = Ansible(directory, collections, silent.url, "local").playbook(json.dumps([play], indent=1) + "\n")
+    assert "Traceback" not in run.output
+    items = [line["result"] for line in run.results if line["kind"] == "item"]
+    return {item["item"]["case"]: item for item in items}
+
+
+@pytest.mark.parametrize("case", WRONG, ids=str)
+def test_a_task_refuses_it_by_name(silent, in_the_worker, case: Wrong):
+    check(case, in_the_worker[str(case)])
+    assert silent.connections == 0

@@ -1,0 +1,72 @@
+# Copyright (c) 2026, the infrastructure.services contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What the collection uses of ansible-core beyond its public API: there on this core, and used in one file only."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+
+import pytest
+from ansible import constants
+from ansible.plugins.action import ActionBase
+from ansible.plugins.connection import ConnectionBase
+from ansible.plugins.connection.local import Connection as LocalConnection
+from ansible_collections.infrastructure.services.plugins.plugin_utils._worker import core
+from support.checkout import CHECKOUT
+
+FILE = "plugins/plugin_utils/_worker/core.py"
+# Methods of ActionBase that core.py overrides or calls, with the parameters that it gives them.
+METHODS = {
+    "_compute_environment_string": ("raw_environment_out",),
+    "_execute_module": ("module_args", "task_vars", "wrap_async"),
+    "_low_level_execute_command": ("cmd", "sudoable"),
+    "_remove_tmp_path": ("tmp_path",),
+}
+PRIVATE = (*METHODS, "_internal")
+
+
+def names_in(file: str) -> set[str]:
+    """Return every attribute, and every part of an imported name, in a file."""
+    tree = ast.parse((CHECKOUT / file).read_text(encoding="utf-8"))
+    attributes = {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
+    modules = [node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and node.module]
+    defined = {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
+    return attributes | defined | {part for module in modules for part in module.split(".")}
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_the_method_takes_what_it_is_given(method):
+    parameters = inspect.signature(getattr(ActionBase, method)).parameters
+    assert [name for name in METHODS[method] if name not in parameters] == []
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_the_method_is_used(method):
+    assert method in names_in(FILE)
+
+
+@pytest.mark.parametrize(("owner", "attribute"), [(ConnectionBase, "has_native_async"), (ConnectionBase, "become"),
+                                              (LocalConnection, "transport")])
+def test_a_connection_says(owner, attribute):
+    assert hasattr(owner, attribute) or attribute in inspect.getsource(owner.__init__)
+
+
+def test_the_keyword_timeout_raises_what_ends_no_handler_of_ours():
+    assert issubclass(core.TIMEOUT, BaseException)
+    assert "timeout" in core.TIMEOUT.__name__.lower()
+
+
+def test_settings_can_be_asked_for():
+    assert "DEFAULT_LOCAL_TMP" in constants.config.get_configuration_definitions()
+    assert constants.config.get_config_value("DEFAULT_LOCAL_TMP", variables={})
+    assert core.run_directory() == constants.DEFAULT_LOCAL_TMP
+
+
+OTHERS = [path.relative_to(CHECKOUT).as_posix() for path in (CHECKOUT / "plugins").rglob("*.py")]
+
+
+@pytest.mark.parametrize("file", [file for file in OTHERS if file != FILE])
+def test_no_other_file_uses_it(file):
+    assert names_in(file).isdisjoint(PRIVATE)
