@@ -103,13 +103,19 @@ class Secrets:
         self._open = json.dumps(in_the_open, ensure_ascii=False)
         self._everywhere: set[str] = set()
         self._in_messages: set[str] = set()
+        self._known: set[str] = set()
 
     def add(self, credential: str, derived: Iterable[str] = ()) -> None:
-        """Mask a credential; `derived`: what is made of it, which nobody takes for a name."""
+        """Mask a credential, from any thread; `derived`: what is made of it, which nobody takes for a name."""
+        if credential in self._known and not derived:
+            return
+        self._known.add(credential)
         is_name = _NAME.fullmatch(credential) and _words(frozenset({credential})).search(self._open)
-        is_weak = len(credential) < SHORTEST or is_name
-        (self._in_messages if is_weak else self._everywhere).update(forms(credential))
-        self._everywhere.update(derived)
+        if len(credential) < SHORTEST or is_name:
+            self._in_messages = self._in_messages | forms(credential)  # a new set: another thread may be reading
+        else:
+            self._everywhere = self._everywhere | forms(credential)
+        self._everywhere = self._everywhere | set(derived)
 
     def warnings(self) -> list[str]:
         """Return a warning when a credential cannot be masked everywhere."""

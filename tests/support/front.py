@@ -8,22 +8,33 @@ from __future__ import annotations
 import contextlib
 import io
 import json
+from collections.abc import Callable
 
 import pytest
 from ansible.module_utils import basic
 from ansible.module_utils.common import warnings
-from ansible_collections.infrastructure.services.plugins.module_utils._task import module
+from ansible_collections.infrastructure.services.plugins.module_utils._task import module, plural_module
 
 from support import RESOURCES
 
 
-def run_module(
-    resource: str, options: dict, *, check_mode: bool = False, diff: bool = False, verbosity: int = 0
+def run_module(resource: str, options: dict, **how) -> dict:
+    """Return the result that the module prints; `how`: as `printed`."""
+    return printed(lambda: module.main(RESOURCES[resource]), options, **how)
+
+
+def run_plural(plural, options: dict, **how) -> dict:
+    """Return the result that a module for a list prints; `how`: as `printed`."""
+    return printed(lambda: plural_module.main(plural), options, **how)
+
+
+def printed(
+    main: Callable[[], None], options: dict, *, check_mode: bool = False, diff: bool = False, verbosity: int = 0
 ) -> dict:
-    """Return the result that the module prints; `verbosity`: the number of -v."""
+    """Return what a module prints; `verbosity`: the number of -v."""
     internal = {"_ansible_check_mode": check_mode, "_ansible_diff": diff, "_ansible_verbosity": verbosity}
     arguments = json.dumps({"ANSIBLE_MODULE_ARGS": {**options, **internal}}).encode()
-    with pytest.MonkeyPatch.context() as patch, contextlib.redirect_stdout(io.StringIO()) as printed:
+    with pytest.MonkeyPatch.context() as patch, contextlib.redirect_stdout(io.StringIO()) as said:
         patch.setattr(basic, "_ANSIBLE_ARGS", arguments)
         patch.setattr(basic, "_ANSIBLE_PROFILE", "legacy", raising=False)  # from ansible-core 2.19 on
         if hasattr(warnings, "_internal"):  # from 2.19 on warnings go elsewhere once a controller's code is loaded
@@ -31,5 +42,5 @@ def run_module(
         # ansible-core keeps warnings for the life of a process, which is that of one module elsewhere
         patch.setattr(warnings, "_global_warnings", type(warnings._global_warnings)())
         with pytest.raises(SystemExit):
-            module.main(RESOURCES[resource])
-    return json.loads(printed.getvalue())
+            main()
+    return json.loads(said.getvalue())

@@ -85,7 +85,7 @@ class Fixed:
         """Count one less."""
         self.on_way -= 1
 
-    def doubt(self, *_told) -> None:
+    def gave_up(self, *_told) -> None:
         """Learn nothing."""
 
 
@@ -173,5 +173,5 @@ class _Simulation:
         self.ends[answer.status] += 1
         if answer.status == 201:
             self.last = self.now
-        elif answer.status != 429:
-            self.pace.doubt(departure, True)
+        else:
+            self.pace.gave_up(departure, answer.status != 429)

@@ -12,11 +12,13 @@ from __future__ import annotations
 import os
 import re
 import ssl
+import threading
 from functools import lru_cache
 
 from .._errors import InvalidInput
 from .settings import ConnectionSettings
 
+_one_at_a_time = threading.Lock()  # so that threads that begin together make one context, not one each
 _HASHED = re.compile("[0-9a-f]{8}[.][0-9]+")  # a certificate in a directory of them
 
 
@@ -25,7 +27,8 @@ def context(settings: ConnectionSettings, certifi: str) -> ssl.SSLContext:
 
     `certifi`: the file of authorities that requests brings, trusted beside those of the system.
     """
-    return _context(settings._replace(connect_timeout=0, proxies=None), certifi)
+    with _one_at_a_time:
+        return _context(settings._replace(connect_timeout=0, proxies=None), certifi)
 
 
 @lru_cache(maxsize=8)  # the authorities of system and certifi take some 75 ms to load

@@ -12,6 +12,7 @@ from .._fields import ABSENT, DATE_TIME, TEXT, overlay, prune
 from .._http.urls import path_segment
 from .._secrets import holds_placeholder, without_placeholders
 from .flow import Plan, Recorded, Resource, Wanted, insist_on_json, refuse_placeholders, with_extra
+from .plural import Plural
 
 OPERATION = Operation(
     resource="cassandra_application_role",
@@ -110,3 +111,4 @@ def _given(params: dict) -> dict:
 
 
 APPLICATION_ROLE = Resource(OPERATION, ATTRIBUTES, OPTIONS, CONSTRAINTS, read, plan)
+APPLICATION_ROLES = Plural("cassandra_application_roles", APPLICATION_ROLE, "application_roles", "id")

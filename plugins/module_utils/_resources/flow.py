@@ -72,14 +72,19 @@ class Resource:
 
 def insist_on_json(params: dict, options: Iterable[str]) -> None:
     """Raise InvalidInput for an option that holds what JSON cannot say, be it sent or only compared."""
-    for option in options:
-        strict_json.encode(params[option], option)
+    given = {option: params[option] for option in options}
+    try:
+        strict_json.encode(given, "the options")  # all of them at once, which is what a list of thousands can afford
+    except InvalidInput:
+        for option, value in given.items():
+            strict_json.encode(value, option)
 
 
 def refuse_placeholders(params: dict, options: Iterable[str]) -> None:
     """Raise InvalidInput for an option that holds what Ansible shows in place of a secret."""
-    for option in options:
-        if holds_placeholder(params[option]):
+    given = {option: params[option] for option in options}
+    for option in given if holds_placeholder(given) else ():
+        if holds_placeholder(given[option]):
             raise InvalidInput(option, "holds a placeholder that stands for a secret, so it is not the real value")
 
 

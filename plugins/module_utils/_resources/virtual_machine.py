@@ -10,6 +10,7 @@ from .._call.operation import Operation
 from .._errors import InvalidInput
 from .._fields import DATE_TIME, MAPPING, NUMBER, TEXT
 from .flow import Plan, Recorded, Resource, Wanted, insist_on_json, refuse_placeholders, with_extra
+from .plural import Plural
 
 OPERATION = Operation(
     resource="compute_virtual_machine",
@@ -93,3 +94,4 @@ def plan(wanted: Wanted, recorded: Recorded | None) -> Plan:
 
 
 VIRTUAL_MACHINE = Resource(OPERATION, ATTRIBUTES, OPTIONS, {}, read, plan)
+VIRTUAL_MACHINES = Plural("compute_virtual_machines", VIRTUAL_MACHINE, "virtual_machines", "name", ("on_difference",))

@@ -13,7 +13,7 @@ import threading
 import time
 from typing import Callable, NamedTuple
 
-from .._errors import UNKNOWN
+from .._errors import NOT_SENT, UNKNOWN
 from .pace import NO_ROOM, NOTHING, Departure, Pace
 
 _SLICE = 0.5  # seconds after which the main thread looks around; only it is told of signals
@@ -45,6 +45,7 @@ class Turn:
     def __init__(self, crew: Crew, departure: Departure) -> None:
         self.attempts = 0
         self.last: Departure | None = None
+        self.was_refused = False  # whether an attempt was not to be made any more
         self.lacked_room = False  # whether the last attempt failed for want of room
         self._crew = crew
         self._departure: Departure | None = departure
@@ -58,6 +59,7 @@ class Turn:
                 self.attempts += 1
                 self._doubt(False)
                 return True
+            self.was_refused = True
             return False
 
     def back(self, fate: str, asked: float | None = None) -> None:
@@ -96,7 +98,7 @@ class Crew:
     """
 
     def __init__(self, items: int, hire: Callable, pace: Pace, limits: Limits = NO_LIMITS, failures: int = 0) -> None:
-        self.pace = pace
+        self.pace, self.items = pace, items
         self.lock = threading.RLock()
         self.stopped = threading.Event()
         self.reason = ""  # why nothing further is begun, empty while it is
@@ -208,9 +210,10 @@ class Crew:
                 return
             self.ended[item] = ended
             self._failures += ended.failed
-            if ended.outcome == UNKNOWN and turn.attempts:
-                self._unknown += 1
-                self.pace.doubt(turn.last, turn.lacked_room)
+            in_doubt = ended.outcome == UNKNOWN and turn.attempts > 0
+            self._unknown += in_doubt
+            if ended.failed and (in_doubt or turn.lacked_room or ended.outcome == NOT_SENT):
+                self.pace.gave_up(turn.last, in_doubt and turn.lacked_room)
             if 0 < self._limits.max_unknown <= self._unknown:
                 self.stop(f"{self._unknown} ended with an unknown outcome (max_unknown: {self._limits.max_unknown})")
             elif 0 < self._limits.max_failures <= self._failures:

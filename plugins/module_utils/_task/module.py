@@ -13,6 +13,10 @@ from .._resources.flow import Resource
 from .._secrets import Secrets
 from .task import Runtime, argument_spec, perform, prepare, presentable, readable, refusal, secrets_of, shown_options
 
+LEDGER_ELSEWHERE = (
+    "ledger: it is kept by the controller, so it works neither with async nor where only the module is run"
+)
+
 
 class ServicesModule(AnsibleModule):
     """Masks secrets by the rule of the collection, and adds the outcome to a failure of AnsibleModule's own.
@@ -63,9 +67,7 @@ def main(resource: Resource) -> None:
     """Run a module to its end."""
     module = ServicesModule(resource.options, **argument_spec(resource.options, resource.constraints))
     if module.params["ledger"]:
-        module.fail_json(
-            "ledger: it is kept by the controller, so it works neither with async nor where only the module is run"
-        )
+        module.fail_json(LEDGER_ELSEWHERE)
     secrets = module.known_secrets()
     warnings: list[str] = []
     try:

@@ -87,6 +87,15 @@ ARGUMENT_SPEC = dict(
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")  # surrogates too: UTF-8 has no form for them
 
+# What the modules for a list have beside them.
+MANY = dict(
+    concurrency=dict(type=INT, default=10, **_environment("concurrency")),
+    max_unknown=dict(type=INT, default=1),
+    max_failures=dict(type=INT, default=0),
+    asset_fields=dict(type=LIST, elements=TEXT),
+)
+MOST_AT_ONCE = 256
+
 
 def settings_from(params: dict) -> Settings:
     """Return the settings of a task; raise InvalidInput, naming the option, for what cannot be used."""

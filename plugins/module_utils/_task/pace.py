@@ -19,7 +19,7 @@ from typing import NamedTuple
 WELL, NO_ROOM, TOO_FAST, NOTHING = "well", "no room", "too fast", "nothing"
 
 FIRST = 4  # requests at once in the first round
-DOUBTS = 5  # in a row, the last one a probe, that show a service which is down
+IN_A_ROW = 5  # requests that failed, the last one a probe, show a service that is down
 _WINDOW = 1.0  # seconds over which successes are counted for a first guess at the rate
 _SHORTEST_ROUND = 0.1  # seconds
 _RECOVERY = 4.0  # seconds until a rate that was refused is tried again
@@ -90,7 +90,7 @@ class Pace:
     def __init__(self, most: int, longest_wait: float = math.inf) -> None:
         """`most`: at once, whatever happens; `longest_wait`: seconds of Retry-After that are borne."""
         self.width = float(min(FIRST, most))
-        self.failing = False  # whether nothing got through since something failed for want of room or ended in doubt
+        self.failing = False  # whether nothing got through since a failure
         self.closed = ""  # why nothing more may leave, empty while it may
         self.on_way = 0
         self._most, self._longest_wait = most, longest_wait
@@ -99,7 +99,7 @@ class Pace:
         self.departed = 0  # how many left
         self._cut_at = 0  # the number of departures at the last cut: what left before it says nothing new
         self._hold = -math.inf
-        self._in_doubt = self._refused = 0  # in a row
+        self._given_up = self._refused = 0  # in a row
 
     def wait(self, now: float) -> float:
         """Return the seconds after which the next may leave, infinity when that depends on others coming back."""
@@ -138,19 +138,22 @@ class Pace:
             self._rate.pause(self._refused, now)
             self._refused += 1
 
-    def doubt(self, departure: Departure, no_room: bool) -> None:
-        """Learn that an asset is in doubt; `no_room`: for want of it, so that this width is not tried again."""
-        if no_room:
+    def gave_up(self, departure: Departure | None, cost_an_asset: bool) -> None:
+        """Learn that an item ended without a word of the service on it; `departure`: of its last request, if any.
+
+        `cost_an_asset`: whether it is in doubt now for want of room, so that this width is not tried again.
+        """
+        if departure and cost_an_asset:
             self._most = max(1, min(self._most, departure.at_once - 1))
             self.width = min(self.width, self._most)
         self.failing = True
-        self._in_doubt += 1
-        if self._in_doubt >= DOUBTS and departure.is_probe:
-            self.closed = f"the last {self._in_doubt} requests ended in doubt, and nothing got through meanwhile"
+        self._given_up += 1
+        if self._given_up >= IN_A_ROW and (departure is None or departure.is_probe):
+            self.closed = f"the last {self._given_up} requests failed, and nothing got through meanwhile"
 
     def _grow(self, departure: Departure, now: float) -> None:
         self._rate.succeeded(departure, now)
-        self.failing, self._in_doubt, self._refused = False, 0, 0
+        self.failing, self._given_up, self._refused = False, 0, 0
         if departure.number <= self._cut_at:
             return
         self._hold = -math.inf

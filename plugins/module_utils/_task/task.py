@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass, field
 from typing import Any, Callable, Iterable
 
@@ -49,6 +50,7 @@ class Runtime:
     keep_token: Callable = FetchedToken  # the same for a fetched token
     guard: Callable[[], None] = lambda: None  # raises ServicesError when nothing may be sent any more
     interrupts: tuple[type[BaseException], ...] = (MemoryError,)  # what ends a task from outside
+    sleep: Callable[[float], None] = time.sleep  # waits so many seconds before a further attempt
 
 
 @dataclass
@@ -107,7 +109,7 @@ def perform(task: Task, recorded: Recorded | None, runtime: Runtime, secrets: Se
     `recorded`: what the ledger remembers of the asset; `secrets`: gets the tokens that are fetched.
     """
     settings, done = task.settings, Done({})
-    client = Client(settings, runtime.connect, runtime.keep_token, guard=runtime.guard)
+    client = Client(settings, runtime.connect, runtime.keep_token, guard=runtime.guard, sleep=runtime.sleep)
     try:
         done.result = carry_out(task.resource, task.wanted, task.plan(recorded), runtime.check_mode, client)
     except ServicesError as error:

@@ -14,7 +14,12 @@ _fork = {"parent": os.getppid()}
 os.register_at_fork(after_in_child=lambda: _fork.update(parent=os.getppid()))
 
 
+def is_orphan() -> bool:
+    """Return whether ansible-playbook has died: nobody reads what this worker does from now on."""
+    return os.getppid() != _fork["parent"]
+
+
 def insist_on_parent() -> None:
-    """Raise ServicesError when ansible-playbook has died: nobody would read what this worker does from now on."""
-    if os.getppid() != _fork["parent"]:
+    """Raise ServicesError in an orphan."""
+    if is_orphan():
         raise ServicesError("Nothing was sent: the run of Ansible that this task belongs to has ended.")

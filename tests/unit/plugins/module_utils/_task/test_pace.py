@@ -10,8 +10,8 @@ import math
 
 import pytest
 from ansible_collections.infrastructure.services.plugins.module_utils._task.pace import (
-    DOUBTS,
     FIRST,
+    IN_A_ROW,
     NO_ROOM,
     NOTHING,
     TOO_FAST,
@@ -57,7 +57,7 @@ def test_never_more_at_once_than_allowed_nor_a_width_that_cost_an_asset(most, en
         now += passed
         pace.back(departure, fate, now, asked)
         if fate == NO_ROOM and in_doubt:
-            pace.doubt(departure, True)
+            pace.gave_up(departure, True)
             costly, last_before = min(costly, departure.at_once), pace.departed
         assert 1 <= pace.width <= most
 
@@ -120,21 +120,21 @@ def test_a_retry_after_that_is_longer_than_is_borne_ends_it():
     assert pace.wait(10_000) == math.inf
 
 
-def test_doubts_in_a_row_end_it_after_a_probe_and_a_success_between_does_not():
+def test_failures_in_a_row_end_it_after_a_probe_and_a_success_between_does_not():
     pace = Pace(1)
-    for number in range(3 * DOUBTS):
+    for number in range(3 * IN_A_ROW):
         departure = pace.leave(number)
-        if number % DOUBTS == DOUBTS - 1:
+        if number % IN_A_ROW == IN_A_ROW - 1:
             pace.back(departure, WELL, number)
         else:
             pace.back(departure, NOTHING, number)
-            pace.doubt(departure, False)
+            pace.gave_up(departure, False)
         assert not pace.closed
-    for number in range(DOUBTS):
+    for number in range(IN_A_ROW):
         departure = pace.leave(100 + number)
         pace.back(departure, NOTHING, 100 + number)
-        pace.doubt(departure, False)
-    assert f"the last {DOUBTS} requests" in pace.closed
+        pace.gave_up(departure, False)
+    assert f"the last {IN_A_ROW} requests" in pace.closed
 
 
 @pytest.mark.parametrize("retry_after", [None, 2.0])
@@ -149,6 +149,10 @@ def test_a_dead_service_is_not_asked_for_all_even_where_repeating_is_safe():
     ours = simulate(dead(503), 1000, Pace(64, 30), 64, repeats=True)
     assert ours.in_doubt <= 5
     assert sum(ours.statuses.values()) <= 60
+
+
+def test_a_service_that_throttles_everything_is_not_asked_for_all():
+    assert sum(simulate(dead(429), 1000, Pace(64, 30), 64).statuses.values()) <= 60
 
 
 def test_a_service_that_dies_in_the_middle_costs_what_was_on_its_way_and_one_probe():

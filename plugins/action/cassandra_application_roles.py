@@ -1,0 +1,17 @@
+# Copyright (c) 2026, the infrastructure.services contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Runs the module of the same name in the worker where that is safe."""
+
+from __future__ import annotations
+
+from ..module_utils._resources.application_role import APPLICATION_ROLES
+from ..plugin_utils._worker.many import PluralAction
+
+
+class ActionModule(PluralAction):
+    """The same options and results as the module."""
+
+    plural = APPLICATION_ROLES
+    resource = APPLICATION_ROLES.resource

@@ -1,0 +1,44 @@
+# Copyright (c) 2026, the infrastructure.services contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The documentation of the options that the modules for a list share."""
+
+from __future__ import annotations
+
+
+class ModuleDocFragment:
+    """C(infrastructure.services.many)."""
+
+    DOCUMENTATION = r"""
+options:
+  concurrency:
+    description:
+      - How many requests may be on their way at once, from V(1) to V(256). There are fewer at first, and when the
+        service answers that it is overloaded, or too slowly.
+      - If not given, the environment variable E(INFRASTRUCTURE_SERVICES_CONCURRENCY) is used.
+    type: int
+    default: 10
+  max_unknown:
+    description:
+      - When the outcome of so many requests of this task is unknown, no further item is begun. V(0) means any number;
+        but when nothing gets through any more, the task ends all the same.
+    type: int
+    default: 1
+  max_failures:
+    description:
+      - When so many items have failed, whatever the reason, no further one is begun. V(0) means any number.
+    type: int
+    default: 0
+  asset_fields:
+    description:
+      - The fields of each asset that come back in RV(results) and RV(ansible_facts), by their dotted names, such as
+        V(id), V(name) and V(attributes.ip). If not given, the whole asset does. O(ledger) has all of it in any case.
+      - AWX and ansible-runner drop a result of more than 700,000 characters, which a thousand whole assets exceed.
+    type: list
+    elements: str
+notes:
+  - A task that is ended by C(Ctrl-C), C(SIGTERM) or the keyword C(timeout) begins nothing further. What is on its way
+    then has ten seconds; what has not ended by then is in doubt.
+  - O(ledger) goes with a list only where the task runs on the controller (connection C(local), no C(become)).
+"""

@@ -1,0 +1,172 @@
+# Copyright (c) 2026, the infrastructure.services contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The items of a list: each validated as the options of the single module are, and all faults told at once."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Iterable
+
+from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
+from ansible.module_utils.errors import UnsupportedError
+
+from .._errors import InvalidInput, ServicesError
+from .._resources.plural import Plural
+from .options import MANY, MOST_AT_ONCE, settings_from
+from .task import Task, readable
+
+_MOST_TOLD = 100  # faults in one message
+
+
+class _NotPlain(Exception):
+    """A value that has to be converted, or refused, by ansible-core's own rules."""
+
+
+_own: dict[tuple[str, bool], dict] = {}
+
+
+def own_options(plural: Plural, with_items: bool) -> dict:
+    """Return the argument spec of a module for a list, without the shared options; the same object at each call."""
+    options = plural.options if with_items else plural.plain_options
+    return _own.setdefault((plural.name, with_items), {**options, **MANY})
+
+
+def prepare_all(plural: Plural, params: dict) -> list[Task]:
+    """Return the task of each item; raise InvalidInput with the faults of all items."""
+    settings, items = settings_from(params), Items(plural)
+    insist_on_range("concurrency", params["concurrency"], 1, MOST_AT_ONCE)
+    insist_on_range("max_unknown", params["max_unknown"], 0)
+    insist_on_range("max_failures", params["max_failures"], 0)
+    given = {name: params[name] for name in ("force", *plural.shared)}
+    tasks, faults, first = [], [], {}
+    for number, item in enumerate(params[plural.option]):
+        try:
+            wanted = plural.resource.read({**items.validated(item), **given})
+        except ServicesError as error:
+            faults.append(told(plural, number, item, error.msg))
+            continue
+        if wanted.key in first:
+            same = f"{plural.key}: is also that of {plural.option}[{first[wanted.key]}]"
+            faults.append(told(plural, number, item, same))
+        first.setdefault(wanted.key, number)
+        tasks.append(Task(plural.resource, settings, wanted))
+    insist_on_none(plural, faults)
+    return tasks
+
+
+def insist_on_valid(plural: Plural, given: Any) -> None:
+    """Raise InvalidInput with the faults of all items that ansible-core refuses."""
+    items, faults = Items(plural), []
+    for number, item in enumerate(given if isinstance(given, list) else ()):
+        try:
+            items.validated(item)
+        except ServicesError as error:
+            faults.append(told(plural, number, item, error.msg))
+    insist_on_none(plural, faults)
+
+
+def insist_on_range(option: str, value: int, least: int, most: float = math.inf) -> None:
+    """Raise InvalidInput for a number out of range."""
+    if not least <= value <= most:
+        raise InvalidInput(option, f"must be from {least} to {most}" if most < math.inf else f"must be {least} or more")
+
+
+def told(plural: Plural, number: int, item: Any, msg: str) -> str:
+    """Return what to say of one item."""
+    key = item.get(plural.key) if isinstance(item, dict) else None
+    return f"[{number}]{f' ({key})' if key else ''}: {msg}"
+
+
+def insist_on_none(plural: Plural, faults: list[str]) -> None:
+    """Raise InvalidInput when there are faults."""
+    if faults:
+        more = f" And {len(faults) - _MOST_TOLD} more." if len(faults) > _MOST_TOLD else ""
+        problem = f"{len(faults)} of the items cannot be used, so nothing was sent: "
+        raise InvalidInput(plural.option, f"{problem}{'; '.join(faults[:_MOST_TOLD])}.{more}")
+
+
+class Items:
+    """Validates items, one after the other.
+
+    ansible-core takes more than a millisecond for one, most of it to copy the argument spec. So what is plain already
+    is taken as it is, and all else is left to ansible-core.
+    """
+
+    def __init__(self, plural: Plural) -> None:
+        self._options, self._constraints = plural.item_options, plural.resource.constraints
+        defaults = {name: option.get("default") for name, option in self._options.items()}
+        self._empty = [name for name, default in defaults.items() if isinstance(default, dict)]
+        self._defaults = {name: default for name, default in defaults.items() if name not in self._empty}
+        self._validator: ArgumentSpecValidator | None = None
+
+    def validated(self, item: Any) -> dict:
+        """Return the options of one item; raise ServicesError for what ansible-core refuses."""
+        try:
+            return {**self._defaults, **{name: {} for name in self._empty}, **self._plain_item(item)}
+        except _NotPlain:
+            return self._by_ansible(item)
+
+    def _plain_item(self, item: Any) -> dict:
+        plain = _plain_dict(self._options, item)
+        if any(option.get("required") and name not in plain for name, option in self._options.items()):
+            raise _NotPlain
+        for names in self._constraints.get("required_one_of", ()):
+            if not any(name in item for name in names):
+                raise _NotPlain
+        for names in self._constraints.get("mutually_exclusive", ()):
+            if sum(name in item for name in names) > 1:
+                raise _NotPlain
+        return plain
+
+    def _by_ansible(self, item: Any) -> dict:
+        if not isinstance(item, dict):
+            raise ServicesError(f"must be a dict, not {item!r}")
+        self._validator = self._validator or ArgumentSpecValidator(self._options, **self._constraints)
+        result = self._validator.validate(readable(self._options, item))
+        if result.error_messages:
+            told = [
+                f"unsupported: {error.msg}" if isinstance(error, UnsupportedError) else error.msg
+                for error in result.errors
+            ]
+            raise ServicesError("; ".join(told).rstrip("."))
+        return result.validated_parameters
+
+
+def _plain_dict(options: dict, value: Any) -> dict:
+    """Return what is given in a dict of options; raise _NotPlain."""
+    if type(value) is not dict or not options.keys() >= value.keys():
+        raise _NotPlain
+    return {name: _plain(options[name], given) for name, given in value.items() if given is not None}
+
+
+def _plain(option: dict, value: Any) -> Any:
+    if value not in option.get("choices", (value,)):
+        raise _NotPlain
+    kind = option["type"]
+    if kind == "dict":
+        return _plain_dict(option["options"], value) if "options" in option else _of_type(dict, value)
+    if kind == "list":
+        element = {**option, "type": option["elements"]}
+        return [_plain(element, each) for each in _of_type(list, value)]
+    if not callable(kind):
+        return _of_type(_TYPES.get(kind), value)
+    try:
+        return kind(value)
+    except (TypeError, ValueError):
+        raise _NotPlain from None
+
+
+_TYPES = {"bool": bool, "str": str}
+
+
+def _of_type(kind: type | None, value: Any) -> Any:
+    if type(value) is not kind:
+        raise _NotPlain
+    return value
+
+
+def labels(tasks: Iterable[Task]) -> list[str]:
+    """Return the names or ids of tasks."""
+    return [task.wanted.key for task in tasks]

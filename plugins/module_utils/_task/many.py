@@ -1,0 +1,149 @@
+# Copyright (c) 2026, the infrastructure.services contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Does for a list of assets what a single task does for one, several at once: planned first, then sent, then told."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, replace
+from typing import Any, Callable, Sequence
+
+from .._errors import NOT_SENT, UNKNOWN, InvalidInput, RequestFailed, ServicesError
+from .._resources.flow import Recorded
+from .._resources.plural import Plural
+from .._secrets import Secrets
+from . import items
+from .crew import Crew, Ended, Limits
+from .pace import Pace
+from .paced import PacedTransport, Turns
+from .report import Report
+from .task import Done, Runtime, Task, interrupted, perform, presentable
+
+GRACE = 10.0  # seconds for what is on its way when the task is to end
+
+
+class NoLedger:
+    """What a list of tasks needs of a ledger, where there is none."""
+
+    warnings: Sequence[str] = ()
+
+    def look_up(self, tasks: list[Task]) -> list[Recorded | ServicesError | None]:
+        """Return of each what is recorded, or why nothing may be sent; raise LedgerError."""
+        return [None] * len(tasks)
+
+    def record(self, task: Task, execute: Callable[[Recorded | None], dict]) -> dict | None:
+        """Run one under the ledger, in any thread, and return its result, None while another run holds the asset."""
+        return execute(None)
+
+    def not_listed(self, tasks: list[Task]) -> list[str] | None:
+        """Return the names of what is recorded and not in the list, None without a ledger."""
+        return None
+
+    def close(self) -> None:
+        """Write what is left."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """What a list of tasks needs of the place where it runs, beside what each task needs."""
+
+    runtime: Runtime
+    diff_mode: bool = False
+    verbosity: int = 0
+    watch: Callable[[], str] = str  # why to end now, empty to go on
+    say: Callable[[str], None] | None = None  # shows a line of progress
+
+
+def perform_all(plural: Plural, params: dict, place: Place, secrets: Secrets, ledger: Any = None) -> Done:
+    """Run the tasks of a list and return the result of them all; raise ServicesError before anything is sent."""
+    many = _Many(plural, params, place, secrets, ledger or NoLedger())
+    many.plan()
+    if many.to_send:
+        many.send()
+    not_listed = many.ledger.not_listed(many.tasks) if place.runtime.check_mode else None
+    return many.report.done(not_listed, many.ledger.warnings)
+
+
+class _Many:
+    def __init__(self, plural: Plural, params: dict, place: Place, secrets: Secrets, ledger: Any) -> None:
+        self._plural, self._params, self._place, self._secrets = plural, params, place, secrets
+        self._turns = Turns()
+        self._transports: list[Any] = []
+        self.ledger = ledger
+        self.tasks = items.prepare_all(plural, params)
+        self.to_send: list[int] = []
+        self.report = Report(plural, items.labels(self.tasks), params["asset_fields"])
+
+    def plan(self) -> None:
+        """Find out what is to be sent; in check mode and for the rest the result is known then."""
+        faults = []
+        for number, found in enumerate(self.ledger.look_up(self.tasks)):
+            try:
+                self._plan_one(number, found)
+            except InvalidInput as error:
+                faults.append(items.told(self._plural, number, self._params[self._plural.option][number], error.msg))
+        items.insist_on_none(self._plural, faults)
+
+    def _plan_one(self, number: int, found: Recorded | ServicesError | None) -> None:
+        task = self.tasks[number]
+        if isinstance(found, ServicesError):
+            self.report.add(number, found.result(), "in_doubt")
+            return
+        plan = task.plan(found)
+        if not (plan.settled or self._place.runtime.check_mode):
+            self.to_send.append(number)
+            return
+        word = ("differs" if plan.differs else "keep") if plan.settled else self._plural.verb
+        self.report.add(number, self._performed(task, found, self._place.runtime), word)
+
+    def _performed(self, task: Task, recorded: Recorded | None, runtime: Runtime) -> dict:
+        done = perform(task, recorded, runtime, self._secrets)
+        result = presentable(done.result, self._secrets, self._place.diff_mode, self._place.verbosity)
+        return dict(result, warnings=[self._secrets.scrub_message(warning) for warning in done.warnings])
+
+    def send(self) -> None:
+        """Send what is to be sent, and say of each how it ended or why it was not begun."""
+        params, settings = self._params, self.tasks[0].settings
+        self._connect(settings.connection).close()  # what is wrong with the files of TLS, or lacking, is said once
+        pace = Pace(params["concurrency"], settings.retry_max_delay)
+        limits = Limits(params["max_unknown"], params["max_failures"])
+        crew = Crew(len(self.to_send), lambda: self._do, pace, limits, failures=self.report.failed)
+        progress = self.report.progress(crew, self._place.say or (lambda line: None), time.monotonic)
+        crew.run(params["concurrency"], GRACE, self._place.watch, progress)
+        for place, number in enumerate(self.to_send):
+            if place in crew.ended and "skipped" not in crew.ended[place].result:
+                self.report.add(number, crew.ended[place].result)
+            elif place in crew.begun:
+                self.report.add(number, self._abandoned(self.tasks[number], crew.begun[place].attempts, crew.reason))
+            else:
+                self.report.skip(number, crew.reason)
+        if not crew.begun:
+            for transport in self._transports:
+                transport.close()
+            self.ledger.close()
+
+    def _do(self, place: int, turn) -> Ended | None:
+        self._turns.turn = turn
+        task = self.tasks[self.to_send[place]]
+        runtime = replace(self._place.runtime, connect=self._paced, sleep=self._turns.pause)
+        result = self.ledger.record(task, lambda recorded: self._performed(task, recorded, runtime))
+        if result and turn.was_refused and not turn.attempts:
+            result = dict(changed=False, skipped=True, outcome=NOT_SENT)
+        return result and Ended(result["outcome"], result.get("failed", False), self.report.shortened(result))
+
+    def _paced(self, settings) -> PacedTransport:
+        if not hasattr(self._turns, "transport"):
+            transport = self._connect(settings)
+            self._transports.append(transport)
+            self._turns.transport = PacedTransport(transport, self._turns)
+        return self._turns.transport
+
+    def _connect(self, settings):
+        return self._place.runtime.connect(settings)
+
+    def _abandoned(self, task: Task, attempts: int, reason: str) -> dict:
+        """Return the result of an item that did not end in time."""
+        error: RequestFailed = interrupted(task, UNKNOWN if attempts else NOT_SENT, ServicesError(reason))
+        return error.result()

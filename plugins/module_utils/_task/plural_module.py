@@ -1,0 +1,88 @@
+# Copyright (c) 2026, the infrastructure.services contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The front of a module for a list: AnsibleModule around the same tasks that run in the worker."""
+
+from __future__ import annotations
+
+import select
+import signal
+import sys
+from contextlib import suppress
+
+from .._call.tokens import FetchedToken, Memory
+from .._errors import InvalidInput, ServicesError
+from .._http.transport import Transport
+from .._resources.plural import Plural
+from .ends import noted
+from .items import insist_on_valid, own_options
+from .many import Place, perform_all
+from .module import LEDGER_ELSEWHERE, ServicesModule
+from .task import Runtime, argument_spec
+
+_ENDS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+class PluralModule(ServicesModule):
+    """Tells the faults of all items at once, where AnsibleModule tells the first without its item."""
+
+    def __init__(self, plural: Plural) -> None:
+        self._plural = plural
+        own = own_options(plural, with_items=True)
+        super().__init__(own, **argument_spec(own, {}))
+
+    def fail_json(self, msg, **kwargs):
+        if "outcome" not in kwargs:
+            try:
+                insist_on_valid(self._plural, self.params.get(self._plural.option))
+            except InvalidInput as error:
+                msg = error.msg
+        super().fail_json(msg, **kwargs)
+
+    def _invocation(self) -> dict:
+        return {"module_args": self._plural.without_items(super()._invocation()["module_args"])}
+
+
+def main(plural: Plural) -> None:
+    """Run a module to its end."""
+    module = PluralModule(plural)
+    if module.params["ledger"]:
+        module.fail_json(LEDGER_ELSEWHERE, outcome="not_sent")
+    secrets = module.known_secrets()
+    memory, params = Memory(), {**module.params, plural.option: [_given(item) for item in module.params[plural.option]]}
+    runtime = Runtime(module.check_mode, Transport, lambda *credentials: FetchedToken(*credentials, memory))
+    warnings: list[str] = []
+    with noted(*_ENDS) as signals:
+        place = Place(runtime, module._diff, module._verbosity, lambda: _end(signals))
+        try:
+            done = perform_all(plural, params, place, secrets)
+            result, warnings = done.result, done.warnings
+        except ServicesError as error:
+            result = secrets.scrub(error.result())
+    for warning in (*secrets.warnings(), *warnings):
+        module.warn(warning)
+    if result.pop("failed", False):
+        module.fail_json(**result)
+    module.exit_json(**result)
+
+
+def _given(item: dict) -> dict:
+    """Return the options of an item without those that AnsibleModule has added."""
+    return {name: value for name, value in item.items() if value is not None}
+
+
+def _end(signals: list[int]) -> str:
+    """Return why to end now, empty to go on."""
+    if signals:
+        return f"the module got the signal {signal.Signals(signals[0]).name}"
+    return "" if _is_read() else "nobody waits for the result any more"
+
+
+def _is_read() -> bool:
+    """Whether somebody can still read what this process writes; a pipe without a reader is an error condition."""
+    with suppress(OSError, ValueError):
+        poll = select.poll()
+        poll.register(sys.stdout.fileno(), 0)
+        return not any(event & select.POLLERR for _file, event in poll.poll(0))
+    return True

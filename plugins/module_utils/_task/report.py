@@ -1,0 +1,171 @@
+# Copyright (c) 2026, the infrastructure.services contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The result of a list: one of the same shape for each item, whatever came of it, and what they come to together."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from typing import Any, Callable, Iterable
+
+from .._errors import NOT_SENT, OUTCOMES, UNKNOWN, gravest
+from .._resources.plural import Plural
+from .crew import Crew
+from .task import Done
+
+_NAMED = 10  # failed items that the message names
+_MOST_WARNINGS = 20
+LARGE = 600_000  # characters; ansible-runner and AWX drop a result of more than 700,000
+_FIRST_LINE, _NEXT_LINE = 2.0, 5.0  # seconds
+_SHOWN = (
+    "changed",
+    "failed",
+    "outcome",
+    "status",
+    "request_attempts",
+    "msg",
+    "asset",
+    "error_body",
+    "location",
+    "diff",
+)
+_PLANS = ("create", "update", "keep", "differs", "in_doubt")
+
+
+class Report:
+    """Gathers the results of the items."""
+
+    def __init__(self, plural: Plural, labels: list[str], fields: list[str] | None) -> None:
+        """`fields`: dotted names of the fields of an envelope that are returned, all of them when None."""
+        self._plural, self._labels, self._fields = plural, labels, fields
+        self._items: list[dict] = [{}] * len(labels)
+        self._warnings: list[str] = []
+        self.failed = 0
+        self._reason = ""  # why items were not begun
+
+    def add(self, number: int, result: dict, plan: str = "") -> None:
+        """Take the result of one item; `plan`: the word for what is to be done with it."""
+        item = {"item": self._labels[number], **self.shortened(result)}
+        self._warnings += item.pop("warnings")
+        self._items[number] = dict(item, plan=plan) if plan else item
+        self.failed += item["failed"]
+
+    def skip(self, number: int, reason: str) -> None:
+        """Take an item that was not begun."""
+        self._reason = reason
+        msg = f"{self._noun} {self._labels[number]}: it was not begun, since {reason}. Nothing was sent for it."
+        self.add(number, dict(changed=False, skipped=True, outcome=NOT_SENT, msg=msg))
+
+    def shortened(self, result: dict) -> dict:
+        """Return what is kept of the result of a single task, with the words of the service as they are."""
+        result = {"failed": False, "status": None, "request_attempts": 0, **result}
+        warnings = result.get("warnings", [])
+        if warnings and not result.get("msg"):
+            result["msg"] = " ".join(warnings)
+        kept = {name: result[name] for name in (*_SHOWN, "skipped") if result.get(name) is not None or name == "status"}
+        if "asset" in kept:
+            kept["asset"] = picked(kept["asset"], self._fields)
+        return dict(kept, warnings=[] if result["failed"] else warnings)
+
+    def done(self, not_listed: list[str] | None = None, warnings: Iterable[str] = ()) -> Done:
+        """Return the result of the task; `not_listed`: what the ledger has beside the list, None for not asked."""
+        items, counts = self._items, self._counts(not_listed)
+        result = {
+            "changed": counts["changed"] > 0,
+            "outcome": gravest(NOT_SENT, *(item["outcome"] for item in items)),
+            "counts": counts,
+            "results": items,
+            "ansible_facts": {self._plural.name: {item["item"]: item["asset"] for item in items if "asset" in item}},
+        }
+        diffs = [item.pop("diff") for item in items if "diff" in item]
+        if diffs:
+            result["diff"] = [diff for diff in diffs if diff["before"] != diff["after"]]
+        if not_listed is not None:
+            result["not_listed"] = not_listed
+        if counts["failed"] or counts["not_begun"]:
+            result.update(failed=True, msg=self._msg(counts))
+        return Done(result, [*warnings, *self._some_warnings(), *self._size(result)])
+
+    def progress(self, crew: Crew, say: Callable[[str], None], clock: Callable[[], float]) -> Callable[[], None]:
+        """Return what says now and then how far the crew is."""
+        started, tally, seen, due = clock(), Counter(), [0], [clock() + _FIRST_LINE]
+
+        def tell() -> None:
+            now = clock()
+            if now < due[0]:
+                return
+            due[0] = now + _NEXT_LINE
+            ended = list(crew.ended.values())[seen[0] :]
+            seen[0] += len(ended)
+            tally.update(each.outcome if each.failed else "well" for each in ended)
+            rate = seen[0] / (now - started)
+            left = f", {(crew.items - seen[0]) / rate:,.0f} s left" if rate else ""
+            done, words = tally["well"], self._plural.resource.operation.done
+            others = f"{tally['rejected']:,} rejected, {tally[UNKNOWN]:,} in doubt"
+            say(f"{done:,} of {crew.items:,} {words}, {others}, {rate:,.0f}/s{left}")
+
+        return tell
+
+    @property
+    def _noun(self) -> str:
+        return self._plural.resource.operation.noun
+
+    def _counts(self, not_listed: list[str] | None) -> dict[str, int]:
+        outcomes = Counter(item["outcome"] for item in self._items)
+        plans = Counter(item.get("plan") for item in self._items)
+        counts = {outcome: outcomes[outcome] for outcome in OUTCOMES}
+        counts.update({name: sum(item.get(name, False) for item in self._items) for name in ("changed", "failed")})
+        counts["not_begun"] = sum("skipped" in item for item in self._items)
+        counts.update({plan: plans[plan] for plan in _PLANS if plans[plan]})
+        return counts if not_listed is None else dict(counts, not_listed=len(not_listed))
+
+    def _msg(self, counts: dict[str, int]) -> str:
+        failed = [item for item in self._items if item["failed"]]
+        names = _list([item["item"] for item in failed])
+        parts = [f"{len(failed):,} of {len(self._items):,} {self._noun}s failed{f': {names}' if failed else ''}."]
+        told = {outcome: sum(item["outcome"] == outcome for item in failed) for outcome in OUTCOMES}
+        words = {NOT_SENT: "not sent", UNKNOWN: "in doubt", "accepted": "accepted without a usable answer"}
+        outcomes = ", ".join(f"{count:,} {words.get(outcome, outcome)}" for outcome, count in told.items() if count)
+        parts += [f"Of these: {outcomes}."] if failed else []
+        if counts["not_begun"]:
+            parts.append(f"{counts['not_begun']:,} were not begun, since {self._reason}.")
+        parts += [f"The first: {failed[0].get('msg', '')}"] if failed else []
+        return " ".join([*parts, "results says of each what is known and what to do."])
+
+    def _some_warnings(self) -> list[str]:
+        unique = list(dict.fromkeys(self._warnings))
+        more = len(unique) - _MOST_WARNINGS
+        return [*unique[:_MOST_WARNINGS], *([f"And {more:,} more warnings; results has them."] if more > 0 else [])]
+
+    def _size(self, result: dict) -> list[str]:
+        size = len(json.dumps(result))
+        if size < LARGE:
+            return []
+        said = f"The result has {size:,} characters; ansible-runner and AWX drop one of more than 700,000."
+        return [f"{said} Set asset_fields to the fields that you need, such as [id, name, attributes.ip]."]
+
+
+def picked(asset: dict, fields: Iterable[str] | None) -> dict:
+    """Return those fields of an envelope, all of it for None; a field that it lacks is left out."""
+    if fields is None:
+        return asset
+    some: dict[str, Any] = {}
+    for field in fields:
+        _copy(field.split("."), asset, some)
+    return some
+
+
+def _copy(path: list[str], found: Any, into: dict) -> None:
+    name, rest = path[0], path[1:]
+    if isinstance(found, dict) and name in found:
+        if not rest:
+            into[name] = found[name]
+        elif isinstance(found[name], dict):
+            _copy(rest, found[name], into.setdefault(name, {}))
+
+
+def _list(names: list[str]) -> str:
+    more = f" and {len(names) - _NAMED:,} more" if len(names) > _NAMED else ""
+    return f"{', '.join(names[:_NAMED])}{more}"

@@ -1,0 +1,279 @@
+#!/usr/bin/python
+# -*- coding: utf-8 -*-
+
+# Copyright (c) 2026, the infrastructure.services contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Documentation of the module and a hand-over; what it does is in module_utils/_task/many.py."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+---
+module: cassandra_application_roles
+short_description: Update many Cassandra application roles at once
+description:
+  - Updates the application roles of a list through the Infrastructure Service, several at once from one task.
+  - All of them are validated before the first request. Each is then what it is with
+    M(infrastructure.services.cassandra_application_role), and its result is told by itself, whatever comes of the
+    others.
+  - The number of requests at once follows what the service bears. It begins with a few, grows while all is well and
+    shrinks when the service is overloaded.
+version_added: 1.1.0
+author:
+  - The infrastructure.services contributors (@infrastructure-services)
+extends_documentation_fragment:
+  - infrastructure.services.connection
+  - infrastructure.services.many
+options:
+  application_roles:
+    description:
+      - The application roles. Two of one id are refused.
+    type: list
+    elements: dict
+    required: true
+    suboptions:
+      id:
+        description:
+          - Unique identifier of the role, sent as one percent-encoded segment of the path.
+        type: str
+        required: true
+      name:
+        description:
+          - Name of the asset.
+        type: str
+      description:
+        description:
+          - Description of the asset.
+        type: str
+      service:
+        description:
+          - Service the asset belongs to.
+        type: str
+      platform:
+        description:
+          - Platform of the asset.
+        type: str
+      region:
+        description:
+          - Region of the asset.
+        type: str
+      tenant:
+        description:
+          - Tenant of the asset.
+        type: str
+      attributes:
+        description:
+          - Attributes of the role. What is not given, or null, is not sent.
+          - The values that strings may have are not specified by the service.
+        type: dict
+        suboptions:
+          cluster_id:
+            description: Identifier of the cluster the role belongs to, separated by slashes like a path.
+            type: str
+          effective_grants:
+            description: Grants in effect for the role.
+            type: list
+            elements: dict
+            suboptions:
+              permissions:
+                description: Permissions.
+                type: list
+                elements: str
+              resource_kind:
+                description: Kind of the resource.
+                type: str
+              resource_name:
+                description: Name of the resource.
+                type: str
+              source:
+                description: Origin of the grant.
+                type: str
+          login:
+            description: Whether the role can log in.
+            type: bool
+          name:
+            description: Role name.
+            type: str
+          password_last_rotated_at:
+            description:
+              - When the password was last rotated, ISO 8601; without a time zone it is UTC.
+                Fractions of a second are dropped.
+            type: str
+          password_location:
+            description: Where the password is kept; the password itself is no field.
+            type: str
+      extra_attributes:
+        description:
+          - Attributes that O(application_roles[].attributes) does not know, sent beside its own. One that it knows is
+            refused here.
+        type: dict
+      body:
+        description:
+          - The whole body of the request, sent verbatim, nulls included. Excludes the options for single fields.
+        type: dict
+      current:
+        description:
+          - The asset as it is now, as far as known, for example RV(asset) of an earlier task.
+          - It is shown as the state before in diff mode. When it has already all that would be sent, nothing is sent.
+          - If not given, the asset that O(ledger) remembers is used.
+          - The asset of another role, by its C(id), is refused.
+        type: dict
+      send:
+        description:
+          - What to send.
+          - V(given) is just what was given.
+          - V(complete) is what was given, laid over the asset as it is known from O(application_roles[].current) or
+            O(ledger), so that the
+            outcome is the same whether the service replaces the role or changes only the fields that are sent. It is
+            refused when no asset is known, when the known one lacks what was sent before, or when a placeholder
+            stands in
+            it for a secret.
+        type: str
+        choices:
+          - given
+          - complete
+        default: given
+seealso:
+  - module: infrastructure.services.cassandra_application_role
+"""
+
+EXAMPLES = r"""
+- name: Let three roles log in
+  infrastructure.services.cassandra_application_roles:
+    application_roles:
+      - id: role-0001
+        attributes:
+          login: true
+      - id: role-0002
+        attributes:
+          login: true
+      - id: role-0003
+        description: Orders service
+"""
+
+RETURN = r"""
+results:
+  description:
+    - What came of each item, in the order given. Every item is here, whatever came of it and of the others.
+    - An item that was not begun has C(skipped), V(true), and says why in its C(msg).
+  returned: when the options can be used
+  type: list
+  elements: dict
+  contains:
+    item:
+      description: The id of the item.
+      type: str
+      sample: role-0001
+    changed:
+      description: Whether the service accepted it, or would be asked to, in check mode.
+      type: bool
+    failed:
+      description: Whether it failed.
+      type: bool
+    outcome:
+      description: What is known of its request, in the words of RV(outcome).
+      type: str
+      sample: accepted
+    status:
+      description: Status of the last answer, null when there was none.
+      type: int
+      sample: 201
+    request_attempts:
+      description: How often the request was tried.
+      type: int
+      sample: 1
+    msg:
+      description: What happened, what is known of the effect, and what to do next.
+      returned: when there is something to say
+      type: str
+    plan:
+      description:
+        - What is to be done with it. V(update), the request is to be sent. V(keep), it is as it should be.
+          V(differs), O(ledger) has it with other values. V(in_doubt), O(ledger) does not know how an earlier task
+          ended.
+      returned: in check mode, and when nothing had to be sent
+      type: str
+      sample: update
+    skipped:
+      description: V(true) when it was not begun.
+      returned: when it was not begun
+      type: bool
+    asset:
+      description: The envelope as the service returned it, or those of its fields that O(asset_fields) names.
+      returned: when it is known
+      type: dict
+      contains:
+        id:
+          description: Unique identifier of the asset.
+          type: str
+          sample: role-0001
+        name:
+          description: Name of the asset.
+          type: str
+        description:
+          description: Description of the asset.
+          type: str
+        service:
+          description: Service the asset belongs to.
+          type: str
+        attributes:
+          description:
+            - The attributes, with the fields of O(application_roles[].attributes) and whatever else the service
+              returns.
+          type: dict
+          sample:
+            login: true
+        platform:
+          description: Platform of the asset.
+          type: str
+        region:
+          description: Region of the asset.
+          type: str
+        tenant:
+          description: Tenant of the asset.
+          type: str
+counts:
+  description:
+    - How many items there are of each RV(outcome), how many are changed, failed and not begun, and of each plan.
+  returned: when the options can be used
+  type: dict
+  sample:
+    not_sent: 0
+    rejected: 2
+    unknown: 1
+    accepted: 997
+    changed: 997
+    failed: 3
+    not_begun: 0
+not_listed:
+  description: The names of what O(ledger) has of the same service and O(application_roles) does not list.
+  returned: in check mode with O(ledger)
+  type: list
+  elements: str
+ansible_facts:
+  description: The assets as a fact.
+  returned: when the options can be used
+  type: dict
+  contains:
+    cassandra_application_roles:
+      description: The assets by their id.
+      type: dict
+outcome:
+  description:
+    - The gravest outcome of all items. V(not_sent), provably nothing reached the service, or nothing needed to.
+      V(rejected), the service said no. V(unknown), it may or may not have happened. V(accepted), the service said
+      yes.
+  returned: always
+  type: str
+  sample: accepted
+"""
+
+from ansible_collections.infrastructure.services.plugins.module_utils._resources.application_role import (
+    APPLICATION_ROLES,
+)
+from ansible_collections.infrastructure.services.plugins.module_utils._task.plural_module import main
+
+if __name__ == "__main__":
+    main(APPLICATION_ROLES)

@@ -1,0 +1,353 @@
+#!/usr/bin/python
+# -*- coding: utf-8 -*-
+
+# Copyright (c) 2026, the infrastructure.services contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Documentation of the module and a hand-over; what it does is in module_utils/_task/many.py."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+---
+module: compute_virtual_machines
+short_description: Create many virtual machines at once
+description:
+  - Creates the virtual machines of a list through the Infrastructure Service, several at once from one task.
+  - All of them are validated before the first request. Each is then what it is with
+    M(infrastructure.services.compute_virtual_machine), and its result is told by itself, whatever comes of the
+    others.
+  - The number of requests at once follows what the service bears. It begins with a few, grows while all is well and
+    shrinks when the service is overloaded, so that one that is down leaves a few machines in doubt and never all.
+version_added: 1.1.0
+author:
+  - The infrastructure.services contributors (@infrastructure-services)
+extends_documentation_fragment:
+  - infrastructure.services.connection
+  - infrastructure.services.many
+options:
+  virtual_machines:
+    description:
+      - The virtual machines. Two of one name are refused.
+    type: list
+    elements: dict
+    required: true
+    suboptions:
+      name:
+        description:
+          - Name of the virtual machine.
+        type: str
+        required: true
+      attributes:
+        description:
+          - Attributes of the virtual machine. What is not given, or null, is not sent.
+          - The units of O(virtual_machines[].attributes.cpu), O(virtual_machines[].attributes.vm_ram),
+            O(virtual_machines[].attributes.partitions[].capacity) and
+            O(virtual_machines[].attributes.partitions[].free), the meaning of
+            O(virtual_machines[].attributes.global_status.status) and the values that
+            strings may have are not specified by the service.
+        type: dict
+        default: {}
+        suboptions:
+          bios_serial_number:
+            description: Serial number of the BIOS.
+            type: str
+          cdc_security:
+            description: State of the security agent.
+            type: dict
+            suboptions:
+              anti_tamper:
+                description: Anti-tamper setting of the agent.
+                type: str
+              connectivity:
+                description: Connectivity of the agent.
+                type: str
+              customer_id:
+                description: Identifier of the customer.
+                type: str
+              s1_version:
+                description: Version of the agent.
+                type: str
+              uuid:
+                description: Identifier of the agent.
+                type: str
+          cmdb_application_service:
+            description: Application service in the CMDB.
+            type: str
+          cmdb_management_group:
+            description: Management group in the CMDB.
+            type: str
+          cpu:
+            description: Number of CPUs; the unit is not specified.
+            type: float
+          creation_date:
+            description:
+              - When the machine was created, ISO 8601; without a time zone it is UTC. Fractions of a second are
+                dropped.
+            type: str
+          datacenter:
+            description: Data centre.
+            type: str
+          global_status:
+            description: Overall status.
+            type: dict
+            suboptions:
+              label:
+                description: The status in words.
+                type: str
+              status:
+                description: The status as a number; what it means is not specified.
+                type: float
+          instance:
+            description: Instance.
+            type: str
+          ip:
+            description: IP address.
+            type: str
+          last_reboot_date:
+            description:
+              - When the machine was last booted, in the form of O(virtual_machines[].attributes.creation_date).
+            type: str
+          memory_used_percent:
+            description: Memory in use, in percent.
+            type: float
+          name:
+            description: Name of the machine within its attributes.
+            type: str
+          operating_system:
+            description: Operating system.
+            type: str
+          partitions:
+            description: Partitions of its disks.
+            type: list
+            elements: dict
+            suboptions:
+              capacity:
+                description: Capacity; the unit is not specified.
+                type: float
+              free:
+                description: Free space; the unit is not specified.
+                type: float
+              path:
+                description: Where it is mounted.
+                type: str
+          puppet_classes:
+            description: Puppet classes.
+            type: list
+            elements: str
+          status:
+            description: Status; the values are not specified.
+            type: str
+          subnet:
+            description: The subnet of the machine.
+            type: dict
+            suboptions:
+              dns:
+                description: Name server.
+                type: str
+              gateway:
+                description: Gateway.
+                type: str
+              mask:
+                description: Mask.
+                type: str
+              network:
+                description: Network.
+                type: str
+          team:
+            description: Team.
+            type: str
+          vm_ram:
+            description: Memory; the unit is not specified.
+            type: float
+          volumes:
+            description: Volumes.
+            type: list
+            elements: dict
+            suboptions:
+              name:
+                description: Name of the volume.
+                type: str
+              size_gb:
+                description: Size in gigabytes.
+                type: float
+      extra_attributes:
+        description:
+          - Attributes that O(virtual_machines[].attributes) does not know, sent beside its own. One that it knows is
+            refused here.
+        type: dict
+        default: {}
+  on_difference:
+    description:
+      - What to do when O(ledger) has the virtual machine already and it was created with other values than those
+        given
+        here. No operation of the service updates a virtual machine.
+      - V(warn) names the fields and both values in a warning; the task is not changed.
+      - V(fail) makes it a failure. Nothing is sent either way.
+    type: str
+    choices:
+      - warn
+      - fail
+    default: warn
+seealso:
+  - module: infrastructure.services.compute_virtual_machine
+"""
+
+EXAMPLES = r"""
+# base_url and access_token come from the environment here.
+- name: Create three machines, all at once
+  infrastructure.services.compute_virtual_machines:
+    virtual_machines:
+      - name: web01
+        attributes:
+          cpu: 4
+      - name: web02
+        attributes:
+          cpu: 4
+      - name: db01
+        attributes:
+          cpu: 16
+    ledger: fleet.db
+
+- name: Create two hundred machines, at most twenty at once
+  infrastructure.services.compute_virtual_machines:
+    base_url: "{{ lookup('ansible.builtin.env', 'INFRASTRUCTURE_SERVICES_BASE_URL') }}"
+    access_token: "{{ lookup('ansible.builtin.env', 'INFRASTRUCTURE_SERVICES_ACCESS_TOKEN') }}"
+    virtual_machines: "{{ machines | dict2items(key_name='name', value_name='attributes') }}"
+    concurrency: 20
+    asset_fields: [id, name, attributes.ip]
+  register: created
+  vars:
+    machines: "{{ dict(names | zip_longest([], fillvalue={'cpu': 4})) }}"
+    names: "{{ range(200) | map('regex_replace', '^', 'web') }}"
+
+- name: Show those that failed
+  ansible.builtin.debug:
+    msg: "{{ created.results | selectattr('failed') | map(attribute='item') }}"
+"""
+
+RETURN = r"""
+results:
+  description:
+    - What came of each item, in the order given. Every item is here, whatever came of it and of the others.
+    - An item that was not begun has C(skipped), V(true), and says why in its C(msg).
+  returned: when the options can be used
+  type: list
+  elements: dict
+  contains:
+    item:
+      description: The name of the item.
+      type: str
+      sample: web01
+    changed:
+      description: Whether the service accepted it, or would be asked to, in check mode.
+      type: bool
+    failed:
+      description: Whether it failed.
+      type: bool
+    outcome:
+      description: What is known of its request, in the words of RV(outcome).
+      type: str
+      sample: accepted
+    status:
+      description: Status of the last answer, null when there was none.
+      type: int
+      sample: 201
+    request_attempts:
+      description: How often the request was tried.
+      type: int
+      sample: 1
+    msg:
+      description: What happened, what is known of the effect, and what to do next.
+      returned: when there is something to say
+      type: str
+    plan:
+      description:
+        - What is to be done with it. V(create), the request is to be sent. V(keep), it is as it should be.
+          V(differs), O(ledger) has it with other values. V(in_doubt), O(ledger) does not know how an earlier task
+          ended.
+      returned: in check mode, and when nothing had to be sent
+      type: str
+      sample: create
+    skipped:
+      description: V(true) when it was not begun.
+      returned: when it was not begun
+      type: bool
+    asset:
+      description: The envelope as the service returned it, or those of its fields that O(asset_fields) names.
+      returned: when it is known
+      type: dict
+      contains:
+        id:
+          description: Unique identifier of the asset.
+          type: str
+          sample: 0b5f1a52-7d3c-4a0e-9d0e-5a1d3b0f6f11
+        name:
+          description: Name of the asset.
+          type: str
+          sample: web01
+        description:
+          description: Description of the asset.
+          type: str
+        service:
+          description: Service the asset belongs to.
+          type: str
+        attributes:
+          description:
+            - The attributes, with the fields of O(virtual_machines[].attributes) and whatever else the service
+              returns.
+          type: dict
+          sample:
+            cpu: 4
+            ip: 192.0.2.10
+        platform:
+          description: Platform of the asset.
+          type: str
+        region:
+          description: Region of the asset.
+          type: str
+        tenant:
+          description: Tenant of the asset.
+          type: str
+counts:
+  description:
+    - How many items there are of each RV(outcome), how many are changed, failed and not begun, and of each plan.
+  returned: when the options can be used
+  type: dict
+  sample:
+    not_sent: 0
+    rejected: 2
+    unknown: 1
+    accepted: 997
+    changed: 997
+    failed: 3
+    not_begun: 0
+not_listed:
+  description: The names of what O(ledger) has of the same service and O(virtual_machines) does not list.
+  returned: in check mode with O(ledger)
+  type: list
+  elements: str
+ansible_facts:
+  description: The assets as a fact.
+  returned: when the options can be used
+  type: dict
+  contains:
+    compute_virtual_machines:
+      description: The assets by their name.
+      type: dict
+outcome:
+  description:
+    - The gravest outcome of all items. V(not_sent), provably nothing reached the service, or nothing needed to.
+      V(rejected), the service said no. V(unknown), it may or may not have happened. V(accepted), the service said
+      yes.
+  returned: always
+  type: str
+  sample: accepted
+"""
+
+from ansible_collections.infrastructure.services.plugins.module_utils._resources.virtual_machine import VIRTUAL_MACHINES
+from ansible_collections.infrastructure.services.plugins.module_utils._task.plural_module import main
+
+if __name__ == "__main__":
+    main(VIRTUAL_MACHINES)

@@ -1,0 +1,147 @@
+# Copyright (c) 2026, the infrastructure.services contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""A ledger for many threads: one thread has the connection, and what gathers in its queue meanwhile is one commit."""
+
+from __future__ import annotations
+
+import queue
+import threading
+from concurrent.futures import Future
+from contextlib import contextmanager
+from typing import Any, Callable, Iterator, NamedTuple
+
+from ...module_utils._errors import ServicesError
+from .entries import Change, Ended, Entry, Key, LedgerError
+from .store import Ledger
+
+LOOK, BEGIN, FINISH, UNLOCK = "look", "begin", "finish", "unlock"
+
+
+class Held(ServicesError):
+    """Another run is at work on the asset."""
+
+
+class _Job(NamedTuple):
+    kind: str
+    change: Change
+    answer: Future
+
+
+class GatheringLedger:
+    """What `recording.record` needs of a ledger, for any thread; instead of waiting for a lock it raises Held."""
+
+    def __init__(self, ledger: Ledger, known: dict[Key, Entry | None]) -> None:
+        """`known`: entries as they were read lately; each is taken for true once."""
+        self._ledger, self._known = ledger, known
+        self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
+        self._locked: set[Key] = set()  # of the thread alone
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._work, daemon=True)
+        self._thread.start()
+
+    @contextmanager
+    def hold(self, key: Key) -> Iterator[None]:
+        """Give up, at its end, the lock that reading or beginning took."""
+        try:
+            yield
+        finally:
+            self._put(UNLOCK, Change(key, None, None))
+
+    def get(self, key: Key) -> Entry | None:
+        """Return what is remembered of the key; raise LedgerError or Held."""
+        if key in self._known:
+            return self._known.pop(key)
+        return self._answer(LOOK, Change(key, None, None))
+
+    def begin(self, key: Key, intent: Entry, before: Entry | None) -> Entry | None:
+        """Write an intent as Ledger.begin does; raise LedgerError or Held."""
+        return self._answer(BEGIN, Change(key, before, intent))
+
+    def finish(self, key: Key, begun: Entry, after: Entry | None, ended: Ended) -> bool:
+        """Write how an attempt ended as Ledger.finish does; raise LedgerError."""
+        return self._answer(FINISH, Change(key, begun, after, ended))
+
+    def elsewhere(self, key: Key) -> list[str]:
+        """Return nothing: whoever has a list has asked for all of it at once."""
+        return []
+
+    def close(self) -> None:
+        """Write what is left, and leave the ledger to its owner."""
+        self._jobs.put(None)
+        self._thread.join()
+
+    def _put(self, kind: str, change: Change) -> Future:
+        job = _Job(kind, change, Future())
+        self._jobs.put(job)
+        if self._ended.is_set():
+            self._refuse([job])
+        return job.answer
+
+    def _answer(self, kind: str, change: Change) -> Any:
+        answer = self._put(kind, change).result()
+        if answer is Held:
+            raise Held(f"{change.key.name} is held by another run")
+        return answer
+
+    def _work(self) -> None:
+        jobs: list[_Job | None] = []
+        try:
+            while None not in jobs:
+                jobs = [self._jobs.get()]
+                while not self._jobs.empty():
+                    jobs.append(self._jobs.get_nowait())
+                self._do([job for job in jobs if job])
+        finally:
+            self._ended.set()
+            while not self._jobs.empty():
+                jobs.append(self._jobs.get_nowait())
+            self._refuse([job for job in jobs if job])
+
+    def _refuse(self, jobs: list[_Job]) -> None:
+        for job in jobs:
+            if not job.answer.done():
+                job.answer.set_exception(LedgerError(f"ledger: {self._ledger.where} is no longer written to"))
+
+    def _do(self, jobs: list[_Job]) -> None:
+        of = {kind: [job for job in jobs if job.kind == kind] for kind in (FINISH, UNLOCK, LOOK, BEGIN)}
+        _together(of[FINISH], self._ledger.finish_many)
+        for job in of[UNLOCK]:
+            if job.change.key in self._locked:
+                self._locked.remove(job.change.key)
+                self._ledger.unlock(job.change.key.number())
+        for job in self._free(of[LOOK]):
+            _together([job], lambda changes: [self._ledger.get(changes[0].key)])
+        _together(self._free(of[BEGIN]), self._ledger.begin_many)
+
+    def _free(self, jobs: list[_Job]) -> list[_Job]:
+        """Return the jobs whose assets nobody else holds, which are ours then; answer the others."""
+        free = []
+        for job in jobs:
+            try:
+                if job.change.key in self._locked or self._ledger.lock(job.change.key.number(), wait=False):
+                    self._locked.add(job.change.key)
+                    free.append(job)
+                else:
+                    job.answer.set_result(Held)
+            except LedgerError as error:
+                job.answer.set_exception(error)
+        return free
+
+
+def _together(jobs: list[_Job], act: Callable[[list[Change]], list]) -> None:
+    """Do jobs in one transaction; where that fails, each by itself, so that one does not spoil the others."""
+    if not jobs:
+        return
+    try:
+        answers = act([job.change for job in jobs])
+    except LedgerError as error:
+        if len(jobs) == 1:
+            jobs[0].answer.set_exception(error)
+        else:
+            for job in jobs:
+                _together([job], act)
+        return
+    for job, answer in zip(jobs, answers):
+        job.answer.set_result(answer)

@@ -1,0 +1,79 @@
+# Copyright (c) 2026, the infrastructure.services contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What a list of tasks needs of a ledger: one read for all of them, and records that several threads make."""
+
+from __future__ import annotations
+
+from typing import Callable
+
+from ...module_utils._errors import ServicesError
+from ...module_utils._resources.flow import Recorded
+from ...module_utils._secrets import Secrets
+from ...module_utils._task.task import Task
+from .entries import INTENT, Entry, Key
+from .gathering import GatheringLedger, Held
+from .recording import ON_FINDING, REFUSE, Overtaken, decide, elsewhere, key_of, record
+from .store import Ledger
+
+
+class LedgerOfMany:
+    """The ledger of a list of tasks; the decisions are those of a single task."""
+
+    def __init__(self, ledger: Ledger, secrets: Secrets, run: str, check_mode: bool) -> None:
+        """`run`: names the run of Ansible."""
+        self._ledger, self._secrets, self._run, self._check_mode = ledger, secrets, run, check_mode
+        self._gathering: GatheringLedger | None = None
+        self.warnings: list[str] = []
+
+    def look_up(self, tasks: list[Task]) -> list[Recorded | ServicesError | None]:
+        """Return of each what is recorded, or why nothing may be sent; raise LedgerError."""
+        keys = [key_of(task) for task in tasks]
+        base_url, resource, _name = keys[0] if keys else Key("", "", "")
+        entries = self._ledger.get_many(base_url, resource, [key.name for key in keys])
+        found = [self._found(entries.get(key.name), key, task) for key, task in zip(keys, tasks)]
+        if not self._check_mode:
+            self._look_elsewhere([(key, task) for key, task in zip(keys, tasks) if key.name not in entries])
+            read = {key: entries.get(key.name) for key in keys}
+            certain = {key: entry for key, entry in read.items() if not (entry and entry.state == INTENT)}
+            self._gathering = GatheringLedger(self._ledger, certain)
+        return found
+
+    def _look_elsewhere(self, new: list[tuple[Key, Task]]) -> None:
+        """Keep a warning of the first asset that is recorded at another base_url, and of how many there are."""
+        found = [warnings[0] for key, task in new if (warnings := elsewhere(self._ledger, key, task))]
+        more = f" The same is true of {len(found) - 1:,} others." if len(found) > 1 else ""
+        self.warnings = [f"{warning}{more}" for warning in found[:1]]
+
+    def _found(self, entry: Entry | None, key: Key, task: Task) -> Recorded | ServicesError | None:
+        is_refused = entry and ON_FINDING[entry.state][task.resource.operation.method] == REFUSE
+        if is_refused and entry.state == INTENT and not self._check_mode:
+            return None  # another run may be at work on it, which its lock tells
+        try:
+            return decide(entry, key, task)
+        except ServicesError as error:
+            return error
+
+    def record(self, task: Task, execute: Callable[[Recorded | None], dict]) -> dict | None:
+        """Run one task under the ledger and return its result, None while another run holds its asset."""
+        try:
+            return record(self._gathering, task, self._secrets, self._run, execute)
+        except (Held, Overtaken):
+            return None
+        except ServicesError as error:
+            return self._secrets.scrub(error.result())
+
+    def not_listed(self, tasks: list[Task]) -> list[str]:
+        """Return the names of what is recorded at the same service and not in the list."""
+        listed = {key_of(task) for task in tasks}
+        if not listed:
+            return []
+        base_url, resource, _name = next(iter(listed))
+        where = {"base_url = ?": (base_url,), "resource = ?": (resource,)}
+        return [key.name for key, _entry in self._ledger.entries(where, lambda name: True) if key not in listed]
+
+    def close(self) -> None:
+        """Write what is left."""
+        if self._gathering:
+            self._gathering.close()

@@ -1,0 +1,71 @@
+# Copyright (c) 2026, the infrastructure.services contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Runs a module for a list inside the Ansible worker where that is safe, else on the target."""
+
+from __future__ import annotations
+
+import signal
+from typing import Any
+
+from ...module_utils._errors import InvalidInput
+from ...module_utils._http.transport import Transport
+from ...module_utils._resources.plural import Plural
+from ...module_utils._task.ends import noted
+from ...module_utils._task.items import own_options
+from ...module_utils._task.many import Place, perform_all
+from ...module_utils._task.task import Runtime
+from .._ledger.many import LedgerOfMany
+from . import core
+from .action import ServicesAction
+from .checked import Options
+from .parent import insist_on_parent, is_orphan
+from .shared_token import keep_token
+
+
+class PluralAction(ServicesAction):
+    """The action plugin of a module for a list."""
+
+    plural: Plural
+
+    def validated(self, own: dict, constraints: dict) -> Options:
+        """Return the options; the items are validated where all their faults are told."""
+        return super().validated(own_options(self.plural, with_items=False), {})
+
+    def with_invocation(self, result: dict, options: Options) -> dict:
+        """Return the result with the options, but for the items: their results have all that is of use."""
+        shown = self.plural.without_items(options.params)
+        return super().with_invocation(result, Options(options.given, shown, options.secrets, options.problem))
+
+    def _run_valid(self, options: Options, in_worker: bool, location: Any) -> dict:
+        options.insist()
+        if not in_worker:
+            raise InvalidInput(
+                "ledger",
+                "a list goes with it in the worker alone (connection: local, no become): on another host the outcome"
+                " of each item would be recorded only at the end, and lost with the connection. Nothing was sent. Add"
+                " delegate_to: localhost and become: false, or use the module for a single one in a loop",
+            )
+        params, secrets = {**options.params, **self._absolute_paths(options.params)}, options.secrets
+        check_mode, ledger = self._task.check_mode, None
+        if location:
+            ledger = LedgerOfMany(self.open_ledger(location), secrets, core.run_id(), check_mode)
+        with noted(signal.SIGALRM) as alarms:  # the keyword timeout would lose all results
+            runtime = Runtime(check_mode, Transport, keep_token, insist_on_parent)
+            place = Place(runtime, self._task.diff, self._display.verbosity, self._watch(alarms), self._display.display)
+            done = perform_all(self.plural, params, place, secrets, ledger)
+        warnings = [*secrets.warnings(), *done.warnings]
+        return self._remembered(core.untrusted(dict(done.result, warnings=warnings) if warnings else done.result))
+
+    def _watch(self, alarms: list[int]):
+        """Return what says why to end now."""
+
+        def watch() -> str:
+            if self.signals.caught:
+                return f"the task got the signal {signal.Signals(self.signals.caught[0]).name}"
+            if alarms:
+                return f"the time of the keyword timeout ({self._task.timeout} seconds) was over"
+            return "the run of Ansible that the task belongs to has ended" if is_orphan() else ""
+
+        return watch

@@ -1,0 +1,298 @@
+# Copyright (c) 2026, the infrastructure.services contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Measure many at once: time and CPU against loops, hosts and async, memory, and what it does to a weak service.
+
+python tests/benchmark/many.py [--only WORD]
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import resource
+import statistics
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+CHECKOUT = __import__("conftest").CHECKOUT
+from benchmark.loops import ATTRIBUTES, MODULE, access, create, over, play, uri
+
+HERE = Path(__file__).resolve().parent
+PLURAL = f"{MODULE}s"
+ROUNDS = 3  # of which the median counts
+ENVIRONMENT = {"ANSIBLE_COLLECTIONS_PATH": str(CHECKOUT / ".build/collections")}
+EMPTY = {"ansible.builtin.debug": {"msg": "nothing"}}
+_WAIT = {
+    "ansible.builtin.async_status": {"jid": "{{ item.ansible_job_id }}"}, "loop": "{{ jobs.results }}",
+    "register": "job", "until": "job is finished", "retries": 600, "delay": 0.1,
+}
+
+
+class Running:
+    """A service as a process of its own."""
+
+    def __init__(self, script: str, argument: object) -> None:
+        line = [sys.executable, str(HERE / script), str(argument)]
+        self.process = subprocess.Popen(line, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.url = self.process.stdout.readline().strip()
+
+    def counts(self) -> dict:
+        """What the limited service answered."""
+        with urllib.request.urlopen(f"{self.url}/counts") as answer:
+            return json.load(answer)
+
+
+@contextmanager
+def service(seconds: float = 0.0, **limits) -> Iterator[Running]:
+    """A service that takes so long, and has limits."""
+    settings = json.dumps({"seconds": seconds, **limits})
+    running = Running("limited.py", settings) if limits else Running("server.py", seconds)
+    try:
+        yield running
+    finally:
+        running.process.communicate()
+
+
+def many(count: int, concurrency: int, prefix: str = "vm", **options) -> dict:
+    """A task that creates so many machines at once."""
+    machine = json.dumps({"name": f"{prefix}-NUMBER", "attributes": options.pop("attributes", ATTRIBUTES)})
+    names = f"range({count}) | map('regex_replace', '^(.*)$', machine) | map('from_json') | list"
+    call = {"virtual_machines": f"{{{{ {names} }}}}", "concurrency": concurrency, "asset_fields": ["id"], **options}
+    return {PLURAL: call, "vars": {"machine": machine.replace("NUMBER", "\\1")}}
+
+
+class Cost(NamedTuple):
+    """What a run of ansible-playbook took."""
+
+    seconds: float
+    cpu: float  # seconds of it and its children
+    memory: int  # bytes of the largest process
+
+
+def run(tasks: list[dict], running: Running, directory: Path, hosts: int = 1, **environment: str) -> Cost:
+    """Run tasks in an ansible-playbook of their own."""
+    before, started = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
+    play(tasks, hosts, directory, **access(running), **ENVIRONMENT, **environment)
+    seconds, after = time.perf_counter() - started, resource.getrusage(resource.RUSAGE_CHILDREN)
+    cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return Cost(seconds, cpu, after.ru_maxrss * 1024)
+
+
+def median(take: Callable[[int], float], rounds: int = ROUNDS) -> float:
+    """Return the median of so many measurements, each given its number."""
+    return statistics.median(take(number) for number in range(rounds))
+
+
+def over_empty(tasks: Callable[[int], list[dict]], running: Running, directory: Path, rounds: int = ROUNDS) -> float:
+    """Return the seconds of tasks over those of an empty play, side by side."""
+    def take(number: int) -> float:
+        return run(tasks(number), running, directory).seconds - run([EMPTY], running, directory).seconds
+
+    return median(take, rounds)
+
+
+def against_the_ideal(directory: Path) -> float:
+    with service(1.0) as running:
+        return over_empty(lambda number: [many(1000, 50)], running, directory) / 20
+
+
+def with_a_ledger(directory: Path) -> float:
+    with service(1.0) as running:
+        plain = over_empty(lambda number: [many(1000, 50)], running, directory)
+        kept = over_empty(
+            lambda number: [many(1000, 50, f"l{number}", ledger=str(directory / "l.db"))], running, directory
+        )
+    return kept / plain
+
+
+def against_a_loop(directory: Path) -> float:
+    with service() as running:
+        ours = over_empty(lambda number: [many(1000, 16)], running, directory)
+        loop = over_empty(lambda number: [create("vm-{{ item }}", **over(1000))], running, directory)
+    return ours / loop
+
+
+def cpu_against_hosts(directory: Path) -> float:
+    with service(1.0) as running:
+        empty = run([EMPTY], running, directory).cpu
+        ours = run([many(1000, 50)], running, directory).cpu - empty
+        hosts = run([create("vm-{{ inventory_hostname }}")], running, directory, 1000, ANSIBLE_FORKS="50").cpu - empty
+    return hosts / ours
+
+
+def against_async(directory: Path) -> float:
+    started = uri("vm-{{ item }}", **over(50), register="jobs", **{"async": 600, "poll": 0})
+    with service(1.0) as running:
+        ours = over_empty(lambda number: [many(50, 20)], running, directory)
+        theirs = over_empty(lambda number: [started, _WAIT], running, directory, 1)
+    return theirs / ours
+
+
+def second_run(directory: Path) -> float:
+    task = many(10_000, 100, "done", ledger=str(directory / "second.db"), max_unknown=0)
+    with service() as running:
+        run([task], running, directory)
+        return over_empty(lambda number: [task], running, directory)
+
+
+def plan(directory: Path) -> float:
+    with service() as running:
+        return over_empty(lambda number: [{**many(10_000, 100), "check_mode": True}], running, directory)
+
+
+def memory(directory: Path) -> float:
+    """Of the largest process, and as much again for its parent at most, over the same of an empty play; megabytes."""
+    line = [sys.executable, __file__, "--memory"]
+    peaks = [int(subprocess.run([*line, what], check=True, capture_output=True).stdout) for what in ("many", "empty")]
+    return (peaks[0] - peaks[1]) / 1e6
+
+
+def limit_of_rate(directory: Path) -> tuple[float, float]:
+    """Return throughput over the limit, and the share of refusals in percent."""
+    with service(0.02, rate=50) as running:
+        run([many(1000, 64)], running, directory)
+        counts = running.counts()
+    return counts["201"] / counts["seconds"] / 50, 100 * counts.get("429", 0) / (counts["201"] + counts.get("429", 0))
+
+
+def limit_of_room(directory: Path) -> tuple[float, float]:
+    """Return the unknown outcomes of a fixed 64 over ours, and our throughput over the best."""
+    limits = {"capacity": 32, "slow_above": 16}
+    with service(0.5, **limits) as running:
+        run([many(1000, 64, max_unknown=0)], running, directory)
+        ours = running.counts()
+    with service(0.5, **limits) as running:
+        run([many(1000, 28)], running, directory)
+        best = running.counts()
+    fixed = _fixed(64, 1000, limits)
+    rates = [counts["201"] / counts["seconds"] for counts in (ours, best)]
+    return fixed / max(1, ours.get("503", 0)), rates[0] / rates[1]
+
+
+def _fixed(width: int, count: int, limits: dict) -> int:
+    """Return how many of so many creations are in doubt when always as many are on their way."""
+
+    def send(number: int) -> bool:
+        body = json.dumps({"name": f"vm-{number}", "attributes": {}}).encode()
+        asked = urllib.request.Request(f"{running.url}/vm", body, {"Content-Type": "application/json"})
+        try:
+            urllib.request.urlopen(asked).close()
+        except urllib.error.HTTPError as error:
+            error.close()
+            return error.code == 503
+        return False
+
+    with service(0.5, **limits) as running, ThreadPoolExecutor(width) as pool:
+        return sum(pool.map(send, range(count)))
+
+
+def dead_service(directory: Path) -> int:
+    with service(0.05, dies_after=0) as running:
+        run([{**many(1000, 64, max_unknown=0), "ignore_errors": True}], running, directory)
+        return running.counts()["503"]
+
+
+class Row(NamedTuple):
+    """What is measured, and which bar each of its numbers has to hold."""
+
+    measure: Callable
+    bars: tuple[tuple[str, str, float], ...]  # what, which side, of what
+
+
+ROWS = (
+    Row(against_the_ideal, (("1000 machines of 1 s, 50 at once / 20 s", "<=", 1.2),)),
+    Row(with_a_ledger, (("the same, with ledger / without", "<=", 1.15),)),
+    Row(against_a_loop, (("1000 machines of 0 s, 16 at once / loop", "<=", 0.5),)),
+    Row(cpu_against_hosts, (("CPU, 1000 hosts with forks / at once", ">=", 8),)),
+    Row(against_async, (("50 of 1 s, 20 at once, async uri / ours", ">=", 8),)),
+    Row(second_run, (("10000 that are done, seconds", "<=", 5),)),
+    Row(plan, (("plan of 10000, seconds", "<=", 3),)),
+    Row(memory, (("10000, 100 at once, megabytes", "<=", 300),)),
+    Row(limit_of_rate, (("rate limit, throughput / limit", ">=", 0.9), ("rate limit, refusals in percent", "<=", 5))),
+    Row(limit_of_room, (("capacity 32, in doubt, fixed 64 / ours", ">=", 10), ("throughput / best", ">=", 0.8))),
+    Row(dead_service, (("dead service, in doubt of 1000", "<=", 5),)),
+)
+
+
+def peak(what: str) -> None:
+    """Print the bytes of memory that ansible-playbook and its worker have together at most."""
+    kilobyte = {**ATTRIBUTES, "operating_system": "x" * 900}
+    with service(0.1) as running, tempfile.TemporaryDirectory() as scratch:
+        task = many(10_000, 100, attributes=kilobyte, asset_fields=None) if what == "many" else EMPTY
+        environment = {**ENVIRONMENT, **access(running)}
+
+        highest, ended = 0, threading.Event()
+
+        def watch() -> None:
+            nonlocal highest
+            while not ended.wait(0.05):
+                highest = max(highest, family(os.getpid()))
+
+        watcher = threading.Thread(target=watch)
+        watcher.start()
+        play([task], 1, Path(scratch), **environment)
+        ended.set()
+        watcher.join()
+        print(highest)
+
+
+def family(pid: int) -> int:
+    """Return the bytes of the ansible-playbook that a process has started, with its workers; what they share once."""
+    total = 0
+    for child in children(pid):
+        try:
+            line = Path(f"/proc/{child}/cmdline").read_text("utf-8")
+            rollup = Path(f"/proc/{child}/smaps_rollup").read_text("utf-8").splitlines()[1:]
+            sizes = dict(size.split(":") for size in rollup)
+        except (OSError, ValueError):
+            continue
+        if "ansible-playbook" in line:
+            total += int(sizes["Pss"].split()[0]) * 1024 + family(child)
+    return total
+
+
+def children(pid: int) -> list[int]:
+    """Return the processes that a process has started."""
+    found = []
+    for path in Path(f"/proc/{pid}/task").glob("*/children"):
+        found += map(int, path.read_text("utf-8").split())
+    return found
+
+
+def main() -> None:
+    """Print a line for each number; exit with 1 when a bar is not held."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--only", default="", help="measure only the work whose name has this in it")
+    parser.add_argument("--memory", choices=["many", "empty"], help=argparse.SUPPRESS)
+    given = parser.parse_args()
+    if given.memory:
+        peak(given.memory)
+        return
+    held = []
+    with tempfile.TemporaryDirectory() as scratch:
+        for row in ROWS:
+            if not any(given.only in name for name, *dummy in row.bars):
+                continue
+            measured = row.measure(Path(scratch))
+            for number, (name, side, bar) in zip(measured if isinstance(measured, tuple) else (measured,), row.bars):
+                held.append(number >= bar if side == ">=" else number <= bar)
+                print(f"{name:44}{number:10.2f}{side:>5} {bar:g}{'' if held[-1] else '  NOT HELD'}", flush=True)
+    sys.exit(not all(held))
+
+
+if __name__ == "__main__":
+    main()

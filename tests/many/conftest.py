@@ -1,0 +1,124 @@
+# Copyright (c) 2026, the infrastructure.services contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Whole runs of ansible-playbook with a list in one task, against a service that is as slow as the test wants."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from many.service import Service
+from support.fixtures import collections
+from support.running import BIN
+
+__all__ = ["collections"]
+
+TOKEN = "token-of-the-tests"
+PLAY = """
+- hosts: localhost
+  connection: local
+  gather_facts: false
+  tasks:
+    - infrastructure.services.compute_virtual_machines:
+        virtual_machines: "{{ machines }}"
+        concurrency: 16
+        max_unknown: 0
+      timeout: "{{ seconds | default(0) }}"
+      register: made
+      ignore_errors: true
+    - ansible.builtin.copy:
+        content: "{{ made | to_json }}"
+        dest: "{{ result }}"
+"""
+
+
+@dataclass
+class Run:
+    """One ansible-playbook."""
+
+    process: subprocess.Popen
+    result_file: Path
+    output_file: Path
+
+    def end(self, within: float = 60.0) -> str:
+        """Wait for its end and return what it printed."""
+        self.process.wait(within)
+        return self.output
+
+    @property
+    def output(self) -> str:
+        """What it has printed."""
+        return self.output_file.read_text(encoding="utf-8")
+
+    @property
+    def result(self) -> dict:
+        """What was registered."""
+        return json.loads(self.result_file.read_text(encoding="utf-8"))
+
+    def workers(self) -> list[int]:
+        """The processes that it started and that are there."""
+        asked = ["ps", "-o", "pid=", "--ppid", str(self.process.pid)]
+        return [int(pid) for pid in subprocess.run(asked, capture_output=True, text=True, check=False).stdout.split()]
+
+
+@pytest.fixture
+def service() -> Iterator[Service]:
+    """A service of 50 ms."""
+    running = Service(0.05)
+    yield running
+    running.close()
+
+
+@pytest.fixture
+def start(service, collections, tmp_path) -> Iterator[Callable[..., Run]]:
+    """Return a function that starts a run with a list of so many machines in a group of its own."""
+    started = []
+
+    def start(count: int, play: str = PLAY, arguments: tuple = (), environment: dict | None = None, **more) -> Run:
+        number = len(started)
+        (tmp_path / "play.yml").write_text(play, encoding="utf-8")
+        files = [tmp_path / f"{kind}-{number}" for kind in ("result", "output")]
+        machines = [{"name": f"vm{index}", "attributes": {"cpu": 4}} for index in range(count)]
+        more = {"machines": machines, "result": str(files[0]), **more}
+        (tmp_path / "more.json").write_text(json.dumps(more), encoding="utf-8")
+        variables = {
+            "INFRASTRUCTURE_SERVICES_BASE_URL": service.url,
+            "INFRASTRUCTURE_SERVICES_ACCESS_TOKEN": TOKEN,
+            "ANSIBLE_COLLECTIONS_PATH": str(collections),
+            "ANSIBLE_LOCALHOST_WARNING": "false",
+            "ANSIBLE_INVENTORY_UNPARSED_WARNING": "false",
+            "ANSIBLE_HOME": str(tmp_path / "home"),
+            **(environment or {}),
+        }
+        line = [str(BIN / "ansible-playbook"), "play.yml", "-e", "@more.json", *arguments]
+        with files[1].open("wb") as output:
+            process = subprocess.Popen(
+                line, cwd=tmp_path, env={**os.environ, **variables}, stdin=subprocess.DEVNULL, stdout=output,
+                stderr=subprocess.STDOUT, start_new_session=True,
+            )
+        started.append(Run(process, *files))
+        return started[-1]
+
+    yield start
+    for run in started:
+        with suppress(ProcessLookupError):
+            os.killpg(run.process.pid, signal.SIGKILL)
+        run.process.wait(10)
+
+
+def until(condition: Callable[[], bool], within: float = 30.0) -> None:
+    """Wait until something is the case."""
+    deadline = time.monotonic() + within
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)

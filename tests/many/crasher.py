@@ -1,0 +1,81 @@
+# Copyright (c) 2026, the infrastructure.services contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Kills lists and runs them again: `python crasher.py LEDGER URL ROUNDS SEED`. A line of JSON for each round.
+
+Each run is a process of its own, killed at a random moment. This process has one thread, so that it can fork them.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import sys
+import time
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+__import__("conftest")  # makes the collection importable
+from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
+from ansible_collections.infrastructure.services.plugins.module_utils._resources.virtual_machine import (
+    VIRTUAL_MACHINES,
+)
+from ansible_collections.infrastructure.services.plugins.module_utils._task import items, many, task
+from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.location import open_ledger
+from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.many import LedgerOfMany
+
+COUNT, AT_ONCE = 60, 16
+LONGEST = 60.0  # seconds after which a run counts as hanging
+
+
+def run(location: str, url: str, names: list[str]) -> dict:
+    """Return the result of a list."""
+    own = items.own_options(VIRTUAL_MACHINES, with_items=False)
+    given = {"base_url": url, "access_token": "token-of-the-tests", "concurrency": AT_ONCE, "max_unknown": 0}
+    given["virtual_machines"] = [{"name": name} for name in names]
+    params = ArgumentSpecValidator(**task.argument_spec(own, {})).validate(given).validated_parameters
+    secrets, ledger = task.secrets_of(own, params), open_ledger(location)
+    kept = LedgerOfMany(ledger, secrets, "run", check_mode=False)
+    result = many.perform_all(VIRTUAL_MACHINES, params, many.Place(task.Runtime(False)), secrets, kept).result
+    ledger.close()
+    return result
+
+
+def forked(location: str, url: str, names: list[str], kill_after: float = LONGEST) -> dict:
+    """Run a list in a process of its own; return its result, empty when it was killed before it had one."""
+    reading, writing = os.pipe()
+    child = os.fork()
+    if not child:
+        os.close(reading)
+        result = run(location, url, names)
+        with os.fdopen(writing, "w", encoding="utf-8") as file:
+            json.dump([[item["item"], item["outcome"], item["failed"]] for item in result["results"]], file)
+        os._exit(0)
+    os.close(writing)
+    deadline = time.monotonic() + kill_after
+    while (gone := os.waitpid(child, os.WNOHANG)[0]) == 0 and time.monotonic() < deadline:
+        time.sleep(0.0005)
+    if not gone:
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+    with os.fdopen(reading, encoding="utf-8") as file:
+        text = file.read()
+    return json.loads(text) if text else []
+
+
+def main(location: str, url: str, rounds: str, seed: str) -> None:
+    chance = random.Random(seed)
+    started = time.monotonic()
+    forked(location, url, [f"{seed}-measure-{number}" for number in range(COUNT)])
+    whole = time.monotonic() - started
+    for number in range(int(rounds)):
+        names = [f"{seed}-{number}-{index}" for index in range(COUNT)]
+        forked(location, url, names, chance.uniform(0, 1.1 * whole))
+        print(json.dumps(forked(location, url, names)), flush=True)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,48 @@
+# Copyright (c) 2026, the infrastructure.services contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Whenever a list is killed: no machine is made twice, none is lost, and in doubt is at most what was on its way."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from many.crasher import AT_ONCE, COUNT
+
+CRASHER = Path(__file__).with_name("crasher.py")
+
+
+def insist(service, ledger: str, rounds: int, seed: str) -> None:
+    service.seconds = 0.02
+    line = [sys.executable, str(CRASHER), ledger, service.url, str(rounds), seed]
+    done = subprocess.run(line, capture_output=True, text=True, timeout=120 + 10 * rounds, check=False)
+    assert done.returncode == 0, done.stderr
+    time.sleep(0.5)
+    assert set(service.created.values()) == {1}
+    seen = [json.loads(line) for line in done.stdout.splitlines()]
+    assert len(seen) == rounds
+    in_doubt = 0
+    for results in seen:
+        assert len(results) == COUNT
+        doubtful = [name for name, outcome, failed in results if failed]
+        assert {outcome for _name, outcome, failed in results if failed} <= {"unknown"}
+        assert len(doubtful) <= AT_ONCE
+        in_doubt += len(doubtful)
+        assert all(service.created[name] == 1 for name, _outcome, failed in results if not failed)
+    assert in_doubt > 0
+
+
+def test_a_list_that_is_killed_and_run_again(service, tmp_path):
+    insist(service, str(tmp_path / "l.db"), 10, "some")
+
+
+@pytest.mark.stress
+@pytest.mark.parametrize("seed", ["a", "b", "c", "d"])
+def test_a_list_that_is_killed_many_times(service, tmp_path, seed):
+    insist(service, str(tmp_path / "l.db"), 250, seed)

@@ -1,0 +1,88 @@
+# Copyright (c) 2026, the infrastructure.services contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Whatever ends a list: nothing further is begun, what is on its way is awaited for a while, and each item is told."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+
+import pytest
+from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.location import open_ledger
+from many.conftest import until
+
+LONGEST = 15.0  # seconds after which an end must be over
+
+
+def states(ledger: str) -> dict[str, str]:
+    """The state of each entry, by name."""
+    opened = open_ledger(ledger, read_only=True)
+    try:
+        return {key.name: entry.state for key, entry in opened.entries({}, lambda name: True)}
+    finally:
+        opened.close()
+
+
+def gone(pids: list[int]) -> bool:
+    """Whether none of the processes is there any more."""
+    return not any(os.path.exists(f"/proc/{pid}") for pid in pids)
+
+
+# How each end comes: to whom, and which signal.
+ENDS = {
+    "Ctrl-C": (lambda run: os.killpg(run.process.pid, signal.SIGINT)),
+    "SIGINT to the parent": (lambda run: run.process.send_signal(signal.SIGINT)),
+    "SIGTERM to the parent": (lambda run: run.process.send_signal(signal.SIGTERM)),
+    "SIGTERM to all": (lambda run: os.killpg(run.process.pid, signal.SIGTERM)),
+    "SIGHUP to all": (lambda run: os.killpg(run.process.pid, signal.SIGHUP)),
+    "SIGKILL to the parent": (lambda run: run.process.kill()),
+}
+
+
+@pytest.mark.parametrize("end", ENDS)
+def test_an_end_from_outside_loses_nothing_of_what_was_sent(start, service, tmp_path, end):
+    """One answer takes longer than the grace; all others that are on their way are recorded."""
+    ledger = str(tmp_path / "l.db")
+    service.seconds, service.slow["vm2"] = 0.3, 60.0
+    run = start(1000, environment={"INFRASTRUCTURE_SERVICES_LEDGER": ledger})
+    until(lambda: sum(service.created.values()) >= 40)
+    workers = run.workers()
+    began = time.monotonic()
+    ENDS[end](run)
+    run.end(LONGEST)
+    until(lambda: gone(workers), LONGEST)
+    assert time.monotonic() - began < LONGEST
+    after = sum(service.created.values())
+    time.sleep(0.5)
+    assert sum(service.created.values()) == after <= 120
+    assert set(service.created.values()) == {1}
+    recorded = states(ledger)
+    assert {name for name, state in recorded.items() if state != "done"} == {"vm2"}
+    assert recorded.keys() == service.created.keys()
+
+
+def test_the_keyword_timeout_is_told_with_all_results(start, service):
+    service.seconds, service.slow["vm2"] = 0.2, 60.0
+    run = start(2000, seconds=3)
+    run.end(60)
+    result = run.result
+    counts = result["counts"]
+    assert (result["failed"], counts["unknown"]) == (True, 1)
+    assert counts["accepted"] + counts["unknown"] == sum(service.created.values())
+    assert counts["accepted"] + counts["unknown"] + counts["not_begun"] == 2000
+    assert "since the time of the keyword timeout (3 seconds) was over" in result["msg"]
+    assert result["results"][2]["outcome"] == "unknown"
+
+
+def test_a_worker_that_is_told_to_end_says_what_is_known(start, service):
+    """When only the worker gets the signal, its parent is there to show the message."""
+    service.seconds = 0.2
+    run = start(1000)
+    until(lambda: sum(service.created.values()) >= 20)
+    os.kill(run.workers()[0], signal.SIGTERM)
+    output = run.end(LONGEST)
+    assert "got the signal SIGTERM" in output
+    assert "were not begun" in output

@@ -1,0 +1,262 @@
+# Copyright (c) 2026, the infrastructure.services contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""A list of tasks: each result is that of the single task, none is left out, and nothing goes out twice."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import threading
+import time
+from types import SimpleNamespace
+
+import pytest
+from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
+from ansible_collections.infrastructure.services.plugins.module_utils._call.tokens import FetchedToken, Memory
+from ansible_collections.infrastructure.services.plugins.module_utils._errors import AttemptFailed, InvalidInput
+from ansible_collections.infrastructure.services.plugins.module_utils._http.messages import Answer
+from ansible_collections.infrastructure.services.plugins.module_utils._resources.application_role import (
+    APPLICATION_ROLES,
+)
+from ansible_collections.infrastructure.services.plugins.module_utils._resources.virtual_machine import (
+    VIRTUAL_MACHINES,
+)
+from ansible_collections.infrastructure.services.plugins.module_utils._task import items, many, task
+
+TOKEN = "token-of-the-tests"
+
+
+class Service:
+    """Answers by name or id, in this process; each thread has a transport of its own."""
+
+    def __init__(self, fates: dict | None = None, seconds: float = 0.0) -> None:
+        """`fates`: what to answer in place of an asset, or what to raise."""
+        self.fates, self.seconds = fates or {}, seconds
+        self.received: list[str] = []
+        self.threads: set[int] = set()
+        self.opened = self.closed = self.tokens = 0
+        self._numbers = itertools.count(1)
+        self._lock = threading.Lock()
+
+    def connect(self, settings) -> SimpleNamespace:
+        with self._lock:
+            self.opened += 1
+        return SimpleNamespace(send=self.send, close=self.close)
+
+    def close(self) -> None:
+        self.closed += 1
+
+    def send(self, request, timeout) -> Answer:
+        if request.url.endswith("/token"):
+            self.tokens += 1
+            token = {"access_token": f"fetched-token-{self.tokens}", "expires_in": 3600}
+            return Answer(200, {}, json.dumps(token).encode())
+        body = json.loads(request.body)
+        key = body.get("name") or request.url.rsplit("/", 1)[1]
+        with self._lock:
+            self.received.append(key)
+            self.threads.add(threading.get_ident())
+        time.sleep(self.seconds)
+        fate = self.fates.get(key)
+        if callable(fate):
+            fate = fate(request)
+        if isinstance(fate, BaseException):
+            raise fate
+        if fate is not None:
+            return fate
+        asset = {"id": f"vm-{next(self._numbers)}", "name": key, "tenant": "t", **body}
+        return Answer(201, {}, json.dumps(asset).encode())
+
+
+def run(service: Service, plural, given: list, *, check_mode=False, watch=str, say=None, **options):
+    """Return the result of a list, with `warnings`."""
+    own = items.own_options(plural, with_items=False)
+    least = {"base_url": "http://127.0.0.1:9", plural.option: given, "retry_max_delay": 0}
+    least.update({} if "auth_url" in options else {"access_token": TOKEN})
+    validated = ArgumentSpecValidator(**task.argument_spec(own, {})).validate({**least, **options})
+    assert not validated.error_messages
+    secrets, memory = task.secrets_of(own, validated.validated_parameters), Memory()
+    runtime = task.Runtime(check_mode, service.connect, lambda *given: FetchedToken(*given, memory))
+    place = many.Place(runtime, diff_mode=True, watch=watch, say=say)
+    done = many.perform_all(plural, validated.validated_parameters, place, secrets)
+    return dict(done.result, warnings=done.warnings)
+
+
+def machines(count: int) -> list[dict]:
+    return [{"name": f"vm{number}", "attributes": {"cpu": 4}} for number in range(count)]
+
+
+def test_all_are_created_once_by_several_threads_with_a_transport_each():
+    service = Service(seconds=0.005)
+    result = run(service, VIRTUAL_MACHINES, machines(200), concurrency=20)
+    assert sorted(service.received) == sorted(f"vm{number}" for number in range(200))
+    assert 4 <= len(service.threads) <= 20
+    assert service.opened - 1 <= 20  # one is made before, for what may be wrong with it
+    assert service.closed == service.opened
+    assert [item["item"] for item in result["results"]] == [f"vm{number}" for number in range(200)]
+    assert (result["changed"], result["outcome"], result.get("failed", False)) == (True, "accepted", False)
+    assert result["counts"]["accepted"] == result["counts"]["changed"] == 200
+    facts = result["ansible_facts"]["compute_virtual_machines"]
+    assert all(facts[item["item"]] == item["asset"] for item in result["results"])
+    assert result["results"][7]["asset"]["name"] == "vm7"
+    assert len(result["diff"]) == 200
+
+
+def test_each_result_has_the_same_shape_whatever_comes_of_the_others():
+    service = Service({
+        "vm3": Answer(403, {}),
+        "vm5": Answer(503, {}),
+        "vm7": AttemptFailed("connection refused", sent=False, hopeless=True),
+        "vm9": Answer(204, {}),
+    })
+    result = run(service, VIRTUAL_MACHINES, machines(50), max_unknown=0, concurrency=4)
+    by_name = {item["item"]: item for item in result["results"]}
+    assert (result["failed"], result["changed"], result["outcome"]) == (True, True, "accepted")
+    assert {name: by_name[name]["outcome"] for name in ("vm3", "vm5", "vm7", "vm9", "vm1")} == {
+        "vm3": "rejected", "vm5": "unknown", "vm7": "not_sent", "vm9": "accepted", "vm1": "accepted",
+    }
+    for item in result["results"]:
+        assert {"item", "changed", "failed", "outcome", "status", "request_attempts"} <= set(item)
+        assert item["failed"] == ("msg" in item)
+    assert by_name["vm3"]["status"] == 403
+    assert by_name["vm9"]["changed"] is True
+    assert "4 of 50 virtual machines failed: vm3, vm5, vm7, vm9." in result["msg"]
+    assert "1 not sent, 1 rejected, 1 in doubt, 1 accepted without a usable answer" in result["msg"]
+    assert len(result["ansible_facts"]["compute_virtual_machines"]) == 46
+
+
+def test_many_failures_are_named_up_to_ten():
+    result = run(Service({f"vm{number}": Answer(403, {}) for number in range(25)}), VIRTUAL_MACHINES, machines(30))
+    named = ", ".join(f"vm{number}" for number in range(10))
+    assert f"25 of 30 virtual machines failed: {named} and 15 more." in result["msg"]
+
+
+def test_one_unknown_outcome_ends_it_and_the_others_are_told_as_not_begun():
+    result = run(Service({"vm3": Answer(502, {})}), VIRTUAL_MACHINES, machines(500), concurrency=4)
+    skipped = [item for item in result["results"] if item.get("skipped")]
+    assert len(skipped) == result["counts"]["not_begun"] > 450
+    assert all((item["outcome"], item["changed"], item["failed"]) == ("not_sent", False, False) for item in skipped)
+    assert "1 ended with an unknown outcome (max_unknown: 1)" in skipped[0]["msg"]
+    assert f"{len(skipped)} were not begun, since 1 ended with an unknown outcome" in result["msg"]
+
+
+def test_a_service_that_is_down_leaves_a_few_in_doubt():
+    service = Service({f"vm{number}": Answer(503, {}) for number in range(1000)})
+    result = run(service, VIRTUAL_MACHINES, machines(1000), concurrency=64, max_unknown=0)
+    assert len(service.received) == result["counts"]["unknown"] <= 5
+    assert "nothing got through" in result["msg"]
+
+
+def test_a_host_that_cannot_be_reached_is_given_up_soon():
+    refused = AttemptFailed("connection refused", sent=False)
+    service = Service({f"vm{number}": refused for number in range(1000)})
+    result = run(service, VIRTUAL_MACHINES, machines(1000), concurrency=64)
+    assert len(service.received) <= 5 * 4
+    assert (result["outcome"], result["changed"]) == ("not_sent", False)
+    assert result["counts"]["not_begun"] > 990
+
+
+def test_a_refused_request_is_sent_again_as_the_policy_says():
+    tried = {}
+
+    def busy(request):
+        name = json.loads(request.body)["name"]
+        tried[name] = tried.get(name, 0) + 1
+        return Answer(429, {"Retry-After": "0"}) if tried[name] < 3 else None
+
+    result = run(Service({"vm1": busy}), VIRTUAL_MACHINES, machines(5))
+    assert result["results"][1]["request_attempts"] == 3
+    assert result["counts"]["accepted"] == 5
+
+
+def test_one_token_serves_all_and_one_more_when_it_is_refused():
+    seen = []
+
+    def expired(request):
+        seen.append(request.headers["Authorization"])
+        return Answer(401, {}) if request.headers["Authorization"].endswith("-1") else None
+
+    service = Service({f"vm{number}": expired for number in range(50)}, seconds=0.002)
+    result = run(
+        service, VIRTUAL_MACHINES, machines(50), concurrency=50, auth_url="http://127.0.0.1:9/token",
+        client_id="client", client_secret="secret-of-the-tests",
+    )
+    assert result["counts"]["accepted"] == 50
+    assert service.tokens == 2
+    assert "fetched-token" not in json.dumps(result)
+
+
+def test_check_mode_is_the_plan_and_opens_nothing():
+    service = Service()
+    result = run(service, VIRTUAL_MACHINES, machines(3), check_mode=True)
+    assert (service.opened, service.received) == (0, [])
+    assert [item["plan"] for item in result["results"]] == ["create"] * 3
+    assert (result["changed"], result["outcome"], result["counts"]["create"]) == (True, "not_sent", 3)
+    assert result["results"][0]["asset"]["id"] is None
+    assert "not_listed" not in result
+
+
+def test_roles_that_are_as_they_should_be_are_kept():
+    role = {"id": "role-1", "attributes": {"login": True}, "current": {"id": "role-1", "attributes": {"login": True}}}
+    service = Service()
+    result = run(service, APPLICATION_ROLES, [role, {**role, "id": "role-2", "current": None}])
+    assert service.received == ["role-2"]
+    assert [(item["item"], item["changed"]) for item in result["results"]] == [("role-1", False), ("role-2", True)]
+    assert result["results"][0]["plan"] == "keep"
+
+
+def test_a_plan_that_cannot_be_made_is_a_fault_of_its_item_and_nothing_is_sent():
+    service = Service()
+    roles = [{"id": f"role-{number}", "description": "d", "send": "complete"} for number in range(3)]
+    with pytest.raises(InvalidInput, match=r"3 of the items .*\[1\] \(role-1\): send: complete"):
+        run(service, APPLICATION_ROLES, roles)
+    assert service.received == []
+
+
+def test_fields_are_picked_for_results_and_facts():
+    result = run(Service(), VIRTUAL_MACHINES, machines(2), asset_fields=["id", "attributes.cpu", "no.such"])
+    assert result["results"][1]["asset"] == {"id": result["results"][1]["asset"]["id"], "attributes": {"cpu": 4}}
+    assert result["ansible_facts"]["compute_virtual_machines"]["vm1"] == result["results"][1]["asset"]
+
+
+def test_a_result_that_is_too_large_for_awx_is_warned_of():
+    large = [{"name": f"vm{number}", "attributes": {"team": "x" * 2000}} for number in range(200)]
+    result = run(Service(), VIRTUAL_MACHINES, large)
+    assert any("asset_fields" in warning for warning in result["warnings"])
+    assert run(Service(), VIRTUAL_MACHINES, large, asset_fields=["id"])["warnings"] == []
+
+
+def test_an_end_is_told_for_each():
+    service, lines = Service(seconds=0.05), []
+    begun = time.monotonic()
+    result = run(
+        service, VIRTUAL_MACHINES, machines(1000), concurrency=4, say=lines.append,
+        watch=lambda: "the task got the signal SIGTERM" if time.monotonic() > begun + 2.6 else "",
+    )
+    counts = result["counts"]
+    assert counts["accepted"] + counts["not_begun"] == 1000
+    assert counts["accepted"] == len(service.received)
+    assert "since the task got the signal SIGTERM" in result["msg"]
+    assert lines
+    assert all("of 1,000 created, 0 rejected, 0 in doubt, " in line for line in lines)
+
+
+def test_what_does_not_end_in_time_is_in_doubt(monkeypatch):
+    monkeypatch.setattr(many, "GRACE", 0.3)
+    silent = threading.Event()
+    service = Service({"vm2": lambda request: silent.wait(30) and None})
+    begun = time.monotonic()
+    result = run(
+        service, VIRTUAL_MACHINES, machines(3), watch=lambda: "Ctrl-C" if time.monotonic() > begun + 0.2 else ""
+    )
+    silent.set()
+    assert [item["outcome"] for item in result["results"]] == ["accepted", "accepted", "unknown"]
+    assert "interrupted (Ctrl-C)" in result["results"][2]["msg"]
+    assert (result["failed"], result["counts"]["unknown"]) == (True, 1)
+
+
+def test_nothing_to_do_is_no_failure():
+    result = run(Service(), VIRTUAL_MACHINES, [])
+    assert (result["changed"], result["outcome"], result["results"]) == (False, "not_sent", [])

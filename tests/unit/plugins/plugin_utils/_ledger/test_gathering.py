@@ -1,0 +1,240 @@
+# Copyright (c) 2026, the infrastructure.services contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""A ledger for many threads: commits gather, an asset that is held waits for nobody, and a failure is nobody else's."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
+from ansible_collections.infrastructure.services.plugins.module_utils._errors import ACCEPTED, UNKNOWN
+from ansible_collections.infrastructure.services.plugins.module_utils._resources.virtual_machine import (
+    VIRTUAL_MACHINES,
+)
+from ansible_collections.infrastructure.services.plugins.module_utils._secrets import Secrets
+from ansible_collections.infrastructure.services.plugins.module_utils._task import items
+from ansible_collections.infrastructure.services.plugins.module_utils._task.task import argument_spec
+from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.entries import (
+    DONE,
+    INTENT,
+    Ended,
+    Entry,
+    Key,
+    LedgerError,
+)
+from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.gathering import GatheringLedger, Held
+from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.many import LedgerOfMany
+from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.sqlite import SqliteLedger
+
+BASE = "http://127.0.0.1:9"
+HOLD = """
+import fcntl, sys
+file = open(sys.argv[1] + ".lock", "r+")
+fcntl.lockf(file, fcntl.LOCK_EX, 1, int(sys.argv[2]))
+print(flush=True)
+sys.stdin.read()
+"""
+
+
+def key(name: str) -> Key:
+    return Key(BASE, "compute_virtual_machine", name)
+
+
+def intent(name: str) -> Entry:
+    return Entry(INTENT, {"name": name}, {})
+
+
+@pytest.fixture
+def ledger(tmp_path):
+    opened = SqliteLedger(str(tmp_path / "l.db"))
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def holder(ledger):
+    """Return a function that lets another process hold an asset; what it returns ends that."""
+    started = []
+
+    def hold(name: str):
+        command = [sys.executable, "-c", HOLD, ledger.file, str(key(name).number())]
+        process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        started.append(process)
+        process.stdout.readline()
+
+        def end():
+            process.stdin.close()
+            process.wait(10)
+
+        return end
+
+    yield hold
+    for process in started:
+        process.kill()
+        process.stdin.close()
+        process.stdout.close()
+        process.wait(10)
+
+
+def test_what_gathers_is_one_commit(ledger, monkeypatch):
+    begun, original = [], ledger.begin_many
+
+    def begin_many(changes):
+        begun.append(len(changes))
+        time.sleep(0.05)  # a disk
+        return original(changes)
+
+    monkeypatch.setattr(ledger, "begin_many", begin_many)
+    gathering = GatheringLedger(ledger, {})
+    with ThreadPoolExecutor(40) as pool:
+        entries = list(pool.map(lambda n: gathering.begin(key(f"vm{n}"), intent(f"vm{n}"), None), range(120)))
+        after = [entry._replace(state=DONE, asset={"id": "x"}) for entry in entries]
+        told = Ended(INTENT, DONE)
+        finished = list(
+            pool.map(lambda n: gathering.finish(key(f"vm{n}"), entries[n], after[n], told), range(120))
+        )
+    gathering.close()
+    assert sum(begun) == 120
+    assert len(begun) <= 12
+    assert all(finished)
+    assert len(ledger.assets("compute_virtual_machine")) == 120
+
+
+def test_an_asset_that_another_process_holds_is_not_waited_for(ledger, holder):
+    end = holder("vm1")
+    gathering = GatheringLedger(ledger, {})
+    with pytest.raises(Held):
+        gathering.begin(key("vm1"), intent("vm1"), None)
+    with pytest.raises(Held):
+        gathering.get(key("vm1"))
+    assert gathering.begin(key("vm2"), intent("vm2"), None)
+    end()
+    assert gathering.get(key("vm1")) is None
+    gathering.close()
+
+
+def test_a_lock_is_given_up_at_the_end_of_the_hold(ledger, tmp_path):
+    gathering = GatheringLedger(ledger, {})
+    with gathering.hold(key("vm1")):
+        assert gathering.begin(key("vm1"), intent("vm1"), None)
+        command = [sys.executable, "-c", HOLD.replace("LOCK_EX", "LOCK_EX | fcntl.LOCK_NB"), ledger.file]
+        command.append(str(key("vm1").number()))
+        refused = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, check=False)
+    gathering.close()
+    free = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, check=False)
+    assert (refused.returncode != 0, free.returncode) == (True, 0)
+
+
+def test_one_that_cannot_be_written_does_not_spoil_the_others(ledger, monkeypatch):
+    original = ledger.begin_many
+
+    def begin_many(changes):
+        if any(change.key.name == "bad" for change in changes):
+            raise LedgerError("ledger: no")
+        return original(changes)
+
+    monkeypatch.setattr(ledger, "begin_many", begin_many)
+    gathering = GatheringLedger(ledger, {})
+    with ThreadPoolExecutor(20) as pool:
+        names = [*(f"vm{number}" for number in range(20)), "bad"]
+        futures = {name: pool.submit(gathering.begin, key(name), intent(name), None) for name in names}
+        failed = [name for name, future in futures.items() if future.exception()]
+    gathering.close()
+    assert failed == ["bad"]
+
+
+def test_nobody_waits_for_a_thread_that_has_ended(ledger, monkeypatch):
+    def broken(changes):
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(threading, "excepthook", lambda told: None)
+    monkeypatch.setattr(ledger, "begin_many", broken)
+    gathering = GatheringLedger(ledger, {})
+    for name in ("vm1", "vm2"):
+        with pytest.raises(LedgerError, match="no longer written to"):
+            gathering.begin(key(name), intent(name), None)
+    gathering.close()
+
+
+def tasks(*names: str, force: bool = False) -> list:
+    own = items.own_options(VIRTUAL_MACHINES, with_items=False)
+    given = {"base_url": BASE, "access_token": "token-of-the-tests", "force": force}
+    given["virtual_machines"] = [{"name": name} for name in names]
+    validated = ArgumentSpecValidator(**argument_spec(own, {})).validate(given)
+    return items.prepare_all(VIRTUAL_MACHINES, validated.validated_parameters)
+
+
+def of_many(ledger, check_mode: bool = False) -> LedgerOfMany:
+    return LedgerOfMany(ledger, Secrets(), "run", check_mode)
+
+
+def accepted(_recorded) -> dict:
+    return dict(changed=True, outcome=ACCEPTED, asset={"id": "vm-1"}, status=201)
+
+
+def write(ledger, name: str, state: str) -> None:
+    begun = ledger.begin(key(name), intent(name), None)
+    if state != INTENT:
+        asset = {"id": "1"} if state == DONE else {}
+        ledger.finish(key(name), begun, begun._replace(state=state, asset=asset), Ended(INTENT, state))
+
+
+def test_a_list_is_read_at_once_and_each_state_has_its_answer(ledger, monkeypatch):
+    for name, state in (("done", DONE), ("unknown", UNKNOWN), ("accepted", ACCEPTED), ("intent", INTENT)):
+        write(ledger, name, state)
+    monkeypatch.setattr(ledger, "get", None)
+    found = of_many(ledger, check_mode=True).look_up(tasks("new", "done", "unknown", "accepted", "intent"))
+    assert found[0] is None
+    assert found[1].asset == {"id": "1"}
+    assert [error.outcome for error in found[2:]] == ["unknown", "accepted", "unknown"]
+
+
+def test_an_intent_is_another_runs_or_in_doubt_as_its_lock_says(ledger, holder):
+    write(ledger, "vm1", INTENT)
+    end, many = holder("vm1"), of_many(ledger)
+    (task,) = tasks("vm1")
+    assert many.look_up([task]) == [None]
+    assert many.record(task, accepted) is None
+    end()
+    result = many.record(task, accepted)
+    many.close()
+    assert (result["failed"], result["changed"], result["outcome"]) == (True, False, "unknown")
+
+
+def test_an_asset_that_another_run_has_made_meanwhile_is_kept(ledger):
+    many = of_many(ledger)
+    (task,) = tasks("vm1")
+    assert many.look_up([task]) == [None]
+    write(ledger, "vm1", DONE)
+    assert many.record(task, accepted) is None  # overtaken, so it is put back
+    recorded = []
+    many.record(task, lambda found: recorded.append(found) or dict(changed=False, outcome="not_sent"))
+    many.close()
+    assert recorded[0].asset == {"id": "1"}
+
+
+def test_what_is_recorded_and_not_listed_is_named(ledger):
+    for name in ("vm1", "vm2", "vm3"):
+        write(ledger, name, DONE)
+    many = of_many(ledger, check_mode=True)
+    assert many.not_listed(tasks("vm2", "vm4")) == ["vm1", "vm3"]
+    assert many.not_listed([]) == []
+
+
+def test_names_of_another_service_are_one_warning(ledger):
+    for name in ("vm1", "vm2", "vm3"):
+        other = Key("http://127.0.0.1:8", "compute_virtual_machine", name)
+        ledger.begin(other, intent(name), None)
+    many = of_many(ledger)
+    many.look_up(tasks("vm1", "vm2", "vm3", "vm4"))
+    many.close()
+    (warning,) = many.warnings
+    assert "http://127.0.0.1:8" in warning
+    assert "2 others" in warning
