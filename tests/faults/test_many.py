@@ -1,0 +1,89 @@
+# Copyright (c) 2026, the infrastructure.services contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Each named fault hits one item among fifty: its verdict is the single module's, and the others do not notice."""
+
+from __future__ import annotations
+
+import json
+import socket
+
+import pytest
+from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
+from ansible_collections.infrastructure.services.plugins.module_utils._call.tokens import FetchedToken, Memory
+from ansible_collections.infrastructure.services.plugins.module_utils._errors import ServicesError
+from ansible_collections.infrastructure.services.plugins.module_utils._http.messages import Answer, Request
+from ansible_collections.infrastructure.services.plugins.module_utils._http.transport import Transport
+from ansible_collections.infrastructure.services.plugins.module_utils._resources.application_role import (
+    APPLICATION_ROLES,
+)
+from ansible_collections.infrastructure.services.plugins.module_utils._resources.virtual_machine import (
+    VIRTUAL_MACHINES,
+)
+from ansible_collections.infrastructure.services.plugins.module_utils._task import items, many, task
+from support import CREATE, LEAST, UPDATE
+
+from . import lab as laboratory
+from .lab import asset_is_whole, contradiction, lab_of, run
+from .table import CASES
+from .test_matrix import ask_a_name_server, seen
+
+PLURALS = {CREATE: VIRTUAL_MACHINES, UPDATE: APPLICATION_ROLES}
+OTHER = "one-of-the-others"
+OTHERS, PLACE = 49, 0
+
+
+class SplitTransport:
+    """A transport to the service of the case, and one in this process for all other items."""
+
+    def __init__(self, settings) -> None:
+        self._real = Transport(settings)
+
+    def send(self, request: Request, timeout: float) -> Answer:
+        """Make one attempt."""
+        if OTHER in request.url or OTHER.encode() in request.body:
+            return Answer(201, {}, json.dumps({"id": OTHER, "name": OTHER}).encode())
+        return self._real.send(request, timeout)
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._real.close()
+
+
+def one_of_fifty(resource: str, **options) -> dict:
+    """Return the result of an item among others, in the words of the single module."""
+    plural = PLURALS[resource]
+    given = {"access_token": "token-of-the-tests", "retry_max_delay": 0, **LEAST[resource], **options}
+    item = {name: given.pop(name) for name in list(given) if name in plural.item_options}
+    others = [{**LEAST[resource], plural.key: f"{OTHER}-{number}"} for number in range(OTHERS)]
+    given[plural.option] = [*others[:PLACE], item, *others[PLACE:]]
+    own = items.own_options(plural, with_items=False)
+    validated = ArgumentSpecValidator(**task.argument_spec(own, {})).validate({"max_unknown": 0, **given})
+    assert not validated.error_messages
+    secrets, memory = task.secrets_of(own, validated.validated_parameters), Memory()
+    runtime = task.Runtime(False, SplitTransport, lambda *how: FetchedToken(*how, memory))
+    try:
+        done = many.perform_all(plural, validated.validated_parameters, many.Place(runtime), secrets)
+    except ServicesError as error:
+        return error.result()
+    others = [each for each in done.result["results"] if each["item"].startswith(OTHER)]
+    assert {each["outcome"] for each in others} <= {"accepted", "not_sent"}  # the latter where there is no token
+    result = done.result["results"][PLACE]
+    return {**{name: value for name, value in result.items() if name != "failed" or value},
+            "attempts": result["request_attempts"], "warnings": done.warnings}
+
+
+@pytest.mark.parametrize("resource", [CREATE, UPDATE], ids=["POST", "PUT"])
+@pytest.mark.parametrize("case", CASES, ids=[f"{case.number}-{case.name}" for case in CASES])
+def test_a_fault_of_one_item_is_what_it_is_by_itself(case, resource, tmp_path, authority, monkeypatch):
+    monkeypatch.setattr(socket, "getaddrinfo", ask_a_name_server(socket.getaddrinfo))
+    monkeypatch.setattr(laboratory, "run_task", one_of_fifty)
+    with lab_of(case, resource, tmp_path, authority) as lab:
+        result = run(lab, case)
+    expected = case.post if resource == CREATE else case.put
+    assert contradiction(lab, result) == ""
+    assert seen(lab, result) == expected, result.get("msg")
+    if expected.success:
+        assert asset_is_whole(lab, result) or not case.verbatim
+    else:
+        assert case.says in result["msg"]
