@@ -99,6 +99,7 @@ class Pace:
         self.departed = 0  # how many left
         self._cut_at = 0  # the number of departures at the last cut: what left before it says nothing new
         self._hold = -math.inf
+        self._too_long = math.inf  # the number of departures when a wait was asked for that is too long to be borne
         self._given_up = self._refused = 0  # in a row
 
     def wait(self, now: float) -> float:
@@ -120,13 +121,20 @@ class Pace:
         if fate == WELL:
             self._grow(departure, now)
         elif fate in (NO_ROOM, TOO_FAST):
-            self._hold = max(self._hold, now + (asked or 0))
+            self._keep(departure, now, asked or 0.0)
             if departure.number > self._cut_at:
                 self._cut(departure, fate, now)
             self.failing = True
         self.on_way -= 1
-        if not self.on_way and self.failing and self._hold - now > self._longest_wait:
-            self.closed = f"the service asks to wait {self._hold - now:.0f} seconds, longer than retry_max_delay"
+
+    def _keep(self, departure: Departure, now: float, asked: float) -> None:
+        """Let nothing leave for so many seconds, or as many as are borne; when that was in vain, nothing any more."""
+        self._hold = max(self._hold, now + min(asked, self._longest_wait))
+        if asked <= self._longest_wait:
+            return
+        if self._too_long < departure.number:
+            self.closed = f"the service asks to wait {asked:.0f} seconds, longer than retry_max_delay"
+        self._too_long = min(self._too_long, self.departed)
 
     def _cut(self, departure: Departure, fate: str, now: float) -> None:
         self._cut_at = self.departed
@@ -156,7 +164,7 @@ class Pace:
         self.failing, self._given_up, self._refused = False, 0, 0
         if departure.number <= self._cut_at:
             return
-        self._hold = -math.inf
+        self._hold, self._too_long = -math.inf, math.inf
         if 2 * max(departure.at_once, self.on_way) >= departure.width:  # else it is not the width that limits
             growth = min(1.0, (now - departure.at) / _SHORTEST_ROUND)
             self.width = min(self._most, self.width + growth * (1 if self._doubling else 1 / departure.width))

@@ -114,10 +114,22 @@ def test_a_retry_after_that_is_longer_than_is_borne_ends_it():
     pace = Pace(4, longest_wait=30)
     first = leave_all(pace, 0)
     pace.back(first[0], TOO_FAST, 1, 3600.0)
+    pace.back(first[1], TOO_FAST, 1, 3600.0)
+    back_all(pace, first[2:], WELL, 2)
     assert not pace.closed
-    back_all(pace, first[1:], NOTHING, 2)
-    assert "3599 seconds" in pace.closed
+    assert pace.wait(2) == pytest.approx(29)
+    pace.back(pace.leave(31), TOO_FAST, 32, 3570.0)
+    assert "3570 seconds" in pace.closed
     assert pace.wait(10_000) == math.inf
+
+
+def test_a_long_retry_after_of_one_asset_does_not_end_the_others():
+    pace = Pace(4, longest_wait=0)
+    for now in range(0, 400, 20):
+        pace.back(pace.leave(now), NO_ROOM, now, 3600.0)
+        assert pace.wait(now + 10) <= 0
+        pace.back(pace.leave(now + 10), WELL, now + 11)
+    assert not pace.closed
 
 
 def test_failures_in_a_row_end_it_after_a_probe_and_a_success_between_does_not():
