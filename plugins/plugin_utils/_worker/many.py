@@ -7,7 +7,6 @@
 from __future__ import annotations
 
 import signal
-from typing import Any
 
 from ...module_utils._errors import InvalidInput
 from ...module_utils._http.transport import Transport
@@ -38,7 +37,7 @@ class PluralAction(ServicesAction):
         shown = self.plural.without_items(options.params)
         return super().with_invocation(result, Options(options.given, shown, options.secrets, options.problem))
 
-    def _run_valid(self, options: Options, in_worker: bool, location: Any) -> dict:
+    def _run_valid(self, options: Options, in_worker: bool) -> dict:
         options.insist()
         if not in_worker:
             raise InvalidInput(
@@ -49,8 +48,8 @@ class PluralAction(ServicesAction):
             )
         params, secrets = {**options.params, **self._absolute_paths(options.params)}, options.secrets
         check_mode, ledger = self._task.check_mode, None
-        if location:
-            ledger = LedgerOfMany(self.open_ledger(location), secrets, core.run_id(), check_mode)
+        if params["ledger"]:
+            ledger = LedgerOfMany(self.open_ledger(params["ledger"]), secrets, core.run_id(), check_mode)
         with noted(signal.SIGALRM) as alarms:  # the keyword timeout would lose all results
             runtime = Runtime(check_mode, Transport, keep_token, insist_on_parent)
             place = Place(runtime, self._task.diff, self._display.verbosity, self._watch(alarms), self._display.display)
