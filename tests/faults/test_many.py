@@ -58,7 +58,8 @@ def one_of_fifty(resource: str, **options) -> dict:
     others = [{**LEAST[resource], plural.key: f"{OTHER}-{number}"} for number in range(OTHERS)]
     given[plural.option] = [*others[:PLACE], item, *others[PLACE:]]
     own = items.own_options(plural, with_items=False)
-    validated = ArgumentSpecValidator(**task.argument_spec(own, {})).validate({"max_unknown": 0, "concurrency": 2, **given})
+    given = {"max_unknown": 0, "concurrency": 2, **given}
+    validated = ArgumentSpecValidator(**task.argument_spec(own, {})).validate(given)
     assert not validated.error_messages
     secrets, memory = task.secrets_of(own, validated.validated_parameters), Memory()
     runtime = task.Runtime(False, SplitTransport, lambda *how: FetchedToken(*how, memory))

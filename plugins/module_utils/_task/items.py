@@ -138,7 +138,8 @@ def _plain_dict(options: dict, value: Any) -> dict:
     """Return what is given in a dict of options; raise _NotPlain."""
     if type(value) is not dict or not options.keys() >= value.keys():
         raise _NotPlain
-    return {name: _plain(options[name], given) for name, given in value.items() if given is not None}
+    given = {name: item for name, item in value.items() if item is not None or "choices" in options[name]}
+    return {name: _plain(options[name], item) for name, item in given.items()}
 
 
 def _plain(option: dict, value: Any) -> Any:

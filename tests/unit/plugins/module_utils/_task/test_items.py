@@ -75,6 +75,10 @@ def test_a_role_is_validated_as_ansible_core_would(item, named):
     check(APPLICATION_ROLES, {**item, "id": "role-0001", "name": "n"} if named else item)
 
 
+def test_a_choice_that_is_null_is_refused_as_ansible_core_does():
+    check(APPLICATION_ROLES, {"id": "role-0001", "name": "n", "send": None})
+
+
 @pytest.mark.parametrize("item", [None, 7, "web01", ["web01"]])
 def test_what_is_no_dict_is_refused(item):
     with pytest.raises(ServicesError, match="must be a dict"):
