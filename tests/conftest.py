@@ -7,12 +7,14 @@
 from __future__ import annotations
 
 import os
+import signal
 
 from support.checkout import CHECKOUT
 
 __all__ = ["CHECKOUT"]
 
-# What the caller's shell has set must not decide how a test ends.
+# What the caller's shell has set must not decide how a test ends; under nohup SIGHUP would be ignored.
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
 _DECIDING = ("ANSIBLE_", "INFRASTRUCTURE_SERVICES_", "TRACEPARENT", "SSL_CERT_")
 for _name in list(os.environ):
     if _name.startswith(_DECIDING) or _name.lower().endswith(("_proxy", "_ca_bundle")):

@@ -251,7 +251,7 @@ from ansible_collections.infrastructure.services.plugins.module_utils._task.modu
 
 def main():
     """Say what is missing: where this runs there is no ledger."""
-    module = ServicesModule(argument_spec=info_options.OPTIONS, supports_check_mode=True)
+    module = ServicesModule(info_options.OPTIONS, argument_spec=info_options.OPTIONS)
     module.fail_json("ledger: it is kept by the controller, where the action plugin of this module does the work")
 
 

@@ -288,9 +288,9 @@ def main() -> None:
             if not any(given.only in name for name, *dummy in row.bars):
                 continue
             measured = row.measure(Path(scratch))
-            for number, (name, side, bar) in zip(measured if isinstance(measured, tuple) else (measured,), row.bars):
-                held.append(number >= bar if side == ">=" else number <= bar)
-                print(f"{name:44}{number:10.2f}{side:>5} {bar:g}{'' if held[-1] else '  NOT HELD'}", flush=True)
+            for number, (name, side, limit) in zip(measured if isinstance(measured, tuple) else (measured,), row.bars):
+                held.append(number >= limit if side == ">=" else number <= limit)
+                print(f"{name:44}{number:10.2f}{side:>5} {limit:g}{'' if held[-1] else '  NOT HELD'}", flush=True)
     sys.exit(not all(held))
 
 

@@ -84,8 +84,8 @@ def test_requests_missing_on_the_target_is_said(ansible_once, service, tmp_path)
     name: web01
   vars:
     ansible_python_interpreter: {tmp_path}/bare/bin/python
-  environment:  # a task with an environment of its own runs in the target's Python
-    SOME: thing
+  become: true  # so that it runs in the target's Python
+  become_method: ansible.builtin.su
 """)
     result = run.result("Create")
     assert result["failed"] is True

@@ -136,7 +136,7 @@ class Items:
 
 def _plain_dict(options: dict, value: Any) -> dict:
     """Return what is given in a dict of options; raise _NotPlain."""
-    if type(value) is not dict or not options.keys() >= value.keys():
+    if value.__class__ is not dict or not options.keys() >= value.keys():
         raise _NotPlain
     given = {name: item for name, item in value.items() if item is not None or "choices" in options[name]}
     return {name: _plain(options[name], item) for name, item in given.items()}
@@ -163,7 +163,7 @@ _TYPES = {"bool": bool, "str": str}
 
 
 def _of_type(kind: type | None, value: Any) -> Any:
-    if type(value) is not kind:
+    if value.__class__ is not kind:
         raise _NotPlain
     return value
 

@@ -47,6 +47,9 @@ class SqliteLedger(Ledger):
         super().__init__(path)
         self.file = os.path.realpath(path)
         self._connection, self._identity, self._locks, self._durable = None, None, -1, None
+        self._start(path, read_only)
+
+    def _start(self, path: str, read_only: bool) -> None:
         check(self.file, path)
         if read_only:
             migrations.prepare(self, read_only)
@@ -143,9 +146,8 @@ class SqliteLedger(Ledger):
 class LedgerInMemory(SqliteLedger):
     """A copy to read from."""
 
-    def __init__(self, where: str) -> None:
-        Ledger.__init__(self, where)
-        self._connection, self._locks = _in_memory(), -1
+    def _start(self, path: str, read_only: bool) -> None:
+        self.file, self._connection = "", _in_memory()
 
     def close(self) -> None:
         self._connection.close()

@@ -47,8 +47,9 @@ def test_the_method_is_used(method):
     assert method in names_in(FILE)
 
 
-@pytest.mark.parametrize(("owner", "attribute"), [(ConnectionBase, "has_native_async"), (ConnectionBase, "become"),
-                                              (LocalConnection, "transport")])
+@pytest.mark.parametrize(("owner", "attribute"), [
+    (ConnectionBase, "has_native_async"), (ConnectionBase, "become"), (LocalConnection, "transport"),
+])
 def test_a_connection_says(owner, attribute):
     assert hasattr(owner, attribute) or attribute in inspect.getsource(owner.__init__)
 

@@ -60,6 +60,16 @@ def test_without_a_signal_all_is_as_before():
     assert [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)] == before
 
 
+def test_a_signal_that_is_ignored_stays_ignored(monkeypatch):
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        with deferred() as signals:
+            os.kill(os.getpid(), signal.SIGHUP)
+            assert signals.caught == []
+    finally:
+        signal.signal(signal.SIGHUP, before)
+
+
 def test_another_thread_holds_nothing_back():
     before, within = signal.getsignal(signal.SIGTERM), []
 
