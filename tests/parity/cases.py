@@ -101,7 +101,7 @@ MODES = {
                                        " {group/infrastructure.services.all: {base_url: '{{ url }}', access_token: by-group}}}"),
     "changed_when": create("{name: x}", keywords="{changed_when: false}"),
     "failed_when": create("{name: x}", "rejected", answer(403), keywords="{failed_when: false}"),
-    "until": create("{name: x}", "accepted", answer(503), CREATED, keywords="{until: r.outcome == 'accepted', retries: 2, delay: 0, register: r}"),
+    "until": create("{name: x}", "accepted", answer(409), CREATED, keywords="{until: r.outcome == 'accepted', retries: 2, delay: 0, register: r}"),
     "delegated": create("{name: x}", keywords="{delegate_to: localhost}"),
     "loop": create("{name: 'x{{ item }}', attributes: {cpu: '{{ item }}'}}", "", CREATED, answer(409), CREATED, keywords="{loop: [1, 2, three, 4]}"),
 }

@@ -56,9 +56,9 @@ def preload() -> None:
 class PostgresLedger(Ledger):
     """A connection that is made anew when it was lost; what had been written by then is found out by its revision."""
 
-    tables = (
-        "SELECT name FROM (VALUES ('infrastructure_services_entry'), ('infrastructure_services_schema')) AS ours (name)"
-        " WHERE to_regclass(name) IS NOT NULL"
+    tables = (  # read from the table of tables: to_regclass may remember from before a lock that there are none
+        "SELECT relname FROM pg_class WHERE pg_table_is_visible(oid)"
+        " AND relname IN ('infrastructure_services_entry', 'infrastructure_services_schema')"
     )
     second_schema = (
         "DELETE FROM infrastructure_services_entry",
