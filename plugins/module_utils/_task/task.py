@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from dataclasses import dataclass, field
 from typing import Any, Callable, Iterable
@@ -138,8 +139,17 @@ def presentable(result: dict, secrets: Secrets, diff_mode: bool, verbosity: int)
     hidden = {"diff": not diff_mode, "trace": verbosity < 3}
     shown = secrets.scrub({key: value for key, value in result.items() if not hidden.get(key)})
     if "error_body" in shown:  # cut only now: scrubbing cannot match half a secret
-        shown["error_body"] = shown["error_body"][:LONGEST_ERROR_BODY]
+        shown["error_body"] = _scrubbed_body(result["error_body"], secrets)[:LONGEST_ERROR_BODY]
     return shown
+
+
+def _scrubbed_body(body: str, secrets: Secrets) -> str:
+    """Return a body without secrets; those in JSON are looked for in its values, since it may escape them once more."""
+    try:
+        said = json.loads(body)
+    except (ValueError, RecursionError):
+        return secrets.scrub_message(body)
+    return json.dumps(secrets.scrub_message(said), ensure_ascii=False)
 
 
 def secrets_of(own: Iterable[str], params: dict) -> Secrets:
