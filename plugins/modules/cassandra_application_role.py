@@ -103,7 +103,7 @@ options:
     type: dict
   current:
     description:
-      - The asset as it is now, as far as known, for example RV(asset) of an earlier task.
+      - The asset as it is now, as far as known, for example the C(asset) of an earlier task.
       - It is shown as the state before in diff mode. When it has already all that would be sent, nothing is sent.
       - If not given, the asset that O(ledger) remembers is used.
       - The asset of another role, by its C(id), is refused.
