@@ -15,9 +15,8 @@ import os
 from contextlib import suppress
 from pathlib import Path
 
-from ansible import constants
-
 from .._ledger.sqlite import make_whole
+from .core import run_directory
 
 _PREFIX = "infrastructure.services-ledger-"
 _FIRST = os.getpid()  # the process that starts the workers imports the action plugins, too
@@ -26,7 +25,7 @@ _FIRST = os.getpid()  # the process that starts the workers imports the action p
 def note(file: str) -> None:
     """Remember a ledger until the end of the run."""
     with suppress(OSError):
-        path = Path(constants.DEFAULT_LOCAL_TMP, _PREFIX + hashlib.sha256(os.fsencode(file)).hexdigest())
+        path = Path(run_directory(), _PREFIX + hashlib.sha256(os.fsencode(file)).hexdigest())
         path.write_bytes(os.fsencode(file))
 
 
@@ -34,5 +33,5 @@ def note(file: str) -> None:
 def settle() -> None:
     """Make the ledgers whole that nobody uses any more."""
     if os.getpid() == _FIRST:
-        for path in Path(constants.DEFAULT_LOCAL_TMP).glob(f"{_PREFIX}*"):
+        for path in Path(run_directory()).glob(f"{_PREFIX}*"):
             make_whole(os.fsdecode(path.read_bytes()))
