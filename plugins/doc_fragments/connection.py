@@ -153,7 +153,7 @@ options:
     type: bool
     default: false
 requirements:
-  - requests >= 2.31.0 where the task runs
+  - requests >= 2.31 where the task runs, with urllib3 < 3
 attributes:
   check_mode:
     description: Can run in C(check_mode) and return what would change, without a request of any kind.

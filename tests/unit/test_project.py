@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 import yaml
+from ansible_collections.infrastructure.services.plugins.doc_fragments.connection import ModuleDocFragment
+from ansible_collections.infrastructure.services.plugins.module_utils._http.transport import REQUIRED
 from ansible_collections.infrastructure.services.plugins.module_utils._version import VERSION
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -101,6 +103,17 @@ def test_no_file_holds(what):
 def test_every_file_names_its_licence():
     named = {name for name, text in text_files().items() if LICENCE_LINE in text[:600]}
     assert sorted(text_files().keys() - named - WITHOUT_LICENCE_LINE) == []
+
+
+def test_what_is_required_is_what_the_code_insists_on():
+    lines = (ROOT / "requirements.txt").read_text(encoding="utf-8").splitlines()
+    assert [line for line in lines if not line.startswith("#")] == list(REQUIRED)
+    assert load("meta/execution-environment.yml")["dependencies"]["python"] == "requirements.txt"
+    assert " ".join(map(repr, REQUIRED)) in (ROOT / "docs/docsite/rst/get_started.rst").read_text(encoding="utf-8")
+    bounds = [re.split("([<>=]+)", requirement) for requirement in REQUIRED]
+    (needed,) = [line for line in yaml.safe_load(ModuleDocFragment.DOCUMENTATION)["requirements"] if "requests" in line]
+    assert [" ".join(bound) in needed for bound in bounds] == [True, True]
+    assert "requests.readthedocs.io/) 2.31 or later and urllib3, which comes with it, below 3" in README
 
 
 def test_there_is_no_ignore_file_for_sanity():

@@ -37,6 +37,7 @@ from .proxies import Proxy
 from .settings import ConnectionSettings
 from .sockets import Meter
 
+REQUIRED = "requests>=2.31", "urllib3<3"  # as in requirements.txt
 MAX_IDLE = 3.0  # seconds after which a kept-alive connection is not used again
 _PROXY = re.compile(r"(https?://|(?!.*://))([^/@]*@)?(\[[^]/@]+\]|[^/@:\[])", re.IGNORECASE)
 
@@ -167,7 +168,7 @@ def _require_libraries() -> None:
         return
     raise MissingLibrary(
         f"the Python library requests >= 2.31 with urllib3 < 3 is needed, but {sys.executable} on {platform.node()} "
-        f"has {found}; run there: {sys.executable} -m pip install 'requests>=2.31' 'urllib3<3'"
+        f"has {found}; run there: {sys.executable} -m pip install {' '.join(map(repr, REQUIRED))}"
     )
 
 
