@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from ansible_collections.infrastructure.services.plugins.module_utils._errors import ServicesError
+from ansible_collections.infrastructure.services.plugins.module_utils._http.transport import Transport
 from ansible_collections.infrastructure.services.plugins.module_utils._task import task as task_module
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.entries import Key
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.location import open_ledger
@@ -23,7 +24,7 @@ def task(ledger: Ledger | str, resource: str = CREATE, check_mode: bool = False,
     own = isinstance(ledger, str)
 
     def execute(recorded):
-        done = task_module.perform(prepared, recorded, task_module.Runtime(check_mode), secrets)
+        done = task_module.perform(prepared, recorded, task_module.Runtime(check_mode, Transport), secrets)
         shown = task_module.presentable(done.result, secrets, diff_mode=True, verbosity=0)
         return dict(shown, warnings=done.warnings)
 

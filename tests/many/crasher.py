@@ -20,6 +20,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 __import__("conftest")  # makes the collection importable
 from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
+from ansible_collections.infrastructure.services.plugins.module_utils._http.transport import Transport
 from ansible_collections.infrastructure.services.plugins.module_utils._resources.virtual_machine import (
     VIRTUAL_MACHINES,
 )
@@ -39,7 +40,8 @@ def run(location: str, url: str, names: list[str]) -> dict:
     params = ArgumentSpecValidator(**task.argument_spec(own, {})).validate(given).validated_parameters
     secrets, ledger = task.secrets_of(own, params), open_ledger(location)
     kept = LedgerOfMany(ledger, secrets, "run", check_mode=False)
-    result = many.perform_all(VIRTUAL_MACHINES, params, many.Place(task.Runtime(False)), secrets, kept).result
+    place = many.Place(task.Runtime(False, Transport))
+    result = many.perform_all(VIRTUAL_MACHINES, params, place, secrets, kept).result
     ledger.close()
     return result
 

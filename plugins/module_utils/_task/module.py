@@ -9,6 +9,7 @@ from __future__ import annotations
 from ansible.module_utils.basic import AnsibleModule
 
 from .._errors import NOT_SENT, ServicesError
+from .._http.transport import Transport
 from .._resources.flow import Resource
 from .._secrets import Secrets
 from .task import Runtime, argument_spec, perform, prepare, presentable, readable, refusal, secrets_of, shown_options
@@ -71,7 +72,7 @@ def main(resource: Resource) -> None:
     secrets = module.known_secrets()
     warnings: list[str] = []
     try:
-        done = perform(prepare(resource, module.params), None, Runtime(module.check_mode), secrets)
+        done = perform(prepare(resource, module.params), None, Runtime(module.check_mode, Transport), secrets)
         result, warnings = done.result, done.warnings
     except ServicesError as error:
         result = error.result()

@@ -20,7 +20,6 @@ from .._call.settings import Settings
 from .._call.tokens import FetchedToken
 from .._errors import NOT_SENT, UNKNOWN, RequestFailed, ServicesError
 from .._http.settings import ConnectionSettings
-from .._http.transport import Transport
 from .._resources.flow import Plan, Recorded, Resource, Wanted, carry_out
 from .._secrets import Secrets
 from . import options
@@ -47,7 +46,7 @@ class Runtime:
     """What a task needs of the place where it runs."""
 
     check_mode: bool
-    connect: Callable[[ConnectionSettings], Transport] = Transport  # makes a transport or hands out one that is kept
+    connect: Callable[[ConnectionSettings], Any]  # makes a transport or hands out one that is kept
     keep_token: Callable = FetchedToken  # the same for a fetched token
     guard: Callable[[], None] = lambda: None  # raises ServicesError when nothing may be sent any more
     interrupts: tuple[type[BaseException], ...] = (MemoryError,)  # what ends a task from outside

@@ -12,10 +12,10 @@ import re
 from . import migrations
 from .entries import LedgerError
 from .postgresql import PostgresLedger
+from .postgresql_library import POSTGRESQL
 from .sqlite import LedgerInMemory, SqliteLedger
 from .store import Ledger
 
-_POSTGRESQL = ("postgresql://", "postgres://")
 _URL = re.compile(r"\s*(://|[A-Za-z][\w+.-]*:/)")
 _KEYWORDS = re.compile(r"(?:^|\s)(host|hostaddr|port|dbname|user|password|service|sslmode)\s*=")  # of libpq
 
@@ -26,7 +26,7 @@ def located(location: str, playbook_dir: str, from_environment: bool) -> str:
     A relative path is below the playbook's directory, or below the working directory when the environment names it or
     the playbook belongs to a collection: what is in an installed collection is lost with the next installation.
     """
-    if location.startswith(_POSTGRESQL):
+    if location.startswith(POSTGRESQL):
         return location
     if _URL.match(location) or _KEYWORDS.search(location):
         raise LedgerError("ledger: it must be a path or a postgresql:// URL")
@@ -46,7 +46,7 @@ def open_ledger(location: str, read_only: bool = False) -> Ledger:
 
     Reading one that does not exist yet is reading an empty one; one of an older schema is read as a copy.
     """
-    ledger = (PostgresLedger if location.startswith(_POSTGRESQL) else SqliteLedger)(location, read_only)
+    ledger = (PostgresLedger if location.startswith(POSTGRESQL) else SqliteLedger)(location, read_only)
     if ledger.version in (0, migrations.SCHEMA_VERSION):
         return ledger
     try:

@@ -16,9 +16,9 @@ import time
 from contextlib import contextmanager, nullcontext, suppress
 from typing import Iterator
 
-from ...module_utils._errors import MissingLibrary
 from . import migrations
 from .entries import Key, LedgerError, first_line
+from .postgresql_library import psycopg_library
 from .postgresql_urls import described, parsed
 from .store import Ledger
 
@@ -47,12 +47,6 @@ _SET_IN_TRANSACTION = ("SET LOCAL synchronous_commit = on", "SET LOCAL lock_time
 _LONGEST_PAUSE = 0.1  # seconds between two looks whether a lock is free
 
 
-def preload() -> None:
-    """Import psycopg, so that processes that are forked later need not."""
-    with suppress(MissingLibrary):
-        _psycopg()
-
-
 class PostgresLedger(Ledger):
     """A connection that is made anew when it was lost; what had been written by then is found out by its revision."""
 
@@ -72,7 +66,7 @@ class PostgresLedger(Ledger):
 
     def __init__(self, url: str, read_only: bool = False) -> None:
         """Open the ledger at a postgresql:// URL; raise LedgerError or MissingLibrary."""
-        self._psycopg = _psycopg()
+        self._psycopg = psycopg_library()
         self.error = (self._psycopg.Error, UnicodeError)
         self._asked = parsed(url, self._psycopg)
         super().__init__(described(self._asked))
@@ -186,18 +180,6 @@ class PostgresLedger(Ledger):
         """Return a context whose statements go out at once, where the library can."""
         can = not self._pooled and self._psycopg.Pipeline.is_supported()
         return self._connection.pipeline() if can else nullcontext()
-
-
-def _psycopg():
-    """Return the library; raise MissingLibrary."""
-    try:
-        import psycopg  # noqa: PLC0415 (a process without such a ledger should not pay for it)
-    except ImportError:
-        raise MissingLibrary(
-            "ledger: the Python library psycopg (3) is needed on the controller for a postgresql:// ledger:"
-            " pip install 'psycopg[binary]'"
-        ) from None
-    return psycopg
 
 
 def _format(statement: str) -> str:

@@ -22,7 +22,7 @@ from .._ledger.recording import look_up, record
 from . import core
 from .checked import CheckedAction, Options
 from .environment import environment
-from .kept import kept_transport
+from .kept_transports import kept_transport
 from .parent import insist_on_parent
 from .shared_token import keep_token
 from .signals import Interrupted

@@ -10,8 +10,6 @@ import os
 import threading
 from typing import Any, Callable, Hashable
 
-from ...module_utils._http.settings import ConnectionSettings
-from ...module_utils._http.transport import Transport
 from .._ledger.location import Ledger, open_ledger
 from . import used
 
@@ -46,12 +44,7 @@ class Kept(threading.local):
             thing.close()
 
 
-_transports, _ledgers = Kept(), Kept()
-
-
-def kept_transport(settings: ConnectionSettings) -> Transport:
-    """Return the transport of this thread for the settings; raise MissingLibrary or InvalidInput."""
-    return _transports.get(settings, lambda: Transport(settings))
+_ledgers = Kept()
 
 
 def kept_ledger(location: str, read_only: bool) -> Ledger:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from ansible_collections.infrastructure.services.plugins.module_utils._errors import MissingLibrary
-from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger import postgresql
+from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger import postgresql_library
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.entries import LedgerError
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.location import located, open_ledger
 
@@ -68,7 +68,7 @@ def test_what_is_no_path_is_refused(location):
 @pytest.mark.parametrize("url", ["postgresql://host/db", "postgres://host/db"])
 def test_a_missing_library_is_named(monkeypatch, url):
     monkeypatch.setitem(sys.modules, "psycopg", None)
-    postgresql.preload()
+    postgresql_library._preload()
     with pytest.raises(MissingLibrary, match="psycopg"):
         open_ledger(url)
 

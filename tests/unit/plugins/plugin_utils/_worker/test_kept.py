@@ -12,11 +12,8 @@ import pytest
 from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 from ansible_collections.infrastructure.services.plugins.module_utils._task.options import ARGUMENT_SPEC, settings_from
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.store import Key
-from ansible_collections.infrastructure.services.plugins.plugin_utils._worker.kept import (
-    Kept,
-    kept_ledger,
-    kept_transport,
-)
+from ansible_collections.infrastructure.services.plugins.plugin_utils._worker.kept import Kept, kept_ledger
+from ansible_collections.infrastructure.services.plugins.plugin_utils._worker.kept_transports import kept_transport
 
 FORK = multiprocessing.get_context("fork")
 KEY = Key("https://service.example", "compute_virtual_machine", "web01")

@@ -1,0 +1,73 @@
+# Copyright (c) 2026, the infrastructure.services contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a process of Ansible imports: what its tasks need, and that in the parent, before it forks workers."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from support.running import PLUGINS
+
+LIBRARIES = ("requests", "psycopg")
+VM = "infrastructure.services.compute_virtual_machine"
+ENTRY, INFO = "infrastructure.services.ledger_entry", "infrastructure.services.ledger_info"
+CREATE = {VM: {"name": "web01", "ledger": "{{ ledger }}"}}
+
+
+@pytest.fixture
+def imported(ansible_once):
+    """Run tasks; return what each worker had imported before its task, so that the parent had, and after it."""
+    file = ansible_once.directory / "imported"
+
+    def run(*tasks: dict, **environment: str) -> list[list[str]]:
+        file.write_text("")
+        told = []
+        for task in tasks:
+            look = f"lookup('imported', '%s', {', '.join(map(repr, LIBRARIES))}) == '%s'"
+            told.append({**task, "when": look % ("before", "before"), "failed_when": look % ("after", "failed")})
+        play = {"hosts": "localhost", "gather_facts": False, "tasks": told}
+        ansible_once.playbook(json.dumps([play]) + "\n", "-e", json.dumps({"ledger": environment.pop("ledger", "")}),
+                              ANSIBLE_LOOKUP_PLUGINS=str(PLUGINS / "lookup"), IMPORTED_FILE=str(file),
+                              **environment).ok()
+        return [names for _label, names in map(json.loads, file.read_text().splitlines())]
+
+    return run
+
+
+@pytest.fixture
+def ledger(ansible_once) -> str:
+    return str(ansible_once.directory / "ledger.db")
+
+
+def test_what_sends_nothing_imports_neither_of_them(imported, ledger):
+    entry = {ENTRY: {"ledger": "{{ ledger }}", "base_url": "https://s.example", "name": "web01", "state": "absent",
+                     "resource": VM.rpartition(".")[2]}}
+    assert imported(entry, {INFO: {"ledger": "{{ ledger }}"}}, ledger=ledger) == [[]] * 4
+
+
+def test_the_inventory_imports_neither_of_them(ansible_once, imported, ledger):
+    imported(CREATE, ledger=ledger)
+    source = ansible_once.directory / "ledger.yml"
+    source.write_text(json.dumps({"plugin": "infrastructure.services.ledger", "ledger": ledger}))
+    inventories = f"{ansible_once.directory / 'inventory.yml'},{source}"
+    assert imported({"ansible.builtin.ping": {}, "delegate_to": "web01", "vars": {"ansible_connection": "local"}},
+                    ANSIBLE_INVENTORY=inventories) == [[], []]
+
+
+def test_a_request_needs_requests_alone_and_finds_it_imported(imported, ledger):
+    assert imported(CREATE, ledger=ledger) == [["requests"], ["requests"]]
+
+
+def test_a_ledger_in_postgresql_is_imported_for_by_the_parent_once_a_task_has_used_one(imported, postgres):
+    before, after, *later = imported({"ansible.builtin.ping": {}}, CREATE, CREATE, ledger=postgres)
+    assert (before, after) == ([], [])
+    assert later == [["requests"], [*LIBRARIES], [*LIBRARIES], [*LIBRARIES]]
+
+
+def test_the_first_task_finds_it_imported_where_the_environment_names_the_ledger(imported, postgres):
+    create = {VM: {"name": "web01"}}
+    assert imported(create, INFRASTRUCTURE_SERVICES_LEDGER=postgres) == [[*LIBRARIES], [*LIBRARIES]]
+    ping = {"ansible.builtin.ping": {}}
+    assert imported(ping, INFRASTRUCTURE_SERVICES_LEDGER=postgres) == [[], []]
