@@ -208,6 +208,12 @@ outcome:
   returned: always
   type: str
   sample: accepted
+plan:
+  description:
+    - What the next run would do. V(update), send the request. V(keep), nothing, since it is as it should be.
+  returned: on success, in check mode
+  type: str
+  sample: update
 request:
   description: The request as it was sent, or would be.
   returned: when the options can be used

@@ -151,6 +151,18 @@ EXAMPLES = r"""
           login: true
       - id: role-0003
         description: Orders service
+
+# Nothing is sent: each is as the ledger has it.
+- name: List the roles that the ledger knows
+  infrastructure.services.ledger_info:
+    ledger: ledger.db
+    resource: cassandra_application_role
+  register: known
+
+- name: Ask for them again
+  infrastructure.services.cassandra_application_roles:
+    ledger: ledger.db
+    application_roles: "{{ known.entries | map(attribute='options') }}"
 """
 
 RETURN = r"""
@@ -193,9 +205,18 @@ results:
         - What is to be done with it. V(update), the request is to be sent. V(keep), it is as it should be.
           V(differs), O(ledger) has it with other values. V(in_doubt), O(ledger) does not know how an earlier task
           ended.
-      returned: in check mode, and when nothing had to be sent
+      returned: in check mode
       type: str
       sample: update
+    seconds:
+      description: How long it took, repeats and waits between them included.
+      returned: when it was begun
+      type: float
+      sample: 1.5
+    trace_id:
+      description: The trace id of its requests.
+      returned: when the environment has a E(TRACEPARENT)
+      type: str
     skipped:
       description: V(true) when it was not begun.
       returned: when it was not begun

@@ -265,6 +265,13 @@ outcome:
   returned: always
   type: str
   sample: accepted
+plan:
+  description:
+    - What the next run would do. V(create), send the request. V(keep), nothing, since it is as it should be.
+      V(differs), nothing either, although O(ledger) has it with other values; a warning names both.
+  returned: on success, in check mode
+  type: str
+  sample: create
 request:
   description: The request as it was sent, or would be.
   returned: when the options can be used

@@ -225,6 +225,18 @@ EXAMPLES = r"""
 - name: Show those that failed
   ansible.builtin.debug:
     msg: "{{ created.results | selectattr('failed') | map(attribute='item') }}"
+
+# Nothing is sent: each is as the ledger has it.
+- name: List the virtual machines that the ledger knows
+  infrastructure.services.ledger_info:
+    ledger: ledger.db
+    resource: compute_virtual_machine
+  register: known
+
+- name: Ask for them again
+  infrastructure.services.compute_virtual_machines:
+    ledger: ledger.db
+    virtual_machines: "{{ known.entries | map(attribute='options') }}"
 """
 
 RETURN = r"""
@@ -267,9 +279,18 @@ results:
         - What is to be done with it. V(create), the request is to be sent. V(keep), it is as it should be.
           V(differs), O(ledger) has it with other values. V(in_doubt), O(ledger) does not know how an earlier task
           ended.
-      returned: in check mode, and when nothing had to be sent
+      returned: in check mode
       type: str
       sample: create
+    seconds:
+      description: How long it took, repeats and waits between them included.
+      returned: when it was begun
+      type: float
+      sample: 1.5
+    trace_id:
+      description: The trace id of its requests.
+      returned: when the environment has a E(TRACEPARENT)
+      type: str
     skipped:
       description: V(true) when it was not begun.
       returned: when it was not begun

@@ -108,7 +108,6 @@ EXAMPLES = r"""
     name: web02
     state: absent
 
-# Each of these machines was found on the service; nothing else is known of them than what was sent.
 - name: List the virtual machines in doubt
   infrastructure.services.ledger_info:
     ledger: ledger.db
@@ -116,14 +115,27 @@ EXAMPLES = r"""
     states: in_doubt
   register: doubtful
 
-- name: Confirm them
+# Each of these was found on the service; nothing else is known of them than what was sent.
+- name: Confirm those of the web servers
   infrastructure.services.ledger_entry:
     ledger: ledger.db
     base_url: "{{ item.base_url }}"
     resource: "{{ item.resource }}"
     name: "{{ item.name }}"
     asset: "{{ item.sent }}"
-  loop: "{{ doubtful.entries }}"
+  loop: "{{ doubtful.entries | selectattr('name', 'match', 'web') }}"
+  loop_control:
+    label: "{{ item.name }}"
+
+# None of the others is there.
+- name: Forget the others, so that they are created
+  infrastructure.services.ledger_entry:
+    ledger: ledger.db
+    base_url: "{{ item.base_url }}"
+    resource: "{{ item.resource }}"
+    name: "{{ item.name }}"
+    state: absent
+  loop: "{{ doubtful.entries | rejectattr('name', 'match', 'web') }}"
   loop_control:
     label: "{{ item.name }}"
 """

@@ -92,6 +92,18 @@ EXAMPLES = r"""
   loop_control:
     label: "{{ item.state }}"
 
+# A round trip: nothing is sent, since each machine is as the ledger has it. Change the options to see what differs.
+- name: List the virtual machines
+  infrastructure.services.ledger_info:
+    ledger: ledger.db
+    resource: compute_virtual_machine
+  register: known
+
+- name: Ask for the same machines again
+  infrastructure.services.compute_virtual_machines:
+    ledger: ledger.db
+    virtual_machines: "{{ known.entries | map(attribute='options') }}"
+
 - name: List the web servers of one service that changed this year, with all that happened to them
   infrastructure.services.ledger_info:
     ledger: ledger.db
@@ -138,6 +150,16 @@ entries:
       type: str
       returned: always
       sample: unknown
+    options:
+      description:
+        - The options with which the module of the asset asks for it again, and an item of its plural module too. An
+          asset that is V(done) is kept then, and nothing is sent.
+      type: dict
+      returned: always
+      sample:
+        name: web01
+        attributes:
+          cpu: 4
     sent:
       description: The body that was sent.
       type: dict

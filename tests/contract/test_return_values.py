@@ -67,6 +67,7 @@ def check(module: str, result: dict, *cases: str) -> None:
 
 ALWAYS, SUCCESS = "always", "on success"
 VALID = "when the options can be used"
+PLANNED = f"{SUCCESS}, in check mode"
 TRACED = f"{VALID} and the verbosity is 3 or more"
 
 
@@ -75,7 +76,7 @@ TRACED = f"{VALID} and the verbosity is 3 or more"
 @pytest.mark.parametrize("diff", [False, True])
 def test_a_success_returns_what_is_documented(run, module, check_mode, diff):
     result = run(module, {}, check_mode=check_mode, diff=diff)
-    check(module, result, ALWAYS, VALID, TRACED, SUCCESS)
+    check(module, result, ALWAYS, VALID, TRACED, SUCCESS, *[PLANNED] * check_mode)
     assert result["changed"] is True
     assert set(result["asset"]) == set(ENVELOPE)
     assert result["ansible_facts"] == {module: result["asset"]}
@@ -95,7 +96,7 @@ def test_a_trace_of_the_environment_is_returned(run, service, monkeypatch, modul
     monkeypatch.setenv("TRACEPARENT", "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01")
     continued = f"{VALID} and the environment has a valid TRACEPARENT"
     result = run(module, {}, check_mode=check_mode)
-    check(module, result, ALWAYS, VALID, TRACED, SUCCESS, continued)
+    check(module, result, ALWAYS, VALID, TRACED, SUCCESS, continued, *[PLANNED] * check_mode)
     assert result["trace_id"] == "4bf92f3577b34da6a3ce929d0e0e4736"
     service.api.add_fault(faults.parse({"kind": "status", "status": 403}))
     failed = run(module, {})

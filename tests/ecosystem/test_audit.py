@@ -82,6 +82,8 @@ def test_a_role_that_needs_no_update_is_a_row_again():
     current = {"id": "role-1", "name": "orders", "attributes": {"login": True}}
     settled = run_task(UPDATE, base_url=URL, id="role-1", current=current)
     assert (settled["changed"], names(UPDATE, settled)) == (False, ["orders"])
+    planned = run_task(UPDATE, check_mode=True, base_url=URL, id="role-1", current=current)
+    assert (planned["changed"], names(UPDATE, planned)) == (False, [])
 
 
 PATHS = {
@@ -138,7 +140,24 @@ def test_created_rerun_and_adopted_with_a_ledger_each_machine_is_one_row(collect
     tasks = ADOPTED + "".join(CREATED.format(task=f"Create {name}", name=name) for name in ("web01", "app01"))
     planned = ansible.tasks(CREATED.format(task="Plan", name="web01"), "--check").ok().result("Plan")
     runs = [ansible.tasks(tasks).ok() for _run in range(3)]
+    replanned = ansible.tasks(CREATED.format(task="Plan", name="web01"), "--check").ok().result("Plan")
+    assert (replanned["changed"], replanned["plan"], names(CREATE, planned, replanned)) == (False, "keep", [])
     results = [planned, *(run.result(f"Create {name}") for run in runs for name in ("web01", "app01"))]
     assert [request["method"] for request in service.conversation()] == ["POST"]
     assert [result["changed"] for result in results] == [True, True, False, False, False, False, False]
     assert names(CREATE, *results) == ["web01", "app01"]
+
+
+LISTED = """
+- name: {task}
+  infrastructure.services.compute_virtual_machines:
+    virtual_machines: [{{name: web01}}, {{name: web02}}]
+    ledger: "{{{{ playbook_dir }}}}/ledger.db"
+"""
+
+
+def test_a_list_that_is_run_again_has_a_row_for_each_machine_in_each_run_and_none_in_check_mode(ansible_once, service):
+    for task, options, expected in (("Plan", ["--check"], []), ("Create", [], ["web01", "web02"]),
+                                    ("Plan again", ["--check"], []), ("Create again", [], ["web01", "web02"])):
+        result = ansible_once.tasks(LISTED.format(task=task), *options).ok().result(task)
+        assert names(PLURAL[CREATE], result) == expected, task

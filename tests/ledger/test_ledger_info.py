@@ -87,8 +87,9 @@ def test_an_entry_says_all_that_is_known(info):
     (done, doubtful) = info(names=["web*"], base_url=URL)["entries"]
     same = {"base_url": URL, "resource": CREATE, "sent": {"name": "x"}}
     same.update(began_at=OLD, by="me@here", run="run-1")
-    assert done == {**same, "name": "web01", "state": "done", "asset": {"id": "1"}, "changed_at": OLD, "trace_id": "ab"}
-    assert doubtful == {**same, "name": "web02", "state": "unknown", "asset": None, "changed_at": NEW, "trace_id": None}
+    names = [{"name": name, "options": {"name": name, "attributes": {}}} for name in ("web01", "web02")]
+    assert done == {**same, **names[0], "state": "done", "asset": {"id": "1"}, "changed_at": OLD, "trace_id": "ab"}
+    assert doubtful == {**same, **names[1], "state": "unknown", "asset": None, "changed_at": NEW, "trace_id": None}
     (role,) = info(resource=UPDATE)["entries"]
     assert (role["id"], "name" in role) == ("role-1", False)
 

@@ -53,6 +53,11 @@ class Plan:
     settled: bool = False  # whether nothing needs to be sent
     differs: tuple[Difference, ...] = ()  # from what a settled asset was created with
 
+    def word(self, operation: Operation) -> str:
+        """Return what is to be done, as check mode says it."""
+        settled = "differs" if self.differs else "keep"
+        return settled if self.settled else operation.done[:-1]
+
 
 @dataclass(frozen=True)
 class Resource:
@@ -107,6 +112,7 @@ def carry_out(resource: Resource, wanted: Wanted, plan: Plan, check_mode: bool, 
         **client.facts(attempts=0),
         "request": {"method": request.method, "url": request.url, "body": plan.body},
         "warnings": [],
+        **({"plan": plan.word(operation)} if check_mode else {}),
     }
     if plan.settled:
         asset = plan.known

@@ -41,11 +41,6 @@ class Plural:
         shared = {name: self.resource.options[name] for name in self.shared}
         return {self.option: dict(type="list", elements="dict", required=True), **shared}
 
-    @property
-    def verb(self) -> str:
-        """Return what is done to an asset, as the plan says it."""
-        return self.resource.operation.done[:-1]
-
     def without_items(self, params: dict) -> dict:
         """Return options with the number of items in place of the items."""
         items = params.get(self.option)

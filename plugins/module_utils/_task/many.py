@@ -87,15 +87,15 @@ class _Many:
         items.insist_on_none(self._plural, faults)
 
     def _plan_one(self, number: int, found: Recorded | ServicesError | None) -> None:
-        task = self.tasks[number]
+        task, check_mode = self.tasks[number], self._place.runtime.check_mode
         if isinstance(found, ServicesError):
-            self.report.add(number, found.result(), "in_doubt")
+            self.report.add(number, found.result(), "in_doubt" if check_mode else "")
             return
         plan = task.plan(found)
-        if not (plan.settled or self._place.runtime.check_mode):
+        if not (plan.settled or check_mode):
             self.to_send.append(number)
             return
-        word = ("differs" if plan.differs else "keep") if plan.settled else self._plural.verb
+        word = plan.word(task.resource.operation) if check_mode else ""
         self.report.add(number, self._performed(task, found, self._place.runtime), word)
 
     def _performed(self, task: Task, recorded: Recorded | None, runtime: Runtime) -> dict:
@@ -128,7 +128,10 @@ class _Many:
         self._turns.turn = turn
         task = self.tasks[self.to_send[place]]
         runtime = replace(self._place.runtime, connect=self._paced, sleep=self._turns.pause)
+        started = time.monotonic()
         result = self.ledger.record(task, lambda recorded: self._performed(task, recorded, runtime))
+        if result:
+            result = dict(result, seconds=round(time.monotonic() - started, 3))
         if result and turn.was_refused and not turn.attempts:
             result = dict(changed=False, skipped=True, outcome=NOT_SENT)
         return result and Ended(result["outcome"], result.get("failed", False), self.report.shortened(result))

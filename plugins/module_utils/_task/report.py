@@ -29,6 +29,8 @@ _SHOWN = (
     "asset",
     "error_body",
     "location",
+    "seconds",
+    "trace_id",
     "diff",
 )
 _PLANS = ("create", "update", "keep", "differs", "in_doubt")

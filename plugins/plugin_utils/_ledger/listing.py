@@ -11,7 +11,9 @@ import re
 from typing import Any, Callable
 
 from ...module_utils._errors import NOT_SENT
+from ...module_utils._fields import prune
 from ...module_utils._http.urls import canonical_url, checked_url
+from ...module_utils._resources.virtual_machine import VIRTUAL_MACHINE
 from ...module_utils._task.entry_options import KEYS
 from ...module_utils._task.info_options import IN_DOUBT
 from .entries import DONE, STATES, Ended, Entry, Key
@@ -66,7 +68,18 @@ def _shown(key: Key, entry: Entry) -> dict[str, Any]:
     option = KEYS.get(key.resource, "name")
     shown = {"base_url": key.base_url, "resource": key.resource, option: key.name, **entry._asdict()}
     del shown["revision"]
-    return dict(shown, asset=entry.asset or None, trace_id=entry.trace_id or None)
+    return dict(shown, asset=entry.asset or None, trace_id=entry.trace_id or None, options=_options(key, entry))
+
+
+def _options(key: Key, entry: Entry) -> dict[str, Any]:
+    """Return the options with which the module of the asset asks for it again, so that nothing would change."""
+    if key.resource != VIRTUAL_MACHINE.operation.resource:
+        same = {name: value for name, value in prune(entry.asset).items() if name != "id"}
+        return {"id": key.name, "body": same if entry.state == DONE and same else entry.sent}
+    sent, typed = entry.sent.get("attributes") or {}, VIRTUAL_MACHINE.attributes
+    extra = {name: value for name, value in sent.items() if name not in typed}
+    given = {"name": key.name, "attributes": {name: value for name, value in sent.items() if name in typed}}
+    return {**given, "extra_attributes": extra} if extra else given
 
 
 def _row(ended: Ended) -> dict[str, Any]:

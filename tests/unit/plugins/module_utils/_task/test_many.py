@@ -204,7 +204,9 @@ def test_roles_that_are_as_they_should_be_are_kept():
     result = run(service, APPLICATION_ROLES, [role, {**role, "id": "role-2", "current": None}])
     assert service.received == ["role-2"]
     assert [(item["item"], item["changed"]) for item in result["results"]] == [("role-1", False), ("role-2", True)]
-    assert result["results"][0]["plan"] == "keep"
+    assert "plan" not in result["results"][0]
+    planned = run(service, APPLICATION_ROLES, [role], check_mode=True)
+    assert planned["results"][0]["plan"] == "keep"
 
 
 def test_a_plan_that_cannot_be_made_is_a_fault_of_its_item_and_nothing_is_sent():

@@ -1,0 +1,134 @@
+# Copyright (c) 2026, the infrastructure.services contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Check mode of a list is the plan, and the next run does just that: over each state of an entry and each option."""
+
+from __future__ import annotations
+
+import json
+from itertools import product
+
+import pytest
+from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
+from ansible_collections.infrastructure.services.plugins.module_utils._resources.application_role import (
+    APPLICATION_ROLES,
+)
+from ansible_collections.infrastructure.services.plugins.module_utils._resources.virtual_machine import (
+    VIRTUAL_MACHINES,
+)
+from ansible_collections.infrastructure.services.plugins.module_utils._task import items, many, task
+from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.entries import DONE, STATES, Entry, Key
+from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.listing import listed
+from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.many import LedgerOfMany
+from ledger.entries import put
+from support import CREATE, UPDATE
+
+PLURALS = {CREATE: VIRTUAL_MACHINES, UPDATE: APPLICATION_ROLES}
+ATTRIBUTES = {CREATE: ({"cpu": 4}, {"cpu": 8}), UPDATE: ({"login": True}, {"login": False})}
+PLANS = {CREATE: {"create", "keep", "differs", "in_doubt"}, UPDATE: {"update", "keep"}}
+SURPLUS = "recorded, but not listed"
+
+
+class Fleet:
+    """One asset for each state and for what was sent before: the same as is wanted now, or something else."""
+
+    def __init__(self, service, ledger, resource: str) -> None:
+        self.service, self.ledger, self.plural = service, ledger, PLURALS[resource]
+        self.wanted, other = ATTRIBUTES[resource]
+        self.names = {f"{state}-{place}": (state, sent) for state in STATES
+                      for place, sent in enumerate((self.wanted, other))}
+        for name, (state, sent) in {**self.names, SURPLUS: (DONE, other)}.items():
+            service.api.store.seed(name, {"name": name, "attributes": sent})
+            asset = {"id": name, "name": name, "attributes": sent} if state == DONE else {}
+            put(ledger, Key(service.url, resource, name), Entry(state, {"name": name, "attributes": sent}, asset))
+        self.names["new"] = (None, None)
+        service.api.store.seed("new", {})
+
+    def run(self, check_mode: bool = False, given: list[dict] | None = None, **options) -> dict:
+        """Return the result of the list."""
+        listed = [{self.plural.key: name, "attributes": self.wanted} for name in self.names]
+        options = {"base_url": self.service.url, "access_token": "token-of-the-tests", "retry_max_delay": 0,
+                   self.plural.option: given or listed, **options}
+        own = items.own_options(self.plural, with_items=False)
+        checked = ArgumentSpecValidator(**task.argument_spec(own, {})).validate(options)
+        assert not checked.error_messages
+        params = checked.validated_parameters
+        secrets = task.secrets_of(own, params)
+        kept = LedgerOfMany(self.ledger, secrets, "run-of-the-tests", check_mode)
+        place = many.Place(task.Runtime(check_mode), diff_mode=True)
+        return many.perform_all(self.plural, params, place, secrets, kept).result
+
+    def sent(self) -> set[str]:
+        """The names or ids of what the service received."""
+        entries = [entry.as_dict() for entry in self.service.api.conversation]
+        bodies = [json.loads(entry["body"])["name"] for entry in entries if entry["method"] == "POST"]
+        return {*bodies, *(entry["path"].rpartition("/")[2] for entry in entries if entry["method"] == "PUT")}
+
+
+@pytest.fixture
+def fleet(service, location, opened):
+    return lambda resource: Fleet(service, opened(location), resource)
+
+
+OPTIONS = [(CREATE, {"force": force, "on_difference": on}) for force, on in product((False, True), ("warn", "fail"))]
+OPTIONS += [(UPDATE, {"force": force}) for force in (False, True)]
+
+
+@pytest.mark.parametrize(("resource", "options"), OPTIONS, ids=str)
+def test_the_next_run_does_what_the_plan_says(fleet, resource, options):
+    assets = fleet(resource)
+    before = listed(assets.ledger, LIST)["entries"]
+    planned = assets.run(check_mode=True, **options)
+    plan = {item["item"]: item["plan"] for item in planned["results"]}
+    assert (assets.sent(), listed(assets.ledger, LIST)["entries"]) == (set(), before)
+    assert set(plan.values()) <= PLANS[resource]
+    assert planned["not_listed"] == [SURPLUS]
+    assert planned["counts"]["not_listed"] == 1
+    done = {item["item"]: item for item in assets.run(**options)["results"]}
+    assert assets.sent() == {name for name, word in plan.items() if word in ("create", "update")}
+    assert {name for name, item in done.items() if item["changed"]} == assets.sent()
+    for item in planned["results"]:
+        assert (item["changed"], item["failed"]) == (done[item["item"]]["changed"], done[item["item"]]["failed"])
+    doubtful = {name for name, item in done.items() if item["failed"] and item["outcome"] in ("unknown", "accepted")}
+    assert doubtful == {name for name, word in plan.items() if word == "in_doubt"}
+    again = assets.run(check_mode=True, **{**options, "force": False})
+    expected = {"create": "keep", "update": "keep"}
+    assert {item["item"]: item["plan"] for item in again["results"]} == {
+        name: expected.get(word, word) for name, word in plan.items()}
+
+
+def test_the_plan_of_each_state(fleet):
+    assets = fleet(CREATE)
+    plan = {item["item"]: item["plan"] for item in assets.run(check_mode=True)["results"]}
+    doubtful = {f"{state}-{place}": "in_doubt" for state in STATES if state != DONE for place in (0, 1)}
+    assert plan == {"new": "create", "done-0": "keep", "done-1": "differs", **doubtful}
+
+
+def test_what_differs_is_told_with_both_values(fleet):
+    planned = fleet(CREATE).run(check_mode=True)
+    (differing,) = [item for item in planned["results"] if item["plan"] == "differs"]
+    assert "attributes.cpu (4, not 8)" in differing["msg"]
+
+
+def test_what_is_to_be_updated_is_told_with_both_values_in_diff_mode(fleet):
+    planned = fleet(UPDATE).run(check_mode=True)
+    pairs = [(diff["before"].get("attributes"), diff["after"]["attributes"]) for diff in planned["diff"]]
+    assert ({"login": False}, {"login": True}) in pairs
+
+
+LIST = {"base_url": None, "resource": None, "names": None, "states": None, "changed_since": None, "history": False}
+
+
+@pytest.mark.parametrize("resource", PLURALS)
+def test_a_list_from_the_ledger_changes_nothing(fleet, resource):
+    assets = fleet(resource)
+    attributes = {"zone": "z1", **ATTRIBUTES[resource][1]}
+    put(assets.ledger, Key(assets.service.url, resource, "extra"), Entry(
+        DONE, {"name": "extra", "attributes": attributes}, {"id": "extra", "name": "extra", "attributes": attributes}))
+    entries = listed(assets.ledger, {**LIST, "resource": resource, "states": [DONE]})["entries"]
+    assert len(entries) == 4
+    given = [entry["options"] for entry in entries]
+    assert {item["plan"] for item in assets.run(check_mode=True, given=given)["results"]} == {"keep"}
+    result = assets.run(given=given)
+    assert (result["changed"], result["counts"]["failed"], assets.sent()) == (False, 0, set())
+    assert listed(assets.ledger, {**LIST, "resource": resource, "states": [DONE]})["entries"] == entries
