@@ -37,6 +37,15 @@ options:
       - AWX and ansible-runner drop a result of more than 700,000 characters, which a thousand whole assets exceed.
     type: list
     elements: str
+  report:
+    description:
+      - A file on the controller for what came of each asset, as JSON, and as JUnit XML in a file of the same name that
+        ends in C(.xml). Both are replaced, unless another task of the same run wrote them.
+      - They are also written when a signal ends the task. After a crash the next task that writes them adds what
+        O(ledger) knows of the run that was killed.
+      - A relative path is below the directory of the playbook, or the working directory where the playbook belongs to
+        a collection. Nothing is written in check mode.
+    type: path
 notes:
   - A task that is ended by C(Ctrl-C), C(SIGTERM) or the keyword C(timeout) begins nothing further. What is on its way
     then has ten seconds; what has not ended by then is in doubt.

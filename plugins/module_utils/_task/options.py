@@ -93,6 +93,7 @@ MANY = dict(
     max_unknown=dict(type=INT, default=1),
     max_failures=dict(type=INT, default=0),
     asset_fields=dict(type=LIST, elements=TEXT),
+    report=dict(type=PATH),
 )
 MOST_AT_ONCE = 256
 

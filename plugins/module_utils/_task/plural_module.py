@@ -21,6 +21,10 @@ from .many import Place, perform_all
 from .module import LEDGER_ELSEWHERE, ServicesModule
 from .task import Runtime, argument_spec
 
+_REPORT_ELSEWHERE = (
+    "report: it is written on the controller, where the action plugin runs this module when the connection is local and"
+    " the task does not become. Nothing was sent. Add delegate_to: localhost and become: false"
+)
 _ENDS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
@@ -47,8 +51,9 @@ class PluralModule(ServicesModule):
 def main(plural: Plural) -> None:
     """Run a module to its end."""
     module = PluralModule(plural)
-    if module.params["ledger"]:
-        module.fail_json(LEDGER_ELSEWHERE, outcome="not_sent")
+    for option, problem in (("ledger", LEDGER_ELSEWHERE), ("report", _REPORT_ELSEWHERE)):
+        if module.params[option]:
+            module.fail_json(problem, outcome="not_sent")
     secrets = module.known_secrets()
     memory, params = Memory(), {**module.params, plural.option: [_given(item) for item in module.params[plural.option]]}
     runtime = Runtime(module.check_mode, Transport, lambda *credentials: FetchedToken(*credentials, memory))

@@ -32,13 +32,18 @@ def located(location: str, playbook_dir: str, from_environment: bool) -> str:
         raise LedgerError("ledger: it must be a path or a postgresql:// URL")
     if not location.strip() or "\0" in location:
         raise LedgerError("ledger: it is not a path: it is empty or holds a NUL character")
-    base = os.getcwd() if from_environment or _in_collection(playbook_dir) else playbook_dir
-    path = os.path.abspath(os.path.join(base, os.path.expanduser(location)))
+    path = absolute(location, playbook_dir, from_environment)
     if _in_collection(path) or _in_collection(os.path.realpath(path)):
         raise LedgerError(
             f"ledger: {path} is inside an installed collection and would be deleted with it. Give an absolute path"
         )
     return path
+
+
+def absolute(path: str, playbook_dir: str, from_environment: bool = False) -> str:
+    """Return the absolute path of a file that is written; `located` says what a relative one is below."""
+    base = os.getcwd() if from_environment or _in_collection(playbook_dir) else playbook_dir
+    return os.path.abspath(os.path.join(base, os.path.expanduser(path)))
 
 
 def open_ledger(location: str, read_only: bool = False) -> Ledger:

@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import signal
+from typing import ContextManager
 
 from ...module_utils._errors import InvalidInput
 from ...module_utils._http.transport import Transport
@@ -15,7 +16,10 @@ from ...module_utils._task.ends import noted
 from ...module_utils._task.items import own_options
 from ...module_utils._task.many import Place, perform_all
 from ...module_utils._task.task import Runtime
+from .._ledger.location import absolute
 from .._ledger.many import LedgerOfMany
+from .._ledger.run_report import reported
+from .._ledger.store import Ledger
 from . import core
 from .action import ServicesAction
 from .checked import Options
@@ -47,15 +51,21 @@ class PluralAction(ServicesAction):
                 " delegate_to: localhost and become: false, or use the module for a single one in a loop",
             )
         params, secrets = {**options.params, **self._absolute_paths(options.params)}, options.secrets
-        check_mode, ledger = self._task.check_mode, None
-        if params["ledger"]:
-            ledger = LedgerOfMany(self.open_ledger(params["ledger"]), secrets, core.run_id(), check_mode)
-        with noted(signal.SIGALRM) as alarms:  # the keyword timeout would lose all results
+        check_mode = self._task.check_mode
+        opened = self.open_ledger(params["ledger"]) if params["ledger"] else None
+        ledger = opened and LedgerOfMany(opened, secrets, core.run_id(), check_mode)
+        report = self._report("" if check_mode else params["report"], opened)
+        with report as results, noted(signal.SIGALRM) as alarms:  # the keyword timeout would lose all results
             runtime = Runtime(check_mode, Transport, keep_token, insist_on_parent)
             place = Place(runtime, self._task.diff, self._display.verbosity, self._watch(alarms), self._display.display)
             done = perform_all(self.plural, params, place, secrets, ledger)
+            results.extend(done.result["results"])
         warnings = [*secrets.warnings(), *done.warnings]
         return self._remembered(core.untrusted(dict(done.result, warnings=warnings) if warnings else done.result))
+
+    def _report(self, path: str | None, ledger: Ledger | None) -> ContextManager[list[dict]]:
+        path = absolute(path, self._loader.get_basedir()) if path else ""
+        return reported(path, self.plural.resource.operation.resource, core.run_id(), ledger, self._display.warning)
 
     def _watch(self, alarms: list[int]):
         """Return what says why to end now."""

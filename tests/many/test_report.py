@@ -1,0 +1,85 @@
+# Copyright (c) 2026, the infrastructure.services contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The report of a run is there however the run ends: by itself, by Ctrl-C, and by kill -9 once the next has begun."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+from collections import Counter
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+from many.conftest import PLAY, TOKEN, until
+
+TRACE = "4bf92f3577b34da6a3ce929d0e0e4736"
+REPORTING = PLAY.replace("max_unknown: 0", 'max_unknown: 0\n        report: "{{ report }}"')
+
+
+@pytest.fixture
+def run(start, tmp_path):
+    """Start a run that writes a report, with a ledger."""
+    assert REPORTING != PLAY
+    environment = {"INFRASTRUCTURE_SERVICES_LEDGER": str(tmp_path / "l.db"), "TRACEPARENT": f"00-{TRACE}-{'1' * 16}-01"}
+    return lambda count: start(count, REPORTING, environment=environment, report=str(tmp_path / "fleet.json"))
+
+
+def runs(directory: Path) -> list[dict]:
+    """The runs of the report; the two files say the same, and no secret."""
+    files = [directory / name for name in ("fleet.json", "fleet.xml")]
+    assert not any(TOKEN in file.read_text(encoding="utf-8") for file in files)
+    found = json.loads(files[0].read_text(encoding="utf-8"))["runs"]
+    suites = list(ElementTree.parse(files[1]).getroot())
+    assert [int(suite.get("tests")) for suite in suites] == [len(one["assets"]) for one in found if one["assets"]]
+    return found
+
+
+def test_the_end_of_a_run_is_told(run, service, tmp_path):
+    service.statuses["vm3"] = 403
+    run(20).end()
+    (one,) = runs(tmp_path)
+    assert (one["state"], len(one["assets"])) == ("ended", 20)
+    told = {asset["name"]: asset for asset in one["assets"]}
+    assert (told["vm3"]["outcome"], told["vm3"]["status"], told["vm3"]["failed"]) == ("rejected", 403, True)
+    assert all(asset["seconds"] >= 0.05 and asset["trace_id"] == TRACE for asset in told.values())
+    run(20).end()
+    (again,) = runs(tmp_path)
+    assert Counter(asset["outcome"] for asset in again["assets"]) == {"not_sent": 19, "rejected": 1}
+
+
+def test_ctrl_c_is_told_at_once(run, service, tmp_path):
+    service.seconds = 0.3
+    running = run(1000)
+    until(lambda: sum(service.created.values()) >= 20)
+    os.killpg(running.process.pid, signal.SIGINT)
+    running.end()
+    until(lambda: runs(tmp_path)[-1]["state"] == "ended", 15)
+    (one,) = runs(tmp_path)
+    outcomes = Counter((asset["outcome"], asset.get("skipped", False)) for asset in one["assets"])
+    assert outcomes == {("accepted", False): sum(service.created.values()),
+                        ("not_sent", True): 1000 - sum(service.created.values())}
+
+
+def test_kill_9_is_told_by_the_next_run_from_the_ledger(run, service, tmp_path):
+    service.seconds = 0.3
+    running = run(1000)
+    until(lambda: sum(service.created.values()) >= 40)
+    workers = running.workers()
+    for pid in (running.process.pid, *workers):
+        os.kill(pid, signal.SIGKILL)
+    running.end()
+    assert runs(tmp_path) == [{**runs(tmp_path)[0], "state": "running", "ended_at": None, "assets": []}]
+    sent, service.seconds = dict(service.created), 0.01
+    run(60).end()
+    killed, now = runs(tmp_path)
+    told = {asset["name"]: asset for asset in killed["assets"]}
+    assert (killed["state"], now["state"], len(now["assets"])) == ("killed", "ended", 60)
+    assert sent.keys() <= told.keys()
+    assert {asset["outcome"] for asset in told.values()} == {"accepted", "unknown"}
+    assert all(asset["seconds"] > 0 for asset in told.values() if asset["outcome"] == "accepted")
+    run(60).end()
+    assert [one["state"] for one in runs(tmp_path)] == ["ended"]
