@@ -14,10 +14,14 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
 import yaml
 
@@ -51,6 +55,20 @@ class Run:
         assert self.rc == 0, self.output
         assert "Traceback" not in self.output
         return self
+
+
+class Interrupted(NamedTuple):
+    """A run of ansible-playbook that a test does not leave to itself."""
+
+    process: subprocess.Popen
+    recorded: Path
+    printed: Path
+
+    def end(self, within: float) -> Run:
+        """Wait for its end, so many seconds at most."""
+        self.process.wait(within)
+        lines = self.recorded.read_text().splitlines()
+        return Run(self.process.returncode, self.printed.read_text("utf-8"), [json.loads(line) for line in lines])
 
 
 @dataclass
@@ -88,8 +106,8 @@ class Ansible:
         }
         return {name: value for name, value in (kept | ours | more).items() if value is not None}
 
-    def command(self, name: str, *arguments: str, **environment: str | None) -> Run:
-        """Run one of Ansible's commands; keyword arguments are environment variables."""
+    def _write_files(self) -> Path:
+        """Write configuration and inventory, and return where results will be recorded."""
         (self.directory / "ansible.cfg").touch()
         host = {"ansible_connection": self.connection, "ansible_python_interpreter": TARGET_PYTHON}
         hosts = self.inventory or {"all": {"hosts": {"localhost": {}}}}
@@ -97,10 +115,30 @@ class Ansible:
         (self.directory / "inventory.yml").write_text(yaml.safe_dump(hosts))
         recorded = self.directory / "results.jsonl"
         recorded.write_text("")
+        return recorded
+
+    def command(self, name: str, *arguments: str, **environment: str | None) -> Run:
+        """Run one of Ansible's commands; keyword arguments are environment variables."""
+        recorded = self._write_files()
         done = subprocess.run([str(BIN / name), *arguments], cwd=self.directory, env=self.environment(**environment),
                               stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                               encoding="utf-8", timeout=600, check=False)
         return Run(done.returncode, done.stdout, [json.loads(line) for line in recorded.read_text().splitlines()])
+
+    @contextmanager
+    def interrupted(self, text: str, *options: str, **environment: str | None) -> Iterator[Interrupted]:
+        """Start a playbook in a process group of its own, which is killed at the end."""
+        recorded, printed = self._write_files(), self.directory / "output.txt"
+        (self.directory / "playbook.yml").write_text(text, encoding="utf-8")
+        line = [str(BIN / "ansible-playbook"), "playbook.yml", *options]
+        with printed.open("wb") as output, subprocess.Popen(
+                line, cwd=self.directory, env=self.environment(**environment), stdin=subprocess.DEVNULL,
+                stdout=output, stderr=subprocess.STDOUT, start_new_session=True) as process:
+            try:
+                yield Interrupted(process, recorded, printed)
+            finally:
+                with suppress(ProcessLookupError):
+                    os.killpg(process.pid, signal.SIGKILL)
 
     def adhoc(self, module: str, arguments: str, *options: str, **environment: str | None) -> Run:
         """Run `ansible localhost -m MODULE -a ARGUMENTS`."""

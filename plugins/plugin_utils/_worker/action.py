@@ -12,11 +12,13 @@ from typing import Callable, NamedTuple
 
 from ansible.errors import AnsibleConnectionFailure, AnsibleError
 
+from ...module_utils._call.operation import effect_of
 from ...module_utils._errors import ACCEPTED, NOT_SENT, UNKNOWN, ServicesError
 from ...module_utils._http.transport import requests
 from ...module_utils._resources.flow import Recorded, Resource
 from ...module_utils._secrets import Secrets
 from ...module_utils._task import task
+from ...module_utils._task.entry_options import KEYS
 from ...module_utils._task.options import ARGUMENT_SPEC
 from .._ledger.recording import look_up, record
 from . import core
@@ -134,17 +136,21 @@ class ServicesAction(CheckedAction):
                     )
                 result = self.run_module(arguments, self.task_vars)
         except AnsibleConnectionFailure as error:
-            result = dict(self._ended(error), unreachable=True)
+            result = dict(self._ended(error, arguments), unreachable=True)
         except (AnsibleError, core.TIMEOUT, Interrupted) as error:
-            result = dict(self._ended(error), failed=True)
+            result = dict(self._ended(error, arguments), failed=True)
         if "outcome" not in result:
             started = result.get("rc") not in _SHELL_CANNOT_START and not self._task.check_mode
             result["outcome"] = UNKNOWN if started else NOT_SENT
         return self._remembered(result)
 
-    def _ended(self, error: BaseException) -> dict:
+    def _ended(self, error: BaseException, arguments: dict) -> dict:
         """Return what is known of a module that gave no result."""
-        return dict(changed=False, msg=str(error), outcome=UNKNOWN if self.module_was_started else NOT_SENT)
+        operation, outcome = self.resource.operation, UNKNOWN if self.module_was_started else NOT_SENT
+        asset = f"{operation.noun} {arguments.get(KEYS[operation.resource], '')}".strip()
+        request = f" to {operation.method} {arguments.get('base_url') or ''}{operation.path}"
+        told = f"the module{request if outcome == UNKNOWN else ''} gave no result ({error})"
+        return dict(changed=False, outcome=outcome, msg=f"{asset}: {told}. {effect_of(operation, outcome)}")
 
     def _remembered(self, result: dict) -> dict:
         """Keep the result of a creation that may have happened, for further attempts of `until`."""

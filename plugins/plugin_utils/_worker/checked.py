@@ -11,7 +11,6 @@ import os
 from dataclasses import dataclass
 from typing import Any
 
-from ansible import constants
 from ansible.module_utils.common.arg_spec import ArgumentSpecValidator, ValidationResult
 from ansible.module_utils.errors import UnsupportedError
 
@@ -21,7 +20,7 @@ from ...module_utils._task import task
 from ...module_utils._task.options import ENVIRONMENT_PREFIX
 from .._ledger.location import located
 from .._ledger.store import Ledger
-from . import core
+from . import core, used
 from .environment import environment
 from .kept import kept_ledger
 from .parent import is_orphan
@@ -61,17 +60,13 @@ class CheckedAction(core.ObservedAction):
             with deferred() as self.signals, environment(variables):
                 result = self._run()
                 if self.signals.caught and "msg" in result:
-                    self._tell(result["msg"])
+                    used.tell(result["msg"])
         except core.TIMEOUT as error:
             told = f"The keyword timeout ended the task. {error}".strip()
             result = dict(ServicesError(told).result(), outcome=self.known_outcome())
         if is_orphan():
             os._exit(1)  # the result would fill a pipe that nobody reads, and this process would never end
         return result
-
-    def _tell(self, msg: str) -> None:
-        """Show a message at once: nobody waits for the result, nor for the warnings of the task, any more."""
-        self._display.display(f"[WARNING]: {msg}", color=constants.COLOR_WARN, stderr=True)
 
     def _run(self) -> dict:
         """Run the task and return its result."""

@@ -2,36 +2,59 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The SQLite ledgers that the workers of a run used: when it ends, its first process makes each of them one whole file.
+"""What workers leave to the first process of a run, for its end: ledgers that it makes whole, messages that it shows.
 
-A worker ends without a word, with its ledgers open, so it leaves their paths in the temporary directory of the run.
+A worker ends without a word, with its ledgers open, and after Ctrl-C nobody waits for its result. So it leaves the
+paths of its SQLite ledgers, and what it has to say then, in the temporary directory of the run.
 """
 
 from __future__ import annotations
 
 import atexit
 import hashlib
+import multiprocessing
 import os
 from contextlib import suppress
 from pathlib import Path
 
+from ansible import constants
+from ansible.utils.display import Display
+
 from .._ledger.sqlite import make_whole
 from .core import run_directory
 
-_PREFIX = "infrastructure.services-ledger-"
+_LEDGER, _MESSAGE = _KINDS = ("infrastructure.services-ledger-", "infrastructure.services-message-")
 _FIRST = os.getpid()  # the process that starts the workers imports the action plugins, too
+_LONGEST = 10.0  # seconds that workers may take to record what was on its way; Python itself waits for them, too
 
 
 def note(file: str) -> None:
     """Remember a ledger until the end of the run."""
+    _leave(_LEDGER, file)
+
+
+def tell(message: str) -> None:
+    """Have a message shown at the end of the run."""
+    _leave(_MESSAGE, message)
+
+
+def _leave(kind: str, text: str) -> None:
     with suppress(OSError):
-        path = Path(run_directory(), _PREFIX + hashlib.sha256(os.fsencode(file)).hexdigest())
-        path.write_bytes(os.fsencode(file))
+        said = os.fsencode(text)
+        Path(run_directory(), kind + hashlib.sha256(said).hexdigest()).write_bytes(said)
 
 
 @atexit.register  # later than ansible-core's own, which removes the directory, and so run before it
 def settle() -> None:
-    """Make the ledgers whole that nobody uses any more."""
-    if os.getpid() == _FIRST:
-        for path in Path(run_directory()).glob(f"{_PREFIX}*"):
-            make_whole(os.fsdecode(path.read_bytes()))
+    """Show the messages, and make the ledgers whole that nobody uses any more."""
+    if os.getpid() != _FIRST:
+        return
+    for worker in multiprocessing.active_children():
+        worker.join(_LONGEST)
+    ledgers, messages = (
+        [os.fsdecode(path.read_bytes()) for path in Path(run_directory()).glob(f"{kind}*")] for kind in _KINDS
+    )
+    for message in messages:
+        Display().display(f"[WARNING]: {message}", color=constants.COLOR_WARN, stderr=True)
+    for file in ledgers:
+        make_whole(file)

@@ -1,0 +1,103 @@
+# Copyright (c) 2026, the infrastructure.services contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A task that is ended from outside while its request is on its way: what it says, and what the ledger knows then."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import sqlite3
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import closing
+
+import psycopg
+import pytest
+from support.databases import schema_in
+from support.running import Ansible, Run
+from support.wire import Silence, Wire, running
+
+CREATE = "infrastructure.services.compute_virtual_machine"
+HISTORY = "SELECT to_state, outcome, message FROM infrastructure_services_history"
+HOSTS = ("none", "sqlite", "postgresql")
+PATHS = {"worker": {}, "become": {"become": True, "become_method": "myself"}}
+OPERATION = "/api/v1/services/compute/virtual_machines"
+TELLS = ("Ctrl-C", "timeout")  # the ends that leave ansible-playbook the time to say something
+LONGEST = 10.0  # seconds that an end may take
+
+# Who is told to end and how; None: the keyword timeout does it.
+ENDS: dict[str, tuple[Callable[[int, int], None], int] | None] = {
+    "Ctrl-C": (os.killpg, signal.SIGINT),
+    "SIGTERM to all": (os.killpg, signal.SIGTERM),
+    "SIGTERM to the parent": (os.kill, signal.SIGTERM),
+    "timeout": None,
+}
+
+
+@pytest.fixture
+def silent() -> Iterator[Wire]:
+    """A service that never answers."""
+    with running(lambda sent: Silence()) as service:
+        yield service
+
+
+@pytest.fixture
+def ledgers(tmp_path, postgres_server) -> dict[str, str]:
+    return {"sqlite": str(tmp_path / "ledger.db"), "postgresql": schema_in(postgres_server)}
+
+
+def history(location: str) -> list[tuple]:
+    """Return how the attempts of a ledger ended, read without the collection."""
+    if location.startswith("postgresql:"):
+        with psycopg.connect(location) as connection:
+            return connection.execute(HISTORY).fetchall()
+    with closing(sqlite3.connect(f"file:{location}?mode=ro", uri=True)) as connection:
+        return connection.execute(HISTORY).fetchall()
+
+
+def until(condition: Callable[[], bool]) -> None:
+    """Wait until something is the case."""
+    deadline = time.monotonic() + 30
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+def interrupted(ansible: Ansible, service: Wire, keywords: dict, end: tuple | None, ledgers: Iterable[str]) -> Run:
+    """Run a task on all hosts, end it when all requests are on their way, and wait for the end of the run."""
+    play = {"hosts": "all", "gather_facts": False, "tasks": [{
+        "name": "Create", **keywords, **({} if end else {"timeout": 10 if keywords else 3}),
+        CREATE: {"name": "vm-{{ inventory_hostname }}", "retries": 0, "ledger": "{{ ledger | default(omit) }}"}}]}
+    with ansible.interrupted(json.dumps([play]), "--forks", "3", ANSIBLE_PIPELINING="true") as run:
+        until(lambda: len(service.sent) == len(HOSTS))
+        if end:
+            who, number = end
+            who(run.process.pid, number)
+        done = run.end(LONGEST)
+        until(lambda: all(map(history, ledgers)))  # the parent may be gone before its workers
+        return done
+
+
+@pytest.mark.parametrize("path", PATHS)
+@pytest.mark.parametrize("end", ENDS)
+def test_what_was_on_its_way_is_unknown_and_told(collections, tmp_path, silent, ledgers, path, end):
+    hosts = {"none": {}, **{name: {"ledger": location} for name, location in ledgers.items()}}
+    ansible = Ansible(tmp_path, collections, silent.url, "local", {"all": {"hosts": hosts}})
+    run = interrupted(ansible, silent, PATHS[path], ENDS[end], ledgers.values())
+    assert run.rc != 0
+    assert len(silent.sent) == len(HOSTS)
+    for name, location in ledgers.items():
+        ((state, outcome, message),) = history(location)
+        assert (state, outcome) == ("unknown", "unknown")
+        assert message.startswith(f"virtual machine vm-{name}: the ")
+        assert f"POST {silent.url}{OPERATION}" in message
+    if end in TELLS:
+        for name in HOSTS:
+            assert re.search(rf"virtual machine vm-{name}: the .*POST .*{OPERATION}", " ".join(run.output.split()))
+        assert {path.name for path in tmp_path.glob("ledger*")} == {"ledger.db", "ledger.db.lock"}
+    told = {line["host"]: line["result"] for line in run.results}
+    assert {name: result["outcome"] for name, result in told.items()} == dict.fromkeys(told, "unknown")
+    assert set(told) == (set() if ENDS[end] else set(HOSTS))
