@@ -130,8 +130,8 @@ class Case(NamedTuple):
 
 
 def items(path: str, fate: str) -> int:
-    """Return the length of a loop: 30, where an item costs a process more than the worker has things to keep."""
-    return 30 if path != "become" else 10 if fate == "ok" else 2
+    """Return the length of a loop: 30, but for failures where each item costs a process."""
+    return 30 if path != "become" or fate == "ok" else 2
 
 
 def cases(path: str) -> list[Case]:
