@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import gzip
 import os
 import subprocess
 import sys
@@ -54,6 +55,10 @@ OBJECTS = {
     "keys": b'{%s"a":0}' % b"".join(b'"%x":0,' % number for number in range(380_000)),
     "nested as deep as can be": repeated(b"[" * 60 + b"]" * 60 + b",", FULL, b'{"a": [', b"0]}"),
 }
+BOMBS = {
+    "zeros in gzip": gzip.compress(bytes(200 << 20), 1),
+    "zeros in gzip in two members": 2 * gzip.compress(bytes(100 << 20), 1),
+}
 ENDLESS = {
     "endless body": (head(), b"x" * PIECE),
     "endless chunks": (head("Transfer-Encoding: chunked"), b"%x\r\n%s\r\n" % (PIECE, b"x" * PIECE)),
@@ -73,6 +78,8 @@ def service(peer: Peer) -> None:
     way = request.path.split("/")[1].replace("%20", " ")
     if way in OBJECTS:
         peer.say(head(f"Content-Length: {len(OBJECTS[way])}", "Connection: close") + OBJECTS[way])
+    elif way in BOMBS:
+        peer.say(head(f"Content-Length: {len(BOMBS[way])}", "Content-Encoding: gzip") + BOMBS[way])
     else:
         before, piece = ENDLESS[way]
         peer.say(before)
@@ -80,7 +87,7 @@ def service(peer: Peer) -> None:
             peer.say(piece)
 
 
-@pytest.mark.parametrize("way", [*list(OBJECTS)[1:], *ENDLESS])
+@pytest.mark.parametrize("way", [*list(OBJECTS)[1:], *BOMBS, *ENDLESS])
 def test_what_an_answer_costs(way):
     with Service(service) as running:
         done = subprocess.run(

@@ -89,6 +89,8 @@ def _connect_failed(cause: BaseException, peer: str) -> tuple[bool, str]:
 
 def _proxy_failed(cause: BaseException, peer: str) -> tuple[bool, str]:
     """The standard library says the status of a refused CONNECT only in the text of an OSError."""
+    if isinstance(cause, socket.timeout):
+        return False, f"the proxy took too long to answer CONNECT ({peer})"
     words = str(cause).partition("Tunnel connection failed: ")[2].split()
     if not words:
         return False, f"the proxy did not answer CONNECT ({peer})"
@@ -114,6 +116,8 @@ def _is_about_us(cause: BaseException) -> bool:
 
 
 def _unusable(cause: BaseException, peer: str) -> tuple[bool, str]:
+    if isinstance(cause, socket.timeout):
+        return False, f"the time of this attempt was over before the request was sent{f' ({peer})' if peer else ''}"
     return True, "requests cannot use the address, the proxy or the certificate of this request"
 
 

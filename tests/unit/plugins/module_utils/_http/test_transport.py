@@ -11,12 +11,13 @@ import platform
 import socket
 import ssl
 import sys
+import time
 import zlib
 from types import SimpleNamespace
 
 import pytest
 from ansible_collections.infrastructure.services.plugins.module_utils._errors import AttemptFailed, MissingLibrary
-from ansible_collections.infrastructure.services.plugins.module_utils._http import bodies, tls
+from ansible_collections.infrastructure.services.plugins.module_utils._http import bodies, sockets, tls
 from ansible_collections.infrastructure.services.plugins.module_utils._http import transport as transport_module
 from ansible_collections.infrastructure.services.plugins.module_utils._http.messages import Request
 from ansible_collections.infrastructure.services.plugins.module_utils._http.proxies import Proxies, Proxy
@@ -24,6 +25,7 @@ from ansible_collections.infrastructure.services.plugins.module_utils._http.sett
 from ansible_collections.infrastructure.services.plugins.module_utils._http.transport import Transport
 from requests.certs import where
 from support.wire import Last, answer, serving
+from urllib3.connection import HTTPSConnection
 
 OK = b"HTTP/1.1 200 OK\r\n"
 GZIP, BOMB = (gzip.compress(plain, mtime=0) for plain in (b"{}", bytes(20 << 20)))
@@ -178,6 +180,43 @@ def test_a_service_that_says_nothing_is_left_in_time():
     with socket.create_server(("127.0.0.1", 0)) as silent, pytest.raises(AttemptFailed, match="in time") as failed:
         transport().send(request(f"http://127.0.0.1:{silent.getsockname()[1]}"), 0.1)
     assert failed.value.sent is True
+
+
+SLOW = {  # how far the attempt comes before its time is over, the scheme, and what is said then
+    "look_up": ("http", r"connecting timed out \(localhost port \d+\)"),
+    "_connected": ("http", r"the time of this attempt was over before the request was sent \(localhost port \d+\)"),
+    "_tunnel": ("https", r"the proxy took too long to answer CONNECT \(localhost port \d+, the proxy that P names\)"),
+}
+
+
+@pytest.mark.parametrize("step", SLOW)
+def test_time_that_is_used_up_before_the_request_is_said_and_sent_nothing(monkeypatch, step):
+    """The step itself succeeds, just too late."""
+    scheme, says = SLOW[step]
+    owner = sockets if step == "look_up" else sockets._MeteredConnection if step == "_connected" else HTTPSConnection
+    real = getattr(owner, step)
+
+    def late(*arguments, **options):
+        done = real(*arguments, **options)
+        time.sleep(1)
+        return done
+
+    monkeypatch.setattr(owner, step, late)
+    with serving(answer(200), answer(200)) as wire:
+        url = wire.url.replace("127.0.0.1", "localhost")
+        to = "https://service.example" if scheme == "https" else url
+        proxies = Proxies(https=Proxy(url, "P"))
+        with pytest.raises(AttemptFailed, match=says) as failed:
+            transport(proxies=proxies).send(request(to), 0.9)
+        assert (failed.value.sent, failed.value.hopeless, failed.value.outcome) == (False, False, "not_sent")
+        assert [sent.line for sent in wire.sent if not sent.line.startswith("CONNECT")] == []
+
+
+def test_no_time_at_all_sends_nothing():
+    with serving(answer(200)) as wire:
+        with pytest.raises(AttemptFailed, match="was over before the request was sent") as failed:
+            transport().send(request(wire.url), 1e-9)
+        assert (failed.value.sent, failed.value.hopeless, wire.sent) == (False, False, [])
 
 
 def test_a_proxy_of_an_unknown_kind_is_refused():
