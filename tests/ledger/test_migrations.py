@@ -96,3 +96,25 @@ def test_a_migration_that_fails_leaves_the_old_one(old, opened, monkeypatch):
 def test_a_state_that_is_added_needs_no_migration(old, opened):
     ledger = opened(old)
     assert ledger.begin(Key("https://s", CREATE, "new"), Entry("another", {}, {}), None)
+
+
+@pytest.fixture
+def shared(postgres) -> tuple[str, str]:
+    """The URLs of a ledger of 1.0.0 for its owner, and for a role that was granted what it needed then."""
+    schema = postgres.rpartition("%3D")[2]
+    execute(postgres, SQL)
+    execute(postgres, f"CREATE ROLE {schema}_colleague LOGIN; GRANT USAGE ON SCHEMA {schema} TO {schema}_colleague")
+    execute(postgres, f"GRANT INSERT, UPDATE, DELETE ON infrastructure_services_entry TO {schema}_colleague")
+    execute(postgres, "GRANT SELECT ON infrastructure_services_entry, infrastructure_services_schema TO PUBLIC")
+    return postgres, postgres.replace("postgres:@", f"{schema}_colleague:@")
+
+
+def test_who_could_use_the_ledger_of_1_0_0_can_use_the_migrated_one(shared, opened, service):
+    owner, colleague = shared
+    with pytest.raises(LedgerError, match=r"An older version .* The role that owns its tables has to write"):
+        opened(colleague)
+    assert task(colleague, base_url="https://s", attributes={"cpu": 4}, check_mode=True)["changed"] is False
+    opened(owner)
+    assert task(colleague, base_url=service.url)["outcome"] == "accepted"
+    assert task(colleague, base_url=service.url)["outcome"] == "not_sent"
+    assert service.url in {key.base_url for key, _ended in opened(colleague, read_only=True).history({})}

@@ -32,6 +32,11 @@ _STAMP = "INSERT INTO infrastructure_services_schema VALUES (?) ON CONFLICT DO N
 _VERSION = "SELECT max(version) FROM infrastructure_services_schema"
 _OLD = "SELECT base_url, resource, name, state, sent, asset, changed_at FROM infrastructure_services_entry"
 
+_NOT_MIGRATED = (
+    "An older version of this collection wrote it, and its tables have to be changed. The role that owns its tables has"
+    " to write to it first, such as by any task that creates something; who may use it now may go on then"
+)
+
 # Of two entries that are of one asset, as it turns out: the more is known of it, the earlier in this list.
 _MOST_KNOWN = (DONE, ACCEPTED, UNKNOWN, INTENT)
 
@@ -52,6 +57,10 @@ def prepare(ledger: Ledger, read_only: bool) -> None:
                 ledger.execute(_STAMP, [SCHEMA_VERSION])
     except ledger.error as error:
         raise ledger.failure(error) from None
+    except LedgerError as error:
+        if ledger.version:
+            raise LedgerError(f"{error.msg}. {_NOT_MIGRATED}") from None
+        raise
     ledger.version = SCHEMA_VERSION
 
 
@@ -83,7 +92,7 @@ def _create(ledger: Ledger) -> None:
 def _second_schema(ledger: Ledger) -> None:
     """From 1 to 2: who, when, which run and trace, a revision, a history; any state; base_urls in their new form."""
     statements = _upgraded(ledger, ledger)
-    for statement in (*ledger.second_schema, *_HISTORY):
+    for statement in (*_HISTORY, *ledger.second_schema):
         ledger.execute(statement)
     for statement, values in statements:
         ledger.execute(statement, values)

@@ -62,6 +62,14 @@ class PostgresLedger(Ledger):
             ' ADD began_at TEXT NOT NULL, ADD "by" TEXT NOT NULL, ADD run TEXT NOT NULL, ADD trace_id TEXT NOT NULL,'
             " ADD revision BIGINT NOT NULL"
         ),
+        (  # who may use the entries may do the same with the history
+            "DO $$ DECLARE given record; BEGIN FOR given IN SELECT privilege_type AS may,"
+            " CASE grantee WHEN 0 THEN 'PUBLIC' ELSE quote_ident(pg_get_userbyid(grantee)) END AS who"
+            " FROM pg_class, aclexplode(relacl) WHERE pg_class.oid = 'infrastructure_services_entry'::regclass"
+            " AND privilege_type IN ('SELECT', 'INSERT', 'UPDATE', 'DELETE')"
+            " LOOP EXECUTE 'GRANT ' || given.may || ' ON infrastructure_services_history TO ' || given.who;"
+            " END LOOP; END $$"
+        ),
     )
 
     def __init__(self, url: str, read_only: bool = False) -> None:
