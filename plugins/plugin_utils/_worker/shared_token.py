@@ -17,13 +17,14 @@ import mmap
 import os
 import tempfile
 import threading
+import zlib
 from contextlib import contextmanager, suppress
 from typing import Any, Callable, ContextManager, Iterator
 
 from ...module_utils._call.tokens import Credentials, FetchedToken, Memory, Token
 
 _SIZE = 1 << 20  # bytes, enough for some hundred tokens
-_HEAD = 4  # bytes, the length of what follows
+_HEAD = 8  # bytes, the length and the CRC-32 of what follows
 _CONTENT = 0  # the lock on what the memory holds; each identity has one beside it
 
 
@@ -59,9 +60,10 @@ class RunMemory:
                 fcntl.lockf(self._file, how, 1, number)
 
     def read(self) -> dict[str, Any]:
-        """Return what was written last; the caller is alone."""
-        size = int.from_bytes(self._bytes[:_HEAD], "big")
-        return json.loads(self._bytes[_HEAD : _HEAD + size]) if size else {}
+        """Return what was written last; the caller is alone, or where nobody can be, half a write counts as none."""
+        head = bytes(self._bytes[:_HEAD])
+        text = bytes(self._bytes[_HEAD : _HEAD + int.from_bytes(head[:4], "big")])
+        return json.loads(text) if text and head == _head(text) else {}
 
     def write(self, content: dict[str, Any]) -> None:
         """Write, without the oldest where there is no room; a process that is killed meanwhile leaves nothing."""
@@ -71,7 +73,11 @@ class RunMemory:
             text = json.dumps(content).encode()
         self._bytes[:_HEAD] = bytes(_HEAD)
         self._bytes[_HEAD : _HEAD + len(text)] = text
-        self._bytes[:_HEAD] = len(text).to_bytes(_HEAD, "big")
+        self._bytes[:_HEAD] = _head(text)
+
+
+def _head(text: bytes) -> bytes:
+    return len(text).to_bytes(4, "big") + zlib.crc32(text).to_bytes(4, "big")
 
 
 class SharedMemory(Memory):

@@ -305,3 +305,16 @@ def test_without_locks_each_process_may_fetch_a_token_of_its_own(endpoint, monke
 
     monkeypatch.setattr("fcntl.lockf", refuse_to_lock)
     assert all(token.startswith("t-") for token in together(lambda: endpoint.shared().token()))
+
+
+def test_half_a_write_counts_as_none():
+    memory = RunMemory()
+    memory.write({"identity": {"token": "first"}})
+    whole = bytes(memory._bytes[:64])
+    for end in range(8, len(whole)):
+        memory._bytes[:64] = whole
+        if memory._bytes[end]:  # one that writes at the same time, and has come this far
+            memory._bytes[end] ^= 1
+            assert memory.read() == {}
+    memory._bytes[:64] = whole
+    assert memory.read() == {"identity": {"token": "first"}}
