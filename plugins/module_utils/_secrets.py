@@ -146,7 +146,12 @@ class Secrets:
 
 def holds_placeholder(value: object) -> bool:
     """Whether something in the value stands in place of a secret."""
-    return any(placeholder in json.dumps(value, ensure_ascii=False) for placeholder in _PLACEHOLDERS)
+    return names_placeholder(json.dumps(value, ensure_ascii=False))
+
+
+def names_placeholder(text: str) -> bool:
+    """Whether something in the text stands in place of a secret."""
+    return any(placeholder in text for placeholder in _PLACEHOLDERS)
 
 
 def without_placeholders(value: object) -> Any:

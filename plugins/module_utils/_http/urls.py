@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ipaddress
 import re
+from functools import lru_cache
 from urllib.parse import SplitResult, quote, urlsplit
 
 from .._errors import InvalidInput
@@ -48,6 +49,7 @@ def checked_url(option: str, url: str, allow_http: bool, query: bool = False) ->
     return url
 
 
+@lru_cache  # the same ones over all assets of a task
 def canonical_url(url: str) -> str:
     """Return one form for all that name the same service (RFC 3986 section 6.2).
 

@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Callable, Iterable, Mapping
 
 from .. import _fields
@@ -15,7 +16,7 @@ from .._call.operation import Operation
 from .._errors import ACCEPTED, NOT_SENT, InvalidInput, RequestFailed, ServicesError
 from .._fields import ABSENT, Difference, overlay, prune
 from .._http import strict_json
-from .._secrets import holds_placeholder
+from .._secrets import holds_placeholder, names_placeholder
 
 # The fields of every asset (docs/openapi.yaml).
 ENVELOPE = ("id", "name", "description", "service", "attributes", "platform", "region", "tenant")
@@ -53,6 +54,10 @@ class Plan:
     settled: bool = False  # whether nothing needs to be sent
     differs: tuple[Difference, ...] = ()  # from what a settled asset was created with
 
+    def encoded(self) -> bytes:
+        """Return the body to send, empty for nothing to send; raise InvalidInput for what JSON cannot say."""
+        return b"" if self.settled else strict_json.encode(self.body, "the body")
+
     def word(self, operation: Operation) -> str:
         """Return what is to be done, as check mode says it."""
         settled = "differs" if self.differs else "keep"
@@ -70,26 +75,30 @@ class Resource:
     read: Callable[[dict], Wanted]  # from validated options; raises InvalidInput
     plan: Callable[[Wanted, Recorded | None], Plan]  # raises InvalidInput
 
+    @cached_property
+    def instants(self) -> frozenset[str]:
+        """Return the dotted names of the date-times."""
+        return _fields.date_time_fields(self.attributes, "attributes")
+
     def differences(self, wanted: dict, found: dict) -> list[Difference]:
         """Return the fields of an envelope or body that are otherwise in another one."""
-        return _fields.differences(wanted, found, _fields.date_time_fields(self.attributes, "attributes"))
+        return _fields.differences(wanted, found, self.instants)
 
 
-def insist_on_json(params: dict, options: Iterable[str]) -> None:
-    """Raise InvalidInput for an option that holds what JSON cannot say, be it sent or only compared."""
+def insist_on_usable(params: dict, options: Iterable[str], only_compared: Iterable[str] = ()) -> None:
+    """Raise InvalidInput for an option that holds what JSON cannot say, or what Ansible shows in place of a secret.
+
+    `only_compared`: the options in which such a placeholder does no harm.
+    """
     given = {option: params[option] for option in options}
-    try:
-        strict_json.encode(given, "the options")  # all of them at once, which is what a list of thousands can afford
+    try:  # all of them at once, which is what a list of thousands can afford
+        if not names_placeholder(strict_json.encode(given, "the options").decode("utf-8")):
+            return
     except InvalidInput:
-        for option, value in given.items():
-            strict_json.encode(value, option)
-
-
-def refuse_placeholders(params: dict, options: Iterable[str]) -> None:
-    """Raise InvalidInput for an option that holds what Ansible shows in place of a secret."""
-    given = {option: params[option] for option in options}
-    for option in given if holds_placeholder(given) else ():
-        if holds_placeholder(given[option]):
+        pass
+    for option, value in given.items():
+        strict_json.encode(value, option)
+        if option not in only_compared and holds_placeholder(value):
             raise InvalidInput(option, "holds a placeholder that stands for a secret, so it is not the real value")
 
 
@@ -104,7 +113,7 @@ def with_extra(attributes: dict | None, extra: dict | None, typed: dict) -> dict
 def carry_out(resource: Resource, wanted: Wanted, plan: Plan, check_mode: bool, client: Client) -> dict[str, Any]:
     """Carry out a plan and return the task's result; raise InvalidInput or RequestFailed."""
     operation = resource.operation
-    request = client.request(operation, wanted.segment, strict_json.encode(plan.body, "the body"))
+    request = client.request(operation, wanted.segment, plan.encoded())
     result = {
         "changed": not plan.settled,
         "outcome": NOT_SENT,

@@ -78,25 +78,35 @@ class _Many:
 
     def plan(self) -> None:
         """Find out what is to be sent; in check mode and for the rest the result is known then."""
-        faults = []
+        faults, planned = [], {}
         for number, found in enumerate(self.ledger.look_up(self.tasks)):
             try:
-                self._plan_one(number, found)
+                planned[number] = self._planned(self.tasks[number], found)
             except InvalidInput as error:
                 faults.append(items.told(self._plural, number, self._params[self._plural.option][number], error.msg))
         items.insist_on_none(self._plural, faults)
+        self.to_send = [number for number, result in planned.items() if result is None]
+        known = {number: result for number, result in planned.items() if result}
+        for number, result in zip(known, self._secrets.scrub({"results": list(known.values())})["results"]):
+            self.report.add(number, result)
 
-    def _plan_one(self, number: int, found: Recorded | ServicesError | None) -> None:
-        task, check_mode = self.tasks[number], self._place.runtime.check_mode
+    def _planned(self, task: Task, found: Recorded | ServicesError | None) -> dict | None:
+        """Return the result of a task that sends nothing, not scrubbed yet; None for one that is to be sent."""
+        check_mode, word = self._place.runtime.check_mode, "in_doubt"
         if isinstance(found, ServicesError):
-            self.report.add(number, found.result(), "in_doubt" if check_mode else "")
-            return
-        plan = task.plan(found)
-        if not (plan.settled or check_mode):
-            self.to_send.append(number)
-            return
-        word = plan.word(task.resource.operation) if check_mode else ""
-        self.report.add(number, self._performed(task, found, self._place.runtime), word)
+            result = self.report.shortened(found.result())
+        else:
+            plan = task.plan(found)
+            if not (plan.settled or check_mode):
+                return None
+            done = perform(task, found, self._place.runtime, self._secrets, plan)
+            if not self._place.diff_mode:
+                done.result.pop("diff", None)
+            result, word = (
+                self.report.shortened(dict(done.result, warnings=done.warnings)),
+                plan.word(task.resource.operation),
+            )
+        return dict(result, plan=word) if check_mode else result
 
     def _performed(self, task: Task, recorded: Recorded | None, runtime: Runtime) -> dict:
         done = perform(task, recorded, runtime, self._secrets)
@@ -116,7 +126,8 @@ class _Many:
             if place in crew.ended and "skipped" not in crew.ended[place].result:
                 self.report.add(number, crew.ended[place].result)
             elif place in crew.begun:
-                self.report.add(number, self._abandoned(self.tasks[number], crew.begun[place].attempts, crew.reason))
+                result = self._abandoned(self.tasks[number], crew.begun[place].attempts, crew.reason)
+                self.report.add(number, self.report.shortened(result))
             else:
                 self.report.skip(number, crew.reason)
         if not crew.begun:

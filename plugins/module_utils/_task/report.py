@@ -47,18 +47,18 @@ class Report:
         self.failed = 0
         self._reason = ""  # why items were not begun
 
-    def add(self, number: int, result: dict, plan: str = "") -> None:
-        """Take the result of one item; `plan`: the word for what is to be done with it."""
-        item = {"item": self._labels[number], **self.shortened(result)}
+    def add(self, number: int, result: dict) -> None:
+        """Take the result of one item, as `shortened` returns it."""
+        item = {"item": self._labels[number], **result}
         self._warnings += item.pop("warnings")
-        self._items[number] = dict(item, plan=plan) if plan else item
+        self._items[number] = item
         self.failed += item["failed"]
 
     def skip(self, number: int, reason: str) -> None:
         """Take an item that was not begun."""
         self._reason = reason
         msg = f"{self._noun} {self._labels[number]}: it was not begun, since {reason}. Nothing was sent for it."
-        self.add(number, dict(changed=False, skipped=True, outcome=NOT_SENT, msg=msg))
+        self.add(number, self.shortened(dict(changed=False, skipped=True, outcome=NOT_SENT, msg=msg)))
 
     def shortened(self, result: dict) -> dict:
         """Return what is kept of the result of a single task, with the words of the service as they are."""
@@ -76,7 +76,7 @@ class Report:
         items, counts = self._items, self._counts(not_listed)
         result = {
             "changed": counts["changed"] > 0,
-            "outcome": gravest(NOT_SENT, *(item["outcome"] for item in items)),
+            "outcome": gravest(NOT_SENT, *{item["outcome"] for item in items}),
             "counts": counts,
             "results": items,
             "ansible_facts": {self._plural.name: {item["item"]: item["asset"] for item in items if "asset" in item}},

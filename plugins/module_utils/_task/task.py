@@ -103,15 +103,19 @@ def prepare(resource: Resource, params: dict) -> Task:
     return Task(resource, options.settings_from(params), resource.read(params))
 
 
-def perform(task: Task, recorded: Recorded | None, runtime: Runtime, secrets: Secrets) -> Done:
+def perform(
+    task: Task, recorded: Recorded | None, runtime: Runtime, secrets: Secrets, plan: Plan | None = None
+) -> Done:
     """Run a task; our own errors become a failed result, and so does what interrupts it.
 
-    `recorded`: what the ledger remembers of the asset; `secrets`: gets the tokens that are fetched.
+    `recorded`: what the ledger remembers of the asset; `secrets`: gets the tokens that are fetched; `plan`: what the
+    task asks of the service, where that is known.
     """
     settings, done = task.settings, Done({})
     client = Client(settings, runtime.connect, runtime.keep_token, guard=runtime.guard, sleep=runtime.sleep)
     try:
-        done.result = carry_out(task.resource, task.wanted, task.plan(recorded), runtime.check_mode, client)
+        plan = plan or task.plan(recorded)
+        done.result = carry_out(task.resource, task.wanted, plan, runtime.check_mode, client)
     except ServicesError as error:
         done.result = error.result()
     except runtime.interrupts as error:

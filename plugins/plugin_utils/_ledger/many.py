@@ -66,12 +66,11 @@ class LedgerOfMany:
 
     def not_listed(self, tasks: list[Task]) -> list[str]:
         """Return the names of what is recorded at the same service and not in the list."""
-        listed = {key_of(task) for task in tasks}
-        if not listed:
+        if not tasks:
             return []
-        base_url, resource, _name = next(iter(listed))
-        where = {"base_url = ?": (base_url,), "resource = ?": (resource,)}
-        return [key.name for key, _entry in self._ledger.entries(where, lambda name: True) if key not in listed]
+        base_url, resource, _name = key_of(tasks[0])
+        where, listed = {"base_url = ?": (base_url,), "resource = ?": (resource,)}, {task.wanted.key for task in tasks}
+        return [key.name for key, _entry in self._ledger.entries(where, lambda name: name not in listed)]
 
     def close(self) -> None:
         """Write what is left."""
