@@ -10,6 +10,7 @@ from itertools import product
 
 import pytest
 from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
+from ansible_collections.infrastructure.services.plugins.module_utils._http.transport import Transport
 from ansible_collections.infrastructure.services.plugins.module_utils._resources.application_role import (
     APPLICATION_ROLES,
 )
@@ -55,7 +56,7 @@ class Fleet:
         params = checked.validated_parameters
         secrets = task.secrets_of(own, params)
         kept = LedgerOfMany(self.ledger, secrets, "run-of-the-tests", check_mode)
-        place = many.Place(task.Runtime(check_mode), diff_mode=True)
+        place = many.Place(task.Runtime(check_mode, Transport), diff_mode=True)
         return many.perform_all(self.plural, params, place, secrets, kept).result
 
     def sent(self) -> set[str]:
