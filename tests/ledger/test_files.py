@@ -11,7 +11,6 @@ import shutil
 import sqlite3
 import subprocess
 import sys
-from collections import Counter
 from contextlib import closing
 from pathlib import Path
 
@@ -26,13 +25,12 @@ from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.en
 )
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.sqlite import make_whole
 from ledger.entries import put
+from ledger.loops import race
 from ledger.tasks import task
 from ledger.test_places import AS_ANYBODY, LIMITED
-from ledger.test_together import created, results
 
 KEY = Key("https://s", "compute_virtual_machine", "web01")
 ENTRY = Entry(DONE, {"name": "web01"}, {"id": "1"})
-CROWD = Path(__file__).with_name("crowd.py")
 
 
 @pytest.fixture(autouse=True)
@@ -49,21 +47,10 @@ def names(path: str) -> set[str]:
     return {file.name for file in Path(path).parent.iterdir()}
 
 
-def race(service, locations: list[str], count: int) -> Counter:
-    """Let processes create the same machines, each by its own name of the ledger; return how often each was created."""
-    for number in range(count):
-        lines = [[sys.executable, str(CROWD), location, service.url, "2", f"web{number}"] for location in locations]
-        crowd = [subprocess.Popen(line, stdout=subprocess.PIPE, text=True) for line in lines]
-        said = [result for process in crowd for result in results(process)]
-        assert {result["outcome"] for result in said} <= {"accepted", "not_sent", "unknown"}
-    return Counter(created(service))
-
-
-@pytest.mark.parametrize("count", [2, pytest.param(30, marks=pytest.mark.stress)])
-def test_two_names_of_one_ledger_create_nothing_twice(tmp_path, path, service, count):
+def test_two_names_of_one_ledger_create_nothing_twice(tmp_path, path, service):
     (tmp_path / "other").mkdir()
     (tmp_path / "other/link.db").symlink_to(path)
-    assert set(race(service, [path, str(tmp_path / "other/link.db")], count).values()) == {1}
+    assert set(race(service, [path, str(tmp_path / "other/link.db")], 10).values()) == {1}
     assert not list((tmp_path / "other").glob("*-*"))
 
 

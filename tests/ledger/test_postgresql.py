@@ -31,8 +31,8 @@ from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.en
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.location import open_ledger
 from emulator import faults
 from ledger.entries import put
+from ledger.loops import race
 from ledger.tasks import key, task
-from ledger.test_files import race
 from ledger.test_together import created, crowd, results
 
 KEY = Key("https://s", "compute_virtual_machine", "web01")
@@ -169,14 +169,15 @@ def pooled(request, postgres_server, database) -> Iterator[str]:
             while not Path(directory, ".s.PGSQL.6432").exists() and time.monotonic() < deadline:
                 time.sleep(0.05)
             yield f"postgresql://postgres@/{name}?host={directory}&port=6432"
-            process.terminate()
+            process.kill()
 
 
 @pytest.mark.stress
-def test_behind_a_pooler_nothing_is_created_twice_and_no_lock_is_left(pooled, service, opened):
+@pytest.mark.parametrize("again", range(10))
+def test_behind_a_pooler_nothing_is_created_twice_and_no_lock_is_left(pooled, service, opened, again):
     assert opened(pooled)._pooled is True
-    service.api.add_fault(faults.parse({"kind": "delay", "seconds": 0.05, "count": 0}))
-    assert set(race(service, [pooled, pooled], 10).values()) == {1}
+    service.api.add_fault(faults.parse({"kind": "delay", "seconds": 0.01, "count": 0}))
+    assert set(race(service, [pooled, pooled], 15).values()) == {1}
     assert opened(pooled).execute("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory'") == [(0,)]
     with crowd(pooled, service, 20, "many") as process:
         said = Counter(result["outcome"] for result in results(process))
