@@ -5,8 +5,13 @@
 
 from __future__ import annotations
 
+import platform
+import ssl
+from pathlib import Path
+
 import pytest
-from ansible_collections.infrastructure.services.plugins.module_utils._http import transport
+from ansible.module_utils import urls
+from ansible_collections.infrastructure.services.plugins.module_utils._http import tls, transport
 from support import CREATE, run_task
 
 GOOD, OTHER, MISSING, HASHED = "ca", "other_ca", "missing", "directory"
@@ -50,6 +55,39 @@ def test_system_and_requests_are_both_trusted(certificates, https, monkeypatch, 
     service = https(certificates.context("good"))
     assert run_task(CREATE, base_url=service.url)["outcome"] == "accepted"
     assert run_task(CREATE, base_url=service.url, ca_path=certificates.other_ca)["outcome"] == "not_sent"
+
+
+@pytest.fixture
+def place(tmp_path, monkeypatch):
+    """A directory where ansible.builtin.uri looks for authorities, and with it what is remembered of them."""
+    monkeypatch.setattr(tls, "_PLACES", ("/missing", str(tmp_path)))
+    tls._context.cache_clear()
+    yield tmp_path
+    tls._context.cache_clear()
+
+
+FOUND = {"company.pem": True, "company.crt": True, "some.cer": True, "company.txt": False, "below/company.pem": False}
+
+
+@pytest.mark.parametrize(("name", "is_trusted"), [*FOUND.items()])
+def test_what_uri_trusts_is_trusted(certificates, https, place, name, is_trusted):
+    (place / "below").mkdir()
+    (place / "0.pem").write_text("no certificate")
+    (place / name).write_bytes(Path(certificates.ca).read_bytes())
+    service = https(certificates.context("good"))
+    assert run_task(CREATE, base_url=service.url)["outcome"] == ("accepted" if is_trusted else "not_sent")
+    assert run_task(CREATE, base_url=service.url, ca_path=certificates.other_ca)["outcome"] == "not_sent"
+
+
+@pytest.mark.parametrize("system", ["Linux", "FreeBSD", "OpenBSD", "NetBSD", "SunOS", "AIX", "Darwin", "Other"])
+def test_the_places_are_those_of_uri(monkeypatch, system):
+    """As ansible-core itself tells them: the directories that it looks into, but for the one that OpenSSL knows."""
+    monkeypatch.setattr(platform, "system", lambda: system)
+    monkeypatch.setattr(urls.os.path, "isdir", lambda path: False)
+    looked = urls.get_ca_certs()[-1]
+    own = ssl.get_default_verify_paths()
+    # Before ansible-core 2.17 uri looked into the system's directory on Linux as well, where OpenSSL knows it.
+    assert set(tls.places(system)) == {*looked} - {own.capath, own.cafile, None, "/etc/ssl/certs"}
 
 
 @pytest.mark.parametrize("bundle", ["REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE"])

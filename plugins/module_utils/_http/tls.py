@@ -9,15 +9,37 @@ The files that the options name are read before anything is sent, so that a wron
 
 from __future__ import annotations
 
+import glob
 import os
+import platform
 import re
 import ssl
 import threading
+from contextlib import suppress
 from functools import lru_cache
 
 from .._errors import InvalidInput
 from .settings import ConnectionSettings
 
+# Where ansible.builtin.uri finds authorities beside those that OpenSSL knows of (get_ca_certs of ansible-core).
+_PLACES_OF = {
+    "Linux": ("/etc/pki/ca-trust/extracted/pem", "/etc/pki/tls/certs", "/usr/share/ca-certificates/cacert.org"),
+    "FreeBSD": ("/usr/local/share/certs",),
+    "OpenBSD": ("/etc/ssl",),
+    "NetBSD": ("/etc/openssl/certs",),
+    "SunOS": ("/opt/local/etc/openssl/certs",),
+    "AIX": ("/var/ssl/certs", "/opt/freeware/etc/ssl/certs"),
+    "Darwin": ("/usr/local/etc/openssl",),
+}
+_ENDINGS = (".pem", ".cer", ".crt")
+
+
+def places(system: str) -> tuple[str, ...]:
+    """Return the directories of a platform; `system`: what platform.system() returns."""
+    return (*_PLACES_OF.get(system, ()), "/etc/ansible")
+
+
+_PLACES = places(platform.system())
 _one_at_a_time = threading.Lock()  # so that threads that begin together make one context, not one each
 _HASHED = re.compile("[0-9a-f]{8}[.][0-9]+")  # a certificate in a directory of them
 
@@ -41,9 +63,19 @@ def _context(settings: ConnectionSettings, certifi: str) -> ssl.SSLContext:
     else:
         made = ssl.create_default_context()
         made.load_verify_locations(certifi)
+        _trust_what_uri_does(made)
     made.minimum_version = ssl.TLSVersion.TLSv1_2
     _identify(made, settings.client_cert, settings.client_key)
     return made
+
+
+def _trust_what_uri_does(made: ssl.SSLContext) -> None:
+    """Load each file once, and not the one that OpenSSL has loaded; one that holds no certificate is left out."""
+    known = {os.path.realpath(ssl.get_default_verify_paths().cafile or "")}
+    found = [path for place in _PLACES for ending in _ENDINGS for path in glob.glob(f"{place}/*{ending}")]
+    for file in {*map(os.path.realpath, found)} - known:
+        with suppress(OSError):  # which an ssl.SSLError is too
+            made.load_verify_locations(file)
 
 
 def _trusting(ca_path: str) -> ssl.SSLContext:
