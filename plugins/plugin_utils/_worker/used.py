@@ -14,6 +14,7 @@ import atexit
 import hashlib
 import multiprocessing
 import os
+import time
 from contextlib import suppress
 from pathlib import Path
 
@@ -49,8 +50,10 @@ def settle() -> None:
     """Show the messages, and make the ledgers whole that nobody uses any more."""
     if os.getpid() != _FIRST:
         return
+    deadline = time.monotonic() + _LONGEST
     for worker in multiprocessing.active_children():
-        worker.join(_LONGEST)
+        if not worker.daemon:
+            worker.join(max(0.0, deadline - time.monotonic()))
     ledgers, messages = (
         [os.fsdecode(path.read_bytes()) for path in Path(run_directory()).glob(f"{kind}*")] for kind in _KINDS
     )
