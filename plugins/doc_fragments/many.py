@@ -37,6 +37,23 @@ options:
       - AWX and ansible-runner drop a result of more than 700,000 characters, which a thousand whole assets exceed.
     type: list
     elements: str
+  defaults:
+    description:
+      - What all items have in common; it is merged into each, its attributes included. What an item says itself wins,
+        unless it is null. On another host than the controller an option that has a default wins, too.
+    type: dict
+  in_doubt:
+    description:
+      - What to do when O(ledger) does not know how an earlier task ended for some assets that must not be created
+        twice. V(fail), they fail, and the others are done. V(skip), they are left as they are and are no failure, and
+        the others are done. V(stop), they fail, and nothing at all is begun.
+      - An asset that another run is at work on is not in doubt; the task waits for it.
+    type: str
+    choices:
+      - fail
+      - skip
+      - stop
+    default: fail
   report:
     description:
       - A file on the controller for what came of each asset, as JSON, and as JUnit XML in a file of the same name that

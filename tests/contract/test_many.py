@@ -130,3 +130,19 @@ def test_a_ledger_is_refused_on_a_target():
     result = run_plural(VIRTUAL_MACHINES, options)
     assert (result["failed"], result["outcome"]) == (True, "not_sent")
     assert result["msg"].startswith("ledger: ")
+
+
+def test_defaults_are_merged_on_a_target_too(service):
+    given = [{"name": "a", "attributes": {"cpu": 8}}, {"name": "b"}]
+    options = {"base_url": service.url, "access_token": "t" * 20, "virtual_machines": given}
+    defaults = {"attributes": {"cpu": 4, "team": "web"}}
+    result = run_plural(VIRTUAL_MACHINES, {**options, "defaults": defaults}, check_mode=True)
+    assert [item["asset"]["attributes"] for item in result["results"]] == [
+        {"cpu": 8, "team": "web"}, {"cpu": 4, "team": "web"}]
+
+
+def test_a_report_is_refused_on_a_target():
+    options = {"base_url": "https://s", "access_token": "t", "virtual_machines": [{"name": "a"}], "report": "r.json"}
+    result = run_plural(VIRTUAL_MACHINES, options)
+    assert (result["failed"], result["outcome"]) == (True, "not_sent")
+    assert result["msg"].startswith("report: ")

@@ -72,6 +72,7 @@ def fleet(service, location, opened):
 
 
 OPTIONS = [(CREATE, {"force": force, "on_difference": on}) for force, on in product((False, True), ("warn", "fail"))]
+OPTIONS += [(CREATE, {"in_doubt": word, "on_difference": on}) for word in ("skip", "stop") for on in ("warn", "fail")]
 OPTIONS += [(UPDATE, {"force": force}) for force in (False, True)]
 
 
@@ -80,9 +81,10 @@ def test_the_next_run_does_what_the_plan_says(fleet, resource, options):
     assets = fleet(resource)
     before = listed(assets.ledger, LIST)["entries"]
     planned = assets.run(check_mode=True, **options)
-    plan = {item["item"]: item["plan"] for item in planned["results"]}
+    plan = {item["item"]: item.get("plan", "skipped") for item in planned["results"]}
     assert (assets.sent(), listed(assets.ledger, LIST)["entries"]) == (set(), before)
-    assert set(plan.values()) <= PLANS[resource]
+    assert set(plan.values()) <= PLANS[resource] | {"skipped"}
+    assert ("skipped" in plan.values()) == (options.get("in_doubt") == "stop")
     assert planned["not_listed"] == [SURPLUS]
     assert planned["counts"]["not_listed"] == 1
     done = {item["item"]: item for item in assets.run(**options)["results"]}
@@ -90,11 +92,15 @@ def test_the_next_run_does_what_the_plan_says(fleet, resource, options):
     assert {name for name, item in done.items() if item["changed"]} == assets.sent()
     for item in planned["results"]:
         assert (item["changed"], item["failed"]) == (done[item["item"]]["changed"], done[item["item"]]["failed"])
-    doubtful = {name for name, item in done.items() if item["failed"] and item["outcome"] in ("unknown", "accepted")}
-    assert doubtful == {name for name, word in plan.items() if word == "in_doubt"}
+        assert (plan[item["item"]] == "skipped") == done[item["item"]].get("skipped", False)
+    sent = {"create", "update"}
+    doubtful = {name for name, item in done.items() if item["outcome"] in ("unknown", "accepted")}
+    assert doubtful == {name for name, word in plan.items() if word == "in_doubt" or word in sent}
+    assert all(done[name]["failed"] == (options.get("in_doubt") != "skip") for name, word in plan.items()
+               if word == "in_doubt")
     again = assets.run(check_mode=True, **{**options, "force": False})
     expected = {"create": "keep", "update": "keep"}
-    assert {item["item"]: item["plan"] for item in again["results"]} == {
+    assert {item["item"]: item.get("plan", "skipped") for item in again["results"]} == {
         name: expected.get(word, word) for name, word in plan.items()}
 
 

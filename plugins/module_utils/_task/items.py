@@ -56,6 +56,19 @@ def prepare_all(plural: Plural, params: dict) -> list[Task]:
     return tasks
 
 
+def with_defaults(plural: Plural, params: dict) -> dict:
+    """Return the options with `defaults` merged into each item."""
+    defaults, given = params["defaults"], params[plural.option]
+    return {**params, plural.option: [_merged(defaults, item) for item in given]} if defaults else params
+
+
+def _merged(below: Any, above: Any) -> Any:
+    """Return `above` laid over `below`, dicts key by key; null is not given."""
+    if isinstance(below, dict) and isinstance(above, dict):
+        return {**below, **{key: _merged(below.get(key), value) for key, value in above.items()}}
+    return below if above is None else above
+
+
 def insist_on_valid(plural: Plural, given: Any) -> None:
     """Raise InvalidInput with the faults of all items that ansible-core refuses."""
     items, faults = Items(plural), []

@@ -68,6 +68,7 @@ def perform_all(plural: Plural, params: dict, place: Place, secrets: Secrets, le
 
 class _Many:
     def __init__(self, plural: Plural, params: dict, place: Place, secrets: Secrets, ledger: Any) -> None:
+        params = items.with_defaults(plural, params)
         self._plural, self._params, self._place, self._secrets = plural, params, place, secrets
         self._turns = Turns()
         self._transports: list[Any] = []
@@ -79,7 +80,8 @@ class _Many:
     def plan(self) -> None:
         """Find out what is to be sent; in check mode and for the rest the result is known then."""
         faults, planned = [], {}
-        for number, found in enumerate(self.ledger.look_up(self.tasks)):
+        recorded = self.ledger.look_up(self.tasks)
+        for number, found in enumerate(recorded):
             try:
                 planned[number] = self._planned(self.tasks[number], found)
             except InvalidInput as error:
@@ -89,12 +91,21 @@ class _Many:
         known = {number: result for number, result in planned.items() if result}
         for number, result in zip(known, self._secrets.scrub({"results": list(known.values())})["results"]):
             self.report.add(number, result)
+        doubtful = sum(isinstance(found, ServicesError) for found in recorded)
+        if doubtful and self._params["in_doubt"] == "stop":
+            self._begin_nothing(f"the ledger has {doubtful:,} of the list in doubt (in_doubt: stop)")
+
+    def _begin_nothing(self, reason: str) -> None:
+        for number in (*self.to_send, *self.report.changed()):
+            self.report.skip(number, reason)
+        self.to_send = []
 
     def _planned(self, task: Task, found: Recorded | ServicesError | None) -> dict | None:
         """Return the result of a task that sends nothing, not scrubbed yet; None for one that is to be sent."""
         check_mode, word = self._place.runtime.check_mode, "in_doubt"
         if isinstance(found, ServicesError):
-            result = self.report.shortened(found.result())
+            skipped = dict(failed=False, warnings=[found.msg]) if self._params["in_doubt"] == "skip" else {}
+            result = self.report.shortened({**found.result(), **skipped})
         else:
             plan = task.plan(found)
             if not (plan.settled or check_mode):

@@ -93,6 +93,8 @@ MANY = dict(
     max_unknown=dict(type=INT, default=1),
     max_failures=dict(type=INT, default=0),
     asset_fields=dict(type=LIST, elements=TEXT),
+    defaults=dict(type="dict"),
+    in_doubt=dict(type="str", choices=["fail", "skip", "stop"], default="fail"),
     report=dict(type=PATH),
 )
 MOST_AT_ONCE = 256

@@ -60,6 +60,10 @@ class Report:
         msg = f"{self._noun} {self._labels[number]}: it was not begun, since {reason}. Nothing was sent for it."
         self.add(number, self.shortened(dict(changed=False, skipped=True, outcome=NOT_SENT, msg=msg)))
 
+    def changed(self) -> list[int]:
+        """Return the numbers of the items that are changed, or would be."""
+        return [number for number, item in enumerate(self._items) if item.get("changed")]
+
     def shortened(self, result: dict) -> dict:
         """Return what is kept of the result of a single task, with the words of the service as they are."""
         result = {"failed": False, "status": None, "request_attempts": 0, **result}

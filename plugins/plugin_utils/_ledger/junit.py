@@ -51,11 +51,9 @@ def _add_suite(root: ElementTree.Element, run: dict, resource: str, assets: list
 
 def _kind(asset: dict) -> str:
     """Return the element that tells how a case ended, empty for well: what is in doubt is an error of the test."""
-    if asset.get("skipped"):
-        return "skipped"
-    if not asset.get("failed"):
-        return ""
-    return "error" if asset["outcome"] == UNKNOWN else "failure"
+    if asset.get("failed"):
+        return "error" if asset["outcome"] == UNKNOWN else "failure"
+    return "skipped" if asset.get("skipped") or asset["outcome"] == UNKNOWN else ""
 
 
 def _add(parent: ElementTree.Element, tag: str, **attributes: str) -> ElementTree.Element:

@@ -14,7 +14,7 @@ from ...module_utils._secrets import Secrets
 from ...module_utils._task.task import Task
 from .entries import INTENT, Entry, Key
 from .gathering import GatheringLedger, Held
-from .recording import ON_FINDING, REFUSE, Overtaken, decide, elsewhere, key_of, record
+from .recording import Overtaken, decide, elsewhere, key_of, record
 from .store import Ledger
 
 
@@ -32,7 +32,10 @@ class LedgerOfMany:
         keys = [key_of(task) for task in tasks]
         base_url, resource, _name = keys[0] if keys else Key("", "", "")
         entries = self._ledger.get_many(base_url, resource, [key.name for key in keys])
-        found = [self._found(entries.get(key.name), key, task) for key, task in zip(keys, tasks)]
+        held = set() if self._check_mode else {key for key in keys if self._is_held(key, entries)}
+        found = [
+            None if key in held else self._found(entries.get(key.name), key, task) for key, task in zip(keys, tasks)
+        ]
         if not self._check_mode:
             self._look_elsewhere([(key, task) for key, task in zip(keys, tasks) if key.name not in entries])
             read = {key: entries.get(key.name) for key in keys}
@@ -46,10 +49,19 @@ class LedgerOfMany:
         more = f" The same is true of {len(found) - 1:,} others." if len(found) > 1 else ""
         self.warnings = [f"{warning}{more}" for warning in found[:1]]
 
+    def _is_held(self, key: Key, entries: dict[str, Entry | None]) -> bool:
+        """Whether another run is at work on an asset, which its lock tells; else its entry is what it is by now."""
+        if key.name not in entries or entries[key.name].state != INTENT:
+            return False
+        if not self._ledger.lock(key.number(), wait=False):
+            return True
+        try:
+            entries[key.name] = self._ledger.get(key)
+        finally:
+            self._ledger.unlock(key.number())
+        return False
+
     def _found(self, entry: Entry | None, key: Key, task: Task) -> Recorded | ServicesError | None:
-        is_refused = entry and ON_FINDING[entry.state][task.resource.operation.method] == REFUSE
-        if is_refused and entry.state == INTENT and not self._check_mode:
-            return None  # another run may be at work on it, which its lock tells
         try:
             return decide(entry, key, task)
         except ServicesError as error:

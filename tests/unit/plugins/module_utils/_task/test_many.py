@@ -217,6 +217,18 @@ def test_a_plan_that_cannot_be_made_is_a_fault_of_its_item_and_nothing_is_sent()
     assert service.received == []
 
 
+def test_defaults_are_merged_into_each_item_and_what_it_says_itself_wins():
+    defaults = {"attributes": {"cpu": 4, "team": "web", "subnet": {"dns": "a", "mask": "b"}}}
+    defaults["extra_attributes"] = {"zone": 1}
+    given = [{"name": "vm0"}, {"name": "vm1", "attributes": {"cpu": 8, "team": None, "subnet": {"dns": "c"}}}]
+    result = run(Service(), VIRTUAL_MACHINES, given, check_mode=True, defaults=defaults)
+    assert [item["asset"]["attributes"] for item in result["results"]] == [
+        {"cpu": 4, "team": "web", "subnet": {"dns": "a", "mask": "b"}, "zone": 1},
+        {"cpu": 8, "team": "web", "subnet": {"dns": "c", "mask": "b"}, "zone": 1}]
+    with pytest.raises(InvalidInput, match=r"\[0\] \(vm0\): unsupported"):
+        run(Service(), VIRTUAL_MACHINES, given, defaults={"attributes": {"login": True}})
+
+
 def test_fields_are_picked_for_results_and_facts():
     result = run(Service(), VIRTUAL_MACHINES, machines(2), asset_fields=["id", "attributes.cpu", "no.such"])
     assert result["results"][1]["asset"] == {"id": result["results"][1]["asset"]["id"], "attributes": {"cpu": 4}}
