@@ -60,6 +60,7 @@ def run(ansible, step: Step, environment: dict) -> None:
 
 @pytest.mark.parametrize("name", [name for name in NAMES if name not in {"authenticate", "update_a_role"}])
 def test_the_examples_of_a_guide_run(ansible_once, service, name):
+    service.seed("role-1", name="orders")  # the role that the emulator's playbook has
     follow(ansible_once, service, name)
 
 
