@@ -26,6 +26,7 @@ author:
 extends_documentation_fragment:
   - infrastructure.services.connection
   - infrastructure.services.many
+  - infrastructure.services.assets.application_roles
 options:
   application_roles:
     description:
@@ -33,108 +34,6 @@ options:
     type: list
     elements: dict
     required: true
-    suboptions:
-      id:
-        description:
-          - Unique identifier of the role, sent as one percent-encoded segment of the path.
-        type: str
-        required: true
-      name:
-        description:
-          - Name of the asset.
-        type: str
-      description:
-        description:
-          - Description of the asset.
-        type: str
-      service:
-        description:
-          - Service the asset belongs to.
-        type: str
-      platform:
-        description:
-          - Platform of the asset.
-        type: str
-      region:
-        description:
-          - Region of the asset.
-        type: str
-      tenant:
-        description:
-          - Tenant of the asset.
-        type: str
-      attributes:
-        description:
-          - Attributes of the role. What is not given, or null, is not sent.
-          - The values that strings may have are not specified by the service.
-        type: dict
-        suboptions:
-          cluster_id:
-            description: Identifier of the cluster the role belongs to, separated by slashes like a path.
-            type: str
-          effective_grants:
-            description: Grants in effect for the role.
-            type: list
-            elements: dict
-            suboptions:
-              permissions:
-                description: Permissions.
-                type: list
-                elements: str
-              resource_kind:
-                description: Kind of the resource.
-                type: str
-              resource_name:
-                description: Name of the resource.
-                type: str
-              source:
-                description: Origin of the grant.
-                type: str
-          login:
-            description: Whether the role can log in.
-            type: bool
-          name:
-            description: Role name.
-            type: str
-          password_last_rotated_at:
-            description:
-              - When the password was last rotated, ISO 8601; without a time zone it is UTC.
-                Fractions of a second are dropped.
-            type: str
-          password_location:
-            description: Where the password is kept; the password itself is no field.
-            type: str
-      extra_attributes:
-        description:
-          - Attributes that O(application_roles[].attributes) does not know, sent beside its own. One that it knows is
-            refused here.
-        type: dict
-      body:
-        description:
-          - The whole body of the request, sent verbatim, nulls included. Excludes the options for single fields.
-        type: dict
-      current:
-        description:
-          - The asset as it is now, as far as known, for example the C(asset) of an earlier task.
-          - It is shown as the state before in diff mode. When it has already all that would be sent, nothing is sent.
-          - If not given, the asset that O(ledger) remembers is used.
-          - The asset of another role, by its C(id), is refused.
-        type: dict
-      send:
-        description:
-          - What to send.
-          - V(given) is just what was given.
-          - V(complete) is what was given, laid over the asset as it is known from O(application_roles[].current) or
-            O(ledger), so that the
-            outcome is the same whether the service replaces the role or changes only the fields that are sent. It is
-            refused when no asset is known, when the known one lacks what was sent before, or when a placeholder
-            stands in
-            it for a secret.
-        type: str
-        choices:
-          - given
-          - complete
-        default: given
 seealso:
   - module: infrastructure.services.cassandra_application_role
 """

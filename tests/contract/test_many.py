@@ -13,6 +13,7 @@ import re
 import pytest
 import yaml
 from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
+from ansible_collections.infrastructure.services.plugins.doc_fragments import assets
 from ansible_collections.infrastructure.services.plugins.doc_fragments import many as fragment
 from ansible_collections.infrastructure.services.plugins.module_utils._resources.application_role import (
     APPLICATION_ROLES,
@@ -36,6 +37,16 @@ def page(module: str, part: str) -> dict:
     return yaml.safe_load(getattr(found, part))
 
 
+def options(module: str) -> dict:
+    """The options of a module, with those of the fragment of its assets."""
+    documented = page(module, "DOCUMENTATION")
+    parts = [name.rpartition(".")[2] for name in documented["extends_documentation_fragment"] if ".assets." in name]
+    found, own = {}, documented.get("options", {})
+    for part in parts:
+        found |= yaml.safe_load(getattr(assets.ModuleDocFragment, part.upper()))["options"]
+    return {**own, **{name: {**option, **own.get(name, {})} for name, option in found.items()}}
+
+
 def words(option: dict) -> str:
     described = option["description"]
     return described if isinstance(described, str) else " ".join(described)
@@ -57,8 +68,8 @@ def plain(documented: dict) -> dict:
 
 @pytest.mark.parametrize("plural", PLURALS.values(), ids=PLURALS)
 def test_an_item_is_documented_as_the_single_module(plural):
-    documented = page(plural.name, "DOCUMENTATION")["options"]
-    single = page(plural.resource.operation.resource, "DOCUMENTATION")["options"]
+    documented = options(plural.name)
+    single = options(plural.resource.operation.resource)
     assert set(documented) == {plural.option, *plural.shared}
     item = without_references(documented[plural.option]["suboptions"], plural.option)
     assert item == plain({name: option for name, option in single.items() if name not in plural.shared})
@@ -69,7 +80,7 @@ def test_an_item_is_documented_as_the_single_module(plural):
 @pytest.mark.parametrize("plural", PLURALS.values(), ids=PLURALS)
 def test_the_options_are_those_that_are_documented(plural):
     shared = yaml.safe_load(fragment.ModuleDocFragment.DOCUMENTATION)["options"]
-    documented = {**page(plural.name, "DOCUMENTATION")["options"], **shared}
+    documented = {**options(plural.name), **shared}
     spec = items.own_options(plural, with_items=True)
     assert set(spec) == set(documented)
     assert not set(spec) & set(ARGUMENT_SPEC)
