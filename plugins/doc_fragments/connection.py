@@ -87,7 +87,7 @@ options:
     description:
       - PEM file, or directory prepared by C(openssl rehash), of the certificate authorities to trust
         instead of those of the system (E(SSL_CERT_FILE) and E(SSL_CERT_DIR) included), of requests, and of the
-        directories where M(ansible.builtin.uri) looks, such as C(/etc/ansible).
+        directories where C(ansible.builtin.uri) looks, such as C(/etc/ansible).
       - If not given, the environment variables E(INFRASTRUCTURE_SERVICES_CA_PATH), E(REQUESTS_CA_BUNDLE)
         and E(CURL_CA_BUNDLE) are used, in this order.
     type: path
