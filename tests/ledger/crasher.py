@@ -14,6 +14,7 @@ import os
 import random
 import signal
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -43,10 +44,22 @@ def around(owner: type, name: str, when: str) -> None:
     setattr(owner, name, dying)
 
 
-# Where a task dies. While the service works, it is the parent that kills: see `crash`.
+def while_it_waits() -> None:
+    """Let the process group die half a second after a request began: long before a slow service answers."""
+    real = Transport.send
+
+    def dying(*arguments, **options):
+        threading.Timer(0.5, die).start()
+        return real(*arguments, **options)
+
+    Transport.send = dying
+
+
+# Where a task dies.
 STEPS = {
     "before the intent": lambda: around(Ledger, "begin", "before"),
     "after the intent": lambda: around(Ledger, "begin", "after"),
+    "while the service works": while_it_waits,
     "after the answer": lambda: around(Transport, "send", "after"),
     "before the record": lambda: around(Ledger, "finish", "before"),
     "after the record": lambda: around(Ledger, "finish", "after"),
@@ -91,8 +104,8 @@ def main(location: str, url: str, count: str, seed: str, step: str = "") -> None
     whole = time.monotonic() - started
     for number in range(int(count)):
         name = f"{seed}-{number}"
-        moment = LONGEST if step in STEPS else whole * (0.6 if step else chance.uniform(0, 1.2))
-        crashed = ended(*fork(location, url, name, STEPS.get(step, lambda: None)), moment)
+        moment = LONGEST if step else whole * chance.uniform(0, 1.2)
+        crashed = ended(*fork(location, url, name, STEPS[step] if step else lambda: None), moment)
         again = ended(*fork(location, url, name))
         print(json.dumps({"name": name, "crashed": not crashed, "again": again}), flush=True)
 

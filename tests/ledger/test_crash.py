@@ -37,11 +37,11 @@ AFTER_STEP = {
 
 def crash(location: str, service, count: int, seed: str, step: str = "") -> list[dict]:
     """Kill so many tasks, run each again, and return what the crasher saw, once the service is at rest."""
-    service.api.add_fault(faults.parse({"kind": "delay", "seconds": 0.5 if step else WORK, "count": 0}))
+    service.api.add_fault(faults.parse({"kind": "delay", "seconds": 1 if step else WORK, "count": 0}))
     line = [sys.executable, str(CRASHER), location, service.url, str(count), seed, *([step] if step else [])]
     done = subprocess.run(line, capture_output=True, text=True, timeout=60 + count, check=False)
     assert done.returncode == 0, done.stderr
-    time.sleep(1)
+    time.sleep(1.5)
     return [json.loads(said) for said in done.stdout.splitlines()]
 
 
