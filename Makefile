@@ -16,14 +16,15 @@ PYTEST := env TEST_COLLECTIONS=.build/collections python -m pytest -p no:cachepr
 
 help: ## List the targets
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 12
-	@echo "and one for each suite of tests, all of them part of make test: $(SUITES)"
+	@echo "and one for each suite of tests, all of them but parity part of make test: $(SUITES)"
 
 demo: ## Install the collection and see it at work against the emulator, on one screen
 	@$(STEP) demo tests/tools/demo
 
+# The tests that are marked `matrix`, and those of parity, depend on ansible-core and take long: make matrix has them.
 test: venv ## Run every test that a contributor needs, side by side where that is safe
 	@exec 3>&2; $(STEP) "make test" $(MAKE) -j2 --keep-going --output-sync=target \
-		sanity integration molecule $(SUITES) lint certify
+		sanity integration molecule $(filter-out parity,$(SUITES)) lint certify
 
 $(SUITES): artifact
 	@$(STEP) $@ $(PYTEST) tests/$(patsubst guides,docs,$@)

@@ -10,9 +10,18 @@ from itertools import product
 import pytest
 from crossing.table import LEDGERS, PATHS, Case, cases, created, expected, predicted, state_after
 
-CASES = [(path, ledger, case) for path, ledger in product(PATHS, LEDGERS) for case in cases(path)]
-IDS = [f"{path}-{ledger}-{case.task.replace(', ', '-')}" for path, ledger, case in CASES]
+# Each path is one run of a minute and more, so make test takes the first alone.
+MARKS = dict.fromkeys(PATHS[1:], pytest.mark.matrix)
 CPU_OF_WARNING = 8
+
+
+def row(path: str, ledger: str, case: Case):
+    """Return the parameters of a test."""
+    name = f"{path}-{ledger}-{case.task.replace(', ', '-')}"
+    return pytest.param(path, ledger, case, id=name, marks=MARKS.get(path, ()))
+
+
+CASES = [row(path, ledger, case) for path, ledger in product(PATHS, LEDGERS) for case in cases(path)]
 
 
 def asset(kind: str, name: str, fate: str) -> dict | None:
@@ -22,7 +31,7 @@ def asset(kind: str, name: str, fate: str) -> dict | None:
     return created(name, *([CPU_OF_WARNING] if fate == "warning" else [])) if kind else None
 
 
-@pytest.mark.parametrize(("path", "ledger", "case"), CASES, ids=IDS)
+@pytest.mark.parametrize(("path", "ledger", "case"), CASES)
 def test_a_task_says_what_happened(crossed, path: str, ledger: str, case: Case):
     want = expected(path, ledger, case.fate, case.form)
     results = crossed(path).results(ledger, case.task)
@@ -37,7 +46,7 @@ def test_a_task_says_what_happened(crossed, path: str, ledger: str, case: Case):
         assert facts == (result["asset"] if want.asset else None)
 
 
-@pytest.mark.parametrize(("path", "ledger", "case"), CASES, ids=IDS)
+@pytest.mark.parametrize(("path", "ledger", "case"), CASES)
 def test_the_service_receives_no_more_than_it_should(crossed, path: str, ledger: str, case: Case):
     want = expected(path, ledger, case.fate, case.form)
     sent = crossed(path).sent(ledger, case.machine, case.form)
@@ -47,7 +56,7 @@ def test_the_service_receives_no_more_than_it_should(crossed, path: str, ledger:
     assert set(tokens) == set(each if sent else [])
 
 
-@pytest.mark.parametrize(("path", "ledger", "case"), CASES, ids=IDS)
+@pytest.mark.parametrize(("path", "ledger", "case"), CASES)
 def test_the_ledger_knows_it_afterwards(crossed, path: str, ledger: str, case: Case):
     if case.form == "check":
         assert crossed(path).untouched[ledger]
@@ -58,6 +67,6 @@ def test_the_ledger_knows_it_afterwards(crossed, path: str, ledger: str, case: C
     assert known == (dict.fromkeys(case.names(), state) if state else {})
 
 
-@pytest.mark.parametrize("path", PATHS)
+@pytest.mark.parametrize("path", [pytest.param(path, marks=MARKS.get(path, ())) for path in PATHS])
 def test_no_run_shows_a_traceback(crossed, path: str):
     assert "Traceback" not in crossed(path).run.output

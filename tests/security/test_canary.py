@@ -107,7 +107,8 @@ def service() -> Iterator[Service]:
         yield running
 
 
-@pytest.mark.parametrize("in_process", [True, False], ids=["in process", "as a module"])
+@pytest.mark.parametrize("in_process", [
+    pytest.param(True, id="in process"), pytest.param(False, id="as a module", marks=pytest.mark.matrix)])
 def test_no_secret_in_a_playbook_run(ansible, service, in_process):
     module = sorted(LEAST)[in_process]
     secrets = {f"CANARY_{name.upper()}": secret for name, secret in SECRETS.items()}

@@ -90,7 +90,7 @@ def make_environment(directory: Path, python: str, *requirements: Path) -> None:
 
 def lines_of(cell: Cell) -> list[list[str]]:
     """Return the commands of a cell."""
-    pytest = [str(cell.directory / "venv/bin/python"), "-m", "pytest", "-p", "no:cacheprovider"]
+    pytest = [str(cell.directory / "venv/bin/python"), "-m", "pytest", "-p", "no:cacheprovider", "-m", "not stress"]
     if cell.target != cell.python:
         return [[*pytest, "tests/integration", "-k", "module"]]
     is_first_of_core = cell.python == PYTHONS[cell.core][0]
