@@ -58,10 +58,11 @@ def test_the_demo_tells_its_story_on_one_screen(ansible_once, tmp_path):
     assert max(map(len, story)) <= 130
     assert [line.split() for line in story if line.startswith("   db02")] == [["db02", "unknown"]]
     assert "again           not_sent" in "\n".join(story)
+    assert len([line for line in story if line.startswith("   batch100 to 299 accepted")]) == 1
     assert [word for word in ("WARNING", "DEPRECATION") if word in run.output] == []
     (bodies,) = [line.split()[-1] for line in story if "their bodies" in line]
     received = json.loads(Path(bodies).read_text())
-    assert [request["method"] for request in received] == ["POST", "POST", "POST", "PUT", "POST"]
+    assert [request["method"] for request in received] == ["POST", "POST", "POST", "PUT", "POST", *["POST"] * 200]
     assert all(len(json.loads(request["body"])["attributes"]) >= 20 for request in received[:3])
 
 
@@ -143,3 +144,24 @@ def test_one_asset_is_sent_from_the_controller_whatever_the_inventory_says(ansib
                  "application_role_attributes": {"login": True}}
     ansible_once.playbook(playbook, "-i", "fleet.json", "-e", json.dumps(variables)).ok()
     assert len(service.conversation()) == 1
+
+
+def test_what_is_in_doubt_is_listed_with_what_was_sent_and_how_to_settle_it(ansible_once, service):
+    doubt = "infrastructure.services.in_doubt"
+    told = "Tell what is in doubt"
+    path = f"{ansible_once.directory}/ledger.db"
+    ledger, environment = ["-e", f"ledger={path}"], {"INFRASTRUCTURE_SERVICES_LEDGER": path}
+    assert ansible_once.playbook(doubt, *ledger).ok().result(told)["msg"] == ["Nothing is in doubt."]
+    service.fault(kind="drop", when="after", count=2)
+    for name in ("web01", "web02"):
+        ansible_once.playbook(CREATE, "-e", f"virtual_machine_name={name}", **environment)
+    said = ansible_once.playbook(doubt, *ledger).ok().result(told)["msg"]
+    assert [line.split()[0] for line in said[:3]] == ["STATE", "unknown", "unknown"]
+    assert all('{"name": "web0' in line for line in said[1:3])
+    for line, name in zip([line for line in said if line.startswith("ansible ")], ("web01", "web02")):
+        command, *arguments = shlex.split(line.replace("web01", name).replace('"ID"', '"found"'))
+        ansible_once.command(command, *arguments).ok()
+    assert ansible_once.playbook(doubt, *ledger).ok().result(told)["msg"] == ["Nothing is in doubt."]
+    assert ansible_once.playbook(doubt, **environment).ok().result(told)["msg"] == ["Nothing is in doubt."]
+    run = ansible_once.playbook(CREATE, "-e", "virtual_machine_name=web01", **environment).ok()
+    assert [line["result"]["asset"]["id"] for line in run.results if "asset" in line["result"]] == ["found"]
