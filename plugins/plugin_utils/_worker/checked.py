@@ -81,9 +81,13 @@ class CheckedAction(core.ObservedAction):
         if id(own) not in _validators:
             _validators[id(own)] = ArgumentSpecValidator(**task.argument_spec(own, constraints))
         given = json.loads(json.dumps(self._task.args, cls=core.ENCODER))
-        validated = _validators[id(own)].validate(task.readable(own, given))
+        validated = self.validation(_validators[id(own)], task.readable(own, given))
         params = validated.validated_parameters
         return Options(given, params, task.secrets_of(own, params), self._problem(validated))
+
+    def validation(self, validator: ArgumentSpecValidator, given: dict) -> ValidationResult:
+        """Return what ansible-core makes of the options."""
+        return validator.validate(given)
 
     def _problem(self, validated: ValidationResult) -> str:
         if not validated.error_messages:

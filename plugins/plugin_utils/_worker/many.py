@@ -9,6 +9,8 @@ from __future__ import annotations
 import signal
 from typing import ContextManager
 
+from ansible.module_utils.common.arg_spec import ArgumentSpecValidator, ValidationResult
+
 from ...module_utils._errors import InvalidInput
 from ...module_utils._http.transport import Transport
 from ...module_utils._resources.plural import Plural
@@ -35,6 +37,15 @@ class PluralAction(ServicesAction):
     def validated(self, own: dict, constraints: dict) -> Options:
         """Return the options; the items are validated where all their faults are told."""
         return super().validated(own_options(self.plural, with_items=False), {})
+
+    def validation(self, validator: ArgumentSpecValidator, given: dict) -> ValidationResult:
+        """Return what ansible-core makes of the options, without the items: it would copy each, and change none."""
+        items = given.get(self.plural.option)
+        if not isinstance(items, list) or not all(isinstance(item, dict) for item in items):
+            return super().validation(validator, given)
+        validated = super().validation(validator, {**given, self.plural.option: []})
+        validated.validated_parameters[self.plural.option] = items
+        return validated
 
     def with_invocation(self, result: dict, options: Options) -> dict:
         """Return the result with the options, but for the items: their results have all that is of use."""
