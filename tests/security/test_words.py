@@ -125,7 +125,7 @@ def test_no_name_id_or_body_is_corrupted(ran):
         assert result["status"] == (403 if task.refused else 201)
         if task.refused:
             assert task.name not in ledger
-            assert result["msg"].startswith(f"Virtual machine {task.name}: ") or not task.made
+            assert result["msg"].startswith(f"virtual machine {task.name}: ") or not task.made
         else:
             assert result["asset"] == result["ansible_facts"]["compute_virtual_machine"] == envelope(task)
             assert tuple(map(json.loads, ledger[task.name])) == (body, envelope(task))

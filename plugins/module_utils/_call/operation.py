@@ -78,7 +78,7 @@ def message(operation: Operation, request: Request, finished: Finished, key: str
     what = f"status {last.status}: {last.reason}" if last.status else last.reason
     times = f" (attempt {finished.attempts})" if finished.attempts > 1 else ""
     effect = effect_of(operation, finished.outcome)
-    asset = f"{operation.noun.capitalize()} {printable(key)}: " if key else ""
+    asset = f"{operation.noun} {printable(key)}: " if key else ""
     told = f"{asset}{request.method} {request.url}{times}: {'; '.join(filter(None, (what, finished.note)))}. {effect}"
     ids = [f"{name}: {retold(last.headers[name])}" for name in _REQUEST_IDS if name in last.headers]
     return f"{told} [{', '.join(ids)}]" if ids else told

@@ -100,7 +100,7 @@ def test_a_failure_returns_the_body_and_the_location():
     assert "t0ken" not in json.dumps(result)
     result, _sent = call(CREATE, answer(201, None, "Location: /vm/7"), name="web01")
     assert (result["outcome"], result["location"], "error_body" in result) == ("accepted", "/vm/7", False)
-    assert result["msg"].startswith("Virtual machine web01: POST http://127.0.0.1:")
+    assert result["msg"].startswith("virtual machine web01: POST http://127.0.0.1:")
 
 
 def test_a_wait_that_is_longer_than_allowed_is_named():

@@ -76,8 +76,8 @@ def test_a_message_says_what_is_known_of_the_effect(operation, outcome, effect):
 
 
 @pytest.mark.parametrize(("operation", "key", "begin"), [
-    (CREATE, "web01", "Virtual machine web01: POST https://service.example/a: "),
-    (UPDATE, "role\x1b1", "Application role role 1: POST https://service.example/a: "),
+    (CREATE, "web01", "virtual machine web01: POST https://service.example/a: "),
+    (UPDATE, "role\x1b1", "application role role 1: POST https://service.example/a: "),
 ])
 def test_a_message_begins_with_the_asset(operation, key, begin):
     finished = Finished(Happened(Event.UNANSWERED, "the line went dead"), 1, "unknown")
