@@ -22,12 +22,17 @@ SHORTEST = 8  # characters of a credential that is unlikely to be a part of a na
 # Keys of a result: the collection's own words, which no credential may change, and what is data, not a message.
 _NEVER_MASKED = {"outcome", "changed", "failed", "status", "attempts", "request_attempts", "entry_state", "plan"}
 _DATA = {"asset", "ansible_facts", "diff", "item", "request", "sent", "entries", "invocation"}
-# Names of parameters and headers whose values are credentials; `subject_token_type` and the like only say which kind.
+# Names of parameters and headers whose values are credentials (SECURITY.md): by what stands anywhere in them, by one of
+# their words, unless the last word tells of something else: `subject_token_type` only says which kind.
 _CREDENTIAL = re.compile(
-    r"passw|passphrase|secret|token|assertion|credential|api[-_]?key|private[-_]?key|authorization|cookie",
-    re.IGNORECASE,
+    r"passw|passphrase|passcode|secret|token|assertion|credential|apikey|privatekey|authorization|cookie|signature"
+    r"|^(?:authorization|device)?code$|(?<!idempotency)(?<!sort)(?<!partition)(?<!cache)(?<!surrogate)(?<!public)key$"
 )
-_KIND = re.compile(r"[-_]type$", re.IGNORECASE)
+_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
+_CREDENTIAL_WORD = re.compile(
+    "auth|authentication|bearer|hmac|jwt|mfa|otp|totp|pin|pwd|saml|sas|session|sid|sig|verifier"
+)
+_ABOUT_IT = {"type", "method", "version", "algorithm", "alg", "user", "username", "email"}
 _NAME = re.compile(r"[\w.-]{1,32}")  # what could be the name of something
 _NOTHING = re.compile(r"(?!)")
 _WEAK = (
@@ -55,7 +60,9 @@ def forms(secret: str) -> frozenset[str]:
 
 def is_credential_name(name: str) -> bool:
     """Return whether what a parameter or a header of this name says is a credential."""
-    return bool(_CREDENTIAL.search(name)) and not _KIND.search(name)
+    words = [word.lower() for word in _WORD.findall(name)]
+    says_so = _CREDENTIAL.search("".join(words)) or any(map(_CREDENTIAL_WORD.fullmatch, words))
+    return bool(says_so) and words[-1] not in _ABOUT_IT
 
 
 def basic(user: str, password: str) -> set[str]:

@@ -43,6 +43,7 @@ def fetched(service: str, endpoint: str = "granted", **options: object) -> Scene
     return Scene(service, "fetched-client-parameter", {**CLIENT, **PARAMETER, **options}, endpoint)
 
 
+GATEWAY = {"headers": {"Ocp-Apim-Subscription-Key": lookup("plain")}}
 REFUSALS = ("forbidden", "unauthorized", "error", "moved", "malformed", "html", "list", "lost")
 SCENES = {
     "good, given token": Scene("good", "token", TOKEN),
@@ -54,6 +55,7 @@ SCENES = {
         f"no token, {name}": fetched("good", name)._replace(secrets="client-parameter")
         for name in ("unusable", "denied", "cut", "lost", "html")
     },
+    **{f"key of a gateway, {name}": Scene(name, "token-plain", {**TOKEN, **GATEWAY}) for name in ("good", *REFUSALS)},
     "refused connection": fetched("good", base_url="http://127.0.0.1:9"),
     "token endpoint not there": fetched("good", auth_url="http://127.0.0.1:9"),
     "token with a line end": Scene("good", "token", {"access_token": TOKEN["access_token"] + "\n"}),

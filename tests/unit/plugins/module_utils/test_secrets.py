@@ -16,6 +16,7 @@ from ansible_collections.infrastructure.services.plugins.module_utils._secrets i
     basic,
     forms,
     holds_placeholder,
+    is_credential_name,
     password_in,
     without_placeholders,
 )
@@ -70,6 +71,34 @@ def test_each_form_is_masked_in_values_and_in_keys(secret, show):
     assert shown not in repr(scrubbed)
     assert shown not in str(list(scrubbed["asset"]))
     assert scrubbed["changed"] is True
+
+
+CREDENTIALS = [  # of gateways, of identity providers and of people
+    "Ocp-Apim-Subscription-Key", "X-Auth-Key", "X-Functions-Key", "X-Api-Key", "x_api_key", "X-APIKey", "apikey", "Key",
+    "DD-APPLICATION-KEY", "X-RapidAPI-Key", "routing_key", "subscriptionKey", "X-Auth", "X-Auth-Token", "X-MyAuth",
+    "X-Vault-Token", "X-Amz-Security-Token", "CF-Access-Client-Secret", "CF-Access-Jwt-Assertion", "X-JWT", "X-Hmac",
+    "X-Hub-Signature-256", "sig", "X-OTP", "totp", "X-Pin", "Cookie", "X-Session-Id", "passWord", "Pass-Phrase",
+    "passcode", "credentials", "client_assertion", "refresh_token", "secret_id", "code", "code_verifier", "device_code",
+    "SAMLResponse", "X-Proxy-Authorization", "privateKey",
+]
+ORDINARY = [
+    "X-Tenant", "X-Request-Id", "Idempotency-Key", "idempotency_key", "X-IdempotencyKey", "Sort-Key", "partition_key",
+    "Surrogate-Key", "X-Cache-Key", "public_key", "author", "X-Author", "authority", ":authority", "X-Keyboard",
+    "X-Keyspace", "key_id", "audience", "resource", "scope", "grant_type", "client_assertion_type", "tokenType",
+    "subject_token_type", "X-Auth-Email", "X-Auth-User", "X-Signature-Version", "username", "signal", "X-Spin",
+    "X-Country-Code", "X-Sidecar", "X-Opinion", "",
+]
+
+
+@pytest.mark.parametrize("name", CREDENTIALS)
+def test_a_name_says_that_its_value_is_a_credential(name):
+    assert is_credential_name(name)
+    assert is_credential_name(name.lower()) or name in ("X-MyAuth", "SAMLResponse")  # no words without their case
+
+
+@pytest.mark.parametrize("name", ORDINARY)
+def test_another_name_does_not(name):
+    assert not is_credential_name(name)
 
 
 WORDS = ["web", "web01", "accepted", "false", "403", "company01", "company01.example.com", "any", "a", "not-there-x"]
