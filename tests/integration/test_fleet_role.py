@@ -51,8 +51,8 @@ def test_machines_and_roles_are_sent_once_with_what_they_have_in_common(fleet, s
                                        "application roles: accepted 1 (role-1)"]
     again = fleet().ok()
     assert len(service.conversation()) == 3
-    assert again.result(LAST)["msg"] == ["virtual machines: not_sent 2",
-                                         "application roles: not_sent 1"]
+    assert again.result(LAST)["msg"] == ["virtual machines: not_sent 2 (web01, web02)",
+                                         "application roles: not_sent 1 (role-1)"]
 
 
 def test_check_mode_is_the_plan(fleet, service):
