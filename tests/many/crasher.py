@@ -32,10 +32,10 @@ COUNT, AT_ONCE = 60, 16
 LONGEST = 60.0  # seconds after which a run counts as hanging
 
 
-def run(location: str, url: str, names: list[str]) -> dict:
+def run(location: str, url: str, names: list[str], at_once: int = AT_ONCE) -> dict:
     """Return the result of a list."""
     own = items.own_options(VIRTUAL_MACHINES, with_items=False)
-    given = {"base_url": url, "access_token": "token-of-the-tests", "concurrency": AT_ONCE, "max_unknown": 0}
+    given = {"base_url": url, "access_token": "token-of-the-tests", "concurrency": at_once, "max_unknown": 0}
     given["virtual_machines"] = [{"name": name} for name in names]
     params = ArgumentSpecValidator(**task.argument_spec(own, {})).validate(given).validated_parameters
     secrets, ledger = task.secrets_of(own, params), open_ledger(location)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Callable, Sequence
 
 from .._errors import NOT_SENT, UNKNOWN, InvalidInput, RequestFailed, ServicesError
@@ -28,6 +29,7 @@ class NoLedger:
     """What a list of tasks needs of a ledger, where there is none."""
 
     warnings: Sequence[str] = ()
+    lost = ""  # why nothing can be recorded any more
 
     def look_up(self, tasks: list[Task]) -> list[Recorded | ServicesError | None]:
         """Return of each what is recorded, or why nothing may be sent; raise LedgerError."""
@@ -130,7 +132,7 @@ class _Many:
         self._connect(settings.connection).close()  # what is wrong with the files of TLS, or lacking, is said once
         pace = Pace(params["concurrency"], settings.retry_max_delay)
         limits = Limits(params["max_unknown"], params["max_failures"])
-        crew = Crew(len(self.to_send), lambda: self._do, pace, limits, failures=self.report.failed)
+        crew = Crew(len(self.to_send), lambda: partial(self._do, crew), pace, limits, failures=self.report.failed)
         progress = self.report.progress(crew, self._place.say or (lambda line: None), time.monotonic)
         crew.run(params["concurrency"], GRACE, self._place.watch, progress)
         for place, number in enumerate(self.to_send):
@@ -146,12 +148,14 @@ class _Many:
                 transport.close()
             self.ledger.close()
 
-    def _do(self, place: int, turn) -> Ended | None:
+    def _do(self, crew: Crew, place: int, turn) -> Ended | None:
         self._turns.turn = turn
         task = self.tasks[self.to_send[place]]
         runtime = replace(self._place.runtime, connect=self._paced, sleep=self._turns.pause)
         started = time.monotonic()
         result = self.ledger.record(task, lambda recorded: self._performed(task, recorded, runtime))
+        if self.ledger.lost:
+            crew.stop(self.ledger.lost)
         if result:
             result = dict(result, seconds=round(time.monotonic() - started, 3))
         if result and turn.was_refused and not turn.attempts:

@@ -27,6 +27,10 @@ class LedgerError(ServicesError):
     """The ledger cannot be used."""
 
 
+class LedgerLost(LedgerError):
+    """The ledger does not answer, and a new connection to it cannot be made."""
+
+
 class Key(NamedTuple):
     """What an entry is about."""
 

@@ -8,15 +8,17 @@ from __future__ import annotations
 
 import queue
 import threading
+import time
 from concurrent.futures import Future
 from contextlib import contextmanager
 from typing import Any, Callable, Iterator, NamedTuple
 
 from ...module_utils._errors import ServicesError
-from .entries import Change, Ended, Entry, Key, LedgerError
+from .entries import Change, Ended, Entry, Key, LedgerError, LedgerLost
 from .store import Ledger
 
 LOOK, BEGIN, FINISH, UNLOCK = "look", "begin", "finish", "unlock"
+_PATIENCE = 10.0  # seconds after a loss in which the end of what was on its way is still tried to be written
 
 
 class Held(ServicesError):
@@ -38,6 +40,8 @@ class GatheringLedger:
         self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
         self._locked: set[Key] = set()  # of the thread alone
         self._ended = threading.Event()
+        self.lost: LedgerError | None = None  # why nothing is begun any more
+        self._lost_at = 0.0
         self._thread = threading.Thread(target=self._work, daemon=True)
         self._thread.start()
 
@@ -102,9 +106,22 @@ class GatheringLedger:
     def _refuse(self, jobs: list[_Job]) -> None:
         for job in jobs:
             if not job.answer.done():
-                job.answer.set_exception(LedgerError(f"ledger: {self._ledger.where} is no longer written to"))
+                error = self.lost or LedgerError(f"ledger: {self._ledger.where} is no longer written to")
+                job.answer.set_exception(error)
 
     def _do(self, jobs: list[_Job]) -> None:
+        """Do jobs; where the ledger is lost they fail at once, but for the end of what was on its way, for a while."""
+        started = time.monotonic()
+        is_late = self.lost and started - self._lost_at > _PATIENCE
+        try:
+            self._in_order([job for job in jobs if not self.lost or (job.kind == FINISH and not is_late)])
+        except LedgerLost as error:
+            self._lost_at = self._lost_at if self.lost else started
+            self.lost = self.lost or error
+        if self.lost:
+            self._refuse(jobs)
+
+    def _in_order(self, jobs: list[_Job]) -> None:
         of = {kind: [job for job in jobs if job.kind == kind] for kind in (FINISH, UNLOCK, LOOK, BEGIN)}
         _together(of[FINISH], self._ledger.finish_many)
         for job in of[UNLOCK]:
@@ -125,17 +142,24 @@ class GatheringLedger:
                     free.append(job)
                 else:
                     job.answer.set_result(Held)
+            except LedgerLost:
+                raise
             except LedgerError as error:
                 job.answer.set_exception(error)
         return free
 
 
 def _together(jobs: list[_Job], act: Callable[[list[Change]], list]) -> None:
-    """Do jobs in one transaction; where that fails, each by itself, so that one does not spoil the others."""
+    """Do jobs in one transaction; where that fails, each by itself, so that one does not spoil the others.
+
+    Raise LedgerLost.
+    """
     if not jobs:
         return
     try:
         answers = act([job.change for job in jobs])
+    except LedgerLost:
+        raise
     except LedgerError as error:
         if len(jobs) == 1:
             jobs[0].answer.set_exception(error)

@@ -76,6 +76,12 @@ class LedgerOfMany:
         except ServicesError as error:
             return self._secrets.scrub(error.result())
 
+    @property
+    def lost(self) -> str:
+        """Why nothing can be recorded any more, empty while it can."""
+        error = self._gathering and self._gathering.lost
+        return f"the ledger does not answer ({error.msg})" if error else ""
+
     def not_listed(self, tasks: list[Task]) -> list[str]:
         """Return the names of what is recorded at the same service and not in the list."""
         if not tasks:

@@ -17,7 +17,7 @@ from contextlib import contextmanager, nullcontext, suppress
 from typing import Iterator
 
 from . import migrations
-from .entries import Key, LedgerError, first_line
+from .entries import Key, LedgerError, LedgerLost, first_line
 from .postgresql_library import psycopg_library
 from .postgresql_urls import described, parsed
 from .store import Ledger
@@ -104,8 +104,8 @@ class PostgresLedger(Ledger):
 
     def unlock(self, number: int) -> None:
         if not (self._pooled or self._connection.closed):
-            with suppress(LedgerError):  # with the session the lock is gone too
-                self.execute("SELECT pg_advisory_unlock(?)", (number,))
+            with suppress(*self.error):  # with the session the lock is gone too
+                self._run("SELECT pg_advisory_unlock(?)", (number,))
 
     def run(self, statement: str, values: tuple = ()) -> list[tuple]:
         try:
@@ -149,6 +149,11 @@ class PostgresLedger(Ledger):
 
     def has_lost(self, error: Exception) -> bool:
         return isinstance(error, self._psycopg.OperationalError)
+
+    def failure(self, error: Exception) -> LedgerError:
+        said = super().failure(error)
+        was_answered = getattr(error, "sqlstate", None)  # which the server sends, and libpq never
+        return said if was_answered or not self.has_lost(error) else LedgerLost(said.msg)
 
     def _connect(self) -> None:
         """Connect, and find out whether the session is ours; raise an `error`."""

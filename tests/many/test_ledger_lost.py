@@ -1,0 +1,104 @@
+# Copyright (c) 2026, the infrastructure.services contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""A ledger that no longer answers ends a list soon, and the list says so."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
+
+import psycopg
+import pytest
+from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger import postgresql
+from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.location import open_ledger
+from many.conftest import until
+from many.crasher import run
+from support.databases import postgres_server, schema_in
+
+__all__ = ["postgres_server"]
+COUNT = 300
+
+
+@pytest.fixture
+def database(postgres_server) -> str:
+    """The URL of a ledger in a schema of its own."""
+    return schema_in(postgres_server)
+
+
+@pytest.fixture
+def relay(database):
+    """A process between us and the database, and the URL of the ledger behind it."""
+    asked = parse_qs(urlsplit(database).query)
+    line = [sys.executable, str(Path(__file__).with_name("relay.py")), f"{asked['host'][0]}/.s.PGSQL.5432"]
+    with subprocess.Popen(line, stdout=subprocess.PIPE, text=True) as process:
+        address = f"postgresql://postgres@127.0.0.1:{process.stdout.readline().strip()}/postgres"
+        schema = database.partition("options=")[2]
+        yield process, f"{address}?sslmode=disable&gssencmode=disable&connect_timeout=2&options={schema}"
+        process.kill()
+
+
+def in_the_middle(service, act) -> None:
+    """Do something in a thread once a part of the list was sent."""
+
+    def wait() -> None:
+        until(lambda: len(service.created) > 20)
+        act()
+
+    threading.Thread(target=wait, daemon=True).start()
+
+
+def names(result: dict, outcome: str, **more) -> set[str]:
+    return {each["item"] for each in result["results"] if each["outcome"] == outcome and more.items() <= each.items()}
+
+
+def test_a_database_that_hangs_ends_the_list(relay, database, service, monkeypatch):
+    """With a bound of 2 s for a connection and for a statement, the end comes after the two, once and not per item."""
+    monkeypatch.setattr(postgresql, "_STATEMENT_SECONDS", 2.0)
+    process, url = relay
+    stopped = []
+    in_the_middle(service, lambda: (process.send_signal(signal.SIGSTOP), stopped.append(time.monotonic())))
+    result = run(url, service.url, [f"vm{number}" for number in range(COUNT)], at_once=40)
+    assert time.monotonic() - stopped[0] < 12
+    process.send_signal(signal.SIGCONT)
+    assert "since the ledger does not answer" in result["msg"]
+    assert result["counts"]["not_begun"] > 200
+    sent, ledger = set(service.created), open_ledger(database, read_only=True)
+    recorded = {key.name: entry.state for key, entry in ledger.entries({}, lambda name: True)}
+    ledger.close()
+    assert set(service.created.values()) == {1}
+    assert names(result, "accepted") == sent
+    done = {name for name, state in recorded.items() if state == "done"}  # some perhaps as the relay went on
+    assert names(result, "accepted", failed=False) <= done
+    assert sent <= recorded.keys()
+
+
+def test_a_database_that_is_there_again_soon_has_all_that_was_sent(database, service):
+    """The session is ended, and the next one refused for a second: nothing further is begun, all that was is kept."""
+    service.seconds = 1.5
+    service.slow = {"vm2": 0.3}  # recorded in the very moment in which there is no database
+    _server, name = database, parse_qs(urlsplit(database).query)["options"][0].partition("=")[2]
+    with psycopg.connect(database, autocommit=True) as admin:
+        role = f"role_{name}"
+        admin.execute(f"CREATE ROLE {role} LOGIN")
+        admin.execute(f"GRANT ALL ON SCHEMA {name} TO {role}")
+
+        def away() -> None:
+            admin.execute(f"ALTER ROLE {role} NOLOGIN")
+            admin.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = %s", (role,))
+            time.sleep(1)
+            admin.execute(f"ALTER ROLE {role} LOGIN")
+
+        thread = threading.Thread(target=lambda: (until(lambda: len(service.created) >= 4), away()), daemon=True)
+        thread.start()
+        result = run(database.replace("postgres:@", f"{role}@"), service.url, [f"vm{n}" for n in range(50)])
+        thread.join(10)
+    assert names(result, "accepted", failed=True) == {"vm2"}
+    assert names(result, "accepted") == set(service.created)
+    assert "since the ledger does not answer" in result["msg"]
