@@ -44,7 +44,7 @@ _REQUEST_IDS = ("x-request-id", "x-correlation-id", "traceparent")
 def judge(operation: Operation, answer: Answer) -> Happened:
     """Return what an answer is: a success is any 2xx with a JSON object (docs/openapi.yaml)."""
     kind, value = event_of(answer.status), None
-    reason = text_of(answer.status, **operation._asdict())
+    reason = text_of(answer.status, answer.body, **operation._asdict())
     if kind == Event.SUCCESS:
         try:
             value = None if answer.problem else strict_json.decode_object(answer.body)

@@ -67,6 +67,9 @@ _CLASSES = {
     5: (Event.SERVER_ERROR, "the service failed"),
 }
 _IRREGULAR = (Event.IRREGULAR, "not a final status of HTTP; something other than the service answers at base_url")
+# nginx answers a handshake without the certificate that it wants with a 400; its body alone says so.
+_ASKS_FOR_CERTIFICATE = (b"No required SSL certificate was sent", b"The SSL certificate error")
+_LONGEST_READ = 2000  # bytes of a body
 
 
 def event_of(status: int) -> Event:
@@ -74,8 +77,10 @@ def event_of(status: int) -> Event:
     return _meaning(status)[0]
 
 
-def text_of(status: int, **words: str) -> str:
+def text_of(status: int, body: bytes = b"", **words: str) -> str:
     """Return what the status means, in the words of the operation (`noun`, `missing`, `exists`)."""
+    if status == 400 and any(said in body[:_LONGEST_READ] for said in _ASKS_FOR_CERTIFICATE):
+        return "the service or a gateway requires a client certificate that it trusts; set client_cert and client_key"
     return _meaning(status)[1].format(**words)
 
 

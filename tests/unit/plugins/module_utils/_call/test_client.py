@@ -273,3 +273,16 @@ def test_a_failure_warns_of_a_scope_too():
     result, _sent = fetching(CREATE, token, answer(403), scopes=["vm.write"])
     assert result["failed"]
     assert "vm.write is missing" in str(result["warnings"])
+
+
+@pytest.mark.parametrize("resource", [CREATE, UPDATE])
+@pytest.mark.parametrize(("said", "is_named"), [
+    ("No required SSL certificate was sent", True), ("The SSL certificate error", True), ("Bad Request", False),
+])
+def test_a_400_of_nginx_for_want_of_a_certificate_names_the_option(resource, said, is_named):
+    page = f"<html>\r\n<head><title>400 {said}</title></head>\r\n<body>\r\n<center>{said}</center>\r\n</body></html>"
+    head = f"HTTP/1.1 400 Bad Request\r\nContent-Type: text/html\r\nContent-Length: {len(page)}\r\n\r\n"
+    result, _sent = call(resource, f"{head}{page}".encode())
+    assert (result["outcome"], result["status"], said in result["error_body"]) == ("rejected", 400, True)
+    assert ("set client_cert and client_key" in result["msg"]) is is_named
+    assert ("malformed" in result["msg"]) is not is_named
