@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import time
 
 import pytest
@@ -86,3 +87,28 @@ def test_a_worker_that_is_told_to_end_says_what_is_known(start, service):
     output = run.end(LONGEST)
     assert "got the signal SIGTERM" in output
     assert "were not begun" in output
+
+
+@pytest.mark.parametrize("end", ["the keyword timeout", "SIGTERM"])
+def test_what_waits_for_a_token_is_as_if_it_was_never_begun(start, service, tmp_path, end):
+    """Nothing was sent, so the next run does not ask anybody to repair the ledger by hand."""
+    ledger = str(tmp_path / "l.db")
+    with_ledger = {"INFRASTRUCTURE_SERVICES_LEDGER": ledger}
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        token = {"AUTH_URL": f"http://127.0.0.1:{silent.getsockname()[1]}", "CLIENT_ID": "me", "ACCESS_TOKEN": "",
+                 "CLIENT_SECRET": "secret-of-the-tests"}
+        token = {f"INFRASTRUCTURE_SERVICES_{name}": value for name, value in token.items()}
+        run = start(30, environment={**with_ledger, **token}, seconds=2 if end == "the keyword timeout" else 0)
+        until(lambda: os.path.exists(ledger) and "intent" in states(ledger).values())
+        workers = run.workers()
+        if end == "SIGTERM":
+            os.killpg(run.process.pid, signal.SIGTERM)
+        run.end(2 + LONGEST)
+        until(lambda: gone(workers))
+    if end == "the keyword timeout":
+        assert (run.result["outcome"], run.result["counts"]["not_sent"]) == ("not_sent", 30)
+        assert run.result["results"][0]["failed"] is True
+    assert (states(ledger), dict(service.created)) == ({}, {})
+    again = start(30, environment=with_ledger)
+    again.end()
+    assert again.result["counts"]["accepted"] == 30

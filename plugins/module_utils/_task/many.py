@@ -39,6 +39,9 @@ class NoLedger:
         """Run one under the ledger, in any thread, and return its result, None while another run holds the asset."""
         return execute(None)
 
+    def give_up(self, results: list[tuple[Task, dict]]) -> None:
+        """Record of tasks that did not end in time, and can send nothing any more, that they sent nothing."""
+
     def not_listed(self, tasks: list[Task]) -> list[str] | None:
         """Return the names of what is recorded and not in the list, None without a ledger."""
         return None
@@ -135,18 +138,27 @@ class _Many:
         crew = Crew(len(self.to_send), lambda: partial(self._do, crew), pace, limits, failures=self.report.failed)
         progress = self.report.progress(crew, self._place.say or (lambda line: None), time.monotonic)
         crew.run(params["concurrency"], GRACE, self._place.watch, progress)
-        for place, number in enumerate(self.to_send):
-            if place in crew.ended and "skipped" not in crew.ended[place].result:
-                self.report.add(number, crew.ended[place].result)
-            elif place in crew.begun:
-                result = self._abandoned(self.tasks[number], crew.begun[place].attempts, crew.reason)
-                self.report.add(number, self.report.shortened(result))
-            else:
-                self.report.skip(number, crew.reason)
-        if not crew.begun:
+        with crew.lock:  # whoever has not sent by now finds no turn, and never sends
+            ended, attempts = dict(crew.ended), {place: turn.attempts for place, turn in crew.begun.items()}
+        self._tell(ended, attempts, crew.reason)
+        if not attempts:
             for transport in self._transports:
                 transport.close()
             self.ledger.close()
+
+    def _tell(self, ended: dict[int, Ended], attempts: dict[int, int], reason: str) -> None:
+        """Say of each item how it ended; `attempts`: how many were made for each that did not end in time."""
+        late = {place: self._abandoned(self.tasks[self.to_send[place]], attempts[place], reason) for place in attempts}
+        not_sent = [place for place, result in late.items() if result["outcome"] == NOT_SENT]
+        if not_sent:
+            self.ledger.give_up([(self.tasks[self.to_send[place]], late[place]) for place in not_sent])
+        for place, number in enumerate(self.to_send):
+            if place in ended and "skipped" not in ended[place].result:
+                self.report.add(number, ended[place].result)
+            elif place in late:
+                self.report.add(number, self.report.shortened(late[place]))
+            else:
+                self.report.skip(number, reason)
 
     def _do(self, crew: Crew, place: int, turn) -> Ended | None:
         self._turns.turn = turn

@@ -9,7 +9,7 @@ from __future__ import annotations
 import queue
 import threading
 import time
-from concurrent.futures import Future
+from concurrent.futures import Future, wait
 from contextlib import contextmanager
 from typing import Any, Callable, Iterator, NamedTuple
 
@@ -17,7 +17,8 @@ from ...module_utils._errors import ServicesError
 from .entries import Change, Ended, Entry, Key, LedgerError, LedgerLost
 from .store import Ledger
 
-LOOK, BEGIN, FINISH, UNLOCK = "look", "begin", "finish", "unlock"
+LOOK, BEGIN, FINISH, UNLOCK, GIVE_UP = "look", "begin", "finish", "unlock", "give up"
+_LONGEST_PARTING = 1.5  # seconds that giving up may take
 _PATIENCE = 10.0  # seconds after a loss in which the end of what was on its way is still tried to be written
 
 
@@ -27,7 +28,7 @@ class Held(ServicesError):
 
 class _Job(NamedTuple):
     kind: str
-    change: Change
+    change: Any  # a Change; to give up, how each attempt ended
     answer: Future
 
 
@@ -39,6 +40,8 @@ class GatheringLedger:
         self._ledger, self._known = ledger, known
         self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
         self._locked: set[Key] = set()  # of the thread alone
+        self._begun: dict[Key, tuple[Entry | None, Entry]] = {}  # what did not end yet, and what was before it
+        self._given_up: set[Key] = set()
         self._ended = threading.Event()
         self.lost: LedgerError | None = None  # why nothing is begun any more
         self._lost_at = 0.0
@@ -66,6 +69,13 @@ class GatheringLedger:
     def finish(self, key: Key, begun: Entry, after: Entry | None, ended: Ended) -> bool:
         """Write how an attempt ended as Ledger.finish does; raise LedgerError."""
         return self._answer(FINISH, Change(key, begun, after, ended))
+
+    def give_up(self, endings: dict[Key, Callable[[Entry | None, Entry], tuple[Entry | None, Ended]]]) -> None:
+        """Write how attempts ended that sent nothing, if they were begun; from then on nothing is for these keys.
+
+        Each ending is given the entry before and the one that was begun. A ledger that takes too long is left as it is.
+        """
+        wait([self._put(GIVE_UP, endings)], _LONGEST_PARTING)
 
     def elsewhere(self, key: Key) -> list[str]:
         """Return nothing: whoever has a list has asked for all of it at once."""
@@ -114,7 +124,7 @@ class GatheringLedger:
         started = time.monotonic()
         is_late = self.lost and started - self._lost_at > _PATIENCE
         try:
-            self._in_order([job for job in jobs if not self.lost or (job.kind == FINISH and not is_late)])
+            self._in_order([job for job in jobs if not self.lost or (job.kind in (FINISH, GIVE_UP) and not is_late)])
         except LedgerLost as error:
             self._lost_at = self._lost_at if self.lost else started
             self.lost = self.lost or error
@@ -122,15 +132,42 @@ class GatheringLedger:
             self._refuse(jobs)
 
     def _in_order(self, jobs: list[_Job]) -> None:
-        of = {kind: [job for job in jobs if job.kind == kind] for kind in (FINISH, UNLOCK, LOOK, BEGIN)}
-        _together(of[FINISH], self._ledger.finish_many)
+        of = {kind: [job for job in jobs if job.kind == kind] for kind in (FINISH, UNLOCK, LOOK, BEGIN, GIVE_UP)}
+        _together(self._wanted(of[FINISH]), self._finish)
         for job in of[UNLOCK]:
             if job.change.key in self._locked:
                 self._locked.remove(job.change.key)
                 self._ledger.unlock(job.change.key.number())
         for job in self._free(of[LOOK]):
             _together([job], lambda changes: [self._ledger.get(changes[0].key)])
-        _together(self._free(of[BEGIN]), self._ledger.begin_many)
+        _together(self._free(self._wanted(of[BEGIN])), self._begin)
+        for job in of[GIVE_UP]:
+            _together([job], self._give_up)
+
+    def _wanted(self, jobs: list[_Job]) -> list[_Job]:
+        """Return the jobs whose assets were not given up; answer the others as if somebody else had written."""
+        for job in jobs:
+            if job.change.key in self._given_up:
+                job.answer.set_result(None)
+        return [job for job in jobs if not job.answer.done()]
+
+    def _begin(self, changes: list[Change]) -> list[Entry | None]:
+        entries = self._ledger.begin_many(changes)
+        self._begun.update({change.key: (change.before, entry) for change, entry in zip(changes, entries) if entry})
+        return entries
+
+    def _finish(self, changes: list[Change]) -> list[bool]:
+        written = self._ledger.finish_many(changes)
+        for change in changes:
+            self._begun.pop(change.key, None)
+        return written
+
+    def _give_up(self, every: list[dict[Key, Callable]]) -> list[None]:
+        (endings,) = every
+        self._given_up |= endings.keys()
+        begun = {key: self._begun[key] for key in endings if key in self._begun}
+        self._finish([Change(key, entry, *endings[key](before, entry)) for key, (before, entry) in begun.items()])
+        return [None]
 
     def _free(self, jobs: list[_Job]) -> list[_Job]:
         """Return the jobs whose assets nobody else holds, which are ours then; answer the others."""

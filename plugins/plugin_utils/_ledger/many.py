@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Callable
 
 from ...module_utils._errors import ServicesError
@@ -14,7 +15,7 @@ from ...module_utils._secrets import Secrets
 from ...module_utils._task.task import Task
 from .entries import INTENT, Entry, Key
 from .gathering import GatheringLedger, Held
-from .recording import Overtaken, decide, elsewhere, key_of, record
+from .recording import Overtaken, decide, elsewhere, ending, key_of, record
 from .store import Ledger
 
 
@@ -75,6 +76,11 @@ class LedgerOfMany:
             return None
         except ServicesError as error:
             return self._secrets.scrub(error.result())
+
+    def give_up(self, results: list[tuple[Task, dict]]) -> None:
+        """Record of tasks that did not end in time, and can send nothing any more, that they sent nothing."""
+        if self._gathering:
+            self._gathering.give_up({key_of(task): partial(ending, result=result) for task, result in results})
 
     @property
     def lost(self) -> str:

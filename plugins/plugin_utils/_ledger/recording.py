@@ -135,7 +135,9 @@ def intent(plan: Plan, before: Entry | None, secrets: Secrets, run: str) -> Entr
     return Entry(INTENT, sent, before.asset if before else {}, by=author(), run=run)
 
 
-def ending(before: Entry | None, begun: Entry, result: dict[str, Any], seconds: float) -> tuple[Entry | None, Ended]:
+def ending(
+    before: Entry | None, begun: Entry, result: dict[str, Any], seconds: float = 0.0
+) -> tuple[Entry | None, Ended]:
     """Return the entry after a task, None for none, and its row of the history."""
     outcome, asset = result.get("outcome", UNKNOWN), result.get("asset")  # a module that crashed says nothing
     state, trace_id = AFTER.get((outcome, asset is not None), UNKNOWN), result.get("trace_id") or ""

@@ -21,7 +21,9 @@ from ansible_collections.infrastructure.services.plugins.module_utils._resources
 from ansible_collections.infrastructure.services.plugins.module_utils._secrets import Secrets
 from ansible_collections.infrastructure.services.plugins.module_utils._task import items
 from ansible_collections.infrastructure.services.plugins.module_utils._task.task import argument_spec
+from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger import gathering as gathering_module
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.entries import (
+    ABSENT,
     DONE,
     INTENT,
     Ended,
@@ -160,6 +162,40 @@ def test_nobody_waits_for_a_thread_that_has_ended(ledger, monkeypatch):
     for name in ("vm1", "vm2"):
         with pytest.raises(LedgerError, match="no longer written to"):
             gathering.begin(key(name), intent(name), None)
+    gathering.close()
+
+
+def test_what_was_given_up_is_as_before_and_nothing_is_written_for_it_any_more(ledger, monkeypatch):
+    """One was begun, one is being begun in that moment, one would be begun later."""
+    gathering, original = GatheringLedger(ledger, {}), ledger.begin_many
+    begun = gathering.begin(key("vm1"), intent("vm1"), None)
+    monkeypatch.setattr(ledger, "begin_many", lambda changes: time.sleep(0.2) or original(changes))
+
+    def ending(before, entry):
+        return before, Ended(ABSENT, ABSENT, outcome="not_sent")
+
+    with ThreadPoolExecutor(1) as pool:
+        late = pool.submit(gathering.begin, key("vm2"), intent("vm2"), None)
+        time.sleep(0.05)
+        gathering.give_up({key(name): ending for name in ("vm1", "vm2", "vm3")})
+        assert late.result()
+    assert gathering.begin(key("vm3"), intent("vm3"), None) is None
+    assert not gathering.finish(key("vm1"), begun, begun._replace(state=DONE), Ended(INTENT, DONE))
+    gathering.close()
+    assert ledger.get_many(*key("")[:2], ["vm1", "vm2", "vm3"]) == {}
+    assert [(where.name, ended.outcome) for where, ended in ledger.history({})] == [
+        ("vm1", "not_sent"), ("vm2", "not_sent")]
+
+
+def test_giving_up_does_not_wait_for_a_ledger_that_hangs(ledger, monkeypatch):
+    monkeypatch.setattr(gathering_module, "_LONGEST_PARTING", 0.2)
+    released = threading.Event()
+    monkeypatch.setattr(ledger, "finish_many", lambda changes: released.wait(10) and [])
+    gathering = GatheringLedger(ledger, {})
+    began = time.monotonic()
+    gathering.give_up({})
+    assert time.monotonic() - began < 5
+    released.set()
     gathering.close()
 
 
