@@ -57,7 +57,9 @@ options:
   report:
     description:
       - A file on the controller for what came of each asset, as JSON, and as JUnit XML in a file of the same name that
-        ends in C(.xml). Both are replaced, unless another task of the same run wrote them.
+        ends in C(.xml). Both are replaced, but a task adds to what other tasks of the same run wrote, on any host.
+      - A file that is there already must be empty or such a report. Any other, a device and the files of O(ledger) are
+        refused, and nothing is sent.
       - They are also written when a signal ends the task. After a crash the next task that writes them adds what
         O(ledger) knows of the run that was killed.
       - A relative path is below the directory of the playbook, or the working directory where the playbook belongs to

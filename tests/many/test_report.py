@@ -9,7 +9,9 @@ from __future__ import annotations
 import json
 import os
 import signal
+import sqlite3
 from collections import Counter
+from contextlib import closing
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -49,6 +51,61 @@ def test_the_end_of_a_run_is_told(run, service, tmp_path):
     run(20).end()
     (again,) = runs(tmp_path)
     assert Counter(asset["outcome"] for asset in again["assets"]) == {"not_sent": 19, "rejected": 1}
+
+
+HOSTS = """
+- hosts: all
+  gather_facts: false
+  tasks:
+    - infrastructure.services.compute_virtual_machines:
+        virtual_machines:
+          - name: "{{{{ inventory_hostname }}}}-{{{{ item }}}}-0"
+          - name: "{{{{ inventory_hostname }}}}-{{{{ item }}}}-1"
+        report: "{{{{ report }}}}"
+      loop: {tasks}
+      ignore_errors: true
+"""
+
+
+@pytest.mark.parametrize("tasks", [1, 2])
+def test_hosts_at_once_tell_all_their_assets_in_one_report(start, service, tmp_path, tasks):
+    play = HOSTS.format(tasks=list(range(tasks)))
+    service.statuses["h2-0-1"] = 403
+    names = {f"h{host}-{task}-{number}" for host in (1, 2, 3, 4) for task in range(tasks) for number in (0, 1)}
+    arguments = ("-i", "h1,h2,h3,h4,", "-c", "local", "-f", "4")
+    for _again in range(2):
+        service.created.clear()
+        output = start(0, play, arguments, report=str(tmp_path / "fleet.json")).end()
+        assert "No such file" not in output
+        assert +service.created == Counter(names - {"h2-0-1"})
+        (one,) = runs(tmp_path)
+        assert one["state"] == "ended"
+        assert Counter((asset["name"], asset["outcome"]) for asset in one["assets"]) == Counter(
+            (name, "rejected" if name == "h2-0-1" else "accepted") for name in names)
+    assert sorted(name for name in os.listdir(tmp_path) if "fleet" in name) == ["fleet.json", "fleet.xml"]
+
+
+def names(ledger: str) -> list[str]:
+    """The names that a ledger has."""
+    with closing(sqlite3.connect(ledger)) as connection:
+        return [row[0] for row in connection.execute("SELECT name FROM infrastructure_services_entry ORDER BY name")]
+
+
+def test_a_file_of_somebody_else_is_refused_before_anything_is_sent(start, service, tmp_path):
+    ledger, mine, pipe = (str(tmp_path / name) for name in ("l.db", "vars.yml", "pipe"))
+    environment = {"INFRASTRUCTURE_SERVICES_LEDGER": ledger}
+    assert start(2, environment=environment).end()
+    recorded, sent = names(ledger), sum(service.created.values())
+    Path(mine).write_text("mine: true")
+    os.mkfifo(pipe)
+    for path in (ledger, mine, pipe):  # what else there may be is in the unit tests
+        running = start(4, REPORTING, environment=environment, report=path)
+        running.end()
+        assert running.result["msg"].startswith("report: ")
+        assert "Nothing was sent" in running.result["msg"]
+        assert running.result["outcome"] == "not_sent"
+    assert (names(ledger), Path(mine).read_text(), sum(service.created.values())) == (recorded, "mine: true", sent)
+    assert recorded == ["vm0", "vm1"]
 
 
 def test_ctrl_c_is_told_at_once(run, service, tmp_path):

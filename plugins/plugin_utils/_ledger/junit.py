@@ -9,11 +9,13 @@ from __future__ import annotations
 import os
 import re
 from itertools import groupby
+from operator import itemgetter
 from xml.etree import ElementTree
 
 from ...module_utils._errors import UNKNOWN
 
 SUFFIX = ".xml"
+HEAD = '<testsuites name="infrastructure.services"'
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")  # XML 1.0, section 2.2
 _PROPERTIES = ("outcome", "status", "trace_id")
 _COUNTED = {"failure": "failures", "error": "errors", "skipped": "skipped"}
@@ -26,9 +28,10 @@ def beside(path: str) -> str:
 
 def document(runs: list[dict]) -> str:
     """Return the XML of the runs of a report."""
-    root = ElementTree.Element("testsuites")
+    root = ElementTree.Element("testsuites", name="infrastructure.services")
+    resource_of = itemgetter("resource")
     for run in runs:
-        for resource, assets in groupby(run["assets"], key=lambda asset: asset["resource"]):
+        for resource, assets in groupby(sorted(run["assets"], key=resource_of), key=resource_of):
             _add_suite(root, run, resource, list(assets))
     return ElementTree.tostring(root, encoding="unicode")
 

@@ -9,19 +9,21 @@ A run that begins says so in the file. One that finds there a run that did not e
 
 from __future__ import annotations
 
-import json
-import os
 from contextlib import contextmanager
 from datetime import datetime, timezone
 from typing import Any, Callable, Iterator
 
 from ...module_utils._errors import ACCEPTED, UNKNOWN, InvalidInput
-from . import junit
 from .entries import INTENT
+from .report_files import ReportError, edited
 from .store import Ledger
 
 RUNNING, ENDED, KILLED = "running", "ended", "killed"
 _FIELDS = ("outcome", "changed", "failed", "skipped", "status", "seconds", "trace_id", "msg")
+_REPLACED = (
+    "the file was replaced or removed while the task was at work, so it may lack what other tasks of this run did."
+    " The task was done, and the report has it. Give each run a report of its own"
+)
 _DIED = (
     "The process died while the request was on its way, so it may or may not have been processed."
     " The next run says what to do."
@@ -36,40 +38,60 @@ def reported(
 
     `path`: of the JSON file, absolute; `resource`: the module of a single asset; `run`: names the run of Ansible, whose
     tasks add to each other's report; `warn`: told when it cannot be written at the end. Raises InvalidInput when it
-    cannot be written at the start, and LedgerError.
+    cannot be written at the start or is a file of something else, and LedgerError.
     """
     items: list[dict] = []
     if not path:
         yield items
         return
-    if path.endswith(junit.SUFFIX):
-        raise InvalidInput(
-            "report", f"is the JSON file, so it must not end in {junit.SUFFIX}: JUnit XML goes beside it"
-        )
+    ledger_file = ledger.file if ledger else ""
     try:
-        runs = _begun(path, run, ledger)
-        _write(path, runs)
-    except OSError as error:
-        raise InvalidInput("report", f"{path} cannot be written: {error.strerror}. Nothing was sent") from None
+        with edited(path, ledger_file) as runs:
+            _begin(runs, run, ledger)
+    except ReportError as error:
+        raise InvalidInput(
+            "report", f"{error}. Nothing was sent. Give a file that does not exist yet, or an earlier report"
+        ) from None
     try:
         yield items
     finally:
-        runs[-1]["assets"] += [_asset(resource, item["item"], item) for item in items]
-        runs[-1].update(state=ENDED, ended_at=_now())
         try:
-            _write(path, runs)
-        except OSError as error:
-            warn(f"report: {path} cannot be written: {error.strerror}. The results of the tasks are complete.")
+            with edited(path, ledger_file) as runs:
+                problem = _end(runs, run, [_asset(resource, item["item"], item) for item in items])
+        except ReportError as error:
+            problem = f"{error}. The task was done, and its result is complete; the report lacks it"
+        if problem:
+            warn(f"report: {problem}")
 
 
-def _begun(path: str, run: str, ledger: Ledger | None) -> list[dict]:
-    """Return what the file is to say at the start, this run last."""
-    runs = _read(path)
-    if runs and runs[-1]["run"] == run:
-        runs[-1].update(state=RUNNING, ended_at=None)
-        return runs
-    killed = [_completed(one, ledger) for one in runs if one["state"] == RUNNING]
-    return [*killed, dict(run=run, state=RUNNING, began_at=_now(), ended_at=None, assets=[])]
+def _begin(runs: list[dict], run: str, ledger: Ledger | None) -> None:
+    """Make of the runs of a report what it is to say while a task of this run is at work."""
+    if not any(one["run"] == run for one in runs):
+        runs[:] = [_completed(one, ledger) for one in runs if one["state"] == RUNNING]
+    _own(runs, run).update(state=RUNNING, ended_at=None)
+    _own(runs, run)["tasks_at_work"] += 1
+
+
+def _end(runs: list[dict], run: str, assets: list[dict]) -> str:
+    """Add what came of a task; return why the report may lack something, empty when it does not.
+
+    Another run may have taken this one for killed, and added what the ledger knew of it by then.
+    """
+    is_there = any(one["run"] == run for one in runs)
+    own = _own(runs, run)
+    own["assets"] = [*(asset for asset in own["assets"] if not asset.get("from_ledger")), *assets]
+    own["tasks_at_work"] = max(own["tasks_at_work"] - 1, 0)
+    own.update(dict(state=RUNNING, ended_at=None) if own["tasks_at_work"] else dict(state=ENDED, ended_at=_now()))
+    return "" if is_there else _REPLACED
+
+
+def _own(runs: list[dict], run: str) -> dict:
+    """Return the report of this run, which is added where there is none."""
+    for one in runs:
+        if one["run"] == run:
+            return one
+    runs.append(dict(run=run, state=RUNNING, began_at=_now(), ended_at=None, tasks_at_work=0, assets=[]))
+    return runs[-1]
 
 
 def _completed(one: dict, ledger: Ledger | None) -> dict:
@@ -80,34 +102,16 @@ def _completed(one: dict, ledger: Ledger | None) -> dict:
         if ended.seconds is not None:  # else it was edited by hand
             failed = ended.outcome != ACCEPTED or ended.message != ""
             item = dict(ended._asdict(), changed=ended.outcome == ACCEPTED, failed=failed, msg=ended.message)
-            told.setdefault(key[1:], _asset(key.resource, key.name, item))
+            told.setdefault(key[1:], dict(_asset(key.resource, key.name, item), from_ledger=True))
     for key, entry in ledger.entries({**where, "state = ?": (INTENT,)}, lambda name: True) if ledger else ():
         item = dict(outcome=UNKNOWN, changed=True, failed=True, msg=_DIED, trace_id=entry.trace_id)
-        told[key[1:]] = _asset(key.resource, key.name, item)
+        told[key[1:]] = dict(_asset(key.resource, key.name, item), from_ledger=True)
     return dict(one, state=KILLED, assets=list(told.values()))
 
 
 def _asset(resource: str, name: str, item: dict) -> dict[str, Any]:
     given = {field: item[field] for field in _FIELDS if item.get(field) not in (None, "")}
     return {"resource": resource, "name": name, **given}
-
-
-def _read(path: str) -> list[dict]:
-    """Return the runs of a report, none when there is none that is one; raise OSError."""
-    try:
-        with open(path, encoding="utf-8") as file:
-            runs = json.load(file)["runs"]
-        return runs if all({"run", "state", "assets"} <= one.keys() for one in runs) else []
-    except (FileNotFoundError, ValueError, KeyError, TypeError, AttributeError):
-        return []
-
-
-def _write(path: str, runs: list[dict]) -> None:
-    """Replace both files, each at once; raise OSError."""
-    for file, text in ((path, json.dumps({"runs": runs}, indent=1)), (junit.beside(path), junit.document(runs))):
-        with open(f"{file}.new", "w", encoding="utf-8") as new:
-            new.write(f"{text}\n")
-        os.replace(f"{file}.new", file)
 
 
 def _now() -> str:

@@ -66,7 +66,7 @@ class PluralAction(ServicesAction):
         opened = self.open_ledger(params["ledger"]) if params["ledger"] else None
         ledger = opened and LedgerOfMany(opened, secrets, core.run_id(), check_mode)
         report = self._report("" if check_mode else params["report"], opened)
-        with report as results, noted(signal.SIGALRM) as alarms:  # the keyword timeout would lose all results
+        with noted(signal.SIGALRM) as alarms, report as results:  # the keyword timeout would lose all results
             runtime = Runtime(check_mode, Transport, keep_token, insist_on_parent)
             place = Place(runtime, self._task.diff, self._display.verbosity, self._watch(alarms), self._display.display)
             done = perform_all(self.plural, params, place, secrets, ledger)

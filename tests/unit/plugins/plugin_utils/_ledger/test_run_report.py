@@ -6,12 +6,18 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
+import multiprocessing
+import os
+import re
+from collections.abc import Callable
 from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
 from ansible_collections.infrastructure.services.plugins.module_utils._errors import InvalidInput
+from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger import report_files
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.entries import (
     ABSENT,
     DONE,
@@ -113,11 +119,152 @@ def test_a_run_that_was_killed_is_told_from_the_ledger_by_the_next_one_alone(pat
     ledger.close()
 
 
-def test_a_file_that_is_no_report_is_replaced(path):
-    for text in ("", "[]", "{}", '{"runs": [1]}', '{"runs": [{}]}', "\0", '{"runs": {"a": 1}}'):
+def test_a_report_that_is_empty_or_damaged_is_replaced(path):
+    write(path, ITEMS)
+    report = Path(path).read_text()
+    run = '{"run": "r", "state": "running", "began_at": "", "tasks_at_work": 1, "assets": [{}]}'
+    other = [re.sub(r"\[.*\]", runs, report, flags=re.DOTALL) for runs in ("[1]", "[{}]", '{"a": 1}', f"[{run}]")]
+    for text in ("", report[:-9], *other):
         Path(path).write_text(text)
         write(path, ITEMS)
         assert len(runs(path)) == 1
+
+
+def refused(path: object, problem: str, ledger=None) -> None:
+    """Hold that a path is refused before anything is sent."""
+    with pytest.raises(InvalidInput, match=f"^report: .*{problem}.* Nothing was sent"), \
+            reported(str(path), MACHINE, "run-1", ledger, pytest.fail):
+        pytest.fail("the tasks were begun")
+
+
+@pytest.mark.parametrize("suffix", [".json", ".xml"])
+def test_a_file_that_is_no_report_is_refused_and_stays(tmp_path, suffix):
+    path = tmp_path / "fleet.json"
+    file = tmp_path / f"fleet{suffix}"
+    for text in ("[]", "{}", '{"runs": []}', "a: 1\n", "\0", " ", "<testsuites></testsuites>"):
+        file.write_text(text)
+        refused(path, f"{file} is a file of something else")
+        assert [(each.name, each.read_text()) for each in tmp_path.iterdir()] == [(file.name, text)]
+
+
+@pytest.mark.parametrize("suffix", [".json", ".xml"])
+def test_what_is_no_regular_file_is_refused_and_never_opened(tmp_path, suffix):
+    path, file = tmp_path / "fleet.json", tmp_path / f"fleet{suffix}"
+    for kind, make in (
+        ("a named pipe", os.mkfifo), ("a directory", os.mkdir),
+        ("a device", lambda at: os.symlink("/dev/full", at)), ("a device", lambda at: os.symlink("/dev/null", at)),
+    ):
+        make(file)
+        refused(path, f"fleet{suffix} is {kind}")
+        (os.rmdir if kind == "a directory" else os.unlink)(file)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("suffix", ["", "-wal", "-shm", "-journal", ".lock"])
+def test_the_files_of_the_ledger_are_refused(tmp_path, suffix):
+    (tmp_path / "link.json").symlink_to(f"l.db{suffix}")
+    ledger = open_ledger(str(tmp_path / "l.db"))
+    before = sorted(tmp_path.iterdir())
+    for path in (f"l.db{suffix}", "link.json"):
+        refused(tmp_path / path, "is a file of the ledger", ledger)
+    assert sorted(tmp_path.iterdir()) == before
+    ledger.close()
+
+
+def test_the_ledger_is_not_taken_for_the_xml(tmp_path):
+    ledger = open_ledger(str(tmp_path / "fleet.xml"))
+    refused(tmp_path / "fleet.json", "is a file of the ledger", ledger)
+    ledger.close()
+
+
+def test_a_link_leads_to_the_report_and_its_mode_stays(tmp_path):
+    (tmp_path / "far").mkdir()
+    (tmp_path / "fleet.json").symlink_to("far/report.json")
+    for _again in range(2):
+        write(str(tmp_path / "fleet.json"), ITEMS)
+        assert (tmp_path / "fleet.json").is_symlink()
+        assert len(runs(str(tmp_path / "far/report.json"))) == 1
+        (tmp_path / "far/report.json").chmod(0o600)
+    assert (tmp_path / "far/report.json").stat().st_mode & 0o777 == 0o600
+    assert sorted(os.listdir(tmp_path)) == ["far", "fleet.json", "fleet.xml"]
+    assert os.listdir(tmp_path / "far") == ["report.json"]
+
+
+def at_once(path: str, names: list[str], run: Callable[[str], str]) -> None:
+    """Let a process for each name write its machine, all at work at the same time."""
+    context = multiprocessing.get_context("fork")
+    barrier = context.Barrier(len(names))
+
+    def work(name: str) -> None:
+        barrier.wait(30)
+        with reported(path, MACHINE, run(name), None, pytest.fail) as results:
+            barrier.wait(30)
+            results.append({**ITEMS[0], "item": name})
+
+    processes = [context.Process(target=work, args=(name,)) for name in names]
+    for process in processes:
+        process.start()
+    for process in processes:
+        process.join(60)
+    assert [process.exitcode for process in processes] == [0] * len(names)
+
+
+def test_tasks_that_write_at_once_lose_nothing(path, tmp_path):
+    names = [f"vm{number}" for number in range(8)]
+    for number in range(4):
+        at_once(path, names, lambda name, number=number: f"run-{number}")
+        (run,) = runs(path)
+        assert (run["run"], run["state"]) == (f"run-{number}", "ended")
+        assert sorted(asset["name"] for asset in run["assets"]) == names
+    assert sorted(os.listdir(tmp_path)) == ["fleet.json", "fleet.xml"]
+
+
+def test_runs_that_write_at_once_are_all_told(path):
+    names = ["vm1", "vm2"]
+    at_once(path, names, lambda name: f"run of {name}")
+    told = {run["run"]: (run["state"], [asset["name"] for asset in run["assets"]]) for run in runs(path)}
+    assert told == {f"run of {name}": ("ended", [name]) for name in names}
+
+
+def test_a_run_ends_with_the_last_of_its_tasks(path):
+    with reported(path, MACHINE, "run-1", None, pytest.fail):
+        write(path, ITEMS[:1])
+        assert [run["state"] for run in runs(path)] == ["running"]
+    assert [run["state"] for run in runs(path)] == ["ended"]
+
+
+def test_a_run_that_was_only_taken_for_killed_tells_its_assets_once(path, tmp_path):
+    ledger = open_ledger(str(tmp_path / "l.db"))
+    with reported(path, MACHINE, "run-1", ledger, pytest.fail) as results:
+        entry = Entry(INTENT, {"name": "a"}, {}, run="run-1")
+        assert ledger.edit(Change(Key("https://s", MACHINE, "a"), None, entry, None))
+        write(path, ITEMS[1:2], "run-2", ledger=ledger)
+        assert [asset["outcome"] for asset in runs(path)[0]["assets"]] == ["unknown"]
+        results.extend(ITEMS[:1])
+    assert [(run["run"], run["state"], [(asset["name"], asset["outcome"]) for asset in run["assets"]])
+            for run in runs(path)] == [("run-1", "ended", [("a", "accepted")]), ("run-2", "ended", [("b", "unknown")])]
+    ledger.close()
+
+
+def test_a_report_that_another_run_replaced_is_warned_of(path):
+    warnings = []
+    write(path, ITEMS[:1])
+    with reported(path, MACHINE, "run-1", None, warnings.append) as results:
+        results.extend(ITEMS[1:2])
+        for file in (path, path.replace(".json", ".xml")):
+            os.unlink(file)
+    assert [asset["name"] for asset in runs(path)[-1]["assets"]] == ["b"]
+    assert len(warnings) == 1
+    assert warnings[0].startswith("report: the file was replaced or removed")
+
+
+def test_one_that_another_program_keeps_locked_is_refused(path, monkeypatch):
+    monkeypatch.setattr(report_files, "_PATIENCE", 0.1)
+    write(path, ITEMS)
+    with open(path, encoding="utf-8") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        refused(path, "locked")
+    write(path, ITEMS)
 
 
 def test_without_a_path_nothing_is_written(tmp_path):
@@ -128,15 +275,25 @@ def test_without_a_path_nothing_is_written(tmp_path):
 
 def test_what_cannot_be_written_is_told_before_anything_is_sent(tmp_path):
     for path, problem in ((tmp_path / "none/fleet.json", "No such file"), (tmp_path, "directory"),
-                          (tmp_path / "fleet.xml", "must not end in .xml")):
-        with pytest.raises(InvalidInput, match=f"report: .*{problem}"), \
-                reported(str(path), MACHINE, "run-1", None, pytest.fail):
-            pytest.fail("the tasks were begun")
+                          (tmp_path / "a\0b", "null"), (tmp_path / "\ud800", "surrogates"),
+                          (tmp_path / "fleet.xml", "must not end in .xml"), ("/proc/fleet.json", "proc/fleet.json")):
+        refused(path, problem)
 
 
-def test_what_cannot_be_written_at_the_end_is_a_warning(tmp_path):
-    (tmp_path / "d").mkdir()
+@pytest.mark.parametrize("place", [None, "a directory", "a named pipe", "a file of something else"])
+def test_what_cannot_be_written_at_the_end_is_a_warning(tmp_path, place):
     warnings = []
-    with reported(str(tmp_path / "d/fleet.json"), MACHINE, "run-1", None, warnings.append):
-        (tmp_path / "d").rename(tmp_path / "e")
-    assert [warning.startswith("report: ") for warning in warnings] == [True]
+    (tmp_path / "d").mkdir()
+    path = tmp_path / "d/fleet.json"
+    with reported(str(path), MACHINE, "run-1", None, warnings.append) as results:
+        results.extend(ITEMS)
+        if place is None:
+            (tmp_path / "d").rename(tmp_path / "e")
+        else:
+            path.unlink()
+            {"a directory": Path.mkdir, "a named pipe": os.mkfifo}.get(place, lambda at: at.write_text("mine"))(path)
+    (warning,) = warnings
+    assert warning.startswith("report: ")
+    assert (place or "No such file") in warning
+    assert "The task was done" in warning
+    assert "Nothing was sent" not in warning

@@ -1,0 +1,130 @@
+# Copyright (c) 2026, the infrastructure.services contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The two files of a report: which ones may be replaced, by one task at a time, each as a whole."""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import json
+import os
+import shutil
+import stat
+import time
+import uuid
+from contextlib import contextmanager, suppress
+from typing import Iterator
+
+from . import junit
+from .sqlite_files import identity
+
+_HEAD = '{\n "format": "infrastructure.services report",\n'  # by which a report is known without reading all of it
+_RUN, _ASSET = {"run", "state", "began_at", "tasks_at_work", "assets"}, {"resource", "name", "outcome"}
+_KINDS = {stat.S_IFDIR: "a directory", stat.S_IFIFO: "a named pipe", stat.S_IFSOCK: "a socket"}
+_LEDGER_FILES = ("", "-wal", "-shm", "-journal", ".lock")
+_PATIENCE = 60.0  # seconds to wait for another task, each of which takes milliseconds
+
+
+class ReportError(Exception):
+    """A file cannot be written; the text says which one, and why."""
+
+
+@contextmanager
+def edited(path: str, ledger_file: str) -> Iterator[list[dict]]:
+    """Yield the runs that the report at an absolute path has, and write what became of them; others wait meanwhile.
+
+    `ledger_file`: the real path of the SQLite file, empty when there is none. Raises ReportError; a file that is
+    neither empty nor a report stays as it is.
+    """
+    try:
+        file, xml_file = _usable(path, _HEAD, ledger_file), _usable(junit.beside(path), junit.HEAD, ledger_file)
+        if file == xml_file:
+            raise ReportError(f"{path} is to be JSON with JUnit XML beside it, so it must not end in {junit.SUFFIX}")
+        with _alone(file):
+            runs = _read(file)
+            yield runs
+            _replace(file, f"{_HEAD}{json.dumps({'runs': runs}, indent=1)[2:]}\n")
+            _replace(xml_file, f"{junit.document(runs)}\n")
+    except (OSError, ValueError) as error:  # the latter of a path that holds NUL or a lone surrogate
+        raise ReportError(f"{path!r} cannot be written: {getattr(error, 'strerror', None) or error}") from None
+
+
+def _usable(path: str, head: str, ledger_file: str) -> str:
+    """Return the real path of a file that may be replaced; open none that could block, or that opening changes."""
+    file = os.path.realpath(path)
+    if ledger_file and file in {f"{ledger_file}{suffix}" for suffix in _LEDGER_FILES}:
+        raise ReportError(f"{path} is a file of the ledger")
+    if not os.path.lexists(file):
+        return file
+    mode = os.stat(file).st_mode
+    if not stat.S_ISREG(mode):
+        raise ReportError(f"{path} is {_KINDS.get(stat.S_IFMT(mode), 'a device')}")
+    descriptor = os.open(file, os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        begins = os.read(descriptor, len(head))
+    finally:
+        os.close(descriptor)
+    if begins not in (b"", head.encode()):
+        raise ReportError(f"{path} is a file of something else")
+    return file
+
+
+@contextmanager
+def _alone(file: str) -> Iterator[None]:
+    """Keep out all other tasks, of this run and of others; raise OSError."""
+    deadline = time.monotonic() + _PATIENCE
+    while (descriptor := _locked(file)) is None:
+        if time.monotonic() > deadline:
+            raise OSError(errno.EAGAIN, "another program keeps it locked")
+        time.sleep(0.01)
+    try:
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _locked(file: str) -> int | None:
+    """Return a descriptor that locks a file, which is made; None when another task has the lock, or replaced it."""
+    descriptor = os.open(file, os.O_RDWR | os.O_CREAT | os.O_NONBLOCK, 0o666)
+    status = os.fstat(descriptor)
+    if _lock(descriptor) and (status.st_dev, status.st_ino) == identity(file):
+        return descriptor
+    os.close(descriptor)
+    return None
+
+
+def _lock(descriptor: int) -> bool:
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:  # a file system without locks costs what others write at the same moment, not the task
+        pass
+    return True
+
+
+def _read(file: str) -> list[dict]:
+    """Return the runs of a report, none when it is empty or damaged; raise OSError."""
+    try:
+        with open(file, encoding="utf-8") as report:
+            runs = json.load(report)["runs"]
+        is_whole = all(run.keys() >= _RUN and all(asset.keys() >= _ASSET for asset in run["assets"]) for run in runs)
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return []
+    return runs if is_whole else []
+
+
+def _replace(file: str, text: str) -> None:
+    """Replace a file at once, with its mode; raise OSError."""
+    new = f"{file}.{uuid.uuid4().hex}.new"
+    try:
+        with open(new, "x", encoding="utf-8") as to:
+            to.write(text)
+        with suppress(FileNotFoundError):
+            shutil.copymode(file, new)
+        os.replace(new, file)
+    finally:
+        with suppress(OSError):
+            os.unlink(new)
