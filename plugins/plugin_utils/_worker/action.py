@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import os
 from functools import partial
-from typing import Callable, NamedTuple
+from typing import Any, Callable, NamedTuple
 
 from ansible.errors import AnsibleConnectionFailure, AnsibleError
 
 from ...module_utils._call.operation import effect_of
-from ...module_utils._errors import ACCEPTED, NOT_SENT, UNKNOWN, ServicesError
+from ...module_utils._errors import ACCEPTED, NOT_SENT, REJECTED, UNKNOWN, ServicesError
 from ...module_utils._http.transport import requests
 from ...module_utils._resources.flow import Recorded, Resource
 from ...module_utils._secrets import Secrets
@@ -30,6 +30,7 @@ from .shared_token import keep_token
 from .signals import Interrupted
 
 _PATHS = [name for name, option in ARGUMENT_SPEC.items() if option["type"] == "path"]
+_JOB = "ansible_job_id"  # what the start of a module with async says beside its outcome
 _SHELL_CANNOT_START = (126, 127)  # POSIX: the command was found but cannot be run, or was not found
 
 
@@ -64,6 +65,8 @@ class ServicesAction(CheckedAction):
         return result if task is self._task else {}
 
     def run(self, tmp=None, task_vars=None):
+        if _JOB in self._may_exist and self._task.poll:
+            ServicesAction._last = self._ended_job(core.last_result(self, task_vars or {}))
         if self._may_exist:
             return self._told_again(self._may_exist)
         return super().run(tmp, task_vars)
@@ -102,8 +105,25 @@ class ServicesAction(CheckedAction):
         """Return the result of the earlier attempt in place of another one."""
         why = "This attempt sent nothing: the keyword until does not repeat a creation that may have happened."
         if result.get("failed"):
-            return dict(result, msg=f"{why} {result['msg']}")
+            return dict(result, msg=f"{result['msg']} {why}")
         return dict(result, warnings=[*result.get("warnings", []), why])
+
+    def _ended_job(self, polled: Any) -> tuple[object, dict]:
+        """Return what is to be kept of an earlier attempt with async once ansible-core has polled and removed its job.
+
+        `polled`: what it came to, as the task registers it. A failure is not polled for a job again.
+        """
+        polled = polled if isinstance(polled, dict) else {}
+        if polled.get("outcome") in (NOT_SENT, REJECTED):
+            return None, {}
+        if "outcome" not in polled:
+            error = polled.get("msg", "the job of async was not waited for")
+            return self._task, dict(self._ended(error, self._task.args, UNKNOWN), failed=True)
+        told = {
+            "msg": f"{self._asset(self._task.args)}: {effect_of(self.resource.operation, polled['outcome'])}",
+            **polled,
+        }
+        return self._task, {name: value for name, value in told.items() if name != _JOB} | {"failed": True}
 
     def _run_here(self, prepared: task.Task, secrets: Secrets, recorded: Recorded | None) -> dict:
         """Run the task in this process."""
@@ -144,13 +164,18 @@ class ServicesAction(CheckedAction):
             result["outcome"] = UNKNOWN if started else NOT_SENT
         return self._remembered(result)
 
-    def _ended(self, error: BaseException, arguments: dict) -> dict:
+    def _ended(self, error: object, arguments: dict, outcome: str = "") -> dict:
         """Return what is known of a module that gave no result."""
-        operation, outcome = self.resource.operation, UNKNOWN if self.module_was_started else NOT_SENT
-        asset = f"{operation.noun} {arguments.get(KEYS[operation.resource], '')}".strip()
+        operation, outcome = self.resource.operation, outcome or (UNKNOWN if self.module_was_started else NOT_SENT)
         request = f" to {operation.method} {arguments.get('base_url') or ''}{operation.path}"
         told = f"the module{request if outcome == UNKNOWN else ''} gave no result ({error})"
-        return dict(changed=False, outcome=outcome, msg=f"{asset}: {told}. {effect_of(operation, outcome)}")
+        msg = f"{self._asset(arguments)}: {told}. {effect_of(operation, outcome)}"
+        return dict(changed=False, outcome=outcome, msg=msg)
+
+    def _asset(self, arguments: dict) -> str:
+        """Return what a message says the task is about."""
+        operation = self.resource.operation
+        return f"{operation.noun} {arguments.get(KEYS[operation.resource], '')}".strip()
 
     def _remembered(self, result: dict) -> dict:
         """Keep the result of a creation that may have happened, for further attempts of `until`."""

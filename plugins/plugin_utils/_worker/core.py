@@ -55,6 +55,12 @@ def task_environment(action) -> dict[str, str]:
     return {str(name): str(value) for name, value in environment.items()}
 
 
+def last_result(action, task_vars: dict):
+    """Return what an earlier attempt of the task (`until`) came to, by what it registers; None where it does not."""
+    register = action._task.register
+    return task_vars["_task"].result if isinstance(register, dict) else task_vars.get(register)  # a dict since 2.21
+
+
 def run_directory() -> str:
     """Return the private directory of this run of Ansible, which Ansible removes at its end."""
     return constants.DEFAULT_LOCAL_TMP

@@ -28,6 +28,8 @@ from .checked import Options
 from .parent import insist_on_parent, is_orphan
 from .shared_token import keep_token
 
+_MOST_NAMED = 10  # assets of one message
+
 
 class PluralAction(ServicesAction):
     """The action plugin of a module for a list."""
@@ -41,7 +43,7 @@ class PluralAction(ServicesAction):
     def validation(self, validator: ArgumentSpecValidator, given: dict) -> ValidationResult:
         """Return what ansible-core makes of the options, without the items: it would copy each, and change none."""
         items = given.get(self.plural.option)
-        if not isinstance(items, list) or not all(isinstance(item, dict) for item in items):
+        if not isinstance(items, list):
             return super().validation(validator, given)
         validated = super().validation(validator, {**given, self.plural.option: []})
         validated.validated_parameters[self.plural.option] = items
@@ -73,6 +75,12 @@ class PluralAction(ServicesAction):
             results.extend(done.result["results"])
         warnings = [*secrets.warnings(), *done.warnings]
         return self._remembered(core.untrusted(dict(done.result, warnings=warnings) if warnings else done.result))
+
+    def _asset(self, arguments: dict) -> str:
+        items = arguments.get(self.plural.option)
+        keys = [str(item.get(self.plural.key)) for item in items or () if isinstance(item, dict)]
+        more = f" and {len(keys) - _MOST_NAMED} more" if len(keys) > _MOST_NAMED else ""
+        return f"{self.resource.operation.noun} {', '.join(keys[:_MOST_NAMED])}{more}"
 
     def _report(self, path: str | None, ledger: Ledger | None) -> ContextManager[list[dict]]:
         path = absolute(path, self._loader.get_basedir()) if path else ""
