@@ -97,7 +97,8 @@ def test_every_example_is_one_that_the_module_takes(plural):
     for task in page(plural.name, "EXAMPLES"):
         options = task.get(f"infrastructure.services.{plural.name}")
         if options and isinstance(options[plural.option], list):
-            items.insist_on_valid(plural, options[plural.option])
+            for item in options[plural.option]:
+                items.Items(plural).validated(item)
             spec = ArgumentSpecValidator(**argument_spec(items.own_options(plural, with_items=True), {}))
             assert spec.validate({"base_url": "https://s", **options}).error_messages == []
 

@@ -32,14 +32,16 @@ class Plural:
     @cached_property
     def options(self) -> dict[str, Any]:
         """Return the argument spec of what only this module has."""
-        items = dict(self.plain_options[self.option], options=self.item_options, **self.resource.constraints)
+        items = dict(
+            self.plain_options[self.option], elements="dict", options=self.item_options, **self.resource.constraints
+        )
         return {**self.plain_options, self.option: items}
 
     @cached_property
     def plain_options(self) -> dict[str, Any]:
-        """Return the same, but with the items as dicts of whatever."""
+        """Return the same, but with the items as they are: `_task/items` validates them, wherever the module runs."""
         shared = {name: self.resource.options[name] for name in self.shared}
-        return {self.option: dict(type="list", elements="dict", required=True), **shared}
+        return {self.option: dict(type="list", elements="raw", required=True), **shared}
 
     def without_items(self, params: dict) -> dict:
         """Return options with the number of items in place of the items."""

@@ -6,11 +6,12 @@
 
 from __future__ import annotations
 
+import json
 import math
 from typing import Any, Iterable
 
 from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
-from ansible.module_utils.errors import UnsupportedError
+from ansible.module_utils.errors import AnsibleValidationError, NoLogError, SubParameterTypeError, UnsupportedError
 
 from .._errors import InvalidInput, ServicesError
 from .._resources.plural import Plural
@@ -69,17 +70,6 @@ def _merged(below: Any, above: Any) -> Any:
     return below if above is None else above
 
 
-def insist_on_valid(plural: Plural, given: Any) -> None:
-    """Raise InvalidInput with the faults of all items that ansible-core refuses."""
-    items, faults = Items(plural), []
-    for number, item in enumerate(given if isinstance(given, list) else ()):
-        try:
-            items.validated(item)
-        except ServicesError as error:
-            faults.append(told(plural, number, item, error.msg))
-    insist_on_none(plural, faults)
-
-
 def insist_on_range(option: str, value: int, least: int, most: float = math.inf) -> None:
     """Raise InvalidInput for a number out of range."""
     if not least <= value <= most:
@@ -89,7 +79,7 @@ def insist_on_range(option: str, value: int, least: int, most: float = math.inf)
 def told(plural: Plural, number: int, item: Any, msg: str) -> str:
     """Return what to say of one item."""
     key = item.get(plural.key) if isinstance(item, dict) else None
-    return f"[{number}]{f' ({key})' if key else ''}: {msg}"
+    return f"[{number}]{f' ({key})' if key and isinstance(key, (str, int)) else ''}: {msg}"
 
 
 def insist_on_none(plural: Plural, faults: list[str]) -> None:
@@ -135,16 +125,18 @@ class Items:
 
     def _by_ansible(self, item: Any) -> dict:
         if not isinstance(item, dict):
-            raise ServicesError(f"must be a dict, not {item!r}")
+            raise ServicesError(f"must be a dict, not {json.dumps(item, ensure_ascii=False)}")
         self._validator = self._validator or ArgumentSpecValidator(self._options, **self._constraints)
         result = self._validator.validate(readable(self._options, item))
         if result.error_messages:
-            told = [
-                f"unsupported: {error.msg}" if isinstance(error, UnsupportedError) else error.msg
-                for error in result.errors
-            ]
-            raise ServicesError("; ".join(told).rstrip("."))
+            raise ServicesError("; ".join(_problems(result.errors)).rstrip("."))
         return result.validated_parameters
+
+
+def _problems(errors: Iterable[AnsibleValidationError]) -> list[str]:
+    """Return what is wrong, each once: of a wrong value with suboptions ansible-core says so up to three times."""
+    telling = [error for error in errors if not isinstance(error, (NoLogError, SubParameterTypeError))]
+    return [f"{'unsupported: ' * isinstance(error, UnsupportedError)}{error.msg}" for error in telling or errors]
 
 
 def _plain_dict(options: dict, value: Any) -> dict:

@@ -12,11 +12,11 @@ import sys
 from contextlib import suppress
 
 from .._call.tokens import FetchedToken, Memory
-from .._errors import InvalidInput, ServicesError
+from .._errors import ServicesError
 from .._http.transport import Transport
 from .._resources.plural import Plural
 from .ends import noted
-from .items import insist_on_valid, own_options
+from .items import own_options
 from .many import Place, perform_all
 from .module import LEDGER_ELSEWHERE, ServicesModule
 from .task import Runtime, argument_spec
@@ -29,20 +29,19 @@ _ENDS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class PluralModule(ServicesModule):
-    """Tells the faults of all items at once, where AnsibleModule tells the first without its item."""
+    """Leaves the items to their own validation, as the worker does: AnsibleModule tells the first fault alone."""
 
     def __init__(self, plural: Plural) -> None:
         self._plural = plural
         own = own_options(plural, with_items=True)
         super().__init__(own, **argument_spec(own, {}))
 
-    def fail_json(self, msg, **kwargs):
-        if "outcome" not in kwargs:
-            try:
-                insist_on_valid(self._plural, self.params.get(self._plural.option))
-            except InvalidInput as error:
-                msg = error.msg
-        super().fail_json(msg, **kwargs)
+    def _load_params(self):
+        self.argument_spec = {
+            **self.argument_spec,
+            self._plural.option: self._plural.plain_options[self._plural.option],
+        }
+        super()._load_params()
 
     def _invocation(self) -> dict:
         return {"module_args": self._plural.without_items(super()._invocation()["module_args"])}
@@ -55,13 +54,13 @@ def main(plural: Plural) -> None:
         if module.params[option]:
             module.fail_json(problem, outcome="not_sent")
     secrets = module.known_secrets()
-    memory, params = Memory(), {**module.params, plural.option: [_given(item) for item in module.params[plural.option]]}
+    memory = Memory()
     runtime = Runtime(module.check_mode, Transport, lambda *credentials: FetchedToken(*credentials, memory))
     warnings: list[str] = []
     with noted(*_ENDS) as signals:
         place = Place(runtime, module._diff, module._verbosity, lambda: _end(signals))
         try:
-            done = perform_all(plural, params, place, secrets)
+            done = perform_all(plural, module.params, place, secrets)
             result, warnings = done.result, done.warnings
         except ServicesError as error:
             result = secrets.scrub(error.result())
@@ -70,11 +69,6 @@ def main(plural: Plural) -> None:
     if result.pop("failed", False):
         module.fail_json(**result)
     module.exit_json(**result)
-
-
-def _given(item: dict) -> dict:
-    """Return the options of an item without those that AnsibleModule has added."""
-    return {name: value for name, value in item.items() if value is not None}
 
 
 def _end(signals: list[int]) -> str:

@@ -1,0 +1,93 @@
+# Copyright (c) 2026, the infrastructure.services contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Every option of an item of a list with a value of every wrong type: each place says the same, and says it once.
+
+Each item of a wrong list holds one of them, so that one task shows what is said of all.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from ansible_collections.infrastructure.services.plugins.module_utils._resources.application_role import (
+    APPLICATION_ROLES,
+)
+from ansible_collections.infrastructure.services.plugins.module_utils._resources.virtual_machine import VIRTUAL_MACHINES
+from crossing.test_wrong_types import NEVER_MEANT, PYTHON, SCALARS, VALUES, _options
+from support.front import run_plural
+from support.running import Ansible
+from support.shapes import put
+from support.wire import Last, running
+
+PLURALS = {plural.name: plural for plural in (VIRTUAL_MACHINES, APPLICATION_ROLES)}
+NO_DICTS = {"null": None, "number": 1, "true": True, "text": "x", "list": [{"name": "a"}]}
+KEPT = re.compile(r"\[(\d+)\](?: \(\w+\))?: ")  # what each fault begins with
+
+
+def wrong_of(plural) -> dict[str, tuple[str, object]]:
+    """Return items that cannot be meant, and the option that each one's fault has to name."""
+    found = {}
+    for path, kind in _options(plural.item_options):
+        for name in NEVER_MEANT.get(kind, SCALARS):
+            given = {} if path[0] == "body" else {"attributes": {}}
+            item = {**given, plural.key: f"{'_'.join(map(str, path))}_{name}", **put(path, VALUES[name])}
+            found[f"{plural.name}-{'.'.join(map(str, path))}-{name}"] = [part for part in path if part][-1], item
+    elements = [path for path, kind in _options(plural.item_options) if kind == "list of dict"]
+    for path in elements:
+        for name, value in NO_DICTS.items():
+            item = {plural.key: f"{path[-1]}_of_{name}", **put(path, [value])}
+            found[f"{plural.name}-{'.'.join(path)}-of-{name}"] = path[-1], item
+    return {**found, f"{plural.name}-empty": (plural.key, {}),
+            **{f"{plural.name}-{name}": ("must be a dict", value) for name, value in NO_DICTS.items()}}
+
+
+WRONG = {name: wrong_of(plural) for name, plural in PLURALS.items()}
+CASES = [(name, case) for name in WRONG for case in WRONG[name]]
+
+
+@pytest.fixture(scope="module")
+def said(collections: Path, tmp_path_factory) -> dict[str, dict[str, dict[str, str]]]:
+    """Return what is said of each wrong item by place; one task for a module and a hundred of its items."""
+    told: dict[str, dict[str, dict[str, str]]] = {place: {} for place in ("worker", "become", "module")}
+    with running(lambda sent: Last()) as silent:
+        shared, tasks = {"base_url": silent.url, "access_token": "token-of-the-tests", "concurrency": 1}, {}
+        for name, plural in PLURALS.items():
+            for start in range(0, len(WRONG[name]), 100):
+                cases = list(WRONG[name])[start : start + 100]
+                options = {**shared, plural.option: [WRONG[name][case][1] for case in cases]}
+                for place, keywords in {"worker": {}, "become": {"become": True, "become_method": "myself"}}.items():
+                    module = f"infrastructure.services.{plural.name}"
+                    tasks[f"{place} {name} {start}"] = cases, {**keywords, module: options}
+                told["module"].update(split(run_plural(plural, options), cases))
+        play = {"hosts": "localhost", "gather_facts": False, "ignore_errors": True,
+                "tasks": [{"name": name, **task} for name, (_cases, task) in tasks.items()]}
+        ansible = Ansible(tmp_path_factory.mktemp("items"), collections, silent.url, "local")
+        run = ansible.playbook(json.dumps([play]) + "\n", ANSIBLE_PIPELINING="true")
+    assert silent.connections == 0
+    assert "Traceback" not in run.output
+    for name, (cases, _task) in tasks.items():
+        told[name.partition(" ")[0]].update(split(run.result(name), cases))
+    return told
+
+
+def split(result: dict, cases: list[str]) -> dict[str, str]:
+    """Return what a refusal says of each item."""
+    assert (result["outcome"], result["failed"]) == ("not_sent", True), result
+    _head, *parts = KEPT.split(result["msg"])
+    return {cases[int(number)]: text for number, text in zip(parts[::2], parts[1::2])}
+
+
+@pytest.mark.parametrize(("name", "case"), CASES, ids=[case for _name, case in CASES])
+def test_each_place_says_the_same_and_names_the_option(said, name, case):
+    option, _item = WRONG[name][case]
+    texts = {place: told.get(case, "(nothing)").rstrip("; .") for place, told in said.items()}
+    (text,) = set(texts.values())
+    assert option in text
+    assert not PYTHON.search(text)
+    parts = text.split("; ")
+    assert len(parts) == len(set(parts))
+    assert text.count("unable to convert") <= 1
