@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import math
 import re
+import sys
 from datetime import datetime, timedelta, timezone
 from typing import NamedTuple
 
@@ -59,6 +60,8 @@ def number(value: object) -> int | float:
             raise ValueError("it is not a finite number")
         if value.is_integer() and abs(value) <= _EXACT:
             return int(value)
+    if abs(value) > sys.float_info.max:  # RFC 8259 section 6: what many readers take for infinity
+        raise ValueError("it is too large for a number of JSON")
     return value
 
 

@@ -59,6 +59,7 @@ def test_text_leaves_a_string_alone(value):
     (4, "4"), (4.0, "4"), ("4", "4"), ("4.0", "4"), (" 4 ", "4"), ("+4", "4"), ("-0", "0"), (-0.0, "0"),
     ("1e3", "1000"), (0.5, "0.5"), ("0.5", "0.5"), ("-1.25", "-1.25"), (2**70, "1180591620717411303424"),
     ("9007199254740993", "9007199254740993"), (2.0**53, "9007199254740992"), (1e300, "1e+300"),
+    (10**308, str(10**308)),
 ])
 def test_numbers_go_out_in_their_shortest_form(value, out):
     assert json.dumps(number(value)) == out
@@ -66,7 +67,8 @@ def test_numbers_go_out_in_their_shortest_form(value, out):
 
 @pytest.mark.parametrize("value", [
     "", " ", "four", "4,0", "4.", ".5", "0x4", "1_000", "4 GB", "٤", "nan", "inf", "-Infinity", "1e999",
-    math.nan, math.inf, -math.inf, True, False, None, [], {}, [4],
+    math.nan, math.inf, -math.inf, True, False, None, [], {}, [4], 10**400, -(10**400), str(10**400), "9" * 309,
+    "9" * 4301,
 ])
 def test_what_is_no_finite_number_is_refused(value):
     with pytest.raises((TypeError, ValueError)):
