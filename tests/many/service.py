@@ -14,7 +14,7 @@ import threading
 from collections import Counter
 
 _LENGTH = re.compile(rb"\r\ncontent-length: *(\d+)", re.IGNORECASE)
-_FORM = "HTTP/1.1 {} X\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n"
+_FORM = "HTTP/1.1 {} X\r\nContent-Type: application/json\r\n{}Content-Length: {}\r\n\r\n"
 
 
 class Service:
@@ -24,6 +24,7 @@ class Service:
         self.seconds = seconds  # that an answer takes
         self.slow: dict[str, float] = {}  # the same, by name
         self.statuses: dict[str, int] = {}  # what is answered in place of the asset, by name
+        self.headers = ""  # more of them in each answer, as lines
         self.created: Counter = Counter()  # names
         self.at_once = self.peak = 0
         self._numbers = itertools.count(1)
@@ -56,7 +57,7 @@ class Service:
                 body = json.loads(await reader.readexactly(int(_LENGTH.findall(head)[0])))
                 status, answer = await self._answer(head.split(b" ", 2)[1].decode(), body)
                 text = json.dumps(answer).encode() if answer else b""
-                writer.write(_FORM.format(status, len(text)).encode() + text)
+                writer.write(_FORM.format(status, self.headers, len(text)).encode() + text)
                 await writer.drain()
         except (asyncio.IncompleteReadError, OSError, asyncio.CancelledError):
             pass

@@ -41,16 +41,18 @@ def runs(directory: Path) -> list[dict]:
 
 
 def test_the_end_of_a_run_is_told(run, service, tmp_path):
-    service.statuses["vm3"] = 403
+    service.statuses.update(vm3=403, vm4=307)
+    service.headers = f"Location: https://{TOKEN}/\r\n"
     run(20).end()
     (one,) = runs(tmp_path)
     assert (one["state"], len(one["assets"])) == ("ended", 20)
     told = {asset["name"]: asset for asset in one["assets"]}
     assert (told["vm3"]["outcome"], told["vm3"]["status"], told["vm3"]["failed"]) == ("rejected", 403, True)
+    assert "it points to ***" in told["vm4"]["msg"]
     assert all(asset["seconds"] >= 0.05 and asset["trace_id"] == TRACE for asset in told.values())
     run(20).end()
     (again,) = runs(tmp_path)
-    assert Counter(asset["outcome"] for asset in again["assets"]) == {"not_sent": 19, "rejected": 1}
+    assert Counter(asset["outcome"] for asset in again["assets"]) == {"not_sent": 18, "rejected": 2}
 
 
 HOSTS = """

@@ -45,8 +45,8 @@ def edited(path: str, ledger_file: str) -> Iterator[list[dict]]:
         with _alone(file):
             runs = _read(file)
             yield runs
-            _replace(file, f"{_HEAD}{json.dumps({'runs': runs}, indent=1)[2:]}\n")
             _replace(xml_file, f"{junit.document(runs)}\n")
+            _replace(file, f"{_HEAD}{json.dumps({'runs': runs}, indent=1)[2:]}\n")  # last, as its lock goes with it
     except (OSError, ValueError) as error:  # the latter of a path that holds NUL or a lone surrogate
         raise ReportError(f"{path!r} cannot be written: {getattr(error, 'strerror', None) or error}") from None
 

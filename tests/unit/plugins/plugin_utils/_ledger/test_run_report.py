@@ -216,7 +216,15 @@ def test_tasks_that_write_at_once_lose_nothing(path, tmp_path):
         (run,) = runs(path)
         assert (run["run"], run["state"]) == (f"run-{number}", "ended")
         assert sorted(asset["name"] for asset in run["assets"]) == names
+        assert [suite.get("tests") for suite in suites(path)] == ["8"]
     assert sorted(os.listdir(tmp_path)) == ["fleet.json", "fleet.xml"]
+
+
+def test_the_file_that_is_locked_is_replaced_last(path, monkeypatch):
+    replaced, replace = [], os.replace
+    monkeypatch.setattr(os, "replace", lambda new, file: replaced.append(file) or replace(new, file))
+    write(path, ITEMS)
+    assert replaced == 2 * [path.replace(".json", ".xml"), path]
 
 
 def test_runs_that_write_at_once_are_all_told(path):
