@@ -27,6 +27,11 @@ def gravest(*outcomes: str) -> str:
     return max(outcomes, key=OUTCOMES.index)
 
 
+def sentence(text: str) -> str:
+    """Return a text that another sentence may follow."""
+    return text if text.endswith((".", "!", "?")) or not text else f"{text}."
+
+
 class ServicesError(Exception):
     """The base of all errors of this collection; its text is for the user and holds no secret."""
 

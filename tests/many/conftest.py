@@ -49,6 +49,7 @@ class Run:
     process: subprocess.Popen
     result_file: Path
     output_file: Path
+    errors_file: Path
 
     def end(self, within: float = 60.0) -> str:
         """Wait for its end and return what it printed."""
@@ -57,8 +58,18 @@ class Run:
 
     @property
     def output(self) -> str:
-        """What it has printed."""
+        """What it has printed, first on stdout."""
+        return self.printed + self.errors
+
+    @property
+    def printed(self) -> str:
+        """What it has printed on stdout."""
         return self.output_file.read_text(encoding="utf-8")
+
+    @property
+    def errors(self) -> str:
+        """What it has printed on stderr, in one line."""
+        return " ".join(self.errors_file.read_text(encoding="utf-8").split())
 
     @property
     def result(self) -> dict:
@@ -87,7 +98,7 @@ def start(service, collections, tmp_path) -> Iterator[Callable[..., Run]]:
     def start(count: int, play: str = PLAY, arguments: tuple = (), environment: dict | None = None, **more) -> Run:
         number = len(started)
         (tmp_path / "play.yml").write_text(play, encoding="utf-8")
-        files = [tmp_path / f"{kind}-{number}" for kind in ("result", "output")]
+        files = [tmp_path / f"{kind}-{number}" for kind in ("result", "output", "errors")]
         machines = [{"name": f"vm{index}", "attributes": {"cpu": 4}} for index in range(count)]
         more = {"machines": machines, "result": str(files[0]), **more}
         (tmp_path / "more.json").write_text(json.dumps(more), encoding="utf-8")
@@ -101,10 +112,10 @@ def start(service, collections, tmp_path) -> Iterator[Callable[..., Run]]:
             **(environment or {}),
         }
         line = [str(BIN / "ansible-playbook"), "play.yml", "-e", "@more.json", *arguments]
-        with files[1].open("wb") as output:
+        with files[1].open("wb") as output, files[2].open("wb") as errors:
             process = subprocess.Popen(
                 line, cwd=tmp_path, env={**os.environ, **variables}, stdin=subprocess.DEVNULL, stdout=output,
-                stderr=subprocess.STDOUT, start_new_session=True,
+                stderr=errors, start_new_session=True,
             )
         started.append(Run(process, *files))
         return started[-1]

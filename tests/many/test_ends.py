@@ -112,3 +112,19 @@ def test_what_waits_for_a_token_is_as_if_it_was_never_begun(start, service, tmp_
     again = start(30, environment=with_ledger)
     again.end()
     assert again.result["counts"]["accepted"] == 30
+
+
+@pytest.mark.parametrize("remembers", ["a ledger", "nothing"])
+def test_ctrl_c_is_told_with_both_counts_though_requests_outlast_the_grace(start, service, tmp_path, remembers):
+    service.seconds = 40.0
+    ledger = {"INFRASTRUCTURE_SERVICES_LEDGER": str(tmp_path / "l.db")} if remembers == "a ledger" else {}
+    run = start(100, environment=ledger)
+    until(lambda: sum(service.created.values()) >= 4)
+    began = time.monotonic()
+    os.killpg(run.process.pid, signal.SIGINT)
+    output = run.end(LONGEST)
+    assert time.monotonic() - began < LONGEST
+    assert "[WARNING]: 4 of 100 virtual machines failed: vm0, vm1, vm2, vm3. Of these: 4 in doubt." in run.errors
+    assert "96 were not begun" in run.errors
+    assert "results says" not in output
+    assert ("ledger_info lists what is in doubt" if ledger else "Look on the service for those in doubt") in run.errors

@@ -11,6 +11,10 @@ import threading
 from contextlib import contextmanager
 from typing import Iterator
 
+GRACE = 10.0  # seconds for what is on its way when a task is to end
+PARTING = 1.0  # seconds for the ledger to take back what was never sent
+LONGEST_END = GRACE + PARTING + 2.5  # seconds after which a worker has said all; it looks around every half second
+
 
 @contextmanager
 def noted(*numbers: int) -> Iterator[list[int]]:

@@ -17,12 +17,11 @@ from .._resources.plural import Plural
 from .._secrets import Secrets
 from . import items
 from .crew import Crew, Ended, Limits
+from .ends import GRACE
 from .pace import Pace
 from .paced import PacedTransport, Turns
-from .report import Report
+from .report import RESULTS_SAY, Report
 from .task import Done, Runtime, Task, interrupted, perform, presentable
-
-GRACE = 10.0  # seconds for what is on its way when the task is to end
 
 
 class NoLedger:
@@ -59,6 +58,7 @@ class Place:
     verbosity: int = 0
     watch: Callable[[], str] = str  # why to end now, empty to go on
     say: Callable[[str], None] | None = None  # shows a line of progress
+    next_step: Callable[[], str] = lambda: RESULTS_SAY  # says where to look for what is known of each item
 
 
 def perform_all(plural: Plural, params: dict, place: Place, secrets: Secrets, ledger: Any = None) -> Done:
@@ -68,7 +68,7 @@ def perform_all(plural: Plural, params: dict, place: Place, secrets: Secrets, le
     if many.to_send:
         many.send()
     not_listed = many.ledger.not_listed(many.tasks) if place.runtime.check_mode else None
-    return many.report.done(not_listed, many.ledger.warnings)
+    return many.report.done(not_listed, many.ledger.warnings, place.next_step())
 
 
 class _Many:

@@ -10,11 +10,12 @@ import json
 from collections import Counter
 from typing import Any, Callable, Iterable
 
-from .._errors import NOT_SENT, OUTCOMES, UNKNOWN, gravest
+from .._errors import ACCEPTED, NOT_SENT, OUTCOMES, UNKNOWN, gravest, sentence
 from .._resources.plural import Plural
 from .crew import Crew
 from .task import Done
 
+RESULTS_SAY = "results says of each what is known and what to do."
 _NAMED = 10  # failed items that the message names
 _MOST_WARNINGS = 20
 LARGE = 600_000  # characters; ansible-runner and AWX drop a result of more than 700,000
@@ -75,8 +76,13 @@ class Report:
             kept["asset"] = picked(kept["asset"], self._fields)
         return dict(kept, warnings=[] if result["failed"] else warnings)
 
-    def done(self, not_listed: list[str] | None = None, warnings: Iterable[str] = ()) -> Done:
-        """Return the result of the task; `not_listed`: what the ledger has beside the list, None for not asked."""
+    def done(
+        self, not_listed: list[str] | None = None, warnings: Iterable[str] = (), next_step: str = RESULTS_SAY
+    ) -> Done:
+        """Return the result of the task.
+
+        `not_listed`: what the ledger has beside the list, None for not asked; `next_step`: ends a failure.
+        """
         items, counts = self._items, self._counts(not_listed)
         result = {
             "changed": counts["changed"] > 0,
@@ -91,7 +97,7 @@ class Report:
         if not_listed is not None:
             result["not_listed"] = not_listed
         if counts["failed"] or counts["not_begun"]:
-            result.update(failed=True, msg=self._msg(counts))
+            result.update(failed=True, msg=self._msg(counts, next_step))
         return Done(result, [*warnings, *self._some_warnings(), *self._size(result)])
 
     def progress(self, crew: Crew, say: Callable[[str], None], clock: Callable[[], float]) -> Callable[[], None]:
@@ -127,18 +133,16 @@ class Report:
         counts.update({plan: plans[plan] for plan in _PLANS if plans[plan]})
         return counts if not_listed is None else dict(counts, not_listed=len(not_listed))
 
-    def _msg(self, counts: dict[str, int]) -> str:
+    def _msg(self, counts: dict[str, int], next_step: str) -> str:
         failed = [item for item in self._items if item["failed"]]
         names = _list([item["item"] for item in failed])
         parts = [f"{len(failed):,} of {len(self._items):,} {self._noun}s failed{f': {names}' if failed else ''}."]
-        told = {outcome: sum(item["outcome"] == outcome for item in failed) for outcome in OUTCOMES}
-        words = {NOT_SENT: "not sent", UNKNOWN: "in doubt", "accepted": "accepted without a usable answer"}
-        outcomes = ", ".join(f"{count:,} {words.get(outcome, outcome)}" for outcome, count in told.items() if count)
-        parts += [f"Of these: {outcomes}."] if failed else []
+        told = Counter(_fate(item) for item in sorted(failed, key=lambda item: OUTCOMES.index(item["outcome"])))
+        parts += [f"Of these: {', '.join(f'{count:,} {fate}' for fate, count in told.items())}."] if failed else []
         if counts["not_begun"]:
             parts.append(f"{counts['not_begun']:,} were not begun, since {self._reason}.")
-        parts += [f"The first: {failed[0].get('msg', '')}"] if failed else []
-        return " ".join([*parts, "results says of each what is known and what to do."])
+        parts += [sentence(f"The first: {failed[0].get('msg', '')}")] if failed else []
+        return " ".join([*parts, next_step])
 
     def _some_warnings(self) -> list[str]:
         unique = list(dict.fromkeys(self._warnings))
@@ -151,6 +155,13 @@ class Report:
             return []
         said = f"The result has {size:,} characters; ansible-runner and AWX drop one of more than 700,000."
         return [f"{said} Set asset_fields to the fields that you need, such as [id, name, attributes.ip]."]
+
+
+def _fate(item: dict) -> str:
+    """Return in words what is known of a failed item; one whose answer was good failed in the ledger."""
+    if item["outcome"] == ACCEPTED:
+        return "accepted but not recorded" if "asset" in item else "accepted without a usable answer"
+    return {NOT_SENT: "not sent", UNKNOWN: "in doubt"}.get(item["outcome"], item["outcome"])
 
 
 def picked(asset: dict, fields: Iterable[str] | None) -> dict:

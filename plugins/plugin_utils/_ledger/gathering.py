@@ -14,11 +14,11 @@ from contextlib import contextmanager
 from typing import Any, Callable, Iterator, NamedTuple
 
 from ...module_utils._errors import ServicesError
+from ...module_utils._task.ends import PARTING
 from .entries import Change, Ended, Entry, Key, LedgerError, LedgerLost
 from .store import Ledger
 
 LOOK, BEGIN, FINISH, UNLOCK, GIVE_UP = "look", "begin", "finish", "unlock", "give up"
-_LONGEST_PARTING = 1.5  # seconds that giving up may take
 _PATIENCE = 10.0  # seconds after a loss in which the end of what was on its way is still tried to be written
 
 
@@ -75,7 +75,7 @@ class GatheringLedger:
 
         Each ending is given the entry before and the one that was begun. A ledger that takes too long is left as it is.
         """
-        wait([self._put(GIVE_UP, endings)], _LONGEST_PARTING)
+        wait([self._put(GIVE_UP, endings)], PARTING)
 
     def elsewhere(self, key: Key) -> list[str]:
         """Return nothing: whoever has a list has asked for all of it at once."""

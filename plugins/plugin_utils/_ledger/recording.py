@@ -14,7 +14,7 @@ from __future__ import annotations
 import time
 from typing import Any, Callable
 
-from ...module_utils._errors import ACCEPTED, NOT_SENT, REJECTED, UNKNOWN, ServicesError
+from ...module_utils._errors import ACCEPTED, NOT_SENT, REJECTED, UNKNOWN, ServicesError, sentence
 from ...module_utils._http.urls import canonical_url
 from ...module_utils._resources.flow import Plan, Recorded
 from ...module_utils._secrets import Secrets, without_placeholders
@@ -45,6 +45,18 @@ AFTER = {
 
 # What is known of a creation whose entry is in this state.
 _KNOWN = {INTENT: UNKNOWN, UNKNOWN: UNKNOWN, ACCEPTED: ACCEPTED}
+
+# What to do about a creation whose outcome could not be recorded.
+_BEFORE = "Before you run it again,"
+_ADOPT = "infrastructure.services.ledger_entry (state: present and its asset), else it may be created twice."
+_RECORD_BY_HAND = {
+    ACCEPTED: f"{_BEFORE} record it with {_ADOPT}",
+    UNKNOWN: f"{_BEFORE} look for it on the service; if it is there, record it with {_ADOPT}",
+    **dict.fromkeys(
+        (REJECTED, NOT_SENT),
+        f"{_BEFORE} remove what the ledger has of it with infrastructure.services.ledger_entry (state: absent).",
+    ),
+}
 
 
 class InDoubt(ServicesError):
@@ -114,8 +126,8 @@ def record(
         try:
             is_ours = ledger.finish(key, begun, after, ended)
         except LedgerError as error:
-            return unrecorded(result, error.msg)
-        return result if is_ours else unrecorded(result, "somebody else changed the entry meanwhile")
+            return unrecorded(result, error.msg, task)
+        return result if is_ours else unrecorded(result, "somebody else changed the entry meanwhile", task)
 
 
 def decide(entry: Entry | None, key: Key, task: Task) -> Recorded | None:
@@ -159,10 +171,13 @@ def ending(
     return after, ended
 
 
-def unrecorded(result: dict[str, Any], problem: str) -> dict[str, Any]:
+def unrecorded(result: dict[str, Any], problem: str, task: Task) -> dict[str, Any]:
     """Return the failure of a task whose outcome could not be recorded, with all that came back."""
     outcome = result.get("outcome", UNKNOWN)
-    msg = f"{result.get('msg', '')} The outcome is {outcome}, but it could not be recorded: {problem}.".strip()
+    operation, said = task.resource.operation, sentence(result.get("msg", ""))
+    told = f"{said} The" if said else f"{operation.noun} {task.wanted.key}: the"
+    next_step = _RECORD_BY_HAND[outcome] if operation.method == "POST" else "Run it again, which sends it once more."
+    msg = f"{told} outcome is {outcome}, but it could not be recorded: {sentence(problem)} {next_step}"
     return dict(result, failed=True, changed=outcome == ACCEPTED, msg=msg)
 
 

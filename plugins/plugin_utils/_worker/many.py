@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import signal
+from functools import partial
 from typing import ContextManager
 
 from ansible.module_utils.common.arg_spec import ArgumentSpecValidator, ValidationResult
@@ -17,6 +18,7 @@ from ...module_utils._resources.plural import Plural
 from ...module_utils._task.ends import noted
 from ...module_utils._task.items import own_options
 from ...module_utils._task.many import Place, perform_all
+from ...module_utils._task.report import RESULTS_SAY
 from ...module_utils._task.task import Runtime
 from .._ledger.location import absolute
 from .._ledger.many import LedgerOfMany
@@ -70,7 +72,9 @@ class PluralAction(ServicesAction):
         report = self._report("" if check_mode else params["report"], opened)
         with noted(signal.SIGALRM) as alarms, report as results:  # the keyword timeout would lose all results
             runtime = Runtime(check_mode, Transport, keep_token, insist_on_parent)
-            place = Place(runtime, self._task.diff, self._display.verbosity, self._watch(alarms), self._display.display)
+            say = partial(self._display.display, stderr=True)  # what a callback prints as a document stays one
+            told = partial(self._next_step, params)
+            place = Place(runtime, self._task.diff, self._display.verbosity, self._watch(alarms), say, told)
             done = perform_all(self.plural, params, place, secrets, ledger)
             results.extend(done.result["results"])
         warnings = [*secrets.warnings(), *done.warnings]
@@ -85,6 +89,21 @@ class PluralAction(ServicesAction):
     def _report(self, path: str | None, ledger: Ledger | None) -> ContextManager[list[dict]]:
         path = absolute(path, self._loader.get_basedir()) if path else ""
         return reported(path, self.plural.resource.operation.resource, core.run_id(), ledger, self._display.warning)
+
+    def _next_step(self, params: dict) -> str:
+        """Return where to look for what is known of each item; after a signal nobody gets the results."""
+        if not self.signals.caught:
+            return RESULTS_SAY
+        if params["report"]:
+            return f"The report {params['report']} says of each what is known."
+        if params["ledger"]:
+            return (
+                "infrastructure.services.ledger_info lists what is in doubt (states: [in_doubt]). Settle that, then run"
+                " again with the same ledger: it sends the rest."
+            )
+        return (
+            "Look on the service for those in doubt before you send the list again: without a ledger nothing has them."
+        )
 
     def _watch(self, alarms: list[int]):
         """Return what says why to end now."""

@@ -21,12 +21,12 @@ from pathlib import Path
 from ansible import constants
 from ansible.utils.display import Display
 
+from ...module_utils._task.ends import LONGEST_END
 from .._ledger.sqlite import make_whole
 from .core import run_directory
 
 _LEDGER, _MESSAGE = _KINDS = ("infrastructure.services-ledger-", "infrastructure.services-message-")
 _FIRST = os.getpid()  # the process that starts the workers imports the action plugins, too
-_LONGEST = 10.0  # seconds that workers may take to record what was on its way; Python itself waits for them, too
 
 
 def note(file: str) -> None:
@@ -50,7 +50,7 @@ def settle() -> None:
     """Show the messages, and make the ledgers whole that nobody uses any more."""
     if os.getpid() != _FIRST:
         return
-    deadline = time.monotonic() + _LONGEST
+    deadline = time.monotonic() + LONGEST_END  # Python itself waits for them, too
     for worker in multiprocessing.active_children():
         if not worker.daemon:
             worker.join(max(0.0, deadline - time.monotonic()))

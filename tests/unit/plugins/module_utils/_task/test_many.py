@@ -70,7 +70,7 @@ class Service:
         return Answer(201, {}, json.dumps(asset).encode())
 
 
-def run(service: Service, plural, given: list, *, check_mode=False, watch=str, say=None, **options):
+def run(service: Service, plural, given: list, *, check_mode=False, watch=str, say=None, ledger=None, **options):
     """Return the result of a list, with `warnings`."""
     own = items.own_options(plural, with_items=False)
     least = {"base_url": "http://127.0.0.1:9", plural.option: given, "retry_max_delay": 0}
@@ -80,7 +80,7 @@ def run(service: Service, plural, given: list, *, check_mode=False, watch=str, s
     secrets, memory = task.secrets_of(own, validated.validated_parameters), Memory()
     runtime = task.Runtime(check_mode, service.connect, lambda *given: FetchedToken(*given, memory))
     place = many.Place(runtime, diff_mode=True, watch=watch, say=say)
-    done = many.perform_all(plural, validated.validated_parameters, place, secrets)
+    done = many.perform_all(plural, validated.validated_parameters, place, secrets, ledger)
     return dict(done.result, warnings=done.warnings)
 
 
@@ -269,6 +269,18 @@ def test_what_does_not_end_in_time_is_in_doubt(monkeypatch):
     assert [item["outcome"] for item in result["results"]] == ["accepted", "accepted", "unknown"]
     assert "interrupted (Ctrl-C)" in result["results"][2]["msg"]
     assert (result["failed"], result["counts"]["unknown"]) == (True, 1)
+
+
+def test_an_answer_that_could_not_be_recorded_is_told_as_such():
+    """Its answer was usable; and whatever the message of an item ends with, a sentence may follow it."""
+
+    class Full(many.NoLedger):
+        def record(self, task, execute):
+            return dict(execute(None), failed=True, msg="it could not be recorded: disk full")
+
+    result = run(Service({"vm1": Answer(204, {})}), VIRTUAL_MACHINES, machines(4), ledger=Full())
+    assert "Of these: 3 accepted but not recorded, 1 accepted without a usable answer." in result["msg"]
+    assert "disk full. results says of each" in result["msg"]
 
 
 def test_nothing_to_do_is_no_failure():

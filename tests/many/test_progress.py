@@ -1,0 +1,40 @@
+# Copyright (c) 2026, the infrastructure.services contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Progress is shown while a list is at work, and does not mix with what a callback prints as one document."""
+
+from __future__ import annotations
+
+import json
+
+DOCUMENT = '''
+import json
+from ansible.plugins.callback import CallbackBase
+
+class CallbackModule(CallbackBase):
+    """Prints one JSON document at the end."""
+
+    CALLBACK_VERSION, CALLBACK_TYPE, CALLBACK_NAME = 2.0, "stdout", "one_document"
+
+    def __init__(self):
+        super().__init__()
+        self.results = []
+
+    def v2_runner_on_ok(self, result):
+        self.results.append(result._result.get("counts"))
+
+    def v2_playbook_on_stats(self, stats):
+        self._display.display(json.dumps(self.results))
+'''
+
+
+def test_a_callback_that_prints_a_document_is_not_disturbed(start, service, tmp_path):
+    (tmp_path / "callbacks").mkdir()
+    (tmp_path / "callbacks" / "one_document.py").write_text(DOCUMENT, encoding="utf-8")
+    service.seconds = 0.5
+    run = start(60, environment={"ANSIBLE_CALLBACK_PLUGINS": str(tmp_path / "callbacks"),
+                                 "ANSIBLE_STDOUT_CALLBACK": "one_document"})
+    run.end()
+    assert json.loads(run.printed)[0]["accepted"] == 60
+    assert " of 60 created, 0 rejected, 0 in doubt, " in run.errors
