@@ -251,6 +251,15 @@ entries:
           description: The trace id; null when there was none.
           type: str
           returned: always
+ledger:
+  description: Where the ledger is, without a password.
+  returned: on success
+  type: str
+  sample: /srv/fleet/ledger.db
+exists:
+  description: Whether there is a ledger. One that does not exist has no entries, and is a warning.
+  returned: on success
+  type: bool
 counts:
   description: How many of the listed entries are in each state.
   returned: on success

@@ -34,7 +34,16 @@ def listed(ledger: Ledger, params: dict) -> dict[str, Any]:
     if params["history"]:
         entries = [dict(shown, history=history.get(key, [])) for shown, (key, _entry) in zip(entries, found)]
     counts = {state: sum(entry.state == state for _key, entry in found) for state in STATES}
-    return dict(changed=False, outcome=NOT_SENT, entries=entries, counts=counts)
+    result = dict(changed=False, outcome=NOT_SENT, entries=entries, counts=counts, ledger=ledger.where)
+    return dict(result, exists=bool(ledger.version), **_warnings(ledger))
+
+
+def _warnings(ledger: Ledger) -> dict[str, list[str]]:
+    missing = (
+        f"There is no ledger at {ledger.where}. A relative path is below the directory of the playbook; below the working"
+        " directory, where the environment names it or the playbook is one of this collection."
+    )
+    return {} if ledger.version else {"warnings": [missing]}
 
 
 def _asset(params: dict) -> dict[str, tuple]:
