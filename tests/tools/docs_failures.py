@@ -27,7 +27,7 @@ BETWEEN = re.compile(r"(?<=^\.\. tables start\n).*?(?=^\.\. tables end\n)", re.M
 
 # What a user knows an event as; those that have a status of their own are rows of the other table.
 EVENTS = {
-    "TOKEN_UNAVAILABLE": "no token was to be had from ``auth_url``",
+    "TOKEN_UNAVAILABLE": "no token could be fetched from ``auth_url``",
     "UNSENT": "no connection, lost before a byte of the request was handed over",
     "UNSENT_HOPELESS": "no connection, for a reason that stays: no such host, certificate, client key, proxy",
     "UNANSWERED": "lost, cut or timed out after a byte of the request was handed over",
