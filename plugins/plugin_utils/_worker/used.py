@@ -51,9 +51,10 @@ def settle() -> None:
     if os.getpid() != _FIRST:
         return
     deadline = time.monotonic() + LONGEST_END  # Python itself waits for them, too
-    for worker in multiprocessing.active_children():
-        if not worker.daemon:
-            worker.join(max(0.0, deadline - time.monotonic()))
+    with suppress(KeyboardInterrupt):  # who presses Ctrl-C again does not want to wait
+        for worker in multiprocessing.active_children():
+            if not worker.daemon:
+                worker.join(max(0.0, deadline - time.monotonic()))
     ledgers, messages = (
         [os.fsdecode(path.read_bytes()) for path in Path(run_directory()).glob(f"{kind}*")] for kind in _KINDS
     )
