@@ -40,8 +40,8 @@ def listed(ledger: Ledger, params: dict) -> dict[str, Any]:
 
 def _warnings(ledger: Ledger) -> dict[str, list[str]]:
     missing = (
-        f"There is no ledger at {ledger.where}. A relative path is below the directory of the playbook; below the working"
-        " directory, where the environment names it or the playbook is one of this collection."
+        f"There is no ledger at {ledger.where}. A relative path is below the directory of the playbook, or below the"
+        " working directory where the environment names it or the playbook is one of this collection."
     )
     return {} if ledger.version else {"warnings": [missing]}
 
