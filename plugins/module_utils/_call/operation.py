@@ -29,6 +29,11 @@ class Operation(NamedTuple):
     missing: str  # what a 404 means
     exists: str  # what a 409 means
     repeat: str  # what to know before running the task again when the outcome is unknown
+    settle: str = ""  # the same where a ledger keeps it from being sent again; empty where none does
+
+    def kept_in(self, ledger: str) -> Operation:
+        """Return the operation of tasks that have a ledger; `ledger`: where it is, as a command line says it."""
+        return self._replace(repeat=self.settle.format(ledger=ledger)) if self.settle else self
 
 
 _EFFECTS = {

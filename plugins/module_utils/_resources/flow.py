@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Callable, Iterable, Mapping
 
@@ -79,6 +79,10 @@ class Resource:
     def instants(self) -> frozenset[str]:
         """Return the dotted names of the date-times."""
         return _fields.date_time_fields(self.attributes, "attributes")
+
+    def kept_in(self, ledger: str) -> Resource:
+        """Return the resource of tasks that have a ledger; `ledger`: where it is, as a command line says it."""
+        return replace(self, operation=self.operation.kept_in(ledger))
 
     def differences(self, wanted: dict, found: dict) -> list[Difference]:
         """Return the fields of an envelope or body that are otherwise in another one."""

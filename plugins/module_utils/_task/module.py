@@ -12,7 +12,18 @@ from .._errors import NOT_SENT, ServicesError
 from .._http.transport import Transport
 from .._resources.flow import Resource
 from .._secrets import Secrets
-from .task import Runtime, argument_spec, perform, prepare, presentable, readable, refusal, secrets_of, shown_options
+from .task import (
+    KEPT_IN,
+    Runtime,
+    argument_spec,
+    perform,
+    prepare,
+    presentable,
+    readable,
+    refusal,
+    secrets_of,
+    shown_options,
+)
 
 LEDGER_ELSEWHERE = (
     "ledger: it is kept by the controller, so it works neither with async nor where only the module is run"
@@ -33,8 +44,9 @@ class ServicesModule(AnsibleModule):
         super().__init__(supports_check_mode=True, **spec)
 
     def _load_params(self):
-        """Keep AnsibleModule from failing with a traceback."""
+        """Keep AnsibleModule from failing with a traceback; take out what the action plugin says of the ledger."""
         super()._load_params()
+        self.ledger_elsewhere = self.params.pop(KEPT_IN, "")
         self.params = readable(self.argument_spec, self.params)
 
     def exit_json(self, **kwargs):
@@ -72,6 +84,7 @@ def main(resource: Resource) -> None:
     secrets = module.known_secrets()
     warnings: list[str] = []
     try:
+        resource = resource.kept_in(module.ledger_elsewhere) if module.ledger_elsewhere else resource
         done = perform(prepare(resource, module.params), None, Runtime(module.check_mode, Transport), secrets)
         result, warnings = done.result, done.warnings
     except ServicesError as error:

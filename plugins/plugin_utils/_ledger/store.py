@@ -11,6 +11,7 @@ the one that wrote. Locks only let others wait. No transaction is open while a r
 from __future__ import annotations
 
 import json
+import shlex
 from contextlib import contextmanager
 from itertools import groupby
 from typing import Callable, ContextManager, Iterable, Iterator
@@ -36,6 +37,11 @@ class Ledger:
         self.where = where
         self.version = 0  # of its tables; 0: there are none, as only a ledger that is opened for reading may be
         self._seen: set[str] = set()
+
+    @property
+    def on_command_line(self) -> str:
+        """Return the ledger as a shell takes it: the path, dots for a URL, which may hold a password."""
+        return shlex.quote(self.where) if self.file else "..."
 
     def get(self, key: Key) -> Entry | None:
         """Return what is remembered of the key; raise LedgerError."""

@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from functools import partial
 from typing import Any, Callable, NamedTuple
 
@@ -54,6 +55,7 @@ class ServicesAction(CheckedAction):
     """The action plugin of a module that sends; `resource` is what it sends of."""
 
     resource: Resource
+    _kept_in = ""  # the ledger as a command line says it, where it keeps this task from being sent again
     # The task of this process that may have created an asset last, and its result. `until` makes a new action for each
     # attempt, but they are all of one task object.
     _last: tuple[object, dict] = (None, {})
@@ -87,11 +89,15 @@ class ServicesAction(CheckedAction):
         options.insist()
         params, secrets = options.params, options.secrets
         prepared = task.prepare(self.resource, {**params, **self._absolute_paths(params)})
+        ledger = self.open_ledger(params["ledger"]) if params["ledger"] else None
+        if ledger and not params["force"]:
+            self._kept_in = ledger.on_command_line
+            self.resource = self.resource.kept_in(self._kept_in)
+            prepared = replace(prepared, resource=self.resource)
         execute = partial(self._run_here, prepared, secrets)
         execute = execute if in_worker else partial(self._run_there, options.given, prepared, execute)
-        if not params["ledger"]:
+        if not ledger:
             return execute(None)
-        ledger = self.open_ledger(params["ledger"])
         return (
             execute(look_up(ledger, prepared))
             if self._task.check_mode
@@ -142,7 +148,8 @@ class ServicesAction(CheckedAction):
         if prepared.plan(recorded).settled:
             return here(recorded)
         known = {"current": recorded.asset} if recorded and not prepared.wanted.current else {}
-        return self._run_module({**given, **known, "base_url": prepared.settings.base_url, "ledger": ""})
+        elsewhere = {"ledger": "", task.KEPT_IN: self._kept_in}
+        return self._run_module({**given, **known, "base_url": prepared.settings.base_url, **elsewhere})
 
     def _run_module(self, arguments: dict) -> dict:
         """Run the module on the target and return its result as it is; where it says none, with the outcome."""

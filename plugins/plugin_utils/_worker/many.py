@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import signal
+from dataclasses import replace
 from functools import partial
 from typing import ContextManager
 
@@ -69,6 +70,8 @@ class PluralAction(ServicesAction):
         check_mode = self._task.check_mode
         opened = self.open_ledger(params["ledger"]) if params["ledger"] else None
         ledger = opened and LedgerOfMany(opened, secrets, core.run_id(), check_mode)
+        if opened and not params["force"]:
+            self.plural = replace(self.plural, resource=self.plural.resource.kept_in(opened.on_command_line))
         report = self._report("" if check_mode else params["report"], opened)
         with noted(signal.SIGALRM) as alarms, report as results:  # the keyword timeout would lose all results
             runtime = Runtime(check_mode, Transport, keep_token, insist_on_parent)

@@ -1,0 +1,59 @@
+# Copyright (c) 2026, the infrastructure.services contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a message says to do next is what helps: it depends on whether there is a ledger, and on what it knows."""
+
+from __future__ import annotations
+
+import shlex
+
+import pytest
+from emulator import faults
+
+CREATE = "infrastructure.services.compute_virtual_machine"
+ANOTHER = "Look for it on the service before running this task again, which would create another one."
+SETTLE = ("Running it again sends nothing until it is settled: ansible-playbook infrastructure.services.in_doubt"
+          " -e ledger={} lists how.")
+
+
+def creation(ledger: str, force: bool = False) -> str:
+    return f"""
+- name: Create
+  {CREATE}:
+    name: web01
+    retries: 0
+    ledger: "{ledger}"
+    force: {force}
+"""
+
+
+@pytest.fixture
+def lost(emulator):
+    """Lose the answer to the next request."""
+    emulator.fault(kind="drop", when="after")
+
+
+@pytest.mark.parametrize("ledger", ["ledger of us.db", "postgresql", ""])
+def test_after_a_lost_answer_the_message_says_what_another_run_does(ansible, request, lost, ledger):
+    location = request.getfixturevalue("postgres") if ledger == "postgresql" else ledger
+    failed = ansible.tasks(creation(location)).result("Create")
+    where = {"": "", "postgresql": "..."}.get(ledger, shlex.quote(f"{ansible.directory}/{ledger}"))
+    assert failed["outcome"] == "unknown"
+    assert failed["msg"].partition(" was created. ")[2] == (SETTLE.format(where) if ledger else ANOTHER)
+
+
+def test_force_creates_another_one_with_a_ledger_too(ansible, lost):
+    failed = ansible.tasks(creation("ledger.db", force=True)).result("Create")
+    assert failed["msg"].endswith(ANOTHER)
+
+
+def test_each_machine_of_a_list_says_so_too(ansible_once, service):
+    service.api.add_fault(faults.parse({"kind": "drop", "when": "after"}))
+    failed = ansible_once.tasks(f"""
+- name: Create
+  {CREATE}s:
+    virtual_machines: [{{name: web01}}]
+    retries: 0
+    ledger: ledger.db
+""").result("Create")
+    assert failed["results"][0]["msg"].endswith(SETTLE.format(f"{ansible_once.directory}/ledger.db"))
