@@ -70,7 +70,7 @@ FATES = {
 REFUSED = "bad option"
 NOWHERE = Expected("not_sent", True, False, unreachable=True)
 PREDICTED = Expected("not_sent", failed=False, changed=True, asset="predicted")
-WAYS_ON = ("ledger_entry", "absent", "force")
+WAYS_ON = {"unknown": ("ledger_entry", "absent", "force"), "accepted": ("ledger_entry", "exists")}
 
 
 def expected(path: str, ledger: str, fate: str, form: str) -> Expected:
@@ -108,7 +108,7 @@ def _known(once: Expected, state: str) -> Expected:
     """Return what the next task comes to when the ledger has the machine in this state."""
     if state == "done":
         return Expected("not_sent", failed=False, changed=False, asset="created")
-    return Expected(once.outcome, failed=True, changed=False, says=WAYS_ON)
+    return Expected(once.outcome, failed=True, changed=False, says=WAYS_ON[once.outcome])
 
 
 class Case(NamedTuple):

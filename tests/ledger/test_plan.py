@@ -57,7 +57,8 @@ class Fleet:
         secrets = task.secrets_of(own, params)
         kept = LedgerOfMany(self.ledger, secrets, "run-of-the-tests", check_mode)
         place = many.Place(task.Runtime(check_mode, Transport), diff_mode=True)
-        return many.perform_all(self.plural, params, place, secrets, kept).result
+        done = many.perform_all(self.plural, params, place, secrets, kept)
+        return dict(done.result, warnings=done.warnings)
 
     def sent(self) -> set[str]:
         """The names or ids of what the service received."""
@@ -109,6 +110,23 @@ def test_the_plan_of_each_state(fleet):
     plan = {item["item"]: item["plan"] for item in assets.run(check_mode=True)["results"]}
     doubtful = {f"{state}-{place}": "in_doubt" for state in STATES if state != DONE for place in (0, 1)}
     assert plan == {"new": "create", "done-0": "keep", "done-1": "differs", **doubtful}
+
+
+@pytest.mark.parametrize(("resource", "done"), [(CREATE, "created"), (UPDATE, "updated")])
+@pytest.mark.parametrize("check_mode", [True, False])
+def test_force_says_how_many_recorded_assets_are_sent_again(fleet, resource, done, check_mode):
+    assets, noun = fleet(resource), PLURALS[resource].resource.operation.noun
+    warning = (f"force: true is for the whole list: 2 of its {len(assets.names)} {noun}s are recorded in the ledger as"
+               f" {done}, and each is {done} once more.")
+    assert warning not in assets.run(check_mode=True)["warnings"]
+    assert warning in assets.run(check_mode, force=True)["warnings"]
+
+
+def test_what_is_in_doubt_in_a_list_is_not_to_be_forced(fleet):
+    doubtful = [item["msg"] for item in fleet(CREATE).run()["results"] if item["outcome"] in ("unknown", "accepted")
+                and item["failed"]]
+    assert len(doubtful) == 6
+    assert all("ledger_entry" in msg and "force" not in msg for msg in doubtful)
 
 
 def test_what_differs_is_told_with_both_values(fleet):

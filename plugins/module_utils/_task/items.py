@@ -52,7 +52,7 @@ def prepare_all(plural: Plural, params: dict) -> list[Task]:
             same = f"{plural.key}: is also that of {plural.option}[{first[wanted.key]}]"
             faults.append(told(plural, number, item, same))
         first.setdefault(wanted.key, number)
-        tasks.append(Task(plural.resource, settings, wanted))
+        tasks.append(Task(plural.resource, settings, wanted, is_listed=True))
     insist_on_none(plural, faults)
     return tasks
 

@@ -36,6 +36,7 @@ class Task:
     resource: Resource
     settings: Settings
     wanted: Wanted
+    is_listed: bool = False  # whether it is one of a list
 
     def plan(self, recorded: Recorded | None = None) -> Plan:
         """Return what the task asks of the service, given what the ledger remembers; raise InvalidInput."""

@@ -13,7 +13,7 @@ from ...module_utils._errors import ServicesError
 from ...module_utils._resources.flow import Recorded
 from ...module_utils._secrets import Secrets
 from ...module_utils._task.task import Task
-from .entries import INTENT, Entry, Key
+from .entries import DONE, INTENT, Entry, Key
 from .gathering import GatheringLedger, Held
 from .recording import Overtaken, decide, elsewhere, ending, key_of, record
 from .store import Ledger
@@ -26,13 +26,14 @@ class LedgerOfMany:
         """`run`: names the run of Ansible."""
         self._ledger, self._secrets, self._run, self._check_mode = ledger, secrets, run, check_mode
         self._gathering: GatheringLedger | None = None
-        self.warnings: list[str] = []
+        self.warnings: list[str] = []  # of the list as a whole
 
     def look_up(self, tasks: list[Task]) -> list[Recorded | ServicesError | None]:
         """Return of each what is recorded, or why nothing may be sent; raise LedgerError."""
         keys = [key_of(task) for task in tasks]
         base_url, resource, _name = keys[0] if keys else Key("", "", "")
         entries = self._ledger.get_many(base_url, resource, [key.name for key in keys])
+        self.warnings += _forced(tasks, entries)
         held = set() if self._check_mode else {key for key in keys if self._is_held(key, entries)}
         found = [
             None if key in held else self._found(entries.get(key.name), key, task) for key, task in zip(keys, tasks)
@@ -48,7 +49,7 @@ class LedgerOfMany:
         """Keep a warning of the first asset that is recorded at another base_url, and of how many there are."""
         found = [warnings[0] for key, task in new if (warnings := elsewhere(self._ledger, key, task))]
         more = f" The same is true of {len(found) - 1:,} others." if len(found) > 1 else ""
-        self.warnings = [f"{warning}{more}" for warning in found[:1]]
+        self.warnings += [f"{warning}{more}" for warning in found[:1]]
 
     def _is_held(self, key: Key, entries: dict[str, Entry | None]) -> bool:
         """Whether another run is at work on an asset, which its lock tells; else its entry is what it is by now."""
@@ -100,3 +101,13 @@ class LedgerOfMany:
         """Write what is left."""
         if self._gathering:
             self._gathering.close()
+
+
+def _forced(tasks: list[Task], entries: dict[str, Entry]) -> list[str]:
+    """Return a warning of how many recorded assets `force` sends again."""
+    again = sum(task.wanted.force and entry.state == DONE for task in tasks if (entry := entries.get(task.wanted.key)))
+    if not again:
+        return []
+    operation = tasks[0].resource.operation
+    of_list = f"{again:,} of its {len(tasks):,} {operation.noun}s are recorded in the ledger as {operation.done}"
+    return [f"force: true is for the whole list: {of_list}, and each is {operation.done} once more."]

@@ -58,20 +58,30 @@ _RECORD_BY_HAND = {
     ),
 }
 
+_LOST, _UNKNOWN = "the service accepted it, but its answer was lost", "how it ended is not known"
+_RECORD = (
+    "So it exists: do not create it again. Look up its id on the service, and record its asset with"
+    " infrastructure.services.ledger_entry (state: present)."
+)
+_SETTLE = (
+    "Look for it on the service. If it is there, confirm it with infrastructure.services.ledger_entry (state: present"
+    " and its asset); if not, remove the entry with the same module (state: absent), and this task creates it."
+)
+_FORCE = " With force: true the task creates it whatever the ledger says."
+
 
 class InDoubt(ServicesError):
     """An earlier task may have created the asset already."""
 
-    def __init__(self, key: Key, entry: Entry, noun: str) -> None:
+    def __init__(self, key: Key, entry: Entry, noun: str, is_listed: bool = False) -> None:
+        """`is_listed`: whether the task is one of a list, where `force` would create all of it again."""
         self.outcome = _KNOWN[entry.state]
-        lost = entry.state == ACCEPTED
-        how = "the service accepted it, but its answer was lost" if lost else "how it ended is not known"
+        how, what_next = (_LOST, _RECORD) if entry.state == ACCEPTED else (_UNKNOWN, _SETTLE)
+        force = "" if is_listed or entry.state == ACCEPTED else _FORCE
         began_at = entry.began_at or entry.changed_at
         super().__init__(
             f"{noun} {key.name}: the ledger says that a task began to create it at {began_at}; {how}."
-            " Nothing was sent now. Look for it on the service; then either confirm it with"
-            " infrastructure.services.ledger_entry (state: present and its asset), or remove the entry with the same"
-            " module (state: absent) so that this task creates it, or set force: true to create it all the same."
+            f" Nothing was sent now. {what_next}{force}"
         )
 
     def result(self) -> dict:
@@ -135,7 +145,7 @@ def decide(entry: Entry | None, key: Key, task: Task) -> Recorded | None:
     operation, force = task.resource.operation, task.wanted.force
     found = ON_FINDING[entry.state if entry else None][operation.method]
     if found == REFUSE and not force:
-        raise InDoubt(key, entry, operation.noun)
+        raise InDoubt(key, entry, operation.noun, task.is_listed)
     if found == COMPARE and not (force and operation.method == "POST"):
         return Recorded(entry.sent, entry.asset)
     return None
