@@ -9,7 +9,8 @@ from __future__ import annotations
 from ..module_utils._errors import InvalidInput, ServicesError
 from ..module_utils._task import entry_options
 from ..plugin_utils._ledger.editing import edited
-from ..plugin_utils._worker.checked import CheckedAction
+from ..plugin_utils._ledger.entries import ABSENT
+from ..plugin_utils._worker.checked import CheckedAction, Options
 from ..plugin_utils._worker.core import run_id
 
 
@@ -22,9 +23,17 @@ class ActionModule(CheckedAction):
             options.insist()
             if not options.params["ledger"]:
                 raise InvalidInput("ledger", "is empty")
-            ledger = self.open_ledger(options.params["ledger"])
-            result = edited(ledger, options.params, self._task.check_mode, options.secrets, run_id())
+            result = self._edited(options)
         except ServicesError as error:
             result = options.secrets.scrub(error.result())
         result = {key: value for key, value in result.items() if key != "diff" or self._task.diff}
         return self.with_invocation(result, options)
+
+    def _edited(self, options: Options) -> dict:
+        """Return the result; an entry that is to be forgotten is looked for first, which makes no ledger."""
+        params, check_mode = options.params, self._task.check_mode
+        if check_mode or params["state"] == ABSENT:
+            seen = edited(self.open_ledger(params["ledger"], read_only=True), params, True, options.secrets)
+            if check_mode or not seen["changed"]:
+                return seen
+        return edited(self.open_ledger(params["ledger"]), params, False, options.secrets, run_id())

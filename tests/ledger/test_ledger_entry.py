@@ -96,9 +96,42 @@ def test_an_entry_is_forgotten(edit, check_mode):
     assert edit(check_mode, state="absent")["changed"] is False
     put(edit.ledger, edit.key, Entry(INTENT, SENT, {}))
     result = edit(check_mode, state="absent")
+    assert "warnings" not in result
     assert (result["changed"], result["entry_state"], result["asset"]) == (True, "absent", None)
     assert (result["diff"]["before"]["state"], result["diff"]["after"]) == (INTENT, {})
     assert (edit.ledger.get(edit.key) is None) is not check_mode
+
+
+@pytest.mark.parametrize("others", [[], ["https://elsewhere", "https://s/path"]])
+@pytest.mark.parametrize("check_mode", [True, False])
+def test_what_is_not_there_to_be_forgotten_is_a_warning(edit, check_mode, others):
+    put(edit.ledger, edit.key._replace(name="other"), Entry(DONE, SENT, WHOLE))
+    for base_url in others:
+        put(edit.ledger, edit.key._replace(base_url=base_url), Entry(DONE, SENT, WHOLE))
+    result = edit(check_mode, state="absent")
+    told = f"no entry of this name for {URL} in {edit.ledger.where}; nothing was removed."
+    there = f" There is one for {', '.join(others)}." if others else ""
+    assert result["warnings"] == [f"{edit.key.resource} {edit.key.name}: {told}{there}"]
+    assert result["changed"] is False
+
+
+def test_forgetting_makes_no_ledger_and_says_where_it_looked(ansible_once, service, opened):
+    forget = f"""
+- name: Forget
+  infrastructure.services.ledger_entry:
+    resource: {CREATE}
+    name: web01
+    state: absent
+    ledger: here.db
+"""
+    result = ansible_once.tasks(forget).ok().result("Forget")
+    path = ansible_once.directory / "here.db"
+    assert (result["changed"], result["warnings"]) == (False, [
+        f"{CREATE} web01: no entry of this name for {service.url} in {path}; nothing was removed."])
+    assert not path.exists()
+    put(opened(str(path)), key(service), Entry(INTENT, SENT, {}))
+    for changed in (True, False):
+        assert ansible_once.tasks(forget).ok().results[-1]["result"]["changed"] is changed
 
 
 @pytest.mark.parametrize("other", ["other", "", None])

@@ -141,8 +141,8 @@ def _token(token: str | None, auth_url: str | None) -> str | None:
     if token is None and not auth_url:
         raise InvalidInput(
             "access_token",
-            f"is missing: give it, also by the variable {ENVIRONMENT_PREFIX}ACCESS_TOKEN, or auth_url with client_id"
-            " and client_secret",
+            f"is missing: give it, also by the environment variable {ENVIRONMENT_PREFIX}ACCESS_TOKEN, or auth_url with"
+            " client_id and client_secret",
         )
     if token is None or TOKEN.fullmatch(token):
         return token

@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import json
+import re
 import time
 from dataclasses import dataclass, field
 from typing import Any, Callable, Iterable
@@ -94,8 +95,14 @@ def refusal(validated: Any, msg: str) -> str:
     It looks for secrets in suboptions first, and what goes wrong there has no name.
     """
     errors = validated.errors.errors if validated else []
-    if any(isinstance(error, RequiredError) and "base_url" in error.msg for error in errors):
-        return f"{msg}; base_url can also come from the variable {options.ENVIRONMENT_PREFIX}BASE_URL"
+    missing = " ".join(error.msg for error in errors if isinstance(error, RequiredError))
+    hints = [
+        f"{option} can also come from the environment variable {options.ENVIRONMENT_PREFIX}{option.upper()}"
+        for option in ("base_url", "ledger")
+        if re.search(rf"\b{option}\b", missing)
+    ]
+    if hints:
+        return "; ".join([msg, *hints])
     named = [error.msg for error in errors if not isinstance(error, NoLogError)]
     return named[0] if named and isinstance(errors[0], NoLogError) and msg == errors[0].msg else msg
 

@@ -33,7 +33,17 @@ def edited(ledger: Ledger, params: dict, check_mode: bool, secrets: Secrets, run
             if not ledger.edit(Change(key, before, after, _ended(before, after, run))):
                 raise LedgerError(f"The entry of {key.name} was changed by somebody else meanwhile. Run the task again")
             after = ledger.get(key)
-    return dict(_result(key, before, after), changed=before != after)
+    missing = [_missing(ledger, key)] if before is after is None else []
+    return dict(_result(key, before, after), changed=before != after, **({"warnings": missing} if missing else {}))
+
+
+def _missing(ledger: Ledger, key: Key) -> str:
+    """Return what to say of an entry that was to be forgotten, and is not there."""
+    told = (
+        f"{key.resource} {key.name}: no entry of this name for {key.base_url} in {ledger.where}; nothing was removed."
+    )
+    others = ledger.others(key)
+    return f"{told} There is one for {', '.join(others)}." if others else told
 
 
 def _key(params: dict) -> Key:

@@ -93,7 +93,12 @@ class Ledger:
         if self.execute(sql.SEEN, (key.base_url,)):
             self._seen.add(key.base_url)
             return []
-        return [base_url for (base_url,) in self.execute(sql.ELSEWHERE, self._stored(key))]
+        return self.others(key)
+
+    def others(self, key: Key) -> list[str]:
+        """Return the other base_urls at which the name is recorded."""
+        rows = self.execute(sql.ELSEWHERE, self._stored(key)) if self.version else []
+        return [base_url for (base_url,) in rows]
 
     def entries(self, where: dict[str, tuple], named: Callable[[str], bool]) -> list[tuple[Key, Entry]]:
         """Return the entries for which all conditions hold, each with its values, and the name is wanted."""

@@ -10,6 +10,7 @@ import math
 import pytest
 from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 from ansible_collections.infrastructure.services.plugins.module_utils._errors import InvalidInput
+from ansible_collections.infrastructure.services.plugins.module_utils._task import entry_options
 from ansible_collections.infrastructure.services.plugins.module_utils._task.options import (
     ARGUMENT_SPEC,
     ENVIRONMENT_PREFIX,
@@ -182,7 +183,17 @@ def test_a_wait_is_at_most_a_day():
 
 def test_a_missing_base_url_names_its_variable():
     refused = ArgumentSpecValidator(ARGUMENT_SPEC).validate({"access_token": "t"})
-    assert "INFRASTRUCTURE_SERVICES_BASE_URL" in refusal(refused, refused.errors.msg)
+    assert "environment variable INFRASTRUCTURE_SERVICES_BASE_URL" in refusal(refused, refused.errors.msg)
+
+
+def test_what_is_missing_names_each_environment_variable():
+    refused = ArgumentSpecValidator(entry_options.OPTIONS).validate({})
+    told = refusal(refused, refused.errors.msg)
+    for option in ("base_url", "ledger"):
+        variable = f"INFRASTRUCTURE_SERVICES_{option.upper()}"
+        assert f"; {option} can also come from the environment variable {variable}" in told
+    whole = ArgumentSpecValidator({"name": {"required": True}}).validate({})
+    assert refusal(whole, whole.errors.msg) == "missing required arguments: name"
 
 
 SCALARS = st.none() | st.booleans() | st.integers() | st.floats() | st.text() | st.sampled_from([10**400, "9" * 5000])
