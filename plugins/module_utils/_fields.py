@@ -116,8 +116,9 @@ class Difference(NamedTuple):
     wanted: object
     found: object  # ABSENT where there is none
 
-    def __str__(self) -> str:
-        return f"{self.field} ({_shown(self.wanted)}, not {_shown(self.found)})"
+    def told(self, how: str) -> str:
+        """Return the field with both values; `how`: as in `{wanted} asked for, created with {found}`."""
+        return f"{self.field} ({how.format(wanted=_shown(self.wanted), found=_shown(self.found))})"
 
 
 def differences(
@@ -158,5 +159,5 @@ def _same(one: object, other: object, is_instant: bool) -> bool:
 
 
 def _shown(value: object) -> str:
-    text = "absent" if value is ABSENT else json.dumps(value, ensure_ascii=False)
+    text = "none" if value is ABSENT else json.dumps(value, ensure_ascii=False)
     return text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}..."

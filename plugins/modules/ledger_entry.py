@@ -53,7 +53,7 @@ options:
   state:
     description:
       - V(present) records O(asset), which it requires, as done.
-      - V(absent) forgets the entry; the asset itself stays as it is.
+      - V(absent) forgets the entry; the asset itself stays as it is. Where there is no such entry, a warning says so.
     type: str
     choices:
       - absent

@@ -64,7 +64,7 @@ def test_check_mode_is_the_plan(fleet, service):
     assert run.result(LAST)["msg"] == [
         "virtual machines: create 1 (new)", "virtual machines: differs 1 (web02)",
         "virtual machines: not_listed 1 (web01)", "application roles: update 1 (role-1)"]
-    assert "attributes.cpu (16, not 8)" in " ".join(run.output.split())
+    assert "attributes.cpu (16 asked for, created with 8)" in " ".join(run.output.split())
     assert '"login": true' in run.output
     assert len(service.conversation()) == sent
 

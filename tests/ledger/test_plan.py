@@ -132,7 +132,7 @@ def test_what_is_in_doubt_in_a_list_is_not_to_be_forced(fleet):
 def test_what_differs_is_told_with_both_values(fleet):
     planned = fleet(CREATE).run(check_mode=True)
     (differing,) = [item for item in planned["results"] if item["plan"] == "differs"]
-    assert "attributes.cpu (4, not 8)" in differing["msg"]
+    assert "attributes.cpu (4 asked for, created with 8)" in differing["msg"]
 
 
 def test_what_is_to_be_updated_is_told_with_both_values_in_diff_mode(fleet):

@@ -57,3 +57,16 @@ def test_each_machine_of_a_list_says_so_too(ansible_once, service):
     ledger: ledger.db
 """).result("Create")
     assert failed["results"][0]["msg"].endswith(SETTLE.format(f"{ansible_once.directory}/ledger.db"))
+
+
+def test_a_list_with_a_ledger_that_lacks_requests_says_what_to_install(ansible_once, tmp_path):
+    (tmp_path / "without").mkdir()
+    (tmp_path / "without/requests.py").write_text("raise ImportError", encoding="utf-8")
+    failed = ansible_once.tasks(f"""
+- name: Create
+  {CREATE}s:
+    virtual_machines: [{{name: web01}}]
+    ledger: ledger.db
+""", PYTHONPATH=str(tmp_path / "without")).result("Create")
+    assert "has no requests; run there: " in failed["msg"]
+    assert failed["outcome"] == "not_sent"

@@ -47,7 +47,7 @@ class Transport:
 
     def __init__(self, settings: ConnectionSettings) -> None:
         """Raise MissingLibrary, or InvalidInput for files of TLS that cannot be used."""
-        _require_libraries()
+        require_libraries()
         self._settings = settings
         if settings.ca_path or settings.client_cert or settings.client_key:
             tls.context(settings, where())
@@ -158,7 +158,7 @@ def _unlogged() -> Iterator[None]:
         logging.disable(before)
 
 
-def _require_libraries() -> None:
+def require_libraries() -> None:
     """Raise MissingLibrary unless requests and the urllib3 below it have the hooks that `sockets` uses."""
     if requests is None:
         found = "no requests"

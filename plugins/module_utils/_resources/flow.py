@@ -147,9 +147,10 @@ def _told_differences(operation: Operation, wanted: Wanted, plan: Plan, request:
     """Return a warning for how a settled asset differs from what is wanted; raise ServicesError where that fails."""
     if not plan.differs:
         return []
+    differs = ", ".join(difference.told("{wanted} asked for, created with {found}") for difference in plan.differs)
     msg = (
         f"{operation.noun} {plan.key}: it was created with other values, and no operation of the service updates it:"
-        f" {', '.join(map(str, plan.differs))}."
+        f" {differs}."
     )
     if wanted.fails_on_difference:
         hint = "Nothing was sent. Give the values that it has, or set on_difference: warn."
@@ -164,10 +165,10 @@ def _surprises(resource: Resource, plan: Plan, asset: dict) -> list[str]:
     names = {difference.field for difference in altered}
     drifted = [difference for difference in drifted if difference.field not in names]
     return [
-        f"{resource.operation.noun} {plan.key}: these fields {how}: {', '.join(map(str, fields))}."
-        for how, fields in (
-            ("came back different from what was sent", altered),
-            ("were changed by somebody else since they were last known", drifted),
+        f"{resource.operation.noun} {plan.key}: these fields {what}: {', '.join(field.told(how) for field in fields)}."
+        for what, how, fields in (
+            ("came back different from what was sent", "{wanted} sent, {found} came back", altered),
+            ("were changed by somebody else since they were last known", "{wanted} known, now {found}", drifted),
         )
         if fields
     ]

@@ -14,7 +14,7 @@ from typing import ContextManager
 from ansible.module_utils.common.arg_spec import ArgumentSpecValidator, ValidationResult
 
 from ...module_utils._errors import InvalidInput
-from ...module_utils._http.transport import Transport
+from ...module_utils._http.transport import Transport, require_libraries
 from ...module_utils._resources.plural import Plural
 from ...module_utils._task.ends import noted
 from ...module_utils._task.items import own_options
@@ -60,6 +60,7 @@ class PluralAction(ServicesAction):
     def _run_valid(self, options: Options, in_worker: bool) -> dict:
         options.insist()
         if not in_worker:
+            require_libraries()
             raise InvalidInput(
                 "ledger",
                 "a list goes with it in the worker alone (connection: local, no become): on another host the outcome"

@@ -200,7 +200,9 @@ def test_differences_are_named(wanted, found, named):
 def test_a_field_that_is_not_there_differs():
     found = differences({"a": 1, "b": {"c": 2}}, {"b": {}})
     assert [(difference.field, difference.found) for difference in found] == [("a", ABSENT), ("b.c", ABSENT)]
-    assert list(map(str, found)) == ["a (1, not absent)", "b.c (2, not absent)"]
+    how = "{wanted} asked for, created with {found}"
+    assert [difference.told(how) for difference in found] == [
+        "a (1 asked for, created with none)", "b.c (2 asked for, created with none)"]
 
 
 def test_only_fields_that_are_date_times_are_compared_as_moments():

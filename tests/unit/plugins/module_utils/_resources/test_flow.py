@@ -87,9 +87,10 @@ def test_what_is_known_to_be_otherwise_is_sent_and_shown_as_before():
     ({"name": "web01", "attributes": {"cpu": 4.0}}, None),
     ({"name": "web01", "attributes": {}}, None),
     ({}, None),
-    ({"name": "WEB01", "attributes": {"cpu": 4}}, 'name ("web01", not "WEB01")'),
-    ({"name": "web01", "attributes": {"cpu": 8}}, "attributes.cpu (4, not 8)"),
-    ({"name": None, "attributes": None}, 'name ("web01", not null), attributes ({"cpu": 4}, not null)'),
+    ({"name": "WEB01", "attributes": {"cpu": 4}}, 'name ("web01" sent, "WEB01" came back)'),
+    ({"name": "web01", "attributes": {"cpu": 8}}, "attributes.cpu (4 sent, 8 came back)"),
+    ({"name": None, "attributes": None},
+     'name ("web01" sent, null came back), attributes ({"cpu": 4} sent, null came back)'),
 ])
 def test_what_came_back_otherwise_is_one_warning(back, named):
     with serving(answer(201, back)) as wire:
