@@ -75,10 +75,12 @@ def readable(spec: dict, params: dict) -> dict:
     """Return the options with the name of its type in place of each value that should be a dict and is something else.
 
     ansible-core looks for suboptions in a value before it looks at its type, and fails with a traceback for a number;
-    of a text it says that it is no dict.
+    of a text it says that it is no dict. Version 2.16 joins the items of a list that are no choice: they must be text.
     """
     inner = {name: option["options"] for name, option in spec.items() if "options" in option}
-    return {name: _readable(inner[name], value) if name in inner else value for name, value in params.items()}
+    chosen = {name for name, option in spec.items() if "choices" in option and isinstance(params.get(name), list)}
+    shown = {**params, **{name: [str(item) for item in params[name]] for name in chosen}}
+    return {name: _readable(inner[name], value) if name in inner else value for name, value in shown.items()}
 
 
 def _readable(spec: dict, value: Any) -> Any:

@@ -81,7 +81,8 @@ class CheckedAction(core.ObservedAction):
         if id(own) not in _validators:
             _validators[id(own)] = ArgumentSpecValidator(**task.argument_spec(own, constraints))
         given = json.loads(json.dumps(self._task.args, cls=core.ENCODER))
-        validated = self.validation(_validators[id(own)], task.readable(own, given))
+        validator = _validators[id(own)]
+        validated = self.validation(validator, task.readable(validator.argument_spec, given))
         params = validated.validated_parameters
         return Options(given, params, task.secrets_of(own, params), self._problem(validated))
 
