@@ -16,7 +16,7 @@ from ansible.module_utils.errors import AnsibleValidationError, NoLogError, SubP
 from .._errors import InvalidInput, ServicesError
 from .._resources.plural import Plural
 from .options import MANY, MOST_AT_ONCE, settings_from
-from .task import Task, readable
+from .task import Task, meant, readable
 
 _MOST_TOLD = 100  # faults in one message
 
@@ -99,6 +99,7 @@ class Items:
 
     def __init__(self, plural: Plural) -> None:
         self._options, self._constraints = plural.item_options, plural.resource.constraints
+        self._key = plural.key
         defaults = {name: option.get("default") for name, option in self._options.items()}
         self._empty = [name for name, default in defaults.items() if isinstance(default, dict)]
         self._defaults = {name: default for name, default in defaults.items() if name not in self._empty}
@@ -125,7 +126,8 @@ class Items:
 
     def _by_ansible(self, item: Any) -> dict:
         if not isinstance(item, dict):
-            raise ServicesError(f"must be a dict, not {json.dumps(item, ensure_ascii=False)}")
+            instead = f"; write it as - {self._key}: {item}" if isinstance(item, str) else ""
+            raise ServicesError(f"must be a dict, not {json.dumps(item, ensure_ascii=False)}{instead}")
         self._validator = self._validator or ArgumentSpecValidator(self._options, **self._constraints)
         result = self._validator.validate(readable(self._options, item))
         if result.error_messages:
@@ -136,7 +138,7 @@ class Items:
 def _problems(errors: Iterable[AnsibleValidationError]) -> list[str]:
     """Return what is wrong, each once: of a wrong value with suboptions ansible-core says so up to three times."""
     telling = [error for error in errors if not isinstance(error, (NoLogError, SubParameterTypeError))]
-    return [f"{'unsupported: ' * isinstance(error, UnsupportedError)}{error.msg}" for error in telling or errors]
+    return [f"{'unsupported: ' * isinstance(error, UnsupportedError)}{meant(error.msg)}" for error in telling or errors]
 
 
 def _plain_dict(options: dict, value: Any) -> dict:

@@ -10,6 +10,7 @@ import json
 import re
 import time
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from typing import Any, Callable, Iterable
 
 from ansible.module_utils.errors import NoLogError, RequiredError
@@ -106,7 +107,17 @@ def refusal(validated: Any, msg: str) -> str:
     if hints:
         return "; ".join([msg, *hints])
     named = [error.msg for error in errors if not isinstance(error, NoLogError)]
-    return named[0] if named and isinstance(errors[0], NoLogError) and msg == errors[0].msg else msg
+    if named and isinstance(errors[0], NoLogError) and msg == errors[0].msg:
+        return meant(named[0])
+    return meant(msg) if errors and msg.endswith(errors[0].msg) else msg  # else a list has told it of its items
+
+
+def meant(msg: str) -> str:
+    """Return what ansible-core says of unknown options, with the known ones that are spelt nearly the same in front."""
+    unknown, said, known = msg.partition(". Supported parameters include: ")
+    names = [name.rpartition(".")[2] for name in unknown.split(", ")] if said else []
+    near = [match for name in names for match in get_close_matches(name, re.findall(r"\w+", known), 1)]
+    return f"{unknown}. Did you mean {', '.join(near)}?{said[1:]}{known}" if near else msg
 
 
 def prepare(resource: Resource, params: dict) -> Task:

@@ -136,3 +136,15 @@ def test_numbers_out_of_range_are_refused(option, value):
 
 def test_no_item_is_no_task():
     assert prepared([]) == []
+
+
+@pytest.mark.parametrize(("item", "told"), [
+    ({"name": "web01", "attributes": {"cpus": 4}}, "attributes.cpus. Did you mean cpu? Supported parameters include:"),
+    ({"name": "web01", "attribute": {}}, "attribute. Did you mean attributes? Supported parameters include:"),
+    ({"name": "web01", "attributes": {"qqq": 4}}, "attributes.qqq. Supported parameters include:"),
+    ("web01", 'must be a dict, not "web01"; write it as - name: web01'),
+])
+def test_what_was_meant_is_told(item, told):
+    with pytest.raises(ServicesError) as refused:
+        items.Items(VIRTUAL_MACHINES).validated(item)
+    assert told in refused.value.msg
