@@ -112,7 +112,7 @@ options:
     description:
       - The C(User-Agent) header. The default contains the version of the collection.
     type: str
-    default: infrastructure.services/1.1.0
+    default: infrastructure.services/1.0.0
   timeout:
     description:
       - Seconds that one attempt may take as a whole, from name look-up to the last byte of the answer; at most a day.

@@ -6,4 +6,4 @@
 
 from __future__ import annotations
 
-VERSION = "1.1.0"
+VERSION = "1.0.0"

@@ -99,7 +99,7 @@ def test_the_bill_of_materials_is_valid_and_names_what_is_needed(released):
     text = released[1].read_text(encoding="utf-8")
     assert JsonStrictValidator(SchemaVersion.V1_6).validate_str(text) is None
     needed = {component["name"]: component["properties"][0]["value"] for component in json.loads(text)["components"]}
-    assert needed == {"ansible-core": ">=2.16.0", "requests": ">=2.31.0"}
+    assert needed == {"ansible-core": ">=2.16.0", "requests": ">=2.31", "urllib3": "<3"}
 
 
 def test_the_provenance_names_the_commit_and_what_was_built_from_it(checkout, released):

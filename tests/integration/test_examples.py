@@ -25,7 +25,7 @@ LINES = [line for language, text in BLOCKS if language == "shell" for line in te
 RUN = ("ansible ", "ansible-doc ", "ansible-playbook ")
 # These are the steps of setting up; the fixtures and the Makefile take them, and no example may be added silently.
 NOT_RUN = ("make demo", "make test", "export INFRASTRUCTURE_SERVICES_", "ansible-galaxy collection build",
-           "ansible-galaxy collection install infrastructure-services-1.1.0.tar.gz",
+           "ansible-galaxy collection install infrastructure-services-1.0.0.tar.gz",
            "python -m pip install ")
 MODULES = sorted(path.stem for path in (ROOT / "plugins/modules").glob("[a-z]*.py"))
 
