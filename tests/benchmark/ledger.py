@@ -170,8 +170,6 @@ def ratio(limit: float, measure: Callable[[], tuple[float, float]], what: str) -
     return figure <= limit
 
 
-
-
 def main() -> None:
     """Print a line for each measurement; exit with 1 when a bar is not held."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)

@@ -69,10 +69,10 @@ def service(seconds: float = 0.0, **limits) -> Iterator[Running]:
         running.process.communicate()
 
 
-def listed(directory: Path, count: int, prefix: str = "vm", attributes: dict = ATTRIBUTES) -> str:
+def listed(directory: Path, count: int, prefix: str = "vm", attributes: dict | None = None) -> str:
     """A template of so many machines, which a file has: what a list costs that is made by filters is ansible-core's."""
     path = directory / f"{prefix}-{count}.json"
-    machines = [{"name": f"{prefix}-{number}", "attributes": attributes} for number in range(count)]
+    machines = [{"name": f"{prefix}-{number}", "attributes": attributes or ATTRIBUTES} for number in range(count)]
     path.write_text(json.dumps(machines), "utf-8")
     return f"{{{{ lookup('ansible.builtin.file', '{path}') | from_json }}}}"
 
