@@ -61,7 +61,7 @@ def test_a_larger_fleet_is_what_is_missing(ansible_once, service):
 def test_a_fleet_needs_a_ledger(ansible_once, service):
     run = ansible_once.playbook(FLEET, "-i", "web01,", "-e", "fleet=all")
     assert run.rc != 0
-    assert "ledger: it is not a path" in run.output
+    assert "Without a ledger a second run would create another fleet" in run.output
     assert service.api.conversation == []
 
 
