@@ -24,9 +24,9 @@ from ansible_collections.infrastructure.services.plugins.module_utils._task impo
 from support import CREATE, LEAST, UPDATE
 
 from . import lab as laboratory
-from .lab import asset_is_whole, contradiction, lab_of, run
+from .lab import lab_of, run
 from .table import CASES
-from .test_matrix import ask_a_name_server, seen
+from .test_matrix import ask_a_name_server, insist_on_the_verdict
 
 PLURALS = {CREATE: VIRTUAL_MACHINES, UPDATE: APPLICATION_ROLES}
 OTHER = "one-of-the-others"
@@ -81,10 +81,4 @@ def test_a_fault_of_one_item_is_what_it_is_by_itself(case, resource, tmp_path, a
     monkeypatch.setattr(laboratory, "run_task", one_of_fifty)
     with lab_of(case, resource, tmp_path, authority) as lab:
         result = run(lab, case)
-    expected = case.post if resource == CREATE else case.put
-    assert contradiction(lab, result) == ""
-    assert seen(lab, result) == expected, result.get("msg")
-    if expected.success:
-        assert asset_is_whole(lab, result) or not case.verbatim
-    else:
-        assert case.says in result["msg"]
+    insist_on_the_verdict(lab, case, resource, result)

@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, Callable, Iterable, Mapping
 
 from .. import _fields
@@ -64,9 +64,9 @@ class Plan:
         return settled if self.settled else operation.done[:-1]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Resource:
-    """One kind of asset and the operation on it."""
+    """One kind of asset and the operation on it; there is one of each, which is equal to itself alone."""
 
     operation: Operation
     attributes: dict  # the argument spec of the suboptions of `attributes`
@@ -80,13 +80,15 @@ class Resource:
         """Return the dotted names of the date-times."""
         return _fields.date_time_fields(self.attributes, "attributes")
 
-    def kept_in(self, ledger: str) -> Resource:
-        """Return the resource of tasks that have a ledger; `ledger`: where it is, as a command line says it."""
-        return replace(self, operation=self.operation.kept_in(ledger))
-
     def differences(self, wanted: dict, found: dict) -> list[Difference]:
         """Return the fields of an envelope or body that are otherwise in another one."""
         return _fields.differences(wanted, found, self.instants)
+
+
+@lru_cache(maxsize=16)  # one for all items of a loop, which then share what it has found out
+def kept_in(resource: Resource, ledger: str) -> Resource:
+    """Return the resource of tasks that have a ledger; `ledger`: where it is, as a command line says it."""
+    return replace(resource, operation=resource.operation.kept_in(ledger))
 
 
 def insist_on_usable(params: dict, options: Iterable[str], only_compared: Iterable[str] = ()) -> None:

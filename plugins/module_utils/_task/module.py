@@ -10,7 +10,7 @@ from ansible.module_utils.basic import AnsibleModule
 
 from .._errors import NOT_SENT, ServicesError
 from .._http.transport import Transport
-from .._resources.flow import Resource
+from .._resources.flow import Resource, kept_in
 from .._secrets import Secrets
 from .task import (
     KEPT_IN,
@@ -84,7 +84,7 @@ def main(resource: Resource) -> None:
     secrets = module.known_secrets()
     warnings: list[str] = []
     try:
-        resource = resource.kept_in(module.ledger_elsewhere) if module.ledger_elsewhere else resource
+        resource = kept_in(resource, module.ledger_elsewhere) if module.ledger_elsewhere else resource
         done = perform(prepare(resource, module.params), None, Runtime(module.check_mode, Transport), secrets)
         result, warnings = done.result, done.warnings
     except ServicesError as error:

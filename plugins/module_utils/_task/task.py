@@ -26,7 +26,7 @@ from .._resources.flow import Plan, Recorded, Resource, Wanted, carry_out
 from .._secrets import Secrets
 from . import options
 
-KEPT_IN = "_infrastructure_services_kept_in"  # what Resource.kept_in takes, from the action plugin to the module
+KEPT_IN = "_infrastructure_services_kept_in"  # what flow.kept_in takes, from the action plugin to the module
 LONGEST_ERROR_BODY = 1000  # characters in a result
 _UNCHECKED = "validate_certs is false: whoever is in between can read the token and change what is sent."
 

@@ -15,7 +15,8 @@ from xml.etree import ElementTree
 from ...module_utils._errors import UNKNOWN
 
 SUFFIX = ".xml"
-HEAD = '<testsuites name="infrastructure.services"'
+_NAME = "infrastructure.services"
+HEAD = f'<testsuites name="{_NAME}"'
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")  # XML 1.0, section 2.2
 _PROPERTIES = ("outcome", "status", "trace_id")
 _COUNTED = {"failure": "failures", "error": "errors", "skipped": "skipped"}
@@ -28,7 +29,7 @@ def beside(path: str) -> str:
 
 def document(runs: list[dict]) -> str:
     """Return the XML of the runs of a report."""
-    root = ElementTree.Element("testsuites", name="infrastructure.services")
+    root = ElementTree.Element("testsuites", name=_NAME)
     resource_of = itemgetter("resource")
     for run in runs:
         for resource, assets in groupby(sorted(run["assets"], key=resource_of), key=resource_of):

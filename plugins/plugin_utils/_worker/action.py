@@ -16,7 +16,7 @@ from ansible.errors import AnsibleConnectionFailure, AnsibleError
 from ...module_utils._call.operation import effect_of
 from ...module_utils._errors import ACCEPTED, NOT_SENT, REJECTED, UNKNOWN, ServicesError
 from ...module_utils._http.transport import requests
-from ...module_utils._resources.flow import Recorded, Resource
+from ...module_utils._resources.flow import Recorded, Resource, kept_in
 from ...module_utils._secrets import Secrets
 from ...module_utils._task import task
 from ...module_utils._task.entry_options import KEYS
@@ -92,7 +92,7 @@ class ServicesAction(CheckedAction):
         ledger = self.open_ledger(params["ledger"]) if params["ledger"] else None
         if ledger and not params["force"]:
             self._kept_in = ledger.on_command_line
-            self.resource = self.resource.kept_in(self._kept_in)
+            self.resource = kept_in(self.resource, self._kept_in)
             prepared = replace(prepared, resource=self.resource)
         execute = partial(self._run_here, prepared, secrets)
         execute = execute if in_worker else partial(self._run_there, options.given, prepared, execute)

@@ -15,6 +15,7 @@ from ansible.module_utils.common.arg_spec import ArgumentSpecValidator, Validati
 
 from ...module_utils._errors import InvalidInput
 from ...module_utils._http.transport import Transport, require_libraries
+from ...module_utils._resources.flow import kept_in
 from ...module_utils._resources.plural import Plural
 from ...module_utils._task.ends import noted
 from ...module_utils._task.items import own_options
@@ -72,7 +73,7 @@ class PluralAction(ServicesAction):
         opened = self.open_ledger(params["ledger"]) if params["ledger"] else None
         ledger = opened and LedgerOfMany(opened, secrets, core.run_id(), check_mode)
         if opened and not params["force"]:
-            self.plural = replace(self.plural, resource=self.plural.resource.kept_in(opened.on_command_line))
+            self.plural = replace(self.plural, resource=kept_in(self.plural.resource, opened.on_command_line))
         report = self._report("" if check_mode else params["report"], opened)
         with noted(signal.SIGALRM) as alarms, report as results:  # the keyword timeout would lose all results
             runtime = Runtime(check_mode, Transport, keep_token, insist_on_parent)
