@@ -82,6 +82,8 @@ class Resource:
 
     def differences(self, wanted: dict, found: dict) -> list[Difference]:
         """Return the fields of an envelope or body that are otherwise in another one."""
+        if repr(wanted) == repr(found):  # to the letter, as most of a list of thousands are: a fifth of the time
+            return []
         return _fields.differences(wanted, found, self.instants)
 
 

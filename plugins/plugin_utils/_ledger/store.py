@@ -230,8 +230,8 @@ class Ledger:
         return entry._replace(sent=json.dumps(entry.sent), asset=json.dumps(entry.asset), by=self._text(entry.by))
 
     def _entry(self, row: tuple) -> Entry:
-        entry = Entry(*row)
-        return entry._replace(sent=self.read(entry.sent), asset=self.read(entry.asset), by=self._plain(entry.by))
+        state, sent, asset, began_at, changed_at, by, *others = row
+        return Entry(state, self.read(sent), self.read(asset), began_at, changed_at, self._plain(by), *others)
 
     def _stored(self, key: Key) -> Key:
         return key._replace(name=self._text(key.name))
