@@ -45,7 +45,7 @@ class Type(str):
 def text(value: object) -> str:
     """Return a string; a boolean, list or dict is refused, where ansible-core would send its Python form."""
     if isinstance(value, bool) or not isinstance(value, (str, int, float)):
-        raise TypeError("it is not a string (a word such as yes, no, true or false needs quotes)")
+        raise TypeError("must be a string (a word such as yes, no, true or false needs quotes)")
     return str(value)
 
 
@@ -54,7 +54,7 @@ def number(value: object) -> int | float:
     if isinstance(value, str) and _NUMBER.fullmatch(value):
         value = float(value) if set(".eE") & set(value) else int(value)
     if isinstance(value, bool) or not isinstance(value, (int, float)):
-        raise TypeError("it is not a number")
+        raise TypeError(f"{_shown(value)} is not a number")
     if isinstance(value, float):
         if not math.isfinite(value):
             raise ValueError("it is not a finite number")
@@ -68,8 +68,19 @@ def number(value: object) -> int | float:
 def date_time(value: object) -> str:
     """Return an ISO 8601 date-time as `YYYY-MM-DDTHH:MM:SSZ` (docs/openapi.yaml); without a zone it is in UTC."""
     match = _DATE_TIME.fullmatch(value.strip()) if isinstance(value, str) else None
+    refusal = f"{_shown(value)} is not a date-time such as 2026-01-02T03:04:05Z"
     if not match:
-        raise ValueError("it is not a date-time such as 2026-01-02T03:04:05Z")
+        raise ValueError(refusal)
+    try:
+        return _moment(match).isoformat().replace("+00:00", "Z")
+    except OverflowError:
+        raise ValueError(f"{refusal}: it is outside the years 1 to 9999") from None
+    except ValueError as error:
+        raise ValueError(f"{refusal}: {error}") from None
+
+
+def _moment(match: re.Match) -> datetime:
+    """Return what a date-time says, in UTC; raise ValueError or OverflowError."""
     part = {name: int(digits) for name, digits in match.groupdict("0").items() if digits.isdigit()}
     offset = timedelta(hours=part.get("zone_hour", 0), minutes=part.get("zone_minute", 0))
     if offset >= timedelta(hours=24) or part.get("zone_minute", 0) > 59:
@@ -77,11 +88,7 @@ def date_time(value: object) -> str:
     moment = datetime(
         *(part[name] for name in ("year", "month", "day", "hour", "minute", "second")), tzinfo=timezone.utc
     )
-    try:
-        moment = moment + offset if match["sign"] == "-" else moment - offset
-    except OverflowError:
-        raise ValueError("it is outside the years 1 to 9999") from None
-    return moment.isoformat().replace("+00:00", "Z")
+    return moment + offset if match["sign"] == "-" else moment - offset
 
 
 def dictionary(value: object) -> dict:
@@ -159,5 +166,5 @@ def _same(one: object, other: object, is_instant: bool) -> bool:
 
 
 def _shown(value: object) -> str:
-    text = "none" if value is ABSENT else json.dumps(value, ensure_ascii=False)
+    text = "none" if value is ABSENT else json.dumps(value, ensure_ascii=False, default=str)
     return text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}..."

@@ -27,6 +27,11 @@ from .._secrets import Secrets
 from . import options
 
 KEPT_IN = "_infrastructure_services_kept_in"  # what flow.kept_in takes, from the action plugin to the module
+# How ansible-core begins to say that a value has the wrong type; 2.16 shows the type as Python does.
+_NOT_CONVERTED = re.compile(
+    r"(?:argument|Elements value for option) '([^']+)'(?: found in '([^']+)')? is of type .*?(?: found in '([^']+)'\.)?"
+    r" and we were unable to convert to [\w-]+: "
+)
 LONGEST_ERROR_BODY = 1000  # characters in a result
 _UNCHECKED = "validate_certs is false: whoever is in between can read the token and change what is sent."
 
@@ -113,12 +118,21 @@ def refusal(validated: Any, msg: str) -> str:
 
 
 def meant(msg: str) -> str:
-    """Return what ansible-core says of unknown options, with the known ones that are spelt nearly the same in front."""
+    """Return what ansible-core says of options, with the whole name of one that could not be converted in front.
+
+    Of unknown options it says the known ones that are spelt nearly the same.
+    """
+    msg = _NOT_CONVERTED.sub(lambda match: f"{_dotted(match[2] or match[3])}{match[1]}: ", msg)
     unknown, said, known = msg.partition(". Supported parameters include: ")
     listed = unknown.rpartition(" module: ")[2]  # AnsibleModule names itself in front
     names = [name.rpartition(".")[2] for name in listed.split(", ")] if said else []
     near = [match for name in names for match in get_close_matches(name, re.findall(r"\w+", known), 1)]
     return f"{unknown}. Did you mean {', '.join(near)}?{said[1:]}{known}" if near else msg
+
+
+def _dotted(place: str | None) -> str:
+    """Return the suboptions of `attributes -> volumes` as the start of a name."""
+    return f"{place.replace(' -> ', '.')}." if place else ""
 
 
 def prepare(resource: Resource, params: dict) -> Task:

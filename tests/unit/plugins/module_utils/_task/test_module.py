@@ -83,6 +83,20 @@ def test_a_refused_option_is_named_and_nothing_is_sent(resource, options, named)
     assert "exception" not in result
 
 
+@pytest.mark.parametrize(("attributes", "told"), [
+    ({"creation_date": "tomorrow"},
+     'attributes.creation_date: "tomorrow" is not a date-time such as 2026-01-02T03:04:05Z'),
+    ({"cpu": "four"}, 'attributes.cpu: "four" is not a number'),
+    ({"volumes": [{"size_gb": True}]}, "attributes.volumes.size_gb: true is not a number"),
+    ({"puppet_classes": [True]}, "attributes.puppet_classes: must be a string (a word such as yes, no,"),
+    ({"cpus": 1}, "attributes.cpus. Did you mean cpu?"),
+])
+def test_a_value_of_the_wrong_type_is_told_with_the_whole_name_of_its_option(attributes, told):
+    result = run(CREATE, name="vm", attributes=attributes)
+    assert told in result["msg"]
+    assert "convert" not in result["msg"]
+
+
 @pytest.mark.parametrize("options", [{}, {"timeout": 0}, {"no_such_option": 1}])
 def test_the_token_is_nowhere_in_what_is_printed(options):
     answers = [] if options else [answer(200, {"name": TOKEN})]
