@@ -47,7 +47,7 @@ def service(running_service: Service) -> Service:
     return running_service
 
 
-@pytest.fixture(scope="session", params=CONNECTIONS)
+@pytest.fixture(scope="session", params=["worker", pytest.param("module", marks=pytest.mark.matrix)])
 def ansible_in(collections: Path, running_service: Service, request) -> Callable[[Path], Ansible]:
     """Ansible's commands in a directory of the caller's choice."""
     return lambda directory: Ansible(directory, collections, running_service.url, CONNECTIONS[request.param])

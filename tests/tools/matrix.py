@@ -102,7 +102,7 @@ def lines_of(cell: Cell) -> list[list[str]]:
         is_first_of_python, is_whole, marks = False, True, "matrix and not stress"
     pytest = [str(cell.directory / "venv/bin/python"), "-m", "pytest", "-p", "no:cacheprovider"]
     if cell.target != cell.python:
-        return [[*pytest, "tests/integration", "-k", "module"]]
+        return [[*pytest, "-m", "not stress", "tests/integration", "-k", "module"]]
     tests = [*OF_BOTH, *(OF_CORE if is_first_of_core else ()), *(OF_PYTHON if is_first_of_python else ())]
     parity = [[*pytest, *OF_ENDS]] if is_whole else []
     return [[*pytest, "-m", marks, *tests], *parity, *([["tests/tools/sanity"]] if is_first_of_core else [])]
