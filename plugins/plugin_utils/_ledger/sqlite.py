@@ -39,7 +39,6 @@ class SqliteLedger(Ledger):
         "SELECT name FROM sqlite_master WHERE name IN ('infrastructure_services_entry',"
         " 'infrastructure_services_schema')"
     )
-    opening = ("BEGIN IMMEDIATE",)
     second_schema = ("DROP TABLE infrastructure_services_entry", migrations.ENTRIES)
 
     def __init__(self, path: str, read_only: bool = False) -> None:

@@ -27,7 +27,6 @@ class Ledger:
 
     error: tuple[type[Exception], ...] = ()
     tables: str  # a statement that returns the names of our tables
-    opening: tuple[str, ...] = ("BEGIN",)  # the statements that open a transaction
     second_schema: tuple[str, ...]  # what makes the table of schema 1 an empty one of schema 2
     escaped = False  # whether text is stored in ASCII, JSON-escaped
     file = ""  # the real path of the SQLite file
