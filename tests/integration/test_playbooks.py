@@ -160,11 +160,34 @@ def test_what_is_in_doubt_is_listed_with_what_was_sent_and_how_to_settle_it(ansi
     said = ansible_once.playbook(doubt, *ledger).ok().result(told)["msg"]
     assert [line.split()[0] for line in said[:3]] == ["STATE", "unknown", "unknown"]
     assert all('{"name": "web0' in line for line in said[1:3])
-    for line, name in zip([line for line in said if line.startswith("ansible ")], ("web01", "web02")):
-        command, *arguments = shlex.split(line.replace("web01", name).replace("asset=id=", "asset=id=found"))
+    found, gone = [said.index(f"If {name} is there, record it, with its id at the end:") for name in ("web01", "web02")]
+    for line in (said[found + 1].replace("asset=id=", "asset=id=found"), said[gone + 3]):
+        command, *arguments = shlex.split(line)
         assert '"' not in line
         ansible_once.command(command, *arguments).ok()
     assert ansible_once.playbook(doubt, *ledger).ok().result(told)["msg"] == [f"Nothing is in doubt in {path}."]
     assert ansible_once.playbook(doubt, **environment).ok().result(told)["msg"] == [f"Nothing is in doubt in {path}."]
     run = ansible_once.playbook(CREATE, "-e", "virtual_machine_name=web01", **environment).ok()
     assert [line["result"]["asset"]["id"] for line in run.results if "asset" in line["result"]] == ["found"]
+
+
+@pytest.mark.parametrize(("ledger", "name", "says"), [
+    ("here/a b/ledger.db", "web01", "ledger.db' ansible localhost -m infrastructure.services.ledger_entry -a 'res"),
+    ("ledger.db", "web01 state=absent", "web01 state=absent cannot be said on a command line"),
+    ("ledger.db", "it's", "it's cannot be said on a command line"),
+])
+def test_no_command_of_what_is_in_doubt_is_read_as_another(ansible_once, service, ledger, name, says):
+    path = ansible_once.directory / ledger
+    path.parent.mkdir(parents=True, exist_ok=True)
+    service.fault(kind="drop", when="after")
+    environment = {"INFRASTRUCTURE_SERVICES_LEDGER": str(path)}
+    ansible_once.playbook(CREATE, "-e", json.dumps({"virtual_machine_name": name}), **environment)
+    doubt = "infrastructure.services.in_doubt"
+    said = ansible_once.playbook(doubt, **environment).ok().result("Tell what is in doubt")["msg"]
+    assert says in "\n".join(said)
+    for line in said:
+        if "-m infrastructure.services.ledger_entry" in line and "state=absent" in line:
+            variable, command, *arguments = shlex.split(line)
+            assert variable == f"INFRASTRUCTURE_SERVICES_LEDGER={path}"
+            run = ansible_once.command(command, *arguments, **environment).ok()
+            assert "CHANGED" in run.output

@@ -10,7 +10,7 @@ from ansible_collections.infrastructure.services.plugins.module_utils._http.tran
 from ansible_collections.infrastructure.services.plugins.module_utils._task import task as task_module
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.entries import Key
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.location import open_ledger
-from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.recording import look_up, record
+from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.recording import predict, record
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.store import Ledger
 from support import CREATE, LEAST, RESOURCES, validated
 
@@ -32,7 +32,7 @@ def task(ledger: Ledger | str, resource: str = CREATE, check_mode: bool = False,
         ledger = open_ledger(ledger, check_mode) if own else ledger
         prepared = task_module.prepare(RESOURCES[resource], params)
         if check_mode:
-            return execute(look_up(ledger, prepared))
+            return predict(ledger, prepared, execute)
         return record(ledger, prepared, secrets, "run-of-the-tests", execute)
     except ServicesError as error:
         return error.result()

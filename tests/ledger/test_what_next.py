@@ -5,15 +5,18 @@
 
 from __future__ import annotations
 
+import os
 import shlex
+import subprocess
 
 import pytest
 from emulator import faults
+from support.running import BIN
 
 CREATE = "infrastructure.services.compute_virtual_machine"
 ANOTHER = "Look for it on the service before running this task again, which would create another one."
-SETTLE = ("Running it again sends nothing until it is settled: ansible-playbook infrastructure.services.in_doubt"
-          " -e ledger={} lists how.")
+SETTLE = "Running the task again sends nothing until that is settled. The commands for that: "
+IN_DOUBT = "ansible-playbook infrastructure.services.in_doubt"
 
 
 def creation(ledger: str, force: bool = False) -> str:
@@ -33,13 +36,32 @@ def lost(emulator):
     emulator.fault(kind="drop", when="after")
 
 
-@pytest.mark.parametrize("ledger", ["ledger of us.db", "postgresql", ""])
+@pytest.mark.parametrize("ledger", ["ledger.db", "ledger of us.db", "postgresql", ""])
 def test_after_a_lost_answer_the_message_says_what_another_run_does(ansible, request, lost, ledger):
     location = request.getfixturevalue("postgres") if ledger == "postgresql" else ledger
     failed = ansible.tasks(creation(location)).result("Create")
-    where = {"": "", "postgresql": "..."}.get(ledger, shlex.quote(f"{ansible.directory}/{ledger}"))
+    path = shlex.quote(f"{ansible.directory}/{ledger}")
+    told = {
+        "": ANOTHER,
+        "ledger.db": f"{SETTLE}{IN_DOUBT} -e ledger={path}",
+        "ledger of us.db": f"{SETTLE}INFRASTRUCTURE_SERVICES_LEDGER={path} {IN_DOUBT}",
+        "postgresql": f"{SETTLE}{IN_DOUBT} -e ledger=...",
+    }
     assert failed["outcome"] == "unknown"
-    assert failed["msg"].partition(" was created. ")[2] == (SETTLE.format(where) if ledger else ANOTHER)
+    assert failed["msg"].partition(" was created. ")[2] == told[ledger]
+    if ledger:
+        again = ansible.tasks(creation(location)).result("Create")
+        assert again["msg"].endswith(told[ledger].removeprefix(SETTLE))
+
+
+def test_a_pasted_command_finds_the_ledger(ansible, lost):
+    failed = ansible.tasks(creation("ledger of us.db")).result("Create")
+    command = failed["msg"].rpartition("The commands for that: ")[2]
+    environment = ansible.environment(PATH=f"{BIN}:{os.environ['PATH']}")
+    done = subprocess.run(command, shell=True, cwd=ansible.directory, env=environment, capture_output=True, text=True,
+                          check=True)
+    assert "ledger of us.db" in done.stdout
+    assert "web01" in done.stdout
 
 
 def test_force_creates_another_one_with_a_ledger_too(ansible, lost):
@@ -56,7 +78,7 @@ def test_each_machine_of_a_list_says_so_too(ansible_once, service):
     retries: 0
     ledger: ledger.db
 """).result("Create")
-    assert failed["results"][0]["msg"].endswith(SETTLE.format(f"{ansible_once.directory}/ledger.db"))
+    assert failed["results"][0]["msg"].endswith(f"{SETTLE}{IN_DOUBT} -e ledger={ansible_once.directory}/ledger.db")
 
 
 def test_a_list_with_a_ledger_that_lacks_requests_says_what_to_install(ansible_once, tmp_path):

@@ -78,7 +78,7 @@ def test_hosts_at_once_tell_all_their_assets_in_one_report(start, service, tmp_p
     for _again in range(2):
         service.created.clear()
         output = start(0, play, arguments, report=str(tmp_path / "fleet.json")).end()
-        assert "No such file" not in output
+        assert "does not exist" not in output
         assert +service.created == Counter(names - {"h2-0-1"})
         (one,) = runs(tmp_path)
         assert one["state"] == "ended"

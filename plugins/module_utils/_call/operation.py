@@ -30,17 +30,20 @@ class Operation(NamedTuple):
     exists: str  # what a 409 means
     repeat: str  # what to know before running the task again when the outcome is unknown
     settle: str = ""  # the same where a ledger keeps it from being sent again; empty where none does
+    commands: str = ""  # where a ledger does so: what lists the commands that settle what is in doubt
 
-    def kept_in(self, ledger: str) -> Operation:
-        """Return the operation of tasks that have a ledger; `ledger`: where it is, as a command line says it."""
-        return self._replace(repeat=self.settle.format(ledger=ledger)) if self.settle else self
+    def kept_in(self, in_doubt_command: str) -> Operation:
+        """Return the operation of tasks that have a ledger; `in_doubt_command`: lists what is in doubt there."""
+        if not self.settle:
+            return self
+        return self._replace(repeat=self.settle, commands=f" The commands for that: {in_doubt_command}")
 
 
 _EFFECTS = {
     NOT_SENT: "The request was not sent, so no {noun} was {done}.",
     REJECTED: "No {noun} was {done}.",
-    UNKNOWN: "It is unknown whether the {noun} was {done}. {repeat}",
-    ACCEPTED: "The service accepted the request, so the {noun} was {done}: do not repeat it.",
+    UNKNOWN: "It is unknown whether the {noun} was {done}. {repeat}{commands}",
+    ACCEPTED: "The service accepted the request, so the {noun} was {done}: do not repeat it.{record}{commands}",
 }
 _LONGEST_ERROR = 20_000  # bytes of a body that are scrubbed, and then cut to what a result shows
 _REQUEST_IDS = ("x-request-id", "x-correlation-id", "traceparent")
@@ -84,14 +87,16 @@ def message(operation: Operation, request: Request, finished: Finished, key: str
     times = f" (attempt {finished.attempts})" if finished.attempts > 1 else ""
     effect = effect_of(operation, finished.outcome)
     asset = f"{operation.noun} {printable(key)}: " if key else ""
-    told = f"{asset}{request.method} {request.url}{times}: {'; '.join(filter(None, (what, finished.note)))}. {effect}"
+    why = "; ".join(filter(None, (what, finished.note))).rstrip(".")
+    told = f"{asset}{request.method} {request.url}{times}: {why}. {effect}"
     ids = [f"{name}: {retold(last.headers[name])}" for name in _REQUEST_IDS if name in last.headers]
     return f"{told} [{', '.join(ids)}]" if ids else told
 
 
 def effect_of(operation: Operation, outcome: str) -> str:
     """Return what is known of the effect, and what to do next."""
-    return _EFFECTS[outcome].format(**operation._asdict())
+    record = " Look up its id on the service and record it." if operation.commands else ""
+    return _EFFECTS[outcome].format(record=record, **operation._asdict())
 
 
 def _host_of(location: str) -> str:

@@ -113,7 +113,7 @@ def persist(
             asked = retry_after(happened.headers.get("Retry-After"), datetime.now(timezone.utc))
             wait = delay(tried - renewed, longest, fraction(), asked)
             if wait > longest:
-                note = f"it asks for a wait of {wait:.10g} seconds, longer than retry_max_delay ({longest:g})"
+                note = f"it asks for a wait of {wait:.15g} seconds, longer than retry_max_delay ({longest:g})"
                 wait = None
         observe(happened, wait)
         if wait is None:

@@ -88,9 +88,9 @@ class Resource:
 
 
 @lru_cache(maxsize=16)  # one for all items of a loop, which then share what it has found out
-def kept_in(resource: Resource, ledger: str) -> Resource:
-    """Return the resource of tasks that have a ledger; `ledger`: where it is, as a command line says it."""
-    return replace(resource, operation=resource.operation.kept_in(ledger))
+def kept_in(resource: Resource, in_doubt_command: str) -> Resource:
+    """Return the resource of tasks that have a ledger; `in_doubt_command`: lists what is in doubt there."""
+    return replace(resource, operation=resource.operation.kept_in(in_doubt_command))
 
 
 def insist_on_usable(params: dict, options: Iterable[str], only_compared: Iterable[str] = ()) -> None:

@@ -21,8 +21,7 @@ OPERATION = Operation(
     missing="the address does not exist, so base_url is probably wrong",
     exists="the service sees a conflict, probably a virtual machine of this name that exists already",
     repeat="Look for it on the service before running this task again, which would create another one.",
-    settle="Running it again sends nothing until it is settled: ansible-playbook infrastructure.services.in_doubt"
-    " -e ledger={ledger} lists how.",
+    settle="Running the task again sends nothing until that is settled.",
 )
 
 ATTRIBUTES = dict(

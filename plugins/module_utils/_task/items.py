@@ -49,7 +49,7 @@ def prepare_all(plural: Plural, params: dict) -> list[Task]:
             faults.append(told(plural, number, item, error.msg))
             continue
         if wanted.key in first:
-            same = f"{plural.key}: is also that of {plural.option}[{first[wanted.key]}]"
+            same = f"{plural.key}: is the same as that of {plural.option}[{first[wanted.key]}]"
             faults.append(told(plural, number, item, same))
         first.setdefault(wanted.key, number)
         tasks.append(Task(plural.resource, settings, wanted, is_listed=True))
@@ -86,7 +86,8 @@ def insist_on_none(plural: Plural, faults: list[str]) -> None:
     """Raise InvalidInput when there are faults."""
     if faults:
         more = f" And {len(faults) - _MOST_TOLD} more." if len(faults) > _MOST_TOLD else ""
-        problem = f"{len(faults)} of the items cannot be used, so nothing was sent: "
+        items = "item is" if len(faults) == 1 else "items are"
+        problem = f"{len(faults)} {items} invalid, so nothing was sent: "
         raise InvalidInput(plural.option, f"{problem}{'; '.join(faults[:_MOST_TOLD])}.{more}")
 
 

@@ -24,6 +24,7 @@ from .._http.urls import checked_url
 from .._version import VERSION
 
 ENVIRONMENT_PREFIX = "INFRASTRUCTURE_SERVICES_"
+LEDGER_VARIABLE = f"{ENVIRONMENT_PREFIX}LEDGER"
 USER_AGENT = f"infrastructure.services/{VERSION}"
 API = "/api/v1"  # with which every path of the service starts (docs/openapi.yaml)
 DAY = 86400.0  # seconds

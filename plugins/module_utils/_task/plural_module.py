@@ -58,7 +58,7 @@ def main(plural: Plural) -> None:
     runtime = Runtime(module.check_mode, Transport, lambda *credentials: FetchedToken(*credentials, memory))
     warnings: list[str] = []
     with noted(*_ENDS) as signals:
-        place = Place(runtime, module._diff, module._verbosity, lambda: _end(signals))
+        place = Place(runtime, module._diff, module._verbosity, module.no_log, lambda: _end(signals))
         try:
             done = perform_all(plural, module.params, place, secrets)
             result, warnings = done.result, done.warnings

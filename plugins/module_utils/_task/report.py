@@ -15,7 +15,7 @@ from .._resources.plural import Plural
 from .crew import Crew
 from .task import Done
 
-RESULTS_SAY = "results says of each what is known and what to do."
+RESULTS_SAY = "results says what is known of each, and what to do."
 _NAMED = 10  # failed items that the message names
 _MOST_WARNINGS = 20
 LARGE = 600_000  # characters; ansible-runner and AWX drop a result of more than 700,000
@@ -140,7 +140,8 @@ class Report:
         told = Counter(_fate(item) for item in sorted(failed, key=lambda item: OUTCOMES.index(item["outcome"])))
         parts += [f"Of these: {', '.join(f'{count:,} {fate}' for fate, count in told.items())}."] if failed else []
         if counts["not_begun"]:
-            parts.append(f"{counts['not_begun']:,} were not begun, since {self._reason}.")
+            done = f"{counts['changed']:,} were {self._plural.resource.operation.done}, " if counts["changed"] else ""
+            parts.append(f"{done}{counts['not_begun']:,} were not begun, since {self._reason}.")
         parts += [sentence(f"The first: {failed[0].get('msg', '')}")] if failed else []
         return " ".join([*parts, next_step])
 

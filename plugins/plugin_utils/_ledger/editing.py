@@ -39,6 +39,8 @@ def edited(ledger: Ledger, params: dict, check_mode: bool, secrets: Secrets, run
 
 def _missing(ledger: Ledger, key: Key) -> str:
     """Return what to say of an entry that was to be forgotten, and is not there."""
+    if not ledger.version:
+        return f"{key.resource} {key.name}: there is no ledger at {ledger.where}; nothing was removed."
     told = (
         f"{key.resource} {key.name}: no entry of this name for {key.base_url} in {ledger.where}; nothing was removed."
     )
@@ -67,20 +69,24 @@ def _asset(params: dict, secrets: Secrets) -> dict | None:
     strict_json.encode(asset, "asset")
     if asset.get(option, params[option]) != params[option]:
         raise InvalidInput("asset", f"its {option} is {asset[option]!r}, but the entry is that of {params[option]}")
+    if not str(asset.get("id", "id")).strip():
+        raise InvalidInput("asset", "its id is empty; give the id that the service shows")
     whole = {**dict.fromkeys(ENVELOPE), option: params[option], **asset}
     return without_placeholders(secrets.scrub({"asset": whole})["asset"])
 
 
 def _after(before: Entry | None, asset: dict | None) -> Entry | None:
-    """Return the entry as it is to be, None for none. What was sent for an asset that is confirmed stays known."""
+    """Return the entry as it is to be, None for none.
+
+    What was sent stays known of an asset that is confirmed, or corrected without its attributes.
+    """
     if asset is None or (before and (before.state, before.asset) == (DONE, asset)):
         return asset and before
     adopted = {"name": asset["name"], "attributes": asset["attributes"] or {}}
     if before is None:
         return Entry(DONE, adopted, asset)
-    return before._replace(
-        state=DONE, sent=adopted if before.state == DONE else before.sent, asset=asset, changed_at=""
-    )
+    is_other = before.state == DONE and asset["attributes"] is not None
+    return before._replace(state=DONE, sent=adopted if is_other else before.sent, asset=asset, changed_at="")
 
 
 def _ended(before: Entry | None, after: Entry | None, run: str) -> Ended:

@@ -38,8 +38,8 @@ class LedgerOfMany:
         found = [
             None if key in held else self._found(entries.get(key.name), key, task) for key, task in zip(keys, tasks)
         ]
+        self._look_elsewhere([(key, task) for key, task in zip(keys, tasks) if key.name not in entries])
         if not self._check_mode:
-            self._look_elsewhere([(key, task) for key, task in zip(keys, tasks) if key.name not in entries])
             read = {key: entries.get(key.name) for key in keys}
             certain = {key: entry for key, entry in read.items() if not (entry and entry.state == INTENT)}
             self._gathering = GatheringLedger(self._ledger, certain)
@@ -48,7 +48,8 @@ class LedgerOfMany:
     def _look_elsewhere(self, new: list[tuple[Key, Task]]) -> None:
         """Keep a warning of the first asset that is recorded at another base_url, and of how many there are."""
         found = [warnings[0] for key, task in new if (warnings := elsewhere(self._ledger, key, task))]
-        more = f" The same is true of {len(found) - 1:,} others." if len(found) > 1 else ""
+        others = len(found) - 1
+        more = f" The same is true of {others:,} other{'s' if others > 1 else ''}." if others > 0 else ""
         self.warnings += [f"{warning}{more}" for warning in found[:1]]
 
     def _is_held(self, key: Key, entries: dict[str, Entry | None]) -> bool:

@@ -15,11 +15,11 @@ import os
 from contextlib import suppress
 
 from ...module_utils._errors import MissingLibrary
-from ...module_utils._task.options import ENVIRONMENT_PREFIX
+from ...module_utils._task.options import LEDGER_VARIABLE
 
 POSTGRESQL = ("postgresql://", "postgres://")
 _is_used = mmap.mmap(-1, 1)
-_is_used[0] = os.environ.get(f"{ENVIRONMENT_PREFIX}LEDGER", "").startswith(POSTGRESQL)
+_is_used[0] = os.environ.get(LEDGER_VARIABLE, "").startswith(POSTGRESQL)
 
 
 def psycopg_library():

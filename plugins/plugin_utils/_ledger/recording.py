@@ -14,6 +14,7 @@ from __future__ import annotations
 import time
 from typing import Any, Callable
 
+from ...module_utils._call.operation import Operation
 from ...module_utils._errors import ACCEPTED, NOT_SENT, REJECTED, UNKNOWN, ServicesError, sentence
 from ...module_utils._http.urls import canonical_url
 from ...module_utils._resources.flow import Plan, Recorded
@@ -73,15 +74,15 @@ _FORCE = " With force: true the task creates it whatever the ledger says."
 class InDoubt(ServicesError):
     """An earlier task may have created the asset already."""
 
-    def __init__(self, key: Key, entry: Entry, noun: str, is_listed: bool = False) -> None:
+    def __init__(self, key: Key, entry: Entry, operation: Operation, is_listed: bool = False) -> None:
         """`is_listed`: whether the task is one of a list, where `force` would create all of it again."""
         self.outcome = _KNOWN[entry.state]
         how, what_next = (_LOST, _RECORD) if entry.state == ACCEPTED else (_UNKNOWN, _SETTLE)
         force = "" if is_listed or entry.state == ACCEPTED else _FORCE
         began_at = entry.began_at or entry.changed_at
         super().__init__(
-            f"{noun} {key.name}: the ledger says that a task began to create it at {began_at}; {how}."
-            f" Nothing was sent now. {what_next}{force}"
+            f"{operation.noun} {key.name}: the ledger says that a task began to create it at {began_at}; {how}."
+            f" Nothing was sent now. {what_next}{force}{operation.commands}"
         )
 
     def result(self) -> dict:
@@ -104,10 +105,12 @@ def key_of(task: Task) -> Key:
     return Key(canonical_url(task.settings.base_url), task.resource.operation.resource, task.wanted.key)
 
 
-def look_up(ledger: Ledger, task: Task) -> Recorded | None:
-    """Return what is recorded of the asset, for a task that sends nothing; raise LedgerError or InDoubt."""
+def predict(ledger: Ledger, task: Task, execute: Callable[[Recorded | None], dict[str, Any]]) -> dict[str, Any]:
+    """Run a task that sends nothing and return its result; raise LedgerError or InDoubt. `execute`: as for `record`."""
     key = key_of(task)
-    return decide(ledger.get(key), key, task)
+    before = ledger.get(key)
+    result = execute(decide(before, key, task))
+    return _warned(result, elsewhere(ledger, key, task) if before is None else [])
 
 
 def record(
@@ -130,8 +133,7 @@ def record(
             raise Overtaken(key, task.resource.operation.noun)
         started = time.monotonic()
         result = execute(recorded)
-        if warnings:
-            result = dict(result, warnings=[*warnings, *result.get("warnings", [])])
+        result = _warned(result, warnings)
         after, ended = ending(before, begun, result, time.monotonic() - started)
         try:
             is_ours = ledger.finish(key, begun, after, ended)
@@ -140,12 +142,16 @@ def record(
         return result if is_ours else unrecorded(result, "somebody else changed the entry meanwhile", task)
 
 
+def _warned(result: dict[str, Any], warnings: list[str]) -> dict[str, Any]:
+    return dict(result, warnings=[*warnings, *result.get("warnings", [])]) if warnings else result
+
+
 def decide(entry: Entry | None, key: Key, task: Task) -> Recorded | None:
     """Return what is recorded where it can be relied on, None to send; raise InDoubt."""
     operation, force = task.resource.operation, task.wanted.force
     found = ON_FINDING[entry.state if entry else None][operation.method]
     if found == REFUSE and not force:
-        raise InDoubt(key, entry, operation.noun, task.is_listed)
+        raise InDoubt(key, entry, operation, task.is_listed)
     if found == COMPARE and not (force and operation.method == "POST"):
         return Recorded(entry.sent, entry.asset)
     return None
@@ -196,6 +202,6 @@ def elsewhere(ledger: Ledger, key: Key, task: Task) -> list[str]:
     noun, others = task.resource.operation.noun, ledger.elsewhere(key)
     if not others:
         return []
-    return [
-        f"{noun} {key.name}: the ledger has one of this name at {', '.join(others)}, and nothing yet at {key.base_url}."
-    ]
+    where = f"the ledger has one of this name at {', '.join(others)}, and nothing yet at {key.base_url}."
+    what_next = "If both are the same service, use the base_url that is recorded; else this is another one."
+    return [f"{noun} {key.name}: {where} {what_next}"]

@@ -47,6 +47,8 @@ def edited(path: str, ledger_file: str) -> Iterator[list[dict]]:
             yield runs
             _replace(xml_file, f"{junit.document(runs)}\n")
             _replace(file, f"{_HEAD}{json.dumps({'runs': runs}, indent=1)[2:]}\n")  # last, as its lock goes with it
+    except FileNotFoundError:
+        raise ReportError(f"{path!r} cannot be written: its directory does not exist") from None
     except (OSError, ValueError) as error:  # the latter of a path that holds NUL or a lone surrogate
         raise ReportError(f"{path!r} cannot be written: {getattr(error, 'strerror', None) or error}") from None
 
@@ -67,7 +69,7 @@ def _usable(path: str, head: str, ledger_file: str) -> str:
     finally:
         os.close(descriptor)
     if begins not in (b"", head.encode()):
-        raise ReportError(f"{path} is a file of something else")
+        raise ReportError(f"{path} exists and is not a report")
     return file
 
 

@@ -26,7 +26,7 @@ _REPLACED = (
 )
 _DIED = (
     "The process died while the request was on its way, so it may or may not have been processed."
-    " The next run says what to do."
+    " The playbook infrastructure.services.in_doubt says what to do."
 )
 
 
@@ -38,7 +38,7 @@ def reported(
 
     `path`: of the JSON file, absolute; `resource`: the module of a single asset; `run`: names the run of Ansible, whose
     tasks add to each other's report; `warn`: told when it cannot be written at the end. Raises InvalidInput when it
-    cannot be written at the start or is a file of something else, and LedgerError.
+    cannot be written at the start or is no report, and LedgerError.
     """
     items: list[dict] = []
     if not path:
@@ -50,7 +50,7 @@ def reported(
             _begin(runs, run, ledger)
     except ReportError as error:
         raise InvalidInput(
-            "report", f"{error}. Nothing was sent. Give a file that does not exist yet, or an earlier report"
+            "report", f"{error}. Nothing was sent. Give a new file in a directory that exists, or an earlier report"
         ) from None
     try:
         yield items

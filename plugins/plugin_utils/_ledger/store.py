@@ -16,9 +16,11 @@ from contextlib import contextmanager
 from itertools import groupby
 from typing import Callable, ContextManager, Iterable, Iterator
 
+from ...module_utils._task.options import LEDGER_VARIABLE
 from . import statements as sql
 from .entries import DONE, Change, Ended, Entry, Key, LedgerError, first_line
 
+_IN_DOUBT = "ansible-playbook infrastructure.services.in_doubt"
 _AT_ONCE = 500  # names in one statement; SQLite took 999 values at most before 3.32
 
 
@@ -38,9 +40,13 @@ class Ledger:
         self._seen: set[str] = set()
 
     @property
-    def on_command_line(self) -> str:
-        """Return the ledger as a shell takes it: the path, dots for a URL, which may hold a password."""
-        return shlex.quote(self.where) if self.file else "..."
+    def in_doubt_command(self) -> str:
+        """Return what lists all that is in doubt, for a shell; with dots for a URL, which may hold a password.
+
+        A path that has to be quoted is in the environment: in a message, a double quote would be escaped.
+        """
+        quoted = shlex.quote(self.where) if self.file else "..."
+        return f"{_IN_DOUBT} -e ledger={quoted}" if "'" not in quoted else f"{LEDGER_VARIABLE}={quoted} {_IN_DOUBT}"
 
     def get(self, key: Key) -> Entry | None:
         """Return what is remembered of the key; raise LedgerError."""

@@ -21,7 +21,7 @@ from ...module_utils._secrets import Secrets
 from ...module_utils._task import task
 from ...module_utils._task.entry_options import KEYS
 from ...module_utils._task.options import ARGUMENT_SPEC
-from .._ledger.recording import look_up, record
+from .._ledger.recording import predict, record
 from . import core
 from .checked import CheckedAction, Options
 from .environment import environment
@@ -91,7 +91,7 @@ class ServicesAction(CheckedAction):
         prepared = task.prepare(self.resource, {**params, **self._absolute_paths(params)})
         ledger = self.open_ledger(params["ledger"]) if params["ledger"] else None
         if ledger and not params["force"]:
-            self._kept_in = ledger.on_command_line
+            self._kept_in = ledger.in_doubt_command
             self.resource = kept_in(self.resource, self._kept_in)
             prepared = replace(prepared, resource=self.resource)
         execute = partial(self._run_here, prepared, secrets)
@@ -99,7 +99,7 @@ class ServicesAction(CheckedAction):
         if not ledger:
             return execute(None)
         return (
-            execute(look_up(ledger, prepared))
+            predict(ledger, prepared, execute)
             if self._task.check_mode
             else record(ledger, prepared, secrets, core.run_id(), execute)
         )
@@ -175,7 +175,7 @@ class ServicesAction(CheckedAction):
         """Return what is known of a module that gave no result."""
         operation, outcome = self.resource.operation, outcome or (UNKNOWN if self.module_was_started else NOT_SENT)
         request = f" to {operation.method} {arguments.get('base_url') or ''}{operation.path}"
-        told = f"the module{request if outcome == UNKNOWN else ''} gave no result ({error})"
+        told = f"the module{request if outcome == UNKNOWN else ''} gave no result ({str(error).rstrip('.')})"
         msg = f"{self._asset(arguments)}: {told}. {effect_of(operation, outcome)}"
         return dict(changed=False, outcome=outcome, msg=msg)
 

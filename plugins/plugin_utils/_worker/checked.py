@@ -17,7 +17,7 @@ from ansible.module_utils.errors import UnsupportedError
 from ...module_utils._errors import NOT_SENT, InvalidInput, ServicesError
 from ...module_utils._secrets import Secrets
 from ...module_utils._task import task
-from ...module_utils._task.options import ENVIRONMENT_PREFIX
+from ...module_utils._task.options import LEDGER_VARIABLE
 from .._ledger.location import located
 from .._ledger.store import Ledger
 from . import core, used
@@ -26,7 +26,9 @@ from .kept import kept_ledger
 from .parent import is_orphan
 from .signals import deferred
 
-_LEDGER_VARIABLE = f"{ENVIRONMENT_PREFIX}LEDGER"
+NOT_WITH_ASYNC = (
+    "cannot be combined with async, since nothing would record how the task ended. Nothing was sent. Remove async"
+)
 _validators: dict[int, ArgumentSpecValidator] = {}  # by the identity of a module's own options
 
 
@@ -100,12 +102,12 @@ class CheckedAction(core.ObservedAction):
     def given_ledger(self) -> Any:
         """Return the option `ledger` before it is validated; empty for none."""
         given = self._task.args.get("ledger")
-        return os.environ.get(_LEDGER_VARIABLE, "") if given is None else given
+        return os.environ.get(LEDGER_VARIABLE, "") if given is None else given
 
     def open_ledger(self, location: str, read_only: bool = False) -> Ledger:
         """Return the ledger, in check mode only to be read; raise InvalidInput, LedgerError or MissingLibrary."""
         if self._task.async_val:
-            raise InvalidInput("ledger", "does not go with async: nothing would record how the task ended")
+            raise InvalidInput("ledger", NOT_WITH_ASYNC)
         from_environment = self._task.args.get("ledger") is None
         place = located(location, self._loader.get_basedir(), from_environment)
         return kept_ledger(place, read_only or self._task.check_mode)

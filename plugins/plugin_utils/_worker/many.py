@@ -28,7 +28,7 @@ from .._ledger.run_report import reported
 from .._ledger.store import Ledger
 from . import core
 from .action import ServicesAction
-from .checked import Options
+from .checked import NOT_WITH_ASYNC, Options
 from .parent import insist_on_parent, is_orphan
 from .shared_token import keep_token
 
@@ -60,6 +60,29 @@ class PluralAction(ServicesAction):
 
     def _run_valid(self, options: Options, in_worker: bool) -> dict:
         options.insist()
+        self._insist_on(in_worker)
+        params, secrets = {**options.params, **self._absolute_paths(options.params)}, options.secrets
+        check_mode = self._task.check_mode
+        opened = self.open_ledger(params["ledger"]) if params["ledger"] else None
+        ledger = opened and LedgerOfMany(opened, secrets, core.run_id(), check_mode)
+        if opened and not params["force"]:
+            self.plural = replace(self.plural, resource=kept_in(self.plural.resource, opened.in_doubt_command))
+        report = self._report("" if check_mode else params["report"], opened)
+        with noted(signal.SIGALRM) as alarms, report as results:  # the keyword timeout would lose all results
+            runtime = Runtime(check_mode, Transport, keep_token, insist_on_parent)
+            say = partial(self._display.display, stderr=True)  # what a callback prints as a document stays one
+            told = partial(self._next_step, params)
+            shown = self._task.diff, self._display.verbosity, self._task.no_log
+            place = Place(runtime, *shown, self._watch(alarms), say, told)
+            done = perform_all(self.plural, params, place, secrets, ledger)
+            results.extend(done.result["results"])
+        warnings = [*secrets.warnings(), *done.warnings]
+        return self._remembered(core.untrusted(dict(done.result, warnings=warnings) if warnings else done.result))
+
+    def _insist_on(self, in_worker: bool) -> None:
+        """Raise InvalidInput for a list with a ledger that is not to run in the worker."""
+        if self._task.async_val:
+            raise InvalidInput("ledger", f"{NOT_WITH_ASYNC}: the task itself sends several at once (concurrency)")
         if not in_worker:
             require_libraries()
             raise InvalidInput(
@@ -68,28 +91,12 @@ class PluralAction(ServicesAction):
                 " of each item would be recorded only at the end, and lost with the connection. Nothing was sent. Add"
                 " delegate_to: localhost and become: false, or use the module for a single one in a loop",
             )
-        params, secrets = {**options.params, **self._absolute_paths(options.params)}, options.secrets
-        check_mode = self._task.check_mode
-        opened = self.open_ledger(params["ledger"]) if params["ledger"] else None
-        ledger = opened and LedgerOfMany(opened, secrets, core.run_id(), check_mode)
-        if opened and not params["force"]:
-            self.plural = replace(self.plural, resource=kept_in(self.plural.resource, opened.on_command_line))
-        report = self._report("" if check_mode else params["report"], opened)
-        with noted(signal.SIGALRM) as alarms, report as results:  # the keyword timeout would lose all results
-            runtime = Runtime(check_mode, Transport, keep_token, insist_on_parent)
-            say = partial(self._display.display, stderr=True)  # what a callback prints as a document stays one
-            told = partial(self._next_step, params)
-            place = Place(runtime, self._task.diff, self._display.verbosity, self._watch(alarms), say, told)
-            done = perform_all(self.plural, params, place, secrets, ledger)
-            results.extend(done.result["results"])
-        warnings = [*secrets.warnings(), *done.warnings]
-        return self._remembered(core.untrusted(dict(done.result, warnings=warnings) if warnings else done.result))
 
     def _asset(self, arguments: dict) -> str:
         items = arguments.get(self.plural.option)
         keys = [str(item.get(self.plural.key)) for item in items or () if isinstance(item, dict)]
         more = f" and {len(keys) - _MOST_NAMED} more" if len(keys) > _MOST_NAMED else ""
-        return f"{self.resource.operation.noun} {', '.join(keys[:_MOST_NAMED])}{more}"
+        return f"{self.resource.operation.noun}s {', '.join(keys[:_MOST_NAMED])}{more}"
 
     def _report(self, path: str | None, ledger: Ledger | None) -> ContextManager[list[dict]]:
         path = absolute(path, self._loader.get_basedir()) if path else ""
@@ -100,7 +107,7 @@ class PluralAction(ServicesAction):
         if not self.signals.caught:
             return RESULTS_SAY
         if params["report"]:
-            return f"The report {params['report']} says of each what is known."
+            return f"The report {params['report']} says what is known of each."
         if params["ledger"]:
             return (
                 "infrastructure.services.ledger_info lists what is in doubt (states: [in_doubt]). Settle that, then run"

@@ -194,8 +194,9 @@ def test_what_nobody_expected_in_a_thread_ends_it_and_the_item_is_told(monkeypat
         turn.back(WELL)
         return DONE
 
+    others = threading.enumerate()
     crew = crew_of(1000, do)
-    for thread in set(threading.enumerate()) - {threading.main_thread()}:
+    for thread in set(threading.enumerate()) - set(others):
         thread.join(5)
     assert "ZeroDivisionError" in crew.reason
     assert crew.begun[6].attempts == 1

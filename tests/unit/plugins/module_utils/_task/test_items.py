@@ -113,8 +113,8 @@ def test_all_faults_are_told_at_once_each_with_its_item():
     with pytest.raises(InvalidInput) as caught:
         prepared(wrong)
     told = str(caught.value)
-    assert "virtual_machines: 5 of the items cannot be used, so nothing was sent" in told
-    for part in ("[0] (web01): ", "[1] ( ): name", "[3]: missing", "[4] (web02): name: is also that of"):
+    assert "virtual_machines: 5 items are invalid, so nothing was sent" in told
+    for part in ("[0] (web01): ", "[1] ( ): name", "[3]: missing", "[4] (web02): name: is the same as that of"):
         assert part in told
     assert "[5] (web03): unsupported: surplus" in told
     assert "virtual_machines[2]; " in told

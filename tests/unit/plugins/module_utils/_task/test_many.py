@@ -212,7 +212,7 @@ def test_roles_that_are_as_they_should_be_are_kept():
 def test_a_plan_that_cannot_be_made_is_a_fault_of_its_item_and_nothing_is_sent():
     service = Service()
     roles = [{"id": f"role-{number}", "description": "d", "send": "complete"} for number in range(3)]
-    with pytest.raises(InvalidInput, match=r"3 of the items .*\[1\] \(role-1\): send: complete"):
+    with pytest.raises(InvalidInput, match=r"3 items are invalid.*\[1\] \(role-1\): send: complete"):
         run(service, APPLICATION_ROLES, roles)
     assert service.received == []
 
@@ -280,7 +280,7 @@ def test_an_answer_that_could_not_be_recorded_is_told_as_such():
 
     result = run(Service({"vm1": Answer(204, {})}), VIRTUAL_MACHINES, machines(4), ledger=Full())
     assert "Of these: 3 accepted but not recorded, 1 accepted without a usable answer." in result["msg"]
-    assert "disk full. results says of each" in result["msg"]
+    assert "disk full. results says what is known of each" in result["msg"]
 
 
 def test_nothing_to_do_is_no_failure():

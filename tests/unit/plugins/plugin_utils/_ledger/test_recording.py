@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from ansible_collections.infrastructure.services.plugins.module_utils._errors import ACCEPTED, OUTCOMES
+from ansible_collections.infrastructure.services.plugins.module_utils._resources.virtual_machine import OPERATION
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger import entries, recording
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.entries import DONE, INTENT, STATES
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.recording import AFTER, ON_FINDING, REFUSE
@@ -42,7 +43,7 @@ def test_every_refusal_says_what_is_known():
 def test_a_refusal_tells_a_lost_answer_from_an_unknown_end(state, is_listed):
     key = entries.Key("https://s", "compute_virtual_machine", "web01")
     entry = entries.Entry(state, {}, {}, "2026-01-02T03:04:05Z")
-    told = recording.InDoubt(key, entry, "virtual machine", is_listed).result()
+    told = recording.InDoubt(key, entry, OPERATION, is_listed).result()
     how = "the service accepted it, but its answer was lost" if state == ACCEPTED else "how it ended is not known"
     assert f"create it at 2026-01-02T03:04:05Z; {how}." in told["msg"]
     assert told["outcome"] == ("accepted" if state == ACCEPTED else "unknown")

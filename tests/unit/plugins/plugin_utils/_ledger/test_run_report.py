@@ -143,7 +143,7 @@ def test_a_file_that_is_no_report_is_refused_and_stays(tmp_path, suffix):
     file = tmp_path / f"fleet{suffix}"
     for text in ("[]", "{}", '{"runs": []}', "a: 1\n", "\0", " ", "<testsuites></testsuites>"):
         file.write_text(text)
-        refused(path, f"{file} is a file of something else")
+        refused(path, f"{file} exists and is not a report")
         assert [(each.name, each.read_text()) for each in tmp_path.iterdir()] == [(file.name, text)]
 
 
@@ -282,13 +282,13 @@ def test_without_a_path_nothing_is_written(tmp_path):
 
 
 def test_what_cannot_be_written_is_told_before_anything_is_sent(tmp_path):
-    for path, problem in ((tmp_path / "none/fleet.json", "No such file"), (tmp_path, "directory"),
+    for path, problem in ((tmp_path / "none/fleet.json", "its directory does not exist"), (tmp_path, "directory"),
                           (tmp_path / "a\0b", "null"), (tmp_path / "\ud800", "surrogates"),
                           (tmp_path / "fleet.xml", "must not end in .xml"), ("/proc/fleet.json", "proc/fleet.json")):
         refused(path, problem)
 
 
-@pytest.mark.parametrize("place", [None, "a directory", "a named pipe", "a file of something else"])
+@pytest.mark.parametrize("place", [None, "a directory", "a named pipe", "exists and is not a report"])
 def test_what_cannot_be_written_at_the_end_is_a_warning(tmp_path, place):
     warnings = []
     (tmp_path / "d").mkdir()
@@ -302,6 +302,6 @@ def test_what_cannot_be_written_at_the_end_is_a_warning(tmp_path, place):
             {"a directory": Path.mkdir, "a named pipe": os.mkfifo}.get(place, lambda at: at.write_text("mine"))(path)
     (warning,) = warnings
     assert warning.startswith("report: ")
-    assert (place or "No such file") in warning
+    assert (place or "its directory does not exist") in warning
     assert "The task was done" in warning
     assert "Nothing was sent" not in warning
