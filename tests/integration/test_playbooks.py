@@ -107,8 +107,20 @@ def test_an_emulator_that_does_not_start_says_why(ansible_once, service):
     run = ansible_once.playbook(EMULATOR, "-e", f"emulator_port={port}")
     assert run.rc != 0
     message = run.result("Insist that the emulator listens")["msg"]
-    assert message.startswith("The emulator did not start: the emulator cannot start: [Errno")
+    assert message.startswith(f"The emulator did not start on port {port}: the emulator cannot start: [Errno")
     assert "in use" in message
+
+
+def test_a_directory_is_made_and_keeps_one_emulator(ansible_once, tmp_path):
+    settings = {"emulator_port": 0, "emulator_background": True, "emulator_directory": f"{tmp_path}/not there/yet"}
+    try:
+        ansible_once.playbook(EMULATOR, "-e", json.dumps(settings)).ok()
+        run = ansible_once.playbook(EMULATOR, "-e", json.dumps(settings))
+        message = run.result("Insist that the emulator listens")["msg"]
+        assert run.rc != 0
+        assert "still runs with this directory" in message
+    finally:
+        ansible_once.playbook(EMULATOR, "-e", json.dumps({**settings, "emulator_state": "absent"})).ok()
 
 
 def test_the_emulator_says_what_it_needs(ansible_once, tmp_path):
