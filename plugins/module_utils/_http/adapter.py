@@ -13,6 +13,7 @@ try:
     from requests import PreparedRequest
     from requests.adapters import HTTPAdapter
     from requests.utils import get_auth_from_url
+    from urllib3 import __version__ as version_of_urllib3
     from urllib3.connectionpool import HTTPConnectionPool, HTTPSConnectionPool
 except ImportError:  # said by the transport when it is made
     HTTPAdapter = HTTPConnectionPool = HTTPSConnectionPool = object
@@ -36,6 +37,8 @@ class MeteredAdapter(HTTPAdapter):
 
         `proxy`: its URL, empty for none; `context`: for TLS, to the service and to the proxy.
         """
+        if context and version_of_urllib3.startswith("1."):
+            context.check_hostname = False  # it tells OpenSSL no address, and compares the name or address itself
         prepared = PreparedRequest()
         prepared.prepare_url(url, None)
         manager = self.proxy_manager_for(proxy, proxy_ssl_context=context) if proxy else self.poolmanager
