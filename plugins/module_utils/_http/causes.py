@@ -72,7 +72,12 @@ def _chain(error: BaseException | None) -> Iterator[BaseException]:
 
 def _is_cause(error: BaseException) -> bool:
     """Whether this is an error of the operating system or of OpenSSL, and not what a library made of it."""
-    return isinstance(error, OSError) and not isinstance(error, RequestException)
+    return _is_mismatch(error) or (isinstance(error, OSError) and not isinstance(error, RequestException))
+
+
+def _is_mismatch(error: BaseException) -> bool:
+    """Whether urllib3 1.26 itself found that a certificate is another host's; its class moved between its releases."""
+    return type(error).__name__ == "CertificateError"
 
 
 def _look_up_failed(cause: BaseException, peer: str) -> tuple[bool, str]:
@@ -98,6 +103,9 @@ def _proxy_failed(cause: BaseException, peer: str) -> tuple[bool, str]:
 
 
 def _tls_failed(cause: BaseException, peer: str) -> tuple[bool, str]:
+    if _is_mismatch(cause):
+        host = peer.partition(" port ")[0]
+        return True, f"the certificate was not accepted: certificate is not valid for '{host}' ({peer})"
     if isinstance(cause, ssl.SSLCertVerificationError):
         hint = "; to trust it, set ca_path to the file of its authority" if cause.verify_code in _UNTRUSTED else ""
         return True, f"the certificate was not accepted: {cause.verify_message} ({peer}){hint}"
