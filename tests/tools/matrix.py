@@ -95,17 +95,18 @@ def make_environment(directory: Path, python: str, *requirements: Path) -> None:
 def lines_of(cell: Cell) -> list[list[str]]:
     """Return the commands of a cell."""
     is_first_of_core = cell.python == PYTHONS[cell.core][0]
-    is_first_of_python = cell == next(other for other in all_cells() if other.python == cell.python)
-    is_whole = cell.core in ENDS and is_first_of_core
-    marks = "not stress" if is_whole else "not stress and not matrix"
-    if (cell.core, cell.python) == OF_CHECKOUT:
-        is_first_of_python, is_whole, marks = False, True, "matrix and not stress"
+    is_checkout = (cell.core, cell.python) == OF_CHECKOUT
+    first_of_python = next(other for other in all_cells() if other.python == cell.python)
+    is_first_of_python = cell == first_of_python and not is_checkout
+    is_end = cell.core in ENDS and is_first_of_core
+    marks = "not stress" if is_end else "not stress and matrix" if is_checkout else "not stress and not matrix"
     pytest = [str(cell.directory / "venv/bin/python"), "-m", "pytest", "-p", "no:cacheprovider"]
     if cell.target != cell.python:
         return [[*pytest, "-m", "not stress", "tests/integration", "-k", "module"]]
     tests = [*OF_BOTH, *(OF_CORE if is_first_of_core else ()), *(OF_PYTHON if is_first_of_python else ())]
-    parity = [[*pytest, *OF_ENDS]] if is_whole else []
-    return [[*pytest, "-m", marks, *tests], *parity, *([["tests/tools/sanity"]] if is_first_of_core else [])]
+    parity = [[*pytest, *OF_ENDS]] if is_end or is_checkout else []
+    sanity = [["tests/tools/sanity"]] if is_first_of_core and not is_checkout else []
+    return [[*pytest, "-m", marks, *tests], *parity, *sanity]
 
 
 def run_cell(cell: Cell) -> Verdict:

@@ -60,7 +60,7 @@ class PluralAction(ServicesAction):
 
     def _run_valid(self, options: Options, in_worker: bool) -> dict:
         options.insist()
-        self._insist_on(in_worker)
+        self._insist_on_worker(in_worker)
         params, secrets = {**options.params, **self._absolute_paths(options.params)}, options.secrets
         check_mode = self._task.check_mode
         opened = self.open_ledger(params["ledger"]) if params["ledger"] else None
@@ -79,7 +79,7 @@ class PluralAction(ServicesAction):
         warnings = [*secrets.warnings(), *done.warnings]
         return self._remembered(core.untrusted(dict(done.result, warnings=warnings) if warnings else done.result))
 
-    def _insist_on(self, in_worker: bool) -> None:
+    def _insist_on_worker(self, in_worker: bool) -> None:
         """Raise InvalidInput for a list with a ledger that is not to run in the worker."""
         if self._task.async_val:
             raise InvalidInput("ledger", f"{NOT_WITH_ASYNC}: the task itself sends several at once (concurrency)")
