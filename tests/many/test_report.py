@@ -30,6 +30,11 @@ def run(start, tmp_path):
     return lambda count: start(count, REPORTING, environment=environment, report=str(tmp_path / "fleet.json"))
 
 
+def has_ended(directory: Path) -> bool:
+    """Whether the last run of the report has; the JSON is the last of the two files to be replaced."""
+    return json.loads((directory / "fleet.json").read_text("utf-8"))["runs"][-1]["state"] == "ended"
+
+
 def runs(directory: Path) -> list[dict]:
     """The runs of the report; the two files say the same, and no secret."""
     files = [directory / name for name in ("fleet.json", "fleet.xml")]
@@ -116,11 +121,24 @@ def test_ctrl_c_is_told_at_once(run, service, tmp_path):
     until(lambda: sum(service.created.values()) >= 20)
     os.killpg(running.process.pid, signal.SIGINT)
     running.end()
-    until(lambda: runs(tmp_path)[-1]["state"] == "ended", 15)
+    until(lambda: has_ended(tmp_path), 15)
     (one,) = runs(tmp_path)
     outcomes = Counter((asset["outcome"], asset.get("skipped", False)) for asset in one["assets"])
     assert outcomes == {("accepted", False): sum(service.created.values()),
                         ("not_sent", True): 1000 - sum(service.created.values())}
+
+
+def test_kill_9_of_ansible_playbook_alone_is_told_by_the_worker_that_is_left(run, service, tmp_path):
+    service.seconds = 0.3
+    running = run(1000)
+    until(lambda: sum(service.created.values()) >= 20)
+    running.process.kill()
+    running.end()
+    until(lambda: has_ended(tmp_path), 15)
+    (one,) = runs(tmp_path)
+    accepted = {asset["name"] for asset in one["assets"] if asset["outcome"] == "accepted"}
+    assert accepted == set(+service.created)
+    assert len(one["assets"]) == 1000
 
 
 def test_kill_9_is_told_by_the_next_run_from_the_ledger(run, service, tmp_path):
