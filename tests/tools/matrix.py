@@ -10,7 +10,8 @@ run what the integration tests run there. What `make test` runs is left out wher
 checkout. A cell has an environment of its own under .build/matrix, and its output in a file beside it. Two cells run at
 a time.
 
-Arguments narrow it down: `make matrix CELLS="2.16 2.21"`.
+Arguments narrow it down: `make matrix CELLS="2.16 2.21"` runs these cores; with `TESTS=tests/crossing` each core runs
+only these tests, once.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ import subprocess
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -92,8 +94,8 @@ def make_environment(directory: Path, python: str, *requirements: Path) -> None:
                    env={**os.environ, "PYTHON": str(interpreter(python)), "MINIMUM": python})
 
 
-def lines_of(cell: Cell) -> list[list[str]]:
-    """Return the commands of a cell."""
+def lines_of(cell: Cell, chosen: list[str]) -> list[list[str]]:
+    """Return the commands of a cell; `chosen`: the tests to run instead of all of its own, none for its own."""
     is_first_of_core = cell.python == PYTHONS[cell.core][0]
     is_checkout = (cell.core, cell.python) == OF_CHECKOUT
     first_of_python = next(other for other in all_cells() if other.python == cell.python)
@@ -101,6 +103,8 @@ def lines_of(cell: Cell) -> list[list[str]]:
     is_end = cell.core in ENDS and is_first_of_core
     marks = "not stress" if is_end else "not stress and matrix" if is_checkout else "not stress and not matrix"
     pytest = [str(cell.directory / "venv/bin/python"), "-m", "pytest", "-p", "no:cacheprovider"]
+    if chosen:
+        return [[*pytest, *chosen]]
     if cell.target != cell.python:
         return [[*pytest, "-m", "not stress", "tests/integration", "-k", "module"]]
     tests = [*OF_BOTH, *(OF_CORE if is_first_of_core else ()), *(OF_PYTHON if is_first_of_python else ())]
@@ -109,8 +113,8 @@ def lines_of(cell: Cell) -> list[list[str]]:
     return [[*pytest, "-m", marks, *tests], *parity, *sanity]
 
 
-def run_cell(cell: Cell) -> Verdict:
-    """Make the environment of a cell and run its tests."""
+def run_cell(cell: Cell, chosen: list[str]) -> Verdict:
+    """Make the environment of a cell and run its tests, or those that are chosen."""
     if not all(interpreter(version).exists() for version in (cell.python, cell.target)):
         return Verdict(cell, "left out", "its Python is not at hand")
     start = time.monotonic()
@@ -127,7 +131,7 @@ def run_cell(cell: Cell) -> Verdict:
         environment["TEST_TARGET_PYTHON"] = str(cell.directory / "target/bin/python")
     statuses = []
     with cell.output.open("w", encoding="utf-8") as file:
-        for line in lines_of(cell):
+        for line in lines_of(cell, chosen):
             done = subprocess.run(line, stdout=file, stderr=subprocess.STDOUT, env=environment, timeout=2400,
                                   check=False)
             statuses.append(done.returncode)
@@ -139,10 +143,14 @@ def run_cell(cell: Cell) -> Verdict:
 def main(wanted: list[str]) -> int:
     """Run the cells of the wanted cores, or all; the status is 1 when one failed or none was run."""
     subprocess.run(["tests/tools/pythons"], check=True)
-    cells = [cell for cell in all_cells() if not wanted or cell.core in wanted]
+    chosen = [argument for argument in wanted if argument.startswith("tests/")]
+    cores = set(wanted) - set(chosen)
+    cells = [cell for cell in all_cells() if not cores or cell.core in cores]
+    if chosen:
+        cells = [cell for cell in cells if cell.python == cell.target == PYTHONS[cell.core][0]]
     with ThreadPoolExecutor(max_workers=2) as pool:
         verdicts = []
-        for verdict in pool.map(run_cell, cells):
+        for verdict in pool.map(partial(run_cell, chosen=chosen), cells):
             print(f"{verdict.cell!s:58} {verdict.word:9} {verdict.details}", flush=True)
             verdicts.append(verdict)
     for verdict in verdicts:
