@@ -13,8 +13,11 @@ from support.checkout import CHECKOUT
 
 __all__ = ["CHECKOUT"]
 
-# What the caller's shell has set must not decide how a test ends; under nohup SIGHUP would be ignored.
+# What the caller's shell has set must not decide how a test ends: under nohup SIGHUP would be ignored, and in the
+# background of a script SIGINT.
 signal.signal(signal.SIGHUP, signal.SIG_DFL)
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 _DECIDING = ("ANSIBLE_", "INFRASTRUCTURE_SERVICES_", "TRACEPARENT", "SSL_CERT_")
 for _name in list(os.environ):
     if _name.startswith(_DECIDING) or _name.lower().endswith(("_proxy", "_ca_bundle")):

@@ -77,6 +77,12 @@ class Peer:
     def say(self, data: bytes) -> None:
         self.sock.sendall(data)
 
+    def say_at_once(self, data: bytes) -> None:
+        """Say the data so that all of it arrives together, also what TLS divides into several records."""
+        self.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_CORK, 1)
+        self.say(data)
+        self.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_CORK, 0)
+
     def drip(self, data: bytes | Iterator[bytes], pause: float) -> None:
         """Say the data in pieces (bytes: each one alone), `pause` seconds after each, while the service runs."""
         for piece in (data[at:at + 1] for at in range(len(data))) if isinstance(data, bytes) else data:

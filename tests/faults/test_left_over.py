@@ -34,7 +34,7 @@ def test_an_answer_that_nobody_asked_for(resource, tls, length, framed, tmp_path
     def says_more(peer: Peer) -> bool:
         request = peer.request()
         if request:
-            peer.say(_padded(peer.service.carry_out(request), length, framed) + OTHER)  # one TLS record
+            peer.say_at_once(_padded(peer.service.carry_out(request), length, framed) + OTHER)
         return bool(request)
 
     transports = KeptTransports()
