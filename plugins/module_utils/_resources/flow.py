@@ -143,7 +143,7 @@ def carry_out(resource: Resource, wanted: Wanted, plan: Plan, check_mode: bool, 
             error.facts.update(request=result["request"])
             raise
         result.update(outcome=ACCEPTED, status=status, **client.facts(attempts))
-        result["warnings"] += _surprises(resource, plan, asset)
+        result["warnings"] += _surprises(resource, plan.key, {**wanted.certain, **plan.body}, plan.known, asset)
     return dict(result, asset=asset, ansible_facts={operation.resource: asset}, diff=_diff(operation, plan, asset))
 
 
@@ -162,14 +162,14 @@ def _told_differences(operation: Operation, wanted: Wanted, plan: Plan, request:
     return [msg]
 
 
-def _surprises(resource: Resource, plan: Plan, asset: dict) -> list[str]:
+def _surprises(resource: Resource, key: str, sent: dict, known: dict | None, asset: dict) -> list[str]:
     """Return a warning for fields that are not as sent, and one for the others that are not as they were known."""
-    altered = _came_back(resource, plan.body, asset)
-    drifted = _came_back(resource, overlay(plan.known, plan.body), asset) if plan.known else []
+    altered = _came_back(resource, sent, asset)
+    drifted = _came_back(resource, overlay(known, sent), asset) if known else []
     names = {difference.field for difference in altered}
     drifted = [difference for difference in drifted if difference.field not in names]
     return [
-        f"{resource.operation.noun} {plan.key}: these fields {what}: {', '.join(field.told(how) for field in fields)}."
+        f"{resource.operation.noun} {key}: these fields {what}: {', '.join(field.told(how) for field in fields)}."
         for what, how, fields in (
             ("came back different from what was sent", "{wanted} sent, {found} came back", altered),
             ("were changed by somebody else since they were last known", "{wanted} known, now {found}", drifted),

@@ -105,6 +105,13 @@ def test_what_came_back_otherwise_is_one_warning(back, named):
     assert result["changed"] is True
 
 
+def test_an_answer_with_the_id_of_another_asset_is_a_warning():
+    with serving(answer(200, {"id": "role-0002"})) as wire:
+        result = run_task(UPDATE, base_url=wire.url)
+    told = "application role role-0001: these fields came back different from what was sent"
+    assert result["warnings"] == [f'{told}: id ("role-0001" sent, "role-0002" came back).']
+
+
 @pytest.mark.parametrize("resource", RESOURCES)
 def test_a_failure_shows_the_request(resource):
     with serving(answer(403)) as wire:
