@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""A crew of simulated time: what a pace makes of a service, in milliseconds and always the same."""
+"""A scheduler of simulated time: what a pace makes of a service, in milliseconds and always the same."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import random
 from collections import Counter
 from typing import Callable, NamedTuple
 
-from ansible_collections.infrastructure.services.plugins.module_utils._task.pace import NO_ROOM, TOO_FAST, WELL
+from ansible_collections.infrastructure.services.plugins.module_utils._task.pace import OK, OVERLOADED, RATE_LIMITED
 
 
 class Answer(NamedTuple):
@@ -68,24 +68,24 @@ class Fixed:
     """What others do: so many at once, whatever happens."""
 
     failing = False
-    closed = ""
+    stop_reason = ""
 
     def __init__(self, width: int) -> None:
-        self.width, self.on_way = width, 0
+        self.width, self.in_flight = width, 0
 
     def wait(self, now: float) -> float:
         """Return zero while there is room."""
-        return 0.0 if self.on_way < self.width else math.inf
+        return 0.0 if self.in_flight < self.width else math.inf
 
-    def leave(self, now: float) -> None:
+    def dispatch(self, now: float) -> None:
         """Count one more."""
-        self.on_way += 1
+        self.in_flight += 1
 
-    def back(self, *_told) -> None:
+    def completed(self, *_told) -> None:
         """Count one less."""
-        self.on_way -= 1
+        self.in_flight -= 1
 
-    def gave_up(self, *_told) -> None:
+    def item_failed(self, *_told) -> None:
         """Learn nothing."""
 
 
@@ -106,7 +106,7 @@ class Run(NamedTuple):
 
 
 def simulate(service: Service, items: int, pace, threads: int, *, repeats: bool = False, max_unknown: int = 0) -> Run:
-    """Create items as a crew does; `repeats`: whether what may have happened is sent again, as a PUT is."""
+    """Create items as the scheduler does; `repeats`: whether what may have happened is sent again, as a PUT is."""
     return _Simulation(service, items, pace, threads, repeats, max_unknown).run()
 
 
@@ -124,7 +124,7 @@ class _Simulation:
     def run(self) -> Run:
         """Return what came of it."""
         while True:
-            self._let_leave()
+            self._dispatch_all()
             if not self.events:
                 break
             self.now, _order, act, told = heapq.heappop(self.events)
@@ -134,9 +134,9 @@ class _Simulation:
     def _at(self, seconds: float, act, *told) -> None:
         heapq.heappush(self.events, (self.now + seconds, next(self.order), act, told))
 
-    def _let_leave(self) -> None:
+    def _dispatch_all(self) -> None:
         while self.again or (self.new and self.idle and not (self.pace.failing and self.doubtful)):
-            if self.pace.closed or 0 < self.max_unknown <= self.ends[503]:
+            if self.pace.stop_reason or 0 < self.max_unknown <= self.ends[503]:
                 self.new = 0
                 self.again.clear()
                 return
@@ -146,9 +146,9 @@ class _Simulation:
                     self.alarm = self.now + seconds
                     self._at(seconds, lambda: None)
                 return
-            self._leave()
+            self._dispatch()
 
-    def _leave(self) -> None:
+    def _dispatch(self) -> None:
         made = self.again.pop(0) if self.again else 0
         if not made:
             self.new, self.idle = self.new - 1, self.idle - 1
@@ -156,14 +156,14 @@ class _Simulation:
             self.doubtful -= 1
         self.at_service += 1
         self.peak = max(self.peak, self.at_service)
-        departure, answer = self.pace.leave(self.now), self.service(self.now, self.at_service, self.chance)
-        self._at(answer.seconds, self._back, departure, answer, made + 1)
+        dispatch, answer = self.pace.dispatch(self.now), self.service(self.now, self.at_service, self.chance)
+        self._at(answer.seconds, self._complete, dispatch, answer, made + 1)
 
-    def _back(self, departure, answer: Answer, made: int) -> None:
+    def _complete(self, dispatch, answer: Answer, made: int) -> None:
         self.at_service -= 1
         self.statuses[answer.status] += 1
-        fate = {201: WELL, 429: TOO_FAST}.get(answer.status, NO_ROOM)
-        self.pace.back(departure, fate, self.now, answer.retry_after)
+        feedback = {201: OK, 429: RATE_LIMITED}.get(answer.status, OVERLOADED)
+        self.pace.completed(dispatch, feedback, self.now, answer.retry_after)
         if answer.status != 201 and made <= 3 and (self.repeats or answer.status == 429):
             self.doubtful += answer.status != 429
             wait = answer.retry_after or self.chance.random() * 2 ** (made - 1)
@@ -174,4 +174,4 @@ class _Simulation:
         if answer.status == 201:
             self.last = self.now
         else:
-            self.pace.gave_up(departure, answer.status != 429)
+            self.pace.item_failed(dispatch, answer.status != 429)

@@ -16,11 +16,11 @@ from .._resources.flow import Recorded
 from .._resources.plural import Plural
 from .._secrets import Secrets
 from . import items
-from .crew import Crew, Ended, Limits
-from .ends import GRACE
 from .pace import Pace
-from .paced import PacedTransport, Turns
+from .paced import PacedTransport, Slots
 from .report import RESULTS_SAY, Report
+from .scheduler import Ended, Limits, Scheduler
+from .shutdown import GRACE
 from .task import Done, Runtime, Task, interrupted, perform, presentable
 
 
@@ -80,7 +80,7 @@ class _Many:
     def __init__(self, plural: Plural, params: dict, place: Place, secrets: Secrets, ledger: Any) -> None:
         params = items.with_defaults(plural, params)
         self._plural, self._params, self._place, self._secrets = plural, params, place, secrets
-        self._turns = Turns()
+        self._slots = Slots()
         self._transports: list[Any] = []
         self.ledger = ledger
         self.tasks = items.prepare_all(plural, params)
@@ -140,18 +140,19 @@ class _Many:
         self._connect(settings.connection).close()  # what is wrong with the files of TLS, or lacking, is said once
         pace = Pace(params["concurrency"], settings.retry_max_delay)
         limits = Limits(params["max_unknown"], params["max_failures"])
-        crew = Crew(len(self.to_send), lambda: partial(self._do, crew), pace, limits, failures=self.report.failed)
-        progress = self.report.progress(crew, self._place.say or (lambda line: None), time.monotonic)
-        crew.run(params["concurrency"], GRACE, self._place.watch, progress)
-        with crew.lock:  # whoever has not sent by now finds no turn, and never sends
-            ended, attempts = dict(crew.ended), {place: turn.attempts for place, turn in crew.begun.items()}
-        self._tell(ended, attempts, crew.reason)
+        count, failures = len(self.to_send), self.report.failed
+        scheduler = Scheduler(count, lambda: partial(self._do, scheduler), pace, limits, failures)
+        progress = self.report.progress(scheduler, self._place.say or (lambda line: None), time.monotonic)
+        scheduler.run(params["concurrency"], GRACE, self._place.watch, progress)
+        with scheduler.lock:  # whoever has not sent by now finds no slot, and never sends
+            ended, attempts = dict(scheduler.ended), {place: slot.attempts for place, slot in scheduler.begun.items()}
+        self._report_each(ended, attempts, scheduler.reason)
         if not attempts:
             for transport in self._transports:
                 transport.close()
             self.ledger.close()
 
-    def _tell(self, ended: dict[int, Ended], attempts: dict[int, int], reason: str) -> None:
+    def _report_each(self, ended: dict[int, Ended], attempts: dict[int, int], reason: str) -> None:
         """Say of each item how it ended; `attempts`: how many were made for each that did not end in time."""
         late = {place: self._abandoned(self.tasks[self.to_send[place]], attempts[place], reason) for place in attempts}
         not_sent = [place for place, result in late.items() if result["outcome"] == NOT_SENT]
@@ -165,26 +166,26 @@ class _Many:
             else:
                 self.report.skip(number, reason)
 
-    def _do(self, crew: Crew, place: int, turn) -> Ended | None:
-        self._turns.turn = turn
+    def _do(self, scheduler: Scheduler, place: int, slot) -> Ended | None:
+        self._slots.slot = slot
         task = self.tasks[self.to_send[place]]
-        runtime = replace(self._place.runtime, connect=self._paced, sleep=self._turns.pause)
+        runtime = replace(self._place.runtime, connect=self._paced, sleep=self._slots.pause)
         started = time.monotonic()
         result = self.ledger.record(task, lambda recorded: self._performed(task, recorded, runtime))
         if self.ledger.lost:
-            crew.stop(self.ledger.lost)
+            scheduler.stop(self.ledger.lost)
         if result:
             result = dict(result, seconds=round(time.monotonic() - started, 3))
-        if result and turn.was_refused and not turn.attempts:
+        if result and slot.was_refused and not slot.attempts:
             result = dict(changed=False, skipped=True, outcome=NOT_SENT)
         return result and Ended(result["outcome"], result.get("failed", False), self.report.shortened(result))
 
     def _paced(self, settings) -> PacedTransport:
-        if not hasattr(self._turns, "transport"):
+        if not hasattr(self._slots, "transport"):
             transport = self._connect(settings)
             self._transports.append(transport)
-            self._turns.transport = PacedTransport(transport, self._turns)
-        return self._turns.transport
+            self._slots.transport = PacedTransport(transport, self._slots)
+        return self._slots.transport
 
     def _connect(self, settings):
         return self._place.runtime.connect(settings)

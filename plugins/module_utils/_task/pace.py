@@ -16,7 +16,7 @@ from collections import deque
 from typing import NamedTuple
 
 # What the end of one attempt says of the room that the service has.
-WELL, NO_ROOM, TOO_FAST, NOTHING = "well", "no room", "too fast", "nothing"
+OK, OVERLOADED, RATE_LIMITED, NEUTRAL = "ok", "overloaded", "rate limited", "neutral"
 
 FIRST = 4  # requests at once in the first round
 IN_A_ROW = 5  # requests that failed, the last one a probe, show a service that is down
@@ -25,12 +25,12 @@ _SHORTEST_ROUND = 0.1  # seconds
 _RECOVERY = 4.0  # seconds until a rate that was refused is tried again
 
 
-class Departure(NamedTuple):
+class Dispatch(NamedTuple):
     """One request that left."""
 
-    number: int  # counts departures
+    number: int  # counts dispatches
     at: float  # seconds of the caller's clock
-    at_once: int  # how many were on their way then, this one among them
+    in_flight: int  # how many were on their way then, this one among them
     width: float  # how many might have been
     rate: float  # at which it left
     is_probe: bool  # whether nothing had got through since a failure
@@ -40,7 +40,7 @@ class Rate:
     """How many may leave in a second: any number, until the service answers that they were too many.
 
     A first guess doubles each round until it is refused; from then on the rate that was refused is approached, and left
-    behind, on a cubic curve (RFC 9438). Time is counted by departures, so that a pause raises nothing.
+    behind, on a cubic curve (RFC 9438). Time is counted by dispatches, so that a pause raises nothing.
     """
 
     def __init__(self) -> None:
@@ -59,24 +59,24 @@ class Rate:
         """Return the seconds until the next may leave."""
         return self._next - now
 
-    def left(self, now: float) -> None:
-        """Take note of a departure."""
+    def dispatched(self, now: float) -> None:
+        """Take note of a dispatch."""
         self._next = max(self._next, now) + 1 / self.now()
         self._passed += 1 / self.now()
 
-    def succeeded(self, departure: Departure, now: float) -> None:
+    def succeeded(self, dispatch: Dispatch, now: float) -> None:
         """Take note of a success."""
         self._successes.append(now)
-        self._round = max(_SHORTEST_ROUND, now - departure.at)
+        self._round = max(_SHORTEST_ROUND, now - dispatch.at)
 
-    def lower(self, departure: Departure, now: float) -> None:
+    def lower(self, dispatch: Dispatch, now: float) -> None:
         """Take note of a refusal."""
-        first, got = departure.rate == math.inf, sum(at > now - _WINDOW for at in self._successes) / _WINDOW
+        first, got = dispatch.rate == math.inf, sum(at > now - _WINDOW for at in self._successes) / _WINDOW
         if first:
             self._base = max(FIRST, got)
         else:
-            guess = 0 if self._searching else (departure.rate + got) / 2
-            self._base = max(departure.rate / math.sqrt(2), guess, got)
+            guess = 0 if self._searching else (dispatch.rate + got) / 2
+            self._base = max(dispatch.rate / math.sqrt(2), guess, got)
         self._searching, self._passed = first, 0.0
 
     def pause(self, refusals: int, now: float) -> None:
@@ -91,80 +91,80 @@ class Pace:
         """`most`: at once, whatever happens; `longest_wait`: seconds of Retry-After that are borne."""
         self.width = float(min(FIRST, most))
         self.failing = False  # whether nothing got through since a failure
-        self.closed = ""  # why nothing more may leave, empty while it may
-        self.on_way = 0
+        self.stop_reason = ""  # why nothing more may leave, empty while it may
+        self.in_flight = 0
         self._most, self._longest_wait = most, longest_wait
         self._doubling = True
         self._rate = Rate()
-        self.departed = 0  # how many left
-        self._cut_at = 0  # the number of departures at the last cut: what left before it says nothing new
-        self._hold = -math.inf
-        self._too_long = math.inf  # the number of departures when a wait was asked for that is too long to be borne
-        self._given_up = self._refused = 0  # in a row
+        self.dispatched = 0  # how many left
+        self._backed_off_at = 0  # the number of dispatches at the last cut: what left before it says nothing new
+        self._held_until = -math.inf
+        self._too_long = math.inf  # the number of dispatches when a wait was asked for that is too long to be borne
+        self._failed_in_a_row = self._refused_in_a_row = 0
 
     def wait(self, now: float) -> float:
         """Return the seconds after which the next may leave, infinity when that depends on others coming back."""
-        if self.closed or self.on_way >= (1 if self.failing else int(self.width + 1e-6)):
+        if self.stop_reason or self.in_flight >= (1 if self.failing else int(self.width + 1e-6)):
             return math.inf
-        return max(0.0, self._hold - now, self._rate.wait(now))
+        return max(0.0, self._held_until - now, self._rate.wait(now))
 
-    def leave(self, now: float) -> Departure:
+    def dispatch(self, now: float) -> Dispatch:
         """Let one leave, as `wait` allowed."""
-        self.departed += 1
-        self.on_way += 1
-        departure = Departure(self.departed, now, self.on_way, self.width, self._rate.now(), self.failing)
-        self._rate.left(now)
-        return departure
+        self.dispatched += 1
+        self.in_flight += 1
+        dispatch = Dispatch(self.dispatched, now, self.in_flight, self.width, self._rate.now(), self.failing)
+        self._rate.dispatched(now)
+        return dispatch
 
-    def back(self, departure: Departure, fate: str, now: float, asked: float | None = None) -> None:
-        """Learn from an attempt that ended; `asked`: the seconds of its Retry-After."""
-        if fate == WELL:
-            self._grow(departure, now)
-        elif fate in (NO_ROOM, TOO_FAST):
-            self._keep(departure, now, asked or 0.0)
-            if departure.number > self._cut_at:
-                self._cut(departure, fate, now)
+    def completed(self, dispatch: Dispatch, feedback: str, now: float, retry_after: float | None = None) -> None:
+        """Learn from an attempt that ended; `retry_after`: the seconds of its Retry-After."""
+        if feedback == OK:
+            self._grow(dispatch, now)
+        elif feedback in (OVERLOADED, RATE_LIMITED):
+            self._apply_retry_after(dispatch, now, retry_after or 0.0)
+            if dispatch.number > self._backed_off_at:
+                self._back_off(dispatch, feedback, now)
             self.failing = True
-        self.on_way -= 1
+        self.in_flight -= 1
 
-    def _keep(self, departure: Departure, now: float, asked: float) -> None:
+    def _apply_retry_after(self, dispatch: Dispatch, now: float, retry_after: float) -> None:
         """Let nothing leave for so many seconds, or as many as are borne; when that was in vain, nothing any more."""
-        self._hold = max(self._hold, now + min(asked, self._longest_wait))
-        if asked <= self._longest_wait:
+        self._held_until = max(self._held_until, now + min(retry_after, self._longest_wait))
+        if retry_after <= self._longest_wait:
             return
-        if self._too_long < departure.number:
-            self.closed = f"the service asks to wait {asked:.0f} seconds, longer than retry_max_delay"
-        self._too_long = min(self._too_long, self.departed)
+        if self._too_long < dispatch.number:
+            self.stop_reason = f"the service asks to wait {retry_after:.0f} seconds, longer than retry_max_delay"
+        self._too_long = min(self._too_long, self.dispatched)
 
-    def _cut(self, departure: Departure, fate: str, now: float) -> None:
-        self._cut_at = self.departed
-        if fate == NO_ROOM and not self.failing:
+    def _back_off(self, dispatch: Dispatch, feedback: str, now: float) -> None:
+        self._backed_off_at = self.dispatched
+        if feedback == OVERLOADED and not self.failing:
             self.width, self._doubling = max(1.0, self.width / 2), False
-        elif fate == TOO_FAST:
+        elif feedback == RATE_LIMITED:
             if not self.failing:
-                self._rate.lower(departure, now)
-            self._rate.pause(self._refused, now)
-            self._refused += 1
+                self._rate.lower(dispatch, now)
+            self._rate.pause(self._refused_in_a_row, now)
+            self._refused_in_a_row += 1
 
-    def gave_up(self, departure: Departure | None, cost_an_asset: bool) -> None:
-        """Learn that an item ended without a word of the service on it; `departure`: of its last request, if any.
+    def item_failed(self, dispatch: Dispatch | None, left_in_doubt: bool) -> None:
+        """Learn that an item ended without a word of the service on it; `dispatch`: of its last request, if any.
 
-        `cost_an_asset`: whether it is in doubt now for want of room, so that this width is not tried again.
+        `left_in_doubt`: whether it is in doubt now for want of room, so that this width is not tried again.
         """
-        if departure and cost_an_asset:
-            self._most = max(1, min(self._most, departure.at_once - 1))
+        if dispatch and left_in_doubt:
+            self._most = max(1, min(self._most, dispatch.in_flight - 1))
             self.width = min(self.width, self._most)
         self.failing = True
-        self._given_up += 1
-        if self._given_up >= IN_A_ROW and (departure is None or departure.is_probe):
-            self.closed = f"the last {self._given_up} requests failed, and nothing got through meanwhile"
+        self._failed_in_a_row += 1
+        if self._failed_in_a_row >= IN_A_ROW and (dispatch is None or dispatch.is_probe):
+            self.stop_reason = f"the last {self._failed_in_a_row} requests failed, and nothing got through meanwhile"
 
-    def _grow(self, departure: Departure, now: float) -> None:
-        self._rate.succeeded(departure, now)
-        self.failing, self._given_up, self._refused = False, 0, 0
-        if departure.number <= self._cut_at:
+    def _grow(self, dispatch: Dispatch, now: float) -> None:
+        self._rate.succeeded(dispatch, now)
+        self.failing, self._failed_in_a_row, self._refused_in_a_row = False, 0, 0
+        if dispatch.number <= self._backed_off_at:
             return
-        self._hold, self._too_long = -math.inf, math.inf
-        if 2 * max(departure.at_once, self.on_way) >= departure.width:  # else it is not the width that limits
-            growth = min(1.0, (now - departure.at) / _SHORTEST_ROUND)
-            self.width = min(self._most, self.width + growth * (1 if self._doubling else 1 / departure.width))
+        self._held_until, self._too_long = -math.inf, math.inf
+        if 2 * max(dispatch.in_flight, self.in_flight) >= dispatch.width:  # else it is not the width that limits
+            growth = min(1.0, (now - dispatch.at) / _SHORTEST_ROUND)
+            self.width = min(self._most, self.width + growth * (1 if self._doubling else 1 / dispatch.width))

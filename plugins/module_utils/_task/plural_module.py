@@ -15,17 +15,17 @@ from .._call.tokens import FetchedToken, Memory
 from .._errors import ServicesError
 from .._http.transport import Transport
 from .._resources.plural import Plural
-from .ends import noted
 from .items import own_options
 from .many import Place, perform_all
 from .module import LEDGER_ELSEWHERE, ServicesModule
+from .shutdown import recorded_signals
 from .task import Runtime, argument_spec
 
 _REPORT_ELSEWHERE = (
     "report: it is written on the controller, where the action plugin runs this module when the connection is local and"
     " the task does not become. Nothing was sent. Add delegate_to: localhost and become: false"
 )
-_ENDS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class PluralModule(ServicesModule):
@@ -57,7 +57,7 @@ def main(plural: Plural) -> None:
     memory = Memory()
     runtime = Runtime(module.check_mode, Transport, lambda *credentials: FetchedToken(*credentials, memory))
     warnings: list[str] = []
-    with noted(*_ENDS) as signals:
+    with recorded_signals(*_SIGNALS) as signals:
         place = Place(runtime, module._diff, module._verbosity, module.no_log, lambda: _end(signals))
         try:
             done = perform_all(plural, module.params, place, secrets)

@@ -12,7 +12,7 @@ from typing import Any, Callable, Iterable
 
 from .._errors import ACCEPTED, NOT_SENT, OUTCOMES, UNKNOWN, gravest, sentence
 from .._resources.plural import Plural
-from .crew import Crew
+from .scheduler import Scheduler
 from .task import Done
 
 RESULTS_SAY = "results says what is known of each, and what to do."
@@ -100,25 +100,25 @@ class Report:
             result.update(failed=True, msg=self._msg(counts, next_step))
         return Done(result, [*warnings, *self._some_warnings(), *self._size(result)])
 
-    def progress(self, crew: Crew, say: Callable[[str], None], clock: Callable[[], float]) -> Callable[[], None]:
-        """Return what says now and then how far the crew is."""
+    def progress(self, scheduler: Scheduler, say: Callable, clock: Callable[[], float]) -> Callable[[], None]:
+        """Return what says now and then how far the scheduler is."""
         started, tally, seen, due = clock(), Counter(), [0], [clock() + _FIRST_LINE]
 
-        def tell() -> None:
+        def show() -> None:
             now = clock()
             if now < due[0]:
                 return
             due[0] = now + _NEXT_LINE
-            ended = list(crew.ended.values())[seen[0] :]
+            ended = list(scheduler.ended.values())[seen[0] :]
             seen[0] += len(ended)
-            tally.update(each.outcome if each.failed else "well" for each in ended)
+            tally.update(each.outcome if each.failed else "ok" for each in ended)
             rate = seen[0] / (now - started)
-            left = f", {(crew.items - seen[0]) / rate:,.0f} s left" if rate else ""
-            done, words = tally["well"], self._plural.resource.operation.done
+            left = f", {(scheduler.items - seen[0]) / rate:,.0f} s left" if rate else ""
+            done, words = tally["ok"], self._plural.resource.operation.done
             others = f"{tally['rejected']:,} rejected, {tally[UNKNOWN]:,} in doubt"
-            say(f"{done:,} of {crew.items:,} {words}, {others}, {rate:,.0f}/s{left}")
+            say(f"{done:,} of {scheduler.items:,} {words}, {others}, {rate:,.0f}/s{left}")
 
-        return tell
+        return show
 
     @property
     def _noun(self) -> str:
@@ -137,8 +137,9 @@ class Report:
         failed = [item for item in self._items if item["failed"]]
         names = _list([item["item"] for item in failed])
         parts = [f"{len(failed):,} of {len(self._items):,} {self._noun}s failed{f': {names}' if failed else ''}."]
-        told = Counter(_fate(item) for item in sorted(failed, key=lambda item: OUTCOMES.index(item["outcome"])))
-        parts += [f"Of these: {', '.join(f'{count:,} {fate}' for fate, count in told.items())}."] if failed else []
+        by_outcome = sorted(failed, key=lambda item: OUTCOMES.index(item["outcome"]))
+        effects = Counter(map(_known_effect, by_outcome)).items()
+        parts += [f"Of these: {', '.join(f'{count:,} {effect}' for effect, count in effects)}."] if failed else []
         if counts["not_begun"]:
             done = f"{counts['changed']:,} were {self._plural.resource.operation.done}, " if counts["changed"] else ""
             parts.append(f"{done}{counts['not_begun']:,} were not begun, since {self._reason}.")
@@ -158,7 +159,7 @@ class Report:
         return [f"{said} Set asset_fields to the fields that you need, such as [id, name, attributes.ip]."]
 
 
-def _fate(item: dict) -> str:
+def _known_effect(item: dict) -> str:
     """Return in words what is known of a failed item; one whose answer was good failed in the ledger."""
     if item["outcome"] == ACCEPTED:
         return "accepted but not recorded" if "asset" in item else "accepted without a usable answer"

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from typing import Any, Callable, Iterator, NamedTuple
 
 from ...module_utils._errors import ServicesError
-from ...module_utils._task.ends import PARTING
+from ...module_utils._task.shutdown import LEDGER_GRACE
 from .entries import Change, Ended, Entry, Key, LedgerError, LedgerLost
 from .store import Ledger
 
@@ -75,7 +75,7 @@ class GatheringLedger:
 
         Each ending is given the entry before and the one that was begun. A ledger that takes too long is left as it is.
         """
-        wait([self._put(GIVE_UP, endings)], PARTING)
+        wait([self._put(GIVE_UP, endings)], LEDGER_GRACE)
 
     def elsewhere(self, key: Key) -> list[str]:
         """Return nothing: whoever has a list has asked for all of it at once."""

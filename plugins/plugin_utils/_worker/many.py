@@ -17,10 +17,10 @@ from ...module_utils._errors import InvalidInput
 from ...module_utils._http.transport import Transport, require_libraries
 from ...module_utils._resources.flow import kept_in
 from ...module_utils._resources.plural import Plural
-from ...module_utils._task.ends import noted
 from ...module_utils._task.items import own_options
 from ...module_utils._task.many import Place, perform_all
 from ...module_utils._task.report import RESULTS_SAY
+from ...module_utils._task.shutdown import recorded_signals
 from ...module_utils._task.task import Runtime
 from .._ledger.location import absolute
 from .._ledger.many import LedgerOfMany
@@ -68,7 +68,8 @@ class PluralAction(ServicesAction):
         if opened and not params["force"]:
             self.plural = replace(self.plural, resource=kept_in(self.plural.resource, opened.in_doubt_command))
         report = self._report("" if check_mode else params["report"], opened)
-        with noted(signal.SIGALRM) as alarms, report as results:  # the keyword timeout would lose all results
+        # The keyword timeout would lose all results.
+        with recorded_signals(signal.SIGALRM) as alarms, report as results:
             runtime = Runtime(check_mode, Transport, keep_token, insist_on_parent)
             say = partial(self._display.display, stderr=True)  # what a callback prints as a document stays one
             told = partial(self._next_step, params)

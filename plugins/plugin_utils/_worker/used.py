@@ -21,7 +21,7 @@ from pathlib import Path
 from ansible import constants
 from ansible.utils.display import Display
 
-from ...module_utils._task.ends import LONGEST_END
+from ...module_utils._task.shutdown import MAX_SHUTDOWN
 from .._ledger.sqlite import make_whole
 from .core import run_directory
 
@@ -50,7 +50,7 @@ def settle() -> None:
     """Show the messages, and make the ledgers whole that nobody uses any more."""
     if os.getpid() != _FIRST:
         return
-    deadline = time.monotonic() + LONGEST_END  # Python itself waits for them, too
+    deadline = time.monotonic() + MAX_SHUTDOWN  # Python itself waits for them, too
     with suppress(KeyboardInterrupt):  # who presses Ctrl-C again does not want to wait
         for worker in multiprocessing.active_children():
             if not worker.daemon:

@@ -12,18 +12,18 @@ import pytest
 from ansible_collections.infrastructure.services.plugins.module_utils._task.pace import (
     FIRST,
     IN_A_ROW,
-    NO_ROOM,
-    NOTHING,
-    TOO_FAST,
-    WELL,
+    NEUTRAL,
+    OK,
+    OVERLOADED,
+    RATE_LIMITED,
     Pace,
 )
 from hypothesis import given
 from hypothesis import strategies as st
 from support.simulation import Fixed, dead, healthy, limited_in_rate, limited_in_room, simulate
 
-FATES = st.tuples(
-    st.sampled_from([WELL, NO_ROOM, TOO_FAST, NOTHING]),
+FEEDBACKS = st.tuples(
+    st.sampled_from([OK, OVERLOADED, RATE_LIMITED, NEUTRAL]),
     st.booleans(),  # whether the asset is in doubt then
     st.floats(0, 5),  # seconds that pass
     st.one_of(st.none(), st.floats(0, 10)),  # Retry-After
@@ -31,34 +31,34 @@ FATES = st.tuples(
 )
 
 
-def leave_all(pace: Pace, now: float) -> list:
-    departures = []
+def dispatch_all(pace: Pace, now: float) -> list:
+    dispatches = []
     while pace.wait(now) <= 0:
-        departures.append(pace.leave(now))
-    return departures
+        dispatches.append(pace.dispatch(now))
+    return dispatches
 
 
-def back_all(pace: Pace, departures: list, fate: str, now: float) -> None:
-    for departure in departures:
-        pace.back(departure, fate, now)
+def complete_all(pace: Pace, dispatches: list, feedback: str, now: float) -> None:
+    for dispatch in dispatches:
+        pace.completed(dispatch, feedback, now)
 
 
-@given(st.integers(1, 256), st.lists(FATES, max_size=120))
+@given(st.integers(1, 256), st.lists(FEEDBACKS, max_size=120))
 def test_never_more_at_once_than_allowed_nor_a_width_that_cost_an_asset(most, ends):
-    pace, now, on_way, costly, last_before = Pace(most), 0.0, [], math.inf, 0
-    for fate, in_doubt, passed, asked, which in ends:
-        on_way += leave_all(pace, now)
-        assert len(on_way) == pace.on_way <= most
-        if not on_way:
+    pace, now, in_flight, costly, last_before = Pace(most), 0.0, [], math.inf, 0
+    for feedback, in_doubt, passed, asked, which in ends:
+        in_flight += dispatch_all(pace, now)
+        assert len(in_flight) == pace.in_flight <= most
+        if not in_flight:
             now += passed
             continue
-        departure = on_way.pop(which % len(on_way))
-        assert departure.at_once < max(costly, 2) or departure.at_once == 1 or departure.number <= last_before
+        dispatch = in_flight.pop(which % len(in_flight))
+        assert dispatch.in_flight < max(costly, 2) or dispatch.in_flight == 1 or dispatch.number <= last_before
         now += passed
-        pace.back(departure, fate, now, asked)
-        if fate == NO_ROOM and in_doubt:
-            pace.gave_up(departure, True)
-            costly, last_before = min(costly, departure.at_once), pace.departed
+        pace.completed(dispatch, feedback, now, asked)
+        if feedback == OVERLOADED and in_doubt:
+            pace.item_failed(dispatch, True)
+            costly, last_before = min(costly, dispatch.in_flight), pace.dispatched
         assert 1 <= pace.width <= most
 
 
@@ -66,87 +66,87 @@ def test_never_more_at_once_than_allowed_nor_a_width_that_cost_an_asset(most, en
 def test_a_width_doubles_each_round_while_all_is_well(rounds):
     pace, now, width = Pace(256), 0.0, FIRST
     for seconds in rounds:
-        departures = leave_all(pace, now)
-        assert len(departures) == width
+        dispatches = dispatch_all(pace, now)
+        assert len(dispatches) == width
         now += seconds
-        back_all(pace, departures, WELL, now)
+        complete_all(pace, dispatches, OK, now)
         width = min(256, 2 * width)
 
 
 def test_it_halves_once_for_all_that_left_before_and_then_grows_by_one_a_round():
     pace = Pace(64)
-    back_all(pace, leave_all(pace, 0), WELL, 1)
-    back_all(pace, leave_all(pace, 1), WELL, 2)
-    first = leave_all(pace, 2)
+    complete_all(pace, dispatch_all(pace, 0), OK, 1)
+    complete_all(pace, dispatch_all(pace, 1), OK, 2)
+    first = dispatch_all(pace, 2)
     assert len(first) == 16
-    back_all(pace, first[:4], NO_ROOM, 3)
-    back_all(pace, first[4:], WELL, 3)
+    complete_all(pace, first[:4], OVERLOADED, 3)
+    complete_all(pace, first[4:], OK, 3)
     for now, expected in ((3, 8), (4, 9), (5, 10)):
-        departures = leave_all(pace, now)
-        assert len(departures) == expected
-        back_all(pace, departures, WELL, now + 1)
+        dispatches = dispatch_all(pace, now)
+        assert len(dispatches) == expected
+        complete_all(pace, dispatches, OK, now + 1)
 
 
 def test_nothing_but_one_probe_leaves_while_nothing_gets_through():
     pace = Pace(64)
-    first = leave_all(pace, 0)
-    pace.back(first[0], NO_ROOM, 1)
+    first = dispatch_all(pace, 0)
+    pace.completed(first[0], OVERLOADED, 1)
     assert pace.wait(1) == math.inf
-    back_all(pace, first[1:], NOTHING, 1)
-    (probe,) = leave_all(pace, 1)
+    complete_all(pace, first[1:], NEUTRAL, 1)
+    (probe,) = dispatch_all(pace, 1)
     assert probe.is_probe
-    pace.back(probe, WELL, 2)
-    assert len(leave_all(pace, 2)) == 2
+    pace.completed(probe, OK, 2)
+    assert len(dispatch_all(pace, 2)) == 2
 
 
 def test_a_retry_after_is_kept_by_all_until_something_that_left_later_gets_through():
     pace = Pace(4)
-    first = leave_all(pace, 0)
-    pace.back(first[0], TOO_FAST, 1, 7.0)
-    back_all(pace, first[1:], WELL, 1.5)
+    first = dispatch_all(pace, 0)
+    pace.completed(first[0], RATE_LIMITED, 1, 7.0)
+    complete_all(pace, first[1:], OK, 1.5)
     assert pace.wait(2) == pytest.approx(6)
-    probe = pace.leave(8)
-    pace.back(probe, WELL, 9)
+    probe = pace.dispatch(8)
+    pace.completed(probe, OK, 9)
     assert pace.wait(10) == 0
 
 
 def test_a_retry_after_that_is_longer_than_is_borne_ends_it():
     pace = Pace(4, longest_wait=30)
-    first = leave_all(pace, 0)
-    pace.back(first[0], TOO_FAST, 1, 3600.0)
-    pace.back(first[1], TOO_FAST, 1, 3600.0)
-    back_all(pace, first[2:], WELL, 2)
-    assert not pace.closed
+    first = dispatch_all(pace, 0)
+    pace.completed(first[0], RATE_LIMITED, 1, 3600.0)
+    pace.completed(first[1], RATE_LIMITED, 1, 3600.0)
+    complete_all(pace, first[2:], OK, 2)
+    assert not pace.stop_reason
     assert pace.wait(2) == pytest.approx(29)
-    pace.back(pace.leave(31), TOO_FAST, 32, 3570.0)
-    assert "3570 seconds" in pace.closed
+    pace.completed(pace.dispatch(31), RATE_LIMITED, 32, 3570.0)
+    assert "3570 seconds" in pace.stop_reason
     assert pace.wait(10_000) == math.inf
 
 
 def test_a_long_retry_after_of_one_asset_does_not_end_the_others():
     pace = Pace(4, longest_wait=0)
     for now in range(0, 400, 20):
-        pace.back(pace.leave(now), NO_ROOM, now, 3600.0)
+        pace.completed(pace.dispatch(now), OVERLOADED, now, 3600.0)
         assert pace.wait(now + 10) <= 0
-        pace.back(pace.leave(now + 10), WELL, now + 11)
-    assert not pace.closed
+        pace.completed(pace.dispatch(now + 10), OK, now + 11)
+    assert not pace.stop_reason
 
 
 def test_failures_in_a_row_end_it_after_a_probe_and_a_success_between_does_not():
     pace = Pace(1)
     for number in range(3 * IN_A_ROW):
-        departure = pace.leave(number)
+        dispatch = pace.dispatch(number)
         if number % IN_A_ROW == IN_A_ROW - 1:
-            pace.back(departure, WELL, number)
+            pace.completed(dispatch, OK, number)
         else:
-            pace.back(departure, NOTHING, number)
-            pace.gave_up(departure, False)
-        assert not pace.closed
+            pace.completed(dispatch, NEUTRAL, number)
+            pace.item_failed(dispatch, False)
+        assert not pace.stop_reason
     for number in range(IN_A_ROW):
-        departure = pace.leave(100 + number)
-        pace.back(departure, NOTHING, 100 + number)
-        pace.gave_up(departure, False)
-    assert f"the last {IN_A_ROW} requests" in pace.closed
+        dispatch = pace.dispatch(100 + number)
+        pace.completed(dispatch, NEUTRAL, 100 + number)
+        pace.item_failed(dispatch, False)
+    assert f"the last {IN_A_ROW} requests" in pace.stop_reason
 
 
 @pytest.mark.parametrize("retry_after", [None, 2.0])

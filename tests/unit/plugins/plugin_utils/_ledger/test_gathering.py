@@ -188,7 +188,7 @@ def test_what_was_given_up_is_as_before_and_nothing_is_written_for_it_any_more(l
 
 
 def test_giving_up_does_not_wait_for_a_ledger_that_hangs(ledger, monkeypatch):
-    monkeypatch.setattr(gathering_module, "PARTING", 0.2)
+    monkeypatch.setattr(gathering_module, "LEDGER_GRACE", 0.2)
     released = threading.Event()
     monkeypatch.setattr(ledger, "finish_many", lambda changes: released.wait(10) and [])
     gathering = GatheringLedger(ledger, {})

@@ -12,12 +12,12 @@ from contextlib import contextmanager
 from typing import Iterator
 
 GRACE = 10.0  # seconds for what is on its way when a task is to end
-PARTING = 1.0  # seconds for the ledger to take back what was never sent
-LONGEST_END = GRACE + PARTING + 2.5  # seconds after which a worker has said all; it looks around every half second
+LEDGER_GRACE = 1.0  # seconds for the ledger to take back what was never sent
+MAX_SHUTDOWN = GRACE + LEDGER_GRACE + 2.5  # seconds after which a worker has said all; it polls every half second
 
 
 @contextmanager
-def noted(*numbers: int) -> Iterator[list[int]]:
+def recorded_signals(*numbers: int) -> Iterator[list[int]]:
     """Note these signals within the context, in the order in which they come; those that are ignored stay so.
 
     Only the main thread can; another one notes nothing.

@@ -1,0 +1,232 @@
+# Copyright (c) 2026, the infrastructure.services contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Who does which item, and until when: threads that share a pace. Knows nothing of HTTP, nor of what an item is."""
+
+from __future__ import annotations
+
+import heapq
+import math
+import sys
+import threading
+import time
+from typing import Callable, NamedTuple
+
+from .._errors import NOT_SENT, UNKNOWN
+from .pace import NEUTRAL, OVERLOADED, Dispatch, Pace
+
+_POLL_INTERVAL = 0.5  # seconds after which the main thread looks around; only it is told of signals
+_MAX_WAIT = 1.0  # seconds after which a thread looks again, whatever it waits for
+_HELD_DELAY = 0.5  # seconds after which an item that another run holds is tried again
+
+
+class Ended(NamedTuple):
+    """How one item ended."""
+
+    outcome: str
+    failed: bool
+    result: dict
+
+
+class Limits(NamedTuple):
+    """When nothing further is begun: so many items in doubt, so many failed ones; 0 for any number."""
+
+    max_unknown: int = 0
+    max_failures: int = 0
+
+
+NO_LIMITS = Limits()
+
+
+class Slot:
+    """One item's permission to have a request on its way; it is given up at the end of each attempt."""
+
+    def __init__(self, scheduler: Scheduler, dispatch: Dispatch) -> None:
+        self.attempts = 0
+        self.last: Dispatch | None = None
+        self.was_refused = False  # whether an attempt was not to be made any more
+        self.overloaded = False  # whether the last attempt failed for want of room
+        self._scheduler = scheduler
+        self._dispatch: Dispatch | None = dispatch
+
+    def acquire(self) -> bool:
+        """Wait until an attempt may leave; return False when nothing further is to be begun."""
+        with self._scheduler.lock:
+            if not self._dispatch:
+                self._dispatch = self._scheduler.dispatch_again()
+            if self._dispatch and not self._scheduler.reason:
+                self.attempts += 1
+                self._set_overloaded(False)
+                return True
+            self.was_refused = True
+            return False
+
+    def release(self, feedback: str, retry_after: float | None = None) -> None:
+        """Give the slot up after an attempt; `feedback`: of pace; `retry_after`: the seconds of its Retry-After."""
+        with self._scheduler.lock:
+            self._release(feedback, retry_after)
+            self._set_overloaded(feedback == OVERLOADED)
+
+    def pause(self, seconds: float) -> None:
+        """Wait before the next attempt, without a slot, and no longer than there may be one."""
+        self._scheduler.stopped.wait(seconds)
+
+    def close(self) -> None:
+        """Give up what is held, at the end of the item; the scheduler's lock is held."""
+        overloaded = self.overloaded
+        self._release(NEUTRAL, None)
+        self._set_overloaded(False)
+        self.overloaded = overloaded
+
+    def _release(self, feedback: str, retry_after: float | None) -> None:
+        if self._dispatch:
+            self._scheduler.pace.completed(self._dispatch, feedback, time.monotonic(), retry_after)
+            self.last, self._dispatch = self._dispatch, None
+            self._scheduler.wake()
+
+    def _set_overloaded(self, overloaded: bool) -> None:
+        self._scheduler.overloaded_items += overloaded - self.overloaded
+        self.overloaded = overloaded
+
+
+class Scheduler:
+    """Threads that do items, as many at once as the pace allows, until all are done or something ends it.
+
+    `make_worker`: called once in each thread, returns what does one item: given its number and a slot, how it ended, or
+    None when another run holds the item, which is then tried again later. `failures`: how many items had failed before.
+    """
+
+    def __init__(
+        self, items: int, make_worker: Callable, pace: Pace, limits: Limits = NO_LIMITS, failures: int = 0
+    ) -> None:
+        self.pace, self.items = pace, items
+        self.lock = threading.RLock()
+        self.stopped = threading.Event()
+        self.reason = ""  # why nothing further is begun, empty while it is
+        self.ended: dict[int, Ended] = {}
+        self.begun: dict[int, Slot] = {}  # items that did not end yet
+        self.overloaded_items = 0  # items whose last attempt failed for want of room, and which may try again
+        self._pending = [(0.0, item) for item in range(items)]  # a heap: when an item may be begun, and which
+        self._make_worker, self._limits, self._failures, self._unknown = make_worker, limits, failures, 0
+        self._idle, self._retrying = threading.Condition(self.lock), threading.Condition(self.lock)
+        self._retries_waiting = 0  # threads that want a further attempt; they go first
+        self._threads, self._crashed = 0, False
+        self._finished = threading.Event()
+
+    def run(self, most: int, grace: float, watch: Callable[[], str], report: Callable[[], None]) -> None:
+        """Do the items with at most so many threads.
+
+        `watch`: returns why to end now, empty to go on; what is on its way then has `grace` seconds. `report`: called
+        all the time. An item that is left in `begun` was on its way when the time was over; one that is in neither
+        was not begun.
+        """
+        self._start(min(most, len(self._pending)))
+        deadline = math.inf
+        while self._threads and time.monotonic() < deadline:
+            self._finished.wait(_POLL_INTERVAL)
+            if deadline == math.inf and (why := watch() or (self._crashed and self.reason)):
+                self.stop(why)
+                deadline = time.monotonic() + grace
+            report()
+
+    def stop(self, reason: str) -> None:
+        """Let nothing further begin; the first reason stays."""
+        with self.lock:
+            self.reason = self.reason or reason
+            self.stopped.set()
+            self._idle.notify_all()
+            self._retrying.notify_all()
+
+    def dispatch_again(self) -> Dispatch | None:
+        """Return a dispatch for a further attempt, None when there is to be none; the lock is held."""
+        self._retries_waiting += 1
+        dispatch = self._dispatch(self._retrying, self.pace.wait)
+        self._retries_waiting -= 1
+        return dispatch
+
+    def wake(self) -> None:
+        """Wake those who may leave now; the lock is held."""
+        room = max(1, int(self.pace.width) - self.pace.in_flight)
+        self._retrying.notify(room)
+        self._idle.notify(room)
+
+    def _dispatch(self, condition: threading.Condition, wait: Callable[[float], float]) -> Dispatch | None:
+        while not self.reason:
+            if self.pace.stop_reason:
+                self.stop(self.pace.stop_reason)
+                break
+            now = time.monotonic()
+            seconds = wait(now)
+            if seconds <= 0:
+                return self.pace.dispatch(now)
+            condition.wait(min(seconds, _MAX_WAIT))
+        return None
+
+    def _start(self, threads: int) -> None:
+        for number in range(threads):
+            thread = threading.Thread(target=self._work, daemon=True)
+            with self.lock:
+                self._threads += 1
+            try:
+                thread.start()
+            except RuntimeError:  # the system gives no further thread
+                self._exit(None if number else "no thread can be started")
+                return
+
+    def _work(self) -> None:
+        try:
+            do = self._make_worker()
+            while taken := self._take():
+                self._finish(*taken, do(*taken))
+        finally:
+            error = sys.exc_info()[0]
+            self._exit(f"an unexpected {error.__name__} in this collection" if error else None)
+
+    def _take(self) -> tuple[int, Slot] | None:
+        with self.lock:
+            dispatch = self._dispatch(self._idle, self._wait_to_begin)
+            if dispatch is None or not self._pending:
+                if dispatch:
+                    self.pace.completed(dispatch, NEUTRAL, time.monotonic())
+                return None
+            _due, item = heapq.heappop(self._pending)
+            slot = self.begun[item] = Slot(self, dispatch)
+            self.wake()
+            return item, slot
+
+    def _wait_to_begin(self, now: float) -> float:
+        """Return the seconds after which a new item may be begun; those that were begun go first."""
+        if not self._pending:
+            return 0
+        if self._retries_waiting or (self.pace.failing and self.overloaded_items):
+            return math.inf
+        return max(self._pending[0][0] - now, self.pace.wait(now))
+
+    def _finish(self, item: int, slot: Slot, ended: Ended | None) -> None:
+        with self.lock:
+            slot.close()
+            del self.begun[item]
+            if ended is None:
+                heapq.heappush(self._pending, (time.monotonic() + _HELD_DELAY, item))
+                return
+            self.ended[item] = ended
+            self._failures += ended.failed
+            in_doubt = ended.outcome == UNKNOWN and slot.attempts > 0
+            self._unknown += in_doubt
+            if ended.failed and (in_doubt or slot.overloaded or ended.outcome == NOT_SENT):
+                self.pace.item_failed(slot.last, in_doubt and slot.overloaded)
+            if 0 < self._limits.max_unknown <= self._unknown:
+                self.stop(f"{self._unknown} ended with an unknown outcome (max_unknown: {self._limits.max_unknown})")
+            elif 0 < self._limits.max_failures <= self._failures:
+                self.stop(f"{self._failures} failed (max_failures: {self._limits.max_failures})")
+
+    def _exit(self, crash: str | None) -> None:
+        with self.lock:
+            self._threads -= 1
+            if crash:
+                self._crashed = True
+                self.stop(crash)
+            if not self._threads:
+                self._finished.set()
+            self._idle.notify_all()
