@@ -18,7 +18,7 @@ from .._resources.plural import Plural
 from .options import MANY, MOST_AT_ONCE, settings_from
 from .task import Task, meant, readable
 
-_MOST_TOLD = 100  # faults in one message
+_MAX_FAULTS = 100  # faults in one message
 
 
 class _NotPlain(Exception):
@@ -46,11 +46,11 @@ def prepare_all(plural: Plural, params: dict) -> list[Task]:
         try:
             wanted = plural.resource.read({**items.validated(item), **given})
         except ServicesError as error:
-            faults.append(told(plural, number, item, error.msg))
+            faults.append(item_fault(plural, number, item, error.msg))
             continue
         if wanted.key in first:
             same = f"{plural.key}: is the same as that of {plural.option}[{first[wanted.key]}]"
-            faults.append(told(plural, number, item, same))
+            faults.append(item_fault(plural, number, item, same))
         first.setdefault(wanted.key, number)
         tasks.append(Task(plural.resource, settings, wanted, is_listed=True))
     insist_on_none(plural, faults)
@@ -76,7 +76,7 @@ def insist_on_range(option: str, value: int, least: int, most: float = math.inf)
         raise InvalidInput(option, f"must be from {least} to {most}" if most < math.inf else f"must be {least} or more")
 
 
-def told(plural: Plural, number: int, item: Any, msg: str) -> str:
+def item_fault(plural: Plural, number: int, item: Any, msg: str) -> str:
     """Return what to say of one item."""
     key = item.get(plural.key) if isinstance(item, dict) else None
     return f"[{number}]{f' ({key})' if key and isinstance(key, (str, int)) else ''}: {msg}"
@@ -85,10 +85,10 @@ def told(plural: Plural, number: int, item: Any, msg: str) -> str:
 def insist_on_none(plural: Plural, faults: list[str]) -> None:
     """Raise InvalidInput when there are faults."""
     if faults:
-        more = f" And {len(faults) - _MOST_TOLD} more." if len(faults) > _MOST_TOLD else ""
+        more = f" And {len(faults) - _MAX_FAULTS} more." if len(faults) > _MAX_FAULTS else ""
         items = "item is" if len(faults) == 1 else "items are"
         problem = f"{len(faults)} {items} invalid, so nothing was sent: "
-        raise InvalidInput(plural.option, f"{problem}{'; '.join(faults[:_MOST_TOLD])}.{more}")
+        raise InvalidInput(plural.option, f"{problem}{'; '.join(faults[:_MAX_FAULTS])}.{more}")
 
 
 class Items:

@@ -95,7 +95,9 @@ class _Many:
             try:
                 planned[number] = self._planned(self.tasks[number], found)
             except InvalidInput as error:
-                faults.append(items.told(self._plural, number, self._params[self._plural.option][number], error.msg))
+                faults.append(
+                    items.item_fault(self._plural, number, self._params[self._plural.option][number], error.msg)
+                )
         items.insist_on_none(self._plural, faults)
         self.to_send = [number for number, result in planned.items() if result is None]
         known = {number: result for number, result in planned.items() if result}
@@ -145,7 +147,7 @@ class _Many:
         progress = self.report.progress(scheduler, self._place.say or (lambda line: None), time.monotonic)
         scheduler.run(params["concurrency"], GRACE, self._place.watch, progress)
         with scheduler.lock:  # whoever has not sent by now finds no slot, and never sends
-            ended, attempts = dict(scheduler.ended), {place: slot.attempts for place, slot in scheduler.begun.items()}
+            ended, attempts = dict(scheduler.ended), {index: slot.attempts for index, slot in scheduler.begun.items()}
         self._report_each(ended, attempts, scheduler.reason)
         if not attempts:
             for transport in self._transports:
@@ -154,21 +156,21 @@ class _Many:
 
     def _report_each(self, ended: dict[int, Ended], attempts: dict[int, int], reason: str) -> None:
         """Say of each item how it ended; `attempts`: how many were made for each that did not end in time."""
-        late = {place: self._abandoned(self.tasks[self.to_send[place]], attempts[place], reason) for place in attempts}
-        not_sent = [place for place, result in late.items() if result["outcome"] == NOT_SENT]
+        late = {index: self._abandoned(self.tasks[self.to_send[index]], attempts[index], reason) for index in attempts}
+        not_sent = [index for index, result in late.items() if result["outcome"] == NOT_SENT]
         if not_sent:
-            self.ledger.give_up([(self.tasks[self.to_send[place]], late[place]) for place in not_sent])
-        for place, number in enumerate(self.to_send):
-            if place in ended and "skipped" not in ended[place].result:
-                self.report.add(number, ended[place].result)
-            elif place in late:
-                self.report.add(number, self.report.shortened(late[place]))
+            self.ledger.give_up([(self.tasks[self.to_send[index]], late[index]) for index in not_sent])
+        for index, number in enumerate(self.to_send):
+            if index in ended and "skipped" not in ended[index].result:
+                self.report.add(number, ended[index].result)
+            elif index in late:
+                self.report.add(number, self.report.shortened(late[index]))
             else:
                 self.report.skip(number, reason)
 
-    def _do(self, scheduler: Scheduler, place: int, slot) -> Ended | None:
+    def _do(self, scheduler: Scheduler, index: int, slot) -> Ended | None:
         self._slots.slot = slot
-        task = self.tasks[self.to_send[place]]
+        task = self.tasks[self.to_send[index]]
         runtime = replace(self._place.runtime, connect=self._paced, sleep=self._slots.pause)
         started = time.monotonic()
         result = self.ledger.record(task, lambda recorded: self._performed(task, recorded, runtime))
