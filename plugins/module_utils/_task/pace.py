@@ -2,11 +2,11 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""How many requests may be on their way at once, and how many may leave in a second: pure, the caller has the clock.
+"""Limits the requests in flight and the requests per second; pure: the caller supplies the clock.
 
-The width grows as in TCP's slow start and congestion avoidance (RFC 5681): doubled in a round, halved by what fails for
-want of room, then one more a round. An answer 429 (RFC 6585 section 4) counts requests per time, so it lowers a rate
-instead: half the width would be half the throughput, however long a request takes.
+The width, which limits the requests in flight, follows TCP's slow start and congestion avoidance (RFC 5681): it doubles
+each round, is halved on overload, and then grows by one a round. A 429 (RFC 6585 section 4) is about requests per unit
+of time, so it lowers a rate instead: halving the width would halve the throughput, whatever the latency.
 """
 
 from __future__ import annotations
@@ -15,32 +15,32 @@ import math
 from collections import deque
 from typing import NamedTuple
 
-# What the end of one attempt says of the room that the service has.
+# Feedback: what the end of one attempt says about the capacity of the service.
 OK, OVERLOADED, RATE_LIMITED, NEUTRAL = "ok", "overloaded", "rate limited", "neutral"
 
-FIRST = 4  # requests at once in the first round
-IN_A_ROW = 5  # requests that failed, the last one a probe, show a service that is down
-_WINDOW = 1.0  # seconds over which successes are counted for a first guess at the rate
+FIRST = 4  # requests in flight in the first round
+IN_A_ROW = 5  # consecutive failed requests, the last one a probe, that show that the service is down
+_WINDOW = 1.0  # seconds over which successes are counted to estimate the rate
 _SHORTEST_ROUND = 0.1  # seconds
-_RECOVERY = 4.0  # seconds until a rate that was refused is tried again
+_RECOVERY = 4.0  # seconds from a lowered rate back to the estimated limit
 
 
 class Dispatch(NamedTuple):
-    """One request that left."""
+    """One dispatched request."""
 
-    number: int  # counts dispatches
-    at: float  # seconds of the caller's clock
-    in_flight: int  # how many were on their way then, this one among them
-    width: float  # how many might have been
-    rate: float  # at which it left
-    is_probe: bool  # whether nothing had got through since a failure
+    number: int  # counts dispatches from 1
+    at: float  # seconds, on the caller's clock
+    in_flight: int  # requests in flight then, this one included
+    width: float  # the limit on them then
+    rate: float  # requests per second allowed then
+    is_probe: bool  # whether nothing had succeeded since a failure
 
 
 class Rate:
-    """How many may leave in a second: any number, until the service answers that they were too many.
+    """The requests per second: unlimited until the service answers 429.
 
-    A first guess doubles each round until it is refused; from then on the rate that was refused is approached, and left
-    behind, on a cubic curve (RFC 9438). Time is counted by dispatches, so that a pause raises nothing.
+    The first estimate doubles each round until it is refused; from then on the rate follows a cubic curve (RFC 9438)
+    up to the estimated limit and beyond. Only dispatches advance the curve, so a pause does not raise the rate.
     """
 
     def __init__(self) -> None:
@@ -50,27 +50,27 @@ class Rate:
         self._next = -math.inf
 
     def now(self) -> float:
-        """Return the rate in requests a second."""
+        """Return the current rate in requests per second."""
         if self._searching:
             return self._base * 2 ** min(self._passed / self._round, 10)
         return self._base * (1 + 0.1 * (self._passed / _RECOVERY - 1) ** 3)
 
     def wait(self, now: float) -> float:
-        """Return the seconds until the next may leave."""
+        """Return the seconds until the next dispatch, negative when it is overdue."""
         return self._next - now
 
     def dispatched(self, now: float) -> None:
-        """Take note of a dispatch."""
+        """Record a dispatch."""
         self._next = max(self._next, now) + 1 / self.now()
         self._passed += 1 / self.now()
 
     def succeeded(self, dispatch: Dispatch, now: float) -> None:
-        """Take note of a success."""
+        """Record a success."""
         self._successes.append(now)
         self._round = max(_SHORTEST_ROUND, now - dispatch.at)
 
     def lower(self, dispatch: Dispatch, now: float) -> None:
-        """Take note of a refusal."""
+        """Lower the rate after a 429."""
         first, got = dispatch.rate == math.inf, sum(at > now - _WINDOW for at in self._successes) / _WINDOW
         if first:
             self._base = max(FIRST, got)
@@ -80,36 +80,36 @@ class Rate:
         self._searching, self._passed = first, 0.0
 
     def pause(self, refusals: int, now: float) -> None:
-        """Let nothing leave for a while, a longer one with each refusal in a row."""
+        """Pause dispatching, for longer with each consecutive 429."""
         self._next = max(self._next, now + 2 ** min(refusals, 10) / self.now())
 
 
 class Pace:
-    """Says when the next request may leave, and learns from how each one ended; not safe for threads by itself."""
+    """Decides when the next request may be sent, and adapts to how each one ended; not thread-safe."""
 
     def __init__(self, most: int, longest_wait: float = math.inf) -> None:
-        """`most`: at once, whatever happens; `longest_wait`: seconds of Retry-After that are borne."""
+        """`most`: upper bound of the width; `longest_wait`: the longest Retry-After to comply with, in seconds."""
         self.width = float(min(FIRST, most))
-        self.failing = False  # whether nothing got through since a failure
-        self.stop_reason = ""  # why nothing more may leave, empty while it may
+        self.failing = False  # whether nothing has succeeded since a failure
+        self.stop_reason = ""  # why no more requests may be sent, empty while they may
         self.in_flight = 0
         self._most, self._longest_wait = most, longest_wait
         self._doubling = True
         self._rate = Rate()
-        self.dispatched = 0  # how many left
-        self._backed_off_at = 0  # the number of dispatches at the last cut: what left before it says nothing new
+        self.dispatched = 0  # requests so far
+        self._backed_off_at = 0  # `dispatched` at the last back-off, which covers all earlier requests
         self._held_until = -math.inf
-        self._too_long = math.inf  # the number of dispatches when a wait was asked for that is too long to be borne
+        self._too_long = math.inf  # `dispatched` at the first Retry-After above `longest_wait`
         self._failed_in_a_row = self._refused_in_a_row = 0
 
     def wait(self, now: float) -> float:
-        """Return the seconds after which the next may leave, infinity when that depends on others coming back."""
+        """Return the seconds until the next request may be sent, infinity when time alone will not permit it."""
         if self.stop_reason or self.in_flight >= (1 if self.failing else int(self.width + 1e-6)):
             return math.inf
         return max(0.0, self._held_until - now, self._rate.wait(now))
 
     def dispatch(self, now: float) -> Dispatch:
-        """Let one leave, as `wait` allowed."""
+        """Count a request as sent; the caller asks `wait` first."""
         self.dispatched += 1
         self.in_flight += 1
         dispatch = Dispatch(self.dispatched, now, self.in_flight, self.width, self._rate.now(), self.failing)
@@ -117,7 +117,7 @@ class Pace:
         return dispatch
 
     def completed(self, dispatch: Dispatch, feedback: str, now: float, retry_after: float | None = None) -> None:
-        """Learn from an attempt that ended; `retry_after`: the seconds of its Retry-After."""
+        """Adapt to how an attempt ended; `retry_after`: the seconds of its Retry-After."""
         if feedback == OK:
             self._grow(dispatch, now)
         elif feedback in (OVERLOADED, RATE_LIMITED):
@@ -128,7 +128,7 @@ class Pace:
         self.in_flight -= 1
 
     def _apply_retry_after(self, dispatch: Dispatch, now: float, retry_after: float) -> None:
-        """Let nothing leave for so many seconds, or as many as are borne; when that was in vain, nothing any more."""
+        """Hold requests back for `retry_after`, at most `longest_wait`, seconds; stop if that has not helped before."""
         self._held_until = max(self._held_until, now + min(retry_after, self._longest_wait))
         if retry_after <= self._longest_wait:
             return
@@ -147,9 +147,9 @@ class Pace:
             self._refused_in_a_row += 1
 
     def item_failed(self, dispatch: Dispatch | None, left_in_doubt: bool) -> None:
-        """Learn that an item ended without a word of the service on it; `dispatch`: of its last request, if any.
+        """Note that an item failed without the service deciding on it; `dispatch`: of its last request, if any.
 
-        `left_in_doubt`: whether it is in doubt now for want of room, so that this width is not tried again.
+        `left_in_doubt`: whether overload left it in doubt, so that this width is never tried again.
         """
         if dispatch and left_in_doubt:
             self._most = max(1, min(self._most, dispatch.in_flight - 1))
@@ -165,6 +165,6 @@ class Pace:
         if dispatch.number <= self._backed_off_at:
             return
         self._held_until, self._too_long = -math.inf, math.inf
-        if 2 * max(dispatch.in_flight, self.in_flight) >= dispatch.width:  # else it is not the width that limits
+        if 2 * max(dispatch.in_flight, self.in_flight) >= dispatch.width:  # otherwise the width is not the bottleneck
             growth = min(1.0, (now - dispatch.at) / _SHORTEST_ROUND)
             self.width = min(self._most, self.width + growth * (1 if self._doubling else 1 / dispatch.width))

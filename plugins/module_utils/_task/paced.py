@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Ties attempts to slots: what a thread sends waits for its slot, and what comes back tells the pace of the service."""
+"""Ties attempts to slots: a request waits for the slot of its thread, and its result is feedback for the pace."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .._http.messages import Answer, Request
 from .pace import NEUTRAL, OK, OVERLOADED, RATE_LIMITED
 from .scheduler import Slot
 
-# What an answer says of the room that the service has: one that is a refusal for good shows that there is some.
+# What an answer says about the capacity of the service: a definite refusal shows that it has some.
 _FEEDBACK = {
     Event.SUCCESS: OK,
     Event.UNAUTHORIZED: OK,
@@ -29,7 +29,7 @@ _FEEDBACK = {
 
 
 class Slots(threading.local):
-    """The slot that each thread has."""
+    """The slot of each thread."""
 
     slot: Slot | None = None
 
@@ -39,7 +39,7 @@ class Slots(threading.local):
 
 
 class PacedTransport:
-    """A transport of one thread that sends to the service when it is the thread's slot, and for a token at any time."""
+    """The transport of one thread: a request to the service waits for the thread's slot, a token request does not."""
 
     def __init__(self, transport: Any, slots: Slots) -> None:
         self._transport, self._slots = transport, slots
@@ -47,13 +47,13 @@ class PacedTransport:
     def send(self, request: Request, timeout: float) -> Answer:
         """Make one attempt, within `timeout` seconds.
 
-        Raise AttemptFailed, or ServicesError when nothing further is to be sent.
+        Raise AttemptFailed, or ServicesError once nothing more is to be sent.
         """
         if not request.headers.get("Authorization", "").startswith("Bearer "):
             return self._transport.send(request, timeout)
         slot = self._slots.slot
         if not slot.acquire():
-            raise ServicesError("no further attempt was made, because the task was to end")
+            raise ServicesError("no further attempt was made, because the task was stopping")
         feedback, retry_after_seconds = NEUTRAL, None
         try:
             answer = self._transport.send(request, timeout)

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Who does which item, and until when: threads that share a pace. Knows nothing of HTTP, nor of what an item is."""
+"""Assigns items to threads that share a pace, and decides when to stop; knows nothing of HTTP or of what an item is."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from typing import Callable, NamedTuple
 from .._errors import NOT_SENT, UNKNOWN
 from .pace import NEUTRAL, OVERLOADED, Dispatch, Pace
 
-_POLL_INTERVAL = 0.5  # seconds after which the main thread looks around; only it is told of signals
-_MAX_WAIT = 1.0  # seconds after which a thread looks again, whatever it waits for
-_HELD_DELAY = 0.5  # seconds after which an item that another run holds is tried again
+_POLL_INTERVAL = 0.5  # seconds between checks by the main thread, the only one that receives signals
+_MAX_WAIT = 1.0  # seconds after which a waiting thread checks again, whatever it waits for
+_HELD_DELAY = 0.5  # seconds until an item that another run holds is tried again
 
 
 class Ended(NamedTuple):
@@ -30,7 +30,7 @@ class Ended(NamedTuple):
 
 
 class Limits(NamedTuple):
-    """When nothing further is begun: so many items in doubt, so many failed ones; 0 for any number."""
+    """How many items may end in doubt, or fail, before no more are begun; 0 for any number."""
 
     max_unknown: int = 0
     max_failures: int = 0
@@ -40,18 +40,18 @@ NO_LIMITS = Limits()
 
 
 class Slot:
-    """One item's permission to have a request on its way; it is given up at the end of each attempt."""
+    """One item's permission to have a request in flight; released at the end of each attempt."""
 
     def __init__(self, scheduler: Scheduler, dispatch: Dispatch) -> None:
         self.attempts = 0
         self.last: Dispatch | None = None
-        self.was_refused = False  # whether an attempt was not to be made any more
-        self.overloaded = False  # whether the last attempt failed for want of room
+        self.was_refused = False  # whether an attempt was denied because the scheduler had stopped
+        self.overloaded = False  # whether the last attempt failed because of overload
         self._scheduler = scheduler
         self._dispatch: Dispatch | None = dispatch
 
     def acquire(self) -> bool:
-        """Wait until an attempt may leave; return False when nothing further is to be begun."""
+        """Wait until an attempt may be made; return False once the scheduler has stopped."""
         with self._scheduler.lock:
             if not self._dispatch:
                 self._dispatch = self._scheduler.dispatch_again()
@@ -63,17 +63,17 @@ class Slot:
             return False
 
     def release(self, feedback: str, retry_after: float | None = None) -> None:
-        """Give the slot up after an attempt; `feedback`: of pace; `retry_after`: the seconds of its Retry-After."""
+        """Release the slot after an attempt; `feedback`: one of pace; `retry_after`: the seconds of its Retry-After."""
         with self._scheduler.lock:
             self._release(feedback, retry_after)
             self._set_overloaded(feedback == OVERLOADED)
 
     def pause(self, seconds: float) -> None:
-        """Wait before the next attempt, without a slot, and no longer than there may be one."""
+        """Wait before the next attempt, with the slot released; return early if the scheduler stops."""
         self._scheduler.stopped.wait(seconds)
 
     def close(self) -> None:
-        """Give up what is held, at the end of the item; the scheduler's lock is held."""
+        """Release the slot, if held, at the end of the item; the caller holds the scheduler's lock."""
         overloaded = self.overloaded
         self._release(NEUTRAL, None)
         self._set_overloaded(False)
@@ -91,10 +91,11 @@ class Slot:
 
 
 class Scheduler:
-    """Threads that do items, as many at once as the pace allows, until all are done or something ends it.
+    """Processes items in threads, as many at once as the pace allows, until all are done or it is stopped.
 
-    `make_worker`: called once in each thread, returns what does one item: given its number and a slot, how it ended, or
-    None when another run holds the item, which is then tried again later. `failures`: how many items had failed before.
+    `make_worker`: called once in each thread, returns a function that takes an item's number and slot and returns how
+    the item ended, or None when another run holds it; it is then tried again later. `failures`: items that failed
+    before.
     """
 
     def __init__(
@@ -103,23 +104,23 @@ class Scheduler:
         self.pace, self.items = pace, items
         self.lock = threading.RLock()
         self.stopped = threading.Event()
-        self.reason = ""  # why nothing further is begun, empty while it is
+        self.reason = ""  # why no more items are begun, empty while they are
         self.ended: dict[int, Ended] = {}
-        self.begun: dict[int, Slot] = {}  # items that did not end yet
-        self.overloaded_items = 0  # items whose last attempt failed for want of room, and which may try again
-        self._pending = [(0.0, item) for item in range(items)]  # a heap: when an item may be begun, and which
+        self.begun: dict[int, Slot] = {}  # items that have not ended yet
+        self.overloaded_items = 0  # items whose last attempt failed because of overload, and that may be retried
+        self._pending = [(0.0, item) for item in range(items)]  # a heap: when each item may be begun, and its number
         self._make_worker, self._limits, self._failures, self._unknown = make_worker, limits, failures, 0
         self._idle, self._retrying = threading.Condition(self.lock), threading.Condition(self.lock)
-        self._retries_waiting = 0  # threads that want a further attempt; they go first
+        self._retries_waiting = 0  # threads waiting for a further attempt; they go first
         self._threads, self._crashed = 0, False
         self._finished = threading.Event()
 
     def run(self, most: int, grace: float, watch: Callable[[], str], report: Callable[[], None]) -> None:
-        """Do the items with at most so many threads.
+        """Process the items with at most `most` threads.
 
-        `watch`: returns why to end now, empty to go on; what is on its way then has `grace` seconds. `report`: called
-        all the time. An item that is left in `begun` was on its way when the time was over; one that is in neither
-        was not begun.
+        `watch`: returns why to stop now, empty to go on; requests in flight then get `grace` seconds. `report`: called
+        at every check. Afterwards `begun` has the items that had not ended when the grace period was over; an item in
+        neither `begun` nor `ended` was not begun.
         """
         self._start(min(most, len(self._pending)))
         deadline = math.inf
@@ -131,7 +132,7 @@ class Scheduler:
             report()
 
     def stop(self, reason: str) -> None:
-        """Let nothing further begin; the first reason stays."""
+        """Begin no more items or attempts; the first reason is kept."""
         with self.lock:
             self.reason = self.reason or reason
             self.stopped.set()
@@ -139,14 +140,14 @@ class Scheduler:
             self._retrying.notify_all()
 
     def dispatch_again(self) -> Dispatch | None:
-        """Return a dispatch for a further attempt, None when there is to be none; the lock is held."""
+        """Wait for the dispatch of a further attempt; return None once stopped; the caller holds the lock."""
         self._retries_waiting += 1
         dispatch = self._dispatch(self._retrying, self.pace.wait)
         self._retries_waiting -= 1
         return dispatch
 
     def wake(self) -> None:
-        """Wake those who may leave now; the lock is held."""
+        """Wake the threads that may send now; the caller holds the lock."""
         room = max(1, int(self.pace.width) - self.pace.in_flight)
         self._retrying.notify(room)
         self._idle.notify(room)
@@ -170,8 +171,8 @@ class Scheduler:
                 self._threads += 1
             try:
                 thread.start()
-            except RuntimeError:  # the system gives no further thread
-                self._exit(None if number else "no thread can be started")
+            except RuntimeError:  # the system cannot start another thread
+                self._exit(None if number else "no thread could be started")
                 return
 
     def _work(self) -> None:
@@ -196,7 +197,7 @@ class Scheduler:
             return item, slot
 
     def _wait_to_begin(self, now: float) -> float:
-        """Return the seconds after which a new item may be begun; those that were begun go first."""
+        """Return the seconds until a new item may be begun; those already begun go first."""
         if not self._pending:
             return 0
         if self._retries_waiting or (self.pace.failing and self.overloaded_items):

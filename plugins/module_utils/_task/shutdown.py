@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Signals that would end the process at once, noted instead."""
+"""Grace periods of a task that is told to stop, and signals that are recorded instead of ending the process at once."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ import threading
 from contextlib import contextmanager
 from typing import Iterator
 
-GRACE = 10.0  # seconds for what is on its way when a task is to end
-LEDGER_GRACE = 1.0  # seconds for the ledger to take back what was never sent
-MAX_SHUTDOWN = GRACE + LEDGER_GRACE + 2.5  # seconds after which a worker has said all; it polls every half second
+GRACE = 10.0  # seconds for requests in flight when a task is told to stop
+LEDGER_GRACE = 1.0  # seconds for the ledger to withdraw the intents of requests that were never sent
+MAX_SHUTDOWN = GRACE + LEDGER_GRACE + 2.5  # seconds until a worker has reported everything, polling included
 
 
 @contextmanager
 def recorded_signals(*numbers: int) -> Iterator[list[int]]:
-    """Note these signals within the context, in the order in which they come; those that are ignored stay so.
+    """Record these signals within the context, in order of arrival; ignored ones stay ignored.
 
-    Only the main thread can; another one notes nothing.
+    Works in the main thread only; in any other nothing is recorded.
     """
     came: list[int] = []
     if threading.current_thread() is not threading.main_thread():
