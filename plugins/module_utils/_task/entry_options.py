@@ -11,7 +11,7 @@ from .._resources.application_role import APPLICATION_ROLE
 from .._resources.virtual_machine import VIRTUAL_MACHINE
 from .options import ARGUMENT_SPEC as _SHARED
 
-# The option that tells an asset from others of its kind.
+# The option that identifies an asset of each resource.
 KEYS = {APPLICATION_ROLE.operation.resource: "id", VIRTUAL_MACHINE.operation.resource: "name"}
 
 OPTIONS = dict(

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The front of the module path: AnsibleModule, whose every end says what happened on the wire."""
+"""The front of the module path: an AnsibleModule that returns the outcome however it ends."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ from .task import (
 )
 
 LEDGER_ELSEWHERE = (
-    "ledger: it is kept by the controller, so it works neither with async nor where only the module is run"
+    "ledger: the controller keeps it, so it works neither with async nor without the module's action plugin"
 )
 
 
 class ServicesModule(AnsibleModule):
-    """Masks secrets by the rule of the collection, and adds the outcome to a failure of AnsibleModule's own.
+    """Masks secrets by the rule of the collection, and adds the outcome to AnsibleModule's own failures.
 
-    AnsibleModule would mask the values of no_log options as substrings everywhere, names and ids included.
+    AnsibleModule would mask the values of no_log options as substrings everywhere, even within names and ids.
     """
 
     _secrets: Secrets | None = None
@@ -44,7 +44,7 @@ class ServicesModule(AnsibleModule):
         super().__init__(supports_check_mode=True, **spec)
 
     def _load_params(self):
-        """Keep AnsibleModule from failing with a traceback; take out what the action plugin says of the ledger."""
+        """Keep AnsibleModule from failing with a traceback; extract what the action plugin passes about the ledger."""
         super()._load_params()
         self.ledger_elsewhere = self.params.pop(KEPT_IN, "")
         self.params = readable(self.argument_spec, self.params)
@@ -54,7 +54,7 @@ class ServicesModule(AnsibleModule):
         super().exit_json(**kwargs, invocation=self._invocation())
 
     def fail_json(self, msg, **kwargs):
-        """Fail; what AnsibleModule itself refuses, it refuses before anything is sent."""
+        """Fail; whatever AnsibleModule itself refuses is refused before anything is sent."""
         kwargs.setdefault("outcome", NOT_SENT)
         kwargs.setdefault("changed", False)
         msg = refusal(getattr(self, "validation_result", None), msg)
@@ -62,12 +62,12 @@ class ServicesModule(AnsibleModule):
         super().fail_json(self.known_secrets().scrub_message(msg), **kwargs, invocation=self._invocation())
 
     def log(self, msg, log_args=None):
-        """Write into the system's log; AnsibleModule masks the values of no_log options only."""
+        """Write to the system log; AnsibleModule masks only the values of no_log options."""
         scrub = self.known_secrets().scrub_message
         super().log(scrub(msg), scrub(log_args))
 
     def known_secrets(self) -> Secrets:
-        """Return the secrets of the task, the same ones at each call."""
+        """Return the secrets of the task, always the same object."""
         if self._secrets is None:
             self._secrets = secrets_of(self._own, self.params)
         return self._secrets
@@ -77,7 +77,7 @@ class ServicesModule(AnsibleModule):
 
 
 def main(resource: Resource) -> None:
-    """Run a module to its end."""
+    """Run the module and exit."""
     module = ServicesModule(resource.options, **argument_spec(resource.options, resource.constraints))
     if module.params["ledger"]:
         module.fail_json(LEDGER_ELSEWHERE)

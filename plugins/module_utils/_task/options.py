@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The options that every module shares, and what they are once checked."""
+"""The options that every module shares, and the settings made from them once checked."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from .._version import VERSION
 ENVIRONMENT_PREFIX = "INFRASTRUCTURE_SERVICES_"
 LEDGER_VARIABLE = f"{ENVIRONMENT_PREFIX}LEDGER"
 USER_AGENT = f"infrastructure.services/{VERSION}"
-API = "/api/v1"  # with which every path of the service starts (docs/openapi.yaml)
+API = "/api/v1"  # the start of every path of the service (docs/openapi.yaml)
 DAY = 86400.0  # seconds
 
 
@@ -43,7 +43,7 @@ def _first_set(*variables: str) -> str:
 
 
 def _scalar(documented: str) -> Type:
-    """Return ansible-core's type, but without its way of reading a boolean, list or dict as a number, path or list."""
+    """Return ansible-core's type, except that it does not convert a boolean, list or dict to a number, path or list."""
 
     def convert(value: object) -> object:
         if isinstance(value, (bool, dict)) or (isinstance(value, list) and documented != "list"):
@@ -86,9 +86,9 @@ ARGUMENT_SPEC = dict(
     force=dict(type="bool", default=False),
 )
 
-_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")  # surrogates too: UTF-8 has no form for them
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")  # surrogates too: UTF-8 cannot encode them
 
-# What the modules for a list have beside them.
+# The additional options of the modules for a list.
 MANY = dict(
     concurrency=dict(type=INT, default=10, **_environment("concurrency")),
     max_unknown=dict(type=INT, default=1),
@@ -102,7 +102,7 @@ MOST_AT_ONCE = 256
 
 
 def settings_from(params: dict) -> Settings:
-    """Return the settings of a task; raise InvalidInput, naming the option, for what cannot be used."""
+    """Return the settings of a task; raise InvalidInput, naming the option, for a value that cannot be used."""
     return Settings(
         base_url=_base_url(params),
         access_token=_token(params["access_token"], params["auth_url"]),
@@ -118,7 +118,7 @@ def settings_from(params: dict) -> Settings:
 
 
 def _connection(params: dict) -> ConnectionSettings:
-    """Return how to connect, what the environment says of it included: it may change from item to item of a loop."""
+    """Return how to connect, including what the environment says, which may change between items of a loop."""
     return ConnectionSettings(
         connect_timeout=_number("connect_timeout", params["connect_timeout"], above=True),
         proxies=named_in(os.environ) if params["use_proxy"] else Proxies(),
@@ -142,13 +142,13 @@ def _token(token: str | None, auth_url: str | None) -> str | None:
     if token is None and not auth_url:
         raise InvalidInput(
             "access_token",
-            f"is missing: give it, also by the environment variable {ENVIRONMENT_PREFIX}ACCESS_TOKEN, or auth_url with"
-            " client_id and client_secret",
+            f"is missing: set it, the environment variable {ENVIRONMENT_PREFIX}ACCESS_TOKEN, or auth_url with client_id"
+            " and client_secret",
         )
     if token is None or TOKEN.fullmatch(token):
         return token
     raise InvalidInput(
-        "access_token", "holds a space, a line end or another character that no token has" if token else "is empty"
+        "access_token", "holds a space, a line end or another character not valid in a token" if token else "is empty"
     )
 
 

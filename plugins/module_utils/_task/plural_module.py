@@ -22,14 +22,14 @@ from .shutdown import recorded_signals
 from .task import Runtime, argument_spec
 
 _REPORT_ELSEWHERE = (
-    "report: it is written on the controller, where the action plugin runs this module when the connection is local and"
-    " the task does not become. Nothing was sent. Add delegate_to: localhost and become: false"
+    "report: it is written on the controller, so the module has to run there, with a local connection and without"
+    " become. Nothing was sent. Add delegate_to: localhost and become: false"
 )
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class PluralModule(ServicesModule):
-    """Leaves the items to their own validation, as the worker does: AnsibleModule tells the first fault alone."""
+    """Leaves the items to their own validation, as the worker does: AnsibleModule reports only the first fault."""
 
     def __init__(self, plural: Plural) -> None:
         self._plural = plural
@@ -48,7 +48,7 @@ class PluralModule(ServicesModule):
 
 
 def main(plural: Plural) -> None:
-    """Run a module to its end."""
+    """Run the module and exit."""
     module = PluralModule(plural)
     for option, problem in (("ledger", LEDGER_ELSEWHERE), ("report", _REPORT_ELSEWHERE)):
         if module.params[option]:
@@ -72,14 +72,14 @@ def main(plural: Plural) -> None:
 
 
 def _end(signals: list[int]) -> str:
-    """Return why to end now, empty to go on."""
+    """Return why to stop now, empty to go on."""
     if signals:
         return f"the module got the signal {signal.Signals(signals[0]).name}"
-    return "" if _is_read() else "nobody waits for the result any more"
+    return "" if _is_read() else "nothing reads the result any more"
 
 
 def _is_read() -> bool:
-    """Whether somebody can still read what this process writes; a pipe without a reader is an error condition."""
+    """Whether anything can still read what this process writes; a pipe without a reader is an error condition."""
     with suppress(OSError, ValueError):
         poll = select.poll()
         poll.register(sys.stdout.fileno(), 0)

@@ -26,19 +26,19 @@ from .._resources.flow import Plan, Recorded, Resource, Wanted, carry_out
 from .._secrets import Secrets
 from . import options
 
-KEPT_IN = "_infrastructure_services_kept_in"  # what flow.kept_in takes, from the action plugin to the module
-# How ansible-core begins to say that a value has the wrong type; 2.16 shows the type as Python does.
+KEPT_IN = "_infrastructure_services_kept_in"  # passes the argument of flow.kept_in from the action plugin to the module
+# The start of ansible-core's message about a value of the wrong type; 2.16 shows the type as `repr` does.
 _NOT_CONVERTED = re.compile(
     r"(?:argument|Elements value for option) '([^']+)'(?: found in '([^']+)')? is of type .*?(?: found in '([^']+)'\.)?"
     r" and we were unable to convert to [\w-]+: "
 )
 LONGEST_ERROR_BODY = 1000  # characters in a result
-_UNCHECKED = "validate_certs is false: whoever is in between can read the token and change what is sent."
+_UNCHECKED = "validate_certs is false: anyone between here and the service can read the token and change what is sent."
 
 
 @dataclass(frozen=True)
 class Task:
-    """What a task asks for, checked; nothing is opened or built yet."""
+    """What a task asks for, validated; nothing has been opened or built yet."""
 
     resource: Resource
     settings: Settings
@@ -46,42 +46,43 @@ class Task:
     is_listed: bool = False  # whether it is one of a list
 
     def plan(self, recorded: Recorded | None = None) -> Plan:
-        """Return what the task asks of the service, given what the ledger remembers; raise InvalidInput."""
+        """Return what the task asks of the service, given what the ledger has recorded; raise InvalidInput."""
         return self.resource.plan(self.wanted, recorded)
 
 
 @dataclass(frozen=True)
 class Runtime:
-    """What a task needs of the place where it runs."""
+    """What a task needs from the place where it runs."""
 
     check_mode: bool
-    connect: Callable[[ConnectionSettings], Any]  # makes a transport or hands out one that is kept
+    connect: Callable[[ConnectionSettings], Any]  # makes a transport or returns a kept one
     keep_token: Callable = FetchedToken  # the same for a fetched token
     guard: Callable[[], None] = lambda: None  # raises ServicesError when nothing may be sent any more
-    interrupts: tuple[type[BaseException], ...] = (MemoryError,)  # what ends a task from outside
-    sleep: Callable[[float], None] = time.sleep  # waits so many seconds before a further attempt
+    interrupts: tuple[type[BaseException], ...] = (MemoryError,)  # exceptions that interrupt a task from outside
+    sleep: Callable[[float], None] = time.sleep  # waits the given seconds before a further attempt
 
 
 @dataclass
 class Done:
-    """What came of a task: its result, what to warn of, and what must not be shown."""
+    """The result of a task, and what to warn about."""
 
     result: dict
     warnings: list[str] = field(default_factory=list)
 
 
 def argument_spec(own: dict, constraints: dict) -> dict[str, Any]:
-    """Return what AnsibleModule and ArgumentSpecValidator take: a module's own options and those that all share."""
+    """Return what AnsibleModule and ArgumentSpecValidator take: a module's own options and the shared ones."""
     every = {**options.ARGUMENT_SPEC, **own}
     fresh = {name: dict(every[name], default={}) for name in every if every[name].get("default") == {}}
-    return dict(argument_spec={**every, **fresh}, **constraints)  # validation writes into a default
+    return dict(argument_spec={**every, **fresh}, **constraints)  # validation modifies a default in place
 
 
 def readable(spec: dict, params: dict) -> dict:
-    """Return the options with the name of its type in place of each value that should be a dict and is something else.
+    """Return the options, with the name of its type in place of each value that should be a dict but is not.
 
-    ansible-core looks for suboptions in a value before it looks at its type, and fails with a traceback for a number;
-    of a text it says that it is no dict. Version 2.16 joins the items of a list that are no choice: they must be text.
+    ansible-core looks for suboptions in a value before it checks the type, and fails with a traceback for a number; for
+    a string it reports that it is not a dict. Version 2.16 joins the items of a list that are not valid choices: they
+    must be strings.
     """
     inner = {name: option["options"] for name, option in spec.items() if "options" in option}
     chosen = {name for name, option in spec.items() if "choices" in option and isinstance(params.get(name), list)}
@@ -98,9 +99,9 @@ def _readable(spec: dict, value: Any) -> Any:
 
 
 def refusal(validated: Any, msg: str) -> str:
-    """Return what to say of options that ansible-core refuses with `msg`: if it names no option, the error that does.
+    """Return the message for options that ansible-core refuses with `msg`; one that names no option is replaced.
 
-    It looks for secrets in suboptions first, and what goes wrong there has no name.
+    ansible-core looks for secrets in suboptions first, and an error there does not name the option.
     """
     errors = validated.errors.errors if validated else []
     missing = " ".join(error.msg for error in errors if isinstance(error, RequiredError))
@@ -114,24 +115,24 @@ def refusal(validated: Any, msg: str) -> str:
     named = [error.msg for error in errors if not isinstance(error, NoLogError)]
     if named and isinstance(errors[0], NoLogError) and msg == errors[0].msg:
         return meant(named[0])
-    return meant(msg) if errors and msg.endswith(errors[0].msg) else msg  # else a list has told it of its items
+    return meant(msg) if errors and msg.endswith(errors[0].msg) else msg  # else it is about the items of a list
 
 
 def meant(msg: str) -> str:
-    """Return what ansible-core says of options, with the whole name of one that could not be converted in front.
+    """Return ansible-core's message about options, starting with the full name of one that could not be converted.
 
-    Of unknown options it says the known ones that are spelt nearly the same.
+    For unknown options it suggests known ones with a similar spelling.
     """
     msg = _NOT_CONVERTED.sub(lambda match: f"{_dotted(match[2] or match[3])}{match[1]}: ", msg)
     unknown, said, known = msg.partition(". Supported parameters include: ")
-    listed = unknown.rpartition(" module: ")[2]  # AnsibleModule names itself in front
+    listed = unknown.rpartition(" module: ")[2]  # AnsibleModule puts the name of the module in front
     names = [name.rpartition(".")[2] for name in listed.split(", ")] if said else []
     near = [match for name in names for match in get_close_matches(name, re.findall(r"\w+", known), 1)]
     return f"{unknown}. Did you mean {', '.join(near)}?{said[1:]}{known}" if near else msg
 
 
 def _dotted(place: str | None) -> str:
-    """Return the suboptions of `attributes -> volumes` as the start of a name."""
+    """Return `attributes -> volumes` as the start of an option's full name."""
     return f"{place.replace(' -> ', '.')}." if place else ""
 
 
@@ -143,10 +144,10 @@ def prepare(resource: Resource, params: dict) -> Task:
 def perform(
     task: Task, recorded: Recorded | None, runtime: Runtime, secrets: Secrets, plan: Plan | None = None
 ) -> Done:
-    """Run a task; our own errors become a failed result, and so does what interrupts it.
+    """Run a task; our own errors become a failed result, and so does an interrupt.
 
-    `recorded`: what the ledger remembers of the asset; `secrets`: gets the tokens that are fetched; `plan`: what the
-    task asks of the service, where that is known.
+    `recorded`: what the ledger has recorded of the asset; `secrets`: receives the fetched tokens; `plan`: what the task
+    asks of the service, if already known.
     """
     settings, done = task.settings, Done({})
     client = Client(settings, runtime.connect, runtime.keep_token, guard=runtime.guard, sleep=runtime.sleep)
@@ -166,25 +167,25 @@ def perform(
 
 
 def interrupted(task: Task, outcome: str, error: BaseException) -> RequestFailed:
-    """Return the failure of a task that was ended from outside."""
+    """Return the failure of a task that was interrupted from outside."""
     operation, wanted = task.resource.operation, task.wanted
     what = f"{operation.noun} {wanted.key}: the task was interrupted ({str(error) or type(error).__name__})"
     url = f"{task.settings.base_url}{operation.path.format(id=wanted.segment)}"
-    request = f" while {operation.method} {url} was on its way" if outcome == UNKNOWN else ""
+    request = f" while {operation.method} {url} was in flight" if outcome == UNKNOWN else ""
     return RequestFailed(f"{what}{request}. {effect_of(operation, outcome)}", outcome)
 
 
 def presentable(result: dict, secrets: Secrets, diff_mode: bool, verbosity: int) -> dict:
-    """Return the result as the user sees it: `diff` and `trace` where they were asked for, and no secret anywhere."""
+    """Return the result as the user sees it: `diff` and `trace` only if requested, and no secret anywhere."""
     hidden = {"diff": not diff_mode, "trace": verbosity < 3}
     shown = secrets.scrub({key: value for key, value in result.items() if not hidden.get(key)})
-    if "error_body" in shown:  # cut only now: scrubbing cannot match half a secret
+    if "error_body" in shown:  # truncated only now: scrubbing cannot match half a secret
         shown["error_body"] = _scrubbed_body(result["error_body"], secrets)[:LONGEST_ERROR_BODY]
     return shown
 
 
 def _scrubbed_body(body: str, secrets: Secrets) -> str:
-    """Return a body without secrets; those in JSON are looked for in its values, since it may escape them once more."""
+    """Return a body without secrets; JSON is decoded first, since it may escape them."""
     try:
         said = json.loads(body)
     except (ValueError, RecursionError):
