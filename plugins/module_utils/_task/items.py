@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The items of a list: each validated as the options of the single module are, and all faults told at once."""
+"""The items of a list: each is validated like the options of the single module, and all faults are reported at once."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ _MAX_FAULTS = 100  # faults in one message
 
 
 class _NotPlain(Exception):
-    """A value that has to be converted, or refused, by ansible-core's own rules."""
+    """A value that ansible-core has to convert or refuse."""
 
 
 _own: dict[tuple[str, bool], dict] = {}
 
 
 def own_options(plural: Plural, with_items: bool) -> dict:
-    """Return the argument spec of a module for a list, without the shared options; the same object at each call."""
+    """Return the argument spec of a module for a list, without the shared options; always the same object."""
     options = plural.options if with_items else plural.plain_options
     return _own.setdefault((plural.name, with_items), {**options, **MANY})
 
@@ -64,7 +64,7 @@ def with_defaults(plural: Plural, params: dict) -> dict:
 
 
 def _merged(below: Any, above: Any) -> Any:
-    """Return `above` laid over `below`, dicts key by key; null is not given."""
+    """Return `above` merged over `below`, recursing into dicts; null counts as not given."""
     if isinstance(below, dict) and isinstance(above, dict):
         return {**below, **{key: _merged(below.get(key), value) for key, value in above.items()}}
     return below if above is None else above
@@ -77,13 +77,13 @@ def insist_on_range(option: str, value: int, least: int, most: float = math.inf)
 
 
 def item_fault(plural: Plural, number: int, item: Any, msg: str) -> str:
-    """Return what to say of one item."""
+    """Return the fault of one item, with the position and key of the item in front."""
     key = item.get(plural.key) if isinstance(item, dict) else None
     return f"[{number}]{f' ({key})' if key and isinstance(key, (str, int)) else ''}: {msg}"
 
 
 def insist_on_none(plural: Plural, faults: list[str]) -> None:
-    """Raise InvalidInput when there are faults."""
+    """Raise InvalidInput if there are faults."""
     if faults:
         more = f" And {len(faults) - _MAX_FAULTS} more." if len(faults) > _MAX_FAULTS else ""
         items = "item is" if len(faults) == 1 else "items are"
@@ -94,8 +94,8 @@ def insist_on_none(plural: Plural, faults: list[str]) -> None:
 class Items:
     """Validates items, one after the other.
 
-    ansible-core takes more than a millisecond for one, most of it to copy the argument spec. So what is plain already
-    is taken as it is, and all else is left to ansible-core.
+    ansible-core takes more than a millisecond per item, mostly to copy the argument spec. So values that need no
+    conversion are used as they are, and everything else is left to ansible-core.
     """
 
     def __init__(self, plural: Plural) -> None:
@@ -137,13 +137,13 @@ class Items:
 
 
 def _problems(errors: Iterable[AnsibleValidationError]) -> list[str]:
-    """Return what is wrong, each once: of a wrong value with suboptions ansible-core says so up to three times."""
+    """Return each fault once: ansible-core reports a wrong value with suboptions up to three times."""
     telling = [error for error in errors if not isinstance(error, (NoLogError, SubParameterTypeError))]
     return [f"{'unsupported: ' * isinstance(error, UnsupportedError)}{meant(error.msg)}" for error in telling or errors]
 
 
 def _plain_dict(options: dict, value: Any) -> dict:
-    """Return what is given in a dict of options; raise _NotPlain."""
+    """Return the options that a dict gives; raise _NotPlain."""
     if value.__class__ is not dict or not options.keys() >= value.keys():
         raise _NotPlain
     given = {name: item for name, item in value.items() if item is not None or "choices" in options[name]}

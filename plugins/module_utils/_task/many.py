@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Does for a list of assets what a single task does for one, several at once: planned first, then sent, then told."""
+"""Does for a list of assets what a single task does for one, several at once: plans all, sends, then reports."""
 
 from __future__ import annotations
 
@@ -25,52 +25,52 @@ from .task import Done, Runtime, Task, interrupted, perform, presentable
 
 
 class NoLedger:
-    """What a list of tasks needs of a ledger, where there is none."""
+    """The interface of a ledger for a list of tasks, when there is no ledger."""
 
     warnings: Sequence[str] = ()
     lost = ""  # why nothing can be recorded any more
 
     def look_up(self, tasks: list[Task]) -> list[Recorded | ServicesError | None]:
-        """Return of each what is recorded, or why nothing may be sent; raise LedgerError."""
+        """Return for each task what is recorded, or why nothing may be sent; raise LedgerError."""
         return [None] * len(tasks)
 
     def record(self, task: Task, execute: Callable[[Recorded | None], dict]) -> dict | None:
-        """Run one under the ledger, in any thread, and return its result, None while another run holds the asset."""
+        """Run one task under the ledger, from any thread; return its result, None while another run holds the asset."""
         return execute(None)
 
     def give_up(self, results: list[tuple[Task, dict]]) -> None:
-        """Record of tasks that did not end in time, and can send nothing any more, that they sent nothing."""
+        """Record that these tasks, which did not end in time and can no longer send, sent nothing."""
 
     def not_listed(self, tasks: list[Task]) -> list[str] | None:
-        """Return the names of what is recorded and not in the list, None without a ledger."""
+        """Return the names that are recorded but not in the list, None without a ledger."""
         return None
 
     def close(self) -> None:
-        """Write what is left."""
+        """Flush pending writes."""
 
 
 @dataclass(frozen=True)
 class Place:
-    """What a list of tasks needs of the place where it runs, beside what each task needs."""
+    """What a list of tasks needs from the place where it runs, in addition to what each task needs."""
 
     runtime: Runtime
     diff_mode: bool = False
     verbosity: int = 0
     no_log: bool = False
-    watch: Callable[[], str] = str  # why to end now, empty to go on
-    say: Callable[[str], None] | None = None  # shows a line of progress
-    next_step: Callable[[], str] = lambda: RESULTS_SAY  # says where to look for what is known of each item
+    watch: Callable[[], str] = str  # why to stop now, empty to go on
+    say: Callable[[str], None] | None = None  # displays a line of progress
+    next_step: Callable[[], str] = lambda: RESULTS_SAY  # returns where to find what is known of each item
 
 
 def perform_all(plural: Plural, params: dict, place: Place, secrets: Secrets, ledger: Any = None) -> Done:
-    """Run the tasks of a list and return the result of them all; raise ServicesError before anything is sent."""
+    """Run the tasks of a list and return their combined result; raise ServicesError before anything is sent."""
     many = _Many(plural, params, place, secrets, ledger or NoLedger())
     many.plan()
     if many.to_send:
         many.send()
     not_listed = many.ledger.not_listed(many.tasks) if place.runtime.check_mode else None
     done = many.report.done(not_listed, many.ledger.warnings, place.next_step())
-    if place.no_log:  # of what looks like a loop, ansible-core 2.19 hides the results that say so themselves
+    if place.no_log:  # in what looks like a loop, ansible-core 2.19 hides only items marked themselves
         for item in done.result["results"]:
             item["_ansible_no_log"] = True
     return done
@@ -88,7 +88,7 @@ class _Many:
         self.report = Report(plural, items.labels(self.tasks), params["asset_fields"])
 
     def plan(self) -> None:
-        """Find out what is to be sent; in check mode and for the rest the result is known then."""
+        """Decide what to send; in check mode, and for everything else, this gives the result."""
         faults, planned = [], {}
         recorded = self.ledger.look_up(self.tasks)
         for number, found in enumerate(recorded):
@@ -113,7 +113,7 @@ class _Many:
         self.to_send = []
 
     def _planned(self, task: Task, found: Recorded | ServicesError | None) -> dict | None:
-        """Return the result of a task that sends nothing, not scrubbed yet; None for one that is to be sent."""
+        """Return the result, not yet scrubbed, of a task that sends nothing; None for one that has to be sent."""
         check_mode, word = self._place.runtime.check_mode, "in_doubt"
         if isinstance(found, ServicesError):
             skipped = dict(failed=False, warnings=[found.msg]) if self._params["in_doubt"] == "skip" else {}
@@ -137,16 +137,16 @@ class _Many:
         return dict(result, warnings=[self._secrets.scrub_message(warning) for warning in done.warnings])
 
     def send(self) -> None:
-        """Send what is to be sent, and say of each how it ended or why it was not begun."""
+        """Send what has to be sent, and report how each item ended or why it was not begun."""
         params, settings = self._params, self.tasks[0].settings
-        self._connect(settings.connection).close()  # what is wrong with the files of TLS, or lacking, is said once
+        self._connect(settings.connection).close()  # reports an unusable TLS file once, not for each item
         pace = Pace(params["concurrency"], settings.retry_max_delay)
         limits = Limits(params["max_unknown"], params["max_failures"])
         count, failures = len(self.to_send), self.report.failed
         scheduler = Scheduler(count, lambda: partial(self._do, scheduler), pace, limits, failures)
         progress = self.report.progress(scheduler, self._place.say or (lambda line: None), time.monotonic)
         scheduler.run(params["concurrency"], GRACE, self._place.watch, progress)
-        with scheduler.lock:  # whoever has not sent by now finds no slot, and never sends
+        with scheduler.lock:  # a thread that has not sent by now gets no slot, so it never sends
             ended, attempts = dict(scheduler.ended), {index: slot.attempts for index, slot in scheduler.begun.items()}
         self._report_each(ended, attempts, scheduler.reason)
         if not attempts:
@@ -155,7 +155,7 @@ class _Many:
             self.ledger.close()
 
     def _report_each(self, ended: dict[int, Ended], attempts: dict[int, int], reason: str) -> None:
-        """Say of each item how it ended; `attempts`: how many were made for each that did not end in time."""
+        """Report how each item ended; `attempts`: how many were made for each that did not end in time."""
         late = {index: self._abandoned(self.tasks[self.to_send[index]], attempts[index], reason) for index in attempts}
         not_sent = [index for index, result in late.items() if result["outcome"] == NOT_SENT]
         if not_sent:

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The result of a list: one of the same shape for each item, whatever came of it, and what they come to together."""
+"""The result of a list: one result of the same shape for each item, whatever its outcome, and the totals."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ _PLANS = ("create", "update", "keep", "differs", "in_doubt")
 
 
 class Report:
-    """Gathers the results of the items."""
+    """Collects the results of the items."""
 
     def __init__(self, plural: Plural, labels: list[str], fields: list[str] | None) -> None:
-        """`fields`: dotted names of the fields of an envelope that are returned, all of them when None."""
+        """`fields`: dotted names of the envelope fields to return, None for all."""
         self._plural, self._labels, self._fields = plural, labels, fields
         self._items: list[dict] = [{}] * len(labels)
         self._warnings: list[str] = []
@@ -49,24 +49,24 @@ class Report:
         self._reason = ""  # why items were not begun
 
     def add(self, number: int, result: dict) -> None:
-        """Take the result of one item, as `shortened` returns it."""
+        """Add the result of one item, as `shortened` returns it."""
         item = {"item": self._labels[number], **result}
         self._warnings += item.pop("warnings")
         self._items[number] = item
         self.failed += item["failed"]
 
     def skip(self, number: int, reason: str) -> None:
-        """Take an item that was not begun."""
+        """Add an item that was not begun."""
         self._reason = reason
         msg = f"{self._noun} {self._labels[number]}: it was not begun, since {reason}. Nothing was sent for it."
         self.add(number, self.shortened(dict(changed=False, skipped=True, outcome=NOT_SENT, msg=msg)))
 
     def changed(self) -> list[int]:
-        """Return the numbers of the items that are changed, or would be."""
+        """Return the numbers of the items that were changed, or would be."""
         return [number for number, item in enumerate(self._items) if item.get("changed")]
 
     def shortened(self, result: dict) -> dict:
-        """Return what is kept of the result of a single task, with the words of the service as they are."""
+        """Return what is kept of the result of a single task, with the text of the service unchanged."""
         result = {"failed": False, "status": None, "request_attempts": 0, **result}
         warnings = result.get("warnings", [])
         if warnings and not result.get("msg"):
@@ -81,7 +81,7 @@ class Report:
     ) -> Done:
         """Return the result of the task.
 
-        `not_listed`: what the ledger has beside the list, None for not asked; `next_step`: ends a failure.
+        `not_listed`: names that only the ledger has, None when it was not asked; `next_step`: ends a failure message.
         """
         items, counts = self._items, self._counts(not_listed)
         result = {
@@ -101,7 +101,7 @@ class Report:
         return Done(result, [*warnings, *self._some_warnings(), *self._size(result)])
 
     def progress(self, scheduler: Scheduler, say: Callable, clock: Callable[[], float]) -> Callable[[], None]:
-        """Return what says now and then how far the scheduler is."""
+        """Return a function that displays the progress of the scheduler every few seconds."""
         started, tally, seen, due = clock(), Counter(), [0], [clock() + _FIRST_LINE]
 
         def show() -> None:
@@ -160,14 +160,14 @@ class Report:
 
 
 def _known_effect(item: dict) -> str:
-    """Return in words what is known of a failed item; one whose answer was good failed in the ledger."""
+    """Return in words what is known of a failed item; an accepted one with an asset failed in the ledger."""
     if item["outcome"] == ACCEPTED:
         return "accepted but not recorded" if "asset" in item else "accepted without a usable answer"
     return {NOT_SENT: "not sent", UNKNOWN: "in doubt"}.get(item["outcome"], item["outcome"])
 
 
 def picked(asset: dict, fields: Iterable[str] | None) -> dict:
-    """Return those fields of an envelope, all of it for None; a field that it lacks is left out."""
+    """Return the given fields of an envelope, all of it for None; a missing field is left out."""
     if fields is None:
         return asset
     some: dict[str, Any] = {}
