@@ -16,13 +16,13 @@ PYTEST := env TEST_COLLECTIONS=.build/collections python -m pytest -p no:cachepr
 
 help: ## List the targets
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 12
-	@echo "and one for each suite of tests, all of them but parity part of make test: $(SUITES)"
+	@echo "and one for each test suite (make test runs all but parity): $(SUITES)"
 
-demo: ## Install the collection and see it at work against the emulator, on one screen
+demo: ## Install the collection and show it at work against the emulator, on one screen
 	@$(STEP) demo tests/tools/demo
 
-# The tests that are marked `matrix`, and those of parity, depend on ansible-core and take long: make matrix has them.
-test: venv ## Run every test that a contributor needs, side by side where that is safe
+# The tests marked `matrix`, and those of parity, depend on ansible-core and take long: make matrix runs them.
+test: venv ## Run every test that a contributor needs, in parallel where that is safe
 	@exec 3>&2; $(STEP) "make test" $(MAKE) -j2 --keep-going --output-sync=target \
 		sanity integration molecule $(filter-out parity,$(SUITES)) lint certify
 
@@ -44,7 +44,7 @@ sanity: venv ## Run all of ansible-test sanity
 matrix: artifact ## Run what depends on ansible-core on 2.16 to 2.21, with sanity (or CELLS="2.16 2.21" TESTS=tests/crossing)
 	@$(STEP) matrix env TEST_COLLECTIONS=.build/collections python tests/tools/matrix.py $(CELLS) $(TESTS)
 
-stress: artifact ## Run what takes longer: exhaustive sweeps, thousands of generated answers, crash loops
+stress: artifact ## Run the tests that take longer: exhaustive sweeps, thousands of generated answers, crash loops
 	@$(STEP) pgbouncer tests/tools/pgbouncer
 	@$(STEP) stress $(PYTEST) tests -m stress -n 2 --dist worksteal
 	@$(STEP) libraries tests/tools/libraries -n 2
@@ -52,7 +52,7 @@ stress: artifact ## Run what takes longer: exhaustive sweeps, thousands of gener
 reliability: artifact ## Write the table of faults into docs/reliability.md
 	@$(STEP) reliability env PYTHONPATH=tests python -m tools.reliability
 
-bench: artifact ## Measure the speed against ansible-core's own modules, the ledger and the deadline (quiet machine)
+bench: artifact ## Measure speed against ansible-core's own modules, ledger cost and deadline overrun (quiet machine)
 	@$(STEP) bench tests/tools/bench
 
 page: venv ## Test the emulator's page in a browser; not part of test, since it needs Chromium (apt install chromium)
@@ -65,13 +65,13 @@ docs: artifact ## Build the site (guides, plugins, pages kept as Markdown) in .b
 coverage: artifact ## Measure which lines and branches of plugins and emulator the tests reach
 	@$(STEP) coverage env TEST_COLLECTIONS=.build/collections tests/tools/coverage
 
-mutation: venv ## Change policy and ledger states on purpose, and count the changes that no test notices
+mutation: venv ## Run mutation tests on the retry policy and the ledger states, and count the mutants that survive
 	@$(STEP) mutation tests/tools/mutation
 
 release: venv ## Check, build and sign a release in .build/release (VERSION=1.2.3 KEY=...); publishing is left to you
 	@$(STEP) release env PYTHONPATH=tests python -m tools.release '$(VERSION)' '$(KEY)'
 
-venv: ## Make the virtual environment .venv (PYTHON=... names the interpreter)
+venv: ## Create the virtual environment .venv (PYTHON=... names the interpreter)
 	@tests/tools/venv .venv tests/requirements.txt
 
 artifact: venv ## Build the collection and install it into .build/collections
