@@ -29,10 +29,10 @@ BETWEEN = re.compile(r"(?<=^\.\. tables start\n).*?(?=^\.\. tables end\n)", re.M
 EVENTS = {
     "TOKEN_UNAVAILABLE": "no token could be fetched from ``auth_url``",
     "UNSENT": "no connection, lost before a byte of the request was handed over",
-    "UNSENT_HOPELESS": "no connection, for a reason that stays: no such host, certificate, client key, proxy",
+    "UNSENT_HOPELESS": "no connection, for a permanent reason: no such host, certificate, client key, proxy",
     "UNANSWERED": "lost, cut or timed out after a byte of the request was handed over",
     "ANSWER_CUT": "a 2xx whose answer was cut",
-    "ANSWER_UNUSABLE": "a 2xx whose answer is no JSON object",
+    "ANSWER_UNUSABLE": "a 2xx whose answer is not a JSON object",
 }
 # A class of statuses stands for those of it that are not named.
 CLASSES = {"other 3xx": 300, "other 4xx": 499, "other 5xx": 599, "1xx, 6xx and above": 600}
@@ -74,7 +74,7 @@ def tables() -> str:
     """Return both tables, as they stand in the page."""
     lines = ["", *_table("10 50 20 20", ("Status", "Meaning, and what to do", "Creation", "Update"),
                          *rows_of_statuses()),
-             "What happens without a final status, or behind a good one:", "",
+             "What happens without a final status, or after a good one:", "",
              *_table("60 20 20", ("What happened", "Creation", "Update"), *rows_of_events())]
     return "\n".join([*lines, ""])
 
