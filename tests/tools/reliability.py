@@ -41,38 +41,38 @@ _TITLES = "no.", "case", "what happens", "POST", "PUT"
 _HEAD = """\
 <!-- SPDX-License-Identifier: GPL-3.0-or-later -->
 <!-- Written by `{command}` from tests/faults; change it there. -->
-# What a task tells when something goes wrong
+# What a task reports when something goes wrong
 
 A task's `outcome` says what is known of its effect: `not_sent` (provably nothing reached the service), `rejected`
 (the service said no), `accepted` (the service said yes), `unknown` (it may or may not have happened). Each of the
 {count} rows below is a test over real sockets, once as a POST (`compute_virtual_machine`) and once as a PUT
 (`cassandra_application_role`): the service records what it read and what it did, and no row may contradict that.
 
-Every task of the table has `retries: 1` and meets the fault in both attempts. A cell reads
+Every task in the table has `retries: 1` and meets the fault in both attempts. A cell reads
 `outcome` (attempts / whole requests that the service read / requests that it carried out); *ok* is a success, every
-other cell a failed task. Where the policy allows a second attempt, a second test lets the fault pass after the first
+other cell a failed task. Where the policy allows a second attempt, a second test removes the fault after the first
 one: the task then succeeds.
 
-## What is swept beside the table
+## What is swept in addition to the table
 
-- Every socket call: the first, second, ... n-th connect, TLS handshake, send and receive of a task fails, by time-out,
-  reset, end of stream or short data, until a run passes untouched; over http, https, a proxy, with a token endpoint,
-  and on a kept-alive connection.
+- Every socket call: the first, second, ... n-th connect, TLS handshake, send and receive of a task fails, by timeout,
+  reset, end of stream or short data, until a run completes without a fault; over http, https, a proxy, with a token
+  endpoint, and on a kept-alive connection.
 - Every byte: good answers of every framing are cut after each of their bytes, by an end of stream and by a reset.
-- Every drip: headers, body, chunks, chunk extensions, interim answers, TLS handshake, CONNECT, a slow reader, a slow
-  name look-up: each ends at `timeout`, in a forked process too.
+- Every slow drip: headers, body, chunks, chunk extensions, interim answers, TLS handshake, CONNECT, a slow reader, a
+  slow name look-up: each ends at `timeout`, in a forked process too.
 
 In all of them at most one POST is carried out, and no success lacks a byte of its body.
 
 ## What cannot be known
 
-- A body that only the end of the connection delimits may have ended with a line end that was cut off: it stands
-  outside the JSON object, so nothing is missing that anybody could use.
+- A body that only the end of the connection delimits may have lost a trailing line end: that is outside the JSON
+  object, so nothing of use is missing.
 - A 2xx without a JSON object is `accepted`, since the service said yes. A login page in front of the service that
-  answers 200 in its stead, and passes nothing on, is therefore told as accepted, and the message says that the answer
-  cannot be used.
-- A client certificate that TLS 1.3 misses is missed after the request was sent: `unknown`, although the application
-  behind it never saw the request."""
+  answers 200 in its place, and passes nothing on, is therefore reported as accepted, and the message says that the
+  answer cannot be used.
+- With TLS 1.3, a missing client certificate is reported after the request was sent: `unknown`, although the
+  application behind it never saw the request."""
 
 
 def main() -> int:
