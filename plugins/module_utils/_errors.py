@@ -20,6 +20,7 @@ REJECTED = "rejected"
 UNKNOWN = "unknown"
 ACCEPTED = "accepted"
 OUTCOMES = (NOT_SENT, REJECTED, UNKNOWN, ACCEPTED)
+_MAX_LISTED = 10  # names in one message
 
 
 def gravest(*outcomes: str) -> str:
@@ -30,6 +31,12 @@ def gravest(*outcomes: str) -> str:
 def sentence(text: str) -> str:
     """Return a text that another sentence may follow."""
     return text if text.endswith((".", "!", "?")) or not text else f"{text}."
+
+
+def listing(names: list[str]) -> str:
+    """Return the first names of a list for a message, and how many more there are."""
+    more = f" and {len(names) - _MAX_LISTED:,} more" if len(names) > _MAX_LISTED else ""
+    return f"{', '.join(names[:_MAX_LISTED])}{more}"
 
 
 class ServicesError(Exception):

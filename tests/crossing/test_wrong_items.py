@@ -25,7 +25,7 @@ from support.wire import Last, running
 
 PLURALS = {plural.name: plural for plural in (VIRTUAL_MACHINES, APPLICATION_ROLES)}
 NO_DICTS = {"null": None, "number": 1, "true": True, "text": "x", "list": [{"name": "a"}]}
-KEPT = re.compile(r"\[(\d+)\](?: \(\w+\))?: ")  # what each fault begins with
+LABELS = re.compile(r"((?:\[\d+\](?: \(\w+\))?(?:, )?)+): ")  # of the items that have a fault, in front of it
 
 
 def wrong_of(plural) -> dict[str, tuple[str, object]]:
@@ -77,8 +77,9 @@ def said(collections: Path, tmp_path_factory) -> dict[str, dict[str, dict[str, s
 def split(result: dict, cases: list[str]) -> dict[str, str]:
     """Return what a refusal says of each item."""
     assert (result["outcome"], result["failed"]) == ("not_sent", True), result
-    _head, *parts = KEPT.split(result["msg"])
-    return {cases[int(number)]: text for number, text in zip(parts[::2], parts[1::2])}
+    _head, *parts = LABELS.split(result["msg"])
+    return {cases[int(number)]: text for labels, text in zip(parts[::2], parts[1::2])
+            for number in re.findall(r"\[(\d+)\]", labels)}
 
 
 @pytest.mark.parametrize(("name", "case"), CASES, ids=[case for _name, case in CASES])

@@ -13,7 +13,7 @@ from typing import Any, Iterable
 from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 from ansible.module_utils.errors import AnsibleValidationError, NoLogError, SubParameterTypeError, UnsupportedError
 
-from .._errors import InvalidInput, ServicesError
+from .._errors import InvalidInput, ServicesError, listing
 from .._resources.plural import Plural
 from .options import MANY, MOST_AT_ONCE, settings_from
 from .task import Task, meant, readable
@@ -41,19 +41,18 @@ def prepare_all(plural: Plural, params: dict) -> list[Task]:
     insist_on_range("max_unknown", params["max_unknown"], 0)
     insist_on_range("max_failures", params["max_failures"], 0)
     given = {name: params[name] for name in ("force", *plural.shared)}
-    tasks, faults, first = [], [], {}
+    tasks, faults, first = [], Faults(plural), {}
     for number, item in enumerate(params[plural.option]):
         try:
             wanted = plural.resource.read({**items.validated(item), **given})
         except ServicesError as error:
-            faults.append(item_fault(plural, number, item, error.msg))
+            faults.add(number, item, error.msg)
             continue
         if wanted.key in first:
-            same = f"{plural.key}: is the same as that of {plural.option}[{first[wanted.key]}]"
-            faults.append(item_fault(plural, number, item, same))
+            faults.add(number, item, f"{plural.key}: is the same as that of {plural.option}[{first[wanted.key]}]")
         first.setdefault(wanted.key, number)
         tasks.append(Task(plural.resource, settings, wanted, is_listed=True))
-    insist_on_none(plural, faults)
+    faults.insist_on_none()
     return tasks
 
 
@@ -76,19 +75,27 @@ def insist_on_range(option: str, value: int, least: int, most: float = math.inf)
         raise InvalidInput(option, f"must be from {least} to {most}" if most < math.inf else f"must be {least} or more")
 
 
-def item_fault(plural: Plural, number: int, item: Any, msg: str) -> str:
-    """Return the fault of one item, with the position and key of the item in front."""
-    key = item.get(plural.key) if isinstance(item, dict) else None
-    return f"[{number}]{f' ({key})' if key and isinstance(key, (str, int)) else ''}: {msg}"
+class Faults:
+    """What is wrong with the items of a list, gathered so that all of it is reported at once."""
 
+    def __init__(self, plural: Plural) -> None:
+        self._plural = plural
+        self._items: dict[str, list[str]] = {}  # by fault, the items that have it
 
-def insist_on_none(plural: Plural, faults: list[str]) -> None:
-    """Raise InvalidInput if there are faults."""
-    if faults:
-        more = f" And {len(faults) - _MAX_FAULTS} more." if len(faults) > _MAX_FAULTS else ""
-        items = "item is" if len(faults) == 1 else "items are"
-        problem = f"{len(faults)} {items} invalid, so nothing was sent: "
-        raise InvalidInput(plural.option, f"{problem}{'; '.join(faults[:_MAX_FAULTS])}.{more}")
+    def add(self, number: int, item: Any, msg: str) -> None:
+        """Add a fault of one item."""
+        key = item.get(self._plural.key) if isinstance(item, dict) else None
+        label = f"[{number}] ({key})" if key and isinstance(key, (str, int)) else f"[{number}]"
+        self._items.setdefault(msg, []).append(label)
+
+    def insist_on_none(self) -> None:
+        """Raise InvalidInput if there are faults."""
+        if not self._items:
+            return
+        count, more = sum(map(len, self._items.values())), len(self._items) - _MAX_FAULTS
+        told = "; ".join(f"{listing(items)}: {msg}" for msg, items in list(self._items.items())[:_MAX_FAULTS])
+        invalid = f"{count:,} {'item is' if count == 1 else 'items are'} invalid, so nothing was sent: {told}."
+        raise InvalidInput(self._plural.option, f"{invalid} And {more:,} more faults." if more > 0 else invalid)
 
 
 class Items:

@@ -89,16 +89,14 @@ class _Many:
 
     def plan(self) -> None:
         """Decide what to send; in check mode, and for everything else, this gives the result."""
-        faults, planned = [], {}
+        faults, planned = items.Faults(self._plural), {}
         recorded = self.ledger.look_up(self.tasks)
         for number, found in enumerate(recorded):
             try:
                 planned[number] = self._planned(self.tasks[number], found)
             except InvalidInput as error:
-                faults.append(
-                    items.item_fault(self._plural, number, self._params[self._plural.option][number], error.msg)
-                )
-        items.insist_on_none(self._plural, faults)
+                faults.add(number, self._params[self._plural.option][number], error.msg)
+        faults.insist_on_none()
         self.to_send = [number for number, result in planned.items() if result is None]
         known = {number: result for number, result in planned.items() if result}
         for number, result in zip(known, self._secrets.scrub({"results": list(known.values())})["results"]):

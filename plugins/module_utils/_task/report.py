@@ -10,13 +10,12 @@ import json
 from collections import Counter
 from typing import Any, Callable, Iterable
 
-from .._errors import ACCEPTED, NOT_SENT, OUTCOMES, UNKNOWN, gravest, sentence
+from .._errors import ACCEPTED, NOT_SENT, OUTCOMES, UNKNOWN, gravest, listing, sentence
 from .._resources.plural import Plural
 from .scheduler import Scheduler
 from .task import Done
 
 RESULTS_SAY = "results says what is known of each, and what to do."
-_NAMED = 10  # failed items that the message names
 _MOST_WARNINGS = 20
 LARGE = 600_000  # characters; ansible-runner and AWX drop a result of more than 700,000
 _FIRST_LINE, _NEXT_LINE = 2.0, 5.0  # seconds
@@ -135,7 +134,7 @@ class Report:
 
     def _msg(self, counts: dict[str, int], next_step: str) -> str:
         failed = [item for item in self._items if item["failed"]]
-        names = _list([item["item"] for item in failed])
+        names = listing([item["item"] for item in failed])
         parts = [f"{len(failed):,} of {len(self._items):,} {self._noun}s failed{f': {names}' if failed else ''}."]
         by_outcome = sorted(failed, key=lambda item: OUTCOMES.index(item["outcome"]))
         effects = Counter(map(_known_effect, by_outcome)).items()
@@ -183,8 +182,3 @@ def _copy(path: list[str], found: Any, into: dict) -> None:
             into[name] = found[name]
         elif isinstance(found[name], dict):
             _copy(rest, found[name], into.setdefault(name, {}))
-
-
-def _list(names: list[str]) -> str:
-    more = f" and {len(names) - _NAMED:,} more" if len(names) > _NAMED else ""
-    return f"{', '.join(names[:_NAMED])}{more}"

@@ -13,7 +13,7 @@ from typing import ContextManager
 
 from ansible.module_utils.common.arg_spec import ArgumentSpecValidator, ValidationResult
 
-from ...module_utils._errors import InvalidInput
+from ...module_utils._errors import InvalidInput, listing
 from ...module_utils._http.transport import Transport, require_libraries
 from ...module_utils._resources.flow import kept_in
 from ...module_utils._resources.plural import Plural
@@ -31,8 +31,6 @@ from .action import ServicesAction
 from .checked import NOT_WITH_ASYNC, Options
 from .parent import insist_on_parent, is_orphan
 from .shared_token import keep_token
-
-_MOST_NAMED = 10  # assets of one message
 
 
 class PluralAction(ServicesAction):
@@ -96,8 +94,7 @@ class PluralAction(ServicesAction):
     def _asset(self, arguments: dict) -> str:
         items = arguments.get(self.plural.option)
         keys = [str(item.get(self.plural.key)) for item in items or () if isinstance(item, dict)]
-        more = f" and {len(keys) - _MOST_NAMED} more" if len(keys) > _MOST_NAMED else ""
-        return f"{self.resource.operation.noun}s {', '.join(keys[:_MOST_NAMED])}{more}"
+        return f"{self.resource.operation.noun}s {listing(keys)}"
 
     def _report(self, path: str | None, ledger: Ledger | None) -> ContextManager[list[dict]]:
         path = absolute(path, self._loader.get_basedir()) if path else ""

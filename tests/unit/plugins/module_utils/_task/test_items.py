@@ -121,9 +121,18 @@ def test_all_faults_are_told_at_once_each_with_its_item():
 
 
 def test_many_faults_are_not_all_told():
-    with pytest.raises(InvalidInput, match="And 150 more") as caught:
-        prepared([{"name": ""}] * 250)
-    assert len(str(caught.value)) < 10_000
+    with pytest.raises(InvalidInput, match="And 150 more faults") as caught:
+        prepared([{"name": "web", f"surplus{number}": 1} for number in range(250)])
+    assert len(str(caught.value)) < 40_000
+
+
+def test_a_fault_that_items_share_is_told_once():
+    with pytest.raises(InvalidInput) as caught:
+        prepared([{"name": f"web{number}", "attributes": {"cpu": "many"}} for number in range(200)])
+    told = str(caught.value)
+    assert told.startswith("virtual_machines: 200 items are invalid, so nothing was sent: [0] (web0), [1] (web1), ")
+    assert '[9] (web9) and 190 more: attributes.cpu: "many" is not a number' in told
+    assert told.count("is not a number") == 1
 
 
 @pytest.mark.parametrize(

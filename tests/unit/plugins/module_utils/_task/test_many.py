@@ -212,7 +212,7 @@ def test_roles_that_are_as_they_should_be_are_kept():
 def test_a_plan_that_cannot_be_made_is_a_fault_of_its_item_and_nothing_is_sent():
     service = Service()
     roles = [{"id": f"role-{number}", "description": "d", "send": "complete"} for number in range(3)]
-    with pytest.raises(InvalidInput, match=r"3 items are invalid.*\[1\] \(role-1\): send: complete"):
+    with pytest.raises(InvalidInput, match=r"3 items are invalid.*\[1\] \(role-1\), \[2\] \(role-2\): send: complete"):
         run(service, APPLICATION_ROLES, roles)
     assert service.received == []
 
@@ -225,7 +225,7 @@ def test_defaults_are_merged_into_each_item_and_what_it_says_itself_wins():
     assert [item["asset"]["attributes"] for item in result["results"]] == [
         {"cpu": 4, "team": "web", "subnet": {"dns": "a", "mask": "b"}, "zone": 1},
         {"cpu": 8, "team": "web", "subnet": {"dns": "c", "mask": "b"}, "zone": 1}]
-    with pytest.raises(InvalidInput, match=r"\[0\] \(vm0\): unsupported"):
+    with pytest.raises(InvalidInput, match=r"\[0\] \(vm0\), \[1\] \(vm1\): unsupported"):
         run(Service(), VIRTUAL_MACHINES, given, defaults={"attributes": {"login": True}})
 
 
