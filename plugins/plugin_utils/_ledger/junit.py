@@ -51,6 +51,8 @@ def _add_suite(root: ElementTree.Element, run: dict, resource: str, assets: list
                 _add(properties, "property", name=name, value=str(asset[name]))
         if kind:
             _add(case, kind, type=asset["outcome"], message=asset.get("msg", ""))
+        elif asset.get("msg"):  # a warning
+            _add(case, "system-out").text = _NOT_XML.sub("\ufffd", asset["msg"])
 
 
 def _kind(asset: dict) -> str:

@@ -38,7 +38,7 @@ ITEMS = [
     {"item": "b", "outcome": "unknown", "changed": True, "failed": True, "status": None, "seconds": 2.0, "msg": "lost"},
     {"item": "c", "outcome": "rejected", "changed": False, "failed": True, "status": 403, "msg": "no \x1b\ud800"},
     {"item": "d", "outcome": "not_sent", "changed": False, "failed": False, "skipped": True, "status": None},
-    {"item": "e", "outcome": "not_sent", "changed": False, "failed": False, "status": None},
+    {"item": "e", "outcome": "not_sent", "changed": False, "failed": False, "status": None, "msg": "other values \x1b"},
 ]
 
 
@@ -75,9 +75,11 @@ def test_the_xml_is_junit(path):
     assert {key: suite.get(key) for key in ("tests", "failures", "errors", "skipped", "time")} == {
         "tests": "5", "failures": "1", "errors": "1", "skipped": "1", "time": "3.500"}
     cases = {case.get("name"): case for case in suite}
-    assert [case[1].tag if len(case) > 1 else "" for case in cases.values()] == ["", "error", "failure", "skipped", ""]
+    assert [case[1].tag if len(case) > 1 else "" for case in cases.values()] == [
+        "", "error", "failure", "skipped", "system-out"]
     assert cases["b"].find("error").get("message") == "lost"
     assert cases["c"].find("failure").get("message") == "no \ufffd\ufffd"
+    assert cases["e"].find("system-out").text == "other values \ufffd"
     properties = {each.get("name"): each.get("value") for each in cases["a"].find("properties")}
     assert properties == {"outcome": "accepted", "status": "201", "trace_id": TRACE}
     assert (cases["a"].get("time"), cases["a"].get("classname")) == ("1.500", MACHINE)
