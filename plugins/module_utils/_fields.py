@@ -123,7 +123,7 @@ class Difference(NamedTuple):
     wanted: object
     found: object  # ABSENT where there is none
 
-    def told(self, how: str) -> str:
+    def describe(self, how: str) -> str:
         """Return the field with both values; `how`: as in `{wanted} asked for, created with {found}`."""
         return f"{self.field} ({how.format(wanted=_shown(self.wanted), found=_shown(self.found))})"
 

@@ -32,7 +32,7 @@ _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 _CREDENTIAL_WORD = re.compile(
     "auth|authentication|bearer|hmac|jwt|mfa|otp|totp|pin|pwd|saml|sas|session|sid|sig|verifier"
 )
-_ABOUT_IT = {"type", "method", "version", "algorithm", "alg", "user", "username", "email"}
+_METADATA_WORDS = {"type", "method", "version", "algorithm", "alg", "user", "username", "email"}
 _NAME = re.compile(r"[\w.-]{1,32}")  # what could be the name of something
 _NOTHING = re.compile(r"(?!)")
 _WEAK = (
@@ -40,7 +40,7 @@ _WEAK = (
     " it is masked in messages, but not in data."
 )
 _PASSWORD_OPTION = re.compile(r"(?:password|passwd|secret)\s*=\s*('(?:[^'\\]|\\.)*'|[^&\s]*)", re.IGNORECASE)
-_LONGEST_RETOLD = 1000  # letters; what identity providers say of an error has some hundred
+_LONGEST_QUOTED = 1000  # letters; what identity providers say of an error has some hundred
 
 
 @lru_cache  # the same ones over all items of a loop
@@ -62,7 +62,7 @@ def is_credential_name(name: str) -> bool:
     """Return whether what a parameter or a header of this name says is a credential."""
     words = [word.lower() for word in _WORD.findall(name)]
     says_so = _CREDENTIAL.search("".join(words)) or any(map(_CREDENTIAL_WORD.fullmatch, words))
-    return bool(says_so) and words[-1] not in _ABOUT_IT
+    return bool(says_so) and words[-1] not in _METADATA_WORDS
 
 
 def basic(user: str, password: str) -> set[str]:
@@ -92,9 +92,9 @@ def printable(said: str) -> str:
     return "".join(letter if letter.isprintable() else " " for letter in said)
 
 
-def retold(said: str) -> str:
+def for_message(said: str) -> str:
     """Return what the other side said, fit for a message: all of it or nothing, as half a secret is no known form."""
-    return printable(said) if len(said) <= _LONGEST_RETOLD else "(too long to be shown)"
+    return printable(said) if len(said) <= _LONGEST_QUOTED else "(too long to be shown)"
 
 
 class Secrets:
@@ -105,9 +105,9 @@ class Secrets:
     it in data would corrupt names, ids and bodies.
     """
 
-    def __init__(self, in_the_open: object = None) -> None:
-        """`in_the_open`: the options that are no secrets, as JSON."""
-        self._open = json.dumps(in_the_open, ensure_ascii=False)
+    def __init__(self, public_options: object = None) -> None:
+        """`public_options`: the options that are no secrets, as JSON."""
+        self._public = json.dumps(public_options, ensure_ascii=False)
         self._everywhere: set[str] = set()
         self._in_messages: set[str] = set()
         self._known: set[str] = set()
@@ -117,7 +117,7 @@ class Secrets:
         if credential in self._known and not derived:
             return
         self._known.add(credential)
-        is_name = _NAME.fullmatch(credential) and _words(frozenset({credential})).search(self._open)
+        is_name = _NAME.fullmatch(credential) and _words(frozenset({credential})).search(self._public)
         if len(credential) < SHORTEST or is_name:
             self._in_messages = self._in_messages | forms(credential)  # a new set: another thread may be reading
         else:
@@ -171,7 +171,7 @@ def without_placeholders(value: object) -> Any:
 
 def _mask(value: Any, secrets: set[str]) -> Any:
     """Return the value with the secrets masked in its strings, its numbers and the keys of its dicts."""
-    return _without_keys(remove_values(value, secrets), secrets) if secrets else value
+    return _with_masked_keys(remove_values(value, secrets), secrets) if secrets else value
 
 
 @lru_cache(maxsize=16)
@@ -192,8 +192,8 @@ def _in_json(text: str) -> str:
     return json.dumps(text, ensure_ascii=False)[1:-1]
 
 
-def _without_keys(value: object, secrets: set[str]) -> object:
+def _with_masked_keys(value: object, secrets: set[str]) -> object:
     """Return the value with its keys masked, also those that ansible-core's sanitize_keys spares (`_ansible...`)."""
     if isinstance(value, dict):
-        return {remove_values(key, secrets): _without_keys(item, secrets) for key, item in value.items()}
-    return [_without_keys(item, secrets) for item in value] if isinstance(value, list) else value
+        return {remove_values(key, secrets): _with_masked_keys(item, secrets) for key, item in value.items()}
+    return [_with_masked_keys(item, secrets) for item in value] if isinstance(value, list) else value

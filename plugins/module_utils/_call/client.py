@@ -16,7 +16,7 @@ from .._http.messages import Answer, Request
 from .._http.settings import ConnectionSettings
 from .events import Event
 from .operation import Operation, judge, message
-from .retry import Finished, Happened, persist
+from .retry import AttemptResult, Finished, retry
 from .settings import Settings
 from .tokens import FetchedToken, StaticToken, Token, fetch_token, missing_scopes
 
@@ -82,7 +82,7 @@ class Client:
         """
         self._transport()
         used: list[str] = []
-        finished = self._persist(
+        finished = self._with_retries(
             request,
             lambda: self._attempt(operation, request, used),
             request.method,
@@ -105,7 +105,7 @@ class Client:
             self._own.transport = self._connect(self.settings.connection)
         return self._own.transport
 
-    def _attempt(self, operation: Operation, request: Request, used: list[str]) -> Happened:
+    def _attempt(self, operation: Operation, request: Request, used: list[str]) -> AttemptResult:
         try:
             token = self._source.token()
             self.tokens.add(token)
@@ -116,7 +116,7 @@ class Client:
                 authorized["traceparent"] = self.settings.trace.traceparent()
             return self._send(request._replace(headers=authorized), lambda answer: judge(operation, answer))
         except ServicesError as error:  # there is no token, or the guard lets nothing out any more
-            return Happened(Event.TOKEN_UNAVAILABLE, error.msg)
+            return AttemptResult(Event.TOKEN_UNAVAILABLE, error.msg)
 
     def _fetch_token(self) -> Token:
         token = fetch_token(self.settings.credentials, self._exchange_token)
@@ -128,37 +128,37 @@ class Client:
             )
         return token
 
-    def _exchange_token(self, request: Request, judge: Callable[[Answer], Happened]) -> Finished:
+    def _exchange_token(self, request: Request, judge: Callable[[Answer], AttemptResult]) -> Finished:
         """A token request may be repeated, as a PUT may: a second token does no harm."""
-        return self._persist(request, lambda: self._send(request, judge), "PUT")
+        return self._with_retries(request, lambda: self._send(request, judge), "PUT")
 
-    def _send(self, request: Request, judge: Callable[[Answer], Happened]) -> Happened:
+    def _send(self, request: Request, judge: Callable[[Answer], AttemptResult]) -> AttemptResult:
         """Make one attempt; raise what the guard raises."""
         self._guard()
         try:
             return judge(self._transport().send(request, self.settings.timeout))
         except AttemptFailed as error:
             kind = Event.UNANSWERED if error.sent else Event.UNSENT_HOPELESS if error.hopeless else Event.UNSENT
-            return Happened(kind, error.msg)
+            return AttemptResult(kind, error.msg)
 
-    def _persist(self, request: Request, attempt, column: str, renew=lambda: False) -> Finished:
+    def _with_retries(self, request: Request, attempt, column: str, renew=lambda: False) -> Finished:
         started = time.monotonic()
 
-        def observe(happened: Happened, wait: float | None) -> None:
+        def observe(result: AttemptResult, wait: float | None) -> None:
             nonlocal started
             self.trace.append(
                 {
                     "method": request.method,
                     "url": request.url,
-                    "status": happened.status,
-                    "error": happened.reason,
+                    "status": result.status,
+                    "error": result.reason,
                     "seconds": round(time.monotonic() - started, 3),
                     "wait": None if wait is None else round(wait, 3),
                 }
             )
             started = time.monotonic() + (wait or 0)
 
-        return persist(
+        return retry(
             attempt,
             column,
             self.settings,

@@ -12,9 +12,9 @@ from urllib.parse import urlsplit
 from .._errors import ACCEPTED, NOT_SENT, REJECTED, UNKNOWN
 from .._http import strict_json
 from .._http.messages import Answer, Request
-from .._secrets import printable, retold
+from .._secrets import for_message, printable
 from .events import Event
-from .retry import Finished, Happened
+from .retry import AttemptResult, Finished
 from .statuses import event_of, text_of
 
 
@@ -49,7 +49,7 @@ _LONGEST_ERROR = 20_000  # bytes of a body that are scrubbed, and then cut to wh
 _REQUEST_IDS = ("x-request-id", "x-correlation-id", "traceparent")
 
 
-def judge(operation: Operation, answer: Answer) -> Happened:
+def judge(operation: Operation, answer: Answer) -> AttemptResult:
     """Return what an answer is: a success is any 2xx with a JSON object (docs/openapi.yaml)."""
     kind, value = event_of(answer.status), None
     reason = text_of(answer.status, answer.body, **operation._asdict())
@@ -64,7 +64,8 @@ def judge(operation: Operation, answer: Answer) -> Happened:
             reason = f"{reason}, but its answer cannot be used: {problem}"
     elif 300 <= answer.status < 400:
         reason = f"{reason} (it points to {_host_of(answer.headers.get('Location', ''))})"
-    return Happened(kind, reason, answer.status, answer.headers, value, {} if kind == Event.SUCCESS else _facts(answer))
+    facts = {} if kind == Event.SUCCESS else _facts(answer)
+    return AttemptResult(kind, reason, answer.status, answer.headers, value, facts)
 
 
 def _facts(answer: Answer) -> dict[str, str]:
@@ -76,7 +77,7 @@ def _facts(answer: Answer) -> dict[str, str]:
     if len(answer.body) > _LONGEST_ERROR:
         facts["error_body"] = "(too long to be shown)"
     if 200 <= answer.status < 300:
-        facts["location"] = retold(answer.headers.get("Location", ""))
+        facts["location"] = for_message(answer.headers.get("Location", ""))
     return {name: said for name, said in facts.items() if said}
 
 
@@ -89,7 +90,7 @@ def message(operation: Operation, request: Request, finished: Finished, key: str
     asset = f"{operation.noun} {printable(key)}: " if key else ""
     why = "; ".join(filter(None, (what, finished.note))).rstrip(".")
     told = f"{asset}{request.method} {request.url}{times}: {why}. {effect}"
-    ids = [f"{name}: {retold(last.headers[name])}" for name in _REQUEST_IDS if name in last.headers]
+    ids = [f"{name}: {for_message(last.headers[name])}" for name in _REQUEST_IDS if name in last.headers]
     return f"{told} [{', '.join(ids)}]" if ids else told
 
 
@@ -102,6 +103,6 @@ def effect_of(operation: Operation, outcome: str) -> str:
 def _host_of(location: str) -> str:
     """Return the host of a Location header; the rest of it may hold secrets."""
     try:
-        return retold(urlsplit(location).hostname or "another path of the same host")
+        return for_message(urlsplit(location).hostname or "another path of the same host")
     except ValueError:
         return "no valid address"

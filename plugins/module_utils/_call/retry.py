@@ -40,7 +40,7 @@ POLICY = {
 }
 
 
-class Happened(NamedTuple):
+class AttemptResult(NamedTuple):
     """What one attempt came to: a row of POLICY, and what is known beside it."""
 
     event: Event
@@ -54,7 +54,7 @@ class Happened(NamedTuple):
 class Finished(NamedTuple):
     """What all attempts came to: the last one, how many there were, and what is known of them together."""
 
-    last: Happened
+    last: AttemptResult
     attempts: int
     outcome: str
     note: str = ""  # why it was not tried again, where the last attempt does not say so
@@ -84,14 +84,14 @@ def delay(attempt: int, longest: float, fraction: float, asked: float | None) ->
     return fraction * min(longest, FIRST_DELAY * 2 ** min(attempt - 1, 60))
 
 
-def persist(
-    attempt: Callable[[], Happened],
+def retry(
+    attempt: Callable[[], AttemptResult],
     method: str,
     limits,
     *,
     fraction: Callable[[], float],
     renew: Callable[[], bool] = lambda: False,
-    observe: Callable[[Happened, float | None], None] = lambda happened, wait: None,
+    observe: Callable[[AttemptResult, float | None], None] = lambda result, wait: None,
     sleep: Callable[[float], None] = time.sleep,
 ) -> Finished:
     """Make attempts until the policy says stop.
@@ -102,20 +102,20 @@ def persist(
     outcome, renewed, made = NOT_SENT, 0, 0
     longest = min(limits.retry_max_delay, LONGEST_DELAY)
     for tried in count(1):
-        happened = attempt()
-        made += happened.event != Event.TOKEN_UNAVAILABLE
-        again, effect = POLICY[happened.event][method]
+        result = attempt()
+        made += result.event != Event.TOKEN_UNAVAILABLE
+        again, effect = POLICY[result.event][method]
         outcome = gravest(outcome, effect)
         wait, note = None, ""
         if again == NEW_TOKEN and not renewed and renew():
             wait, renewed = 0.0, 1
         elif again == AGAIN and tried - renewed <= limits.retries:
-            asked = retry_after(happened.headers.get("Retry-After"), datetime.now(timezone.utc))
+            asked = retry_after(result.headers.get("Retry-After"), datetime.now(timezone.utc))
             wait = delay(tried - renewed, longest, fraction(), asked)
             if wait > longest:
                 note = f"it asks for a wait of {wait:.15g} seconds, longer than retry_max_delay ({longest:g})"
                 wait = None
-        observe(happened, wait)
+        observe(result, wait)
         if wait is None:
-            return Finished(happened, made, ACCEPTED if happened.event == Event.SUCCESS else outcome, note)
+            return Finished(result, made, ACCEPTED if result.event == Event.SUCCESS else outcome, note)
         sleep(wait)

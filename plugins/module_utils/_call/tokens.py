@@ -17,9 +17,9 @@ from urllib.parse import quote_plus, urlencode
 from .._errors import InvalidInput, TokenError
 from .._http import strict_json
 from .._http.messages import Answer, Request
-from .._secrets import retold
+from .._secrets import for_message
 from .events import Event
-from .retry import Finished, Happened
+from .retry import AttemptResult, Finished
 from .statuses import event_of
 
 TOKEN = re.compile(r"[!-~]+")  # printable ASCII without spaces, as RFC 6750 section 2.1 and a little more
@@ -146,7 +146,7 @@ def checked_parameters(parameters: dict | None) -> tuple[tuple[str, str], ...]:
 
 
 def fetch_token(
-    credentials: Credentials, exchange: Callable[[Request, Callable[[Answer], Happened]], Finished]
+    credentials: Credentials, exchange: Callable[[Request, Callable[[Answer], AttemptResult]], Finished]
 ) -> Token:
     """Return a new token; raise TokenError.
 
@@ -182,7 +182,7 @@ def token_request(credentials: Credentials) -> Request:
     return Request("POST", credentials.auth_url, headers, urlencode(form).encode("ascii"))
 
 
-def judge(answer: Answer) -> Happened:
+def judge(answer: Answer) -> AttemptResult:
     """Return what the token endpoint's answer is: a token (RFC 6749 5.1), or why not (5.2)."""
     kind = event_of(answer.status)
     reason = f"it answered with status {answer.status}"
@@ -192,17 +192,17 @@ def judge(answer: Answer) -> Happened:
         fields, reason = None, reason if kind != Event.SUCCESS else f"{reason}, but {answer.problem or error}"
     if kind != Event.SUCCESS:
         error = (fields or {}).get("error")
-        said = [retold(text) for text in (error, (fields or {}).get("error_description")) if isinstance(text, str)]
+        said = [for_message(text) for text in (error, (fields or {}).get("error_description")) if isinstance(text, str)]
         advice = [_ADVICE[error]] if isinstance(error, str) and error in _ADVICE else []
-        return Happened(kind, "; ".join([": ".join([reason, *said]), *advice]), answer.status, answer.headers)
+        return AttemptResult(kind, "; ".join([": ".join([reason, *said]), *advice]), answer.status, answer.headers)
     if fields is None:
-        return Happened(
+        return AttemptResult(
             Event.ANSWER_CUT if answer.cut else Event.ANSWER_UNUSABLE, reason, answer.status, answer.headers
         )
     return _token_from(fields, reason, answer)
 
 
-def _token_from(fields: dict, reason: str, answer: Answer) -> Happened:
+def _token_from(fields: dict, reason: str, answer: Answer) -> AttemptResult:
     value, kind, lifetime = fields.get("access_token"), fields.get("token_type", "Bearer"), fields.get("expires_in")
     if not (isinstance(value, str) and TOKEN.fullmatch(value)):
         problem = f"{reason}, but without a usable access_token"
@@ -211,8 +211,8 @@ def _token_from(fields: dict, reason: str, answer: Answer) -> Happened:
     else:
         scope = fields.get("scope")
         token = Token(value, time.time() + _usable_for(lifetime), scope if isinstance(scope, str) else None)
-        return Happened(Event.SUCCESS, "", answer.status, answer.headers, token)
-    return Happened(Event.ANSWER_UNUSABLE, problem, answer.status, answer.headers)
+        return AttemptResult(Event.SUCCESS, "", answer.status, answer.headers, token)
+    return AttemptResult(Event.ANSWER_UNUSABLE, problem, answer.status, answer.headers)
 
 
 def _usable_for(lifetime: object) -> float:

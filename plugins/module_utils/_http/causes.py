@@ -21,7 +21,7 @@ except ImportError:  # said by the transport when it is made
 
 from .sockets import Phase
 
-_ABOUT_US = re.compile("ALERT_.*(CERTIFICATE|UNKNOWN_CA|HANDSHAKE_FAILURE|ACCESS_DENIED)")
+_REJECTS_OUR_CERTIFICATE = re.compile("ALERT_.*(CERTIFICATE|UNKNOWN_CA|HANDSHAKE_FAILURE|ACCESS_DENIED)")
 _WANTS_CERTIFICATE = "which means that it requires a client certificate, or another one (client_cert)"
 _NOT_TLS = ("WRONG_VERSION_NUMBER", "HTTP_REQUEST", "PACKET_LENGTH_TOO_LONG")  # OpenSSL's reasons for bytes of no TLS
 _UNTRUSTED = (18, 19, 20, 21)  # OpenSSL's X509_V_ERR codes for a certificate without a trusted authority
@@ -37,7 +37,7 @@ def lost(error: BaseException) -> str:
     cause = _cause(error)
     if isinstance(cause, socket.timeout):
         return "no complete answer arrived in time"
-    if _is_about_us(cause):
+    if _rejects_our_certificate(cause):
         return f"the server closed the connection with {cause.reason}, {_WANTS_CERTIFICATE}"
     if isinstance(cause, MemoryError):
         return "there was not enough memory to read the answer"
@@ -111,16 +111,16 @@ def _tls_failed(cause: BaseException, peer: str) -> tuple[bool, str]:
         return True, f"the certificate was not accepted: {cause.verify_message} ({peer}){hint}"
     if isinstance(cause, ssl.SSLError) and not isinstance(cause, (ssl.SSLEOFError, ssl.SSLZeroReturnError)):
         hint = ", probably because the server speaks plain HTTP" if cause.reason in _NOT_TLS else ""
-        hint = f", {_WANTS_CERTIFICATE}" if _is_about_us(cause) else hint
+        hint = f", {_WANTS_CERTIFICATE}" if _rejects_our_certificate(cause) else hint
         return True, f"the TLS handshake failed: {cause.reason}{hint} ({peer})"
     if isinstance(cause, socket.timeout):
         return False, f"the TLS handshake timed out ({peer})"
     return False, f"the connection was lost during the TLS handshake ({peer})"
 
 
-def _is_about_us(cause: BaseException) -> bool:
+def _rejects_our_certificate(cause: BaseException) -> bool:
     """Whether this is a TLS alert that says what a server thinks of the client's certificate (RFC 8446 section 6.2)."""
-    return isinstance(cause, ssl.SSLError) and bool(_ABOUT_US.search(cause.reason or ""))
+    return isinstance(cause, ssl.SSLError) and bool(_REJECTS_OUR_CERTIFICATE.search(cause.reason or ""))
 
 
 def _unusable(cause: BaseException, peer: str) -> tuple[bool, str]:

@@ -10,7 +10,7 @@ import os
 import socket
 import threading
 from concurrent.futures import Future
-from concurrent.futures import TimeoutError as WaitedTooLong
+from concurrent.futures import TimeoutError as FutureTimeout
 
 _running: dict[tuple, Future] = {}  # look-ups under way, by process, host and port
 
@@ -29,7 +29,7 @@ def look_up(host: str, port: int, seconds: float) -> list[tuple]:
         threading.Thread(target=_ask, args=(key, mine), daemon=True).start()
     try:
         return running.result(seconds)
-    except WaitedTooLong:
+    except FutureTimeout:
         raise socket.timeout("the name look-up took too long") from None
 
 

@@ -43,7 +43,7 @@ def decode_object(raw: bytes) -> dict:
     """Return the JSON object in `raw`; raise InvalidJSON for anything else, with a reason that quotes nothing of it."""
     try:
         value = json.loads(
-            _affordable(raw.decode("utf-8")),
+            _bounded_text(raw.decode("utf-8")),
             parse_constant=_no_constant,
             parse_float=_finite,
             parse_int=_bounded,
@@ -66,7 +66,7 @@ def decode_object(raw: bytes) -> dict:
     return value
 
 
-def _affordable(text: str) -> str:
+def _bounded_text(text: str) -> str:
     """Return the text unless parsing it could exhaust memory, which its size on the wire does not tell."""
     if sum(map(text.count, "[{,")) > MAX_VALUES:
         raise InvalidJSON(f"it holds more than {MAX_VALUES} values")

@@ -65,7 +65,7 @@ def _context(settings: ConnectionSettings, certifi: str) -> ssl.SSLContext:
         made.load_verify_locations(certifi)
         _trust_what_uri_does(made)
     made.minimum_version = ssl.TLSVersion.TLSv1_2
-    _identify(made, settings.client_cert, settings.client_key)
+    _load_client_cert(made, settings.client_cert, settings.client_key)
     return made
 
 
@@ -91,7 +91,7 @@ def _trusting(ca_path: str) -> ssl.SSLContext:
     raise InvalidInput("ca_path", "has no certificate under the name that OpenSSL looks for (see openssl rehash)")
 
 
-def _identify(made: ssl.SSLContext, client_cert: str | None, client_key: str | None) -> None:
+def _load_client_cert(made: ssl.SSLContext, client_cert: str | None, client_key: str | None) -> None:
     """Load the client's certificate, if there is one; raise InvalidInput."""
     if not client_cert:
         if client_key:

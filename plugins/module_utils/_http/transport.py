@@ -54,7 +54,7 @@ class Transport:
         self._meter = Meter(settings.connect_timeout)
         self._adapter = MeteredAdapter(self._meter)
         self._kept: dict[str, float] = {}  # origins to which a connection should be open, and when it was used last
-        self._hasty: set[str] = set()  # origins that close kept connections early, perhaps during the next request
+        self._closes_early: set[str] = set()  # origins that close idle connections early, perhaps as one is used again
         self._routes: dict[str, tuple] = {}  # by URL: the pool of connections, and what the request line says
 
     def close(self) -> None:
@@ -72,15 +72,15 @@ class Transport:
         proxy = self._settings.proxies.for_url(request.url)
         self._meter.start(timeout, f", the proxy that {proxy.variable} names" if proxy else "")
         try:
-            with _unlogged():
+            with _logging_disabled():
                 answer = self._read(self._open(request, proxy))
         except AttemptFailed:
             self.close()
             raise
         self._kept[origin] = time.monotonic()
         if kept and self._meter.peer:  # a new connection was needed
-            self._hasty.add(origin)
-        if answer.problem or self._meter.left_over or origin in self._hasty:
+            self._closes_early.add(origin)
+        if answer.problem or self._meter.left_over or origin in self._closes_early:
             self.close()
         return answer
 
@@ -115,7 +115,7 @@ class Transport:
         """Read the body, at most MAX_BODY, and check that it is whole (RFC 9112 section 6.3)."""
         status, headers, meter = response.status, response.headers, self._meter
         if meter.ended:
-            _leave(response)
+            _release(response)
             raise AttemptFailed("the connection ended inside the headers of the answer", sent=True)
         problem, cut, body = bodies.framing_problem(headers), False, b""
         try:
@@ -130,7 +130,7 @@ class Transport:
             problem = "there is not enough memory to read it"
         except (OSError, HTTPError, http.client.HTTPException) as error:
             problem, cut = "it took too long" if causes.is_timeout(error) else "the connection ended inside it", True
-        _leave(response)
+        _release(response)
         if cut and bodies.is_framed(headers):
             problem = problem or "the connection ended inside it"
         elif len(body) > bodies.MAX_BODY:
@@ -146,7 +146,7 @@ class Transport:
 
 
 @contextmanager
-def _unlogged() -> Iterator[None]:
+def _logging_disabled() -> Iterator[None]:
     """Log nothing meanwhile: urllib3 quotes the other side, secrets included, on standard error or in Ansible's log."""
     before = logging.root.manager.disable
     logging.disable(logging.CRITICAL)
@@ -186,7 +186,7 @@ def _usable(proxy: Proxy | None) -> str:
     return proxy.url if "://" in proxy.url else f"http://{proxy.url}"
 
 
-def _leave(response) -> None:
+def _release(response) -> None:
     """Give the connection back, or close it when there may be more to read."""
     response.close()
     response.release_conn()

@@ -133,7 +133,7 @@ def carry_out(resource: Resource, wanted: Wanted, plan: Plan, check_mode: bool, 
     }
     if plan.settled:
         asset = plan.known
-        result["warnings"] += _told_differences(operation, wanted, plan, result["request"])
+        result["warnings"] += _difference_warnings(operation, wanted, plan, result["request"])
     elif check_mode:
         asset = overlay({**dict.fromkeys(ENVELOPE), **(plan.known or {}), **wanted.certain}, plan.body)
     else:
@@ -143,15 +143,15 @@ def carry_out(resource: Resource, wanted: Wanted, plan: Plan, check_mode: bool, 
             error.facts.update(request=result["request"])
             raise
         result.update(outcome=ACCEPTED, status=status, **client.facts(attempts))
-        result["warnings"] += _surprises(resource, plan.key, {**wanted.certain, **plan.body}, plan.known, asset)
+        result["warnings"] += _unexpected_values(resource, plan.key, {**wanted.certain, **plan.body}, plan.known, asset)
     return dict(result, asset=asset, ansible_facts={operation.resource: asset}, diff=_diff(operation, plan, asset))
 
 
-def _told_differences(operation: Operation, wanted: Wanted, plan: Plan, request: dict) -> list[str]:
+def _difference_warnings(operation: Operation, wanted: Wanted, plan: Plan, request: dict) -> list[str]:
     """Return a warning for how a settled asset differs from what is wanted; raise ServicesError where that fails."""
     if not plan.differs:
         return []
-    differs = ", ".join(difference.told("{wanted} asked for, created with {found}") for difference in plan.differs)
+    differs = ", ".join(difference.describe("{wanted} asked for, created with {found}") for difference in plan.differs)
     msg = (
         f"{operation.noun} {plan.key}: it was created with other values, and no operation of the service updates it:"
         f" {differs}."
@@ -162,14 +162,14 @@ def _told_differences(operation: Operation, wanted: Wanted, plan: Plan, request:
     return [msg]
 
 
-def _surprises(resource: Resource, key: str, sent: dict, known: dict | None, asset: dict) -> list[str]:
+def _unexpected_values(resource: Resource, key: str, sent: dict, known: dict | None, asset: dict) -> list[str]:
     """Return a warning for fields that are not as sent, and one for the others that are not as they were known."""
-    altered = _came_back(resource, sent, asset)
-    drifted = _came_back(resource, overlay(known, sent), asset) if known else []
+    altered = _returned_differences(resource, sent, asset)
+    drifted = _returned_differences(resource, overlay(known, sent), asset) if known else []
     names = {difference.field for difference in altered}
     drifted = [difference for difference in drifted if difference.field not in names]
     return [
-        f"{resource.operation.noun} {key}: these fields {what}: {', '.join(field.told(how) for field in fields)}."
+        f"{resource.operation.noun} {key}: these fields {what}: {', '.join(one.describe(how) for one in fields)}."
         for what, how, fields in (
             ("came back different from what was sent", "{wanted} sent, {found} came back", altered),
             ("were changed by somebody else since they were last known", "{wanted} known, now {found}", drifted),
@@ -178,7 +178,7 @@ def _surprises(resource: Resource, key: str, sent: dict, known: dict | None, ass
     ]
 
 
-def _came_back(resource: Resource, expected: dict, asset: dict) -> list[Difference]:
+def _returned_differences(resource: Resource, expected: dict, asset: dict) -> list[Difference]:
     """Return what is in the answer, but otherwise; an empty dict that came back filled is no surprise."""
     found = resource.differences(expected, asset)
     return [difference for difference in found if difference.found is not ABSENT and difference.wanted != {}]

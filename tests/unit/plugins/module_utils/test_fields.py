@@ -202,7 +202,7 @@ def test_a_field_that_is_not_there_differs():
     found = differences({"a": 1, "b": {"c": 2}}, {"b": {}})
     assert [(difference.field, difference.found) for difference in found] == [("a", ABSENT), ("b.c", ABSENT)]
     how = "{wanted} asked for, created with {found}"
-    assert [difference.told(how) for difference in found] == [
+    assert [difference.describe(how) for difference in found] == [
         "a (1 asked for, created with none)", "b.c (2 asked for, created with none)"]
 
 

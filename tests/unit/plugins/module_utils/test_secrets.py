@@ -54,8 +54,8 @@ def test_a_form_that_a_form_body_has_is_known(secret):
     assert dict(parse_qsl(sent, keep_blank_values=True)) == {"client_secret": secret}
 
 
-def secrets(*credentials: str, in_the_open: object = None) -> Secrets:
-    known = Secrets(in_the_open)
+def secrets(*credentials: str, public_options: object = None) -> Secrets:
+    known = Secrets(public_options)
     for credential in credentials:
         known.add(credential)
     return known
@@ -111,7 +111,7 @@ def test_names_ids_bodies_and_outcomes_are_what_they_are(credentials, name):
     asset = dict(MACHINE, description=name)
     result = {"outcome": "accepted", "changed": True, "failed": False, "status": 403, "asset": asset,
               "request": {"url": "https://company01.example.com/x", "body": asset}, "ansible_facts": {"m": asset}}
-    scrubbed = secrets(*credentials, in_the_open=asset).scrub(dict(result, msg="no"))
+    scrubbed = secrets(*credentials, public_options=asset).scrub(dict(result, msg="no"))
     assert scrubbed == dict(result, msg=scrubbed["msg"])
 
 
@@ -121,7 +121,7 @@ def test_names_ids_bodies_and_outcomes_are_what_they_are(credentials, name):
     ("long-secret", "xlong-secretx", "x********x"),
 ])
 def test_a_weak_credential_is_masked_in_messages_as_a_whole_word(credential, said, shown):
-    known = secrets(credential, in_the_open={"name": "company01"})
+    known = secrets(credential, public_options={"name": "company01"})
     assert known.scrub({"msg": said, "warnings": [said]}) == {"msg": shown, "warnings": [shown]}
     assert bool(known.warnings()) is (credential != "long-secret")
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import pytest
 from ansible_collections.infrastructure.services.plugins.module_utils._call.events import Event
 from ansible_collections.infrastructure.services.plugins.module_utils._call.operation import judge, message
-from ansible_collections.infrastructure.services.plugins.module_utils._call.retry import Finished, Happened
+from ansible_collections.infrastructure.services.plugins.module_utils._call.retry import AttemptResult, Finished
 from ansible_collections.infrastructure.services.plugins.module_utils._http.messages import Answer, Request
 from ansible_collections.infrastructure.services.plugins.module_utils._resources import (
     application_role,
@@ -44,11 +44,11 @@ REQUEST = Request("POST", "https://service.example/a", {}, b"")
 ])
 @pytest.mark.parametrize("operation", [CREATE, UPDATE])
 def test_an_answer_is_one_event(operation, answer, event, reason):
-    happened = judge(operation, answer)
-    assert happened.event == event
-    assert reason in happened.reason
-    assert "secret" not in happened.reason
-    assert (happened.value is not None) is (event == Event.SUCCESS)
+    result = judge(operation, answer)
+    assert result.event == event
+    assert reason in result.reason
+    assert "secret" not in result.reason
+    assert (result.value is not None) is (event == Event.SUCCESS)
 
 
 @pytest.mark.parametrize(("operation", "status", "words"), [
@@ -70,7 +70,7 @@ def test_a_status_is_told_in_the_words_of_the_operation(operation, status, words
     (UPDATE, "unknown", "It is unknown whether the application role was updated. Running the task again is safe"),
 ])
 def test_a_message_says_what_is_known_of_the_effect(operation, outcome, effect):
-    told = message(operation, REQUEST, Finished(Happened(Event.UNANSWERED, "the line went dead"), 1, outcome))
+    told = message(operation, REQUEST, Finished(AttemptResult(Event.UNANSWERED, "the line went dead"), 1, outcome))
     assert told.startswith("POST https://service.example/a: the line went dead. ")
     assert effect in told
 
@@ -80,7 +80,7 @@ def test_a_message_says_what_is_known_of_the_effect(operation, outcome, effect):
     (UPDATE, "role\x1b1", "application role role 1: POST https://service.example/a: "),
 ])
 def test_a_message_begins_with_the_asset(operation, key, begin):
-    finished = Finished(Happened(Event.UNANSWERED, "the line went dead"), 1, "unknown")
+    finished = Finished(AttemptResult(Event.UNANSWERED, "the line went dead"), 1, "unknown")
     assert message(operation, REQUEST, finished, key).startswith(begin)
 
 
@@ -100,7 +100,7 @@ def test_a_failure_keeps_what_the_service_said(answer, facts):
 
 def test_a_message_says_status_attempts_note_and_request_ids():
     headers = {"x-request-id": "r-1", "traceparent": "00-a-b\x1b[31m", "x-other": "o"}
-    last = Happened(Event.THROTTLED, "too many requests", 429, headers)
+    last = AttemptResult(Event.THROTTLED, "too many requests", 429, headers)
     told = message(CREATE, REQUEST, Finished(last, 3, "rejected", "the service asks to wait"))
     assert "(attempt 3): status 429: too many requests; the service asks to wait." in told
     assert "[x-request-id: r-1, traceparent: 00-a-b" in told

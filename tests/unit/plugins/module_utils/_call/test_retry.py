@@ -18,9 +18,9 @@ from ansible_collections.infrastructure.services.plugins.module_utils._call.retr
     NEVER,
     NEW_TOKEN,
     POLICY,
-    Happened,
+    AttemptResult,
     delay,
-    persist,
+    retry,
     retry_after,
 )
 from ansible_collections.infrastructure.services.plugins.module_utils._errors import (
@@ -65,24 +65,24 @@ EXPECTED = {
 
 
 class Limits(NamedTuple):
-    """What persist reads of the settings."""
+    """What retry reads of the settings."""
 
     retries: int
     retry_max_delay: float
 
 
 HAPPENED = st.builds(
-    lambda name, headers: Happened(name, headers=headers),
+    lambda name, headers: AttemptResult(name, headers=headers),
     st.sampled_from(Event),
     st.sampled_from([{}, *({"Retry-After": asked} for asked in ("0", "7", "9999"))]),
 )
 
 
-def run(method: str, limits: Limits, future: list[Happened], renewable: bool):
-    """Persist against a future that repeats its last event; return what it came to, what happened, and the waits."""
-    past: list[Happened] = []
+def run(method: str, limits: Limits, future: list[AttemptResult], renewable: bool):
+    """Retry against a future that repeats its last event; return what it came to, what happened, and the waits."""
+    past: list[AttemptResult] = []
     waits: list[float] = []
-    finished = persist(
+    finished = retry(
         lambda: past.append(future[min(len(past), len(future) - 1)]) or past[-1],
         method,
         limits,
@@ -113,17 +113,17 @@ def test_the_policy_has_no_other_rows():
 def test_no_run_of_attempts_breaks_the_policy(method, limits, future, renewable):
     finished, past, waits = run(method, limits, future, renewable)
 
-    refused = [happened for happened in past[:-1] if happened.event == Event.UNAUTHORIZED]
+    refused = [result for result in past[:-1] if result.event == Event.UNAUTHORIZED]
     assert len(refused) <= renewable, "sent again after a 401 more than once, or without a new token"
     assert len(past) - len(refused) <= limits.retries + 1
     assert len(waits) == len(past) - 1
     assert all(0 <= wait <= limits.retry_max_delay for wait in waits)
     if method == "POST":
-        repeated = {happened.event for happened in past[:-1]}
+        repeated = {result.event for result in past[:-1]}
         assert repeated & HANDED_OVER <= {Event.THROTTLED, Event.UNAUTHORIZED}
     assert finished.last == past[-1]
-    assert finished.attempts == sum(happened.event != Event.TOKEN_UNAVAILABLE for happened in past)
-    gravest = max((POLICY[happened.event][method][1] for happened in past), key=OUTCOMES.index)
+    assert finished.attempts == sum(result.event != Event.TOKEN_UNAVAILABLE for result in past)
+    gravest = max((POLICY[result.event][method][1] for result in past), key=OUTCOMES.index)
     assert finished.outcome == (ACCEPTED if past[-1].event == Event.SUCCESS else gravest)
 
 
@@ -139,35 +139,35 @@ def test_no_run_of_attempts_breaks_the_policy(method, limits, future, renewable)
 ])
 def test_what_may_be_sent_again_is_sent_until_the_retries_are_used_up(method, names, waits):
     """With the longest of the random waits, four retries and retry_max_delay 5."""
-    finished, past, waited = run(method, Limits(4, 5.0), [Happened(name) for name in names], renewable=True)
+    finished, past, waited = run(method, Limits(4, 5.0), [AttemptResult(name) for name in names], renewable=True)
     assert waited == waits
     assert (finished.attempts, finished.note) == (len(past), "") == (len(waits) + 1, "")
 
 
 def test_the_only_token_is_not_renewed_and_each_attempt_is_told_of():
-    """What `persist` does without a word about renewal, waits and observers, and with an observer."""
-    refused, told = Happened(Event.UNAUTHORIZED), []
-    finished = persist(lambda: refused, "POST", Limits(3, 0), fraction=lambda: 1.0)
+    """What `retry` does without a word about renewal, waits and observers, and with an observer."""
+    refused, told = AttemptResult(Event.UNAUTHORIZED), []
+    finished = retry(lambda: refused, "POST", Limits(3, 0), fraction=lambda: 1.0)
     assert finished == (refused, 1, REJECTED, "")
-    busy = iter([Happened(Event.THROTTLED, headers={"Retry-After": "0"}), Happened(Event.SUCCESS, value={})])
-    persist(lambda: next(busy), "POST", Limits(3, 0), fraction=lambda: 1.0, observe=lambda *seen: told.append(seen))
-    assert [(happened.event, wait) for happened, wait in told] == [(Event.THROTTLED, 0.0), (Event.SUCCESS, None)]
+    busy = iter([AttemptResult(Event.THROTTLED, headers={"Retry-After": "0"}), AttemptResult(Event.SUCCESS, value={})])
+    retry(lambda: next(busy), "POST", Limits(3, 0), fraction=lambda: 1.0, observe=lambda *seen: told.append(seen))
+    assert [(result.event, wait) for result, wait in told] == [(Event.THROTTLED, 0.0), (Event.SUCCESS, None)]
 
 
 def test_the_longest_wait_that_is_allowed_is_waited():
-    busy = Happened(Event.THROTTLED, headers={"Retry-After": "30"})
+    busy = AttemptResult(Event.THROTTLED, headers={"Retry-After": "30"})
     assert run("POST", Limits(2, 30), [busy], renewable=False)[2] == [30.0, 30.0]
 
 
 @pytest.mark.parametrize("longest", [1e300, math.inf])
 def test_a_huge_retry_max_delay_waits_a_day_at_most(longest):
-    busy = Happened(Event.THROTTLED, headers={"Retry-After": "86400"})
+    busy = AttemptResult(Event.THROTTLED, headers={"Retry-After": "86400"})
     assert run("POST", Limits(1, longest), [busy], renewable=False)[2] == [86400.0]
-    too_long = Happened(Event.THROTTLED, headers={"Retry-After": "9" * 30})
+    too_long = AttemptResult(Event.THROTTLED, headers={"Retry-After": "9" * 30})
     finished, _past, waits = run("POST", Limits(1, longest), [too_long], renewable=False)
     assert waits == []
     assert "longer than retry_max_delay (86400)" in finished.note
-    assert run("POST", Limits(80, longest), [Happened(Event.UNSENT)], renewable=False)[2][-1] == 86400.0
+    assert run("POST", Limits(80, longest), [AttemptResult(Event.UNSENT)], renewable=False)[2][-1] == 86400.0
 
 
 @settings(deadline=None)
@@ -223,7 +223,7 @@ def test_any_retry_after_is_a_wait_or_none(header):
 
 @pytest.mark.parametrize("asked", ["31", "9" * 5000, "Fri, 31 Dec 9999 23:59:59 GMT"])
 def test_a_longer_wait_than_allowed_ends_the_task_and_says_so(asked):
-    happened = Happened(Event.THROTTLED, headers={"Retry-After": asked})
-    finished, past, waits = run("POST", Limits(3, 30), [happened], renewable=False)
+    result = AttemptResult(Event.THROTTLED, headers={"Retry-After": asked})
+    finished, past, waits = run("POST", Limits(3, 30), [result], renewable=False)
     assert (len(past), waits) == (1, [])
     assert "retry_max_delay (30)" in finished.note

@@ -10,7 +10,7 @@ import time
 from urllib.parse import parse_qsl
 
 import pytest
-from ansible_collections.infrastructure.services.plugins.module_utils._call.retry import Finished, Happened
+from ansible_collections.infrastructure.services.plugins.module_utils._call.retry import AttemptResult, Finished
 from ansible_collections.infrastructure.services.plugins.module_utils._call.tokens import (
     TOKEN,
     Credentials,
@@ -68,10 +68,10 @@ def test_the_token_request_is_that_of_the_rfc(changed, authorization, form):
     (302, b"", "redirected", "status 302"),
 ])
 def test_an_answer_is_a_token_or_says_why_not(status, body, event, reason):
-    happened = judge(Answer(status, {}, body))
-    assert happened.event.value == event
-    assert reason in happened.reason
-    assert (happened.value is not None) is (event == "success")
+    result = judge(Answer(status, {}, body))
+    assert result.event.value == event
+    assert reason in result.reason
+    assert (result.value is not None) is (event == "success")
 
 
 def test_an_answer_that_was_cut_may_be_asked_for_again():
@@ -142,7 +142,7 @@ def test_a_token_that_expired_is_fetched_anew():
 
 
 def test_a_failure_names_the_token_endpoint():
-    failed = Finished(Happened("refused", "it answered with status 400"), 1, "rejected", "a note")
+    failed = Finished(AttemptResult("refused", "it answered with status 400"), 1, "rejected", "a note")
     with pytest.raises(TokenError, match=r"https://id\.example/token \(auth_url\): .* status 400; a note"):
         fetch_token(CREDENTIALS, lambda request, judge: failed)
 
