@@ -6,10 +6,10 @@
 
 ServicesError
 |-- InvalidInput      an option cannot be used                   not_sent
-|-- MissingLibrary    requests is not there                      not_sent
-|-- AttemptFailed     one attempt brought no answer              not_sent or unknown
-|-- TokenError        the token endpoint gave no token           not_sent
-`-- RequestFailed     the service did not do it, or nobody knows one of the four outcomes
+|-- MissingLibrary    a Python library is not installed          not_sent
+|-- AttemptFailed     one attempt got no answer                  not_sent or unknown
+|-- TokenError        the token endpoint returned no token       not_sent
+`-- RequestFailed     the request did not succeed                any of the four outcomes
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ _MAX_LISTED = 10  # names in one message
 
 
 def gravest(*outcomes: str) -> str:
-    """What is known of several attempts together: one that may have happened outweighs a later no."""
+    """Return what is known of several attempts together: one that may have happened outweighs a later rejection."""
     return max(outcomes, key=OUTCOMES.index)
 
 
 def sentence(text: str) -> str:
-    """Return a text that another sentence may follow."""
+    """Return the text with a full stop where it needs one, so that another sentence can follow."""
     return text if text.endswith((".", "!", "?")) or not text else f"{text}."
 
 
@@ -40,18 +40,18 @@ def listing(names: list[str]) -> str:
 
 
 class ServicesError(Exception):
-    """The base of all errors of this collection; its text is for the user and holds no secret."""
+    """The base of all errors of this collection; its text is shown to users and contains no secret."""
 
     outcome = NOT_SENT
 
     def __init__(self, msg: str, **facts: object) -> None:
-        """`facts`: what a failed task returns beside `msg` (`request`, `status`, `attempts`)."""
+        """`facts`: what a failed task returns in addition to `msg` (`request`, `status`, `attempts`)."""
         super().__init__(msg)
         self.msg = msg
         self.facts = facts
 
     def result(self) -> dict:
-        """The failed task; work that was accepted counts as a change, so that nobody takes it for undone."""
+        """Return the result of the failed task; accepted work counts as a change, since it was done."""
         return dict(self.facts, failed=True, changed=self.outcome == ACCEPTED, outcome=self.outcome, msg=self.msg)
 
 
@@ -67,9 +67,9 @@ class MissingLibrary(ServicesError):
 
 
 class AttemptFailed(ServicesError):
-    """One attempt brought no answer.
+    """One attempt got no answer.
 
-    `sent`: whether a byte of the request was handed to the socket; `hopeless`: repeating it is of no use.
+    `sent`: whether a byte of the request was handed to the socket; `hopeless`: retrying cannot help.
     """
 
     def __init__(self, msg: str, sent: bool, hopeless: bool = False) -> None:
@@ -80,11 +80,11 @@ class AttemptFailed(ServicesError):
 
 
 class TokenError(ServicesError):
-    """The token endpoint gave no usable token."""
+    """The token endpoint returned no usable token."""
 
 
 class RequestFailed(ServicesError):
-    """The request did not end in a success; `outcome` says what is known of its effect."""
+    """The request did not succeed; `outcome` says what is known of its effect."""
 
     def __init__(self, msg: str, outcome: str, **facts: object) -> None:
         super().__init__(msg, **facts)

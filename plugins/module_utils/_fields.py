@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from ansible.module_utils.common.validation import check_type_dict
 
-# ISO 8601, extended or basic; YAML's unquoted timestamps have this form too once they are text.
+# ISO 8601, extended or basic; an unquoted YAML timestamp has this form too once it is converted to text.
 _DATE_TIME = re.compile(
     r"(?P<year>\d{4})(?P<dash>-?)(?P<month>\d\d)(?P=dash)(?P<day>\d\d)"
     r"(?:[Tt]|[ ]+)(?P<hour>\d\d)(?P<colon>:?)(?P<minute>\d\d)(?:(?P=colon)(?P<second>\d\d)(?:[.,]\d+)?)?"
@@ -26,11 +26,11 @@ _NUMBER = re.compile(r"\s*[+-]?\d+(\.\d+)?([eE][+-]?\d+)?\s*", re.ASCII)
 _INDEX = re.compile(r"\[\d+\]")
 _LONGEST_SHOWN = 100  # characters of a value in a message
 ABSENT = object()
-_EXACT = 2**53  # beyond it a double no longer holds every whole number
+_EXACT = 2**53  # above this a double cannot represent every integer
 
 
 class Type(str):
-    """An option type that ansible-core knows by its documented name and converts by our stricter rule."""
+    """An option type with the name of one of ansible-core's, converted by a stricter rule of ours."""
 
     def __new__(cls, documented: str, convert) -> Type:
         self = super().__new__(cls, documented)
@@ -43,14 +43,14 @@ class Type(str):
 
 
 def text(value: object) -> str:
-    """Return a string; a boolean, list or dict is refused, where ansible-core would send its Python form."""
+    """Return a string; refuse a boolean, list or dict, which ansible-core would convert to its Python form."""
     if isinstance(value, bool) or not isinstance(value, (str, int, float)):
         raise TypeError("must be a string (a word such as yes, no, true or false needs quotes)")
     return str(value)
 
 
 def number(value: object) -> int | float:
-    """Return a finite number, a whole one as int, so that 4 goes out as `4` and not as `4.0`."""
+    """Return a finite number, as an int when it is whole, so that 4 is sent as `4` and not as `4.0`."""
     if isinstance(value, str) and _NUMBER.fullmatch(value):
         value = float(value) if set(".eE") & set(value) else int(value)
     if isinstance(value, bool) or not isinstance(value, (int, float)):
@@ -60,13 +60,13 @@ def number(value: object) -> int | float:
             raise ValueError("it is not a finite number")
         if value.is_integer() and abs(value) <= _EXACT:
             return int(value)
-    if abs(value) > sys.float_info.max:  # RFC 8259 section 6: what many readers take for infinity
-        raise ValueError("it is too large for a number of JSON")
+    if abs(value) > sys.float_info.max:  # RFC 8259 section 6: many parsers read it as infinity
+        raise ValueError("it is too large for a JSON number")
     return value
 
 
 def date_time(value: object) -> str:
-    """Return an ISO 8601 date-time as `YYYY-MM-DDTHH:MM:SSZ` (docs/openapi.yaml); without a zone it is in UTC."""
+    """Return an ISO 8601 date-time as `YYYY-MM-DDTHH:MM:SSZ` (docs/openapi.yaml); without a zone it is UTC."""
     match = _DATE_TIME.fullmatch(value.strip()) if isinstance(value, str) else None
     refusal = f"{_shown(value)} is not a date-time such as 2026-01-02T03:04:05Z"
     if not match:
@@ -80,7 +80,7 @@ def date_time(value: object) -> str:
 
 
 def _moment(match: re.Match) -> datetime:
-    """Return what a date-time says, in UTC; raise ValueError or OverflowError."""
+    """Return the moment that a date-time denotes, in UTC; raise ValueError or OverflowError."""
     part = {name: int(digits) for name, digits in match.groupdict("0").items() if digits.isdigit()}
     offset = timedelta(hours=part.get("zone_hour", 0), minutes=part.get("zone_minute", 0))
     if offset >= timedelta(hours=24) or part.get("zone_minute", 0) > 59:
@@ -92,7 +92,7 @@ def _moment(match: re.Match) -> datetime:
 
 
 def dictionary(value: object) -> dict:
-    """Return a dict as ansible-core takes one, an empty one for null: what is null was not given."""
+    """Return what ansible-core accepts as a dict; null means not given and becomes an empty dict."""
     return {} if value is None else check_type_dict(value)
 
 
@@ -103,38 +103,38 @@ DATE_TIME = Type("str", date_time)
 
 
 def prune(value: object) -> object:
-    """Return the value without the keys that are null, at every level of its dicts: what was not given is not sent."""
+    """Return the value without null members, at every level: null means not given, which is not sent."""
     if isinstance(value, dict):
         return {key: prune(item) for key, item in value.items() if item is not None}
     return [prune(item) for item in value] if isinstance(value, list) else value
 
 
 def overlay(below: object, above: object) -> object:
-    """Return `above` laid over `below`: dicts key by key, everything else replaced, also by an empty dict."""
+    """Return `below` overlaid with `above`: dicts key by key, everything else replaced, even by an empty dict."""
     if not (isinstance(below, dict) and isinstance(above, dict)):
         return above
     return {**below, **{key: overlay(below.get(key), item) if item else item for key, item in above.items()}}
 
 
 class Difference(NamedTuple):
-    """One field of which two assets say different things."""
+    """One field whose values differ between two assets."""
 
     field: str  # dotted, such as attributes.volumes[0].size_gb
     wanted: object
     found: object  # ABSENT where there is none
 
-    def describe(self, how: str) -> str:
-        """Return the field with both values; `how`: as in `{wanted} asked for, created with {found}`."""
-        return f"{self.field} ({how.format(wanted=_shown(self.wanted), found=_shown(self.found))})"
+    def describe(self, template: str) -> str:
+        """Return the field with both values; `template`: such as `{wanted} asked for, created with {found}`."""
+        return f"{self.field} ({template.format(wanted=_shown(self.wanted), found=_shown(self.found))})"
 
 
 def differences(
     wanted: object, found: object, instants: frozenset[str] = frozenset(), name: str = ""
 ) -> list[Difference]:
-    """Return the fields in `wanted` that are otherwise in `found`, whatever else `found` has.
+    """Return the fields of `wanted` that differ in `found`; further fields of `found` are ignored.
 
     An empty dict or list differs from a full one. `instants`: the dotted names of the date-times, which are compared
-    as moments; elements of lists have no number there.
+    as moments; list elements have no index there.
     """
     if isinstance(wanted, dict) and isinstance(found, dict) and (wanted or not found):
         pairs = [(item, found.get(key, ABSENT), f"{name}.{key}" if name else str(key)) for key, item in wanted.items()]
@@ -154,7 +154,7 @@ def date_time_fields(options: dict, name: str) -> frozenset[str]:
 
 
 def _same(one: object, other: object, is_instant: bool) -> bool:
-    """Whether two JSON values say the same: 4 and 4.0, one instant written in two ways; but not 1 and true."""
+    """Whether two JSON values are equal: 4 and 4.0 are, and one instant written in two ways; 1 and true are not."""
     if isinstance(one, bool) or isinstance(other, bool):
         return one is other
     if is_instant and isinstance(one, str) and isinstance(other, str):

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What must not be shown, in which forms it may come back, and where each form is masked (SECURITY.md)."""
+"""Secrets: the forms in which each can appear, and where each form is masked (SECURITY.md)."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from urllib.parse import quote, quote_plus, unquote, unquote_plus
 
 from ansible.module_utils.common.parameters import remove_values
 
-# What stands in place of a secret, as a part of a text and as the whole of it; ansible-core's own.
+# What replaces a secret that is part of a text, and one that is all of it; the same as in ansible-core.
 PLACEHOLDER, HIDDEN = _PLACEHOLDERS = ("********", "VALUE_SPECIFIED_IN_NO_LOG_PARAMETER")
-SHORTEST = 8  # characters of a credential that is unlikely to be a part of a name by chance
+SHORTEST = 8  # characters; a credential of this length is unlikely to be part of a name by chance
 
-# Keys of a result: the collection's own words, which no credential may change, and what is data, not a message.
+# Keys of a result: those whose values are the collection's own words, and those that hold data, not messages.
 _NEVER_MASKED = {"outcome", "changed", "failed", "status", "attempts", "request_attempts", "entry_state", "plan"}
 _DATA = {"asset", "ansible_facts", "diff", "item", "request", "sent", "entries", "invocation"}
-# Names of parameters and headers whose values are credentials (SECURITY.md): by what stands anywhere in them, by one of
-# their words, unless the last word tells of something else: `subject_token_type` only says which kind.
+# Names of parameters and headers whose values are credentials (SECURITY.md): by a match anywhere in the name or by one
+# of its words, unless the last word marks it as metadata: `subject_token_type` is only the type.
 _CREDENTIAL = re.compile(
     r"passw|passphrase|passcode|secret|token|assertion|credential|apikey|privatekey|authorization|cookie|signature"
     r"|^(?:authorization|device)?code$|(?<!idempotency)(?<!sort)(?<!partition)(?<!cache)(?<!surrogate)(?<!public)key$"
@@ -33,19 +33,19 @@ _CREDENTIAL_WORD = re.compile(
     "auth|authentication|bearer|hmac|jwt|mfa|otp|totp|pin|pwd|saml|sas|session|sid|sig|verifier"
 )
 _METADATA_WORDS = {"type", "method", "version", "algorithm", "alg", "user", "username", "email"}
-_NAME = re.compile(r"[\w.-]{1,32}")  # what could be the name of something
+_NAME = re.compile(r"[\w.-]{1,32}")  # what could be a name
 _NOTHING = re.compile(r"(?!)")
 _WEAK = (
     f"A credential has fewer than {SHORTEST} characters, or is also part of a name, an id or another value of the task;"
     " it is masked in messages, but not in data."
 )
 _PASSWORD_OPTION = re.compile(r"(?:password|passwd|secret)\s*=\s*('(?:[^'\\]|\\.)*'|[^&\s]*)", re.IGNORECASE)
-_LONGEST_QUOTED = 1000  # letters; what identity providers say of an error has some hundred
+_LONGEST_QUOTED = 1000  # characters; the error descriptions of identity providers have a few hundred
 
 
-@lru_cache  # the same ones over all items of a loop
+@lru_cache  # all items of a loop have the same secrets
 def forms(secret: str) -> frozenset[str]:
-    """Return the secret as it is, URL-quoted, JSON-escaped, as Python shows it and as messages do; none if empty."""
+    """Return the secret verbatim, URL-quoted, JSON-escaped, as its repr() and as messages show it; nothing if empty."""
     shown = {
         secret,
         quote(secret, "", errors="replace"),
@@ -59,22 +59,22 @@ def forms(secret: str) -> frozenset[str]:
 
 
 def is_credential_name(name: str) -> bool:
-    """Return whether what a parameter or a header of this name says is a credential."""
+    """Return whether the value of a parameter or header with this name is a credential."""
     words = [word.lower() for word in _WORD.findall(name)]
     says_so = _CREDENTIAL.search("".join(words)) or any(map(_CREDENTIAL_WORD.fullmatch, words))
     return bool(says_so) and words[-1] not in _METADATA_WORDS
 
 
 def basic(user: str, password: str) -> set[str]:
-    """Return the Basic credentials (RFC 7617) of both, as they are and form-encoded first (RFC 6749 section 2.3.1)."""
+    """Return the Basic credentials (RFC 7617), from both verbatim and form-encoded first (RFC 6749 section 2.3.1)."""
     pairs = f"{user}:{password}", f"{quote_plus(user, errors='replace')}:{quote_plus(password, errors='replace')}"
     return {base64.b64encode(pair.encode("utf-8", "replace")).decode("ascii") for pair in pairs}
 
 
 def password_in(url: str) -> frozenset[str]:
-    """Return every form of the passwords in the location of a ledger: a URL, or what libpq would take for one.
+    """Return every form of the passwords in the location of a ledger: a URL, or what libpq would accept as one.
 
-    A password that is not percent-encoded may hold any of `/ @ # ?`: it ends at the last `@` at the latest.
+    A password that is not percent-encoded may contain any of `/ @ # ?`, so it may end at the first or the last `@`.
     """
     found = _PASSWORD_OPTION.findall(url)
     _scheme, _slashes, rest = url.partition("://")
@@ -87,33 +87,33 @@ def password_in(url: str) -> frozenset[str]:
     )
 
 
-def printable(said: str) -> str:
-    """Return a text without what a terminal would not show."""
-    return "".join(letter if letter.isprintable() else " " for letter in said)
+def printable(text: str) -> str:
+    """Return the text with a space for each unprintable character."""
+    return "".join(letter if letter.isprintable() else " " for letter in text)
 
 
-def for_message(said: str) -> str:
-    """Return what the other side said, fit for a message: all of it or nothing, as half a secret is no known form."""
-    return printable(said) if len(said) <= _LONGEST_QUOTED else "(too long to be shown)"
+def for_message(text: str) -> str:
+    """Return text from a server, fit for a message; never truncated, since scrubbing cannot match half a secret."""
+    return printable(text) if len(text) <= _LONGEST_QUOTED else "(too long to be shown)"
 
 
 class Secrets:
-    """The credentials of one task, with every form in which they may come back.
+    """The credentials of one task, with every form in which they can appear.
 
-    One of at least SHORTEST characters is masked wherever it stands. One that is shorter, or that looks like a name and
-    is also a word of what the options say in the open, is masked in messages alone and as a whole word, since masking
-    it in data would corrupt names, ids and bodies.
+    One of at least SHORTEST characters is masked everywhere. One that is shorter, or that looks like a name and also
+    occurs as a word in the public options, is masked in messages only, and only as a whole word, since masking it in
+    data would corrupt names, ids and bodies.
     """
 
     def __init__(self, public_options: object = None) -> None:
-        """`public_options`: the options that are no secrets, as JSON."""
+        """`public_options`: the options that are not secret, as JSON."""
         self._public = json.dumps(public_options, ensure_ascii=False)
         self._everywhere: set[str] = set()
         self._in_messages: set[str] = set()
         self._known: set[str] = set()
 
     def add(self, credential: str, derived: Iterable[str] = ()) -> None:
-        """Mask a credential, from any thread; `derived`: what is made of it, which nobody takes for a name."""
+        """Mask a credential from now on, in any thread; `derived`: values made of it, which are never names."""
         if credential in self._known and not derived:
             return
         self._known.add(credential)
@@ -143,7 +143,7 @@ class Secrets:
         return value if key in _DATA else self.scrub_message(value)
 
     def scrub_message(self, value: Any) -> Any:
-        """Return text for people, in whatever lists and dicts, with all credentials masked."""
+        """Return text for people, also within lists and dicts, with all credentials masked."""
         if isinstance(value, str):
             return _words(frozenset(self._in_messages)).sub(PLACEHOLDER, _mask(value, self._everywhere))
         if isinstance(value, dict):
@@ -152,17 +152,17 @@ class Secrets:
 
 
 def holds_placeholder(value: object) -> bool:
-    """Whether something in the value stands in place of a secret."""
+    """Whether the value contains a placeholder for a secret."""
     return names_placeholder(json.dumps(value, ensure_ascii=False))
 
 
 def names_placeholder(text: str) -> bool:
-    """Whether something in the text stands in place of a secret."""
+    """Whether the text contains a placeholder for a secret."""
     return any(placeholder in text for placeholder in _PLACEHOLDERS)
 
 
 def without_placeholders(value: object) -> Any:
-    """Return the value without the members of its dicts that hold a placeholder and are no dicts themselves."""
+    """Return the value without the dict members that contain a placeholder and are not dicts themselves."""
     if not isinstance(value, dict) or not holds_placeholder(value):
         return value
     kept = {key: item for key, item in value.items() if isinstance(item, dict) or not holds_placeholder(item)}
@@ -176,13 +176,13 @@ def _mask(value: Any, secrets: set[str]) -> Any:
 
 @lru_cache(maxsize=16)
 def _words(secrets: frozenset[str]) -> re.Pattern:
-    """Return what finds any of the secrets where it is not a part of a longer word."""
+    """Return a pattern that matches any of the secrets as a whole word."""
     longest_first = sorted(map(re.escape, secrets), key=len, reverse=True)
     return re.compile(rf"(?<!\w)(?:{'|'.join(longest_first)})(?!\w)") if secrets else _NOTHING
 
 
 def _mentions(result: dict, secrets: set[str]) -> bool:
-    """Whether a secret stands anywhere; JSON escapes character by character, so it stands in the text as in values."""
+    """Whether any secret occurs; JSON escapes character by character, so searching the JSON text finds all of them."""
     text = json.dumps(result, ensure_ascii=False)
     return any(_in_json(secret) in text for secret in secrets)
 
@@ -193,7 +193,7 @@ def _in_json(text: str) -> str:
 
 
 def _with_masked_keys(value: object, secrets: set[str]) -> object:
-    """Return the value with its keys masked, also those that ansible-core's sanitize_keys spares (`_ansible...`)."""
+    """Return the value with its keys masked, including those that core's sanitize_keys skips (`_ansible...`)."""
     if isinstance(value, dict):
         return {remove_values(key, secrets): _with_masked_keys(item, secrets) for key, item in value.items()}
     return [_with_masked_keys(item, secrets) for item in value] if isinstance(value, list) else value
