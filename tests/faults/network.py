@@ -41,7 +41,7 @@ WAY = [
     Case("W2", "no-such-host", "no such name", *UNSENT_HOPELESS, options={"base_url": "https://no-such-host"},
          says="does not exist"),
     Case("W3", "name-later", "the name server has no answer for now", *UNSENT, options={"base_url": "https://ask-later"},
-         says="for now"),
+         says="at the moment"),
     Case("W4", "silent-before-request", "the connection stands, but nobody reads", *LOST_UNREAD, options=BRIEF,
          script=unread(lambda peer: peer.service.stopping.wait(5))),
     Case("W5", "rst-unread", "a reset when the request has arrived, unread", *LOST_UNREAD,

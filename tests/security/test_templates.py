@@ -146,4 +146,4 @@ def test_keys_that_mean_a_type_to_ansible_are_refused_and_the_work_is_known_to_b
     assert run.rc == 0, run.output
     for key, result in zip(RESERVED, json.loads((run.directory / "results.json").read_text())):
         assert (result["failed"], result["changed"], result["outcome"]) == (True, True, "accepted")
-        assert f"the key {key}, which Ansible keeps to itself" in result["msg"]
+        assert f"the key {key}, which Ansible reserves" in result["msg"]

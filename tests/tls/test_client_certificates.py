@@ -58,7 +58,7 @@ UNUSABLE = {
     "certificate that is none": NOT_A_PAIR,
     "certificate missing": "client_cert: client_cert or client_key cannot be read: No such file or directory",
     "key missing": "client_cert: client_cert or client_key cannot be read: No such file or directory",
-    "key alone": "client_key: needs client_cert beside it",
+    "key alone": "client_key: needs client_cert as well",
 }
 
 
@@ -76,7 +76,7 @@ def test_tls_1_2_refuses_in_the_handshake(certificates, https, name):
     options = files(certificates, name) if name else {}
     result = run_task(CREATE, base_url=service.url, ca_path=certificates.ca, **options)
     assert (result["outcome"], result["attempts"]) == ("not_sent", 1)
-    assert "it requires a client certificate, or another one (client_cert)" in result["msg"]
+    assert "it requires a client certificate, or a different one (client_cert)" in result["msg"]
 
 
 @pytest.mark.parametrize(("resource", "attempts"), [(CREATE, 1), (UPDATE, 3)])

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The adapter of requests, with connections that report to a meter."""
+"""The HTTP adapter of requests, with connections that report to a meter."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ try:
     from requests.utils import get_auth_from_url
     from urllib3 import __version__ as version_of_urllib3
     from urllib3.connectionpool import HTTPConnectionPool, HTTPSConnectionPool
-except ImportError:  # said by the transport when it is made
+except ImportError:  # reported by the transport when it is created
     HTTPAdapter = HTTPConnectionPool = HTTPSConnectionPool = object
 
 from .sockets import Meter, metered
 
 
 class MeteredAdapter(HTTPAdapter):
-    """The adapter of requests for its proxies and certificates; its connections report to one meter."""
+    """The adapter of requests, for its handling of proxies and certificates; its connections report to one meter."""
 
     def __init__(self, meter: Meter) -> None:
         plain, tls = metered(meter)
@@ -33,12 +33,12 @@ class MeteredAdapter(HTTPAdapter):
         super().__init__(max_retries=0, pool_maxsize=1)
 
     def route(self, url: str, proxy: str, context: ssl.SSLContext | None) -> tuple:
-        """Return the pool of connections for a URL, and what the request line says; raise what requests does.
+        """Return the connection pool for a URL and the target for the request line; raise what requests raises.
 
         `proxy`: its URL, empty for none; `context`: for TLS, to the service and to the proxy.
         """
         if context and version_of_urllib3.startswith("1."):
-            context.check_hostname = False  # it tells OpenSSL no address, and compares the name or address itself
+            context.check_hostname = False  # it never passes an address to OpenSSL, and checks name or address itself
         prepared = PreparedRequest()
         prepared.prepare_url(url, None)
         manager = self.proxy_manager_for(proxy, proxy_ssl_context=context) if proxy else self.poolmanager
@@ -55,7 +55,7 @@ class MeteredAdapter(HTTPAdapter):
         return manager
 
     def proxy_headers(self, proxy: str) -> dict:
-        """Return Basic credentials in UTF-8 (RFC 7617 section 2.1); requests knows only Latin-1."""
+        """Return Basic credentials in UTF-8 (RFC 7617 section 2.1); requests encodes them as Latin-1."""
         user, password = get_auth_from_url(proxy)
         pair = base64.b64encode(f"{user}:{password}".encode("utf-8", "replace")).decode("ascii")
         return {"Proxy-Authorization": f"Basic {pair}"} if user else {}

@@ -9,8 +9,8 @@ from __future__ import annotations
 import zlib
 from typing import Mapping
 
-MAX_BODY = 4 * 1024 * 1024  # bytes of an answer that are read, compressed and decompressed
-# What zlib has to be told: a gzip header, a zlib header, or none, which some servers call deflate.
+MAX_BODY = 4 * 1024 * 1024  # bytes to read of an answer, both as received and as decompressed
+# The wbits argument of zlib: with a gzip header, a zlib header, or no header, which some servers send as deflate.
 _WINDOWS = {"gzip": (31,), "x-gzip": (31,), "deflate": (15, -15)}
 
 
@@ -35,19 +35,19 @@ def framing_problem(headers: Mapping[str, str]) -> str:
 
 
 def length_of(headers: Mapping[str, str]) -> int | None:
-    """Return the Content-Length of headers without a problem, None where there is none; two equal ones are one."""
+    """Return the Content-Length, None when there is none; equal ones count as one. Check `framing_problem` first."""
     return next(map(int, _lengths(headers)), None)
 
 
 def is_framed(headers: Mapping[str, str]) -> bool:
-    """Return whether the headers say where the body ends; else the end of the connection does."""
+    """Return whether the headers say where the body ends; otherwise the end of the connection does."""
     return "Content-Length" in headers or "Transfer-Encoding" in headers
 
 
 def decoded(body: bytes, headers: Mapping[str, str]) -> bytes:
-    """Return the body without its compression, one byte more than MAX_BODY at most; raise Unusable.
+    """Return the decompressed body, at most one byte more than MAX_BODY; raise Unusable.
 
-    None was asked for, but gateways compress all the same (RFC 9110 section 12.5.3 leaves that to them).
+    Compression is never requested, but gateways may compress anyway (RFC 9110 section 12.5.3 allows it).
     """
     if _coding(headers) not in _WINDOWS or not body:
         return body
@@ -59,8 +59,8 @@ def decoded(body: bytes, headers: Mapping[str, str]) -> bytes:
             continue
         if decoder.eof or len(plain) > MAX_BODY:
             return plain
-        raise Unusable("its compressed form is cut")
-    raise Unusable("it is not compressed as it says")
+        raise Unusable("its compressed data is cut off")
+    raise Unusable("it is not compressed as its headers say")
 
 
 def _coding(headers: Mapping[str, str]) -> str:
@@ -68,6 +68,6 @@ def _coding(headers: Mapping[str, str]) -> str:
 
 
 def _lengths(headers: Mapping[str, str]) -> set[str]:
-    """Return the different values of Content-Length; urllib3 joins header lines of one name with commas."""
+    """Return the distinct values of Content-Length; urllib3 joins header lines of one name with commas."""
     given = headers.get("Content-Length")
     return set() if given is None else {length.strip() for length in given.split(",")}

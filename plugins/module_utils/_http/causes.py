@@ -2,9 +2,9 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Why an attempt got no answer, in words: from the exceptions of the libraries and how far the attempt came.
+"""Explains why an attempt got no answer, from the exception of the library and the phase the attempt had reached.
 
-The text of a library's exception is never shown: it may quote a secret.
+The text of that exception is never shown: it may quote a secret.
 """
 
 from __future__ import annotations
@@ -16,24 +16,24 @@ from typing import Iterator
 
 try:
     from requests import RequestException
-except ImportError:  # said by the transport when it is made
+except ImportError:  # reported by the transport when it is created
     RequestException = OSError
 
 from .sockets import Phase
 
 _REJECTS_OUR_CERTIFICATE = re.compile("ALERT_.*(CERTIFICATE|UNKNOWN_CA|HANDSHAKE_FAILURE|ACCESS_DENIED)")
-_WANTS_CERTIFICATE = "which means that it requires a client certificate, or another one (client_cert)"
-_NOT_TLS = ("WRONG_VERSION_NUMBER", "HTTP_REQUEST", "PACKET_LENGTH_TOO_LONG")  # OpenSSL's reasons for bytes of no TLS
+_WANTS_CERTIFICATE = "which means that it requires a client certificate, or a different one (client_cert)"
+_NOT_TLS = ("WRONG_VERSION_NUMBER", "HTTP_REQUEST", "PACKET_LENGTH_TOO_LONG")  # OpenSSL's reasons when it is not TLS
 _UNTRUSTED = (18, 19, 20, 21)  # OpenSSL's X509_V_ERR codes for a certificate without a trusted authority
 
 
 def is_timeout(error: BaseException) -> bool:
-    """Whether time ran out."""
+    """Whether a timeout is the cause."""
     return any(isinstance(link, socket.timeout) for link in _chain(error))
 
 
 def lost(error: BaseException) -> str:
-    """Return why there is no answer to a request of which something was handed over."""
+    """Return why a request of which at least a byte was handed over got no answer."""
     cause = _cause(error)
     if isinstance(cause, socket.timeout):
         return "no complete answer arrived in time"
@@ -45,9 +45,9 @@ def lost(error: BaseException) -> str:
 
 
 def unsent(error: BaseException, at: Phase, peer: str) -> tuple[bool, str]:
-    """Return whether repeating is hopeless, and why no byte of the request was handed over.
+    """Return whether retrying is hopeless, and why no byte of the request was handed over.
 
-    `at`: the phase that the attempt had come to; `peer`: whom the connection went to.
+    `at`: the phase that the attempt had reached; `peer`: what it was connecting to.
     """
     return _EXPLAIN.get(at, _unusable)(_cause(error), peer)
 
@@ -71,19 +71,19 @@ def _chain(error: BaseException | None) -> Iterator[BaseException]:
 
 
 def _is_cause(error: BaseException) -> bool:
-    """Whether this is an error of the operating system or of OpenSSL, and not what a library made of it."""
+    """Whether this is an error of the operating system or of OpenSSL, not a library's wrapper around one."""
     return _is_mismatch(error) or (isinstance(error, OSError) and not isinstance(error, RequestException))
 
 
 def _is_mismatch(error: BaseException) -> bool:
-    """Whether urllib3 1.26 itself found that a certificate is another host's; its class moved between its releases."""
+    """Whether urllib3 1.26 itself found the certificate to be for another host; its class moved between releases."""
     return type(error).__name__ == "CertificateError"
 
 
 def _look_up_failed(cause: BaseException, peer: str) -> tuple[bool, str]:
     if isinstance(cause, socket.gaierror) and cause.errno != socket.EAI_AGAIN:
         return True, f"the host name does not exist ({peer})"
-    return False, f"the host name cannot be resolved for now ({peer})"
+    return False, f"the host name cannot be resolved at the moment ({peer})"
 
 
 def _connect_failed(cause: BaseException, peer: str) -> tuple[bool, str]:
@@ -93,7 +93,7 @@ def _connect_failed(cause: BaseException, peer: str) -> tuple[bool, str]:
 
 
 def _proxy_failed(cause: BaseException, peer: str) -> tuple[bool, str]:
-    """The standard library says the status of a refused CONNECT only in the text of an OSError."""
+    """Find the status of a refused CONNECT in the text of an OSError: the standard library reports it nowhere else."""
     if isinstance(cause, socket.timeout):
         return False, f"the proxy took too long to answer CONNECT ({peer})"
     words = str(cause).partition("Tunnel connection failed: ")[2].split()
@@ -119,17 +119,17 @@ def _tls_failed(cause: BaseException, peer: str) -> tuple[bool, str]:
 
 
 def _rejects_our_certificate(cause: BaseException) -> bool:
-    """Whether this is a TLS alert that says what a server thinks of the client's certificate (RFC 8446 section 6.2)."""
+    """Whether this is a TLS alert with which a server rejects the client's certificate (RFC 8446 section 6.2)."""
     return isinstance(cause, ssl.SSLError) and bool(_REJECTS_OUR_CERTIFICATE.search(cause.reason or ""))
 
 
 def _unusable(cause: BaseException, peer: str) -> tuple[bool, str]:
     if isinstance(cause, socket.timeout):
-        return False, f"the time of this attempt was over before the request was sent{f' ({peer})' if peer else ''}"
+        return False, f"this attempt timed out before the request was sent{f' ({peer})' if peer else ''}"
     return True, "requests cannot use the address, the proxy or the certificate of this request"
 
 
-# For each phase before the request: whether repeating is hopeless, and why it failed.
+# For each phase before the request: whether retrying is hopeless, and why it failed.
 _EXPLAIN = {
     Phase.LOOK_UP: _look_up_failed,
     Phase.CONNECT: _connect_failed,

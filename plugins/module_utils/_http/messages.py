@@ -10,7 +10,7 @@ from typing import Mapping, NamedTuple
 
 
 class Request(NamedTuple):
-    """A request as it goes out, but for the headers that follow from its URL and body."""
+    """A request as it is sent, except for the headers that follow from its URL and body."""
 
     method: str
     url: str
@@ -19,10 +19,10 @@ class Request(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """An answer with a whole header block."""
+    """An answer whose header block is complete."""
 
     status: int
     headers: Mapping[str, str]
     body: bytes = b""
     problem: str = ""  # why the body cannot be relied on; empty when it can
-    cut: bool = False  # whether it was cut, or may have been because nothing but the end of the connection ends it
+    cut: bool = False  # whether it was cut off, or may have been, since only the end of the connection delimits it

@@ -18,8 +18,8 @@ _running: dict[tuple, Future] = {}  # look-ups under way, by process, host and p
 def look_up(host: str, port: int, seconds: float) -> list[tuple]:
     """Return what socket.getaddrinfo does, within `seconds`; raise socket.gaierror or socket.timeout.
 
-    The C library's look-up cannot be given a time limit, so it runs in a thread, which is left behind when it takes too
-    long. Whoever asks for the same name meanwhile waits for that thread instead of starting another.
+    The look-up of the C library has no timeout, so it runs in a thread, which is abandoned when it takes too long.
+    Concurrent callers that ask for the same name wait for that thread instead of starting another.
     """
     if host.replace(".", "").isdigit() or ":" in host:  # an address: nothing to look up
         return socket.getaddrinfo(host, port, 0, socket.SOCK_STREAM)

@@ -2,9 +2,9 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The proxies that the environment variables name, and nothing else.
+"""The proxies that environment variables name, and no others.
 
-The operating system is never asked, as requests does on macOS and Windows: on macOS that crashes a forked worker.
+The operating system is never queried, unlike requests on macOS and Windows: on macOS that crashes a forked worker.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import re
 from typing import Mapping, NamedTuple
 from urllib.parse import urlsplit
 
-_ENTRY = re.compile(r"(\[[^]]*\]|[^:]*)(?::([0-9]+))?")  # of NO_PROXY: a host and perhaps a port
+_ENTRY = re.compile(r"(\[[^]]*\]|[^:]*)(?::([0-9]+))?")  # of NO_PROXY: a host and an optional port
 _PORTS = {"http": 80, "https": 443}
 
 
@@ -47,7 +47,7 @@ def named_in(environment: Mapping[str, str]) -> Proxies:
     """Return the proxies that environment variables name.
 
     The lower-case form of a variable wins, even when it is empty. HTTP_PROXY is ignored under CGI, where the client
-    sets it by a header (`Proxy:`); http_proxy is not.
+    can set it with a `Proxy` header; http_proxy is not.
     """
     listed = _first(environment, "no_proxy", "NO_PROXY")
     upper = () if "REQUEST_METHOD" in environment else ("HTTP_PROXY",)
@@ -60,14 +60,14 @@ def named_in(environment: Mapping[str, str]) -> Proxies:
 
 
 def _first(environment: Mapping[str, str], *names: str) -> Proxy | None:
-    """Return the value of the first variable that is set, and its name; None where that is empty."""
+    """Return the value of the first variable that is set, and its name; None when that value is empty."""
     name = next((name for name in names if name in environment), None)
     value = environment[name].strip() if name else ""
     return Proxy(value, name) if value else None
 
 
 def _matches(entry: str, host: str, port: int) -> bool:
-    """Whether an entry of NO_PROXY means the host: `*`, a name or a parent domain, an address, a network in CIDR form.
+    """Whether an entry of NO_PROXY covers the host: `*`, a name or a parent domain, an address, a network in CIDR form.
 
     Names and addresses may be followed by a port (`host:port`).
     """

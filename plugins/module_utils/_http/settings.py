@@ -12,7 +12,7 @@ from .proxies import Proxies
 
 
 class ConnectionSettings(NamedTuple):
-    """How connections are made; hashable, so that a transport can be kept for whoever has the same."""
+    """How to make connections; hashable, so that a transport can be cached by its settings."""
 
     connect_timeout: float = 10.0  # seconds
     proxies: Proxies = Proxies()
@@ -20,9 +20,9 @@ class ConnectionSettings(NamedTuple):
     ca_path: str | None = None
     client_cert: str | None = None
     client_key: str | None = None
-    system_trust: tuple[str | None, ...] = ()  # what the environment says of it: `trust_named_in`
+    system_trust: tuple[str | None, ...] = ()  # from the environment, see `trust_named_in`
 
 
 def trust_named_in(environment: Mapping[str, str]) -> tuple[str | None, ...]:
-    """Return the values of the variables that tell OpenSSL where the certificates of authorities are."""
+    """Return the values of the variables that tell OpenSSL where to find the certificates of authorities."""
     return tuple(environment.get(name) for name in ("SSL_CERT_FILE", "SSL_CERT_DIR"))

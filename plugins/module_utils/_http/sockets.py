@@ -2,11 +2,11 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Connections that know the time and count what they are handed.
+"""Connections that keep to a deadline and record whether anything of a request was sent.
 
 requests bounds each read, not the whole request, and its exceptions do not tell whether the request was sent.
-Both are known only at the socket, so the sockets of this transport ask one `Meter` how much time is left before
-every operation, and tell it before the kernel may take a byte of the request.
+Both can be known only at the socket, so before every operation the sockets of this transport ask one `Meter` how much
+time is left, and they mark the request as sent there before they hand its first byte to the kernel.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ from typing import Callable
 try:
     from urllib3.connection import HTTPConnection, HTTPSConnection
     from urllib3.exceptions import NewConnectionError
-except ImportError:  # said by the transport when it is made
+except ImportError:  # reported by the transport when it is created
     HTTPConnection = HTTPSConnection = object
 
 from .names import look_up
 
-MAX_ATTEMPT_DELAY = 2.0  # seconds for an address, when there is another one (RFC 8305 section 8)
-LONGEST_WAIT = 86400.0  # seconds; what one socket operation may be given (the C library's limit is higher)
+MAX_ATTEMPT_DELAY = 2.0  # seconds for one address, when there are more to try (RFC 8305 section 8)
+LONGEST_WAIT = 86400.0  # seconds; the longest timeout of one socket operation (the C library's limit is higher)
 
 
 class Phase(Enum):
-    """Where an attempt is: one on a kept-alive connection begins with REQUEST, one on a new connection with LOOK_UP."""
+    """The phase of an attempt: on a kept-alive connection it starts with REQUEST, on a new one with LOOK_UP."""
 
     LOOK_UP = "look-up"
     CONNECT = "connect"
@@ -42,24 +42,24 @@ class Phase(Enum):
 
 
 class Meter:
-    """What one attempt has used: its time, how far it came, and whether a byte of the request left our hands."""
+    """The state of one attempt: its deadline, its phase, and whether a byte of the request was handed to the kernel."""
 
     def __init__(self, connect_timeout: float) -> None:
         self.connect_timeout = connect_timeout
         self.start(0)
 
     def start(self, timeout: float, via: str = "") -> None:
-        """Begin an attempt that may take `timeout` seconds; `via`: which proxy it uses, in words."""
+        """Begin an attempt that may take `timeout` seconds; `via`: which proxy it uses, for messages."""
         self.via = via
         self.deadline = time.monotonic() + timeout
         self.phase = Phase.REQUEST
-        self.peer = ""  # whom a new connection goes to
+        self.peer = ""  # host and port of a new connection; empty on one that is reused
         self.sent = False
         self.ended = False  # the peer closed its side
-        self.left_over = False  # more than the answer came
+        self.left_over = False  # bytes arrived after the end of the answer
 
     def left(self) -> float:
-        """Return the seconds that are left; raise socket.timeout when there are none."""
+        """Return the seconds that are left; raise socket.timeout when none are."""
         left = self.deadline - time.monotonic()
         if left <= 0:
             raise socket.timeout("the time for this attempt is over")
@@ -67,7 +67,7 @@ class Meter:
 
 
 class _Reader(io.RawIOBase):
-    """The receiving side of a socket: each read gets the time that is left, an end of stream is remembered."""
+    """The receiving side of a socket: each read may take the time that is left; an end of stream is recorded."""
 
     finished = False  # nothing more is to be read
 
@@ -92,7 +92,7 @@ class _Reader(io.RawIOBase):
         return received
 
     def is_pending(self) -> bool:
-        """Whether OpenSSL holds bytes; also where that cannot be told (TLS within TLS)."""
+        """Whether OpenSSL has buffered bytes; true where that cannot be determined (TLS within TLS)."""
         return (
             self._sock.pending() > 0
             if isinstance(self._sock, ssl.SSLSocket)
@@ -106,9 +106,9 @@ class _Reader(io.RawIOBase):
 
 
 class _Stream(io.BufferedReader):
-    """An answer as it comes; tells the meter when bytes are left over behind it, here or in OpenSSL's buffer.
+    """An answer as it arrives; tells the meter whether bytes are left after it, in this buffer or in OpenSSL's.
 
-    Neither shows when the socket is polled before it is used again.
+    Polling the socket before it is used again would show neither.
     """
 
     def close(self) -> None:
@@ -123,13 +123,13 @@ class _MeteredSocket:
 
     def __init__(self, sock, meter: Meter, counting: bool = True) -> None:
         self._sock, self._meter, self._counting = sock, meter, counting
-        self._held = b""  # the header block, until the body comes: one segment for both is faster
+        self._held = b""  # the header block, until the body follows: sending both in one segment is faster
 
     def __getattr__(self, name: str):
         return getattr(self._sock, name)
 
     def makefile(self, *args, **kwargs) -> _Stream:
-        """Return what reads the answer; must not fail, since http.client cannot close a response without one."""
+        """Return the stream of the answer; must not fail, since http.client cannot close a response without one."""
         return _Stream(_Reader(self._sock, self._meter, self._flush))
 
     def sendall(self, data) -> None:
@@ -140,7 +140,7 @@ class _MeteredSocket:
             self._send(data)
 
     def _flush(self) -> None:
-        """Send what is held back: the answer is awaited, so nothing more comes."""
+        """Send what is held back: the caller reads the answer, so no body follows."""
         if self._held:
             self._send(self._held)
 
@@ -154,21 +154,21 @@ class _MeteredSocket:
 
 
 class _FinalResponse(http.client.HTTPResponse):
-    """The final answer: interim ones are read past (RFC 9110 section 15.2); http.client does so with 100 alone."""
+    """The final answer: interim ones are skipped (RFC 9110 section 15.2); http.client skips only 100."""
 
     def begin(self) -> None:
         super().begin()
         while self.status in (102, 103):
-            self.headers = None  # begin() does nothing once they are there
+            self.headers = None  # begin() does nothing once they are set
             super().begin()
 
 
 class _MeteredConnection:
-    """What both kinds of urllib3 connection are given; `meter` comes with the class.
+    """A mixin for both connection classes of urllib3; `metered` sets `meter`.
 
-    Undocumented names of urllib3 1.26 to 2.x and of http.client that this uses, all in this class:
+    The undocumented names of urllib3 1.26 to 2.x and of http.client that it uses, none of them used elsewhere:
     `_new_conn` opens the socket, so the look-up and every address can be bounded; `_tunnel` asks a proxy for a tunnel,
-    which is no part of the request; `_dns_host` is the host to look up; `_tunnel_host` and `_tunnel_port` are the
+    which is not part of the request; `_dns_host` is the host to look up; `_tunnel_host` and `_tunnel_port` are the
     service behind the proxy.
     """
 
@@ -178,7 +178,7 @@ class _MeteredConnection:
     def _new_conn(self):
         """Look up and connect, all addresses within one connect_timeout.
 
-        An address that swallows packets does not use it up: each but the last gets two seconds of it at most, as in
+        An address that drops packets must not use up all of it: each but the last gets at most two seconds, as in
         RFC 8305 section 8, and at most its share.
         """
         meter = self.meter
@@ -207,7 +207,7 @@ class _MeteredConnection:
                 sock.setsockopt(*option)
             sock.settimeout(seconds)
             sock.connect(address)
-            sock.settimeout(self.meter.left())  # for the TLS handshake, which keeps to it as a whole
+            sock.settimeout(self.meter.left())  # for the TLS handshake, which it bounds as a whole
         except OSError:
             sock.close()
             raise
@@ -215,7 +215,7 @@ class _MeteredConnection:
         return sock
 
     def _tunnel(self):
-        """Ask the proxy; its answer may drip too, and nothing of the request is in the question."""
+        """Ask the proxy; its answer may come slowly too, and CONNECT contains nothing of the request."""
         meter, sock = self.meter, self.sock
         meter.phase = Phase.PROXY
         self.sock = _MeteredSocket(sock, meter, counting=False)

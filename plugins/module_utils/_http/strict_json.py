@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""JSON on the wire, strictly (RFC 8259), both ways."""
+"""Strict JSON (RFC 8259): encoding and decoding."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from .._errors import InvalidInput
 
 MAX_DEPTH = 64
 MAX_INTEGER_DIGITS = 4300
-MAX_MEMORY = 4 * 1024 * 1024 + 1000  # bytes of an answer as text, which one astral character widens to 4 per character
-MAX_VALUES = 100_000  # of an answer; each takes up to 250 bytes of memory, however short it is on the wire
-_RESERVED = {"__ansible_type", "__ansible_unsafe", "__ansible_vault"}  # Ansible makes its own objects of these
+MAX_MEMORY = 4 * 1024 * 1024 + 1000  # bytes of the decoded text, which one astral character widens to 4 per character
+MAX_VALUES = 100_000  # per answer; each takes up to 250 bytes of memory, however short it is on the wire
+_RESERVED = {"__ansible_type", "__ansible_unsafe", "__ansible_vault"}  # Ansible turns such dicts into its own objects
 _SURROGATE = re.compile(r"\\u[dD][89abAB]")  # the first half of a character beyond U+FFFF
 
 
@@ -26,7 +26,7 @@ class InvalidJSON(ValueError):
 
 
 def encode(value: object, option: str) -> bytes:
-    """Return the value as UTF-8 JSON; raise InvalidInput, naming `option`, for what JSON cannot say."""
+    """Return the value as UTF-8 JSON; raise InvalidInput, naming `option`, for what JSON cannot represent."""
     try:
         if depth(value) > MAX_DEPTH:
             raise InvalidInput(option, f"is nested deeper than {MAX_DEPTH} levels")
@@ -35,12 +35,12 @@ def encode(value: object, option: str) -> bytes:
         raise InvalidInput(option, "holds a character that UTF-8 cannot encode (half of a surrogate pair)") from None
     except (TypeError, ValueError):
         raise InvalidInput(
-            option, "holds a value that JSON has no form for (NaN, infinity, a date, a huge number)"
+            option, "holds a value that JSON cannot represent (NaN, infinity, a date, a huge number)"
         ) from None
 
 
 def decode_object(raw: bytes) -> dict:
-    """Return the JSON object in `raw`; raise InvalidJSON for anything else, with a reason that quotes nothing of it."""
+    """Return the JSON object in `raw`; raise InvalidJSON for anything else, without quoting any of it."""
     try:
         value = json.loads(
             _bounded_text(raw.decode("utf-8")),
@@ -77,7 +77,7 @@ def _bounded_text(text: str) -> str:
 
 
 def depth(value: object) -> int:
-    """Return how many objects and arrays are nested in each other; counts, does not recurse."""
+    """Return how deep objects and arrays are nested, without recursion; any depth above MAX_DEPTH is MAX_DEPTH + 1."""
     levels, layer = 0, [value]
     while layer := [item for item in layer if isinstance(item, (dict, list))]:
         levels += 1
@@ -115,7 +115,7 @@ def _bounded(digits: str) -> int:
 def _members(pairs: list) -> dict:
     members = dict(pairs)
     for key in _RESERVED & members.keys():
-        raise InvalidJSON(f"it holds the key {key}, which Ansible keeps to itself")
+        raise InvalidJSON(f"it holds the key {key}, which Ansible reserves")
     if len(members) != len(pairs):
         raise InvalidJSON("it holds the same key twice in one object")
     return members

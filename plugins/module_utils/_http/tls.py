@@ -2,9 +2,9 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The TLS context of a transport: whom to trust, and who we are.
+"""The TLS context of a transport: the authorities to trust, and the client certificate.
 
-The files that the options name are read before anything is sent, so that a wrong one is an error that names its option.
+The files given as options are read before anything is sent, so that the error for a bad one names its option.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from functools import lru_cache
 from .._errors import InvalidInput
 from .settings import ConnectionSettings
 
-# Where ansible.builtin.uri finds authorities beside those that OpenSSL knows of (get_ca_certs of ansible-core).
+# Where ansible.builtin.uri looks for authorities besides OpenSSL's defaults (get_ca_certs of ansible-core).
 _PLACES_OF = {
     "Linux": ("/etc/pki/ca-trust/extracted/pem", "/etc/pki/tls/certs", "/usr/share/ca-certificates/cacert.org"),
     "FreeBSD": ("/usr/local/share/certs",),
@@ -40,20 +40,20 @@ def places(system: str) -> tuple[str, ...]:
 
 
 _PLACES = places(platform.system())
-_one_at_a_time = threading.Lock()  # so that threads that begin together make one context, not one each
-_HASHED = re.compile("[0-9a-f]{8}[.][0-9]+")  # a certificate in a directory of them
+_one_at_a_time = threading.Lock()  # so that threads that start together create one context, not one each
+_HASHED = re.compile("[0-9a-f]{8}[.][0-9]+")  # how `openssl rehash` names a certificate
 
 
 def context(settings: ConnectionSettings, certifi: str) -> ssl.SSLContext:
-    """Return the context for these settings, which transports of several threads may share; raise InvalidInput.
+    """Return the context for these settings, which transports in several threads may share; raise InvalidInput.
 
-    `certifi`: the file of authorities that requests brings, trusted beside those of the system.
+    `certifi`: the file of authorities that requests ships, trusted in addition to those of the system.
     """
     with _one_at_a_time:
         return _context(settings._replace(connect_timeout=0, proxies=None), certifi)
 
 
-@lru_cache(maxsize=8)  # the authorities of system and certifi take some 75 ms to load
+@lru_cache(maxsize=8)  # loading the authorities of the system and of certifi takes about 75 ms
 def _context(settings: ConnectionSettings, certifi: str) -> ssl.SSLContext:
     made = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     if not settings.validate_certs:
@@ -70,11 +70,11 @@ def _context(settings: ConnectionSettings, certifi: str) -> ssl.SSLContext:
 
 
 def _trust_what_uri_does(made: ssl.SSLContext) -> None:
-    """Load each file once, and not the one that OpenSSL has loaded; one that holds no certificate is left out."""
+    """Load each file once, except the one that OpenSSL has loaded already; skip those without a certificate."""
     known = {os.path.realpath(ssl.get_default_verify_paths().cafile or "")}
     found = [path for place in _PLACES for ending in _ENDINGS for path in glob.glob(f"{place}/*{ending}")]
     for file in {*map(os.path.realpath, found)} - known:
-        with suppress(OSError):  # which an ssl.SSLError is too
+        with suppress(OSError):  # includes ssl.SSLError
             made.load_verify_locations(file)
 
 
@@ -95,7 +95,7 @@ def _load_client_cert(made: ssl.SSLContext, client_cert: str | None, client_key:
     """Load the client's certificate, if there is one; raise InvalidInput."""
     if not client_cert:
         if client_key:
-            raise InvalidInput("client_key", "needs client_cert beside it")
+            raise InvalidInput("client_key", "needs client_cert as well")
         return
     try:
         made.load_cert_chain(client_cert, client_key, password=_no_password)
@@ -108,5 +108,5 @@ def _load_client_cert(made: ssl.SSLContext, client_cert: str | None, client_key:
 
 
 def _no_password() -> str:
-    """Answer for an encrypted key, where OpenSSL would ask at the terminal."""
+    """Return an empty password, since OpenSSL would prompt for that of an encrypted key at the terminal."""
     return ""

@@ -2,10 +2,10 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""One attempt at one request: what came back, or what is proven about what did not.
+"""One attempt at one request: its answer, or what is proven when there is none.
 
-The exception class of requests proves nothing in either direction; what proves that a request was not processed
-is that not one byte of it was handed to the socket (`Meter.sent`). This layer neither repeats nor follows redirects.
+The exception class of requests proves nothing either way; the only proof that a request was not processed is that no
+byte of it was handed to the socket (`Meter.sent`). This layer neither retries nor follows redirects.
 """
 
 from __future__ import annotations
@@ -43,19 +43,19 @@ _PROXY = re.compile(r"(https?://|(?!.*://))([^/@]*@)?(\[[^]/@]+\]|[^/@:\[])", re
 
 
 class Transport:
-    """Sends single attempts over kept-alive connections; not shared between threads or over a fork."""
+    """Sends single attempts over kept-alive connections; must not be shared between threads or across fork()."""
 
     def __init__(self, settings: ConnectionSettings) -> None:
-        """Raise MissingLibrary, or InvalidInput for files of TLS that cannot be used."""
+        """Raise MissingLibrary, or InvalidInput for TLS files that cannot be used."""
         require_libraries()
         self._settings = settings
         if settings.ca_path or settings.client_cert or settings.client_key:
             tls.context(settings, where())
         self._meter = Meter(settings.connect_timeout)
         self._adapter = MeteredAdapter(self._meter)
-        self._kept: dict[str, float] = {}  # origins to which a connection should be open, and when it was used last
+        self._kept: dict[str, float] = {}  # when the connection to each origin was last used
         self._closes_early: set[str] = set()  # origins that close idle connections early, perhaps as one is used again
-        self._routes: dict[str, tuple] = {}  # by URL: the pool of connections, and what the request line says
+        self._routes: dict[str, tuple] = {}  # by URL: the connection pool, and the target for the request line
 
     def close(self) -> None:
         """Close all connections; the next attempt opens a new one."""
@@ -64,7 +64,7 @@ class Transport:
         self._adapter.close()
 
     def send(self, request: Request, timeout: float) -> Answer:
-        """Make one attempt, within `timeout` seconds from look-up to last byte; raise AttemptFailed."""
+        """Make one attempt, within `timeout` seconds from name look-up to the last byte; raise AttemptFailed."""
         origin = request.url.split("/", 3)[2]
         kept = origin in self._kept
         if kept and time.monotonic() - self._kept[origin] > MAX_IDLE:
@@ -104,7 +104,7 @@ class Transport:
             raise self._failure(error) from None
 
     def _route_to(self, url: str, proxy: Proxy | None) -> tuple:
-        """Return what `MeteredAdapter.route` does; the files of TLS are read when they are needed first."""
+        """Return what `MeteredAdapter.route` does; the TLS context is created when it is first needed."""
         if url not in self._routes:
             via = _usable(proxy)
             context = tls.context(self._settings, where()) if "https:" in (url[:6].lower(), via[:6].lower()) else None
@@ -112,7 +112,7 @@ class Transport:
         return self._routes[url]
 
     def _read(self, response) -> Answer:
-        """Read the body, at most MAX_BODY, and check that it is whole (RFC 9112 section 6.3)."""
+        """Read the body, at most MAX_BODY, and check that it is complete (RFC 9112 section 6.3)."""
         status, headers, meter = response.status, response.headers, self._meter
         if meter.ended:
             _release(response)
@@ -129,10 +129,10 @@ class Transport:
         except MemoryError:
             problem = "there is not enough memory to read it"
         except (OSError, HTTPError, http.client.HTTPException) as error:
-            problem, cut = "it took too long" if causes.is_timeout(error) else "the connection ended inside it", True
+            problem, cut = "it took too long" if causes.is_timeout(error) else "the connection ended too early", True
         _release(response)
         if cut and bodies.is_framed(headers):
-            problem = problem or "the connection ended inside it"
+            problem = problem or "the connection ended too early"
         elif len(body) > bodies.MAX_BODY:
             problem = f"it is longer than {bodies.MAX_BODY} bytes"
         return Answer(status, headers, b"" if problem else body, problem, cut)
@@ -147,19 +147,19 @@ class Transport:
 
 @contextmanager
 def _logging_disabled() -> Iterator[None]:
-    """Log nothing meanwhile: urllib3 quotes the other side, secrets included, on standard error or in Ansible's log."""
+    """Log nothing: urllib3 quotes what servers send, secrets included, on standard error or in Ansible's log."""
     before = logging.root.manager.disable
     logging.disable(logging.CRITICAL)
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", InsecureRequestWarning)  # said once, as a warning of the task
+            warnings.simplefilter("ignore", InsecureRequestWarning)  # reported once, as a warning of the task
             yield
     finally:
         logging.disable(before)
 
 
 def require_libraries() -> None:
-    """Raise MissingLibrary unless requests and the urllib3 below it have the hooks that `sockets` uses."""
+    """Raise MissingLibrary unless requests and its urllib3 have the hooks that `sockets` uses."""
     if requests is None:
         found = "no requests"
     elif _version(requests) < (2, 31) or _version(urllib3) >= (3, 0):
@@ -187,13 +187,13 @@ def _usable(proxy: Proxy | None) -> str:
 
 
 def _release(response) -> None:
-    """Give the connection back, or close it when there may be more to read."""
+    """Return the connection to the pool, or close it when there may be more to read."""
     response.close()
     response.release_conn()
 
 
 def _pieces(response, length: int | None) -> Iterator[bytes]:
-    """Yield the body in pieces, `length` bytes of it where that is known, one byte more than MAX_BODY at most."""
+    """Yield the body in pieces: `length` bytes where that is known, at most one byte more than MAX_BODY."""
     left = bodies.MAX_BODY + 1
     if length is not None:
         left = min(left, length)

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""URLs that users give, and what becomes part of one (RFC 3986). No message quotes a URL: it may hold a password."""
+"""URLs given by users, and what becomes part of one (RFC 3986). No message quotes a URL: it may contain a password."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from urllib.parse import SplitResult, quote, urlsplit
 
 from .._errors import InvalidInput
 
-_CHARACTERS = re.compile(r"[A-Za-z0-9\-._~:/?#\[\]@!$&'()*+,;=%]*")  # appendix A: all that may stand in a URI
+_CHARACTERS = re.compile(r"[A-Za-z0-9\-._~:/?#\[\]@!$&'()*+,;=%]*")  # appendix A: all that a URI may contain
 _UNRESERVED = re.compile(r"[A-Za-z0-9\-._~]")  # section 2.3
 _ESCAPE = re.compile(r"%([0-9A-Fa-f]{2})")
 _NO_SEGMENT = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")
 
-# What a URL must be, in this order, and what is wrong with one that is not.
+# What must hold for a URL, in this order, and the problem with one for which it does not.
 _RULES = (
     (
         lambda parts: parts.scheme in ("http", "https") and parts.hostname,
@@ -31,9 +31,9 @@ _RULES = (
 
 
 def checked_url(option: str, url: str, allow_http: bool, query: bool = False) -> str:
-    """Return `url` when it is an absolute http(s) URL that gives nothing away; raise InvalidInput otherwise."""
+    """Return `url` when it is an absolute http(s) URL that exposes no secret; raise InvalidInput otherwise."""
     if not _CHARACTERS.fullmatch(url):
-        raise InvalidInput(option, "holds a space or another character that a URL writes otherwise (%20, IDNA)")
+        raise InvalidInput(option, "holds a space or another character that must be encoded in a URL (%20, IDNA)")
     try:
         parts = urlsplit(url)
         problem = next((problem for holds, problem in _RULES if not holds(parts)), "")
@@ -49,12 +49,12 @@ def checked_url(option: str, url: str, allow_http: bool, query: bool = False) ->
     return url
 
 
-@lru_cache  # the same ones over all assets of a task
+@lru_cache  # all assets of a task have the same one
 def canonical_url(url: str) -> str:
-    """Return one form for all that name the same service (RFC 3986 section 6.2).
+    """Return the same form for all URLs of one service (RFC 3986 section 6.2).
 
-    Scheme and host in lower case, an address of IPv6 compressed, no dot at the end of the host, no default port, no
-    slash at the end; unreserved characters as they are, all others percent-encoded in upper case.
+    Scheme and host in lower case, an IPv6 address compressed, no trailing dot of the host, no default port, no trailing
+    slash; unreserved characters are not percent-encoded, other percent-encodings are in upper case.
     """
     parts: SplitResult = urlsplit(_ESCAPE.sub(_normal, url))
     host = parts.hostname or ""
@@ -79,7 +79,7 @@ def path_segment(option: str, value: str) -> str:
 
 
 def _could_exist(host: str) -> bool:
-    """Whether each label of the name has 1 to 63 letters (RFC 1035), none percent-encoded; IPv6 has no labels."""
+    """Whether each label of the name has 1 to 63 characters (RFC 1035), none percent-encoded; IPv6 has no labels."""
     return ":" in host or ("%" not in host and all(0 < len(label) <= 63 for label in host.rstrip(".").split(".")))
 
 

@@ -75,7 +75,7 @@ def test_an_answer_is_a_token_or_says_why_not(status, body, event, reason):
 
 
 def test_an_answer_that_was_cut_may_be_asked_for_again():
-    assert judge(Answer(200, {}, b"", "the connection ended inside it", cut=True)).event.value == "accepted, answer cut"
+    assert judge(Answer(200, {}, b"", "it was not complete", cut=True)).event.value == "accepted, answer cut"
 
 
 @pytest.mark.parametrize(("lifetime", "seconds"), [

@@ -92,18 +92,18 @@ def test_a_whole_answer_is_read(said, body):
 
 
 UNUSABLE = [
-    (OK + b"Content-Length: 3\r\n\r\n{}", "the connection ended inside it", True),
-    (OK + b"Transfer-Encoding: chunked\r\n\r\n1\r\n{\r\n", "the connection ended inside it", True),
+    (OK + b"Content-Length: 3\r\n\r\n{}", "the connection ended too early", True),
+    (OK + b"Transfer-Encoding: chunked\r\n\r\n1\r\n{\r\n", "the connection ended too early", True),
     (OK + b"Content-Length: -2\r\n\r\n{}", "its Content-Length is not a number", False),
     (OK + b"Content-Length: ten\r\n\r\n{}", "its Content-Length is not a number", False),
     (OK + b"Content-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n{}", "both a Content-Length and a Transfer", False),
     (OK + b"Transfer-Encoding: gzip\r\n\r\n{}", "its Transfer-Encoding is unknown", False),
     (OK + b"Content-Length: 2\r\nContent-Length: +2\r\n\r\n{}", "its Content-Length is not a number", False),
-    (OK + b"Content-Encoding: gzip\r\nContent-Length: 2\r\n\r\n{}", "it is not compressed as it says", False),
+    (OK + b"Content-Encoding: gzip\r\nContent-Length: 2\r\n\r\n{}", "it is not compressed as its headers say", False),
     (OK + b"Content-Encoding: br\r\nContent-Length: 2\r\n\r\n{}", "compressed in a way that was not asked", False),
     (OK + b"Content-Encoding: gzip, gzip\r\nContent-Length: 2\r\n\r\n{}", "compressed in a way that", False),
-    (OK + b"Content-Encoding: gzip\r\nContent-Length: 20\r\n\r\n" + GZIP[:20], "form is cut", False),
-    (OK + b"Content-Encoding: gzip\r\n\r\n" + GZIP[:20], "form is cut", True),
+    (OK + b"Content-Encoding: gzip\r\nContent-Length: 20\r\n\r\n" + GZIP[:20], "data is cut off", False),
+    (OK + b"Content-Encoding: gzip\r\n\r\n" + GZIP[:20], "data is cut off", True),
     (OK + b"Content-Encoding: gzip\r\nContent-Length: %d\r\n\r\n" % len(BOMB) + BOMB, "longer than 4194304", False),
 ]
 
@@ -184,7 +184,7 @@ def test_a_service_that_says_nothing_is_left_in_time():
 
 SLOW = {  # how far the attempt comes before its time is over, the scheme, and what is said then
     "look_up": ("http", r"connecting timed out \(localhost port \d+\)"),
-    "_connected": ("http", r"the time of this attempt was over before the request was sent \(localhost port \d+\)"),
+    "_connected": ("http", r"this attempt timed out before the request was sent \(localhost port \d+\)"),
     "_tunnel": ("https", r"the proxy took too long to answer CONNECT \(localhost port \d+, the proxy that P names\)"),
 }
 
@@ -214,7 +214,7 @@ def test_time_that_is_used_up_before_the_request_is_said_and_sent_nothing(monkey
 
 def test_no_time_at_all_sends_nothing():
     with serving(answer(200)) as wire:
-        with pytest.raises(AttemptFailed, match="was over before the request was sent") as failed:
+        with pytest.raises(AttemptFailed, match="timed out before the request was sent") as failed:
             transport().send(request(wire.url), 1e-9)
         assert (failed.value.sent, failed.value.hopeless, wire.sent) == (False, False, [])
 
