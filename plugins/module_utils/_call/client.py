@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Calls an operation of the service: a reply, or an error that says what is known of its effect."""
+"""Calls an operation of the service: returns a reply, or raises an error that says what is known of the effect."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from .tokens import FetchedToken, StaticToken, Token, fetch_token, missing_scope
 
 
 class Reply(NamedTuple):
-    """A success: the envelope as it came, its status, and how many attempts it took."""
+    """A success: the envelope as received, the status, and how many attempts it took."""
 
     asset: dict
     status: int
@@ -30,9 +30,9 @@ class Reply(NamedTuple):
 
 
 class Client:
-    """Calls operations with the settings of one task, also from several threads at once.
+    """Calls operations with the settings of one task, if need be from several threads at once.
 
-    Nothing is built before the first request: no transport, no token.
+    No transport is created, and no token fetched, before the first request.
     """
 
     def __init__(
@@ -45,15 +45,15 @@ class Client:
     ) -> None:
         """`connect`: returns a transport, whose `send` makes one attempt; called once by each thread that sends.
 
-        `keep_token`: given the credentials and how to fetch a token, returns who keeps it; `guard`: called before each
-        request, also one for a token, and raises a ServicesError when nothing may be sent any more; `sleep`: waits
-        so many seconds before a further attempt.
+        `keep_token`: takes the credentials and a function that fetches a token, returns the source of tokens; `guard`:
+        called before each request, token requests included, raises a ServicesError when nothing may be sent any more;
+        `sleep`: waits for this many seconds before a further attempt.
         """
         self.settings = settings
         self.trace: list[dict[str, Any]] = []  # each attempt: method, url, status, error, seconds, wait
-        self.tokens: set[str] = set()  # all that were used, each of them a secret
+        self.tokens: set[str] = set()  # all that were used; each is a secret
         self.warnings: list[str] = []
-        self.was_tried = False  # whether an attempt of the request, not of one for a token, has begun
+        self.was_tried = False  # whether an attempt of the request itself, not of a token request, has begun
         self._connect, self._guard, self._sleep = connect, guard, sleep
         self._own = threading.local()
         if settings.access_token:
@@ -78,7 +78,7 @@ class Client:
 
         `key`: the name or id of the asset, for the message.
 
-        Raise MissingLibrary or InvalidInput (a file of TLS) before anything is sent.
+        Raise MissingLibrary or InvalidInput (a TLS file) before anything is sent.
         """
         self._transport()
         used: list[str] = []
@@ -95,7 +95,7 @@ class Client:
         raise RequestFailed(msg, finished.outcome, status=last.status, **last.facts, **self.facts(finished.attempts))
 
     def facts(self, attempts: int) -> dict[str, Any]:
-        """Return what a result says beside the outcome: how often the request was tried, and its trace."""
+        """Return what a result says besides the outcome: how many attempts were made, and the trace id."""
         counted = {"attempts": attempts, "request_attempts": attempts}  # `until` overwrites the first
         return {**counted, "trace_id": self.settings.trace.trace_id} if self.settings.trace else counted
 
@@ -115,7 +115,7 @@ class Client:
             if self.settings.trace:
                 authorized["traceparent"] = self.settings.trace.traceparent()
             return self._send(request._replace(headers=authorized), lambda answer: judge(operation, answer))
-        except ServicesError as error:  # there is no token, or the guard lets nothing out any more
+        except ServicesError as error:  # there is no token, or the guard forbids sending
             return AttemptResult(Event.TOKEN_UNAVAILABLE, error.msg)
 
     def _fetch_token(self) -> Token:
@@ -129,7 +129,7 @@ class Client:
         return token
 
     def _exchange_token(self, request: Request, judge: Callable[[Answer], AttemptResult]) -> Finished:
-        """A token request may be repeated, as a PUT may: a second token does no harm."""
+        """Send a token request under the policy for a PUT: it may be repeated, since a second token does no harm."""
         return self._with_retries(request, lambda: self._send(request, judge), "PUT")
 
     def _send(self, request: Request, judge: Callable[[Answer], AttemptResult]) -> AttemptResult:

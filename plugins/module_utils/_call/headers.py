@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Request headers that the user adds (RFC 9110 section 5), and the one that continues a trace (W3C Trace Context)."""
+"""Request headers added by the user (RFC 9110 section 5), and the one that continues a trace (W3C Trace Context)."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Trace(NamedTuple):
     flags: str
 
     def traceparent(self) -> str:
-        """Return the header of one request, with a span id of its own."""
+        """Return the header for one request, with a new span id."""
         return f"00-{self.trace_id}-{secrets.token_hex(8)}-{self.flags}"
 
 
@@ -52,13 +52,15 @@ def checked_headers(headers: dict | None) -> tuple[tuple[str, str], ...]:
     for given, value in (headers or {}).items():
         name = str(given)
         if not _NAME.fullmatch(name):
-            raise InvalidInput("headers", "holds a name that is empty or has a character that no header name has")
+            raise InvalidInput(
+                "headers", "holds a name that is empty or has a character that is not allowed in header names"
+            )
         if _RESERVED.fullmatch(name):
             raise InvalidInput("headers", f"{name} cannot be given: the collection or the connection sets it")
         if value is None:
             continue
         if name.lower() in checked:
-            raise InvalidInput("headers", f"{name} is there twice; header names ignore case")
+            raise InvalidInput("headers", f"{name} is given twice; header names are not case-sensitive")
         checked[name.lower()] = name, _checked_value(name, value)
     return tuple(checked.values())
 

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What an operation of the service is, how its answers are judged, and how its failures are told."""
+"""What an operation of the service is, how its answers are judged, and how its failures are reported."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from .statuses import event_of, text_of
 class Operation(NamedTuple):
     """One operation (docs/openapi.yaml), as data."""
 
-    resource: str  # the module's name, which is also that of its fact
+    resource: str  # the name of the module and of its fact
     method: str
     path: str  # below base_url; `{id}` is one percent-encoded segment
     noun: str
@@ -29,11 +29,11 @@ class Operation(NamedTuple):
     missing: str  # what a 404 means
     exists: str  # what a 409 means
     repeat: str  # what to know before running the task again when the outcome is unknown
-    settle: str = ""  # the same where a ledger keeps it from being sent again; empty where none does
-    commands: str = ""  # where a ledger does so: what lists the commands that settle what is in doubt
+    settle: str = ""  # the same where a ledger prevents a second request; empty when repeating is safe
+    commands: str = ""  # where a ledger does: how to list the commands that settle what is in doubt
 
     def kept_in(self, in_doubt_command: str) -> Operation:
-        """Return the operation of tasks that have a ledger; `in_doubt_command`: lists what is in doubt there."""
+        """Return the operation for tasks with a ledger; `in_doubt_command`: lists what is in doubt there."""
         if not self.settle:
             return self
         return self._replace(repeat=self.settle, commands=f" The commands for that: {in_doubt_command}")
@@ -45,12 +45,12 @@ _EFFECTS = {
     UNKNOWN: "It is unknown whether the {noun} was {done}. {repeat}{commands}",
     ACCEPTED: "The service accepted the request, so the {noun} was {done}: do not repeat it.{record}{commands}",
 }
-_LONGEST_ERROR = 20_000  # bytes of a body that are scrubbed, and then cut to what a result shows
+_LONGEST_ERROR = 20_000  # bytes; a longer body is not scrubbed, and so not shown
 _REQUEST_IDS = ("x-request-id", "x-correlation-id", "traceparent")
 
 
 def judge(operation: Operation, answer: Answer) -> AttemptResult:
-    """Return what an answer is: a success is any 2xx with a JSON object (docs/openapi.yaml)."""
+    """Return the result of an answered attempt: any 2xx with a JSON object is a success (docs/openapi.yaml)."""
     kind, value = event_of(answer.status), None
     reason = text_of(answer.status, answer.body, **operation._asdict())
     if kind == Event.SUCCESS:
@@ -69,9 +69,9 @@ def judge(operation: Operation, answer: Answer) -> AttemptResult:
 
 
 def _facts(answer: Answer) -> dict[str, str]:
-    """Return the body of a failure, and where the service says that the asset is, which may be all there is of its id.
+    """Return the body of a failure, and the Location of a 2xx, which may be all that is known of the asset's id.
 
-    Never truncated, since scrubbing cannot match half a secret; a body that is too long to be scrubbed is left out.
+    Never truncated, since scrubbing cannot match half a secret; a body that is too long to be scrubbed is omitted.
     """
     facts = {"error_body": printable(answer.body[:_LONGEST_ERROR].decode("utf-8", "replace")).strip()}
     if len(answer.body) > _LONGEST_ERROR:
@@ -89,9 +89,9 @@ def message(operation: Operation, request: Request, finished: Finished, key: str
     effect = effect_of(operation, finished.outcome)
     asset = f"{operation.noun} {printable(key)}: " if key else ""
     why = "; ".join(filter(None, (what, finished.note))).rstrip(".")
-    told = f"{asset}{request.method} {request.url}{times}: {why}. {effect}"
+    text = f"{asset}{request.method} {request.url}{times}: {why}. {effect}"
     ids = [f"{name}: {for_message(last.headers[name])}" for name in _REQUEST_IDS if name in last.headers]
-    return f"{told} [{', '.join(ids)}]" if ids else told
+    return f"{text} [{', '.join(ids)}]" if ids else text
 
 
 def effect_of(operation: Operation, outcome: str) -> str:
@@ -101,7 +101,7 @@ def effect_of(operation: Operation, outcome: str) -> str:
 
 
 def _host_of(location: str) -> str:
-    """Return the host of a Location header; the rest of it may hold secrets."""
+    """Return the host of a Location header; the rest of it may contain secrets."""
     try:
         return for_message(urlsplit(location).hostname or "another path of the same host")
     except ValueError:

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What may be sent again, and when: a pure table and a pure wait, and the loop that follows them."""
+"""What may be sent again, and when: a pure table, a pure backoff, and the loop that applies both."""
 
 from __future__ import annotations
 
@@ -17,11 +17,12 @@ from .._errors import ACCEPTED, NOT_SENT, REJECTED, UNKNOWN, gravest
 from .events import Event
 
 NEVER, AGAIN, NEW_TOKEN = "never", "again", "once, with a new token"
-_ASCTIME = re.compile("[A-Z][a-z]{2} [A-Z][a-z]{2} [ 0-9][0-9] [0-9:]{8} [0-9]{4}")  # a form of date without a zone
+_ASCTIME = re.compile("[A-Z][a-z]{2} [A-Z][a-z]{2} [ 0-9][0-9] [0-9:]{8} [0-9]{4}")  # a date format without a zone
 FIRST_DELAY = 1.0  # seconds; doubles with each further attempt
 LONGEST_DELAY = 86400.0  # seconds; time.sleep refuses huge ones
 
-# event: what a POST may do and what is known of it, and the same for a PUT, which can be repeated (RFC 9110 9.2.2).
+# For each event, whether it may be sent again and what is known of the effect: of a POST, and of a PUT, which is
+# idempotent (RFC 9110 section 9.2.2).
 POLICY = {
     Event.SUCCESS: {"POST": (NEVER, ACCEPTED), "PUT": (NEVER, ACCEPTED)},
     Event.TOKEN_UNAVAILABLE: {"POST": (NEVER, NOT_SENT), "PUT": (NEVER, NOT_SENT)},
@@ -41,27 +42,27 @@ POLICY = {
 
 
 class AttemptResult(NamedTuple):
-    """What one attempt came to: a row of POLICY, and what is known beside it."""
+    """The result of one attempt: its row of POLICY, and what else is known of it."""
 
     event: Event
     reason: str = ""  # for the user, without a secret
     status: int | None = None
     headers: Mapping[str, str] = {}
     value: Any = None  # of a success
-    facts: Mapping[str, str] = {}  # what the service said beside the status, for the result of a failure
+    facts: Mapping[str, str] = {}  # what else the service said, for the result of a failure
 
 
 class Finished(NamedTuple):
-    """What all attempts came to: the last one, how many there were, and what is known of them together."""
+    """The result of all attempts: the last one, how many there were, and what is known of them together."""
 
     last: AttemptResult
     attempts: int
     outcome: str
-    note: str = ""  # why it was not tried again, where the last attempt does not say so
+    note: str = ""  # why it was not tried again, when the last attempt does not say so
 
 
 def retry_after(value: str | None, now: datetime) -> float | None:
-    """Return the seconds that a Retry-After header asks for (RFC 9110 10.2.3), None for none or a malformed one."""
+    """Return the seconds that a Retry-After header asks for (RFC 9110 10.2.3), None when it is missing or malformed."""
     value = (value or "").strip()
     if re.fullmatch("[0-9]+", value):
         return float(value)
@@ -75,9 +76,9 @@ def retry_after(value: str | None, now: datetime) -> float | None:
 
 
 def delay(attempt: int, longest: float, fraction: float, asked: float | None) -> float:
-    """Return the seconds before the next attempt: what the service asked for, else exponential with full jitter.
+    """Return the seconds before the next attempt: what the service asked for, or exponential backoff with full jitter.
 
-    `attempt`: how many were made; `longest`: retry_max_delay in seconds; `fraction`: random, from 0 to 1.
+    `attempt`: how many have been made; `longest`: retry_max_delay in seconds; `fraction`: random, from 0 to 1.
     """
     if asked is not None:
         return asked
@@ -94,10 +95,10 @@ def retry(
     observe: Callable[[AttemptResult, float | None], None] = lambda result, wait: None,
     sleep: Callable[[float], None] = time.sleep,
 ) -> Finished:
-    """Make attempts until the policy says stop.
+    """Make attempts until the policy allows no further one.
 
-    `limits`: has `retries` and `retry_max_delay` (seconds); `renew`: forgets the token, False when it is the only one;
-    `observe`: is told of each attempt and of the wait after it (None after the last).
+    `limits`: has `retries` and `retry_max_delay` (seconds); `renew`: discards the token, returns False when there
+    can be no other; `observe`: receives each result and the wait after it (None after the last).
     """
     outcome, renewed, made = NOT_SENT, 0, 0
     longest = min(limits.retry_max_delay, LONGEST_DELAY)

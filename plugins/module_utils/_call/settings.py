@@ -15,15 +15,15 @@ from .tokens import Credentials
 
 @dataclass(frozen=True)
 class Settings:
-    """The shared options, checked; hashable, so that what was made for them can be kept for who has the same."""
+    """The shared options, checked; hashable, so that they can be the key of a cache."""
 
     base_url: str
     access_token: str | None
     credentials: Credentials | None
     connection: ConnectionSettings
     http_agent: str
-    headers: tuple[tuple[str, str], ...]  # of requests to the service, beside those that the collection sets
-    trace: Trace | None  # that the environment started
+    headers: tuple[tuple[str, str], ...]  # of requests to the service, in addition to those that the collection sets
+    trace: Trace | None  # from the environment
     timeout: float  # seconds, one attempt
     retries: int
     retry_max_delay: float  # seconds

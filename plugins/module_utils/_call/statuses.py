@@ -4,8 +4,8 @@
 
 """What each status of an answer means (RFC 9110): the one place that knows status codes.
 
-A status belongs to one event of the policy in `retry`; the text says what the service, whose error bodies are empty
-(docs/openapi.yaml), does not. `{noun}`, `{missing}` and `{exists}` come from the operation.
+Each status is one event of the policy in `retry`; the text explains what the service does not, since its error bodies
+are empty (docs/openapi.yaml). `{noun}`, `{missing}` and `{exists}` come from the operation.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ MEANINGS = {
         407: "the proxy requires credentials; put them in the proxy's URL, or set use_proxy: false",
         409: "{exists}",
         410: "the address is permanently gone; check base_url",
-        411: "a gateway requires a Content-Length, which was sent; check the gateways before the service",
+        411: "a gateway requires a Content-Length, which was sent; check the gateways in front of the service",
         412: "a precondition that a gateway added failed",
         413: "the body is too large for the service or a gateway; send fewer fields",
         414: "the URL is too long for the service or a gateway",
@@ -66,14 +66,14 @@ _CLASSES = {
     4: (Event.REFUSED, "the service refused the request"),
     5: (Event.SERVER_ERROR, "the service failed"),
 }
-_IRREGULAR = (Event.IRREGULAR, "not a final status of HTTP; something other than the service answers at base_url")
-# nginx answers a handshake without the certificate that it wants with a 400; its body alone says so.
+_IRREGULAR = (Event.IRREGULAR, "not a final HTTP status; something other than the service answers at base_url")
+# nginx answers a connection without the client certificate that it requires with a 400; only the body says so.
 _ASKS_FOR_CERTIFICATE = (b"No required SSL certificate was sent", b"The SSL certificate error")
 _LONGEST_READ = 2000  # bytes of a body
 
 
 def event_of(status: int) -> Event:
-    """Return the event, a row of the policy, that an answer with this status is."""
+    """Return the event, a row of the policy, for an answer with this status."""
     return _meaning(status)[0]
 
 

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Bearer tokens (RFC 6750): a given one, or one from a token endpoint (RFC 6749 section 4.4)."""
+"""Bearer tokens (RFC 6750): one given by the user, or one from a token endpoint (RFC 6749 section 4.4)."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from .events import Event
 from .retry import AttemptResult, Finished
 from .statuses import event_of
 
-TOKEN = re.compile(r"[!-~]+")  # printable ASCII without spaces, as RFC 6750 section 2.1 and a little more
-_MARGIN = 30.0  # seconds before its expiry at which a token is no longer used
+TOKEN = re.compile(r"[!-~]+")  # printable ASCII without spaces: a little more than RFC 6750 section 2.1 allows
+_MARGIN = 30.0  # seconds before its expiry from which a token is no longer used
 _FORM = {
     "Content-Type": "application/x-www-form-urlencoded",
     "Accept": "application/json",
@@ -44,11 +44,11 @@ class Token(NamedTuple):
 
     value: str
     use_until: float
-    scope: str | None = None  # None: what was asked for (RFC 6749 section 5.1)
+    scope: str | None = None  # None: what was requested (RFC 6749 section 5.1)
 
 
 class StaticToken:
-    """The token that the user gave; there is no other one."""
+    """The token that the user gave; it cannot be renewed."""
 
     def __init__(self, token: str) -> None:
         self._token = token
@@ -61,14 +61,14 @@ class StaticToken:
 
 
 class Memory:
-    """What the threads of one process know of a token: `token` and `use_until`, or `error` and `failed_at`."""
+    """The state of a token, shared by the threads of a process: `token` and `use_until`, or `error` and `failed_at`."""
 
     def __init__(self) -> None:
         self._lock = threading.RLock()
         self._content: dict[str, Any] = {}
 
     def alone(self) -> ContextManager:
-        """Return a context that one holder at a time is in."""
+        """Return a context manager that is an exclusive lock."""
         return self._lock
 
     def read(self) -> dict[str, Any]:
@@ -79,10 +79,10 @@ class Memory:
 
 
 class FetchedToken:
-    """A token that is fetched once for all who share a memory, and used until it expires or is refused.
+    """A token that is fetched once for all holders of a memory, and used until it expires or is refused.
 
-    One of them fetches it while the others wait. A failure is shared with those who waited meanwhile, so that a
-    hundred hosts do not ask a dead endpoint one by one.
+    One of them fetches it while the others wait. A failure is shared with those that waited, so that a hundred hosts
+    do not try a dead endpoint one by one.
     """
 
     def __init__(self, credentials: Credentials, fetch: Callable[[], Token], memory: Memory | None = None) -> None:
@@ -90,7 +90,7 @@ class FetchedToken:
         self._memory = memory or Memory()
 
     def token(self) -> str:
-        """Return a token that is good for now; raise TokenError, or whatever else `fetch` raises."""
+        """Return a token that can still be used; raise TokenError, or whatever else `fetch` raises."""
         asked_at = time.time()
         token = _usable(self._memory.read(), asked_at)
         if token:
@@ -102,7 +102,7 @@ class FetchedToken:
             return _usable(known, time.time()) or self._fetch_for_all()
 
     def renew(self, refused: str) -> bool:
-        """Forget the token that the service refused, unless there is a newer one; return that there can be another."""
+        """Discard the token that the service refused, unless there is a newer one; return True: it can be replaced."""
         with self._memory.alone():
             if self._memory.read().get("token") == refused:
                 self._memory.write({})
@@ -123,7 +123,7 @@ def _usable(known: dict[str, Any], now: float) -> str:
 
 
 class Credentials(NamedTuple):
-    """All that a token request says; hashable, so that it can be told from another one's."""
+    """Everything that goes into a token request; hashable, so that it can identify the token."""
 
     auth_url: str
     client_id: str | None
@@ -135,7 +135,7 @@ class Credentials(NamedTuple):
 
 
 def checked_parameters(parameters: dict | None) -> tuple[tuple[str, str], ...]:
-    """Return `auth_parameters` as form fields, without nulls; raise InvalidInput for a value that is no scalar."""
+    """Return `auth_parameters` as form fields, without nulls; raise InvalidInput for a value that is not a scalar."""
     given = {name: value for name, value in (parameters or {}).items() if value is not None}
     for name, value in given.items():
         if not isinstance(value, (str, int, float)):
@@ -150,7 +150,7 @@ def fetch_token(
 ) -> Token:
     """Return a new token; raise TokenError.
 
-    `exchange`: sends a request as often as the policy allows, given how to judge an answer.
+    `exchange`: takes a request and a function that judges an answer, and sends the request as the policy allows.
     """
     finished = exchange(token_request(credentials), judge)
     if finished.last.event == Event.SUCCESS:
@@ -160,7 +160,7 @@ def fetch_token(
 
 
 def missing_scopes(credentials: Credentials, token: Token) -> list[str]:
-    """Return the scopes that were asked for and not granted."""
+    """Return the scopes that were requested but not granted."""
     if token.scope is None:
         return []
     asked = dict(credentials.parameters).get("scope", " ".join(credentials.scopes)).split()
@@ -183,7 +183,7 @@ def token_request(credentials: Credentials) -> Request:
 
 
 def judge(answer: Answer) -> AttemptResult:
-    """Return what the token endpoint's answer is: a token (RFC 6749 5.1), or why not (5.2)."""
+    """Return the token in the answer of the token endpoint (RFC 6749 5.1), or why there is none (5.2)."""
     kind = event_of(answer.status)
     reason = f"it answered with status {answer.status}"
     try:
@@ -216,7 +216,7 @@ def _token_from(fields: dict, reason: str, answer: Answer) -> AttemptResult:
 
 
 def _usable_for(lifetime: object) -> float:
-    """Return for how many seconds to use a token that lasts `lifetime`; one of unknown lifetime until it is refused."""
+    """Return for how many seconds to use a token that lasts `lifetime`; if unknown, until it is refused."""
     try:
         seconds = (
             float(lifetime) if isinstance(lifetime, (int, float, str)) and not isinstance(lifetime, bool) else math.inf

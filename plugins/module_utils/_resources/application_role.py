@@ -21,7 +21,7 @@ OPERATION = Operation(
     noun="application role",
     done="updated",
     missing="there is no application role with this id, or base_url is wrong",
-    exists="the service sees a conflict with the role as it is now",
+    exists="the service reports a conflict with the current state of the role",
     repeat="Running the task again is safe: it sends the same update.",
 )
 
@@ -76,7 +76,7 @@ def read(params: dict) -> Wanted:
 
 
 def plan(wanted: Wanted, recorded: Recorded | None) -> Plan:
-    """Return what the update asks of the service; raise InvalidInput."""
+    """Return the plan for the update; raise InvalidInput."""
     known = wanted.current or (recorded.asset if recorded else None)
     body = overlay(prune(_whole(known, recorded)), wanted.body) if wanted.is_complete else wanted.body
     compared = without_placeholders(known) if known else {}
@@ -85,13 +85,13 @@ def plan(wanted: Wanted, recorded: Recorded | None) -> Plan:
 
 
 def _whole(known: dict | None, recorded: Recorded | None) -> dict:
-    """Return the known asset when all of it may be sent; raise InvalidInput."""
+    """Return the known asset when all of it can be sent; raise InvalidInput."""
     if known is None:
         raise InvalidInput(
             "send", "complete needs to know the asset as it is now: give current, or a ledger that has it"
         )
     if holds_placeholder(known):
-        raise InvalidInput("send", "complete cannot send the known asset: a placeholder stands in it for a secret")
+        raise InvalidInput("send", "complete cannot send the known asset: it holds a placeholder for a secret")
     sent = APPLICATION_ROLE.differences(prune(recorded.sent), known) if recorded else ()
     lacking = [difference.field for difference in sent if difference.found in (ABSENT, None)]
     if lacking:

@@ -19,7 +19,7 @@ OPERATION = Operation(
     noun="virtual machine",
     done="created",
     missing="the address does not exist, so base_url is probably wrong",
-    exists="the service sees a conflict, probably a virtual machine of this name that exists already",
+    exists="the service reports a conflict, probably because a virtual machine of this name exists already",
     repeat="Look for it on the service before running this task again, which would create another one.",
     settle="Running the task again sends nothing until that is settled.",
 )
@@ -85,10 +85,10 @@ def read(params: dict) -> Wanted:
 
 
 def plan(wanted: Wanted, recorded: Recorded | None) -> Plan:
-    """Return what creating it asks of the service; one that is recorded is there already."""
+    """Return the plan for creating it; one that is recorded exists already."""
     if recorded is None:
         return Plan(wanted.key, wanted.body)
-    given = {key: value for key, value in wanted.body.items() if value != {}}  # no attributes ask for nothing
+    given = {key: value for key, value in wanted.body.items() if value != {}}  # no attributes: nothing to compare
     differs = tuple(VIRTUAL_MACHINE.differences(given, recorded.sent))
     return Plan(wanted.key, wanted.body, known=recorded.asset, settled=True, differs=differs)
 

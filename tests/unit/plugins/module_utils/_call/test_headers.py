@@ -56,7 +56,7 @@ def test_a_value_that_cannot_be_sent_is_refused_without_being_told(value):
 
 
 def test_a_header_that_is_there_twice_is_refused():
-    with pytest.raises(InvalidInput, match="X-TENANT is there twice"):
+    with pytest.raises(InvalidInput, match="X-TENANT is given twice"):
         checked_headers({"X-Tenant": "a", "X-TENANT": "b"})
 
 

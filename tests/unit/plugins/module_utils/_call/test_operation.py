@@ -39,8 +39,8 @@ REQUEST = Request("POST", "https://service.example/a", {}, b"")
     (Answer(429, {}), Event.THROTTLED, "too many requests"),
     (Answer(503, {}), Event.UNAVAILABLE, "maintenance"),
     (Answer(500, {}), Event.SERVER_ERROR, "failed internally"),
-    (Answer(102, {}), Event.IRREGULAR, "not a final status"),
-    (Answer(999, {}), Event.IRREGULAR, "not a final status"),
+    (Answer(102, {}), Event.IRREGULAR, "not a final HTTP status"),
+    (Answer(999, {}), Event.IRREGULAR, "not a final HTTP status"),
 ])
 @pytest.mark.parametrize("operation", [CREATE, UPDATE])
 def test_an_answer_is_one_event(operation, answer, event, reason):
@@ -55,7 +55,7 @@ def test_an_answer_is_one_event(operation, answer, event, reason):
     (CREATE, 404, "base_url is probably wrong"),
     (CREATE, 409, "a virtual machine of this name"),
     (UPDATE, 404, "no application role with this id"),
-    (UPDATE, 409, "a conflict with the role"),
+    (UPDATE, 409, "a conflict with the current state of the role"),
     (UPDATE, 423, "the application role is locked"),
 ])
 def test_a_status_is_told_in_the_words_of_the_operation(operation, status, words):

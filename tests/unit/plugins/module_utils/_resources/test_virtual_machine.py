@@ -105,7 +105,7 @@ def test_other_values_than_those_it_was_created_with_are_told(on_difference, fai
     given = {"base_url": "https://service.example", "access_token": "token-of-the-tests", **options}
     result = run_exactly(CREATE, given, recorded=recorded)
     told = result["msg"] if failed else result["warnings"][0]
-    assert told.startswith("virtual machine web01: it was created with other values")
+    assert told.startswith("virtual machine web01: it was created with different values")
     assert "attributes.cpu (4 asked for, created with 2)" in told
     assert (result.get("failed", False), result["changed"], result["outcome"]) == (failed, False, "not_sent")
     assert result["asset"] == recorded.asset
