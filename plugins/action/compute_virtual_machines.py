@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Runs the module of the same name in the worker where that is safe."""
+"""Runs the module of the same name inside the Ansible worker where that is safe."""
 
 from __future__ import annotations
 

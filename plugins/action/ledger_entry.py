@@ -30,7 +30,7 @@ class ActionModule(CheckedAction):
         return self.with_invocation(result, options)
 
     def _edited(self, options: Options) -> dict:
-        """Return the result; an entry that is to be forgotten is looked for first, which makes no ledger."""
+        """Return the result; an entry to be forgotten is looked up read-only first, to create no ledger for it."""
         params, check_mode = options.params, self._task.check_mode
         if check_mode or params["state"] == ABSENT:
             seen = edited(self.open_ledger(params["ledger"], read_only=True), params, True, options.secrets)

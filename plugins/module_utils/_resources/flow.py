@@ -24,7 +24,7 @@ ENVELOPE = ("id", "name", "description", "service", "attributes", "platform", "r
 
 @dataclass(frozen=True)
 class Recorded:
-    """What the ledger remembers of an asset: the body that was sent for it, and the envelope that came back."""
+    """What the ledger has recorded of an asset: the body that was sent for it, and the envelope that came back."""
 
     sent: dict
     asset: dict
@@ -34,10 +34,10 @@ class Recorded:
 class Wanted:
     """What a task asks for, checked."""
 
-    key: str  # the name or id that tells this asset from others of its kind
+    key: str  # the name or id that identifies the asset among those of its kind
     body: dict  # what was given
     segment: str = ""  # the id as a segment of the path
-    certain: Mapping = field(default_factory=dict)  # envelope fields that are certain beside those of the body
+    certain: Mapping = field(default_factory=dict)  # envelope fields that are certain, in addition to those of the body
     current: dict | None = None  # the asset as the user knows it
     is_complete: bool = False  # whether to send the whole asset
     force: bool = False
@@ -46,32 +46,32 @@ class Wanted:
 
 @dataclass(frozen=True)
 class Plan:
-    """What a task asks of the service; made without touching it."""
+    """What a task would do; computed without contacting the service."""
 
     key: str
     body: dict  # what would be sent
     known: dict | None = None  # the asset as it is now, as far as known
     settled: bool = False  # whether nothing needs to be sent
-    differs: tuple[Difference, ...] = ()  # from what a settled asset was created with
+    differs: tuple[Difference, ...] = ()  # how it differs from what a settled asset was created with
 
     def encoded(self) -> bytes:
-        """Return the body to send, empty for nothing to send; raise InvalidInput for what JSON cannot say."""
+        """Return the body to send, empty when nothing is; raise InvalidInput for what JSON cannot represent."""
         return b"" if self.settled else strict_json.encode(self.body, "the body")
 
     def word(self, operation: Operation) -> str:
-        """Return what is to be done, as check mode says it."""
+        """Return what would be done, in the words of check mode."""
         settled = "differs" if self.differs else "keep"
         return settled if self.settled else operation.done[:-1]
 
 
 @dataclass(frozen=True, eq=False)
 class Resource:
-    """One kind of asset and the operation on it; there is one of each, which is equal to itself alone."""
+    """One kind of asset and the operation on it; each is a singleton, compared by identity."""
 
     operation: Operation
     attributes: dict  # the argument spec of the suboptions of `attributes`
     options: dict  # the argument spec of the module's own options
-    constraints: dict  # what ansible-core checks beyond single options
+    constraints: dict  # what ansible-core checks across options
     read: Callable[[dict], Wanted]  # from validated options; raises InvalidInput
     plan: Callable[[Wanted, Recorded | None], Plan]  # raises InvalidInput
 
@@ -81,25 +81,25 @@ class Resource:
         return _fields.date_time_fields(self.attributes, "attributes")
 
     def differences(self, wanted: dict, found: dict) -> list[Difference]:
-        """Return the fields of an envelope or body that are otherwise in another one."""
-        if repr(wanted) == repr(found):  # to the letter, as most of a list of thousands are
+        """Return the fields of an envelope or body that differ in another one."""
+        if repr(wanted) == repr(found):  # a shortcut: identical, as most assets of a list of thousands are
             return []
         return _fields.differences(wanted, found, self.instants)
 
 
-@lru_cache(maxsize=16)  # one for all items of a loop, which then share what it has found out
+@lru_cache(maxsize=16)  # one for all items of a loop, which then share its cached properties
 def kept_in(resource: Resource, in_doubt_command: str) -> Resource:
-    """Return the resource of tasks that have a ledger; `in_doubt_command`: lists what is in doubt there."""
+    """Return the resource for tasks with a ledger; `in_doubt_command`: lists what is in doubt there."""
     return replace(resource, operation=resource.operation.kept_in(in_doubt_command))
 
 
 def insist_on_usable(params: dict, options: Iterable[str], only_compared: Iterable[str] = ()) -> None:
-    """Raise InvalidInput for an option that holds what JSON cannot say, or what Ansible shows in place of a secret.
+    """Raise InvalidInput for an option with what JSON cannot represent, or with Ansible's placeholder for a secret.
 
     `only_compared`: the options in which such a placeholder does no harm.
     """
     given = {option: params[option] for option in options}
-    try:  # all of them at once, which is what a list of thousands can afford
+    try:  # all at once first: one by one is too slow for a list of thousands
         if not names_placeholder(strict_json.encode(given, "the options").decode("utf-8")):
             return
     except InvalidInput:
@@ -107,7 +107,7 @@ def insist_on_usable(params: dict, options: Iterable[str], only_compared: Iterab
     for option, value in given.items():
         strict_json.encode(value, option)
         if option not in only_compared and holds_placeholder(value):
-            raise InvalidInput(option, "holds a placeholder that stands for a secret, so it is not the real value")
+            raise InvalidInput(option, "holds a placeholder for a secret, so it is not the real value")
 
 
 def with_extra(attributes: dict | None, extra: dict | None, typed: dict) -> dict:
@@ -148,22 +148,22 @@ def carry_out(resource: Resource, wanted: Wanted, plan: Plan, check_mode: bool, 
 
 
 def _difference_warnings(operation: Operation, wanted: Wanted, plan: Plan, request: dict) -> list[str]:
-    """Return a warning for how a settled asset differs from what is wanted; raise ServicesError where that fails."""
+    """Return a warning if a settled asset differs from what is wanted; raise ServicesError where that is a failure."""
     if not plan.differs:
         return []
     differs = ", ".join(difference.describe("{wanted} asked for, created with {found}") for difference in plan.differs)
     msg = (
-        f"{operation.noun} {plan.key}: it was created with other values, and no operation of the service updates it:"
-        f" {differs}."
+        f"{operation.noun} {plan.key}: it was created with different values, and the service has no operation to update"
+        f" it: {differs}."
     )
     if wanted.fails_on_difference:
-        hint = "Nothing was sent. Give the values that it has, or set on_difference: warn."
+        hint = "Nothing was sent. Give the values that it was created with, or set on_difference: warn."
         raise ServicesError(f"{msg} {hint}", asset=plan.known, request=request)
     return [msg]
 
 
 def _unexpected_values(resource: Resource, key: str, sent: dict, known: dict | None, asset: dict) -> list[str]:
-    """Return a warning for fields that are not as sent, and one for the others that are not as they were known."""
+    """Return a warning for fields that differ from those sent, and one for others that differ from those known."""
     altered = _returned_differences(resource, sent, asset)
     drifted = _returned_differences(resource, overlay(known, sent), asset) if known else []
     names = {difference.field for difference in altered}
@@ -179,7 +179,7 @@ def _unexpected_values(resource: Resource, key: str, sent: dict, known: dict | N
 
 
 def _returned_differences(resource: Resource, expected: dict, asset: dict) -> list[Difference]:
-    """Return what is in the answer, but otherwise; an empty dict that came back filled is no surprise."""
+    """Return the fields that the answer has with other values; an empty dict that came back filled is expected."""
     found = resource.differences(expected, asset)
     return [difference for difference in found if difference.found is not ABSENT and difference.wanted != {}]
 
