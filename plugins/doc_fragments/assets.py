@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The documentation of what can be said of an asset: of the options of one, and of the items of a list."""
+"""The documentation of the options that describe an asset: for one asset, and for the items of a list."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import textwrap
 
 
 class ModuleDocFragment:
-    """C(infrastructure.services.assets.virtual_machine) and others; those of lists follow below."""
+    """C(infrastructure.services.assets.virtual_machine) and others; those for lists follow below."""
 
     VIRTUAL_MACHINE = r"""
 options:
@@ -151,7 +151,7 @@ options:
             type: float
   extra_attributes:
     description:
-      - Attributes that O(attributes) does not know, sent beside its own. One that it knows is refused here.
+      - Attributes that O(attributes) does not have, sent together with its own. One that it has is refused here.
     type: dict
     default: {}
 """
@@ -160,9 +160,9 @@ options:
 options:
   on_difference:
     description:
-      - What to do when O(ledger) has the virtual machine already and it was created with other values than those given
-        here. No operation of the service updates a virtual machine.
-      - V(warn) names the fields and both values in a warning; the task is not changed.
+      - What to do when O(ledger) already has the virtual machine, created with values that differ from those given
+        here. The service has no operation to update a virtual machine.
+      - V(warn) names the fields and both values in a warning; the task reports no change.
       - V(fail) makes it a failure. Nothing is sent either way.
     type: str
     choices:
@@ -175,7 +175,7 @@ options:
 options:
   id:
     description:
-      - Unique identifier of the role, sent as one percent-encoded segment of the path.
+      - Unique identifier of the role, sent as one percent-encoded path segment.
     type: str
     required: true
   name:
@@ -241,11 +241,11 @@ options:
             Fractions of a second are dropped.
         type: str
       password_location:
-        description: Where the password is kept; the password itself is no field.
+        description: Where the password is kept; there is no field for the password itself.
         type: str
   extra_attributes:
     description:
-      - Attributes that O(attributes) does not know, sent beside its own. One that it knows is refused here.
+      - Attributes that O(attributes) does not have, sent together with its own. One that it has is refused here.
     type: dict
   body:
     description:
@@ -253,19 +253,19 @@ options:
     type: dict
   current:
     description:
-      - The asset as it is now, as far as known, for example the C(asset) of an earlier task.
-      - It is shown as the state before in diff mode. When it has already all that would be sent, nothing is sent.
-      - If not given, the asset that O(ledger) remembers is used.
-      - The asset of another role, by its C(id), is refused.
+      - The current asset, as far as known, for example the C(asset) of an earlier task.
+      - It is the state before the change in diff mode. When it already has all that would be sent, nothing is sent.
+      - If not given, the asset recorded in O(ledger) is used.
+      - The asset of another role, judged by its C(id), is refused.
     type: dict
   send:
     description:
       - What to send.
-      - V(given) is just what was given.
-      - V(complete) is what was given, laid over the asset as it is known from O(current) or O(ledger), so that the
+      - V(given) sends only what was given.
+      - V(complete) sends what was given, merged into the asset as it is known from O(current) or O(ledger), so that the
         outcome is the same whether the service replaces the role or changes only the fields that are sent. It is
-        refused when no asset is known, when the known one lacks what was sent before, or when a placeholder stands in
-        it for a secret.
+        refused when no asset is known, when the known one lacks what was sent before, or when it holds a placeholder
+        for a secret.
     type: str
     choices:
       - given
@@ -275,7 +275,7 @@ options:
 
 
 def _of_items(option: str, documented: str) -> str:
-    """Return the documentation of options as that of the items of a list; O(ledger) is no option of an item."""
+    """Return the documentation of the options as that of the items of a list; O(ledger) is not an option of an item."""
     inside = re.sub(r"O\((?!ledger)", f"O({option}[].", documented.partition("options:\n")[2])
     return f"options:\n  {option}:\n    suboptions:\n{textwrap.indent(inside, '    ')}"
 

@@ -14,14 +14,14 @@ class ModuleDocFragment:
 options:
   base_url:
     description:
-      - Base address of the Infrastructure Service, V(http) or V(https), without user info, query or fragment.
-      - A path prefix is kept, a trailing slash is fine. C(/api/v1) is not part of it.
+      - Base URL of the Infrastructure Service, V(http) or V(https), without user info, query or fragment.
+      - A path prefix is kept, and a trailing slash is allowed. C(/api/v1) is not part of it.
       - If not given, the environment variable E(INFRASTRUCTURE_SERVICES_BASE_URL) is used.
     type: str
     required: true
   access_token:
     description:
-      - Bearer token, sent as it is. It takes precedence over O(auth_url); one of the two is required.
+      - Bearer token, sent verbatim. It takes precedence over O(auth_url); one of the two is required.
       - If not given, the environment variable E(INFRASTRUCTURE_SERVICES_ACCESS_TOKEN) is used.
     type: str
   auth_url:
@@ -53,22 +53,23 @@ options:
     default: basic
   scopes:
     description:
-      - Scopes to ask O(auth_url) for; they are joined by spaces. When fewer are granted, a warning names the others.
+      - Scopes to request from O(auth_url), joined by spaces. When fewer are granted, a warning names the missing ones.
       - If not given, the environment variable E(INFRASTRUCTURE_SERVICES_SCOPES) is used.
     type: list
     elements: str
   auth_parameters:
     description:
       - Additional form fields for the token request, such as C(audience), or another C(grant_type) and its fields.
-      - The values whose name says so are secrets, for example C(client_assertion), C(password) or C(refresh_token),
-        but not C(audience), C(resource), C(scope) or a name that ends in C(_type).
+      - A value whose name marks it as a credential is treated as a secret, for example C(client_assertion), C(password)
+        or C(refresh_token), but not C(audience), C(resource), C(scope) or a name that ends in C(_type).
     type: dict
   headers:
     description:
       - Additional headers for each request to the service, such as the key or tenant that a gateway requires.
-        They are not sent to O(auth_url). A header that is null is left out.
+        They are not sent to O(auth_url). A header whose value is null is omitted.
       - Headers that the collection sets itself are refused, for example C(Authorization) and C(Content-Type).
-      - The values of headers whose name says so are secrets, for example C(X-Api-Key) or C(Cookie).
+      - The value of a header whose name marks it as a credential is treated as a secret, for example C(X-Api-Key) or
+        C(Cookie).
     type: dict
   allow_http:
     description:
@@ -105,7 +106,7 @@ options:
     description:
       - Whether to use the proxy that the environment names
         (E(HTTP_PROXY), E(HTTPS_PROXY), E(ALL_PROXY), E(NO_PROXY), also in lower case).
-      - Settings of the operating system are not read.
+      - The proxy settings of the operating system are not read.
     type: bool
     default: true
   http_agent:
@@ -126,7 +127,7 @@ options:
     default: 10
   retries:
     description:
-      - Further attempts after the first, made only where repeating is safe. A creation is repeated
+      - Further attempts after the first, made only where repeating the request is safe. A creation is repeated
         only when it is proven that nothing of the request was sent, or when the service answered 429.
       - If not given, the environment variable E(INFRASTRUCTURE_SERVICES_RETRIES) is used.
     type: int
@@ -134,23 +135,23 @@ options:
   retry_max_delay:
     description:
       - Longest wait in seconds before a further attempt; V(0) means no waiting. More than a day counts as a day.
-      - A C(Retry-After) of the service is honoured up to here; a longer one ends the task.
+      - A C(Retry-After) of the service is honoured up to this value; a longer one ends the task.
     type: float
     default: 30
   ledger:
     description:
-      - Where the controller remembers what was created, so that a task can run again without creating anything twice.
+      - Where the controller records what was created, so that a task can run again without creating anything twice.
         A path (an SQLite file, created when missing) or a C(postgresql://) URL for several controllers.
       - When an earlier task began to create the asset and its outcome is unknown, the task fails
         and lists what to do next.
       - Cannot be combined with C(async). A C(postgresql://) URL needs C(psycopg) on the controller.
       - If not given, the environment variable E(INFRASTRUCTURE_SERVICES_LEDGER) is used; an empty value means
-        no ledger, also where that variable names one.
+        no ledger, even if that variable names one.
     type: str
   force:
     description:
-      - Whether to send the request although O(ledger) says that it is done or that its outcome is unknown,
-        or although the known asset already has all that would be sent.
+      - Whether to send the request even if O(ledger) says that it is done or that its outcome is unknown,
+        or if the known asset already has all that would be sent.
     type: bool
     default: false
 requirements:
@@ -164,8 +165,8 @@ attributes:
     support: full
 notes:
   - When the environment has a C(TRACEPARENT) (W3C Trace Context), each request to the service continues its trace with
-    a span id of its own. One that is invalid is left out.
+    a new span id. An invalid one is ignored.
   - An environment variable that is empty counts as unset.
-  - The community's rules keep C(ansible_facts) for modules whose name ends in C(_facts). These modules return
-    the asset as a fact too, named like the module, so that the next task can use it without C(register).
+  - The rules of the Ansible community reserve C(ansible_facts) for modules whose name ends in C(_facts). These modules
+    return the asset as a fact all the same, named like the module, so that the next task needs no C(register).
 """

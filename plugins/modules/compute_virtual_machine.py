@@ -5,7 +5,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Documentation of the module and a hand-over; what it does is in module_utils/virtual_machine.py."""
+"""The documentation and entry point of the module; the code is in module_utils/_resources/virtual_machine.py."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ module: compute_virtual_machine
 short_description: Create a virtual machine
 description:
   - Creates a virtual machine through the Infrastructure Service.
-  - The service can neither be asked what exists nor delete anything, and it creates another machine each time
-    it is asked. The task therefore never repeats a request that may have been processed, and says what is known.
+  - The service can neither look up nor delete virtual machines, and it creates another one with each request. The task
+    therefore never repeats a request that may have been processed, and reports what is known.
 version_added: 1.0.0
 author:
   - The infrastructure.services contributors (@infrastructure-services)
@@ -102,7 +102,7 @@ asset:
       description: Tenant of the asset.
       type: str
 ansible_facts:
-  description: The asset as a fact. In a loop the last item wins; use C(register) to keep all of them.
+  description: The asset as a fact. In a loop only that of the last item remains; use C(register) to keep all of them.
   returned: on success
   type: dict
   contains:
@@ -112,32 +112,33 @@ ansible_facts:
 outcome:
   description:
     - What is known of the request. V(not_sent), provably nothing reached the service, or nothing needed to.
-      V(rejected), the service said no. V(accepted), the service said yes. V(unknown), it may or may not have happened.
+      V(rejected), the service refused it. V(accepted), the service accepted it. V(unknown), it may or may not have been
+      processed.
   returned: always
   type: str
   sample: accepted
 plan:
   description:
-    - What the next run would do. V(create), send the request. V(keep), nothing, since it is as it should be.
-      V(differs), nothing either, although O(ledger) has it with other values; a warning names both.
+    - What the next run would do. V(create), send the request. V(keep), nothing, since it is already as requested.
+      V(differs), nothing either, although O(ledger) has it with different values; a warning names both.
   returned: on success, in check mode
   type: str
   sample: create
 request:
-  description: The request as it was sent, or would be.
+  description: The request as it was sent, or would be sent.
   returned: when the options can be used
   type: dict
   contains:
     method:
-      description: Method.
+      description: HTTP method.
       type: str
       sample: POST
     url:
-      description: Address.
+      description: URL.
       type: str
       sample: https://infrastructure.example.com/api/v1/services/compute/virtual_machines
     body:
-      description: Body.
+      description: The JSON body.
       type: dict
       sample:
         name: web01
@@ -145,18 +146,18 @@ request:
           cpu: 4
 error_body:
   description:
-    - The body of an answer that was no success, at most 1,000 characters of it, without secrets and control characters.
+    - The body of an answer that was not a success, at most 1,000 characters, without secrets and control characters.
     - The service sends none; gateways and proxies do.
   returned: on failure, when there was one
   type: str
   sample: upstream connect error
 location:
-  description: The C(Location) header of a success without a usable body, which may be all that tells the id.
+  description: The C(Location) header of a success without a usable body, which may be the only trace of the id.
   returned: when the service accepted the request and its answer cannot be used
   type: str
   sample: /api/v1/services/compute/virtual_machines/vm-0001
 status:
-  description: Status of the last answer, null when there was none.
+  description: HTTP status of the last answer, null when there was none.
   returned: when the options can be used
   type: int
   sample: 201
@@ -166,34 +167,34 @@ attempts:
   type: int
   sample: 1
 request_attempts:
-  description: How often the request was tried.
+  description: How many times the request was attempted.
   returned: when the options can be used
   type: int
   sample: 1
 trace_id:
-  description: Trace that the request belonged to, from E(TRACEPARENT).
+  description: Id of the trace that the request belonged to, from E(TRACEPARENT).
   returned: when the options can be used and the environment has a valid TRACEPARENT
   type: str
   sample: 4bf92f3577b34da6a3ce929d0e0e4736
 trace:
-  description: Each attempt, those for a token included, in their order.
+  description: Each attempt in order, including those to fetch a token.
   returned: when the options can be used and the verbosity is 3 or more
   type: list
   elements: dict
   contains:
     method:
-      description: Method.
+      description: HTTP method.
       type: str
       sample: POST
     url:
-      description: Address.
+      description: URL.
       type: str
     status:
-      description: Status of the answer, null when there was none.
+      description: HTTP status of the answer, null when there was none.
       type: int
       sample: 503
     error:
-      description: What was wrong, empty after a success.
+      description: What went wrong, empty after a success.
       type: str
     seconds:
       description: How long the attempt took.

@@ -5,7 +5,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Documentation of the module and a hand-over; what it does is in module_utils/_task/many.py."""
+"""The documentation and entry point of the module; the code is in module_utils/_task/many.py."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ module: compute_virtual_machines
 short_description: Create many virtual machines at once
 description:
   - Creates the virtual machines of a list through the Infrastructure Service, several at once from one task.
-  - All of them are validated before the first request. Each is then what it is with
-    M(infrastructure.services.compute_virtual_machine), and its result is told by itself, whatever comes of the
+  - All of them are validated before the first request. Each is then handled as by
+    M(infrastructure.services.compute_virtual_machine), and has a result of its own, whatever the results of the
     others.
-  - The number of requests at once follows what the service bears. It begins with a few, grows while all is well and
-    shrinks when the service is overloaded, so that one that is down leaves a few machines in doubt and never all.
+  - The number of concurrent requests adapts to what the service can handle. It starts with a few, grows while all is
+    well and shrinks when the service is overloaded, so that one that is down leaves only a few machines in doubt.
 version_added: 1.1.0
 author:
   - The infrastructure.services contributors (@infrastructure-services)
@@ -31,7 +31,7 @@ extends_documentation_fragment:
 options:
   virtual_machines:
     description:
-      - The virtual machines. Two of one name are refused.
+      - The virtual machines. Two with the same name are refused.
     type: list
     elements: dict
     required: true
@@ -71,7 +71,7 @@ EXAMPLES = r"""
   ansible.builtin.debug:
     msg: "{{ created.results | selectattr('failed') | map(attribute='item') }}"
 
-# Nothing is sent: each is as the ledger has it.
+# Nothing is sent: each is just as the ledger has it.
 - name: List the virtual machines that the ledger knows
   infrastructure.services.ledger_info:
     ledger: ledger.db
@@ -87,7 +87,7 @@ EXAMPLES = r"""
 RETURN = r"""
 results:
   description:
-    - What came of each item, in the order given. Every item is here, whatever came of it and of the others.
+    - The result of each item, in the order given. Every item is listed, whatever its result and those of the others.
     - An item that was not begun has C(skipped), V(true), and says why in its C(msg).
   returned: when the options can be used
   type: list
@@ -98,21 +98,21 @@ results:
       type: str
       sample: web01
     changed:
-      description: Whether the service accepted it, or would be asked to, in check mode.
+      description: Whether the service accepted its request; in check mode, whether a request would be sent.
       type: bool
     failed:
       description: Whether it failed.
       type: bool
     outcome:
-      description: What is known of its request, in the words of RV(outcome).
+      description: What is known of its request; the values are those of RV(outcome).
       type: str
       sample: accepted
     status:
-      description: Status of the last answer, null when there was none.
+      description: HTTP status of the last answer, null when there was none.
       type: int
       sample: 201
     request_attempts:
-      description: How often the request was tried.
+      description: How many times the request was attempted.
       type: int
       sample: 1
     msg:
@@ -121,14 +121,14 @@ results:
       type: str
     plan:
       description:
-        - What is to be done with it. V(create), the request is to be sent. V(keep), it is as it should be.
-          V(differs), O(ledger) has it with other values. V(in_doubt), O(ledger) does not know how an earlier task
-          ended.
+        - The plan for the next run. V(create), send the request. V(keep), nothing, since it is already as requested.
+          V(differs), nothing either, although O(ledger) has it with different values. V(in_doubt), O(ledger) does not
+          know how an earlier task ended.
       returned: in check mode
       type: str
       sample: create
     seconds:
-      description: How long it took, repeats and waits between them included.
+      description: How long it took, including further attempts and the waits before them.
       returned: when it was begun
       type: float
       sample: 1.5
@@ -141,7 +141,7 @@ results:
       returned: when it was not begun
       type: bool
     asset:
-      description: The envelope as the service returned it, or those of its fields that O(asset_fields) names.
+      description: The envelope as the service returned it, or only the fields that O(asset_fields) names.
       returned: when it is known
       type: dict
       contains:
@@ -178,7 +178,7 @@ results:
           type: str
 counts:
   description:
-    - How many items there are of each RV(outcome), how many are changed, failed and not begun, and of each plan.
+    - How many items have each RV(outcome), how many are changed, failed and not begun, and how many have each plan.
   returned: when the options can be used
   type: dict
   sample:
@@ -190,7 +190,7 @@ counts:
     failed: 3
     not_begun: 0
 not_listed:
-  description: The names of what O(ledger) has of the same service and O(virtual_machines) does not list.
+  description: The names that O(ledger) has for the same service and that O(virtual_machines) does not list.
   returned: in check mode with O(ledger)
   type: list
   elements: str
@@ -200,13 +200,13 @@ ansible_facts:
   type: dict
   contains:
     compute_virtual_machines:
-      description: The assets by their name.
+      description: The assets by name.
       type: dict
 outcome:
   description:
-    - The gravest outcome of all items. V(not_sent), provably nothing reached the service, or nothing needed to.
-      V(rejected), the service said no. V(unknown), it may or may not have happened. V(accepted), the service said
-      yes.
+    - The gravest outcome of all items, in this order. V(not_sent), provably nothing reached the service, or nothing
+      needed to. V(rejected), the service refused it. V(unknown), it may or may not have been processed. V(accepted),
+      the service accepted it.
   returned: always
   type: str
   sample: accepted

@@ -5,7 +5,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Documentation of the module; what it does is done by its action plugin, on the controller."""
+"""The documentation of the module; its action plugin does the work, on the controller."""
 
 from __future__ import annotations
 
@@ -14,26 +14,26 @@ DOCUMENTATION = r"""
 module: ledger_entry
 short_description: Adopt, correct or forget an entry of the ledger
 description:
-  - Changes what the O(ledger) remembers of one asset. Nothing is sent to the service.
+  - Changes what the O(ledger) records of one asset. Nothing is sent to the service.
   - Use it when a task stopped because an earlier one began to create an asset and its outcome is unknown. Look for the
-    asset on the service (M(infrastructure.services.ledger_info) shows what was sent for it), then confirm it
-    (O(state=present) and its O(asset)) or, when it is not there, forget the entry (O(state=absent)), so that the task
-    creates it.
-  - It also adopts assets that exist already, so that they are not created again.
+    asset on the service (M(infrastructure.services.ledger_info) shows what was sent for it). If it exists, confirm it
+    (O(state=present) and its O(asset)); if not, forget the entry (O(state=absent)), so that the task creates it.
+  - It can also adopt assets that already exist, so that they are not created again.
 version_added: 1.0.0
 author:
   - The infrastructure.services contributors (@infrastructure-services)
 options:
   ledger:
     description:
-      - Where the ledger is, a path (an SQLite file) or a C(postgresql://) URL.
-      - A relative path is below the directory of the playbook.
+      - Location of the ledger, a path (an SQLite file) or a C(postgresql://) URL.
+      - A relative path is resolved against the directory of the playbook, or against the working directory if the
+        playbook is part of a collection or the path comes from the environment.
       - If not given, the environment variable E(INFRASTRUCTURE_SERVICES_LEDGER) is used.
     type: str
     required: true
   base_url:
     description:
-      - Base address of the Infrastructure Service that the asset is on.
+      - Base URL of the Infrastructure Service that the asset is on.
       - If not given, the environment variable E(INFRASTRUCTURE_SERVICES_BASE_URL) is used.
     type: str
     required: true
@@ -45,15 +45,15 @@ options:
       - cassandra_application_role
       - compute_virtual_machine
   name:
-    description: Name of the virtual machine, as M(infrastructure.services.compute_virtual_machine) has it.
+    description: Name of the virtual machine, as given to M(infrastructure.services.compute_virtual_machine).
     type: str
   id:
-    description: Identifier of the role, as M(infrastructure.services.cassandra_application_role) has it.
+    description: Identifier of the role, as given to M(infrastructure.services.cassandra_application_role).
     type: str
   state:
     description:
-      - V(present) records O(asset), which it requires, as done.
-      - V(absent) forgets the entry; the asset itself stays as it is. Where there is no such entry, a warning says so.
+      - V(present) records O(asset), which is then required, as done.
+      - V(absent) forgets the entry; the asset itself is not touched. If there is no such entry, a warning says so.
     type: str
     choices:
       - absent
@@ -62,21 +62,21 @@ options:
   asset:
     description:
       - The envelope of the asset as it is on the service. Fields that are not given are recorded as null.
-      - Its name, or the id of a role, must be that of the entry; it may be left out.
-      - A whole one is best, since later tasks compare their attributes with it.
+      - Its name, or the id of a role, must be that of the entry; it may be omitted.
+      - Give all of it if possible, since later tasks compare their attributes with it.
     type: dict
 attributes:
   check_mode:
-    description: Can run in C(check_mode) and return what would change. The ledger is only read then.
+    description: Can run in C(check_mode) and return what would change; the ledger is then only read.
     support: full
   diff_mode:
     description: Returns what changed, or would change, when in diff mode.
     support: full
 notes:
-  - The task runs on the controller, whatever the connection of its host, and does not go with C(async).
+  - The task runs on the controller, whatever the connection of its host, and cannot be combined with C(async).
   - It is in the action group C(infrastructure.services.all), so that C(module_defaults) can give O(ledger) and
-    O(base_url) to all modules of the collection. It takes the other options of the group too and does not use them.
-  - When a task is at work on the asset, this one waits until that has ended.
+    O(base_url) to all modules of the collection. It accepts the other options of the group too, but does not use them.
+  - If another task is working on the asset, this one waits until it has ended.
   - Each change is recorded in the history of the ledger.
 seealso:
   - module: infrastructure.services.ledger_info
@@ -115,7 +115,7 @@ EXAMPLES = r"""
     states: in_doubt
   register: doubtful
 
-# Each of these was found on the service; nothing else is known of them than what was sent.
+# Each of these was found on the service; nothing is known of them but what was sent.
 - name: Confirm those of the web servers
   infrastructure.services.ledger_entry:
     ledger: ledger.db
@@ -127,7 +127,7 @@ EXAMPLES = r"""
   loop_control:
     label: "{{ item.name }}"
 
-# None of the others is there.
+# None of the others was found.
 - name: Forget the others, so that they are created
   infrastructure.services.ledger_entry:
     ledger: ledger.db
@@ -142,7 +142,7 @@ EXAMPLES = r"""
 
 RETURN = r"""
 asset:
-  description: The envelope that is recorded now; null when none is.
+  description: The envelope that is now recorded, null when there is none.
   returned: on success
   type: dict
   sample:
@@ -152,16 +152,16 @@ asset:
       ip: 192.0.2.10
 entry_state:
   description:
-    - What is known. V(done), the asset is there as recorded. V(accepted), the service accepted it and its answer was
-      lost. V(unknown), the request may or may not have been processed. V(intent), the same, since the task that
-      sent it died. V(absent), there is no entry.
+    - What is known. V(done), the asset exists as recorded. V(accepted), the service accepted the request, but its
+      answer was lost. V(unknown), the request may or may not have been processed. V(intent), the same, since the task
+      that sent it died. V(absent), there is no entry.
   returned: on success
   type: str
   sample: done
 sent:
   description:
-    - The body that was sent for the asset, for finding it on the service; null when there is no entry.
-    - Of an asset that was adopted or corrected, its name and attributes. Later tasks compare theirs with them.
+    - The body that was sent for the asset, to find it on the service; null when there is no entry.
+    - For an asset that was adopted or corrected, its name and attributes, with which later tasks compare theirs.
   returned: on success
   type: dict
   sample:
@@ -185,7 +185,7 @@ from ansible_collections.infrastructure.services.plugins.module_utils._task.modu
 
 
 def main():
-    """Say what is missing: where this runs there is no ledger."""
+    """Fail: there is no ledger where this runs."""
     module = ServicesModule(entry_options.OPTIONS, argument_spec=entry_options.OPTIONS, **entry_options.CONSTRAINTS)
     module.fail_json("ledger: it is kept by the controller, where the action plugin of this module does the work")
 

@@ -5,27 +5,28 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Documentation of the module; what it does is done by its action plugin, on the controller."""
+"""The documentation of the module; its action plugin does the work, on the controller."""
 
 from __future__ import annotations
 
 DOCUMENTATION = r"""
 ---
 module: ledger_info
-short_description: List what the ledger knows, above all what is in doubt
+short_description: List what the ledger knows, in particular what is in doubt
 description:
   - Lists entries of the O(ledger), with what was sent for each asset and what came back. Nothing is sent to the
-    service, and no file is made or changed.
-  - After a crash, O(states=in_doubt) lists the assets of which nobody knows whether they exist. Settle them with
-    M(infrastructure.services.ledger_entry), which takes what this module returns in a loop.
+    service, and no file is created or changed.
+  - After a crash, O(states=in_doubt) lists the assets that may or may not exist. Settle them with
+    M(infrastructure.services.ledger_entry), in a loop over what this module returns.
 version_added: 1.1.0
 author:
   - The infrastructure.services contributors (@infrastructure-services)
 options:
   ledger:
     description:
-      - Where the ledger is, a path (an SQLite file) or a C(postgresql://) URL. One that does not exist is empty.
-      - A relative path is below the directory of the playbook.
+      - Location of the ledger, a path (an SQLite file) or a C(postgresql://) URL. One that does not exist is empty.
+      - A relative path is resolved against the directory of the playbook, or against the working directory if the
+        playbook is part of a collection or the path comes from the environment.
       - If not given, the environment variable E(INFRASTRUCTURE_SERVICES_LEDGER) is used.
     type: str
     required: true
@@ -39,7 +40,7 @@ options:
       - cassandra_application_role
       - compute_virtual_machine
   names:
-    description: Only assets whose name, or id of a role, matches one of these patterns, as of a shell (V(web*)).
+    description: Only assets whose name, or id for a role, matches one of these shell patterns (such as V(web*)).
     type: list
     elements: str
   states:
@@ -55,23 +56,23 @@ options:
       - unknown
       - in_doubt
   changed_since:
-    description: Only entries that were written at this time or later, ISO 8601; without a time zone it is in UTC.
+    description: Only entries that were written at this time or later, in ISO 8601; without a time zone it is UTC.
     type: str
   history:
-    description: Whether to add to each entry how each attempt ended.
+    description: Whether to include in each entry how each of its attempts ended.
     type: bool
     default: false
 attributes:
   check_mode:
-    description: Can run in C(check_mode); it only reads in any case.
+    description: Can run in C(check_mode); it never changes anything.
     support: full
   diff_mode:
-    description: Changes nothing, so there is no difference to return.
+    description: Changes nothing, so it returns no diff.
     support: none
 notes:
-  - The task runs on the controller, whatever the connection of its host, and does not go with C(async).
+  - The task runs on the controller, whatever the connection of its host, and cannot be combined with C(async).
   - It is in the action group C(infrastructure.services.all), so that C(module_defaults) can give O(ledger) to all
-    modules of the collection. It takes the other options of the group too and does not use them.
+    modules of the collection. It accepts the other options of the group too, but does not use them.
 seealso:
   - module: infrastructure.services.ledger_entry
   - plugin: infrastructure.services.ledger
@@ -92,7 +93,7 @@ EXAMPLES = r"""
   loop_control:
     label: "{{ item.state }}"
 
-# A round trip: nothing is sent, since each machine is as the ledger has it. Change the options to see what differs.
+# A round trip: nothing is sent, since each machine is just as the ledger has it. Change the options to see differences.
 - name: List the virtual machines
   infrastructure.services.ledger_info:
     ledger: ledger.db
@@ -117,13 +118,13 @@ EXAMPLES = r"""
 
 RETURN = r"""
 entries:
-  description: The entries that the filters leave, by service, module and name.
+  description: The entries that match all filters, sorted by service, module and name.
   returned: on success
   type: list
   elements: dict
   contains:
     base_url:
-      description: Base address of the service, in its canonical form.
+      description: Base URL of the service, in its canonical form.
       type: str
       returned: always
       sample: https://infrastructure.example.com
@@ -144,16 +145,16 @@ entries:
       sample: role-1
     state:
       description:
-        - What is known. V(done), the asset is there as recorded. V(accepted), the service accepted it and its answer
-          was lost. V(unknown), the request may or may not have been processed. V(intent), a request is on its way, or
-          its process died.
+        - What is known. V(done), the asset exists as recorded. V(accepted), the service accepted the request, but its
+          answer was lost. V(unknown), the request may or may not have been processed. V(intent), a request is in
+          flight, or its process died.
       type: str
       returned: always
       sample: unknown
     options:
       description:
-        - The options with which the module of the asset asks for it again, and an item of its plural module too. An
-          asset that is V(done) is kept then, and nothing is sent.
+        - The options with which to request the asset again, from its module or as an item of the module for a list. An
+          asset that is V(done) is then kept, and nothing is sent.
       type: dict
       returned: always
       sample:
@@ -169,7 +170,7 @@ entries:
         attributes:
           cpu: 4
     asset:
-      description: The recorded envelope; null when none came back.
+      description: The recorded envelope, null when none came back.
       type: dict
       returned: always
     began_at:
@@ -183,17 +184,17 @@ entries:
       returned: always
       sample: '2026-01-02T03:04:05Z'
     by:
-      description: Who wrote it, as user@controller; empty for what was written by version 1.0.0.
+      description: Who wrote it, as user@controller; empty when version 1.0.0 wrote it.
       type: str
       returned: always
       sample: deploy@controller-1
     run:
-      description: Names the run of Ansible that wrote it.
+      description: Identifier of the Ansible run that wrote it.
       type: str
       returned: always
       sample: 4711abcdefgh
     trace_id:
-      description: The trace id of the attempt; null when there was none.
+      description: The trace id of the attempt, null when there was none.
       type: str
       returned: always
     history:
@@ -203,7 +204,7 @@ entries:
       returned: when O(history=true)
       contains:
         from_state:
-          description: State before the attempt; V(absent) when there was no entry.
+          description: State before the attempt, V(absent) when there was no entry.
           type: str
           returned: always
           sample: absent
@@ -223,7 +224,7 @@ entries:
           returned: always
           sample: deploy@controller-1
         run:
-          description: Names the run of Ansible.
+          description: Identifier of the Ansible run.
           type: str
           returned: always
           sample: 4711abcdefgh
@@ -233,31 +234,31 @@ entries:
           returned: always
           sample: unknown
         status:
-          description: The HTTP status; null when there was none.
+          description: The HTTP status, null when there was none.
           type: int
           returned: always
           sample: 504
         message:
-          description: What the task said of its failure; empty when it succeeded.
+          description: The message of the task when it failed, empty when it succeeded.
           type: str
           returned: always
           sample: ''
         seconds:
-          description: How long the task took; null when that is not known.
+          description: How long the task took, null when that is not known.
           type: float
           returned: always
           sample: 1.5
         trace_id:
-          description: The trace id; null when there was none.
+          description: The trace id, null when there was none.
           type: str
           returned: always
 ledger:
-  description: Where the ledger is, without a password.
+  description: Location of the ledger, without a password.
   returned: on success
   type: str
   sample: /srv/fleet/ledger.db
 exists:
-  description: Whether there is a ledger. One that does not exist has no entries, and is a warning.
+  description: Whether there is a ledger. One that does not exist has no entries and raises a warning.
   returned: on success
   type: bool
 counts:
@@ -281,7 +282,7 @@ from ansible_collections.infrastructure.services.plugins.module_utils._task.modu
 
 
 def main():
-    """Say what is missing: where this runs there is no ledger."""
+    """Fail: there is no ledger where this runs."""
     module = ServicesModule(info_options.OPTIONS, argument_spec=info_options.OPTIONS)
     module.fail_json("ledger: it is kept by the controller, where the action plugin of this module does the work")
 
