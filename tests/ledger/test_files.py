@@ -23,7 +23,7 @@ from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.en
     Key,
     LedgerError,
 )
-from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.sqlite import make_whole
+from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.sqlite import checkpoint
 from ledger.entries import put
 from ledger.loops import race
 from ledger.tasks import task
@@ -35,7 +35,7 @@ ENTRY = Entry(DONE, {"name": "web01"}, {"id": "1"})
 
 @pytest.fixture(autouse=True)
 def impatient(monkeypatch):
-    monkeypatch.setattr(sqlite_files, "_PATIENCE", 0.1)
+    monkeypatch.setattr(sqlite_files, "_WAL_TIMEOUT", 0.1)
 
 
 @pytest.fixture
@@ -118,14 +118,14 @@ def test_a_worker_that_died_leaves_what_the_end_of_the_run_makes_whole(path, ope
         os._exit(0)
     os.waitpid(child, 0)
     assert "ledger.db-wal" in names(path)
-    make_whole(path)
+    checkpoint(path)
     assert names(path) == {"ledger.db", "ledger.db.lock"}
     assert opened(path).get(KEY).asset == ENTRY.asset
 
 
 def test_while_somebody_uses_it_it_is_not_taken_apart(path, opened):
     put(opened(path), KEY, ENTRY)
-    make_whole(path)
+    checkpoint(path)
     assert {"ledger.db", "ledger.db-wal"} <= names(path)
 
 

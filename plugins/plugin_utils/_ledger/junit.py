@@ -22,7 +22,7 @@ _PROPERTIES = ("outcome", "status", "trace_id")
 _COUNTED = {"failure": "failures", "error": "errors", "skipped": "skipped"}
 
 
-def beside(path: str) -> str:
+def xml_path(path: str) -> str:
     """Return the path of the XML file that goes with a JSON file."""
     return f"{os.path.splitext(path)[0]}{SUFFIX}"
 

@@ -14,7 +14,7 @@ from ...module_utils._resources.flow import Recorded
 from ...module_utils._secrets import Secrets
 from ...module_utils._task.task import Task
 from .entries import DONE, INTENT, Entry, Key
-from .gathering import GatheringLedger, Held
+from .group_commit import GroupCommitLedger, KeyLocked
 from .recording import Overtaken, decide, elsewhere, ending, key_of, record
 from .store import Ledger
 
@@ -25,7 +25,7 @@ class LedgerOfMany:
     def __init__(self, ledger: Ledger, secrets: Secrets, run: str, check_mode: bool) -> None:
         """`run`: names the run of Ansible."""
         self._ledger, self._secrets, self._run, self._check_mode = ledger, secrets, run, check_mode
-        self._gathering: GatheringLedger | None = None
+        self._writer: GroupCommitLedger | None = None
         self.warnings: list[str] = []  # of the list as a whole
 
     def look_up(self, tasks: list[Task]) -> list[Recorded | ServicesError | None]:
@@ -42,7 +42,7 @@ class LedgerOfMany:
         if not self._check_mode:
             read = {key: entries.get(key.name) for key in keys}
             certain = {key: entry for key, entry in read.items() if not (entry and entry.state == INTENT)}
-            self._gathering = GatheringLedger(self._ledger, certain)
+            self._writer = GroupCommitLedger(self._ledger, certain)
         return found
 
     def _look_elsewhere(self, new: list[tuple[Key, Task]]) -> None:
@@ -73,21 +73,21 @@ class LedgerOfMany:
     def record(self, task: Task, execute: Callable[[Recorded | None], dict]) -> dict | None:
         """Run one task under the ledger and return its result, None while another run holds its asset."""
         try:
-            return record(self._gathering, task, self._secrets, self._run, execute)
-        except (Held, Overtaken):
+            return record(self._writer, task, self._secrets, self._run, execute)
+        except (KeyLocked, Overtaken):
             return None
         except ServicesError as error:
             return self._secrets.scrub(error.result())
 
     def give_up(self, results: list[tuple[Task, dict]]) -> None:
         """Record of tasks that did not end in time, and can send nothing any more, that they sent nothing."""
-        if self._gathering:
-            self._gathering.give_up({key_of(task): partial(ending, result=result) for task, result in results})
+        if self._writer:
+            self._writer.give_up({key_of(task): partial(ending, result=result) for task, result in results})
 
     @property
     def lost(self) -> str:
         """Why nothing can be recorded any more, empty while it can."""
-        error = self._gathering and self._gathering.lost
+        error = self._writer and self._writer.lost
         return f"the ledger does not answer ({error.msg})" if error else ""
 
     def not_listed(self, tasks: list[Task]) -> list[str]:
@@ -100,8 +100,8 @@ class LedgerOfMany:
 
     def close(self) -> None:
         """Write what is left."""
-        if self._gathering:
-            self._gathering.close()
+        if self._writer:
+            self._writer.close()
 
 
 def _forced(tasks: list[Task], entries: dict[str, Entry]) -> list[str]:

@@ -24,7 +24,7 @@ _HEAD = '{\n "format": "infrastructure.services report",\n'  # by which a report
 _RUN, _ASSET = {"run", "state", "began_at", "tasks_at_work", "assets"}, {"resource", "name", "outcome"}
 _KINDS = {stat.S_IFDIR: "a directory", stat.S_IFIFO: "a named pipe", stat.S_IFSOCK: "a socket"}
 _LEDGER_FILES = ("", "-wal", "-shm", "-journal", ".lock")
-_PATIENCE = 60.0  # seconds to wait for another task, each of which takes milliseconds
+_LOCK_TIMEOUT = 60.0  # seconds to wait for another task, each of which takes milliseconds
 
 
 class ReportError(Exception):
@@ -39,10 +39,10 @@ def edited(path: str, ledger_file: str) -> Iterator[list[dict]]:
     neither empty nor a report stays as it is.
     """
     try:
-        file, xml_file = _usable(path, _HEAD, ledger_file), _usable(junit.beside(path), junit.HEAD, ledger_file)
+        file, xml_file = _usable(path, _HEAD, ledger_file), _usable(junit.xml_path(path), junit.HEAD, ledger_file)
         if file == xml_file:
             raise ReportError(f"{path} is to be JSON with JUnit XML beside it, so it must not end in {junit.SUFFIX}")
-        with _alone(file):
+        with _exclusive(file):
             runs = _read(file)
             yield runs
             _replace(xml_file, f"{junit.document(runs)}\n")
@@ -74,9 +74,9 @@ def _usable(path: str, head: str, ledger_file: str) -> str:
 
 
 @contextmanager
-def _alone(file: str) -> Iterator[None]:
+def _exclusive(file: str) -> Iterator[None]:
     """Keep out all other tasks, of this run and of others; raise OSError."""
-    deadline = time.monotonic() + _PATIENCE
+    deadline = time.monotonic() + _LOCK_TIMEOUT
     while (descriptor := _locked(file)) is None:
         if time.monotonic() > deadline:
             raise OSError(errno.EAGAIN, "another program keeps it locked")

@@ -26,7 +26,7 @@ from .store import Ledger
 
 _BUSY_TIMEOUT = 60.0  # seconds to wait for another writer, each of which takes milliseconds
 _OPENING = 0  # the byte that is locked by who creates the tables; no key has this number
-_PARTING = 0.5  # seconds in which the workers of a run have ended when the run has
+_EXIT_TIMEOUT = 0.5  # seconds in which the workers of a run have ended when the run has
 _GONE = (-1, -1)  # no file is this one
 _kept_open: list[sqlite3.Connection] = []
 
@@ -86,7 +86,7 @@ class SqliteLedger(Ledger):
     def close(self) -> None:
         """Leave one whole file where nobody else uses it."""
         if self._connection and self._identity == identity(self.file):
-            leave(self._connection, self.file)
+            close_connection(self._connection, self.file)
         elif self._connection:
             _kept_open.append(self._connection)  # closing it would remove the log of the file that is there now
         if self._locks >= 0:
@@ -152,15 +152,15 @@ class LedgerInMemory(SqliteLedger):
         self._connection.close()
 
 
-def leave(connection: sqlite3.Connection, file: str, patience: float = 0.0) -> None:
+def close_connection(connection: sqlite3.Connection, file: str, timeout: float = 0.0) -> None:
     """Close a connection; afterwards the file is whole by itself, or there is its log.
 
     Others may use it: then it stays in WAL mode, and a second connection keeps SQLite from removing the log, since
-    a file in WAL mode without one is what a copy looks like that lacks half of what was recorded. `patience`: seconds
+    a file in WAL mode without one is what a copy looks like that lacks half of what was recorded. `timeout`: seconds
     to wait for the others.
     """
-    deadline = time.monotonic() + patience
-    while (is_shared := not _leaves_wal_mode(connection)) and time.monotonic() < deadline:
+    deadline = time.monotonic() + timeout
+    while (is_shared := not _leave_wal_mode(connection)) and time.monotonic() < deadline:
         time.sleep(0.02)
     if not is_shared:
         connection.close()
@@ -170,14 +170,14 @@ def leave(connection: sqlite3.Connection, file: str, patience: float = 0.0) -> N
             connection.close()
 
 
-def make_whole(file: str) -> None:
+def checkpoint(file: str) -> None:
     """Put the log of a ledger into its file, unless somebody else is using it."""
     with suppress(sqlite3.Error):
         connection = _connect(file, "rw")
-        leave(connection, file, _PARTING)
+        close_connection(connection, file, _EXIT_TIMEOUT)
 
 
-def _leaves_wal_mode(connection: sqlite3.Connection) -> bool:
+def _leave_wal_mode(connection: sqlite3.Connection) -> bool:
     """Put the log into the file and remove it; return False when others use the ledger."""
     try:
         return connection.execute("PRAGMA journal_mode = DELETE").fetchone() == ("delete",)

@@ -12,7 +12,7 @@ import time
 from .entries import LedgerError
 
 _LEAST_SIZE = 512  # bytes of a database of one page; SQLite overwrites a smaller file
-_PATIENCE = 2.0  # seconds that another process may take to leave WAL mode: the log goes first, then the header
+_WAL_TIMEOUT = 2.0  # seconds that another process may take to leave WAL mode: the log goes first, then the header
 
 
 def check(file: str, where: str) -> None:
@@ -31,7 +31,7 @@ def check(file: str, where: str) -> None:
             f"ledger: {where} has {status.st_nlink} names (hard links), and each would have a log of its own."
             " Remove all names but one, and use that one or symbolic links to it"
         )
-    deadline = time.monotonic() + _PATIENCE
+    deadline = time.monotonic() + _WAL_TIMEOUT
     while _lacks_its_log(file):
         if time.monotonic() > deadline:
             raise LedgerError(

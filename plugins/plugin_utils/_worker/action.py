@@ -70,7 +70,7 @@ class ServicesAction(CheckedAction):
         if _JOB in self._may_exist and self._task.poll:
             ServicesAction._last = self._ended_job(core.last_result(self, task_vars or {}))
         if self._may_exist:
-            return self._told_again(self._may_exist)
+            return self._repeated_result(self._may_exist)
         return super().run(tmp, task_vars)
 
     def _run(self) -> dict:
@@ -94,8 +94,8 @@ class ServicesAction(CheckedAction):
             self._kept_in = ledger.in_doubt_command
             self.resource = kept_in(self.resource, self._kept_in)
             prepared = replace(prepared, resource=self.resource)
-        execute = partial(self._run_here, prepared, secrets)
-        execute = execute if in_worker else partial(self._run_there, options.given, prepared, execute)
+        execute = partial(self._run_in_worker, prepared, secrets)
+        execute = execute if in_worker else partial(self._run_on_target, options.given, prepared, execute)
         if not ledger:
             return execute(None)
         return (
@@ -107,7 +107,7 @@ class ServicesAction(CheckedAction):
     def known_outcome(self) -> str:
         return self._may_exist.get("outcome", NOT_SENT)
 
-    def _told_again(self, result: dict) -> dict:
+    def _repeated_result(self, result: dict) -> dict:
         """Return the result of the earlier attempt in place of another one."""
         why = "This attempt sent nothing: the keyword until does not repeat a creation that may have happened."
         if result.get("failed"):
@@ -124,14 +124,14 @@ class ServicesAction(CheckedAction):
             return None, {}
         if "outcome" not in polled:
             error = polled.get("msg", "the job of async was not waited for")
-            return self._task, dict(self._ended(error, self._task.args, UNKNOWN), failed=True)
+            return self._task, dict(self._no_result(error, self._task.args, UNKNOWN), failed=True)
         told = {
             "msg": f"{self._asset(self._task.args)}: {effect_of(self.resource.operation, polled['outcome'])}",
             **polled,
         }
         return self._task, {name: value for name, value in told.items() if name != _JOB} | {"failed": True}
 
-    def _run_here(self, prepared: task.Task, secrets: Secrets, recorded: Recorded | None) -> dict:
+    def _run_in_worker(self, prepared: task.Task, secrets: Secrets, recorded: Recorded | None) -> dict:
         """Run the task in this process."""
         ends = (core.TIMEOUT, Interrupted, MemoryError)
         runtime = task.Runtime(self._task.check_mode, kept_transport, keep_token, insist_on_parent, ends)
@@ -143,10 +143,10 @@ class ServicesAction(CheckedAction):
             core.untrusted(task.presentable(result, secrets, self._task.diff, self._display.verbosity))
         )
 
-    def _run_there(self, given: dict, prepared: task.Task, here: Callable, recorded: Recorded | None) -> dict:
+    def _run_on_target(self, given: dict, prepared: task.Task, in_worker: Callable, recorded: Recorded | None) -> dict:
         """Run the module on the target, unless there is nothing to send; the ledger stays here."""
         if prepared.plan(recorded).settled:
-            return here(recorded)
+            return in_worker(recorded)
         known = {"current": recorded.asset} if recorded and not prepared.wanted.current else {}
         elsewhere = {"ledger": "", task.KEPT_IN: self._kept_in}
         return self._run_module({**given, **known, "base_url": prepared.settings.base_url, **elsewhere})
@@ -163,15 +163,15 @@ class ServicesAction(CheckedAction):
                     )
                 result = self.run_module(arguments, self.task_vars)
         except AnsibleConnectionFailure as error:
-            result = dict(self._ended(error, arguments), unreachable=True)
+            result = dict(self._no_result(error, arguments), unreachable=True)
         except (AnsibleError, core.TIMEOUT, Interrupted) as error:
-            result = dict(self._ended(error, arguments), failed=True)
+            result = dict(self._no_result(error, arguments), failed=True)
         if "outcome" not in result:
             started = result.get("rc") not in _SHELL_CANNOT_START and not self._task.check_mode
             result["outcome"] = UNKNOWN if started else NOT_SENT
         return self._remembered(result)
 
-    def _ended(self, error: object, arguments: dict, outcome: str = "") -> dict:
+    def _no_result(self, error: object, arguments: dict, outcome: str = "") -> dict:
         """Return what is known of a module that gave no result."""
         operation, outcome = self.resource.operation, outcome or (UNKNOWN if self.module_was_started else NOT_SENT)
         request = f" to {operation.method} {arguments.get('base_url') or ''}{operation.path}"

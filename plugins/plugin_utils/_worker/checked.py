@@ -20,7 +20,7 @@ from ...module_utils._task import task
 from ...module_utils._task.options import LEDGER_VARIABLE
 from .._ledger.location import located
 from .._ledger.store import Ledger
-from . import core, used
+from . import at_exit, core
 from .environment import environment
 from .kept import kept_ledger
 from .parent import is_orphan
@@ -62,7 +62,7 @@ class CheckedAction(core.ObservedAction):
             with deferred() as self.signals, environment(variables):
                 result = self._run()
                 if self.signals.caught and "msg" in result:
-                    used.tell(result["msg"])
+                    at_exit.show_message(result["msg"])
         except core.TIMEOUT as error:
             told = f"The keyword timeout ended the task. {error}".strip()
             result = dict(ServicesError(told).result(), outcome=self.known_outcome())

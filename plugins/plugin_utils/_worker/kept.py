@@ -11,7 +11,7 @@ import threading
 from typing import Any, Callable, Hashable
 
 from .._ledger.location import Ledger, open_ledger
-from . import used
+from . import at_exit
 
 _MOST = 8  # of each kind; a loop over more services or ledgers opens some anew
 
@@ -55,5 +55,5 @@ def kept_ledger(location: str, read_only: bool) -> Ledger:
 def _opened(location: str, read_only: bool) -> Ledger:
     ledger = open_ledger(location, read_only)
     if ledger.file and not read_only:
-        used.note(ledger.file)
+        at_exit.checkpoint_ledger(ledger.file)
     return ledger

@@ -269,7 +269,7 @@ def test_a_report_that_another_run_replaced_is_warned_of(path):
 
 
 def test_one_that_another_program_keeps_locked_is_refused(path, monkeypatch):
-    monkeypatch.setattr(report_files, "_PATIENCE", 0.1)
+    monkeypatch.setattr(report_files, "_LOCK_TIMEOUT", 0.1)
     write(path, ITEMS)
     with open(path, encoding="utf-8") as file:
         fcntl.flock(file, fcntl.LOCK_EX)

@@ -22,31 +22,31 @@ from ansible import constants
 from ansible.utils.display import Display
 
 from ...module_utils._task.shutdown import MAX_SHUTDOWN
-from .._ledger.sqlite import make_whole
+from .._ledger.sqlite import checkpoint
 from .core import run_directory
 
 _LEDGER, _MESSAGE = _KINDS = ("infrastructure.services-ledger-", "infrastructure.services-message-")
 _FIRST = os.getpid()  # the process that starts the workers imports the action plugins, too
 
 
-def note(file: str) -> None:
+def checkpoint_ledger(file: str) -> None:
     """Remember a ledger until the end of the run."""
-    _leave(_LEDGER, file)
+    _save(_LEDGER, file)
 
 
-def tell(message: str) -> None:
+def show_message(message: str) -> None:
     """Have a message shown at the end of the run."""
-    _leave(_MESSAGE, message)
+    _save(_MESSAGE, message)
 
 
-def _leave(kind: str, text: str) -> None:
+def _save(kind: str, text: str) -> None:
     with suppress(OSError):
         said = os.fsencode(text)
         Path(run_directory(), kind + hashlib.sha256(said).hexdigest()).write_bytes(said)
 
 
 @atexit.register  # later than ansible-core's own, which removes the directory, and so run before it
-def settle() -> None:
+def finish() -> None:
     """Show the messages, and make the ledgers whole that nobody uses any more."""
     if os.getpid() != _FIRST:
         return
@@ -61,4 +61,4 @@ def settle() -> None:
     for message in messages:
         Display().display(f"[WARNING]: {message}", color=constants.COLOR_WARN, stderr=True)
     for file in ledgers:
-        make_whole(file)
+        checkpoint(file)

@@ -21,7 +21,7 @@ from ansible_collections.infrastructure.services.plugins.module_utils._resources
 from ansible_collections.infrastructure.services.plugins.module_utils._secrets import Secrets
 from ansible_collections.infrastructure.services.plugins.module_utils._task import items
 from ansible_collections.infrastructure.services.plugins.module_utils._task.task import argument_spec
-from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger import gathering as gathering_module
+from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger import group_commit
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.entries import (
     ABSENT,
     DONE,
@@ -31,7 +31,10 @@ from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.en
     Key,
     LedgerError,
 )
-from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.gathering import GatheringLedger, Held
+from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.group_commit import (
+    GroupCommitLedger,
+    KeyLocked,
+)
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.many import LedgerOfMany
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.sqlite import SqliteLedger
 
@@ -94,15 +97,15 @@ def test_what_gathers_is_one_commit(ledger, monkeypatch):
         return original(changes)
 
     monkeypatch.setattr(ledger, "begin_many", begin_many)
-    gathering = GatheringLedger(ledger, {})
+    writer = GroupCommitLedger(ledger, {})
     with ThreadPoolExecutor(40) as pool:
-        entries = list(pool.map(lambda n: gathering.begin(key(f"vm{n}"), intent(f"vm{n}"), None), range(120)))
+        entries = list(pool.map(lambda n: writer.begin(key(f"vm{n}"), intent(f"vm{n}"), None), range(120)))
         after = [entry._replace(state=DONE, asset={"id": "x"}) for entry in entries]
         told = Ended(INTENT, DONE)
         finished = list(
-            pool.map(lambda n: gathering.finish(key(f"vm{n}"), entries[n], after[n], told), range(120))
+            pool.map(lambda n: writer.finish(key(f"vm{n}"), entries[n], after[n], told), range(120))
         )
-    gathering.close()
+    writer.close()
     assert sum(begun) == 120
     assert len(begun) <= 12
     assert all(finished)
@@ -111,25 +114,25 @@ def test_what_gathers_is_one_commit(ledger, monkeypatch):
 
 def test_an_asset_that_another_process_holds_is_not_waited_for(ledger, holder):
     end = holder("vm1")
-    gathering = GatheringLedger(ledger, {})
-    with pytest.raises(Held):
-        gathering.begin(key("vm1"), intent("vm1"), None)
-    with pytest.raises(Held):
-        gathering.get(key("vm1"))
-    assert gathering.begin(key("vm2"), intent("vm2"), None)
+    writer = GroupCommitLedger(ledger, {})
+    with pytest.raises(KeyLocked):
+        writer.begin(key("vm1"), intent("vm1"), None)
+    with pytest.raises(KeyLocked):
+        writer.get(key("vm1"))
+    assert writer.begin(key("vm2"), intent("vm2"), None)
     end()
-    assert gathering.get(key("vm1")) is None
-    gathering.close()
+    assert writer.get(key("vm1")) is None
+    writer.close()
 
 
 def test_a_lock_is_given_up_at_the_end_of_the_hold(ledger, tmp_path):
-    gathering = GatheringLedger(ledger, {})
-    with gathering.hold(key("vm1")):
-        assert gathering.begin(key("vm1"), intent("vm1"), None)
+    writer = GroupCommitLedger(ledger, {})
+    with writer.hold(key("vm1")):
+        assert writer.begin(key("vm1"), intent("vm1"), None)
         command = [sys.executable, "-c", HOLD.replace("LOCK_EX", "LOCK_EX | fcntl.LOCK_NB"), ledger.file]
         command.append(str(key("vm1").number()))
         refused = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, check=False)
-    gathering.close()
+    writer.close()
     free = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, check=False)
     assert (refused.returncode != 0, free.returncode) == (True, 0)
 
@@ -143,12 +146,12 @@ def test_one_that_cannot_be_written_does_not_spoil_the_others(ledger, monkeypatc
         return original(changes)
 
     monkeypatch.setattr(ledger, "begin_many", begin_many)
-    gathering = GatheringLedger(ledger, {})
+    writer = GroupCommitLedger(ledger, {})
     with ThreadPoolExecutor(20) as pool:
         names = [*(f"vm{number}" for number in range(20)), "bad"]
-        futures = {name: pool.submit(gathering.begin, key(name), intent(name), None) for name in names}
+        futures = {name: pool.submit(writer.begin, key(name), intent(name), None) for name in names}
         failed = [name for name, future in futures.items() if future.exception()]
-    gathering.close()
+    writer.close()
     assert failed == ["bad"]
 
 
@@ -158,45 +161,45 @@ def test_nobody_waits_for_a_thread_that_has_ended(ledger, monkeypatch):
 
     monkeypatch.setattr(threading, "excepthook", lambda told: None)
     monkeypatch.setattr(ledger, "begin_many", broken)
-    gathering = GatheringLedger(ledger, {})
+    writer = GroupCommitLedger(ledger, {})
     for name in ("vm1", "vm2"):
         with pytest.raises(LedgerError, match="no longer written to"):
-            gathering.begin(key(name), intent(name), None)
-    gathering.close()
+            writer.begin(key(name), intent(name), None)
+    writer.close()
 
 
 def test_what_was_given_up_is_as_before_and_nothing_is_written_for_it_any_more(ledger, monkeypatch):
     """One was begun, one is being begun in that moment, one would be begun later."""
-    gathering, original = GatheringLedger(ledger, {}), ledger.begin_many
-    begun = gathering.begin(key("vm1"), intent("vm1"), None)
+    writer, original = GroupCommitLedger(ledger, {}), ledger.begin_many
+    begun = writer.begin(key("vm1"), intent("vm1"), None)
     monkeypatch.setattr(ledger, "begin_many", lambda changes: time.sleep(0.2) or original(changes))
 
     def ending(before, entry):
         return before, Ended(ABSENT, ABSENT, outcome="not_sent")
 
     with ThreadPoolExecutor(1) as pool:
-        late = pool.submit(gathering.begin, key("vm2"), intent("vm2"), None)
+        late = pool.submit(writer.begin, key("vm2"), intent("vm2"), None)
         time.sleep(0.05)
-        gathering.give_up({key(name): ending for name in ("vm1", "vm2", "vm3")})
+        writer.give_up({key(name): ending for name in ("vm1", "vm2", "vm3")})
         assert late.result()
-    assert gathering.begin(key("vm3"), intent("vm3"), None) is None
-    assert not gathering.finish(key("vm1"), begun, begun._replace(state=DONE), Ended(INTENT, DONE))
-    gathering.close()
+    assert writer.begin(key("vm3"), intent("vm3"), None) is None
+    assert not writer.finish(key("vm1"), begun, begun._replace(state=DONE), Ended(INTENT, DONE))
+    writer.close()
     assert ledger.get_many(*key("")[:2], ["vm1", "vm2", "vm3"]) == {}
     assert [(where.name, ended.outcome) for where, ended in ledger.history({})] == [
         ("vm1", "not_sent"), ("vm2", "not_sent")]
 
 
 def test_giving_up_does_not_wait_for_a_ledger_that_hangs(ledger, monkeypatch):
-    monkeypatch.setattr(gathering_module, "LEDGER_GRACE", 0.2)
+    monkeypatch.setattr(group_commit, "LEDGER_GRACE", 0.2)
     released = threading.Event()
     monkeypatch.setattr(ledger, "finish_many", lambda changes: released.wait(10) and [])
-    gathering = GatheringLedger(ledger, {})
+    writer = GroupCommitLedger(ledger, {})
     began = time.monotonic()
-    gathering.give_up({})
+    writer.give_up({})
     assert time.monotonic() - began < 5
     released.set()
-    gathering.close()
+    writer.close()
 
 
 def tasks(*names: str, force: bool = False) -> list:

@@ -19,10 +19,10 @@ from .entries import Change, Ended, Entry, Key, LedgerError, LedgerLost
 from .store import Ledger
 
 LOOK, BEGIN, FINISH, UNLOCK, GIVE_UP = "look", "begin", "finish", "unlock", "give up"
-_PATIENCE = 10.0  # seconds after a loss in which the end of what was on its way is still tried to be written
+_LOSS_GRACE = 10.0  # seconds after a loss in which the end of what was on its way is still tried to be written
 
 
-class Held(ServicesError):
+class KeyLocked(ServicesError):
     """Another run is at work on the asset."""
 
 
@@ -32,8 +32,8 @@ class _Job(NamedTuple):
     answer: Future
 
 
-class GatheringLedger:
-    """What `recording.record` needs of a ledger, for any thread; instead of waiting for a lock it raises Held."""
+class GroupCommitLedger:
+    """What `recording.record` needs of a ledger, for any thread; instead of waiting for a lock it raises KeyLocked."""
 
     def __init__(self, ledger: Ledger, known: dict[Key, Entry | None]) -> None:
         """`known`: entries as they were read lately; each is taken for true once."""
@@ -42,10 +42,10 @@ class GatheringLedger:
         self._locked: set[Key] = set()  # of the thread alone
         self._begun: dict[Key, tuple[Entry | None, Entry]] = {}  # what did not end yet, and what was before it
         self._given_up: set[Key] = set()
-        self._ended = threading.Event()
+        self._closed = threading.Event()
         self.lost: LedgerError | None = None  # why nothing is begun any more
         self._lost_at = 0.0
-        self._thread = threading.Thread(target=self._work, daemon=True)
+        self._thread = threading.Thread(target=self._run, daemon=True)
         self._thread.start()
 
     @contextmanager
@@ -57,13 +57,13 @@ class GatheringLedger:
             self._put(UNLOCK, Change(key, None, None))
 
     def get(self, key: Key) -> Entry | None:
-        """Return what is remembered of the key; raise LedgerError or Held."""
+        """Return what is remembered of the key; raise LedgerError or KeyLocked."""
         if key in self._known:
             return self._known.pop(key)
         return self._answer(LOOK, Change(key, None, None))
 
     def begin(self, key: Key, intent: Entry, before: Entry | None) -> Entry | None:
-        """Write an intent as Ledger.begin does; raise LedgerError or Held."""
+        """Write an intent as Ledger.begin does; raise LedgerError or KeyLocked."""
         return self._answer(BEGIN, Change(key, before, intent))
 
     def finish(self, key: Key, begun: Entry, after: Entry | None, ended: Ended) -> bool:
@@ -89,26 +89,26 @@ class GatheringLedger:
     def _put(self, kind: str, change: Change) -> Future:
         job = _Job(kind, change, Future())
         self._jobs.put(job)
-        if self._ended.is_set():
+        if self._closed.is_set():
             self._refuse([job])
         return job.answer
 
     def _answer(self, kind: str, change: Change) -> Any:
         answer = self._put(kind, change).result()
-        if answer is Held:
-            raise Held(f"{change.key.name} is held by another run")
+        if answer is KeyLocked:
+            raise KeyLocked(f"{change.key.name} is held by another run")
         return answer
 
-    def _work(self) -> None:
+    def _run(self) -> None:
         jobs: list[_Job | None] = []
         try:
             while None not in jobs:
                 jobs = [self._jobs.get()]
                 while not self._jobs.empty():
                     jobs.append(self._jobs.get_nowait())
-                self._do([job for job in jobs if job])
+                self._process([job for job in jobs if job])
         finally:
-            self._ended.set()
+            self._closed.set()
             while not self._jobs.empty():
                 jobs.append(self._jobs.get_nowait())
             self._refuse([job for job in jobs if job])
@@ -119,30 +119,30 @@ class GatheringLedger:
                 error = self.lost or LedgerError(f"ledger: {self._ledger.where} is no longer written to")
                 job.answer.set_exception(error)
 
-    def _do(self, jobs: list[_Job]) -> None:
+    def _process(self, jobs: list[_Job]) -> None:
         """Do jobs; where the ledger is lost they fail at once, but for the end of what was on its way, for a while."""
         started = time.monotonic()
-        is_late = self.lost and started - self._lost_at > _PATIENCE
+        is_late = self.lost and started - self._lost_at > _LOSS_GRACE
         try:
-            self._in_order([job for job in jobs if not self.lost or (job.kind in (FINISH, GIVE_UP) and not is_late)])
+            self._dispatch([job for job in jobs if not self.lost or (job.kind in (FINISH, GIVE_UP) and not is_late)])
         except LedgerLost as error:
             self._lost_at = self._lost_at if self.lost else started
             self.lost = self.lost or error
         if self.lost:
             self._refuse(jobs)
 
-    def _in_order(self, jobs: list[_Job]) -> None:
-        of = {kind: [job for job in jobs if job.kind == kind] for kind in (FINISH, UNLOCK, LOOK, BEGIN, GIVE_UP)}
-        _together(self._wanted(of[FINISH]), self._finish)
-        for job in of[UNLOCK]:
+    def _dispatch(self, jobs: list[_Job]) -> None:
+        by_kind = {kind: [job for job in jobs if job.kind == kind] for kind in (FINISH, UNLOCK, LOOK, BEGIN, GIVE_UP)}
+        _transact(self._wanted(by_kind[FINISH]), self._finish)
+        for job in by_kind[UNLOCK]:
             if job.change.key in self._locked:
                 self._locked.remove(job.change.key)
                 self._ledger.unlock(job.change.key.number())
-        for job in self._free(of[LOOK]):
-            _together([job], lambda changes: [self._ledger.get(changes[0].key)])
-        _together(self._free(self._wanted(of[BEGIN])), self._begin)
-        for job in of[GIVE_UP]:
-            _together([job], self._give_up)
+        for job in self._free(by_kind[LOOK]):
+            _transact([job], lambda changes: [self._ledger.get(changes[0].key)])
+        _transact(self._free(self._wanted(by_kind[BEGIN])), self._begin)
+        for job in by_kind[GIVE_UP]:
+            _transact([job], self._give_up)
 
     def _wanted(self, jobs: list[_Job]) -> list[_Job]:
         """Return the jobs whose assets were not given up; answer the others as if somebody else had written."""
@@ -178,7 +178,7 @@ class GatheringLedger:
                     self._locked.add(job.change.key)
                     free.append(job)
                 else:
-                    job.answer.set_result(Held)
+                    job.answer.set_result(KeyLocked)
             except LedgerLost:
                 raise
             except LedgerError as error:
@@ -186,7 +186,7 @@ class GatheringLedger:
         return free
 
 
-def _together(jobs: list[_Job], act: Callable[[list[Change]], list]) -> None:
+def _transact(jobs: list[_Job], act: Callable[[list[Change]], list]) -> None:
     """Do jobs in one transaction; where that fails, each by itself, so that one does not spoil the others.
 
     Raise LedgerLost.
@@ -202,7 +202,7 @@ def _together(jobs: list[_Job], act: Callable[[list[Change]], list]) -> None:
             jobs[0].answer.set_exception(error)
         else:
             for job in jobs:
-                _together([job], act)
+                _transact([job], act)
         return
     for job, answer in zip(jobs, answers):
         job.answer.set_result(answer)
