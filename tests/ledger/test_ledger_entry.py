@@ -138,7 +138,7 @@ def test_forgetting_makes_no_ledger_and_says_where_it_looked(ansible_once, servi
 def test_an_asset_of_another_name_is_refused(edit, resource, other):
     option = OPTION[resource]
     assert edit(asset={option: KEYS[resource].name})["changed"] is True
-    said = f"^asset: its {option} is {other!r}, but the entry is that of {edit.key.name}"
+    said = f"^asset: its {option} is {other!r}, but the entry is for {edit.key.name}"
     with pytest.raises(InvalidInput, match=said):
         edit(asset={option: other})
 
@@ -160,7 +160,7 @@ def test_who_was_overtaken_is_told(edit, opened, monkeypatch):
     found = edit.ledger.get(edit.key)
     monkeypatch.setattr(edit.ledger, "get", lambda key: found)
     edit(asset=WHOLE)
-    with pytest.raises(LedgerError, match="was changed by somebody else meanwhile"):
+    with pytest.raises(LedgerError, match="was changed by another task at the same time"):
         edit(state="absent")
 
 

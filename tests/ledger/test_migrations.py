@@ -111,7 +111,7 @@ def shared(postgres) -> tuple[str, str]:
 
 def test_who_could_use_the_ledger_of_1_0_0_can_use_the_migrated_one(shared, opened, service):
     owner, colleague = shared
-    with pytest.raises(LedgerError, match=r"An older version .* The role that owns its tables has to write"):
+    with pytest.raises(LedgerError, match=r"An older version .* as the database role that owns the tables"):
         opened(colleague)
     assert task(colleague, base_url="https://s", attributes={"cpu": 4}, check_mode=True)["changed"] is False
     opened(owner)

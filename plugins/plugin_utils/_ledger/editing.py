@@ -21,7 +21,7 @@ from .store import Ledger
 def edited(ledger: Ledger, params: dict, check_mode: bool, secrets: Secrets, run: str = "") -> dict:
     """Bring one entry into the wanted state and return the task's result; raise InvalidInput or LedgerError.
 
-    Waits for a task that is at work on the asset, except in check mode. `run` names the ansible run.
+    Waits for a task that is working on the asset, except in check mode. `run` names the ansible run.
     """
     key = _key(params)
     asset = _asset(params, secrets)
@@ -31,25 +31,27 @@ def edited(ledger: Ledger, params: dict, check_mode: bool, secrets: Secrets, run
         if before != after and not check_mode:
             after = after and after._replace(by=author(), run=run)
             if not ledger.edit(Change(key, before, after, _ended(before, after, run))):
-                raise LedgerError(f"The entry of {key.name} was changed by somebody else meanwhile. Run the task again")
+                raise LedgerError(
+                    f"The entry of {key.name} was changed by another task at the same time. Run the task again"
+                )
             after = ledger.get(key)
     missing = [_missing(ledger, key)] if before is after is None else []
     return dict(_result(key, before, after), changed=before != after, **({"warnings": missing} if missing else {}))
 
 
 def _missing(ledger: Ledger, key: Key) -> str:
-    """Return what to say of an entry that was to be forgotten, and is not there."""
+    """Return the warning for an entry that is to be forgotten but does not exist."""
     if not ledger.version:
         return f"{key.resource} {key.name}: there is no ledger at {ledger.where}; nothing was removed."
-    told = (
+    message = (
         f"{key.resource} {key.name}: no entry of this name for {key.base_url} in {ledger.where}; nothing was removed."
     )
     others = ledger.others(key)
-    return f"{told} There is one for {', '.join(others)}." if others else told
+    return f"{message} There is one for {', '.join(others)}." if others else message
 
 
 def _key(params: dict) -> Key:
-    """Return the key under which the modules file the asset; `http://` is fine, since nothing is sent."""
+    """Return the key that the modules use for the asset; `http://` is allowed, since nothing is sent."""
     option = KEYS[params["resource"]]
     if not (params[option] or "").strip():
         raise InvalidInput(option, "must not be empty")
@@ -58,17 +60,17 @@ def _key(params: dict) -> Key:
 
 
 def _asset(params: dict, secrets: Secrets) -> dict | None:
-    """Return the asset with every field of an envelope, None for one to be forgotten; raise InvalidInput."""
+    """Return the asset with every field of an envelope, None if the entry is to be forgotten; raise InvalidInput."""
     asset, option = params["asset"], KEYS[params["resource"]]
     if params["state"] == ABSENT:
         if asset is not None:
-            raise InvalidInput("asset", "does not go with state: absent")
+            raise InvalidInput("asset", "cannot be combined with state: absent")
         return None
     if not asset or not isinstance(asset.get("attributes", {}), dict):
         raise InvalidInput("asset", "must be the envelope of the asset, with attributes (a dict)")
     strict_json.encode(asset, "asset")
     if asset.get(option, params[option]) != params[option]:
-        raise InvalidInput("asset", f"its {option} is {asset[option]!r}, but the entry is that of {params[option]}")
+        raise InvalidInput("asset", f"its {option} is {asset[option]!r}, but the entry is for {params[option]}")
     if not str(asset.get("id", "id")).strip():
         raise InvalidInput("asset", "its id is empty; give the id that the service shows")
     whole = {**dict.fromkeys(ENVELOPE), option: params[option], **asset}
@@ -76,9 +78,9 @@ def _asset(params: dict, secrets: Secrets) -> dict | None:
 
 
 def _after(before: Entry | None, asset: dict | None) -> Entry | None:
-    """Return the entry as it is to be, None for none.
+    """Return the wanted entry, None for no entry.
 
-    What was sent stays known of an asset that is confirmed, or corrected without its attributes.
+    `sent` is kept when the asset is confirmed, or corrected without its attributes.
     """
     if asset is None or (before and (before.state, before.asset) == (DONE, asset)):
         return asset and before

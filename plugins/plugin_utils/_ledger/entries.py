@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What the ledger remembers, as values: keys, entries, how attempts ended, and changes."""
+"""The values of the ledger: keys, entries, ended attempts, and changes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from ...module_utils._errors import ACCEPTED, UNKNOWN, ServicesError
 # The states of an entry; `recording` says what each of them means for a task.
 INTENT, DONE = "intent", "done"
 STATES = (INTENT, DONE, ACCEPTED, UNKNOWN)
-ABSENT = "absent"  # what the history says of no entry
+ABSENT = "absent"  # how the history says that there is no entry
 
 
 class LedgerError(ServicesError):
@@ -32,7 +32,7 @@ class LedgerLost(LedgerError):
 
 
 class Key(NamedTuple):
-    """What an entry is about."""
+    """What identifies an entry."""
 
     base_url: str  # canonical
     resource: str
@@ -49,12 +49,12 @@ class Entry(NamedTuple):
     state: str
     sent: dict
     asset: dict
-    began_at: str = ""  # UTC, `YYYY-MM-DDTHH:MM:SSZ`; empty: when it is written
+    began_at: str = ""  # UTC, `YYYY-MM-DDTHH:MM:SSZ`; empty: the time of the write
     changed_at: str = ""  # the same
     by: str = ""  # user@controller
     run: str = ""  # shared by all processes of one ansible run
     trace_id: str = ""
-    revision: int = 0  # a random number that each write makes anew
+    revision: int = 0  # a random number, new with each write
 
 
 class Ended(NamedTuple):
@@ -73,7 +73,7 @@ class Ended(NamedTuple):
 
 
 class Change(NamedTuple):
-    """One write: `before` as it was read (None: no entry), `after` (None: no entry any more), and its history row."""
+    """One write: `before` as it was read (None: no entry), `after` (None: deleted), and its history row."""
 
     key: Key
     before: Entry | None
@@ -82,10 +82,10 @@ class Change(NamedTuple):
     revision: int = 0  # of this write
 
     def stamped(self) -> Change:
-        """Return the change with a revision of its own and with the time, where none is given.
+        """Return the change with a new revision, and with the current time where none is given.
 
-        The revision is random: one that counted up would begin again with an entry that is made anew, and a task that
-        was overtaken would then finish the entry of another one.
+        The revision is random: a counter would start again when an entry is deleted and created anew, and an overtaken
+        task could then finish the entry of another one.
         """
         now = datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
         revision = int.from_bytes(os.urandom(8), "big") >> 1
@@ -101,11 +101,11 @@ def author() -> str:
     """Return user@controller."""
     try:
         user = pwd.getpwuid(os.getuid()).pw_name
-    except KeyError:  # as in a container that runs with any number
+    except KeyError:  # as in a container that runs under an arbitrary uid
         user = str(os.getuid())
     return f"{user}@{platform.node()}"
 
 
 def first_line(error: Exception) -> str:
-    """Return what a database says, without its hints on further lines."""
+    """Return the first line of a database error, without the hints that follow."""
     return (str(error).strip().splitlines() or [type(error).__name__])[0]

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""A ledger for many threads: one thread has the connection, and what gathers in its queue meanwhile is one commit."""
+"""A ledger for many threads: one thread owns the connection and commits everything in its queue at once."""
 
 from __future__ import annotations
 
@@ -19,45 +19,45 @@ from .entries import Change, Ended, Entry, Key, LedgerError, LedgerLost
 from .store import Ledger
 
 LOOK, BEGIN, FINISH, UNLOCK, GIVE_UP = "look", "begin", "finish", "unlock", "give up"
-_LOSS_GRACE = 10.0  # seconds after a loss in which the end of what was on its way is still tried to be written
+_LOSS_GRACE = 10.0  # seconds after the loss of the ledger during which outcomes are still worth an attempt to write
 
 
 class KeyLocked(ServicesError):
-    """Another run is at work on the asset."""
+    """Another run holds the lock of the asset."""
 
 
 class _Job(NamedTuple):
     kind: str
-    change: Any  # a Change; to give up, how each attempt ended
+    change: Any  # a Change; for GIVE_UP, a function per key that ends its attempt
     answer: Future
 
 
 class GroupCommitLedger:
-    """What `recording.record` needs of a ledger, for any thread; instead of waiting for a lock it raises KeyLocked."""
+    """What `recording.record` uses of a ledger, for any thread; raises KeyLocked instead of waiting for a lock."""
 
     def __init__(self, ledger: Ledger, known: dict[Key, Entry | None]) -> None:
-        """`known`: entries as they were read lately; each is taken for true once."""
+        """`known`: entries that were read just now; each is used once, then read anew."""
         self._ledger, self._known = ledger, known
         self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
-        self._locked: set[Key] = set()  # of the thread alone
-        self._begun: dict[Key, tuple[Entry | None, Entry]] = {}  # what did not end yet, and what was before it
+        self._locked: set[Key] = set()  # used by the writer thread only
+        self._begun: dict[Key, tuple[Entry | None, Entry]] = {}  # unfinished attempts: the entry before, and the intent
         self._given_up: set[Key] = set()
         self._closed = threading.Event()
-        self.lost: LedgerError | None = None  # why nothing is begun any more
+        self.lost: LedgerError | None = None  # why nothing new is begun
         self._lost_at = 0.0
         self._thread = threading.Thread(target=self._run, daemon=True)
         self._thread.start()
 
     @contextmanager
     def hold(self, key: Key) -> Iterator[None]:
-        """Give up, at its end, the lock that reading or beginning took."""
+        """Release, at the end, the lock that `get` or `begin` took."""
         try:
             yield
         finally:
             self._put(UNLOCK, Change(key, None, None))
 
     def get(self, key: Key) -> Entry | None:
-        """Return what is remembered of the key; raise LedgerError or KeyLocked."""
+        """Return the entry of the key, None if there is none; raise LedgerError or KeyLocked."""
         if key in self._known:
             return self._known.pop(key)
         return self._answer(LOOK, Change(key, None, None))
@@ -71,18 +71,18 @@ class GroupCommitLedger:
         return self._answer(FINISH, Change(key, begun, after, ended))
 
     def give_up(self, endings: dict[Key, Callable[[Entry | None, Entry], tuple[Entry | None, Ended]]]) -> None:
-        """Write how attempts ended that sent nothing, if they were begun; from then on nothing is for these keys.
+        """Record the end of attempts that were begun but sent nothing; later jobs for these keys do nothing.
 
-        Each ending is given the entry before and the one that was begun. A ledger that takes too long is left as it is.
+        Each ending receives the entry before and the intent. Does not wait for a ledger that takes too long.
         """
         wait([self._put(GIVE_UP, endings)], LEDGER_GRACE)
 
     def elsewhere(self, key: Key) -> list[str]:
-        """Return nothing: whoever has a list has asked for all of it at once."""
+        """Return nothing: for a list, `LedgerOfMany.look_up` has already asked this."""
         return []
 
     def close(self) -> None:
-        """Write what is left, and leave the ledger to its owner."""
+        """Write what is queued; the ledger itself stays open."""
         self._jobs.put(None)
         self._thread.join()
 
@@ -120,7 +120,7 @@ class GroupCommitLedger:
                 job.answer.set_exception(error)
 
     def _process(self, jobs: list[_Job]) -> None:
-        """Do jobs; where the ledger is lost they fail at once, but for the end of what was on its way, for a while."""
+        """Process jobs; once the ledger is lost they fail at once, except that outcomes are still tried for a while."""
         started = time.monotonic()
         is_late = self.lost and started - self._lost_at > _LOSS_GRACE
         try:
@@ -145,7 +145,7 @@ class GroupCommitLedger:
             _transact([job], self._give_up)
 
     def _wanted(self, jobs: list[_Job]) -> list[_Job]:
-        """Return the jobs whose assets were not given up; answer the others as if somebody else had written."""
+        """Return the jobs whose keys were not given up; answer the others as if another task had changed the entry."""
         for job in jobs:
             if job.change.key in self._given_up:
                 job.answer.set_result(None)
@@ -170,7 +170,7 @@ class GroupCommitLedger:
         return [None]
 
     def _free(self, jobs: list[_Job]) -> list[_Job]:
-        """Return the jobs whose assets nobody else holds, which are ours then; answer the others."""
+        """Lock the keys of jobs; return the jobs that got their lock, and answer the others with KeyLocked."""
         free = []
         for job in jobs:
             try:
@@ -187,7 +187,7 @@ class GroupCommitLedger:
 
 
 def _transact(jobs: list[_Job], act: Callable[[list[Change]], list]) -> None:
-    """Do jobs in one transaction; where that fails, each by itself, so that one does not spoil the others.
+    """Run jobs in one transaction; if it fails, run each in its own, so that one cannot fail the others.
 
     Raise LedgerLost.
     """

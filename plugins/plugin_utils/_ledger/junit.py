@@ -56,7 +56,7 @@ def _add_suite(root: ElementTree.Element, run: dict, resource: str, assets: list
 
 
 def _kind(asset: dict) -> str:
-    """Return the element that tells how a case ended, empty for well: what is in doubt is an error of the test."""
+    """Return the element that says how a case ended, empty for success: a failure in doubt is an `error`."""
     if asset.get("failed"):
         return "error" if asset["outcome"] == UNKNOWN else "failure"
     return "skipped" if asset.get("skipped") or asset["outcome"] == UNKNOWN else ""

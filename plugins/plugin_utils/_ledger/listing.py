@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Lists what the ledger knows, above all what is in doubt; reading changes nothing."""
+"""Lists the entries of the ledger, above all those in doubt; nothing is changed."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from .store import Ledger
 
 
 def listed(ledger: Ledger, params: dict) -> dict[str, Any]:
-    """Return the task's result: the entries that the filters leave, and how many are in each state.
+    """Return the task's result: the entries that match the filters, and how many are in each state.
 
     Raises InvalidInput or LedgerError.
     """
@@ -41,13 +41,13 @@ def listed(ledger: Ledger, params: dict) -> dict[str, Any]:
 def _warnings(ledger: Ledger) -> dict[str, list[str]]:
     missing = (
         f"There is no ledger at {ledger.where}. A relative path is below the directory of the playbook, or below the"
-        " working directory where the environment names it or the playbook is one of this collection."
+        " working directory if it comes from the environment or the playbook is part of this collection."
     )
     return {} if ledger.version else {"warnings": [missing]}
 
 
 def _asset(params: dict) -> dict[str, tuple]:
-    """Return the conditions that entries and history have in common."""
+    """Return the conditions that apply to both entries and history."""
     where = {}
     if params["base_url"]:
         base_url = checked_url("base_url", params["base_url"], allow_http=True)
@@ -69,7 +69,7 @@ def _filters(params: dict) -> dict[str, tuple]:
 
 
 def _named(globs: list[str] | None) -> Callable[[str], object]:
-    """Return a function that says whether a name is one of those that are asked for; without globs all are."""
+    """Return a function that says whether a name matches one of the globs; without globs, every name does."""
     return re.compile("|".join(map(fnmatch.translate, globs))).match if globs else lambda name: True
 
 
@@ -81,7 +81,7 @@ def _shown(key: Key, entry: Entry) -> dict[str, Any]:
 
 
 def _options(key: Key, entry: Entry) -> dict[str, Any]:
-    """Return the options with which the module of the asset asks for it again, so that nothing would change."""
+    """Return the options with which the asset's module would find nothing to change."""
     if key.resource != VIRTUAL_MACHINE.operation.resource:
         same = {name: value for name, value in prune(entry.asset).items() if name != "id"}
         return {"id": key.name, "body": same if entry.state == DONE and same else entry.sent}

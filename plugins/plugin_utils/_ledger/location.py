@@ -21,17 +21,17 @@ _KEYWORDS = re.compile(r"(?:^|\s)(host|hostaddr|port|dbname|user|password|servic
 
 
 def located(location: str, playbook_dir: str, from_environment: bool) -> str:
-    """Return the location with a path made absolute; raise LedgerError for what is neither path nor URL.
+    """Return the location with a path made absolute; raise LedgerError if it is neither path nor URL.
 
-    A relative path is below the playbook's directory, or below the working directory when the environment names it or
-    the playbook belongs to a collection: what is in an installed collection is lost with the next installation.
+    A relative path is below the playbook's directory, or below the working directory if it comes from the environment
+    or the playbook belongs to a collection: files in an installed collection are lost when it is installed again.
     """
     if location.startswith(POSTGRESQL):
         return location
     if _URL.match(location) or _KEYWORDS.search(location):
         raise LedgerError("ledger: it must be a path or a postgresql:// URL")
     if not location.strip() or "\0" in location:
-        raise LedgerError("ledger: it is not a path: it is empty or holds a NUL character")
+        raise LedgerError("ledger: it is not a path: it is empty or contains a NUL character")
     path = absolute(location, playbook_dir, from_environment)
     if _in_collection(path) or _in_collection(os.path.realpath(path)):
         raise LedgerError(
@@ -41,7 +41,7 @@ def located(location: str, playbook_dir: str, from_environment: bool) -> str:
 
 
 def absolute(path: str, playbook_dir: str, from_environment: bool = False) -> str:
-    """Return the absolute path of a file that is written; `located` says what a relative one is below."""
+    """Return the absolute path of an output file; relative paths are resolved as in `located`."""
     base = os.getcwd() if from_environment or _in_collection(playbook_dir) else playbook_dir
     return os.path.abspath(os.path.join(base, os.path.expanduser(path)))
 
@@ -49,7 +49,7 @@ def absolute(path: str, playbook_dir: str, from_environment: bool = False) -> st
 def open_ledger(location: str, read_only: bool = False) -> Ledger:
     """Return the ledger at a location that `located` returned; raise LedgerError or MissingLibrary.
 
-    Reading one that does not exist yet is reading an empty one; one of an older schema is read as a copy.
+    To a reader, a ledger that does not exist yet is empty; one with an older schema is read from a migrated copy.
     """
     ledger = (PostgresLedger if location.startswith(POSTGRESQL) else SqliteLedger)(location, read_only)
     if ledger.version in (0, migrations.SCHEMA_VERSION):

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What a list of tasks needs of a ledger: one read for all of them, and records that several threads make."""
+"""The ledger for a list of tasks: one read for all of them, and writes from several threads."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from .store import Ledger
 
 
 class LedgerOfMany:
-    """The ledger of a list of tasks; the decisions are those of a single task."""
+    """The ledger for a list of tasks; it decides as for a single task."""
 
     def __init__(self, ledger: Ledger, secrets: Secrets, run: str, check_mode: bool) -> None:
         """`run`: names the run of Ansible."""
@@ -29,7 +29,7 @@ class LedgerOfMany:
         self.warnings: list[str] = []  # of the list as a whole
 
     def look_up(self, tasks: list[Task]) -> list[Recorded | ServicesError | None]:
-        """Return of each what is recorded, or why nothing may be sent; raise LedgerError."""
+        """Return for each task what is recorded, or why nothing may be sent; raise LedgerError."""
         keys = [key_of(task) for task in tasks]
         base_url, resource, _name = keys[0] if keys else Key("", "", "")
         entries = self._ledger.get_many(base_url, resource, [key.name for key in keys])
@@ -46,14 +46,14 @@ class LedgerOfMany:
         return found
 
     def _look_elsewhere(self, new: list[tuple[Key, Task]]) -> None:
-        """Keep a warning of the first asset that is recorded at another base_url, and of how many there are."""
+        """Add a warning about the first asset that is recorded at another base_url, and the number of the others."""
         found = [warnings[0] for key, task in new if (warnings := elsewhere(self._ledger, key, task))]
         others = len(found) - 1
         more = f" The same is true of {others:,} other{'s' if others > 1 else ''}." if others > 0 else ""
         self.warnings += [f"{warning}{more}" for warning in found[:1]]
 
     def _is_held(self, key: Key, entries: dict[str, Entry | None]) -> bool:
-        """Whether another run is at work on an asset, which its lock tells; else its entry is what it is by now."""
+        """Whether another run holds the lock of an asset; if not, refresh its entry in `entries`."""
         if key.name not in entries or entries[key.name].state != INTENT:
             return False
         if not self._ledger.lock(key.number(), wait=False):
@@ -80,7 +80,7 @@ class LedgerOfMany:
             return self._secrets.scrub(error.result())
 
     def give_up(self, results: list[tuple[Task, dict]]) -> None:
-        """Record of tasks that did not end in time, and can send nothing any more, that they sent nothing."""
+        """Record that these tasks, which did not end in time and can no longer send, sent nothing."""
         if self._writer:
             self._writer.give_up({key_of(task): partial(ending, result=result) for task, result in results})
 
@@ -91,7 +91,7 @@ class LedgerOfMany:
         return f"the ledger does not answer ({error.msg})" if error else ""
 
     def not_listed(self, tasks: list[Task]) -> list[str]:
-        """Return the names of what is recorded at the same service and not in the list."""
+        """Return the names of the assets that are recorded at the same service but not in the list."""
         if not tasks:
             return []
         base_url, resource, _name = key_of(tasks[0])
@@ -99,16 +99,16 @@ class LedgerOfMany:
         return [key.name for key, _entry in self._ledger.entries(where, lambda name: name not in listed)]
 
     def close(self) -> None:
-        """Write what is left."""
+        """Write what is queued."""
         if self._writer:
             self._writer.close()
 
 
 def _forced(tasks: list[Task], entries: dict[str, Entry]) -> list[str]:
-    """Return a warning of how many recorded assets `force` sends again."""
+    """Return a warning that says how many recorded assets `force` sends again."""
     again = sum(task.wanted.force and entry.state == DONE for task in tasks if (entry := entries.get(task.wanted.key)))
     if not again:
         return []
     operation = tasks[0].resource.operation
     of_list = f"{again:,} of its {len(tasks):,} {operation.noun}s are recorded in the ledger as {operation.done}"
-    return [f"force: true is for the whole list: {of_list}, and each is {operation.done} once more."]
+    return [f"force: true applies to the whole list: {of_list}, and each is {operation.done} again."]

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The tables of the ledger and the steps from each schema to the next, all of them in one transaction."""
+"""The tables of the ledger, and the steps from each schema to the next, all in one transaction."""
 
 from __future__ import annotations
 
@@ -33,18 +33,18 @@ _VERSION = "SELECT max(version) FROM infrastructure_services_schema"
 _OLD = "SELECT base_url, resource, name, state, sent, asset, changed_at FROM infrastructure_services_entry"
 
 _NOT_MIGRATED = (
-    "An older version of this collection wrote it, and its tables have to be changed. The role that owns its tables has"
-    " to write to it first, such as by any task that creates something; who may use it now may go on then"
+    "An older version of this collection wrote it, and its tables have to be migrated. First run any task that creates"
+    " something as the database role that owns the tables; then all roles that have access now can use it again"
 )
 
-# Of two entries that are of one asset, as it turns out: the more is known of it, the earlier in this list.
+# Two entries may turn out to be for one asset: the one whose state comes first in this list is kept.
 _MOST_KNOWN = (DONE, ACCEPTED, UNKNOWN, INTENT)
 
 
 def prepare(ledger: Ledger, read_only: bool) -> None:
-    """Find out the version of the tables, and make them those of SCHEMA_VERSION except for reading.
+    """Read the version of the tables and, unless `read_only`, create them or migrate them to SCHEMA_VERSION.
 
-    Raises LedgerError for tables of a newer collection, or of something else.
+    Raises LedgerError for tables of a newer version of the collection, or of something else.
     """
     ledger.version = _version(ledger)
     if ledger.version == SCHEMA_VERSION or read_only:
@@ -65,7 +65,7 @@ def prepare(ledger: Ledger, read_only: bool) -> None:
 
 
 def copy(old: Ledger, new: Ledger) -> Ledger:
-    """Fill an empty ledger with what one of an older schema has, which is left as it is; return the new one."""
+    """Fill an empty ledger with the migrated entries of an older one, which stays unchanged; return the new one."""
     _create(new)
     for statement, values in _upgraded(old, new):
         new.execute(statement, values)
@@ -90,7 +90,7 @@ def _create(ledger: Ledger) -> None:
 
 
 def _second_schema(ledger: Ledger) -> None:
-    """From 1 to 2: who, when, which run and trace, a revision, a history; any state; base_urls in their new form."""
+    """Migrate from 1 to 2: add who, when, run, trace, revision and history; allow any state; rewrite base_urls."""
     statements = _upgraded(ledger, ledger)
     for statement in (*_HISTORY, *ledger.second_schema):
         ledger.execute(statement)
@@ -101,7 +101,7 @@ def _second_schema(ledger: Ledger) -> None:
 def _upgraded(old: Ledger, new: Ledger) -> list[tuple[str, tuple]]:
     """Return the statements that write the entries of schema 1 into one of schema 2.
 
-    Two entries whose base_url is the same in its new form become one; the other goes to the history.
+    Of two entries whose base_urls have the same canonical form, one is kept; the other goes to the history.
     """
     kept: dict[Key, tuple[str, Entry]] = {}
     statements = []
@@ -112,8 +112,8 @@ def _upgraded(old: Ledger, new: Ledger) -> list[tuple[str, tuple]]:
         if key not in kept:
             kept[key] = base_url, Entry(state, old.read(sent), old.read(asset), changed_at, changed_at, revision=1)
             continue
-        told = f"{base_url} is {key.base_url}, of which {kept[key][0]} had an entry too. Its asset was {asset}"
-        statements.append(new.recording(key, Ended(state, ABSENT, changed_at, outcome=NOT_SENT, message=told), 0))
+        message = f"{base_url} is {key.base_url}, for which {kept[key][0]} had an entry too. The asset was {asset}"
+        statements.append(new.recording(key, Ended(state, ABSENT, changed_at, outcome=NOT_SENT, message=message), 0))
     return statements + [new.insertion(key, entry) for key, (_url, entry) in kept.items()]
 
 

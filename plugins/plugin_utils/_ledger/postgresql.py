@@ -2,9 +2,9 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The ledger in PostgreSQL, for several controllers. Locks are advisory ones of the session and end with it.
+"""The ledger in PostgreSQL, for several controllers. Its locks are session-level advisory locks.
 
-Behind a pooler (PgBouncer) a session is not ours: then there are no locks, and every setting is of its transaction.
+Behind a pooler (PgBouncer) the session is not ours: then there are no locks, and settings are made per transaction.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from .postgresql_library import psycopg_library
 from .postgresql_urls import described, parsed
 from .store import Ledger
 
-# Seconds and counts after which a server that no longer answers is given up; the URL may say otherwise.
+# libpq settings that detect a dead server; the URL may override them.
 _DEFAULTS = {
     "connect_timeout": "10",
     "keepalives_idle": "30",
@@ -30,10 +30,12 @@ _DEFAULTS = {
     "keepalives_count": "3",
     "tcp_user_timeout": "60000",  # milliseconds
 }
-_STATEMENT_SECONDS = 15.0  # after which the connection is cut, should the server not have ended the statement itself
-_ROW_SECONDS = 0.01  # more for each row of a transaction
-# Whatever the server's defaults are: an intent is on disk before the request, no statement waits for long, a
-# controller that is lost gives up its locks, and a session outlives an answer that takes long.
+_STATEMENT_SECONDS = (
+    15.0  # after which the connection is cut, should the server not have cancelled the statement itself
+)
+_ROW_SECONDS = 0.01  # added for each row of a transaction
+# Whatever the server's defaults are: an intent is on disk before its request, no statement waits for long, a dead
+# controller loses its locks, and a session survives a request that takes long.
 _SESSION = {
     "synchronous_commit": "on",
     "lock_timeout": "8s",
@@ -44,13 +46,13 @@ _SESSION = {
 }
 _SET = "SELECT set_config(name, ?, false) FROM pg_settings WHERE name = ?"
 _SET_IN_TRANSACTION = ("SET LOCAL synchronous_commit = on", "SET LOCAL lock_timeout = '8s'")
-_LONGEST_PAUSE = 0.1  # seconds between two looks whether a lock is free
+_LONGEST_PAUSE = 0.1  # seconds between two attempts to take a lock
 
 
 class PostgresLedger(Ledger):
-    """A connection that is made anew when it was lost; what had been written by then is found out by its revision."""
+    """Reconnects when its connection is lost; the revision then tells whether the last write was committed."""
 
-    tables = (  # read from the table of tables: to_regclass may remember from before a lock that there are none
+    tables = (  # from pg_class: to_regclass may have cached, before a lock was granted, that there are none
         "SELECT relname FROM pg_class WHERE pg_table_is_visible(oid)"
         " AND relname IN ('infrastructure_services_entry', 'infrastructure_services_schema')"
     )
@@ -62,7 +64,7 @@ class PostgresLedger(Ledger):
             ' ADD began_at TEXT NOT NULL, ADD "by" TEXT NOT NULL, ADD run TEXT NOT NULL, ADD trace_id TEXT NOT NULL,'
             " ADD revision BIGINT NOT NULL"
         ),
-        (  # who may use the entries may do the same with the history
+        (  # whoever may use the entries may do the same with the history
             "DO $$ DECLARE given record; BEGIN FOR given IN SELECT privilege_type AS may,"
             " CASE grantee WHEN 0 THEN 'PUBLIC' ELSE quote_ident(pg_get_userbyid(grantee)) END AS who"
             " FROM pg_class, aclexplode(relacl) WHERE pg_class.oid = 'infrastructure_services_entry'::regclass"
@@ -104,7 +106,7 @@ class PostgresLedger(Ledger):
 
     def unlock(self, number: int) -> None:
         if not (self._pooled or self._connection.closed):
-            with suppress(*self.error):  # with the session the lock is gone too
+            with suppress(*self.error):  # a lost session has released the lock already
                 self._run("SELECT pg_advisory_unlock(?)", (number,))
 
     def run(self, statement: str, values: tuple = ()) -> list[tuple]:
@@ -117,7 +119,7 @@ class PostgresLedger(Ledger):
         return self._run(statement, values)
 
     def write(self, statements: list[tuple[str, tuple]], durable: bool) -> list[int]:
-        """Whatever `durable` says, all of it is: one answer of the server is waited for, as in any case."""
+        """Execute statements as Ledger.write does, durably in any case: that costs no extra round trip."""
         if self._connection.closed:
             self._connect()
         try:
@@ -128,13 +130,13 @@ class PostgresLedger(Ledger):
                 cursors = [self._connection.execute(_format(statement), values) for statement, values in statements]
                 self._connection.execute("COMMIT")
         except self.error:
-            self._connection.close()  # which rolls back
+            self._connection.close()  # rolls back
             raise
         return [cursor.rowcount for cursor in cursors]
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """One process at a time, so that tables are made once."""
+        """Admit one process at a time, so that tables are created once."""
         self._in_transaction = True
         try:
             self.execute("BEGIN")
@@ -151,12 +153,12 @@ class PostgresLedger(Ledger):
         return isinstance(error, self._psycopg.OperationalError)
 
     def failure(self, error: Exception) -> LedgerError:
-        said = super().failure(error)
-        was_answered = getattr(error, "sqlstate", None)  # which the server sends, and libpq never
-        return said if was_answered or not self.has_lost(error) else LedgerLost(said.msg)
+        failure = super().failure(error)
+        was_answered = getattr(error, "sqlstate", None)  # set by the server, never by libpq
+        return failure if was_answered or not self.has_lost(error) else LedgerLost(failure.msg)
 
     def _connect(self) -> None:
-        """Connect, and find out whether the session is ours; raise an `error`."""
+        """Connect, and detect a pooler; raise an `error`."""
         asked = {**_DEFAULTS, **self._asked, "client_encoding": "utf8"}
         self._connection = self._psycopg.connect(**asked, autocommit=True, prepare_threshold=None)
         if self._socket:
@@ -175,7 +177,7 @@ class PostgresLedger(Ledger):
 
     @contextmanager
     def _bounded(self, rows: int = 0) -> Iterator[None]:
-        """Cut the connection when its server has not answered in time."""
+        """Cut the connection if the server does not answer in time."""
         timer = threading.Timer(_STATEMENT_SECONDS + rows * _ROW_SECONDS, self._cut, [self._socket])
         timer.daemon = True
         timer.start()
@@ -190,7 +192,7 @@ class PostgresLedger(Ledger):
             connected.shutdown(socket.SHUT_RDWR)
 
     def _pipeline(self):
-        """Return a context whose statements go out at once, where the library can."""
+        """Return a context that pipelines its statements, where the library supports it."""
         can = not self._pooled and self._psycopg.Pipeline.is_supported()
         return self._connection.pipeline() if can else nullcontext()
 

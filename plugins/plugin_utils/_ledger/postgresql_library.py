@@ -2,10 +2,10 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""psycopg, which only a process that uses a ledger in PostgreSQL should pay for, and of many such ones only the first.
+"""Imports psycopg only where a ledger in PostgreSQL is used, and then once for all later workers.
 
-What a task is given is known in its worker alone, unless the environment says it. So a worker that opens such a ledger
-leaves a mark in memory that it shares with its parent, which then imports the library before it forks the next worker.
+Only its worker knows the options of a task, unless they come from the environment. So a worker that opens such a ledger
+sets a flag in memory shared with its parent, which then imports the library before it forks the next worker.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _is_used[0] = os.environ.get(LEDGER_VARIABLE, "").startswith(POSTGRESQL)
 def psycopg_library():
     """Return the library; raise MissingLibrary."""
     try:
-        import psycopg  # noqa: PLC0415 (a process without such a ledger should not pay for it)
+        import psycopg  # noqa: PLC0415 (a process without such a ledger should not pay for the import)
     except ImportError:
         raise MissingLibrary(
             "ledger: the Python library psycopg (3) is needed on the controller for a postgresql:// ledger:"

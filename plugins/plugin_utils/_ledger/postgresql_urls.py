@@ -10,15 +10,16 @@ import re
 
 from .entries import LedgerError
 
-# What is in these parts when a password held one of `/ @ # ?`. A host may be a directory, or several with commas.
+# What these parts contain when a password has an unescaped `/ @ # ?`. A host may be a directory, or a comma-separated
+# list.
 _WRONG = {"host": re.compile(r"[@#?%\s]"), "port": re.compile(r"[^\d,]"), "dbname": re.compile(r"[@#?%:/\s]")}
 
 
 def parsed(url: str, psycopg) -> dict:
-    """Return what libpq makes of the URL; raise LedgerError."""
+    """Return the URL as libpq parses it; raise LedgerError."""
     try:
         asked = psycopg.conninfo.conninfo_to_dict(url)
-    except psycopg.Error:  # whose text quotes the URL
+    except psycopg.Error:  # its text quotes the URL
         asked = {"host": "@"}
     if any(found.search(str(asked.get(part) or "")) for part, found in _WRONG.items()):
         raise LedgerError(

@@ -2,11 +2,11 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Record intent, send, record outcome: what the ledger makes of a task.
+"""Runs a task under the ledger: record the intent, send, record the outcome.
 
-An entry is in one of four states. `intent`: a request is on its way, or was when its process died. `done`: it was
-accepted and the envelope is known. `accepted`: it was accepted and the envelope was lost. `unknown`: nobody knows.
-docs/ledger.md draws the moves between them.
+An entry is in one of four states. `intent`: a request is in flight, or was when its process died. `done`: it was
+accepted and the envelope is known. `accepted`: it was accepted but the envelope was lost. `unknown`: it may or may not
+have been processed. docs/ledger.md shows the transitions.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ ON_FINDING = {
     UNKNOWN: {"POST": REFUSE, "PUT": SEND},
 }
 
-# What the outcome of a request, and whether its envelope came back, make of the entry. None: as it was before.
+# The state of the entry after a request, by outcome and whether the envelope came back. None: as it was before.
 AFTER = {
     (ACCEPTED, True): DONE,
     (ACCEPTED, False): ACCEPTED,
@@ -55,7 +55,7 @@ _RECORD_BY_HAND = {
     UNKNOWN: f"{_BEFORE} look for it on the service; if it is there, record it with {_ADOPT}",
     **dict.fromkeys(
         (REJECTED, NOT_SENT),
-        f"{_BEFORE} remove what the ledger has of it with infrastructure.services.ledger_entry (state: absent).",
+        f"{_BEFORE} remove its entry with infrastructure.services.ledger_entry (state: absent).",
     ),
 }
 
@@ -86,22 +86,22 @@ class InDoubt(ServicesError):
         )
 
     def result(self) -> dict:
-        """The failed task, which changed nothing itself."""
+        """Return the result of the failed task, which itself changed nothing."""
         return dict(super().result(), changed=False)
 
 
 class Overtaken(ServicesError):
-    """Another task began to work on the asset at the same moment; nothing was sent."""
+    """Another task began to work on the asset at the same time; nothing was sent."""
 
     def __init__(self, key: Key, noun: str) -> None:
         super().__init__(
-            f"{noun} {key.name}: another task began to work on it at the same moment, so this one sent nothing."
-            " Run it again when the other one has ended."
+            f"{noun} {key.name}: another task began to work on it at the same time, so this one sent nothing."
+            " Run it again when the other one has finished."
         )
 
 
 def key_of(task: Task) -> Key:
-    """Return the key under which the ledger files the asset of a task."""
+    """Return the ledger's key for the asset of a task."""
     return Key(canonical_url(task.settings.base_url), task.resource.operation.resource, task.wanted.key)
 
 
@@ -139,7 +139,7 @@ def record(
             is_ours = ledger.finish(key, begun, after, ended)
         except LedgerError as error:
             return unrecorded(result, error.msg, task)
-        return result if is_ours else unrecorded(result, "somebody else changed the entry meanwhile", task)
+        return result if is_ours else unrecorded(result, "another task changed the entry at the same time", task)
 
 
 def _warned(result: dict[str, Any], warnings: list[str]) -> dict[str, Any]:
@@ -147,7 +147,7 @@ def _warned(result: dict[str, Any], warnings: list[str]) -> dict[str, Any]:
 
 
 def decide(entry: Entry | None, key: Key, task: Task) -> Recorded | None:
-    """Return what is recorded where it can be relied on, None to send; raise InDoubt."""
+    """Return what is recorded if it can be relied on, None to send; raise InDoubt."""
     operation, force = task.resource.operation, task.wanted.force
     found = ON_FINDING[entry.state if entry else None][operation.method]
     if found == REFUSE and not force:
@@ -167,7 +167,7 @@ def ending(
     before: Entry | None, begun: Entry, result: dict[str, Any], seconds: float = 0.0
 ) -> tuple[Entry | None, Ended]:
     """Return the entry after a task, None for none, and its row of the history."""
-    outcome, asset = result.get("outcome", UNKNOWN), result.get("asset")  # a module that crashed says nothing
+    outcome, asset = result.get("outcome", UNKNOWN), result.get("asset")  # None from a module that crashed
     state, trace_id = AFTER.get((outcome, asset is not None), UNKNOWN), result.get("trace_id") or ""
     after = before
     if state:
@@ -188,12 +188,12 @@ def ending(
 
 
 def unrecorded(result: dict[str, Any], problem: str, task: Task) -> dict[str, Any]:
-    """Return the failure of a task whose outcome could not be recorded, with all that came back."""
+    """Return the failure of a task whose outcome could not be recorded, with everything that came back."""
     outcome = result.get("outcome", UNKNOWN)
     operation, said = task.resource.operation, sentence(result.get("msg", ""))
-    told = f"{said} The" if said else f"{operation.noun} {task.wanted.key}: the"
+    begin = f"{said} The" if said else f"{operation.noun} {task.wanted.key}: the"
     next_step = _RECORD_BY_HAND[outcome] if operation.method == "POST" else "Run it again, which sends it once more."
-    msg = f"{told} outcome is {outcome}, but it could not be recorded: {sentence(problem)} {next_step}"
+    msg = f"{begin} outcome is {outcome}, but it could not be recorded: {sentence(problem)} {next_step}"
     return dict(result, failed=True, changed=outcome == ACCEPTED, msg=msg)
 
 
@@ -203,5 +203,7 @@ def elsewhere(ledger: Ledger, key: Key, task: Task) -> list[str]:
     if not others:
         return []
     where = f"the ledger has one of this name at {', '.join(others)}, and nothing yet at {key.base_url}."
-    what_next = "If both are the same service, use the base_url that is recorded; else this is another one."
+    what_next = (
+        "If both are the same service, use the base_url that is recorded; otherwise they are two different assets."
+    )
     return [f"{noun} {key.name}: {where} {what_next}"]

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The two files of a report: which ones may be replaced, by one task at a time, each as a whole."""
+"""The two files of a report: which files may be replaced, atomically and by one task at a time."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from typing import Iterator
 from . import junit
 from .sqlite_files import identity
 
-_HEAD = '{\n "format": "infrastructure.services report",\n'  # by which a report is known without reading all of it
+_HEAD = '{\n "format": "infrastructure.services report",\n'  # identifies a report without reading all of it
 _RUN, _ASSET = {"run", "state", "began_at", "tasks_at_work", "assets"}, {"resource", "name", "outcome"}
 _KINDS = {stat.S_IFDIR: "a directory", stat.S_IFIFO: "a named pipe", stat.S_IFSOCK: "a socket"}
 _LEDGER_FILES = ("", "-wal", "-shm", "-journal", ".lock")
@@ -33,28 +33,30 @@ class ReportError(Exception):
 
 @contextmanager
 def edited(path: str, ledger_file: str) -> Iterator[list[dict]]:
-    """Yield the runs that the report at an absolute path has, and write what became of them; others wait meanwhile.
+    """Yield the runs of the report at an absolute path, to be changed in place, and write them; others wait meanwhile.
 
     `ledger_file`: the real path of the SQLite file, empty when there is none. Raises ReportError; a file that is
-    neither empty nor a report stays as it is.
+    neither empty nor a report is left unchanged.
     """
     try:
         file, xml_file = _usable(path, _HEAD, ledger_file), _usable(junit.xml_path(path), junit.HEAD, ledger_file)
         if file == xml_file:
-            raise ReportError(f"{path} is to be JSON with JUnit XML beside it, so it must not end in {junit.SUFFIX}")
+            raise ReportError(
+                f"{path} is for JSON, with JUnit XML in a file next to it, so it must not end in {junit.SUFFIX}"
+            )
         with _exclusive(file):
             runs = _read(file)
             yield runs
             _replace(xml_file, f"{junit.document(runs)}\n")
-            _replace(file, f"{_HEAD}{json.dumps({'runs': runs}, indent=1)[2:]}\n")  # last, as its lock goes with it
+            _replace(file, f"{_HEAD}{json.dumps({'runs': runs}, indent=1)[2:]}\n")  # last, as the lock goes with it
     except FileNotFoundError:
         raise ReportError(f"{path!r} cannot be written: its directory does not exist") from None
-    except (OSError, ValueError) as error:  # the latter of a path that holds NUL or a lone surrogate
+    except (OSError, ValueError) as error:  # ValueError: a path that contains NUL or a lone surrogate
         raise ReportError(f"{path!r} cannot be written: {getattr(error, 'strerror', None) or error}") from None
 
 
 def _usable(path: str, head: str, ledger_file: str) -> str:
-    """Return the real path of a file that may be replaced; open none that could block, or that opening changes."""
+    """Return the real path of a file that may be replaced; open none that could block or that opening would change."""
     file = os.path.realpath(path)
     if ledger_file and file in {f"{ledger_file}{suffix}" for suffix in _LEDGER_FILES}:
         raise ReportError(f"{path} is a file of the ledger")
@@ -75,7 +77,7 @@ def _usable(path: str, head: str, ledger_file: str) -> str:
 
 @contextmanager
 def _exclusive(file: str) -> Iterator[None]:
-    """Keep out all other tasks, of this run and of others; raise OSError."""
+    """Exclude all other tasks, of this run and of others; raise OSError."""
     deadline = time.monotonic() + _LOCK_TIMEOUT
     while (descriptor := _locked(file)) is None:
         if time.monotonic() > deadline:
@@ -88,7 +90,7 @@ def _exclusive(file: str) -> Iterator[None]:
 
 
 def _locked(file: str) -> int | None:
-    """Return a descriptor that locks a file, which is made; None when another task has the lock, or replaced it."""
+    """Create and lock a file and return its descriptor; None when another task holds the lock or replaced the file."""
     descriptor = os.open(file, os.O_RDWR | os.O_CREAT | os.O_NONBLOCK, 0o666)
     status = os.fstat(descriptor)
     if _lock(descriptor) and (status.st_dev, status.st_ino) == identity(file):
@@ -102,7 +104,7 @@ def _lock(descriptor: int) -> bool:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         return False
-    except OSError:  # a file system without locks costs what others write at the same moment, not the task
+    except OSError:  # a file system without locks: a concurrent write may be lost, but the task goes on
         pass
     return True
 
@@ -119,7 +121,7 @@ def _read(file: str) -> list[dict]:
 
 
 def _replace(file: str, text: str) -> None:
-    """Replace a file at once, with its mode; raise OSError."""
+    """Replace a file atomically, keeping its mode; raise OSError."""
     new = f"{file}.{uuid.uuid4().hex}.new"
     try:
         with open(new, "x", encoding="utf-8") as to:

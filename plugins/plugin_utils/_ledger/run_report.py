@@ -2,9 +2,10 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What came of each asset of a run, as a file: JSON, and JUnit XML beside it.
+"""Writes the result of each asset of a run to a file: JSON, and JUnit XML next to it.
 
-A run that begins says so in the file. One that finds there a run that did not end adds what the ledger knows of it.
+A run that begins says so in the file. If it finds an earlier run there that never ended, it adds what the ledger knows
+of that run.
 """
 
 from __future__ import annotations
@@ -21,11 +22,11 @@ from .store import Ledger
 RUNNING, ENDED, KILLED = "running", "ended", "killed"
 _FIELDS = ("outcome", "changed", "failed", "skipped", "status", "seconds", "trace_id", "msg")
 _REPLACED = (
-    "the file was replaced or removed while the task was at work, so it may lack what other tasks of this run did."
-    " The task was done, and the report has it. Give each run a report of its own"
+    "the file was replaced or removed while the task was running, so results of other tasks of this run may be missing."
+    " The task was done, and its results are in the report. Give each run its own report"
 )
 _DIED = (
-    "The process died while the request was on its way, so it may or may not have been processed."
+    "The process died while the request was in flight, so it may or may not have been processed."
     " The playbook infrastructure.services.in_doubt says what to do."
 )
 
@@ -34,10 +35,10 @@ _DIED = (
 def reported(
     path: str, resource: str, run: str, ledger: Ledger | None, warn: Callable[[str], None]
 ) -> Iterator[list[dict]]:
-    """Write the results that are put into the list, at the end of the context, however it comes; no path, no report.
+    """Yield a list, and write the results in it when the context ends, however it ends; without a path do nothing.
 
-    `path`: of the JSON file, absolute; `resource`: the module of a single asset; `run`: names the run of Ansible, whose
-    tasks add to each other's report; `warn`: told when it cannot be written at the end. Raises InvalidInput when it
+    `path`: of the JSON file, absolute; `resource`: the module for a single asset; `run`: names the run of Ansible,
+    whose tasks share one report; `warn`: called when it cannot be written at the end. Raises InvalidInput when it
     cannot be written at the start or is no report, and LedgerError.
     """
     items: list[dict] = []
@@ -65,7 +66,7 @@ def reported(
 
 
 def _begin(runs: list[dict], run: str, ledger: Ledger | None) -> None:
-    """Make of the runs of a report what it is to say while a task of this run is at work."""
+    """Mark this run as running, and complete the runs that never ended."""
     if not any(one["run"] == run for one in runs):
         runs[:] = [_completed(one, ledger) for one in runs if one["state"] == RUNNING]
     _own(runs, run).update(state=RUNNING, ended_at=None)
@@ -73,9 +74,9 @@ def _begin(runs: list[dict], run: str, ledger: Ledger | None) -> None:
 
 
 def _end(runs: list[dict], run: str, assets: list[dict]) -> str:
-    """Add what came of a task; return why the report may lack something, empty when it does not.
+    """Add the results of a task; return why the report may be incomplete, empty when it is complete.
 
-    Another run may have taken this one for killed, and added what the ledger knew of it by then.
+    Another run may have assumed that this one was killed, and added what the ledger knew of it so far.
     """
     is_there = any(one["run"] == run for one in runs)
     own = _own(runs, run)
@@ -86,7 +87,7 @@ def _end(runs: list[dict], run: str, assets: list[dict]) -> str:
 
 
 def _own(runs: list[dict], run: str) -> dict:
-    """Return the report of this run, which is added where there is none."""
+    """Return the report of this run; add it if there is none."""
     for one in runs:
         if one["run"] == run:
             return one
@@ -95,7 +96,7 @@ def _own(runs: list[dict], run: str) -> dict:
 
 
 def _completed(one: dict, ledger: Ledger | None) -> dict:
-    """Return a run that did not end with what the ledger knows of it."""
+    """Return a run that never ended, completed with what the ledger knows of it."""
     told = {(asset["resource"], asset["name"]): asset for asset in one["assets"]}
     where = {"run = ?": (one["run"],)}
     for key, ended in ledger.history(where) if ledger else ():

@@ -2,10 +2,10 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The ledger in one SQLite file. While it is used it is in WAL mode: a commit costs one sync, readers wait for nobody.
+"""The ledger in one SQLite file. While in use it is in WAL mode: a commit costs one sync, and readers never wait.
 
-Locks are bytes of a second file, `<path>.lock`: the bytes of the first are SQLite's own, and closing any descriptor
-of a file gives up all locks that the process has on it.
+Locks are byte ranges of a second file, `<path>.lock`: SQLite locks bytes of the first file itself, and closing any
+descriptor of a file releases all locks that the process has on it.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ from .sqlite_files import check, identity, is_without_log, mark
 from .store import Ledger
 
 _BUSY_TIMEOUT = 60.0  # seconds to wait for another writer, each of which takes milliseconds
-_OPENING = 0  # the byte that is locked by who creates the tables; no key has this number
-_EXIT_TIMEOUT = 0.5  # seconds in which the workers of a run have ended when the run has
-_GONE = (-1, -1)  # no file is this one
+_OPENING = 0  # the byte that is locked while the tables are created; no key has this number
+_EXIT_TIMEOUT = 0.5  # seconds for the workers of a run to exit once the run has ended
+_GONE = (-1, -1)  # the identity of no file
 _kept_open: list[sqlite3.Connection] = []
 
 
 class SqliteLedger(Ledger):
-    """Reading creates no file and changes none: each statement then has a connection of its own."""
+    """Opened for reading, it neither creates nor changes a file: each statement uses a connection of its own."""
 
-    error = (sqlite3.Error, UnicodeError)  # the latter of a lone surrogate, which UTF-8 cannot say
+    error = (sqlite3.Error, UnicodeError)  # UnicodeError: a lone surrogate, which UTF-8 cannot encode
     tables = (
         "SELECT name FROM sqlite_master WHERE name IN ('infrastructure_services_entry',"
         " 'infrastructure_services_schema')"
@@ -60,9 +60,9 @@ class SqliteLedger(Ledger):
             raise
 
     def _open(self) -> None:
-        """Make the files for their owner only, where SQLite would let others read them; those that exist stay.
+        """Create the files readable by their owner only, which SQLite would not; keep those that exist.
 
-        The tables are there before the file is in WAL mode: one that is in WAL mode without them is not whole.
+        The tables are created before WAL mode is set: a file in WAL mode without tables counts as incomplete.
         """
         try:
             with suppress(FileExistsError):
@@ -79,16 +79,16 @@ class SqliteLedger(Ledger):
             if self.execute("PRAGMA application_id") != [(mark(self.file),)]:
                 self.execute(f"PRAGMA application_id = {mark(self.file)}")
             self.execute("PRAGMA journal_mode = WAL")
-            self.execute("SELECT 1 FROM infrastructure_services_schema")  # which makes the write-ahead log
+            self.execute("SELECT 1 FROM infrastructure_services_schema")  # creates the write-ahead log
         finally:
             self.unlock(_OPENING)
 
     def close(self) -> None:
-        """Leave one whole file where nobody else uses it."""
+        """Close the ledger; unless others use it, the one file is complete afterwards."""
         if self._connection and self._identity == identity(self.file):
             close_connection(self._connection, self.file)
         elif self._connection:
-            _kept_open.append(self._connection)  # closing it would remove the log of the file that is there now
+            _kept_open.append(self._connection)  # closing it would remove the log of the file that is there now instead
         if self._locks >= 0:
             os.close(self._locks)
         self._connection, self._locks = None, -1
@@ -137,13 +137,13 @@ class SqliteLedger(Ledger):
         if self._identity != identity(self.file):
             self._identity = _GONE
             raise LedgerError(
-                f"ledger: {self.where} was removed or replaced while it was in use. Put back the file that has what"
-                " was recorded, then run again"
+                f"ledger: {self.where} was removed or replaced while it was in use. Restore the file that has the"
+                " recorded entries, then run again"
             )
 
 
 class LedgerInMemory(SqliteLedger):
-    """A copy to read from."""
+    """A copy in memory, for reading."""
 
     def _start(self, path: str, read_only: bool) -> None:
         self.file, self._connection = "", _in_memory()
@@ -153,11 +153,10 @@ class LedgerInMemory(SqliteLedger):
 
 
 def close_connection(connection: sqlite3.Connection, file: str, timeout: float = 0.0) -> None:
-    """Close a connection; afterwards the file is whole by itself, or there is its log.
+    """Close a connection so that the file is complete by itself, or its log is still there.
 
-    Others may use it: then it stays in WAL mode, and a second connection keeps SQLite from removing the log, since
-    a file in WAL mode without one is what a copy looks like that lacks half of what was recorded. `timeout`: seconds
-    to wait for the others.
+    While others use it, it stays in WAL mode, and a second connection keeps SQLite from removing the log: a file in WAL
+    mode without a log looks like an incomplete copy. `timeout`: seconds to wait for the others.
     """
     deadline = time.monotonic() + timeout
     while (is_shared := not _leave_wal_mode(connection)) and time.monotonic() < deadline:
@@ -171,14 +170,14 @@ def close_connection(connection: sqlite3.Connection, file: str, timeout: float =
 
 
 def checkpoint(file: str) -> None:
-    """Put the log of a ledger into its file, unless somebody else is using it."""
+    """Move the log of a ledger into its file, unless others are using it."""
     with suppress(sqlite3.Error):
         connection = _connect(file, "rw")
         close_connection(connection, file, _EXIT_TIMEOUT)
 
 
 def _leave_wal_mode(connection: sqlite3.Connection) -> bool:
-    """Put the log into the file and remove it; return False when others use the ledger."""
+    """Move the log into the file and remove it; return False when others are using the ledger."""
     try:
         return connection.execute("PRAGMA journal_mode = DELETE").fetchone() == ("delete",)
     except sqlite3.Error:
@@ -195,7 +194,7 @@ def _in_memory() -> sqlite3.Connection:
 
 
 def _lock_file(path: str) -> int:
-    """Return a descriptor of the file of locks, whose mode follows that of the ledger; -1 when it may not be opened."""
+    """Return a descriptor of the lock file, which gets the mode of the ledger; -1 when permission is denied."""
     mode = stat.S_IMODE(os.stat(path).st_mode)
     try:
         descriptor = os.open(f"{path}.lock", os.O_CREAT | os.O_RDWR, mode)

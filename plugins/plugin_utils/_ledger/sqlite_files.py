@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Which files can be a ledger: what SQLite would not mind or not explain, and what would be half a ledger."""
+"""Which files can be a ledger: rejects what SQLite would accept or not explain, and an incomplete copy."""
 
 from __future__ import annotations
 
@@ -12,11 +12,13 @@ import time
 from .entries import LedgerError
 
 _LEAST_SIZE = 512  # bytes of a database of one page; SQLite overwrites a smaller file
-_WAL_TIMEOUT = 2.0  # seconds that another process may take to leave WAL mode: the log goes first, then the header
+_WAL_TIMEOUT = (
+    2.0  # seconds that another process may take to leave WAL mode: it removes the log first, then changes the header
+)
 
 
 def check(file: str, where: str) -> None:
-    """Raise LedgerError for a real path that cannot be a ledger; `where`: how the user calls it."""
+    """Raise LedgerError for a real path that cannot be a ledger; `where`: the path that the user gave."""
     if os.path.isdir(file):
         raise LedgerError(f"ledger: {where} is a directory")
     if not os.path.isdir(os.path.dirname(file)):
@@ -28,22 +30,22 @@ def check(file: str, where: str) -> None:
         raise LedgerError(f"ledger: {where}: file is not a database")
     if status.st_nlink > 1:
         raise LedgerError(
-            f"ledger: {where} has {status.st_nlink} names (hard links), and each would have a log of its own."
+            f"ledger: {where} has {status.st_nlink} names (hard links), and each would have its own log."
             " Remove all names but one, and use that one or symbolic links to it"
         )
     deadline = time.monotonic() + _WAL_TIMEOUT
     while _lacks_its_log(file):
         if time.monotonic() > deadline:
             raise LedgerError(
-                f"ledger: {where} is in WAL mode, but {where}-wal is missing, so it may lack what was recorded last."
-                " If it is a copy, copy the -wal file, too. If you know that it is whole, run:"
+                f"ledger: {where} is in WAL mode, but {where}-wal is missing, so the latest entries may be missing."
+                " If it is a copy, copy the -wal file, too. If you know that it is complete, run:"
                 f" sqlite3 {where} 'PRAGMA journal_mode = DELETE'"
             )
         time.sleep(0.02)
 
 
 def identity(file: str) -> tuple[int, int] | None:
-    """Return what tells the file from one that takes its place; None when there is none."""
+    """Return what distinguishes the file from one that replaces it; None when there is no file."""
     try:
         status = os.stat(file)
     except OSError:
@@ -52,22 +54,22 @@ def identity(file: str) -> tuple[int, int] | None:
 
 
 def mark(file: str) -> int:
-    """Return what the ledger keeps as its application_id: a number that a copy of the file has no right to."""
+    """Return the application_id of the ledger: a number that does not match a copy of the file."""
     device, inode = identity(file) or (0, 0)
     return 1 + (device * 1_000_003 + inode) % (2**31 - 1)
 
 
 def is_without_log(file: str) -> bool:
-    """Whether the header says WAL mode (sqlite.org/fileformat.html), and there is neither a log nor a journal."""
+    """Whether the header says WAL mode (sqlite.org/fileformat.html), but there is neither a log nor a journal."""
     return _header(file)[18:20] == b"\x02\x02" and not any(
         os.path.exists(f"{file}-{log}") for log in ("wal", "journal")
     )
 
 
 def _lacks_its_log(file: str) -> bool:
-    """Whether what was recorded last may be missing.
+    """Whether the latest entries may be missing.
 
-    It is not when another program closed the very file that a run left behind: SQLite then puts the log into it.
+    They are not if another program closed the very file that a run left behind: SQLite then moves the log into it.
     """
     return is_without_log(file) and int.from_bytes(_header(file)[68:72], "big") != mark(file)
 
@@ -76,5 +78,5 @@ def _header(file: str) -> bytes:
     try:
         with open(file, "rb") as database:
             return database.read(100)
-    except OSError:  # SQLite says why
+    except OSError:  # SQLite reports why
         return b""

@@ -2,10 +2,10 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What the ledger holds and the statements that read and write it, the same on SQLite and on PostgreSQL.
+"""Reads and writes the entries and the history of the ledger, in the same way on SQLite and on PostgreSQL.
 
-Who may send is decided by one statement: an insert, or an update of the revision that was read, tells whether it was
-the one that wrote. Locks only let others wait. No transaction is open while a request is on its way.
+A single statement decides who may send: an insert, or an update of the revision that was read, reports whether it
+changed a row. Locks only make others wait. No transaction is open while a request is in flight.
 """
 
 from __future__ import annotations
@@ -25,36 +25,36 @@ _AT_ONCE = 500  # names in one statement; SQLite took 999 values at most before 
 
 
 class Ledger:
-    """What is done with the statements; what differs between the two databases is in the subclasses."""
+    """The operations on a ledger; the subclasses have what differs between the two databases."""
 
     error: tuple[type[Exception], ...] = ()
     tables: str  # a statement that returns the names of our tables
-    second_schema: tuple[str, ...]  # what makes the table of schema 1 an empty one of schema 2
+    second_schema: tuple[str, ...]  # turn the table of schema 1 into an empty one of schema 2
     escaped = False  # whether text is stored in ASCII, JSON-escaped
     file = ""  # the real path of the SQLite file
 
     def __init__(self, where: str) -> None:
-        """`where`: how the ledger is called in messages, without a password."""
+        """`where`: the ledger's name in messages, without a password."""
         self.where = where
-        self.version = 0  # of its tables; 0: there are none, as only a ledger that is opened for reading may be
+        self.version = 0  # of its tables; 0: there are none, which only happens when opened for reading
         self._seen: set[str] = set()
 
     @property
     def in_doubt_command(self) -> str:
-        """Return what lists all that is in doubt, for a shell; with dots for a URL, which may hold a password.
+        """Return the shell command that lists what is in doubt, with dots for a URL, which may contain a password.
 
-        A path that has to be quoted is in the environment: in a message, a double quote would be escaped.
+        A path that has to be quoted goes into the environment: in a message, a double quote would be escaped.
         """
         quoted = shlex.quote(self.where) if self.file else "..."
         return f"{_IN_DOUBT} -e ledger={quoted}" if "'" not in quoted else f"{LEDGER_VARIABLE}={quoted} {_IN_DOUBT}"
 
     def get(self, key: Key) -> Entry | None:
-        """Return what is remembered of the key; raise LedgerError."""
+        """Return the entry of the key, None if there is none; raise LedgerError."""
         rows = self.execute(sql.GET, self._stored(key)) if self.version else []
         return self._entry(rows[0]) if rows else None
 
     def get_many(self, base_url: str, resource: str, names: Iterable[str]) -> dict[str, Entry]:
-        """Return what is remembered of several assets, by name; raise LedgerError."""
+        """Return the entries of several assets, by name; raise LedgerError."""
         names, found = [self._text(name) for name in names], {}
         for start in range(0, len(names) if self.version else 0, _AT_ONCE):
             some = names[start : start + _AT_ONCE]
@@ -65,7 +65,7 @@ class Ledger:
         return found
 
     def begin(self, key: Key, intent: Entry, before: Entry | None) -> Entry | None:
-        """Write an entry that outlives a power failure; return it, None when somebody else wrote since `before`."""
+        """Write an entry that survives a power failure; return it, None if the entry is no longer `before`."""
         return self.begin_many([Change(key, before, intent)])[0]
 
     def begin_many(self, changes: list[Change]) -> list[Entry | None]:
@@ -75,7 +75,7 @@ class Ledger:
         return [change.after if is_ours else None for change, is_ours in zip(changes, ours)]
 
     def finish(self, key: Key, begun: Entry, after: Entry | None, ended: Ended) -> bool:
-        """Write how an attempt ended, safe from the end of this process; return whether the entry was still ours."""
+        """Write how an attempt ended, to survive the death of this process; return whether the entry was still ours."""
         return self.finish_many([Change(key, begun, after, ended)])[0]
 
     def finish_many(self, changes: list[Change]) -> list[bool]:
@@ -83,7 +83,7 @@ class Ledger:
         return self._apply([change.stamped() for change in changes], durable=False)
 
     def edit(self, change: Change) -> bool:
-        """Write one entry with its history row, as `begin` does; return False when somebody else wrote meanwhile."""
+        """Write one entry with its history row, as `begin` does; return False if the entry has changed."""
         return self._apply([change.stamped()], durable=True)[0]
 
     def assets(self, resource: str) -> list[tuple[str, str, dict]]:
@@ -92,7 +92,7 @@ class Ledger:
         return [(base_url, self._plain(name), self.read(asset)) for base_url, name, asset in rows]
 
     def elsewhere(self, key: Key) -> list[str]:
-        """Return the base_urls at which the name is recorded, when nothing at all is recorded at the key's own."""
+        """Return the base_urls at which the name is recorded, if nothing at all is recorded at the key's own."""
         if not self.version or key.base_url in self._seen:
             return []
         if self.execute(sql.SEEN, (key.base_url,)):
@@ -106,7 +106,7 @@ class Ledger:
         return [base_url for (base_url,) in rows]
 
     def entries(self, where: dict[str, tuple], named: Callable[[str], bool]) -> list[tuple[Key, Entry]]:
-        """Return the entries for which all conditions hold, each with its values, and the name is wanted."""
+        """Return the entries that meet all conditions (SQL: its values) and whose name `named` accepts."""
         rows = self._select("base_url, resource, name", "entry", where, "base_url, resource, name")
         keys = [Key(*row[:2], name) for row in rows if named(name := self._plain(row[2]))]
         found = []
@@ -116,17 +116,17 @@ class Ledger:
         return found
 
     def history(self, where: dict[str, tuple]) -> Iterator[tuple[Key, Ended]]:
-        """Yield the rows of the history for which all conditions hold, oldest first."""
+        """Yield the rows of the history that meet all conditions, oldest first."""
         for base_url, resource, name, *row in self._select(
             f"base_url, resource, name, {sql.ENDED}", "history", where, "at"
         ):
             ended = Ended(*row)
-            told = {"by": self._plain(ended.by), "message": self._plain(ended.message)}
-            yield Key(base_url, resource, self._plain(name)), ended._replace(**told)
+            plain = {"by": self._plain(ended.by), "message": self._plain(ended.message)}
+            yield Key(base_url, resource, self._plain(name)), ended._replace(**plain)
 
     @contextmanager
     def hold(self, key: Key) -> Iterator[None]:
-        """Wait for whoever works on this key, then let others wait; it ends with the process."""
+        """Hold this key exclusively; others block. The lock ends with the process."""
         self.lock(key.number(), wait=True)
         try:
             self.insist()
@@ -135,18 +135,18 @@ class Ledger:
             self.unlock(key.number())
 
     def insist(self) -> None:
-        """Raise LedgerError when this is not the ledger any more that was opened, from then on always."""
+        """Raise LedgerError if the ledger that was opened has been replaced, and always from then on."""
 
     def lock(self, number: int, wait: bool) -> bool:
-        """Take the lock of this number; return False when somebody else has it and `wait` is not asked for."""
+        """Take the lock of this number; return False if another process holds it and `wait` is false."""
         raise NotImplementedError
 
     def unlock(self, number: int) -> None:
-        """Give the lock back."""
+        """Release the lock of this number."""
         raise NotImplementedError
 
     def close(self) -> None:
-        """End the connection and give up all locks."""
+        """Close the connection and release all locks."""
         raise NotImplementedError
 
     def run(self, statement: str, values: tuple) -> list[tuple]:
@@ -162,7 +162,7 @@ class Ledger:
         raise NotImplementedError
 
     def has_lost(self, error: Exception) -> bool:
-        """Whether the error leaves open if the transaction was committed, and a new connection can tell."""
+        """Whether the connection was lost, so that only a new one can tell if the transaction was committed."""
         return False
 
     def execute(self, statement: str, values: Iterable = ()) -> list[tuple]:
@@ -173,7 +173,7 @@ class Ledger:
             raise self.failure(error) from None
 
     def failure(self, error: Exception) -> LedgerError:
-        """Return what to say of an error of the database."""
+        """Return the LedgerError for an error of the database."""
         return LedgerError(f"ledger: {self.where}: {first_line(error)}")
 
     def read(self, text: str) -> dict:
@@ -189,11 +189,11 @@ class Ledger:
 
     def recording(self, key: Key, ended: Ended, revision: int) -> tuple[str, tuple]:
         """Return the statement that writes a row of the history, with its values."""
-        told = {"by": self._text(ended.by), "message": self._text(ended.message.replace("\0", " "))}
-        return sql.RECORD, (*self._stored(key), *ended._replace(**told), revision)
+        stored = {"by": self._text(ended.by), "message": self._text(ended.message.replace("\0", " "))}
+        return sql.RECORD, (*self._stored(key), *ended._replace(**stored), revision)
 
     def _apply(self, changes: list[Change], durable: bool) -> list[bool]:
-        """Write changes in one transaction; return of each whether the entry still was as it was read."""
+        """Write changes in one transaction; return for each whether the entry was still as it was read."""
         statements = [self._statement(change) for change in changes]
         statements += [self.recording(change.key, change.ended, change.revision) for change in changes if change.ended]
         try:

@@ -61,7 +61,7 @@ def test_no_other_scheme_is_a_ledger_and_none_is_quoted(location):
 
 @pytest.mark.parametrize("location", ["", " ", "a\0b"])
 def test_what_is_no_path_is_refused(location):
-    with pytest.raises(LedgerError, match="it is empty or holds a NUL character"):
+    with pytest.raises(LedgerError, match="it is empty or contains a NUL character"):
         located(location, "/play", from_environment=False)
 
 
