@@ -74,7 +74,7 @@ def test_the_keyword_timeout_is_told_with_all_results(start, service):
     assert (result["failed"], counts["unknown"]) == (True, 1)
     assert counts["accepted"] + counts["unknown"] == sum(service.created.values())
     assert counts["accepted"] + counts["unknown"] + counts["not_begun"] == 2000
-    assert "since the time of the keyword timeout (3 seconds) was over" in result["msg"]
+    assert "since the keyword timeout (3 seconds) expired" in result["msg"]
     assert result["results"][2]["outcome"] == "unknown"
 
 

@@ -31,7 +31,7 @@ from .shared_token import keep_token
 from .signals import Interrupted
 
 _PATHS = [name for name, option in ARGUMENT_SPEC.items() if option["type"] == "path"]
-_JOB = "ansible_job_id"  # what the start of a module with async says beside its outcome
+_JOB = "ansible_job_id"  # in the result when a module was started with async
 _SHELL_CANNOT_START = (126, 127)  # POSIX: the command was found but cannot be run, or was not found
 
 
@@ -45,24 +45,24 @@ class Conditions(NamedTuple):
 
 
 def runs_in_worker(conditions: Conditions) -> bool:
-    """Whether the module would run beside the worker anyway, as the same user."""
+    """Whether the module would run on the worker's host anyway, as the same user."""
     return (
         conditions.connection == "local" and conditions.has_requests and not (conditions.is_async or conditions.becomes)
     )
 
 
 class ServicesAction(CheckedAction):
-    """The action plugin of a module that sends; `resource` is what it sends of."""
+    """The action plugin of a module that sends requests for its `resource`."""
 
     resource: Resource
-    _kept_in = ""  # the ledger as a command line says it, where it keeps this task from being sent again
-    # The task of this process that may have created an asset last, and its result. `until` makes a new action for each
-    # attempt, but they are all of one task object.
+    _kept_in = ""  # the command that lists what is in doubt, where a ledger keeps this task from being sent again
+    # The last task of this process that may have created an asset, and its result. `until` makes a new action for each
+    # attempt, but the task object stays the same.
     _last: tuple[object, dict] = (None, {})
 
     @property
     def _may_exist(self) -> dict:
-        """The result of an earlier attempt of this task under `until`, if that may have created the asset."""
+        """The result of an earlier attempt of this task under `until`, if it may have created the asset."""
         task, result = ServicesAction._last
         return result if task is self._task else {}
 
@@ -108,28 +108,28 @@ class ServicesAction(CheckedAction):
         return self._may_exist.get("outcome", NOT_SENT)
 
     def _repeated_result(self, result: dict) -> dict:
-        """Return the result of the earlier attempt in place of another one."""
+        """Return the result of the earlier attempt instead of making another one."""
         why = "This attempt sent nothing: the keyword until does not repeat a creation that may have happened."
         if result.get("failed"):
             return dict(result, msg=f"{result['msg']} {why}")
         return dict(result, warnings=[*result.get("warnings", []), why])
 
     def _ended_job(self, polled: Any) -> tuple[object, dict]:
-        """Return what is to be kept of an earlier attempt with async once ansible-core has polled and removed its job.
+        """Return what to keep of an earlier attempt with async, whose job ansible-core has polled and removed.
 
-        `polled`: what it came to, as the task registers it. A failure is not polled for a job again.
+        `polled`: its result, as the task registers it. It is kept as a failure, which is not polled for a job again.
         """
         polled = polled if isinstance(polled, dict) else {}
         if polled.get("outcome") in (NOT_SENT, REJECTED):
             return None, {}
         if "outcome" not in polled:
-            error = polled.get("msg", "the job of async was not waited for")
+            error = polled.get("msg", "the async job was not awaited")
             return self._task, dict(self._no_result(error, self._task.args, UNKNOWN), failed=True)
-        told = {
+        result = {
             "msg": f"{self._asset(self._task.args)}: {effect_of(self.resource.operation, polled['outcome'])}",
             **polled,
         }
-        return self._task, {name: value for name, value in told.items() if name != _JOB} | {"failed": True}
+        return self._task, {name: value for name, value in result.items() if name != _JOB} | {"failed": True}
 
     def _run_in_worker(self, prepared: task.Task, secrets: Secrets, recorded: Recorded | None) -> dict:
         """Run the task in this process."""
@@ -144,7 +144,7 @@ class ServicesAction(CheckedAction):
         )
 
     def _run_on_target(self, given: dict, prepared: task.Task, in_worker: Callable, recorded: Recorded | None) -> dict:
-        """Run the module on the target, unless there is nothing to send; the ledger stays here."""
+        """Run the module on the target, unless there is nothing to send; the ledger stays on the controller."""
         if prepared.plan(recorded).settled:
             return in_worker(recorded)
         known = {"current": recorded.asset} if recorded and not prepared.wanted.current else {}
@@ -152,7 +152,7 @@ class ServicesAction(CheckedAction):
         return self._run_module({**given, **known, "base_url": prepared.settings.base_url, **elsewhere})
 
     def _run_module(self, arguments: dict) -> dict:
-        """Run the module on the target and return its result as it is; where it says none, with the outcome."""
+        """Run the module on the target and return its result unchanged; add `outcome` where it is missing."""
         try:
             with environment(self.controller_environment), self.signals.raised():
                 shell = self.run_shell()
@@ -175,12 +175,12 @@ class ServicesAction(CheckedAction):
         """Return what is known of a module that gave no result."""
         operation, outcome = self.resource.operation, outcome or (UNKNOWN if self.module_was_started else NOT_SENT)
         request = f" to {operation.method} {arguments.get('base_url') or ''}{operation.path}"
-        told = f"the module{request if outcome == UNKNOWN else ''} gave no result ({str(error).rstrip('.')})"
-        msg = f"{self._asset(arguments)}: {told}. {effect_of(operation, outcome)}"
+        problem = f"the module{request if outcome == UNKNOWN else ''} gave no result ({str(error).rstrip('.')})"
+        msg = f"{self._asset(arguments)}: {problem}. {effect_of(operation, outcome)}"
         return dict(changed=False, outcome=outcome, msg=msg)
 
     def _asset(self, arguments: dict) -> str:
-        """Return what a message says the task is about."""
+        """Return how a message names the asset of the task."""
         operation = self.resource.operation
         return f"{operation.noun} {arguments.get(KEYS[operation.resource], '')}".strip()
 
@@ -191,7 +191,7 @@ class ServicesAction(CheckedAction):
         return result
 
     def _absolute_paths(self, params: dict) -> dict:
-        """Return the options that are paths; the local connection runs modules in the playbook's directory."""
+        """Return the path options made absolute; the local connection runs modules in the playbook's directory."""
         return {name: os.path.join(self._loader.get_basedir(), params[name]) for name in _PATHS if params.get(name)}
 
     def _conditions(self) -> Conditions:

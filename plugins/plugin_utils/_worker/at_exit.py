@@ -2,10 +2,10 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What workers leave to the first process of a run, for its end: ledgers that it makes whole, messages that it shows.
+"""What workers leave to the exit handler of a run: ledgers to checkpoint, and messages to show.
 
-A worker ends without a word, with its ledgers open, and after Ctrl-C nobody waits for its result. So it leaves the
-paths of its SQLite ledgers, and what it has to say then, in the temporary directory of the run.
+A worker exits without running its exit handlers, with its ledgers open, and after Ctrl-C nobody waits for its result.
+So it writes the paths of its SQLite ledgers, and its message, to files in the temporary directory of the run.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _FIRST = os.getpid()  # the process that starts the workers imports the action p
 
 
 def checkpoint_ledger(file: str) -> None:
-    """Remember a ledger until the end of the run."""
+    """Have a ledger checkpointed at the end of the run."""
     _save(_LEDGER, file)
 
 
@@ -41,17 +41,17 @@ def show_message(message: str) -> None:
 
 def _save(kind: str, text: str) -> None:
     with suppress(OSError):
-        said = os.fsencode(text)
-        Path(run_directory(), kind + hashlib.sha256(said).hexdigest()).write_bytes(said)
+        content = os.fsencode(text)
+        Path(run_directory(), kind + hashlib.sha256(content).hexdigest()).write_bytes(content)
 
 
-@atexit.register  # later than ansible-core's own, which removes the directory, and so run before it
+@atexit.register  # registered after ansible-core's own handler, which removes the directory, so it runs first
 def finish() -> None:
-    """Show the messages, and make the ledgers whole that nobody uses any more."""
+    """Show the messages, and checkpoint the ledgers that are no longer in use."""
     if os.getpid() != _FIRST:
         return
     deadline = time.monotonic() + MAX_SHUTDOWN  # Python itself waits for them, too
-    with suppress(KeyboardInterrupt):  # who presses Ctrl-C again does not want to wait
+    with suppress(KeyboardInterrupt):  # a second Ctrl-C: stop waiting
         for worker in multiprocessing.active_children():
             if not worker.daemon:
                 worker.join(max(0.0, deadline - time.monotonic()))

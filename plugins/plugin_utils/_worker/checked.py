@@ -34,12 +34,12 @@ _validators: dict[int, ArgumentSpecValidator] = {}  # by the identity of a modul
 
 @dataclass(frozen=True)
 class Options:
-    """The options of one task: as a module would get them, as they are once validated, and the secrets in them."""
+    """The options of one task: as a module would get them, as validated, and the secrets in them."""
 
     given: dict
     params: dict
     secrets: Secrets
-    problem: str  # what AnsibleModule says of options that it refuses; empty for valid ones
+    problem: str  # AnsibleModule's message about invalid options; empty for valid ones
 
     def insist(self) -> None:
         """Raise ServicesError for options that are not valid."""
@@ -64,8 +64,8 @@ class CheckedAction(core.ObservedAction):
                 if self.signals.caught and "msg" in result:
                     at_exit.show_message(result["msg"])
         except core.TIMEOUT as error:
-            told = f"The keyword timeout ended the task. {error}".strip()
-            result = dict(ServicesError(told).result(), outcome=self.known_outcome())
+            msg = f"The keyword timeout ended the task. {error}".strip()
+            result = dict(ServicesError(msg).result(), outcome=self.known_outcome())
         if is_orphan():
             os._exit(1)  # the result would fill a pipe that nobody reads, and this process would never end
         return result
@@ -75,11 +75,11 @@ class CheckedAction(core.ObservedAction):
         raise NotImplementedError
 
     def known_outcome(self) -> str:
-        """Return what is known of a task that was ended before it had a result."""
+        """Return the outcome of a task that was ended before it had a result."""
         return NOT_SENT
 
     def validated(self, own: dict, constraints: dict) -> Options:
-        """Return the options; `own`: the argument spec of those that are the module's own."""
+        """Return the options; `own`: the argument spec of the module's own options."""
         if id(own) not in _validators:
             _validators[id(own)] = ArgumentSpecValidator(**task.argument_spec(own, constraints))
         given = json.loads(json.dumps(self._task.args, cls=core.ENCODER))
@@ -89,7 +89,7 @@ class CheckedAction(core.ObservedAction):
         return Options(given, params, task.secrets_of(own, params), self._problem(validated))
 
     def validation(self, validator: ArgumentSpecValidator, given: dict) -> ValidationResult:
-        """Return what ansible-core makes of the options."""
+        """Validate the options as ansible-core does."""
         return validator.validate(given)
 
     def _problem(self, validated: ValidationResult) -> str:
@@ -105,7 +105,7 @@ class CheckedAction(core.ObservedAction):
         return os.environ.get(LEDGER_VARIABLE, "") if given is None else given
 
     def open_ledger(self, location: str, read_only: bool = False) -> Ledger:
-        """Return the ledger, in check mode only to be read; raise InvalidInput, LedgerError or MissingLibrary."""
+        """Return the ledger, read-only in check mode; raise InvalidInput, LedgerError or MissingLibrary."""
         if self._task.async_val:
             raise InvalidInput("ledger", NOT_WITH_ASYNC)
         from_environment = self._task.args.get("ledger") is None
@@ -113,7 +113,7 @@ class CheckedAction(core.ObservedAction):
         return kept_ledger(place, read_only or self._task.check_mode)
 
     def with_invocation(self, result: dict, options: Options) -> dict:
-        """Return the result with the options, where this ansible-core has them in results."""
+        """Return the result, with its options where this ansible-core has them in results."""
         if core.wants_invocation(self.task_vars):
             result["invocation"] = {"module_args": task.shown_options(options.params, options.secrets)}
         return result

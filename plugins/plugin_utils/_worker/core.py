@@ -19,7 +19,7 @@ try:  # since ansible-core 2.19
     ENCODER = get_module_encoder("legacy", Direction.CONTROLLER_TO_MODULE)  # options as a module would get them
 
     def untrusted(data):
-        """Return data that is no template: a string is none unless it is marked as trusted."""
+        """Return data that is never templated: a string is not, unless it is marked as trusted."""
         return data
 
 except ImportError:
@@ -30,11 +30,11 @@ except ImportError:
     ENCODER = partial(AnsibleJSONEncoder, vault_to_text=True)
 
     def untrusted(data):
-        """Return data that is no template: each of its strings is marked as unsafe."""
+        """Return data that is never templated: each of its strings is marked as unsafe."""
         return wrap_var(data)
 
 
-# The keyword `timeout`: what it raises inside the action, so that the result can say what is known.
+# What the keyword `timeout` raises inside the action: catching it lets the result say what is known.
 TIMEOUT = TaskTimeoutError
 
 # Since ansible-core 2.21 a setting decides whether a result has `invocation`; before, it always had.
@@ -56,7 +56,7 @@ def task_environment(action) -> dict[str, str]:
 
 
 def last_result(action, task_vars: dict):
-    """Return what an earlier attempt of the task (`until`) came to, by what it registers; None where it does not."""
+    """Return the result of an earlier attempt of the task (`until`), if it is registered, else None."""
     register = action._task.register
     return task_vars["_task"].result if isinstance(register, dict) else task_vars.get(register)  # a dict since 2.21
 
@@ -67,15 +67,15 @@ def run_directory() -> str:
 
 
 def run_id() -> str:
-    """Return what tells this run from all others, the same in all its workers."""
+    """Return the unique id of this run, the same in all its workers."""
     return os.path.basename(constants.DEFAULT_LOCAL_TMP).removeprefix("ansible-local-")
 
 
 class ObservedAction(ActionBase):
     """An action plugin that knows whether the module's own command was handed to the connection.
 
-    Everything before that (interpreter discovery, temporary directory, transfer, permissions) is run as the user of the
-    connection; the module alone is run as the user that the task becomes (`sudoable`).
+    Everything before that (interpreter discovery, temporary directory, transfer, permissions) runs as the user of the
+    connection; only the module runs as the user that the task becomes (`sudoable`).
     """
 
     module_was_started = False
@@ -90,14 +90,14 @@ class ObservedAction(ActionBase):
         return bool(self._connection.become)
 
     def run_shell(self) -> dict:
-        """Run nothing in a shell of the target, as the user that the module would run as; return `rc` and the output.
+        """Run a no-op in a shell on the target, as the user of the module; return `rc` and the output.
 
-        A host that cannot be reached, or a user that it cannot become, is found here, provably before the module.
+        An unreachable host, or a user that it cannot become, is found here, provably before the module starts.
         """
         return super()._low_level_execute_command("exit 0")
 
     def run_module(self, arguments: dict, task_vars: dict) -> dict:
-        """Run the module of the task's name with these arguments, which are changed, and return its result."""
+        """Run the module of the task's name with these arguments, which are modified, and return its result."""
         wrap_async = bool(self._task.async_val) and not self._connection.has_native_async
         result = self._execute_module(module_args=arguments, task_vars=task_vars, wrap_async=wrap_async)
         if not wrap_async:

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The environment variables of one task, which a worker can have without a process of its own."""
+"""Sets the environment variables of one task in the worker itself, without a process of its own."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Iterator, Mapping
 
 @contextmanager
 def environment(variables: Mapping[str, str]) -> Iterator[None]:
-    """Have exactly these environment variables within the context."""
+    """Set exactly these environment variables within the context."""
     before = dict(os.environ)
     if before == variables:
         yield

@@ -13,13 +13,13 @@ from typing import Any, Callable, Hashable
 from .._ledger.location import Ledger, open_ledger
 from . import at_exit
 
-_MOST = 8  # of each kind; a loop over more services or ledgers opens some anew
+_MOST = 8  # of each kind; a loop over more services or ledgers reopens some
 
 
 class Kept(threading.local):
-    """Things that can be closed, by key; beyond `most` the least recently used is closed for a new one.
+    """A cache of things that can be closed, by key; beyond `most`, the least recently used one is closed.
 
-    Each thread has its own, so that none closes what another one uses. Objects inherited through fork() are neither
+    Each thread has its own, so that none closes what another one is using. Objects inherited through fork() are neither
     used nor closed: their connections still belong to the parent.
     """
 

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Transports that outlive a task; apart from `kept`, so that what sends nothing need not import requests."""
+"""Transports that outlive a task; not in `kept`, so that a task that sends nothing need not import requests."""
 
 from __future__ import annotations
 

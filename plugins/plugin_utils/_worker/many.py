@@ -39,11 +39,11 @@ class PluralAction(ServicesAction):
     plural: Plural
 
     def validated(self, own: dict, constraints: dict) -> Options:
-        """Return the options; the items are validated where all their faults are told."""
+        """Return the options; the items are validated later, where all their faults are reported together."""
         return super().validated(own_options(self.plural, with_items=False), {})
 
     def validation(self, validator: ArgumentSpecValidator, given: dict) -> ValidationResult:
-        """Return what ansible-core makes of the options, without the items: it would copy each, and change none."""
+        """Validate the options without the items, each of which ansible-core would copy, and none change."""
         items = given.get(self.plural.option)
         if not isinstance(items, list):
             return super().validation(validator, given)
@@ -52,7 +52,7 @@ class PluralAction(ServicesAction):
         return validated
 
     def with_invocation(self, result: dict, options: Options) -> dict:
-        """Return the result with the options, but for the items: their results have all that is of use."""
+        """Return the result with its options, except the items: their results have all that is useful."""
         shown = self.plural.without_items(options.params)
         return super().with_invocation(result, Options(options.given, shown, options.secrets, options.problem))
 
@@ -69,24 +69,24 @@ class PluralAction(ServicesAction):
         # The keyword timeout would lose all results.
         with recorded_signals(signal.SIGALRM) as alarms, report as results:
             runtime = Runtime(check_mode, Transport, keep_token, insist_on_parent)
-            say = partial(self._display.display, stderr=True)  # what a callback prints as a document stays one
-            told = partial(self._next_step, params)
+            say = partial(self._display.display, stderr=True)  # keeps stdout a document where a callback prints one
+            next_step = partial(self._next_step, params)
             shown = self._task.diff, self._display.verbosity, self._task.no_log
-            place = Place(runtime, *shown, self._watch(alarms), say, told)
+            place = Place(runtime, *shown, self._watch(alarms), say, next_step)
             done = perform_all(self.plural, params, place, secrets, ledger)
             results.extend(done.result["results"])
         warnings = [*secrets.warnings(), *done.warnings]
         return self._remembered(core.untrusted(dict(done.result, warnings=warnings) if warnings else done.result))
 
     def _insist_on_worker(self, in_worker: bool) -> None:
-        """Raise InvalidInput for a list with a ledger that is not to run in the worker."""
+        """Raise InvalidInput if a list with a ledger would not run in the worker."""
         if self._task.async_val:
             raise InvalidInput("ledger", f"{NOT_WITH_ASYNC}: the task itself sends several at once (concurrency)")
         if not in_worker:
             require_libraries()
             raise InvalidInput(
                 "ledger",
-                "a list goes with it in the worker alone (connection: local, no become): on another host the outcome"
+                "a list can use it in the worker only (connection: local, no become): on another host the outcome"
                 " of each item would be recorded only at the end, and lost with the connection. Nothing was sent. Add"
                 " delegate_to: localhost and become: false, or use the module for a single one in a loop",
             )
@@ -101,7 +101,7 @@ class PluralAction(ServicesAction):
         return reported(path, self.plural.resource.operation.resource, core.run_id(), ledger, self._display.warning)
 
     def _next_step(self, params: dict) -> str:
-        """Return where to look for what is known of each item; after a signal nobody gets the results."""
+        """Return where to look for what is known of each item; after a signal, nobody receives the results."""
         if not self.signals.caught:
             return RESULTS_SAY
         if params["report"]:
@@ -112,17 +112,17 @@ class PluralAction(ServicesAction):
                 " again with the same ledger: it sends the rest."
             )
         return (
-            "Look on the service for those in doubt before you send the list again: without a ledger nothing has them."
+            "Look on the service for those in doubt before you send the list again: without a ledger none is recorded."
         )
 
     def _watch(self, alarms: list[int]):
-        """Return what says why to end now."""
+        """Return a function that says why to end now, empty to go on."""
 
         def watch() -> str:
             if self.signals.caught:
                 return f"the task got the signal {signal.Signals(self.signals.caught[0]).name}"
             if alarms:
-                return f"the time of the keyword timeout ({self._task.timeout} seconds) was over"
+                return f"the keyword timeout ({self._task.timeout} seconds) expired"
             return "the run of Ansible that the task belongs to has ended" if is_orphan() else ""
 
         return watch

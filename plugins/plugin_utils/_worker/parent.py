@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Whether the run of Ansible that a worker belongs to is still there."""
+"""Whether the run of Ansible that a worker belongs to is still alive."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ os.register_at_fork(after_in_child=lambda: _fork.update(parent=os.getppid()))
 
 
 def is_orphan() -> bool:
-    """Return whether ansible-playbook has died: nobody reads what this worker does from now on."""
+    """Return whether ansible-playbook has died, so that nobody reads the result of this worker."""
     return os.getppid() != _fork["parent"]
 
 

@@ -4,7 +4,7 @@
 
 """One token for all workers of a run, in memory that only they can read: a killed run leaves nothing on disk.
 
-Ansible loads an action plugin before it forks the workers that run it, so they inherit the memory that is made here.
+Ansible loads an action plugin before it forks the workers that run it, so they inherit the memory created here.
 A worker that is the first to import this file shares nothing, and fetches a token of its own.
 """
 
@@ -25,18 +25,18 @@ from ...module_utils._call.tokens import Credentials, FetchedToken, Memory, Toke
 
 _SIZE = 1 << 20  # bytes, enough for some hundred tokens
 _HEAD = 8  # bytes, the length and the CRC-32 of what follows
-_CONTENT = 0  # the lock on what the memory holds; each identity has one beside it
+_CONTENT = 0  # the number of the lock on the memory; each identity has its own
 
 
 class RunMemory:
-    """A JSON object in memory that this process shares with those that it forks from now on, and their locks.
+    """A JSON object in memory that this process shares with those that it forks from now on, and its locks.
 
-    A lock dies with its process. It is a range of an empty file without a name; where there is no room for such a
-    file, each process has a copy of the memory to itself.
+    A lock ends with its process. It is a byte range of an empty, unlinked file; where no such file can be created, each
+    process has its own copy of the memory.
     """
 
     def __init__(self) -> None:
-        self._threads = threading.RLock()  # a lock on a file keeps processes apart, not threads
+        self._threads = threading.RLock()  # a file lock excludes other processes, not other threads
         try:
             self._file, path = tempfile.mkstemp()
             os.unlink(path)
@@ -46,7 +46,7 @@ class RunMemory:
 
     @contextmanager
     def alone(self, number: int = _CONTENT) -> Iterator[None]:
-        """Let nobody else in who has the same number."""
+        """Hold the lock of this number exclusively."""
         with self._threads:
             self._lock(fcntl.LOCK_EX, number)
             try:
@@ -56,17 +56,17 @@ class RunMemory:
 
     def _lock(self, how: int, number: int) -> None:
         if self._file is not None:
-            with suppress(OSError):  # a file system without locks costs the sharing, not the task
+            with suppress(OSError):  # a file system without locks: tokens are not shared, but the task goes on
                 fcntl.lockf(self._file, how, 1, number)
 
     def read(self) -> dict[str, Any]:
-        """Return what was written last; the caller is alone, or where nobody can be, half a write counts as none."""
+        """Return what was written last; the caller holds the lock. Without locks, a partial write counts as none."""
         head = bytes(self._bytes[:_HEAD])
         text = bytes(self._bytes[_HEAD : _HEAD + int.from_bytes(head[:4], "big")])
         return json.loads(text) if text and head == _head(text) else {}
 
     def write(self, content: dict[str, Any]) -> None:
-        """Write, without the oldest where there is no room; a process that is killed meanwhile leaves nothing."""
+        """Write, without the oldest entries if there is no room; a process killed meanwhile leaves nothing."""
         text = json.dumps(content).encode()
         while len(text) > _SIZE - _HEAD:
             content.pop(next(iter(content)))
@@ -81,7 +81,7 @@ def _head(text: bytes) -> bytes:
 
 
 class SharedMemory(Memory):
-    """What the workers of a run know of one identity's token: the digest of all that its token request says."""
+    """What the workers of a run know of one token; its identity is the digest of the whole token request."""
 
     def __init__(self, run: RunMemory, credentials: Credentials) -> None:
         digest = hashlib.sha256(repr(credentials).encode("utf-8"))

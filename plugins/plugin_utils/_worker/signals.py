@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Ends a task in order when its process is told to end: what was on its way is recorded before the process dies."""
+"""Ends a task in order when a signal terminates its process: requests in flight are recorded first."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class Interrupted(BaseException):
-    """The process was told to end while a request was on its way."""
+    """A signal came to terminate the process while a request was in flight."""
 
 
 class Signals:
-    """The signals that came within `deferred`; they take their course when it ends."""
+    """The signals that came within `deferred`; the first of them is raised again when it ends."""
 
     def __init__(self) -> None:
         self.caught: list[int] = []
         self._raises = False
 
     def note(self, number: int, _frame) -> None:
-        """Handle a signal: remember it, and end what `raised` is around."""
+        """Handle a signal: remember it, and raise Interrupted within `raised`."""
         self.caught.append(number)
         if self._raises:
             self._raises = False
@@ -45,12 +45,12 @@ class Signals:
 
 @contextmanager
 def deferred() -> Iterator[Signals]:
-    """Hold back the signals that end a process; only the main thread can, and another one holds back nothing."""
+    """Defer the signals that terminate a process; in any thread but the main one, do nothing."""
     signals = Signals()
     if threading.current_thread() is not threading.main_thread():
         yield signals
         return
-    heeded = [number for number in _SIGNALS if signal.getsignal(number) is not signal.SIG_IGN]  # nohup ignores one
+    heeded = [number for number in _SIGNALS if signal.getsignal(number) is not signal.SIG_IGN]  # as under nohup
     before = {number: signal.signal(number, signals.note) for number in heeded}
     try:
         yield signals
