@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Lists the virtual machines that a ledger remembers as hosts; the service has no operation that would list them."""
+"""Lists the virtual machines recorded in a ledger as hosts; the service has no operation to list them."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ short_description: Virtual machines of the ledger as hosts
 description:
   - Lists every virtual machine that M(infrastructure.services.compute_virtual_machine) created with the option
     O(infrastructure.services.compute_virtual_machine#module:ledger), or that
-    M(infrastructure.services.ledger_entry) adopted. Entries whose outcome is unknown are left out.
+    M(infrastructure.services.ledger_entry) adopted. Entries that are in doubt are left out.
   - The configuration is a file whose name ends in C(ledger.yml) or C(ledger.yaml).
-  - Each host has the variable C(compute_virtual_machine), its asset as it was recorded, which is also the fact that
-    the task returned which created it.
+  - Each host has the variable C(compute_virtual_machine), its asset as recorded, which equals the fact returned by
+    the task that created it.
 version_added: 1.0.0
 author:
   - The infrastructure.services contributors (@infrastructure-services)
@@ -33,35 +33,36 @@ options:
   ledger:
     description:
       - Where the ledger is, a path (an SQLite file) or a C(postgresql://) URL, which needs C(psycopg).
-      - A relative path is below the directory of this file, or below the working directory when it is from the
+      - A relative path is below the directory of this file, or below the working directory if it comes from the
         environment.
-      - A ledger that does not exist, or has no such host, is a warning.
+      - A ledger that does not exist, or that has no matching host, causes a warning.
     type: str
     required: true
     env:
       - name: INFRASTRUCTURE_SERVICES_LEDGER
   base_url:
     description:
-      - List the virtual machines of this service only.
-      - Without it, of two virtual machines with one name on different services only one is listed, with a warning.
-      - A host that another source names, too, has the variables of both; those given there win.
+      - List only the virtual machines of this service.
+      - Without it, if two services have a virtual machine of the same name, only one is listed, with a warning.
+      - A host that another inventory source lists, too, has the variables of both; those of the other source win.
     type: str
   address:
     description:
-      - Where in the asset C(ansible_host) is, keys joined by dots. A host without a value there gets none.
-      - What is neither an address nor the name of a host is a warning, and the host gets none either.
+      - The field of the asset that becomes C(ansible_host), as keys joined by dots. A host without a value there gets
+        no C(ansible_host).
+      - A value that is neither an address nor a host name causes a warning, and is not used either.
     type: str
     default: attributes.ip
   tenants:
-    description: List the virtual machines of these tenants only.
+    description: List only the virtual machines of these tenants.
     type: list
     elements: str
   regions:
-    description: List the virtual machines in these regions only.
+    description: List only the virtual machines in these regions.
     type: list
     elements: str
   platforms:
-    description: List the virtual machines on these platforms only.
+    description: List only the virtual machines on these platforms.
     type: list
     elements: str
 """
@@ -105,7 +106,7 @@ class InventoryModule(BaseInventoryPlugin, Constructable, Cacheable):
     NAME = "infrastructure.services.ledger"
 
     def verify_file(self, path):
-        """Return whether this is a configuration of ours, by its name."""
+        """Return whether this is one of our configuration files, by its name."""
         return super().verify_file(path) and path.endswith(("ledger.yml", "ledger.yaml"))
 
     def parse(self, inventory, loader, path, cache=True):
@@ -121,7 +122,7 @@ class InventoryModule(BaseInventoryPlugin, Constructable, Cacheable):
         except ServicesError as error:
             raise AnsibleParserError(error.msg) from error
         if not machines:
-            self.display.warning(f"{path}: the ledger has no virtual machine that is asked for")
+            self.display.warning(f"{path}: the ledger has no virtual machine that matches")
         taken = {*self.inventory.groups, *constants.LOCALHOST}
         for base_url, name, asset in machines:
             if name in taken:
@@ -131,7 +132,7 @@ class InventoryModule(BaseInventoryPlugin, Constructable, Cacheable):
                 self._add(untrusted(name), untrusted(asset))
 
     def _machines(self, location, path, cache):
-        """Return base_url, name and envelope of every recorded virtual machine, from the cache where that is wanted."""
+        """Return base_url, name and envelope of every recorded virtual machine, from the cache if it is enabled."""
         if not self.get_option("cache"):
             return self._read(location)
         key = self.get_cache_key(f"{path} {location}")
@@ -149,7 +150,7 @@ class InventoryModule(BaseInventoryPlugin, Constructable, Cacheable):
             ledger.close()
 
     def _filter(self):
-        """Return whether a machine, given as base_url, name and envelope, is asked for, as a function."""
+        """Return a function that says whether a machine (base_url, name, envelope) matches the filters."""
         service = self.get_option("base_url")
         service = canonical_url(checked_url("base_url", service, allow_http=True)) if service else None
         values = {field: self.get_option(option) for field, option in _FILTERS.items() if self.get_option(option)}
@@ -158,15 +159,15 @@ class InventoryModule(BaseInventoryPlugin, Constructable, Cacheable):
         )
 
     def _add(self, name, asset):
-        """Add a host, its variables, and what `compose`, `groups` and `keyed_groups` make of them.
+        """Add a host with its variables, and with what `compose`, `groups` and `keyed_groups` derive from them.
 
-        What another source has given a host of this name by hand stays.
+        Variables that another source has already given this host are kept.
         """
         variables = {RESOURCE: asset, **self._address(name, asset)}
         self.inventory.add_host(name)
         host = self.inventory.hosts[name]
         given = dict(host.vars)
-        # Not by the inventory's own method, which looks through each value for templates to trust: there are none.
+        # Not by the inventory's own method, which searches each value for templates to trust: there are none.
         host.vars.update(variables)
         strict = self.get_option("strict")
         self._set_composite_vars(self.get_option("compose"), variables, name, strict)
@@ -175,7 +176,7 @@ class InventoryModule(BaseInventoryPlugin, Constructable, Cacheable):
         host.vars.update(given)
 
     def _address(self, name, asset):
-        """Return `ansible_host`, unless what is recorded could be something else to ssh, such as an option."""
+        """Return `ansible_host`, unless ssh could take the recorded value for something else, such as an option."""
         option = self.get_option("address")
         address = value_at(asset, option)
         if is_address(address):
@@ -186,7 +187,7 @@ class InventoryModule(BaseInventoryPlugin, Constructable, Cacheable):
 
 
 def is_address(value):
-    """Return whether the value is an address or the name of a host (RFC 1123), with underscores, as some are."""
+    """Return whether the value is an address or a host name (RFC 1123), underscores allowed, since some have them."""
     if not isinstance(value, str):
         return False
     try:

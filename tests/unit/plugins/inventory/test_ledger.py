@@ -142,7 +142,7 @@ def test_filters_narrow_the_list(listed, record, config, names):
     record(*DOCUMENTED)
     hosts, warned = listed(**config)
     assert set(hosts) == set(names.split())
-    assert ("the ledger has no virtual machine that is asked for" in warned) is (not names)
+    assert ("the ledger has no virtual machine that matches" in warned) is (not names)
 
 
 def test_the_address_is_where_the_option_says(listed, record):
