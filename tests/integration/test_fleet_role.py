@@ -21,7 +21,7 @@ FLEET = {
     "fleet_virtual_machines": MACHINES,
     "fleet_application_roles": ROLES,
 }
-LAST = "infrastructure.services.fleet : Tell what came of it"
+LAST = "infrastructure.services.fleet : Show the results"
 
 
 @pytest.fixture
@@ -75,7 +75,7 @@ def test_all_is_attempted_and_what_failed_is_named_at_the_end(fleet, service, tm
     run = fleet(fleet_concurrency=1, fleet_report=str(tmp_path / "fleet.json"))
     assert run.rc == 2
     assert len(service.conversation()) == 3
-    said = run.result(LAST.replace("Tell what came of it", "Fail with what failed"))["msg"]
+    said = run.result(LAST.replace("Show the results", "Fail with what failed"))["msg"]
     assert re.findall(r"1 of \d [a-z ]+ failed", said) == [
         "1 of 2 virtual machines failed", "1 of 1 application roles failed"]
     assert "web01" in said
@@ -126,5 +126,5 @@ def test_a_mistake_in_every_machine_is_told_once_at_the_end(fleet, service):
     run = fleet(fleet_virtual_machines=[{"name": "web01", "attributes": {"cpus": 4}}], fleet_application_roles=[])
     assert run.rc == 2
     assert "Error while" not in run.output
-    assert "cpus" in run.result(LAST.replace("Tell what came of it", "Fail with what failed"))["msg"]
+    assert "cpus" in run.result(LAST.replace("Show the results", "Fail with what failed"))["msg"]
     assert service.conversation() == []

@@ -52,7 +52,7 @@ def test_a_missing_variable_is_named(ansible_once, service):
 
 def test_the_demo_tells_its_story_on_one_screen(ansible_once, tmp_path):
     run = ansible_once.playbook(DEMO, "-e", f"demo_directory={tmp_path}").ok()
-    told = [line["result"]["msg"] for line in run.results if line["task"] == "Tell it"]
+    told = [line["result"]["msg"] for line in run.results if line["task"] == "Tell the story"]
     story = [line.removeprefix("|") for lines in told for line in lines]
     assert len(story) <= 36  # on a screen of 40, with what make and the set-up say
     assert max(map(len, story)) <= 130
@@ -72,7 +72,7 @@ def test_the_emulator_stays_in_the_background_until_it_is_told_to_end(ansible_on
     run = ansible_once.playbook(EMULATOR, "-e", json.dumps(settings)).ok()
     url = (tmp_path / "url").read_text().strip()
     try:
-        said = run.result("Say how to use the emulator")["msg"]
+        said = run.result("Show how to use the emulator")["msg"]
         assert f"export INFRASTRUCTURE_SERVICES_BASE_URL={url}" in said
         assert f"Its page, for a browser: {url}" in said
         shown = requests.get(f"{url}/_emulator/settings", timeout=5).json()
@@ -106,7 +106,7 @@ def test_an_emulator_that_does_not_start_says_why(ansible_once, service):
     port = service.url.rpartition(":")[2]
     run = ansible_once.playbook(EMULATOR, "-e", f"emulator_port={port}")
     assert run.rc != 0
-    message = run.result("Insist that the emulator listens")["msg"]
+    message = run.result("Require that the emulator is listening")["msg"]
     assert message.startswith(f"The emulator did not start on port {port}: the emulator cannot start: [Errno")
     assert "in use" in message
 
@@ -116,9 +116,9 @@ def test_a_directory_is_made_and_keeps_one_emulator(ansible_once, tmp_path):
     try:
         ansible_once.playbook(EMULATOR, "-e", json.dumps(settings)).ok()
         run = ansible_once.playbook(EMULATOR, "-e", json.dumps(settings))
-        message = run.result("Insist that the emulator listens")["msg"]
+        message = run.result("Require that the emulator is listening")["msg"]
         assert run.rc != 0
-        assert "still runs with this directory" in message
+        assert "is still running in this directory" in message
     finally:
         ansible_once.playbook(EMULATOR, "-e", json.dumps({**settings, "emulator_state": "absent"})).ok()
 
@@ -160,7 +160,7 @@ def test_one_asset_is_sent_from_the_controller_whatever_the_inventory_says(ansib
 
 def test_what_is_in_doubt_is_listed_with_what_was_sent_and_how_to_settle_it(ansible_once, service):
     doubt = "infrastructure.services.in_doubt"
-    told = "Tell what is in doubt"
+    told = "Show what is in doubt"
     path = f"{ansible_once.directory}/ledger.db"
     ledger, environment = ["-e", f"ledger={path}"], {"INFRASTRUCTURE_SERVICES_LEDGER": path}
     run = ansible_once.playbook(doubt, *ledger)
@@ -185,8 +185,8 @@ def test_what_is_in_doubt_is_listed_with_what_was_sent_and_how_to_settle_it(ansi
 
 @pytest.mark.parametrize(("ledger", "name", "says"), [
     ("here/a b/ledger.db", "web01", "ledger.db' ansible localhost -m infrastructure.services.ledger_entry -a 'res"),
-    ("ledger.db", "web01 state=absent", "web01 state=absent cannot be said on a command line"),
-    ("ledger.db", "it's", "it's cannot be said on a command line"),
+    ("ledger.db", "web01 state=absent", "web01 state=absent cannot be put on a command line"),
+    ("ledger.db", "it's", "it's cannot be put on a command line"),
 ])
 def test_no_command_of_what_is_in_doubt_is_read_as_another(ansible_once, service, ledger, name, says):
     path = ansible_once.directory / ledger
@@ -195,7 +195,7 @@ def test_no_command_of_what_is_in_doubt_is_read_as_another(ansible_once, service
     environment = {"INFRASTRUCTURE_SERVICES_LEDGER": str(path)}
     ansible_once.playbook(CREATE, "-e", json.dumps({"virtual_machine_name": name}), **environment)
     doubt = "infrastructure.services.in_doubt"
-    said = ansible_once.playbook(doubt, **environment).ok().result("Tell what is in doubt")["msg"]
+    said = ansible_once.playbook(doubt, **environment).ok().result("Show what is in doubt")["msg"]
     assert says in "\n".join(said)
     for line in said:
         if "-m infrastructure.services.ledger_entry" in line and "state=absent" in line:
