@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""`python -m emulator`: run the emulator until it is told to stop."""
+"""`python -m emulator`: run the emulator until SIGTERM or SIGINT."""
 
 from __future__ import annotations
 
@@ -24,32 +24,44 @@ except ModuleNotFoundError as missing:
 
 
 def arguments(argv: Sequence[str]) -> argparse.Namespace:
-    """Return what the command line says."""
+    """Parse the command line."""
     parser = argparse.ArgumentParser(prog="python -m emulator", description="A double of the Infrastructure Service.")
     add = parser.add_argument
     add("--host", default="127.0.0.1", help="address to listen on (default: %(default)s)")
     add("--port", type=int, default=0, help="port to listen on; 0 takes a free one (default)")
-    add("--ready-file", type=Path, metavar="FILE", help="gets the base URL, one line, once the emulator listens")
-    add("--prefix", default="", metavar="PATH", help="path before every path of the service")
+    add(
+        "--ready-file",
+        type=Path,
+        metavar="FILE",
+        help="receives the base URL, one line, once the emulator is listening",
+    )
+    add("--prefix", default="", metavar="PATH", help="prefix of every path of the service")
     add("--tls-certificate", type=Path, metavar="FILE", help="serve https with this certificate chain and key (PEM)")
-    add("--seed-role", action="append", default=[], metavar="ID", help="an application role that is there; repeatable")
-    add("--token", help="the only access token accepted, beside those the token endpoint issues (default: any)")
+    add("--seed-role", action="append", default=[], metavar="ID", help="an application role to start with; repeatable")
+    add("--token", help="the only valid access token besides those the token endpoint issues (default: any)")
     add("--client-id", help="the only client id accepted by the token endpoint (default: any)")
     add("--client-secret", help="the only client secret accepted by the token endpoint (default: any)")
     add("--strict", dest="required", action="store_const", const="strict", help="a create needs name and attributes")
     add("--lenient", dest="required", action="store_const", const="lenient", help="no field is required")
     add("--put", choices=("merge", "replace"), help="what an update does to the fields that are not sent")
-    add("--delay", action="append", default=[], type=delay, metavar="[OPERATION=]SECONDS", help="how long it takes")
-    add("--rate", type=int, metavar="N", help="requests in a second; one more is answered 429")
-    add("--capacity", type=int, metavar="N", help="requests worked on at once; the others wait in line")
-    add("--queue", type=int, metavar="N", help="requests that may wait in line; one more is answered 503")
-    add("--retry-after", type=int, metavar="SECONDS", help="what those answers say in Retry-After")
+    add(
+        "--delay",
+        action="append",
+        default=[],
+        type=delay,
+        metavar="[OPERATION=]SECONDS",
+        help="how long a request takes",
+    )
+    add("--rate", type=int, metavar="N", help="requests per second; any more are answered with 429")
+    add("--capacity", type=int, metavar="N", help="requests processed at once; the others wait in a queue")
+    add("--queue", type=int, metavar="N", help="requests that may wait in the queue; any more are answered with 503")
+    add("--retry-after", type=int, metavar="SECONDS", help="Retry-After of those answers")
     add("--set", action="append", default=[], metavar="NAME=JSON", help="a setting, such as create_status=202")
     return parser.parse_args(argv)
 
 
 def delay(text: str) -> tuple[str, float]:
-    """Return the operation and the seconds of `--delay`; raise ValueError when those are no number."""
+    """Return the operation and the seconds of `--delay`; raise ValueError if those are not a number."""
     operation, _equals, seconds = text.rpartition("=")
     return operation or "any", float(seconds)
 
@@ -70,7 +82,7 @@ def settings(options: argparse.Namespace) -> dict[str, object]:
 
 
 def announce(url: str, ready_file: Path | None) -> None:
-    """Print the URL and put it into the file, whole or not at all."""
+    """Print the URL and write it to the file atomically."""
     if ready_file is not None:
         unfinished = ready_file.with_name(f"{ready_file.name}.{os.getpid()}")
         unfinished.write_text(f"{url}\n", encoding="ascii")
@@ -80,9 +92,9 @@ def announce(url: str, ready_file: Path | None) -> None:
 
 
 def serve(options: argparse.Namespace) -> None:
-    """Run until SIGTERM or SIGINT; raise OSError or ValueError when that cannot be."""
+    """Run until SIGTERM or SIGINT; raise OSError or ValueError if it cannot start."""
     stop = {signal.SIGINT, signal.SIGTERM}
-    signal.pthread_sigmask(signal.SIG_BLOCK, stop)  # before any thread is there, so that each of them inherits it
+    signal.pthread_sigmask(signal.SIG_BLOCK, stop)  # before any thread starts, so that each of them inherits it
     if options.ready_file is not None:
         options.ready_file.unlink(missing_ok=True)  # of an earlier run: it would announce a server that is gone
     context = None
@@ -95,7 +107,7 @@ def serve(options: argparse.Namespace) -> None:
 
 
 def main(argv: Sequence[str]) -> str | None:
-    """Run the emulator; return what went wrong in one line, None when nothing did."""
+    """Run the emulator; return an error message in one line, None on success."""
     try:
         serve(arguments(argv))
     except (OSError, ValueError) as error:

@@ -25,7 +25,7 @@ from .store import ConflictError, Store, UnknownError, completed
 from .tokens import Tokens
 
 OAUTH_PATH = "/oauth/token"
-# What `required: strict` asks of a body, which the interface leaves open.
+# The fields that `required: strict` demands, which the interface leaves open.
 REQUIRED = {"create_virtual_machine": ("name", "attributes"), "update_application_role": ()}
 _BEARER = re.compile(r"bearer +(\S.*)", re.IGNORECASE)
 
@@ -48,7 +48,7 @@ class Api:
         self._start = (settings, tuple(roles))
         self._clock = clock
         self._lock = threading.RLock()
-        self._fault_ids = itertools.count(1)  # never starts anew: an old id must not remove a new fault
+        self._fault_ids = itertools.count(1)  # never restarted: an old id must not remove a new fault
         self.reset()
 
     def reset(self) -> None:
@@ -82,7 +82,7 @@ class Api:
         return result
 
     def _work(self, request: Request, operation: str | None, wait: Callable[[float], object]) -> Response:
-        """Answer a request in the time that it takes; an operation of the service once it is its turn."""
+        """Answer a request after its delay; an operation of the service waits for its turn first."""
         settings = self.settings
         limited = operation is not None and operation != "token"
         try:
@@ -98,21 +98,21 @@ class Api:
             return self.store.snapshot()
 
     def seed(self, asset_id: str, asset: object) -> dict:
-        """Put a role as if it had always been there; raise ValueError for what is no application role."""
+        """Store a role as if it had always existed; raise ValueError if it is not an application role."""
         if not isinstance(asset, dict) or not self._role.is_valid(asset):
             raise ValueError("an asset is an object with the fields of an application role")
         with self._lock:
             return self.store.seed(asset_id, asset)
 
     def add_fault(self, fault: Fault) -> Fault:
-        """Let requests meet this fault, after those that were set before it; return it with its id."""
+        """Queue this fault behind the others; return it with its id."""
         with self._lock:
             fault = replace(fault, id=next(self._fault_ids))
             self.faults += (fault,)
         return fault
 
     def remove_faults(self, fault_id: int | None = None) -> bool:
-        """Forget the fault with this id, or all of them; return whether there was one."""
+        """Remove the fault with this id, or all of them; return whether there was one."""
         with self._lock:
             left = tuple(fault for fault in self.faults if fault_id not in (None, fault.id))
             some, self.faults = len(left) < len(self.faults), left

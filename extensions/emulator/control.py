@@ -22,13 +22,13 @@ def is_control(request: Request) -> bool:
 
 
 def handle(api: Api, request: Request) -> Response:
-    """Answer a control request: 200, 400 with a message for bad input, 404 and 405 for what is not there."""
+    """Answer a control request: 200, 400 with a message for bad input, 404 and 405 for an unknown path or method."""
     name, _slash, rest = request.path[len(PREFIX) :].partition("/")
     methods = _ROUTES.get(f"{name}/{{id}}" if rest else name)
     if methods is None:
         return _message(404, f"there is no {request.path}; there are: {', '.join(PREFIX + path for path in _ROUTES)}")
     if request.method not in methods:
-        return _message(405, f"{request.path} has {', '.join(methods)}")
+        return _message(405, f"{request.path} supports {', '.join(methods)}")
     try:
         return methods[request.method](api, request, unquote(rest))
     except ValueError as error:
@@ -40,10 +40,10 @@ def _message(status: int, text: str) -> Response:
 
 
 def _newest(request: Request, items: Sequence) -> Sequence:
-    """Return the newest N items when the query says `last=N`, else all; raise ValueError when N is no number."""
+    """Return the newest N items when the query says `last=N`, else all; raise ValueError if N is not a number."""
     last = parse_qs(request.target.partition("?")[2]).get("last", [str(len(items))])[-1]
     if not (last.isascii() and last.isdigit()):
-        raise ValueError(f"last cannot be {last!r}: it is how many of the newest to show")
+        raise ValueError(f"last cannot be {last!r}: it is the number of the newest to show")
     return items[max(0, len(items) - int(last)) :]
 
 

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The conversation: every request as it came in, and what became of it."""
+"""The conversation: every request as it arrived, and what happened to it."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from .messages import Request
 
 @dataclass
 class Entry:
-    """One request. `status` is None while there is no answer, and stays so when none is given.
+    """One request. `status` is None until there is an answer, and stays None without one.
 
-    `seconds` is when it came, since the epoch.
+    `seconds` is the time of its arrival since the epoch.
     """
 
     number: int
@@ -29,7 +29,7 @@ class Entry:
     fault: str | None = None
 
     def as_dict(self) -> dict[str, object]:
-        """Return the entry as JSON can carry it: `body` as text, or `body_base64` when it is not UTF-8."""
+        """Return the entry in a form for JSON: `body` as text, or `body_base64` when it is not UTF-8."""
         try:
             body = {"body": self.request.body.decode("utf-8")}
         except UnicodeDecodeError:

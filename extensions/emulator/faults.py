@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The faults as data: what one says, and which one a request meets. What then happens on the wire: scripts.py."""
+"""The faults as data: what one is, and which one a request meets. scripts.py has what then happens on the wire."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Fault:
     ending: str = "drop"
     text: str = JUNK
     base64: str = ""
-    id: int = field(default=0, compare=False)  # which of those that were set; api.py gives it
+    id: int = field(default=0, compare=False)  # assigned by api.py
 
     @property
     def prevents(self) -> bool:
@@ -43,14 +43,14 @@ class Fault:
         return self.when == "before" and self.kind != "delay"
 
     def as_dict(self) -> dict[str, object]:
-        """Return what the fault says, without the parameters of other kinds."""
+        """Return the fault as a dict, without the parameters of other kinds."""
         own = (*COMMON, *KINDS[self.kind].parameters)
         return {key: value for key, value in asdict(self).items() if key in own}
 
 
 @dataclass(frozen=True)
 class Kind:
-    """When a kind of fault can strike (the first is the default), and its parameters: None means it has to be given."""
+    """When a kind of fault can strike (the first is the default), and its parameters: None means required."""
 
     moments: tuple[str, ...]
     parameters: dict[str, object]
@@ -75,7 +75,7 @@ def _is_count(value: object) -> bool:
 
 
 def is_seconds(value: object) -> bool:
-    """Whether the value is a number of seconds that somebody may want to wait."""
+    """Whether the value is a number of seconds that is reasonable to wait."""
     return (is_whole(value) or isinstance(value, float)) and 0 <= value <= 3600
 
 
@@ -121,7 +121,7 @@ RULES: dict[str, Callable[[object], bool]] = {
 
 
 def parse(said: object) -> Fault:
-    """Return the fault that a JSON value describes; raise ValueError, in words for its user, when it is none."""
+    """Return the fault that a JSON value describes; raise ValueError with a message for the user if it is invalid."""
     if not isinstance(said, dict) or not RULES["kind"](said.get("kind")):
         raise ValueError(f"a fault is an object whose kind is one of {', '.join(KINDS)}")
     kind = KINDS[said["kind"]]
@@ -142,8 +142,8 @@ def parse(said: object) -> Fault:
 def select(faults: tuple[Fault, ...], operation: str | None) -> tuple[Fault | None, tuple[Fault, ...]]:
     """Return the fault that this request meets, if any, and the faults that are left for the next one.
 
-    A request meets at most one: the first, in the order they were set, that is for its operation and has
-    let enough requests pass.
+    A request meets at most one: the first, in the order they were queued, that matches its operation and has let enough
+    requests pass.
     """
     left = list(faults)
     for index, fault in enumerate(faults):

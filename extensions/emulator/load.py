@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""How much the service takes at once: a rate, so many requests at work, so many waiting in line for them."""
+"""How much load the service accepts: a rate, a number of requests in progress, and a queue of waiting ones."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .settings import Settings
 
 
 class Load:
-    """What was begun in the last second, what is at work, and what waits for its turn."""
+    """The requests that were begun in the last second, that are in progress, and that wait for their turn."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
@@ -26,12 +26,12 @@ class Load:
 
     @contextmanager
     def turn(self, settings: Settings) -> Iterator[None]:
-        """Hold a place at work, once there is one; raise RefusalError when the rate or the line is exceeded."""
+        """Hold a slot, once there is one; raise RefusalError if the rate or the queue is exceeded."""
         later = () if settings.retry_after is None else (("Retry-After", str(settings.retry_after)),)
         with self._changed:
             if self._is_too_fast(settings.rate):
                 raise RefusalError(429, *later)
-            if not self._take_place(settings.capacity, settings.queue):
+            if not self._take_slot(settings.capacity, settings.queue):
                 raise RefusalError(503, *later)
         try:
             yield
@@ -41,7 +41,7 @@ class Load:
                 self._changed.notify()
 
     def _is_too_fast(self, rate: int | None) -> bool:
-        """Whether `rate` requests were begun within the last second; otherwise this is one more of them."""
+        """Whether `rate` requests were begun within the last second; if not, count this one."""
         now = self._clock()
         while self._begun and self._begun[0] <= now - 1:
             self._begun.popleft()
@@ -50,8 +50,8 @@ class Load:
         self._begun.append(now)
         return False
 
-    def _take_place(self, capacity: int | None, queue: int | None) -> bool:
-        """Wait in line while `capacity` requests are at work; return False when `queue` of them wait already."""
+    def _take_slot(self, capacity: int | None, queue: int | None) -> bool:
+        """Wait while `capacity` requests are in progress; return False if `queue` others are waiting already."""
         if capacity is not None and (self._working >= capacity or self._waiting):
             if queue is not None and self._waiting >= queue:
                 return False

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Requests and responses as plain data, and the strict reading of JSON that all of the emulator shares."""
+"""Requests and responses as plain data, and the strict JSON parser that the whole emulator shares."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _AUTHORITY = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^/?#]*")
 class Request:
     """One request as it was on the wire: `target` and `headers` are unchanged, in their order and their case.
 
-    `prefix` is the path below which the emulator has been put.
+    `prefix` comes before every path of the emulator.
     """
 
     method: str
@@ -50,7 +50,7 @@ class Request:
 
 @dataclass(frozen=True)
 class Response:
-    """One answer; `applied` says whether the store was changed for it."""
+    """One answer; `applied` says whether it changed the store."""
 
     status: int
     headers: tuple[tuple[str, str], ...] = ()
@@ -59,7 +59,7 @@ class Response:
 
     @property
     def has_body(self) -> bool:
-        """Whether a message with this status has a body, be it an empty one (RFC 9110 section 6.4.1)."""
+        """Whether a message with this status has a body, even an empty one (RFC 9110 section 6.4.1)."""
         return self.status >= 200 and self.status not in (204, 304)
 
 
@@ -83,10 +83,10 @@ def is_whole(value: object) -> bool:
 
 
 def read_json(raw: bytes) -> object:
-    """Return what the bytes say; raise ValueError for what RFC 8259 leaves to chance.
+    """Parse JSON; raise ValueError for what RFC 8259 does not allow or leaves open.
 
-    GrantError: another encoding than UTF-8, NaN and infinity in any spelling, a key twice in one object,
-    an integer beyond what Python reads, nesting beyond MAX_DEPTH.
+    That is: any encoding but UTF-8, NaN and infinity in any spelling, a duplicate key in an object, an integer too
+    long for Python to parse, and nesting deeper than MAX_DEPTH.
     """
     try:
         value = json.loads(raw.decode("utf-8"), parse_constant=_refuse, parse_float=_finite, object_pairs_hook=_unique)
@@ -121,5 +121,5 @@ def _finite(digits: str) -> float:
 def _unique(pairs: list[tuple[str, object]]) -> dict[str, object]:
     members = dict(pairs)
     if len(members) < len(pairs):
-        raise ValueError("a key twice in one object")
+        raise ValueError("a duplicate key in an object")
     return members

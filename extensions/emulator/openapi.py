@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The OpenAPI document as what the emulator needs of it: operations with their paths, and validators built once."""
+"""What the emulator needs of the OpenAPI document: operations with their paths, and validators built once."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _METHODS = ("get", "put", "post", "delete", "options", "head", "patch", "trace")
 
 @dataclass(frozen=True)
 class Operation:
-    """One operation: its operationId, its method, its path as an expression, and what its body has to be like."""
+    """One operation: its operationId, its method, its path as an expression, and the validator of its body."""
 
     name: str
     method: str
@@ -45,14 +45,14 @@ def operations(document: dict) -> list[Operation]:
 
 
 def validator(schema: dict) -> Draft202012Validator:
-    """Return a validator that also checks the one format that the interface names, `date-time`."""
+    """Return a validator that also checks `date-time`, the only format that the interface names."""
     formats = FormatChecker(formats=())
     formats.checks("date-time")(is_date_time)
     return Draft202012Validator(schema, format_checker=formats)
 
 
 def is_date_time(value: object) -> bool:
-    """Whether the value is an RFC 3339 date-time; what is no string is not this format's matter."""
+    """Whether the value is an RFC 3339 date-time; the format says nothing about other types."""
     if not isinstance(value, str):
         return True
     match = _DATE_TIME.fullmatch(value)

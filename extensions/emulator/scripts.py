@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What happens on the wire when an answer meets a fault: pure functions to the steps that the server takes."""
+"""What happens on the wire when an answer meets a fault: pure functions that return the steps of the server."""
 
 from __future__ import annotations
 

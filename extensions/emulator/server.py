@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The sockets: reads requests, lets the API answer, and takes the steps of the answer. Nothing is decided here."""
+"""The sockets: reads requests, lets the API answer, and executes the steps of the answer. Nothing is decided here."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ class Connection(socketserver.BaseRequestHandler):
     server: Server
 
     def setup(self) -> None:
-        """Let `stop` know of the connection, and send every answer at once."""
+        """Register the connection for `stop`, and send every answer at once."""
         self.server.open.add(self)
         self.request.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
     def handle(self) -> None:
         """Answer requests until either side ends the connection."""
-        with contextlib.suppress(OSError):  # the client went away: nothing is left to be said
+        with contextlib.suppress(OSError):  # the client has disconnected
             if self.server.ssl_context is not None:
                 self.request = self.server.ssl_context.wrap_socket(self.request, server_side=True)
             number = next(self.server.numbers)
@@ -48,7 +48,7 @@ class Connection(socketserver.BaseRequestHandler):
                 self._play(script(None, Response(refusal.status, refusal.headers), close=True))
 
     def finish(self) -> None:
-        """Close the socket here, since TLS and a reset need it done in their own way."""
+        """Close the socket here, since TLS and a reset have to be ended in their own ways."""
         self.server.open.discard(self)
         with contextlib.suppress(OSError):
             self.request.close()
@@ -59,7 +59,7 @@ class Connection(socketserver.BaseRequestHandler):
             self.request.shutdown(socket.SHUT_RDWR)
 
     def _play(self, what: Script) -> bool:
-        """Take the steps of an answer; return whether another may follow."""
+        """Execute the steps of an answer; return whether another may follow."""
         for step in what.steps:
             self.server.pause(step.seconds)
             if step.data:
@@ -97,12 +97,12 @@ class Server(socketserver.ThreadingTCPServer):
         return self.api.answer(request, number, close, self.pause)
 
     def pause(self, seconds: float) -> None:
-        """Wait so long; raise ConnectionAbortedError when the server stops meanwhile."""
+        """Wait; raise ConnectionAbortedError if the server stops meanwhile."""
         if seconds and self.stopping.wait(seconds):
             raise ConnectionAbortedError
 
     def shutdown_request(self, request: socket.socket) -> None:
-        """Leave the ending of a connection to its handler: a FIN sent here would come before its reset."""
+        """Let the handler end the connection: a FIN sent here would precede its reset."""
 
 
 class Running:
@@ -143,12 +143,12 @@ def start(
 ) -> Running:
     """Start a server in this process and return it; it listens when this returns.
 
-    :param port: 0 takes one that is free.
-    :param roles: the ids of application roles that are there from the start.
-    :param prefix: a path before every path of the service.
+    :param port: 0 picks a free one.
+    :param roles: the ids of application roles that exist from the start.
+    :param prefix: comes before every path of the service.
     :param ssl_context: serves https with it.
     :param settings: the switches of `Settings`.
-    :raises OSError: the address cannot be had.
+    :raises OSError: the address is not available.
     :raises ValueError: there is no such setting, or it cannot have this value.
     """
     api = Api(DEFAULT.changed(settings), roles)

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The switches: one for each point that the interface leaves open, with the values that it takes."""
+"""The switches: one for each point that the interface leaves open, with the values that it accepts."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ RULES: dict[str, Callable[[object], bool]] = {
 
 @dataclass(frozen=True)
 class Settings:
-    """How the emulator reads what the interface leaves open; README.md says what each one means."""
+    """How the emulator decides what the interface leaves open; README.md explains each one."""
 
     required: str = "strict"
     put: str = "merge"
@@ -103,13 +103,13 @@ class Settings:
                 raise ValueError(f"{name} cannot be {getattr(self, name)!r}")
 
     def changed(self, values: object) -> Settings:
-        """Return the settings with these laid over; raise ValueError for an unknown name or an impossible value."""
+        """Return the settings with these values changed; raise ValueError for an unknown name or a wrong value."""
         if not isinstance(values, dict) or not set(values) <= set(RULES):
             raise ValueError(f"the settings are an object with any of {', '.join(RULES)}")
         return replace(self, **values)
 
     def as_dict(self) -> dict[str, object]:
-        """Return them as JSON can carry them."""
+        """Return them in a form for JSON."""
         return asdict(self)
 
 

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The assets in memory, and what the two operations make of them; no HTTP in here."""
+"""The assets in memory, and the effect of the two operations on them; no HTTP."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Store:
         if unique and any(machine.get("name") == body.get("name") for machine in machines.values()):
             raise ConflictError
         asset_id = str(uuid.uuid4())
-        own = set(self._envelope) - {"name", "attributes"}  # what the service alone decides
+        own = set(self._envelope) - {"name", "attributes"}  # only the service decides these
         asset = {"id": asset_id, "service": "compute", **{key: item for key, item in body.items() if key not in own}}
         asset["attributes"] = {**self._generated(body), **body.get("attributes", {})}
         machines[asset_id] = asset
@@ -51,7 +51,7 @@ class Store:
         return roles[asset_id]
 
     def seed(self, asset_id: str, asset: dict) -> dict:
-        """Put a role as if it had always been there."""
+        """Store a role as if it had always existed."""
         self.assets[ROLES][asset_id] = {"service": "cassandra", **asset, "id": asset_id}
         return self.assets[ROLES][asset_id]
 
@@ -60,7 +60,7 @@ class Store:
         return {kind: list(assets.values()) for kind, assets in self.assets.items()}
 
     def _generated(self, body: dict) -> dict:
-        """The attributes that the service fills in when they are not sent; the address grows with each machine."""
+        """Return the attributes that the service fills in if they are not sent; each machine gets the next address."""
         number = len(self.assets[MACHINES]) + 1
         now = datetime.fromtimestamp(int(self._clock()), tz=timezone.utc)
         named = {"name": body["name"]} if "name" in body else {}
@@ -69,7 +69,7 @@ class Store:
 
 
 def merged(below: dict, above: dict) -> dict:
-    """Return `above` laid over `below`: objects member by member, everything else, null and arrays too, replaced."""
+    """Return `above` merged into `below`: objects member by member, everything else, even null and arrays, replaced."""
     result = dict(below)
     for key, item in above.items():
         old = result.get(key)

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The token endpoint: the client credentials grant of RFC 6749, and which bearer tokens are good."""
+"""The token endpoint: the client credentials grant of RFC 6749, and which bearer tokens are valid."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class GrantError(Exception):
 
 
 class Tokens:
-    """The tokens that were issued, each with the second at which it expires (None: never)."""
+    """The tokens that were issued, each with the time at which it expires (None: never)."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self.requests = 0
@@ -63,25 +63,25 @@ class Tokens:
         return bool(token)
 
     def revoke(self) -> None:
-        """Make every token that was issued a bad one."""
+        """Revoke every token that was issued."""
         self._issued = dict.fromkeys(self._issued, 0.0)
 
     def summary(self) -> dict[str, int]:
-        """Return how many token requests there were, how many tokens were issued, and how many are still good."""
+        """Return how many token requests there were, how many tokens were issued, and how many are still valid."""
         now = self._clock()
         good = sum(expires is None or now < expires for expires in self._issued.values())
         return {"requests": self.requests, "issued": len(self._issued), "good": good}
 
 
 def granted_scope(request: Request, settings: Settings) -> str | None:
-    """Return the scope asked for; raise GrantError when the request does not deserve a token."""
+    """Return the scope asked for; raise GrantError if the request may not have a token."""
     form = _form(request)
     _authenticate(*_client(request, form), settings)
     grant = form.get("grant_type", "")
     if not grant:
         raise GrantError("invalid_request", "grant_type is missing")
     if grant not in settings.grant_types:
-        raise GrantError("unsupported_grant_type", f"this endpoint has {', '.join(settings.grant_types)}")
+        raise GrantError("unsupported_grant_type", f"this endpoint supports {', '.join(settings.grant_types)}")
     scope = form.get("scope")
     if settings.scopes is not None and not set((scope or "").split()) <= set(settings.scopes):
         raise GrantError("invalid_scope", f"this client may have {' '.join(settings.scopes)}")
@@ -97,7 +97,7 @@ def _form(request: Request) -> dict[str, str]:
         raise GrantError("invalid_request", "the form is not UTF-8") from None
     form = dict(pairs)
     if len(form) < len(pairs):
-        raise GrantError("invalid_request", "a parameter is there twice")
+        raise GrantError("invalid_request", "a parameter is repeated")
     return form
 
 

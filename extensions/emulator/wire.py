@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""HTTP/1.1 on a socket: h11 reads the requests; answers are rendered here, so that a fault may cut one anywhere."""
+"""HTTP/1.1 on a socket: h11 reads the requests; answers are rendered here, so that a fault can cut one anywhere."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ MAX_BODY = 64 * 1024 * 1024
 
 
 def read_requests(peer: socket.socket, prefix: str = "") -> Iterator[tuple[Request, bool]]:
-    """Yield each request of a connection, and whether the client will send no further one.
+    """Yield each request of a connection, and whether it is the client's last.
 
     Each is read by an h11 connection of its own, since h11 does not see the answers.
 
-    :param prefix: the path below which the emulator has been put.
-    :raises RefusalError: what came is no request, or too large; where the next one begins is unknown.
-    :raises OSError: the client left, be it in the middle of a request.
+    :param prefix: comes before every path of the emulator.
+    :raises RefusalError: the input is not a request, or too large; where the next one begins is unknown.
+    :raises OSError: the client disconnected, perhaps in the middle of a request.
     """
     early = b""
     while True:

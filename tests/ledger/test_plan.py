@@ -116,8 +116,8 @@ def test_the_plan_of_each_state(fleet):
 @pytest.mark.parametrize("check_mode", [True, False])
 def test_force_says_how_many_recorded_assets_are_sent_again(fleet, resource, done, check_mode):
     assets, noun = fleet(resource), PLURALS[resource].resource.operation.noun
-    warning = (f"force: true applies to the whole list: 2 of its {len(assets.names)} {noun}s are recorded in the ledger as"
-               f" {done}, and each is {done} again.")
+    warning = (f"force: true applies to the whole list: 2 of its {len(assets.names)} {noun}s are recorded in the ledger"
+               f" as {done}, and each is {done} again.")
     assert warning not in assets.run(check_mode=True)["warnings"]
     assert warning in assets.run(check_mode, force=True)["warnings"]
 

@@ -34,7 +34,7 @@ def test_the_next_create_meets_what_the_form_says(page, service, form, expect):
     assert service.update(login=True) == 200
     assert service.create() == 503
     assert service.create() == 201
-    expect(page.get_by_text("None: all goes well.")).to_be_visible()
+    expect(page.get_by_text("No faults queued.")).to_be_visible()
     expect(page.locator("#requests tbody")).to_contain_text(["201 stored", "503 fault: status", "200 stored"])
 
 
