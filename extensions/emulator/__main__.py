@@ -29,12 +29,7 @@ def arguments(argv: Sequence[str]) -> argparse.Namespace:
     add = parser.add_argument
     add("--host", default="127.0.0.1", help="address to listen on (default: %(default)s)")
     add("--port", type=int, default=0, help="port to listen on; 0 takes a free one (default)")
-    add(
-        "--ready-file",
-        type=Path,
-        metavar="FILE",
-        help="receives the base URL, one line, once the emulator is listening",
-    )
+    add("--ready-file", type=Path, metavar="FILE", help="receives the base URL, one line, once the emulator listens")
     add("--prefix", default="", metavar="PATH", help="prefix of every path of the service")
     add("--tls-certificate", type=Path, metavar="FILE", help="serve https with this certificate chain and key (PEM)")
     add("--seed-role", action="append", default=[], metavar="ID", help="an application role to start with; repeatable")
@@ -44,14 +39,7 @@ def arguments(argv: Sequence[str]) -> argparse.Namespace:
     add("--strict", dest="required", action="store_const", const="strict", help="a create needs name and attributes")
     add("--lenient", dest="required", action="store_const", const="lenient", help="no field is required")
     add("--put", choices=("merge", "replace"), help="what an update does to the fields that are not sent")
-    add(
-        "--delay",
-        action="append",
-        default=[],
-        type=delay,
-        metavar="[OPERATION=]SECONDS",
-        help="how long a request takes",
-    )
+    add("--delay", action="append", default=[], type=delay, metavar="[OPERATION=]SECONDS", help="time of a request")
     add("--rate", type=int, metavar="N", help="requests per second; any more are answered with 429")
     add("--capacity", type=int, metavar="N", help="requests processed at once; the others wait in a queue")
     add("--queue", type=int, metavar="N", help="requests that may wait in the queue; any more are answered with 503")
