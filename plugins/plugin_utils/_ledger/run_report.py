@@ -97,17 +97,17 @@ def _own(runs: list[dict], run: str) -> dict:
 
 def _completed(one: dict, ledger: Ledger | None) -> dict:
     """Return a run that never ended, completed with what the ledger knows of it."""
-    told = {(asset["resource"], asset["name"]): asset for asset in one["assets"]}
+    assets = {(asset["resource"], asset["name"]): asset for asset in one["assets"]}
     where = {"run = ?": (one["run"],)}
     for key, ended in ledger.history(where) if ledger else ():
         if ended.seconds is not None:  # else it was edited by hand
             failed = ended.outcome != ACCEPTED or ended.message != ""
             item = dict(ended._asdict(), changed=ended.outcome == ACCEPTED, failed=failed, msg=ended.message)
-            told.setdefault(key[1:], dict(_asset(key.resource, key.name, item), from_ledger=True))
+            assets.setdefault(key[1:], dict(_asset(key.resource, key.name, item), from_ledger=True))
     for key, entry in ledger.entries({**where, "state = ?": (INTENT,)}, lambda name: True) if ledger else ():
         item = dict(outcome=UNKNOWN, changed=True, failed=True, msg=_DIED, trace_id=entry.trace_id)
-        told[key[1:]] = dict(_asset(key.resource, key.name, item), from_ledger=True)
-    return dict(one, state=KILLED, assets=list(told.values()))
+        assets[key[1:]] = dict(_asset(key.resource, key.name, item), from_ledger=True)
+    return dict(one, state=KILLED, assets=list(assets.values()))
 
 
 def _asset(resource: str, name: str, item: dict) -> dict[str, Any]:

@@ -115,7 +115,7 @@ class SqliteLedger(Ledger):
             return connection.execute(statement, values).fetchall()
 
     def write(self, statements: list[tuple[str, tuple]], durable: bool) -> list[int]:
-        self.insist()
+        self.check_not_replaced()
         if durable != self._durable:
             self.run(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
             self._durable = durable
@@ -133,7 +133,7 @@ class SqliteLedger(Ledger):
                 with suppress(sqlite3.Error):
                     self.run("ROLLBACK")
 
-    def insist(self) -> None:
+    def check_not_replaced(self) -> None:
         if self._identity != identity(self.file):
             self._identity = _GONE
             raise LedgerError(

@@ -129,12 +129,12 @@ class Ledger:
         """Hold this key exclusively; others block. The lock ends with the process."""
         self.lock(key.number(), wait=True)
         try:
-            self.insist()
+            self.check_not_replaced()
             yield
         finally:
             self.unlock(key.number())
 
-    def insist(self) -> None:
+    def check_not_replaced(self) -> None:
         """Raise LedgerError if the ledger that was opened has been replaced, and always from then on."""
 
     def lock(self, number: int, wait: bool) -> bool:
