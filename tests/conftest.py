@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Makes the checkout importable as the collection, and keeps the caller's environment out of the tests."""
+"""Makes the checkout importable as the collection, and shields the tests from the caller's environment."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from support.checkout import CHECKOUT
 
 __all__ = ["CHECKOUT"]
 
-# What the caller's shell has set must not decide how a test ends: under nohup SIGHUP would be ignored, and in the
+# Nothing set in the caller's shell may affect the result of a test: under nohup SIGHUP would be ignored, and in the
 # background of a script SIGINT.
 signal.signal(signal.SIGHUP, signal.SIG_DFL)
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:

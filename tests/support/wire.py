@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A server that gives prepared answers and keeps every byte that it was sent."""
+"""A server that gives prepared answers and records every byte it receives."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ Chooser = Callable[["Sent"], bytes]
 
 
 class Last(bytes):
-    """An answer, or what there is of one, after which the server ends the connection."""
+    """A complete or partial answer, after which the server closes the connection."""
 
 
 class Silence(bytes):
-    """No answer until the other side ends the connection."""
+    """No answer until the client closes the connection."""
 
 
 class Sent:
-    """One request as it came: its first line, its headers in their order, its body, and the connection it came on."""
+    """One request as received: its first line, its headers in order, its body, and the connection it arrived on."""
 
     def __init__(self, head: bytes, body: bytes, connection: int) -> None:
         self.line, *lines = head.decode("latin-1").splitlines()
@@ -48,7 +48,7 @@ class Wire(socketserver.ThreadingTCPServer):
     request_queue_size = 32
 
     def __init__(self, choose: Chooser) -> None:
-        """`choose` gives the answer to a request."""
+        """`choose` returns the answer to a request."""
         super().__init__(("127.0.0.1", 0), _Connection)
         self.url = f"http://127.0.0.1:{self.server_address[1]}"
         self.choose = choose
@@ -87,21 +87,21 @@ def in_turn(*answers: bytes) -> Chooser:
 
 
 def by_case(answers: Mapping[str, tuple[bytes, ...]]) -> Chooser:
-    """Give each request its case's next answer; one request too many is answered by the end of the connection."""
+    """Give each request the next answer of its case; when there is none left, close the connection."""
     left = {case: list(given) for case, given in answers.items()}
     return lambda sent: left[sent.case].pop(0) if left.get(sent.case) else Last()
 
 
 @contextlib.contextmanager
 def serving(*answers: bytes) -> Iterator[Wire]:
-    """Run a server that gives these answers, one for each request; a request beyond them gets none."""
+    """Run a server that gives these answers, one per request; a request beyond them gets none."""
     with running(in_turn(*answers)) as wire:
         yield wire
 
 
 @contextlib.contextmanager
 def running(choose: Chooser) -> Iterator[Wire]:
-    """Run a server that answers as `choose` says."""
+    """Run a server that answers with what `choose` returns."""
     with Wire(choose) as wire:
         thread = threading.Thread(target=wire.serve_forever, args=(0.02,), daemon=True)
         thread.start()
@@ -113,7 +113,7 @@ def running(choose: Chooser) -> Iterator[Wire]:
 
 
 def answer(status: int, value: object = None, *headers: str) -> bytes:
-    """Return a whole answer; its body is `value` as JSON, or empty."""
+    """Return a complete answer; its body is `value` as JSON, or empty."""
     body = b"" if value is None else json.dumps(value).encode()
     lines = [f"HTTP/1.1 {status} -", f"Content-Length: {len(body)}", *headers, "", ""]
     return "\r\n".join(lines).encode("latin-1") + body

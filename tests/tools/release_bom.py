@@ -21,9 +21,9 @@ from packaging.requirements import Requirement
 
 
 def bill(galaxy: dict, artifact: Path, needs: Iterable[str], moment: int) -> str:
-    """Return the bill as JSON, the same for the same artifact.
+    """Return the bill as JSON; the same artifact always gives the same bill.
 
-    `galaxy`: what galaxy.yml says; `needs`: lines of a requirements file; `moment`: seconds since 1970.
+    `galaxy`: the contents of galaxy.yml; `needs`: lines of a requirements file; `moment`: seconds since 1970.
     """
     digest = hashlib.sha256(artifact.read_bytes()).hexdigest()
     bom = Bom(serial_number=uuid.uuid5(uuid.NAMESPACE_URL, f"sha256:{digest}"))
@@ -41,7 +41,7 @@ def bill(galaxy: dict, artifact: Path, needs: Iterable[str], moment: int) -> str
 
 
 def _needed(requirement: Requirement) -> Component:
-    """Return what a requirement names; users choose the version, so there is a range instead of one."""
+    """Return the component that a requirement names, with a version range, since users choose the version."""
     return Component(type=ComponentType.LIBRARY, name=requirement.name, bom_ref=requirement.name,
                      purl=PackageURL("pypi", name=requirement.name),
                      properties=[Property(name="range", value=str(requirement.specifier))])

@@ -11,9 +11,9 @@ from pathlib import Path
 
 
 def statement(galaxy: dict, artifact: Path, bom: Path, commit: str) -> str:
-    """Return the statement as JSON, the same for the same artifact and commit.
+    """Return the statement as JSON; the same artifact and commit always give the same statement.
 
-    `galaxy`: what galaxy.yml says; `bom`: the bill of materials that the same build made; `commit`: its hash in git.
+    `galaxy`: the contents of galaxy.yml; `bom`: the bill of materials from the same build; `commit`: its git hash.
     """
     repository = galaxy["repository"]
     return json.dumps({

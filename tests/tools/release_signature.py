@@ -18,7 +18,7 @@ MANIFEST, SUMS = "MANIFEST.json", "SHA256SUMS"
 
 
 def sign_manifest(artifact: Path, key: str) -> Path:
-    """Sign the artifact's MANIFEST.json with `key` (as gpg names it), beside the artifact; return the signature."""
+    """Sign the artifact's MANIFEST.json with `key` (a gpg key name), next to the artifact; return the signature."""
     with tarfile.open(artifact) as tar:
         manifest = tar.extractfile(MANIFEST).read()
     signature = artifact.parent / f"{MANIFEST}.asc"
@@ -27,7 +27,7 @@ def sign_manifest(artifact: Path, key: str) -> Path:
 
 
 def write_sums(files: list[Path], key: str = "") -> list[Path]:
-    """Write the checksums of the files beside them, and with a key their signature; return what was written."""
+    """Write the checksums of the files next to them, with a signature if there is a key; return what was written."""
     sums = files[0].parent / SUMS
     sums.write_text("".join(f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {path.name}\n" for path in files),
                     encoding="utf-8")

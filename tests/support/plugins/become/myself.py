@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Become the user that one is, through a shell as sudo does, or be refused as sudo refuses."""
+"""Become the current user, through a shell as sudo does, or fail the way sudo fails."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from ansible.plugins.become import BecomeBase
 
 DOCUMENTATION = """
 name: myself
-short_description: become who one is already
-description: Takes the way of every become method, and needs no other user on this machine.
+short_description: become the current user
+description: Takes the code path of every become method, and needs no other user on this machine.
 author: The infrastructure.services contributors (!UNKNOWN)
 options:
   become_user:
@@ -31,7 +31,7 @@ options:
 
 
 class BecomeModule(BecomeBase):
-    """Runs the command; who wants to be nobody is told what sudo says."""
+    """Runs the command; becoming nobody fails with sudo's message."""
 
     name = "myself"
     fail = ("Sorry, you are not allowed",)

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Write what a worker does in our tasks, as Python's audit hooks see it, to the file that AUDITOR_FILE names."""
+"""Write what workers do in our tasks, as reported by Python's audit hooks, to the file named by AUDITOR_FILE."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from ansible.plugins.callback import CallbackBase
 DOCUMENTATION = """
 name: auditor
 type: aggregate
-short_description: record what workers do for the tests
-description: Writes a line for each import, process and connection to the file that the variable AUDITOR_FILE names.
+short_description: record worker activity for the tests
+description: Writes a line for each import, process and connection to the file named by the variable AUDITOR_FILE.
 author: The infrastructure.services contributors (!UNKNOWN)
 """
 ACTION = "ansible_collections.infrastructure.services.plugins.plugin_utils._worker.action"
@@ -24,7 +24,7 @@ WATCHED = {"import", "os.fork", "os.forkpty", "os.exec", "os.posix_spawn", "subp
 
 
 class CallbackModule(CallbackBase):
-    """Watches from the moment that a task begins, when the parent should have imported all that a worker needs."""
+    """Watches from the start of a task, by which time the parent should have imported all that a worker needs."""
 
     CALLBACK_VERSION = 2.0
     CALLBACK_TYPE = "aggregate"
@@ -33,7 +33,7 @@ class CallbackModule(CallbackBase):
     _watching = False
 
     def v2_playbook_on_task_start(self, task, is_conditional):
-        """Begin to watch; this process forks the workers, and they inherit the hook."""
+        """Start watching; this process forks the workers, which inherit the hook."""
         if self._watching:
             return
         self._watching, parent = True, os.getpid()

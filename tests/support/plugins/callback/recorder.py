@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Write the result of each task, and of each loop item, as a line of JSON to the file that RECORDER_FILE names."""
+"""Write the result of each task, and of each loop item, as a line of JSON to the file named by RECORDER_FILE."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ DOCUMENTATION = """
 name: recorder
 type: aggregate
 short_description: record results for the tests
-description: Writes a line of JSON for each result to the file that the environment variable RECORDER_FILE names.
+description: Writes a line of JSON for each result to the file named by the environment variable RECORDER_FILE.
 author: The infrastructure.services contributors (!UNKNOWN)
 """
 
 
 class CallbackModule(CallbackBase):
-    """Records what Ansible hands to callbacks, before it is made pretty."""
+    """Records what Ansible passes to callbacks, before it is formatted."""
 
     CALLBACK_VERSION = 2.0
     CALLBACK_TYPE = "aggregate"
@@ -32,14 +32,14 @@ class CallbackModule(CallbackBase):
         task = result.task if hasattr(result, "task") else result._task
         host = result.host if hasattr(result, "host") else result._host
         data = result.result if hasattr(result, "result") else result._result
-        # Newer cores keep `failed` out of a result: say it on every core.
+        # Newer cores omit `failed` from a result: add it on every core.
         said = {**data, "failed": failed}
         line = {"kind": kind, "task": task.get_name().strip(), "host": host.get_name(), "result": said}
         with Path(os.environ["RECORDER_FILE"]).open("a", encoding="utf-8") as file:
             file.write(json.dumps(line) + "\n")
 
     def v2_runner_on_ok(self, result):
-        """Record a task, the whole of a loop included."""
+        """Record a task, including a whole loop."""
         self._record("task", result)
 
     def v2_runner_on_failed(self, result, ignore_errors=False):

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A host that cannot be reached, or that is lost once it has run the module."""
+"""A host that is unreachable, or whose connection is lost once it has run the module."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from ansible.plugins.connection.local import Connection as LocalConnection
 DOCUMENTATION = """
 name: away
 short_description: lose the host
-description: Fails as ssh does when a host cannot be reached, before the first command or after the module has run.
+description: Fails as ssh does for an unreachable host, before the first command or after the module has run.
 author: The infrastructure.services contributors (!UNKNOWN)
 options:
   away:
-    description: V(late) when the module has run, else at once.
+    description: V(late) to fail after the module has run, else at once.
     type: str
     default: at once
     vars: [{name: ansible_away}]
@@ -23,18 +23,18 @@ options:
 
 
 class Connection(LocalConnection):
-    """This machine, with a cable that is pulled."""
+    """This machine, with a cable that gets unplugged."""
 
     transport = "away"
 
     def _connect(self):
-        """Fail as ssh does when nobody listens."""
+        """Fail as ssh does when nothing is listening."""
         if self.get_option("away") != "late":
             raise AnsibleConnectionFailure("Failed to connect to the host via ssh: Connection refused")
         return super()._connect()
 
     def exec_command(self, cmd, in_data=None, sudoable=True):
-        """Run the command; the answer of a module is lost."""
+        """Run the command, but lose the module's answer."""
         done = super().exec_command(cmd, in_data, sudoable)
         if in_data or "AnsiballZ_" in str(cmd):
             raise AnsibleConnectionFailure("Failed to connect to the host via ssh: Connection reset by peer")
