@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What ansible-doc shows is what the modules take, option by option and suboption by suboption."""
+"""What ansible-doc shows is what the modules accept, option by option and suboption by suboption."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ MODULES = sorted(path.stem for path in ROOT.glob("plugins/modules/*.py"))
 
 @pytest.fixture(scope="module")
 def pages():
-    """What `ansible-doc --json` says of every module, the shared fragment merged in."""
+    """The documentation of every module from `ansible-doc --json`, the shared fragment merged in."""
     root = next(entry for entry in sys.path if (Path(entry) / "ansible_collections/infrastructure/services").exists())
     command = [sys.executable, "-m", "ansible", "doc", "--json", *(NAMESPACE + name for name in MODULES)]
     environment = {**os.environ, "ANSIBLE_COLLECTIONS_PATH": root, "PYTHONWARNINGS": "ignore"}
@@ -38,7 +38,7 @@ def pages():
 
 
 def pairs(spec: dict, documented: dict, path: str = "") -> Iterator[tuple[str, dict, dict]]:
-    """Yield each option with its documentation, at every level; a name that either side lacks ends the test."""
+    """Yield each option with its documentation, at every level; a name missing on either side fails the test."""
     assert set(spec) == set(documented), f"options and documentation differ in {path or 'the module'}"
     for name, option in spec.items():
         yield path + name, option, documented[name]
@@ -52,7 +52,7 @@ def words(documented: dict) -> str:
 
 
 @pytest.mark.parametrize("module", RESOURCES)
-def test_every_option_is_documented_as_it_is(pages, module):
+def test_every_option_is_documented_correctly(pages, module):
     spec = task_module.argument_spec(RESOURCES[module].options, RESOURCES[module].constraints)["argument_spec"]
     for name, option, documented in pairs(spec, pages[module]["doc"]["options"]):
         assert str(option["type"]) == documented["type"], name
@@ -70,7 +70,7 @@ def test_the_shape_of_the_attributes_is_documented(pages, module):
 
 
 @pytest.mark.parametrize("module", RESOURCES)
-def test_every_date_time_says_its_form(pages, module):
+def test_every_date_time_documents_its_format(pages, module):
     documented = pages[module]["doc"]["options"]["attributes"]["suboptions"]
     shape = of_spec(RESOURCES[module].options["attributes"])
     names = [path[0] for path, kind in leaves(shape) if kind == "date-time"]
@@ -80,7 +80,7 @@ def test_every_date_time_says_its_form(pages, module):
 
 
 @pytest.mark.parametrize("module", RESOURCES)
-def test_every_environment_variable_is_documented_in_its_order(pages, module):
+def test_environment_variables_are_documented_in_order_of_precedence(pages, module):
     for name, option in shared_options.ARGUMENT_SPEC.items():
         text = words(pages[module]["doc"]["options"][name])
         places = [text.find(f"E({variable})") for variable in option.get("fallback", (None, []))[1]]
@@ -99,14 +99,14 @@ def test_every_example_uses_options_that_exist(pages, module):
         assert set(options.get("attributes") or {}) <= set(RESOURCES[module].attributes)
 
 
-def test_modules_with_the_shared_options_are_those_that_send(pages):
+def test_only_modules_that_send_have_the_shared_options(pages):
     assert [module for module in MODULES if "access_token" in pages[module]["doc"]["options"]] == sorted(
         name for resource in RESOURCES for name in (resource, f"{resource}s")
     )
 
 
 @pytest.mark.parametrize(("module", "options"), [("ledger_entry", entry_options), ("ledger_info", info_options)])
-def test_the_options_of_the_ledger_s_modules_are_documented_as_they_are(pages, module, options):
+def test_the_options_of_the_ledger_modules_are_documented_correctly(pages, module, options):
     for name, option, documented in pairs(options.OPTIONS, pages[module]["doc"]["options"]):
         assert str(option["type"]) == documented["type"], name
         assert option.get("required", False) == documented.get("required", False), name
@@ -115,7 +115,7 @@ def test_the_options_of_the_ledger_s_modules_are_documented_as_they_are(pages, m
         assert all(f"E({variable})" in words(documented) for variable in option.get("fallback", (None, []))[1])
 
 
-def test_every_example_of_ledger_entry_is_one_that_it_takes(pages):
+def test_ledger_entry_accepts_each_of_its_examples(pages):
     spec = dict(argument_spec=entry_options.OPTIONS, **entry_options.CONSTRAINTS)
     tasks = yaml.safe_load(pages["ledger_entry"]["examples"])
     for task in (task for task in tasks if NAMESPACE + "ledger_entry" in task and "loop" not in task):

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the pages name exists: layers in ARCHITECTURE.md; options, settings and tests in docs/open_points.md."""
+"""What the pages mention exists: layers in ARCHITECTURE.md; options, settings and tests in docs/open_points.md."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ SECTIONS = {"2.3", "3", "4.1", "4.2", "5", "6", "7", "8", "9"}  # of the interfa
 
 
 def rows(page: str) -> list[list[str]]:
-    """Return the cells of each row of the page's tables, heads left out."""
+    """Return the cells of each row of the page's tables, without the headers."""
     lines = [line for line in page.splitlines() if line.startswith("| ") and not line.startswith(("| Folder", "| | "))]
     return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
 
 
 def quoted(cell: str) -> list[str]:
-    """Return what stands in backticks."""
+    """Return the parts in backticks."""
     return re.findall(r"`([^`]+)`", cell)
 
 
-def test_the_page_tells_of_every_folder_what_the_folder_says_of_itself():
+def test_the_page_describes_every_folder_by_its_docstring():
     folders = {path.parent.relative_to(ROOT / "plugins").as_posix(): ast.get_docstring(ast.parse(path.read_text()))
                for path in ROOT.glob("plugins/*/*/__init__.py")}
     assert {quoted(folder)[0].strip("/"): what for folder, what in rows(ARCHITECTURE)} == folders
@@ -56,7 +56,7 @@ def test_every_section_with_an_open_point_has_a_row():
 
 
 @pytest.mark.parametrize("row", rows(OPEN_POINTS), ids=lambda row: f"{row[0]} {row[1]}"[:50])
-def test_what_a_row_names_exists(row):
+def test_everything_that_a_row_names_exists(row):
     _section, unknown, does, options, settings, tests = row
     assert unknown
     assert does
@@ -69,5 +69,5 @@ def test_what_a_row_names_exists(row):
         assert name in [node.name for tree in trees for node in tree.body if isinstance(node, ast.FunctionDef)], test
 
 
-def test_every_setting_of_the_emulator_plays_an_open_point():
+def test_every_emulator_setting_belongs_to_an_open_point():
     assert {setting for row in rows(OPEN_POINTS) for setting in quoted(row[4])} == set(RULES)

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What is sent to the emulator comes back and stays: bodies made from the OpenAPI document, over the socket."""
+"""What is sent to the emulator comes back and persists: bodies generated from the OpenAPI document, over the socket."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ DATE_TIMES = st.datetimes().map(lambda moment: moment.replace(microsecond=0).iso
 
 
 def bodies(schema: dict, unknown: bool = True) -> st.SearchStrategy:
-    """Return values that the schema admits: fields left out, and, in objects, one that it does not know."""
+    """Return values that the schema admits: with fields left out and, in objects, with an unknown field."""
     if schema.get("format") == "date-time":
         return DATE_TIMES
     kinds = schema["type"] if isinstance(schema["type"], list) else [schema["type"]]
@@ -62,7 +62,7 @@ def send(running: Running, method: str, path: str, body: dict) -> dict:
 
 
 def within(sent: object, found: object) -> bool:
-    """Whether everything that was sent is found, in objects beside other members."""
+    """Whether everything that was sent is in the answer, where objects may have further members."""
     if isinstance(sent, dict) and isinstance(found, dict):
         return all(key in found and within(item, found[key]) for key, item in sent.items())
     if isinstance(sent, list) and isinstance(found, list):
@@ -72,7 +72,7 @@ def within(sent: object, found: object) -> bool:
 
 @BOUNDED
 @given(body=bodies(SCHEMAS["VirtualMachineCreate"]))
-def test_a_created_machine_has_all_that_was_sent(running, body):
+def test_a_created_machine_has_everything_that_was_sent(running, body):
     running.api.reset()
     asset = send(running, "POST", CREATE, body)
     validator(SCHEMAS["VirtualMachine"]).validate(asset)
@@ -84,7 +84,7 @@ def test_a_created_machine_has_all_that_was_sent(running, body):
 
 @BOUNDED
 @given(first=bodies(SCHEMAS["ApplicationRoleUpdate"]), second=bodies(SCHEMAS["ApplicationRoleUpdate"]))
-def test_a_merge_keeps_and_a_replacement_forgets(running, first, second):
+def test_a_merge_keeps_other_fields_and_a_replacement_drops_them(running, first, second):
     for mode in ("merge", "replace"):
         running.api.reset()
         running.api.settings = running.api.settings.changed({"put": mode})

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The role `fleet`: variables, documentation, defaults and the options of the modules agree."""
+"""The variables of the role `fleet`, its documentation, its defaults and the options of the modules agree."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ SAME = {"fleet_concurrency": MANY["concurrency"], "fleet_asset_fields": MANY["as
         "fleet_report": MANY["report"], "fleet_in_doubt": MANY["in_doubt"], "fleet_ledger": ARGUMENT_SPEC["ledger"]}
 
 
-def test_the_variables_are_those_that_are_documented_with_their_defaults():
+def test_variables_and_defaults_match_the_documentation():
     given = load("defaults/main.yml")
     assert {name: option["default"] for name, option in OPTIONS.items() if "default" in option} == {
         name: value for name, value in given.items() if not str(value).startswith("{{")}
@@ -36,14 +36,14 @@ def test_the_variables_are_those_that_are_documented_with_their_defaults():
 
 
 @pytest.mark.parametrize("name", SAME)
-def test_a_variable_is_of_the_type_of_the_option_that_it_sets(name):
+def test_a_variable_has_the_type_of_the_option_it_sets(name):
     option = SAME[name]
     assert OPTIONS[name]["type"] == str(option["type"])
     assert set(OPTIONS[name].get("choices", [])) <= set(option.get("choices", []))
     assert str(option.get("elements", "")) == OPTIONS[name].get("elements", "")
 
 
-def test_at_most_five_tasks_with_the_check_of_the_variables():
+def test_there_are_at_most_five_tasks_including_the_check_of_the_variables():
     assert len(load("tasks/main.yml")) == 1
     assert len(TASKS) + 1 <= 5
 

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The shape of the code, read from its syntax: imports go one way, files and functions stay small, errors are named."""
+"""The structure of the code, read from its syntax: one-way imports, small files and functions, named errors."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ ROOT = Path(__file__).resolve().parents[2]
 COLLECTION = "ansible_collections.infrastructure.services."
 UTILS = "plugins/module_utils/"
 
-# Lowest first: a folder imports only from those before its own, and a file of it from no file that imports it.
+# Lowest first: a folder imports only from itself and those before it, and there are no import cycles.
 LAYERS = ("", "_http/", "_call/", "_resources/", "_task/")
 
-# What stands above module_utils, and from which directories it may import.
+# What is above module_utils, and the directories that it may import from.
 ABOVE = {
     "plugins/doc_fragments/": (),
     "plugins/modules/": (UTILS,),
@@ -28,9 +28,9 @@ ABOVE = {
     "plugins/inventory/": (UTILS, "plugins/plugin_utils/"),
 }
 
-# The only layer that may know of the network, by the libraries that it is known by.
+# The libraries that only `_http` may import.
 NETWORK = {"requests", "urllib3", "socket", "http"}
-LONGEST_FILE = 200  # lines that are not blank, the documentation of a plugin not counted
+LONGEST_FILE = 200  # lines that are not blank, not counting the documentation of a plugin
 LONGEST_FUNCTION = 25  # lines from the first statement to the last
 LONGEST_MODULE = 40  # lines of code in a module, which is its documentation and a hand-over
 
@@ -46,7 +46,7 @@ def parse(file: str) -> ast.Module:
 
 
 def imported(file: str) -> Iterator[str]:
-    """Yield the dotted names that a file imports; those of the collection as they are below its root."""
+    """Yield the dotted names that a file imports; those of the collection relative to its root."""
     package = file.split("/")[:-1]
     for node in ast.walk(parse(file)):
         if isinstance(node, ast.Import):
@@ -76,7 +76,7 @@ def test_every_file_of_module_utils_has_a_layer():
 
 
 @pytest.mark.parametrize("folder", FOLDERS)
-def test_a_folder_says_in_one_line_what_is_in_it(folder):
+def test_a_folder_has_a_one_line_docstring(folder):
     (docstring,) = ast.get_docstring(parse(f"{folder}/__init__.py")).splitlines()
     assert docstring.endswith(".")
 
@@ -86,7 +86,7 @@ def test_every_plugin_is_of_a_known_kind():
 
 
 @pytest.mark.parametrize("file", [file for file in PLUGINS if not file.startswith(UTILS)])
-def test_what_stands_above_imports_from_below(file):
+def test_code_above_module_utils_imports_only_from_below(file):
     allowed = next(below for kind, below in ABOVE.items() if file.startswith(kind))
     assert {other for other in own(file) if not other.startswith(allowed)} == set()
 
@@ -98,7 +98,7 @@ def test_imports_go_down(file):
 
 
 @pytest.mark.parametrize("file", PLUGINS)
-def test_no_file_imports_itself_by_others(file):
+def test_there_are_no_import_cycles(file):
     reached, left = set(), {file}
     while left:
         left = {other for name in left for other in own(name)} - reached
@@ -107,13 +107,13 @@ def test_no_file_imports_itself_by_others(file):
 
 
 @pytest.mark.parametrize("file", LOWER)
-def test_module_utils_need_of_ansible_only_what_is_sent_to_a_target(file):
+def test_module_utils_import_from_ansible_only_what_is_sent_to_a_target(file):
     from_ansible = [name for name in imported(file) if name.split(".")[0] == "ansible"]
     assert [name for name in from_ansible if not name.startswith("ansible.module_utils.")] == []
 
 
 @pytest.mark.parametrize("file", [file for file in LOWER if not file.startswith(f"{UTILS}_http/")])
-def test_only_one_layer_knows_of_the_network(file):
+def test_only_one_layer_knows_about_the_network(file):
     assert {name.split(".")[0] for name in imported(file)} & NETWORK == set()
 
 
@@ -126,7 +126,7 @@ def test_a_module_is_documentation_and_a_hand_over(file):
 
 
 @pytest.mark.parametrize("file", EMULATOR)
-def test_the_emulator_knows_nothing_of_what_it_is_used_to_test(file):
+def test_the_emulator_imports_nothing_that_it_is_used_to_test(file):
     assert {name.split(".")[0] for name in imported(file)} & {"ansible", "ansible_collections", "plugins"} == set()
 
 

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The modules for a list: documentation, options and results agree, with each other and with the single modules."""
+"""The plural modules: documentation, options and results agree, with each other and with the single modules."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ ANSIBLE = {"changed", "failed", "msg", "diff", "warnings", "invocation"}
 
 
 def page(module: str, part: str) -> dict:
-    """A part of the documentation of a module."""
+    """One part of the documentation of a module."""
     found = importlib.import_module(f"ansible_collections.infrastructure.services.plugins.modules.{module}")
     return yaml.safe_load(getattr(found, part))
 
 
 def options(module: str) -> dict:
-    """The options of a module, with those of the fragment of its assets."""
+    """The options of a module, including those of the fragment for its assets."""
     documented = page(module, "DOCUMENTATION")
     parts = [name.rpartition(".")[2] for name in documented["extends_documentation_fragment"] if ".assets." in name]
     found, own = {}, documented.get("options", {})
@@ -53,12 +53,12 @@ def words(option: dict) -> str:
 
 
 def without_references(documented: dict, option: str) -> dict:
-    """The documentation of options, each reference to one of an item as the single module has it."""
+    """The documentation of options, with references to an item's options written as in the single module."""
     return plain(json.loads(json.dumps(documented).replace(f"O({option}[].", "O(")))
 
 
 def plain(documented: dict) -> dict:
-    """The same with each description as one text."""
+    """The same, with each description as a single string."""
     return {
         name: words(option)
         and {**option, "description": words(option), "suboptions": plain(option.get("suboptions", {}))}
@@ -67,7 +67,7 @@ def plain(documented: dict) -> dict:
 
 
 @pytest.mark.parametrize("plural", PLURALS.values(), ids=PLURALS)
-def test_an_item_is_documented_as_the_single_module(plural):
+def test_an_item_is_documented_like_the_single_module(plural):
     documented = options(plural.name)
     single = options(plural.resource.operation.resource)
     assert set(documented) == {plural.option, *plural.shared}
@@ -78,7 +78,7 @@ def test_an_item_is_documented_as_the_single_module(plural):
 
 
 @pytest.mark.parametrize("plural", PLURALS.values(), ids=PLURALS)
-def test_the_options_are_those_that_are_documented(plural):
+def test_the_options_match_the_documentation(plural):
     shared = yaml.safe_load(fragment.ModuleDocFragment.DOCUMENTATION)["options"]
     documented = {**options(plural.name), **shared}
     spec = items.own_options(plural, with_items=True)
@@ -93,7 +93,7 @@ def test_the_options_are_those_that_are_documented(plural):
 
 
 @pytest.mark.parametrize("plural", PLURALS.values(), ids=PLURALS)
-def test_every_example_is_one_that_the_module_takes(plural):
+def test_the_module_accepts_each_of_its_examples(plural):
     for task in page(plural.name, "EXAMPLES"):
         options = task.get(f"infrastructure.services.{plural.name}")
         if options and isinstance(options[plural.option], list):
@@ -111,7 +111,7 @@ def service():
 
 @pytest.mark.parametrize("plural", PLURALS.values(), ids=PLURALS)
 @pytest.mark.parametrize("check_mode", [False, True])
-def test_the_result_is_what_is_documented(service, plural, check_mode):
+def test_the_result_matches_the_documentation(service, plural, check_mode):
     given = [{plural.key: key, "attributes": {"name": "n"}} for key in ("r1", "r2")]
     options = {"base_url": service.url, "access_token": "token-of-the-tests", plural.option: given}
     result = run_plural(plural, options, check_mode=check_mode)
@@ -128,7 +128,7 @@ def test_the_result_is_what_is_documented(service, plural, check_mode):
 
 
 @pytest.mark.parametrize("plural", PLURALS.values(), ids=PLURALS)
-def test_the_faults_of_all_items_are_told_on_a_target_too(plural):
+def test_the_faults_of_all_items_are_reported_on_a_target_too(plural):
     given = [{plural.key: "r1", "attributes": {"name": ["n"]}}, {"surplus": 1}, {plural.key: "r1"}]
     result = run_plural(plural, {"base_url": "https://s", "access_token": "t", plural.option: given})
     assert (result["failed"], result["outcome"], result["changed"]) == (True, "not_sent", False)

@@ -15,7 +15,7 @@ from openapi_spec_validator import OpenAPIV31SpecValidator
 RAW = yaml.safe_load(DOCUMENT.read_text(encoding="utf-8"))
 SCHEMAS = load()["components"]["schemas"]
 
-# The fields of the interface (sections 2, 2.1 and 2.2), written down a second time on purpose.
+# The fields of the interface (sections 2, 2.1 and 2.2), deliberately written down a second time.
 ENVELOPE = """
 id string, name string, description string, service string, attributes object, platform string, region string,
 tenant string
@@ -48,7 +48,7 @@ def kinds(schema: dict) -> list[str]:
 
 
 def fields(schema: dict, above: str = "") -> Iterator[tuple[str, str]]:
-    """Give each field of a schema by its path, with its type or format; null is set aside."""
+    """Yield the path of each field of a schema, with its type or format; null is ignored."""
     for name, field in schema.get("properties", {}).items():
         yield from described(field, f"{above}.{name}" if above else name)
     if "items" in schema:
@@ -62,7 +62,7 @@ def described(field: dict, path: str) -> Iterator[tuple[str, str]]:
 
 
 def walk(node: object, path: str = "") -> Iterator[tuple[str, dict]]:
-    """Give every object of the document by its path."""
+    """Yield every object of the document with its path."""
     if isinstance(node, dict):
         yield path, node
     for key, item in node.items() if isinstance(node, dict) else enumerate(node) if isinstance(node, list) else ():
@@ -103,7 +103,7 @@ def test_a_create_sends_name_and_attributes():
     }
 
 
-def test_an_update_can_send_the_envelope_but_the_id():
+def test_an_update_can_send_the_envelope_except_the_id():
     sent = {path for path, _kind in fields(SCHEMAS["ApplicationRoleUpdate"]) if "." not in path and "[" not in path}
     assert sent == set(table(ENVELOPE)) - {"id"}
 
@@ -122,7 +122,7 @@ def test_no_field_of_a_create_is_null():
 
 
 def test_nothing_is_invented():
-    """Required fields, allowed values, bounds and closed objects are not shown, so they are not there."""
+    """Required fields, allowed values, bounds and closed objects are not shown by the interface, so they are absent."""
     open_points = {"required", "enum", "const", "pattern", "minimum", "maximum", "minLength", "maxLength", "default",
                    "additionalProperties", "unevaluatedProperties", "readOnly", "minItems", "maxItems"}
     schemas = [node for path, node in walk(RAW["components"]["schemas"]) if not path.endswith("/properties")]

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Every run of a module returns exactly the keys that its RETURN documents for that case, beside Ansible's own."""
+"""Every run of a module returns exactly the keys that its RETURN documents for that case, in addition to Ansible's."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ ASSETS = {CREATE: SCHEMAS["VirtualMachine"], UPDATE: SCHEMAS["ApplicationRole"]}
 TYPES = {"str": str, "int": int, "dict": dict, "list": list, "bool": bool}
 ANSIBLE = {"changed", "failed", "msg", "diff", "warnings", "invocation"}  # common return values, documented by Ansible
 
-# What the service does, and what the task then says; the RETURN of a failure is that of "always" and "valid options".
+# What the service does, and what the task then reports; a failure returns what RETURN documents for "always" and "valid
+# options".
 FAILURES = {
     "not_sent": {"base_url": "http://127.0.0.1:9"},
     "rejected": {"kind": "status", "status": 403},
@@ -56,7 +57,7 @@ def documented(module: str) -> dict:
 
 
 def check(module: str, result: dict, *cases: str) -> None:
-    """Insist on the keys that RETURN promises for these cases of `returned`, and on their types."""
+    """Assert that the result has the keys that RETURN promises for these values of `returned`, with the right types."""
     promised = {key: value for key, value in documented(module).items() if value["returned"] in cases}
     assert set(result) - ANSIBLE == set(promised)
     for key, value in promised.items():
@@ -92,7 +93,7 @@ def test_a_run_with_nothing_to_do_returns_what_is_documented(run):
 
 @pytest.mark.parametrize("module", RESOURCES)
 @pytest.mark.parametrize("check_mode", [False, True])
-def test_a_trace_of_the_environment_is_returned(run, service, monkeypatch, module, check_mode):
+def test_the_trace_from_the_environment_is_returned(run, service, monkeypatch, module, check_mode):
     monkeypatch.setenv("TRACEPARENT", "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01")
     continued = f"{VALID} and the environment has a valid TRACEPARENT"
     result = run(module, {}, check_mode=check_mode)

@@ -24,7 +24,7 @@ ATTRIBUTES = {name: of_spec({"type": "dict", "options": resource.attributes}) fo
 LEAVES = [(name, path, kind) for name, shape in ATTRIBUTES.items() for path, kind in leaves(shape)]
 WRONG = {"string": 7, "date-time": "tomorrow", "number": "four", "boolean": "yes"}
 
-# The options that an environment variable can give, and those whose value is a secret.
+# The options that an environment variable can set, and those whose value is a secret.
 FROM_ENVIRONMENT = {
     "base_url", "access_token", "auth_url", "client_id", "client_secret", "client_authentication", "scopes",
     "allow_http", "validate_certs", "ca_path", "client_cert", "client_key", "timeout", "retries", "ledger",
@@ -65,7 +65,7 @@ def test_the_operations_are_those_of_the_document():
 
 @pytest.mark.parametrize("resource", RESOURCES)
 def test_the_emulator_knows_every_field_and_answers_with_the_envelope(service, resource):
-    """Every typed field goes out, is taken, and comes back as it was sent; the answer has the documented keys."""
+    """Every typed field is sent, accepted, and returned unchanged; the answer has the documented keys."""
     whole = sample(ATTRIBUTES[resource])
     result = run_task(resource, base_url=service.url, attributes=whole)
     assert (result["outcome"], result["warnings"]) == ("accepted", [])
@@ -75,13 +75,13 @@ def test_the_emulator_knows_every_field_and_answers_with_the_envelope(service, r
 
 
 @pytest.mark.parametrize("resource", RESOURCES)
-def test_the_emulator_shows_every_field_that_has_no_value(service, resource):
+def test_the_emulator_returns_every_field_that_has_no_value(service, resource):
     result = run_task(resource, base_url=service.url)
     assert set(result["asset"]["attributes"]) == set(ATTRIBUTES[resource])
 
 
 @pytest.mark.parametrize(("resource", "path", "kind"), LEAVES, ids=str)
-def test_the_emulator_refuses_a_field_of_another_type(service, resource, path, kind):
+def test_the_emulator_refuses_a_field_of_the_wrong_type(service, resource, path, kind):
     operation = RESOURCES[resource].operation
     address, headers = service.url + operation.path.format(id="role-0001"), {"Authorization": "Bearer t"}
     for value, accepted in ((sample(kind), True), (WRONG[kind], False)):
@@ -91,7 +91,7 @@ def test_the_emulator_refuses_a_field_of_another_type(service, resource, path, k
         assert accepted or answer.status_code == 422
 
 
-def test_the_environment_gives_the_options_that_it_can():
+def test_environment_variables_set_the_options_they_may():
     options = {name: option for name, option in shared_options.ARGUMENT_SPEC.items() if "fallback" in option}
     assert set(options) == FROM_ENVIRONMENT
     for name, option in options.items():
@@ -104,7 +104,7 @@ def test_secret_options_are_never_logged(resource):
     assert {name for name, option in options.items() if option.get("no_log")} == SECRETS
 
 
-def test_the_resources_take_no_name_of_a_shared_option():
+def test_no_resource_reuses_the_name_of_a_shared_option():
     for resource in RESOURCES.values():
         assert set(resource.options) & set(shared_options.ARGUMENT_SPEC) == set()
 

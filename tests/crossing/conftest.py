@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the runs of the table gave: results, requests, and what each ledger holds afterwards."""
+"""The results of running the table: task results, requests, and what each ledger holds afterwards."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ ENTRIES = "SELECT base_url, name, state FROM infrastructure_services_entry"
 
 
 class Crossed(NamedTuple):
-    """What one run of all cases of a path came to."""
+    """The results of one run of all cases of a path."""
 
     run: Run
     service: Wire
     entries: dict[str, dict[tuple[str, str], str]]  # by ledger: the state by case of the base_url and name
-    untouched: dict[str, bool]  # by ledger: whether what was only read in check mode is still not there
+    untouched: dict[str, bool]  # by ledger: whether a ledger only read in check mode still does not exist
 
     def results(self, ledger: str, task: str) -> list[dict]:
         """Return the result of a task on a host, or those of its items."""
@@ -46,7 +46,7 @@ class Crossed(NamedTuple):
 
 
 def entries_of(location: str) -> dict[tuple[str, str], str] | None:
-    """Return what a ledger holds, read without the collection; None for no ledger at all."""
+    """Return the entries of a ledger, read without the collection; None if there is no ledger at all."""
     if location.startswith("postgresql:"):
         with psycopg.connect(location) as connection:
             if not connection.execute("SELECT 1 FROM pg_tables WHERE schemaname = current_schema()").fetchone():
@@ -63,7 +63,7 @@ def entries_of(location: str) -> dict[tuple[str, str], str] | None:
 
 @pytest.fixture(scope="session")
 def nobody() -> Iterator[str]:
-    """The URL of a port where nobody listens, and nobody will meanwhile."""
+    """The URL of a port where nothing listens, reserved for the duration."""
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         yield f"http://127.0.0.1:{taken.getsockname()[1]}"

@@ -27,7 +27,7 @@ def inventory(ledgers: dict[str, dict[str, str]]) -> dict[str, Any]:
 
 
 def playbook(path: str, service: str, nobody: str) -> str:
-    """Return the playbook, as JSON; `nobody`: the URL of a port where nobody listens."""
+    """Return the playbook, as JSON; `nobody`: the URL of a port where nothing listens."""
     play = {"hosts": "ledgers", "gather_facts": False, "ignore_errors": True, "ignore_unreachable": True,
             "vars": {"service": service, "nobody": nobody}, "tasks": [task(path, case) for case in cases(path)]}
     return json.dumps([play], indent=1) + "\n"

@@ -1,10 +1,10 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a creation must come to: on every path, with every ledger, whatever the service makes of it, in every form.
+"""The required result of a creation: on every path, with every ledger, whatever the service answers, in every form.
 
-`expected` states the contract; nothing in it was taken from what the code does. SAYS are words that a message must
-have beside the name of the machine.
+`expected` states the contract; none of it was derived from what the code does. `says` are words that a message must
+contain in addition to the name of the machine.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from typing import Callable, NamedTuple
 
 from support.wire import Last, answer
 
-# Where a task runs. `delegate`: on a host that cannot be reached; `environment`: in the worker, and base_url, token and
-# ledger come from the task's environment.
+# Where a task runs. `delegate`: on an unreachable host; `environment`: in the worker, with base_url, token and ledger
+# taken from the task's environment.
 PATHS = ("worker", "become", "delegate", "environment")
 LEDGERS = ("none", "sqlite", "postgresql")
 # `again` follows `plain`, and `plan` follows both in check mode: the same machine each time.
@@ -25,7 +25,7 @@ CPU = 4
 
 
 class Expected(NamedTuple):
-    """What one task, or one item of a loop, comes to."""
+    """The result of one task, or of one item of a loop."""
 
     outcome: str
     failed: bool
@@ -38,7 +38,7 @@ class Expected(NamedTuple):
 
 
 class Fate(NamedTuple):
-    """What the service makes of a request, what the task is then, and the state of its entry."""
+    """How the service answers a request, the result of the task, and the state of its entry."""
 
     answer: Callable[[str], bytes] | None
     expected: Expected
@@ -52,7 +52,7 @@ def created(name: str, cpu: int = CPU) -> dict:
 
 
 def predicted(name: str) -> dict:
-    """Return the envelope as far as it is known before a request."""
+    """Return the envelope as far as it is known before the request."""
     return {**dict.fromkeys(created(name)), "name": name, "attributes": {"cpu": CPU}}
 
 
@@ -70,11 +70,11 @@ FATES = {
 REFUSED = "bad option"
 NOWHERE = Expected("not_sent", True, False, unreachable=True)
 PREDICTED = Expected("not_sent", failed=False, changed=True, asset="predicted")
-WAYS_ON = {"unknown": ("ledger_entry", "absent", "force"), "accepted": ("ledger_entry", "exists")}
+NEXT_STEPS = {"unknown": ("ledger_entry", "absent", "force"), "accepted": ("ledger_entry", "exists")}
 
 
 def expected(path: str, ledger: str, fate: str, form: str) -> Expected:
-    """Return what a task comes to; `requests`: those of this task alone, of one item in a loop."""
+    """Return the expected result of a task; `requests`: those of this task alone, or of one item in a loop."""
     once = _once(path, ledger, fate)
     if form == "until":
         return _until(once)
@@ -92,23 +92,23 @@ def state_after(path: str, fate: str) -> str | None:
 
 
 def _once(path: str, ledger: str, fate: str) -> Expected:
-    """Return what the first task comes to; without a ledger options are looked at where the module runs."""
+    """Return the result of the first task; without a ledger, options are validated where the module runs."""
     is_found_here = path != "delegate" or (fate == REFUSED and ledger != "none")
     return FATES[fate].expected if is_found_here else NOWHERE
 
 
 def _until(once: Expected) -> Expected:
-    """Return what a condition that is never met makes of it: nothing is created twice, and what happened is told."""
+    """Return the result under a condition that is never met: nothing is created twice, and the effect is reported."""
     may_have_happened = once.outcome in ("accepted", "unknown")
     says = ("until",) if may_have_happened and once.failed else once.says
     return once._replace(failed=True, says=says, requests=once.requests * (1 if may_have_happened else UNTIL_ATTEMPTS))
 
 
 def _known(once: Expected, state: str) -> Expected:
-    """Return what the next task comes to when the ledger has the machine in this state."""
+    """Return the result of the next task when the ledger has the machine in this state."""
     if state == "done":
         return Expected("not_sent", failed=False, changed=False, asset="created")
-    return Expected(once.outcome, failed=True, changed=False, says=WAYS_ON[once.outcome])
+    return Expected(once.outcome, failed=True, changed=False, says=NEXT_STEPS[once.outcome])
 
 
 class Case(NamedTuple):
@@ -117,7 +117,7 @@ class Case(NamedTuple):
     fate: str
     form: str
     items: int  # 0: no loop
-    machine: int  # of this number; `again` and `plan` are of the one that `plain` created
+    machine: int  # its number; `again` and `plan` use the one that `plain` created
 
     @property
     def task(self) -> str:
@@ -130,12 +130,12 @@ class Case(NamedTuple):
 
 
 def items(path: str, fate: str) -> int:
-    """Return the length of a loop: 30, but for failures where each item costs a process."""
+    """Return the length of a loop: 30, or 2 for failures on `become`, where each item costs a process."""
     return 30 if path != "become" or fate == "ok" else 2
 
 
 def cases(path: str) -> list[Case]:
-    """Return the tasks of a path, in their order."""
+    """Return the tasks of a path, in order."""
     made, machines = [], {}
     for number, (fate, form) in enumerate(product(FATES, FORMS)):
         machine = machines.setdefault((fate, "plain" if form in ("again", "plan") else form), number)

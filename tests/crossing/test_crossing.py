@@ -10,7 +10,7 @@ from itertools import product
 import pytest
 from crossing.table import LEDGERS, PATHS, Case, cases, created, expected, predicted, state_after
 
-# Each path is one run of a minute and more, so make test takes the first alone.
+# Each path is one run of a minute or more, so make test covers only the first.
 MARKS = dict.fromkeys(PATHS[1:], pytest.mark.matrix)
 CPU_OF_WARNING = 8
 
@@ -25,14 +25,14 @@ CASES = [row(path, ledger, case) for path, ledger in product(PATHS, LEDGERS) for
 
 
 def asset(kind: str, name: str, fate: str) -> dict | None:
-    """Return the envelope that a result holds."""
+    """Return the envelope that a result should hold."""
     if kind == "predicted":
         return predicted(name)
     return created(name, *([CPU_OF_WARNING] if fate == "warning" else [])) if kind else None
 
 
 @pytest.mark.parametrize(("path", "ledger", "case"), CASES)
-def test_a_task_says_what_happened(crossed, path: str, ledger: str, case: Case):
+def test_a_task_reports_what_happened(crossed, path: str, ledger: str, case: Case):
     want = expected(path, ledger, case.fate, case.form)
     results = crossed(path).results(ledger, case.task)
     assert len(results) == len(case.names())
@@ -47,7 +47,7 @@ def test_a_task_says_what_happened(crossed, path: str, ledger: str, case: Case):
 
 
 @pytest.mark.parametrize(("path", "ledger", "case"), CASES)
-def test_the_service_receives_no_more_than_it_should(crossed, path: str, ledger: str, case: Case):
+def test_the_service_receives_the_expected_requests(crossed, path: str, ledger: str, case: Case):
     want = expected(path, ledger, case.fate, case.form)
     sent = crossed(path).sent(ledger, case.machine, case.form)
     assert len(sent) == want.requests * len(case.names())
@@ -57,7 +57,7 @@ def test_the_service_receives_no_more_than_it_should(crossed, path: str, ledger:
 
 
 @pytest.mark.parametrize(("path", "ledger", "case"), CASES)
-def test_the_ledger_knows_it_afterwards(crossed, path: str, ledger: str, case: Case):
+def test_the_ledger_records_it(crossed, path: str, ledger: str, case: Case):
     if case.form == "check":
         assert crossed(path).untouched[ledger]
         return

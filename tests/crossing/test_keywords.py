@@ -1,9 +1,9 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the table leaves out: ways for a module not to start or not to answer, and keywords that change how a task runs.
+"""What the table leaves out: modules that do not start or do not answer, and keywords that change how a task runs.
 
-Each row is run without a ledger and with one of SQLite.
+Each row is run without a ledger and with an SQLite ledger.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ HOSTS = ("none", "sqlite")
 
 
 class Row(NamedTuple):
-    """The keywords of a task, and what it comes to: with a ledger in the second place, where that differs."""
+    """The keywords of a task, and its expected result; the second value is the one with a ledger, where it differs."""
 
     keywords: dict
     outcome: tuple[str, str]
@@ -62,7 +62,7 @@ def task(number: int, name: str, row: Row) -> dict:
 
 @pytest.fixture(scope="module")
 def ran(collections, tmp_path_factory):
-    """Run all rows; return the run, the service, and what the ledger holds."""
+    """Run all rows; return the run, the service, and the ledger's entries."""
     directory = tmp_path_factory.mktemp("keywords")
     (directory / "password").write_text(PASSWORD)
     slow = {str(number) for number, row in enumerate(ROWS.values()) if row.slow}
@@ -87,7 +87,7 @@ def ran(collections, tmp_path_factory):
 
 @pytest.mark.parametrize("host", HOSTS)
 @pytest.mark.parametrize("name", ROWS)
-def test_the_task_says_what_happened(ran, name, host):
+def test_the_task_reports_what_happened(ran, name, host):
     row, with_ledger = ROWS[name], host == "sqlite"
     (result,) = [line["result"] for line in ran[0].results if (line["task"], line["host"]) == (name, host)]
     assert (result.get("outcome"), result["failed"]) == (row.outcome[with_ledger], row.failed[with_ledger]), result
@@ -99,7 +99,7 @@ def test_the_task_says_what_happened(ran, name, host):
 
 @pytest.mark.parametrize("host", HOSTS)
 @pytest.mark.parametrize("name", ROWS)
-def test_the_service_receives_what_it_should(ran, name, host):
+def test_the_service_receives_the_right_requests(ran, name, host):
     sent = ran[1].sent_by(f"{host}-{list(ROWS).index(name)}")
     assert len(sent) == ROWS[name].requests[host == "sqlite"]
     token = "token-in-the-vault" if name == "vault" else "token-of-the-rows"
@@ -107,7 +107,7 @@ def test_the_service_receives_what_it_should(ran, name, host):
 
 
 @pytest.mark.parametrize("name", ROWS)
-def test_the_ledger_knows_it_afterwards(ran, name):
+def test_the_ledger_records_it(ran, name):
     number = list(ROWS).index(name)
     assert ran[2].get((f"sqlite-{number}", f"vm-{number}")) == ROWS[name].state
 

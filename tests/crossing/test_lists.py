@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The form of a list, and that of a service with two spellings: paths and ledgers crossed with fates, in one run."""
+"""The plural module, and a service with two spellings: paths and ledgers crossed with fates, in one run."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ NAMES = ("a", "b", "c")
 
 
 class Fate(NamedTuple):
-    """What the service makes of each request; what the items come to, one request at a time; the state of entries."""
+    """How the service answers each request, the outcomes of the items with a concurrency of 1, the state of entries."""
 
     answer: object
     outcomes: tuple[str, ...]
@@ -35,12 +35,12 @@ class Fate(NamedTuple):
 FATES = {
     "ok": Fate(lambda name: answer(201, created(name)), ("accepted",) * 3, "accepted", 3, "done"),
     "403": Fate(lambda name: answer(403), ("rejected",) * 3, "rejected", 3, says="403"),
-    # One machine in doubt is as much as max_unknown allows, so the others are not begun.
+    # max_unknown allows no more than one machine in doubt, so the others are not started.
     "lost": Fate(lambda name: Last(), ("unknown", "not_sent", "not_sent"), "unknown", 1, "unknown", "max_unknown"),
     "unreachable": Fate(None, ("not_sent",) * 3, "not_sent", 0, says="refused"),
 }
 CASES = list(product(PATHS, LEDGERS, FATES))
-REFUSED = Fate(None, (), "not_sent", 0, says="delegate_to")  # outcomes would be recorded at the end only
+REFUSED = Fate(None, (), "not_sent", 0, says="delegate_to")  # outcomes could only be recorded at the end
 
 
 def expected(path: str, ledger: str, fate: str) -> Fate:
@@ -57,7 +57,7 @@ def of_list(path: str, fate: str) -> dict:
 
 
 def of_spellings(path: str) -> list[dict]:
-    """Return the tasks that create one machine at two spellings of a service, and again at the second one."""
+    """Return the tasks that create one machine at two spellings of a service's URL, then again at the second one."""
     given = {"name": f"{path}-spelled", "ledger": "{{ spelled | default(omit) }}"}
     urls = {"first": "{{ service }}", "second": "{{ service | replace('127.0.0.1', 'localhost') }}"}
     return [{"name": f"{path} {when}", **KEYWORDS[path],
@@ -67,7 +67,7 @@ def of_spellings(path: str) -> list[dict]:
 
 @pytest.fixture(scope="module")
 def ran(collections, postgres_server, nobody, tmp_path_factory):
-    """Run all of it; return the run, the service, and what the ledgers hold."""
+    """Run everything; return the run, the service, and the entries of the ledgers."""
     directory = tmp_path_factory.mktemp("lists")
 
     def choose(sent):
@@ -93,7 +93,7 @@ def result_of(ran, ledger: str, task: str) -> dict:
 
 
 @pytest.mark.parametrize(("path", "ledger", "fate"), CASES)
-def test_a_list_says_what_happened_to_each(ran, path, ledger, fate):
+def test_a_list_reports_what_happened_to_each(ran, path, ledger, fate):
     want, result = expected(path, ledger, fate), result_of(ran, ledger, f"{path} {fate}")
     assert [item["outcome"] for item in result.get("results", [])] == list(want.outcomes), result
     is_ok = want is FATES["ok"]
@@ -105,7 +105,7 @@ def test_a_list_says_what_happened_to_each(ran, path, ledger, fate):
 
 
 @pytest.mark.parametrize(("path", "ledger", "fate"), [case for case in CASES if case[1] != "none"])
-def test_the_ledger_knows_of_each(ran, path, ledger, fate):
+def test_the_ledger_records_each(ran, path, ledger, fate):
     want, key = expected(path, ledger, fate), f"{path}-{ledger}-{fate}"
     known = {name: state for (where, name), state in ran[2][ledger].items() if where == key}
     assert known == {f"{path}-{fate}-{name}": want.state for name in NAMES[:want.requests] if want.state}
@@ -113,7 +113,7 @@ def test_the_ledger_knows_of_each(ran, path, ledger, fate):
 
 @pytest.mark.parametrize("path", PATHS)
 @pytest.mark.parametrize("ledger", LEDGERS)
-def test_a_second_spelling_of_a_service_is_warned_of(ran, path, ledger):
+def test_a_second_spelling_of_a_service_raises_a_warning(ran, path, ledger):
     first, second, again = (result_of(ran, ledger, f"{path} {when}") for when in ("first", "second", "again"))
     outcome = "accepted" if ledger == "none" else "not_sent"
     assert [first["outcome"], second["outcome"], again["outcome"]] == ["accepted", "accepted", outcome]

@@ -1,9 +1,9 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The keyword until around a job of async: nothing is created twice, and the last attempt says what came of the first.
+"""The keyword until around an async job: nothing is created twice, and the last attempt reports the first one's result.
 
-ansible-core polls the job after the action plugin has returned, and then removes the job's file.
+ansible-core polls the job after the action plugin has returned, then removes the job file.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from support.wire import Last, Silence, answer, running
 
 
 class Row(NamedTuple):
-    """What until waits for, how the service answers, and what the task comes to."""
+    """The condition of until, how the service answers, and the expected result of the task."""
 
     until: str
     answer: object
     outcome: str
     requests: int
     says: tuple[str, ...]
-    seconds: int = 60  # that the job may take
+    seconds: int = 60  # the job's time limit
 
 
 KEPT = "This attempt sent nothing: the keyword until does not repeat a creation that may have happened"
@@ -70,7 +70,7 @@ def ran(collections, tmp_path_factory):
 
 @pytest.mark.parametrize("form", MODULES)
 @pytest.mark.parametrize("name", ROWS)
-def test_the_last_attempt_says_what_came_of_the_first(ran, form, name):
+def test_the_last_attempt_reports_the_result_of_the_first(ran, form, name):
     row, result = ROWS[name], ran[0].result(f"{form} {name}")
     assert result.get("outcome") == row.outcome, result
     assert result["failed"]
@@ -84,9 +84,9 @@ def test_the_last_attempt_says_what_came_of_the_first(ran, form, name):
 
 @pytest.mark.parametrize("form", MODULES)
 @pytest.mark.parametrize("name", ROWS)
-def test_nothing_is_sent_twice_that_may_have_happened(ran, form, name):
+def test_what_may_have_happened_is_not_sent_again(ran, form, name):
     sent = len(ran[1].sent_by(f"{form}-{list(ROWS).index(name)}"))
-    assert sent == ROWS[name].requests or (name == "too slow" and sent == 0)  # its job may end before it begins to send
+    assert sent == ROWS[name].requests or (name == "too slow" and sent == 0)  # its job may end before sending
 
 
 def test_no_traceback(ran):

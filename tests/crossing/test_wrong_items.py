@@ -1,9 +1,9 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Every option of an item of a list with a value of every wrong type: each place says the same, and says it once.
+"""Every option of an item of a list with a value of every wrong type: each place reports the same, exactly once.
 
-Each item of a wrong list holds one of them, so that one task shows what is said of all.
+Each item of a list of wrong items has one such value, so that one task covers all of them.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from support.wire import Last, running
 
 PLURALS = {plural.name: plural for plural in (VIRTUAL_MACHINES, APPLICATION_ROLES)}
 NO_DICTS = {"null": None, "number": 1, "true": True, "text": "x", "list": [{"name": "a"}]}
-LABELS = re.compile(r"((?:\[\d+\](?: \(\w+\))?(?:, )?)+): ")  # of the items that have a fault, in front of it
+LABELS = re.compile(r"((?:\[\d+\](?: \(\w+\))?(?:, )?)+): ")  # the items that have a fault, in front of it
 
 
 def wrong_of(plural) -> dict[str, tuple[str, object]]:
-    """Return items that cannot be meant, and the option that each one's fault has to name."""
+    """Return items that can only be mistakes, each with the option that its fault has to name."""
     found = {}
     for path, kind in _options(plural.item_options):
         for name in NEVER_MEANT.get(kind, SCALARS):
@@ -51,7 +51,7 @@ CASES = [(name, case) for name in WRONG for case in WRONG[name]]
 
 @pytest.fixture(scope="module")
 def said(collections: Path, tmp_path_factory) -> dict[str, dict[str, dict[str, str]]]:
-    """Return what is said of each wrong item by place; one task for a module and a hundred of its items."""
+    """Return the fault reported for each wrong item, by place; one task per module and a hundred items."""
     told: dict[str, dict[str, dict[str, str]]] = {place: {} for place in ("worker", "become", "module")}
     with running(lambda sent: Last()) as silent:
         shared, tasks = {"base_url": silent.url, "access_token": "token-of-the-tests", "concurrency": 1}, {}
@@ -75,7 +75,7 @@ def said(collections: Path, tmp_path_factory) -> dict[str, dict[str, dict[str, s
 
 
 def split(result: dict, cases: list[str]) -> dict[str, str]:
-    """Return what a refusal says of each item."""
+    """Return the fault that a refusal reports for each item."""
     assert (result["outcome"], result["failed"]) == ("not_sent", True), result
     _head, *parts = LABELS.split(result["msg"])
     return {cases[int(number)]: text for labels, text in zip(parts[::2], parts[1::2])
@@ -83,7 +83,7 @@ def split(result: dict, cases: list[str]) -> dict[str, str]:
 
 
 @pytest.mark.parametrize(("name", "case"), CASES, ids=[case for _name, case in CASES])
-def test_each_place_says_the_same_and_names_the_option(said, name, case):
+def test_each_place_reports_the_same_and_names_the_option(said, name, case):
     option, _item = WRONG[name][case]
     texts = {place: told.get(case, "(nothing)").rstrip("; .") for place, told in said.items()}
     (text,) = set(texts.values())

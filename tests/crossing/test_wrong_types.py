@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Every option at every level with a value of every wrong type, in the worker and as a module.
 
-Nothing is sent and no word of Python's comes back; what cannot be meant is refused by the name of its option.
+Nothing is sent and no Python error comes back; a value that can only be a mistake is refused, naming its option.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from support.wire import Last, running
 
 VALUES = {"list": [1], "dict": {"a": 1}, "number": 1, "true": True, "text": "x", "null": None,
           "nested": [{"a": [{"b": {"c": []}}]}]}
-SCALARS = ("list", "dict", "nested")  # what can never be meant by one
+SCALARS = ("list", "dict", "nested")  # never a valid scalar
 NEVER_MEANT = {
     "dict": ("list", "number", "true", "text", "nested"), "list": ("dict",), "list of dict": ("number", "true"),
 }
-# What an error of Python's own looks like when nobody has turned it into words for the user.
+# What an unhandled Python error looks like.
 PYTHON = re.compile(r"Traceback|object has no attribute|is not iterable|not subscriptable|unhashable"
                     r"|argument of type|string indices|Internal error|task failed|Unexpected", re.IGNORECASE)
 
@@ -55,7 +55,7 @@ class Wrong(NamedTuple):
 
     @property
     def is_refused(self) -> bool:
-        """Whether the value cannot be meant."""
+        """Whether the value can only be a mistake."""
         return self.value in NEVER_MEANT.get(self.kind, SCALARS)
 
 
@@ -75,7 +75,7 @@ WRONG = [Wrong(name, path, kind, value) for name, resource in RESOURCES.items()
 
 
 def check(case: Wrong, result: dict) -> None:
-    """Insist on what every result of such a task must be."""
+    """Assert what holds for every result of such a task."""
     said = str(result.get("msg", ""))
     assert result["outcome"] == "not_sent"
     assert not PYTHON.search(said), said
@@ -88,23 +88,23 @@ def check(case: Wrong, result: dict) -> None:
 
 @pytest.fixture(scope="module")
 def silent():
-    """A service that must hear nothing."""
+    """A service that must not receive anything."""
     with running(lambda sent: Last()) as wire:
         yield wire
     assert wire.connections == 0
 
 
 @pytest.mark.parametrize("case", WRONG, ids=str)
-def test_a_module_refuses_it_by_name(silent, case: Wrong):
+def test_a_module_refuses_it_and_names_the_option(silent, case: Wrong):
     if case.path == ("ledger",) and not case.is_refused:
-        return  # a module alone refuses every ledger
+        return  # outside the worker, a module refuses every ledger
     check(case, run_module(case.resource, case.options(silent.url), check_mode=True))
     assert silent.connections == 0
 
 
 @pytest.fixture(scope="module")
 def in_the_worker(silent, collections: Path, tmp_path_factory) -> dict[str, dict]:
-    """Return the result of each case in the worker: a loop over all cases of a module, and of one for the ledger."""
+    """Return the result of each case in the worker: one loop over a module's cases, and one over the ledger's."""
     tasks = [{"name": name, f"infrastructure.services.{name}": "{{ item.options }}", "loop": f"{{{{ {name} }}}}",
               "loop_control": {"label": "{{ item.case }}"}, "check_mode": True, "ignore_errors": True}
              for name in RESOURCES]
@@ -121,6 +121,6 @@ def in_the_worker(silent, collections: Path, tmp_path_factory) -> dict[str, dict
 
 
 @pytest.mark.parametrize("case", WRONG, ids=str)
-def test_a_task_refuses_it_by_name(silent, in_the_worker, case: Wrong):
+def test_a_task_refuses_it_and_names_the_option(silent, in_the_worker, case: Wrong):
     check(case, in_the_worker[str(case)])
     assert silent.connections == 0
