@@ -1,11 +1,11 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Reads the examples out of the guides of docs/docsite.
+"""Reads the examples from the guides in docs/docsite.
 
-A block of code with a caption is a file of that name. Any other yaml block is a list of tasks; tasks that no command
-stands between are run as one playbook. A line of a shell block is a command. A text block is what the last command
-before it prints.
+A code block with a caption is a file of that name. Any other yaml block is a list of tasks; tasks without a command
+between them are run as one playbook. A line of a shell block is a command. A text block is the output of the last
+command before it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ GUIDES = sorted((ROOT / "docs/docsite/rst").glob("*.rst"))
 
 
 class Step(NamedTuple):
-    """What is run, tasks or a command, and what that prints among others."""
+    """What to run, tasks or a command, and what must be in its output."""
 
     kind: str
     text: str
@@ -29,14 +29,14 @@ class Step(NamedTuple):
 
 
 class Guide(NamedTuple):
-    """The examples of a guide, in their order."""
+    """The examples of a guide, in order."""
 
     files: dict[str, str]
     steps: list[Step]
 
 
 class _CaptionedBlock(CodeBlockDirective):
-    """A block of code that remembers its caption."""
+    """A code block that keeps its caption."""
 
     def run(self):
         (literal,) = super().run()
@@ -46,10 +46,10 @@ class _CaptionedBlock(CodeBlockDirective):
 
 
 def read(path: Path) -> Guide:
-    """Return the examples of a guide; raise ValueError for a block of another language than these."""
+    """Return the examples of a guide; raise ValueError for a block of any other language."""
     guide = Guide({}, [])
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", PendingDeprecationWarning)  # antsibull-docutils calls docutils as of old
+        warnings.simplefilter("ignore", PendingDeprecationWarning)  # antsibull-docutils uses a deprecated docutils API
         blocks = list(find_code_blocks(path.read_text(encoding="utf-8"), path=path,
                                        extra_directives={"code-block": _CaptionedBlock}))
     for block in blocks:

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The page about failures says what the code does."""
+"""The page about failures matches the code."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tools import docs_failures
 PAGE = docs_failures.PAGE.read_text(encoding="utf-8")
 
 
-def test_the_tables_are_those_of_the_code():
+def test_the_tables_match_the_code():
     assert docs_failures.BETWEEN.search(PAGE).group() == docs_failures.tables()
 
 

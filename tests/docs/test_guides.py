@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Every example of the guides runs, with the emulator's address for the addresses of the example."""
+"""Every example of the guides runs, with the emulator's address in place of the addresses in the example."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ import yaml
 from docs.guides import GUIDES, ROOT, Step, read
 
 NAMES = [path.stem for path in GUIDES]
-# Steps of setting up, which the fixtures and the Makefile take; those that tests/ecosystem takes, and one that the
-# tests of README.md take.
+# Set-up steps that the fixtures and the Makefile perform; those that tests/ecosystem covers, and one that the tests of
+# README.md cover.
 NOT_RUN = ("make demo", "gpg --dearmor ", "gpgv ", "ansible-galaxy collection install --offline ",
            "GNUPGHOME=$(mktemp -d) ansible-galaxy collection verify ", "export INFRASTRUCTURE_SERVICES_",
            "ansible-galaxy collection install infrastructure.services",
@@ -28,7 +28,7 @@ def examples(name: str):
 
 
 def with_addresses(text: str, url: str) -> str:
-    """The example, at the emulator."""
+    """The example, pointed at the emulator."""
     for address, ours in (("https://login.example.com", url), ("https://service.example.com", url),
                           ("http://127.0.0.1:8080", url)):
         text = text.replace(address, ours)
@@ -36,7 +36,7 @@ def with_addresses(text: str, url: str) -> str:
 
 
 def follow(ansible, service, name: str) -> None:
-    """Do what a guide says, from its top to its end."""
+    """Do what a guide says, from top to bottom."""
     guide = examples(name)
     for caption, text in guide.files.items():
         path = ansible.directory / caption
@@ -49,7 +49,7 @@ def follow(ansible, service, name: str) -> None:
 
 
 def run(ansible, step: Step, environment: dict) -> None:
-    """Run a step and insist on its success, and on the output that the guide shows."""
+    """Run a step; assert its success, and the output that the guide shows."""
     if step.kind == "tasks":
         ansible.tasks(step.text, **environment).ok()
     elif not step.text.startswith(NOT_RUN):
@@ -64,7 +64,7 @@ def test_the_examples_of_a_guide_run(ansible_once, service, name):
     follow(ansible_once, service, name)
 
 
-def test_the_guide_to_authentication_gets_tokens_where_it_says_so(ansible_once, service):
+def test_the_guide_to_authentication_fetches_tokens_where_it_says_so(ansible_once, service):
     service.settings(client_id="provisioning", client_secret=yaml.safe_load(
         examples("authenticate").files["group_vars/all.yml"])["infrastructure_client_secret"])
     follow(ansible_once, service, "authenticate")
@@ -81,7 +81,7 @@ def test_the_guide_to_updates_holds_under_both_readings(ansible_once, service, r
     follow(ansible_once, service, "update_a_role")
 
 
-def test_every_command_of_the_guides_is_run_or_known():
+def test_every_command_of_the_guides_is_run_or_listed_as_not_run():
     lines = [step.text for name in NAMES for step in examples(name).steps if step.kind == "command"]
     assert [line for line in lines if not line.startswith(("ansible", *NOT_RUN))] == []
     assert [start for start in NOT_RUN if not any(line.startswith(start) for line in lines)] == []

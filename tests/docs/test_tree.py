@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The site is one tree: every page is in it, its links lead somewhere, and a search finds what people look for."""
+"""The site is one tree: every page is in it, its links have targets, and a search finds what people look for."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from docs.guides import GUIDES, ROOT
 from tools import docs_tree
 
 TEXTS = {path.stem: path.read_text(encoding="utf-8") for path in GUIDES}
-# What somebody in trouble types, and the page that helps.
+# What people in trouble search for, and the page that helps.
 SEARCHES = {
     "crash": "after_a_crash", "resume": "after_a_crash", "doubt": "after_a_crash", "killed": "after_a_crash",
     "duplicate": "home", "until": "repeating_safely", "async": "repeating_safely", "slow": "speed", "429": "failures",

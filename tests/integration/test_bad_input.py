@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Every bad input fails before anything is sent, names the option, says `not_sent` and shows no traceback."""
+"""Every bad input fails before anything is sent, names the option, returns `not_sent` and shows no traceback."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ CASES = {
 
 @pytest.fixture(scope="module")
 def refused(tmp_path_factory, collections, running_service, ansible_in):
-    """All cases in one run, with the conversation after it."""
+    """All cases in one run, with the conversation recorded after it."""
     running_service.reset()
     tasks = [{"name": name, case[0]: case[1], "ignore_errors": True} for name, case in CASES.items()]
     run = ansible_in(tmp_path_factory.mktemp("bad")).playbook(
@@ -54,7 +54,7 @@ def refused(tmp_path_factory, collections, running_service, ansible_in):
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_bad_input_is_refused_by_name(refused, case):
+def test_bad_input_is_refused_naming_the_option(refused, case):
     result = refused[0].result(case)
     assert result["failed"] is True
     assert CASES[case][2] in result["msg"]
@@ -63,13 +63,13 @@ def test_bad_input_is_refused_by_name(refused, case):
     assert "Traceback" not in str(result)
 
 
-def test_nothing_of_it_was_sent(refused):
+def test_no_bad_input_was_sent(refused):
     run, conversation = refused
     assert conversation == []
     assert "Traceback" not in run.output
 
 
-def test_no_token_is_refused_by_name(ansible, service):
+def test_a_missing_token_is_refused_naming_the_option(ansible, service):
     run = ansible.adhoc(VM, "name=web01", INFRASTRUCTURE_SERVICES_ACCESS_TOKEN=None)
     (result,) = [line["result"] for line in run.results]
     assert "access_token" in result["msg"]
@@ -77,7 +77,7 @@ def test_no_token_is_refused_by_name(ansible, service):
     assert service.conversation() == []
 
 
-def test_no_base_url_is_refused_by_name(ansible, service):
+def test_a_missing_base_url_is_refused_naming_the_option(ansible, service):
     run = ansible.adhoc(VM, "name=web01", INFRASTRUCTURE_SERVICES_BASE_URL=None)
     (result,) = [line["result"] for line in run.results]
     assert "base_url" in result["msg"]

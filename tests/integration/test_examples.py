@@ -23,7 +23,7 @@ PLAYBOOKS = {text.split()[1]: text for language, text in BLOCKS if language == "
 TASKS = [text for language, text in BLOCKS if language == "yaml" and not text.startswith("# ")]
 LINES = [line for language, text in BLOCKS if language == "shell" for line in text.splitlines()]
 RUN = ("ansible ", "ansible-doc ", "ansible-playbook ")
-# These are the steps of setting up; the fixtures and the Makefile take them, and no example may be added silently.
+# Set-up steps, which the fixtures and the Makefile perform; listed so that no example is skipped silently.
 NOT_RUN = ("make demo", "make test", "export INFRASTRUCTURE_SERVICES_", "ansible-galaxy collection build",
            "ansible-galaxy collection install infrastructure-services-1.0.0.tar.gz",
            "python -m pip install ")
@@ -43,7 +43,7 @@ def prepared(ansible_once, service):
 def test_command_of_the_readme(prepared, line):
     command, *arguments = shlex.split(line)
     if arguments == ["infrastructure.services.emulator"]:
-        arguments += ["-e", "emulator_port=0"]  # the one of the README may be taken
+        arguments += ["-e", "emulator_port=0"]  # the port in the README may be in use
     prepared.command(command, *arguments).ok()
 
 
@@ -70,7 +70,7 @@ def test_examples_of_the_module(prepared, service, module):
 
 
 def remember(ansible) -> None:
-    """Put a machine into the ledger that the examples of ledger_entry correct."""
+    """Record the machine that the examples of ledger_entry correct."""
     entry = {"ledger": "ledger.db", "base_url": "https://infrastructure.example.com", "name": "web01",
              "resource": "compute_virtual_machine", "asset": {"id": "vm-1", "name": "web01"}}
     ansible.adhoc("infrastructure.services.ledger_entry", json.dumps(entry)).ok()

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The role `fleet`: from lists in variables to machines and roles, on the controller, and what it says of failures."""
+"""The role `fleet`: from lists in variables to machines and roles, on the controller, and how it reports failures."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ LAST = "infrastructure.services.fleet : Show the results"
 
 @pytest.fixture
 def fleet(ansible_once, service):
-    """Return a function that runs the role in a play of its own."""
+    """Return a function that runs the role in a play."""
     service.seed("role-1", name="reader")
 
     def fleet(*options: str, hosts: str = "localhost", **variables):
@@ -37,11 +37,11 @@ def fleet(ansible_once, service):
 
 
 def named(service) -> list[str]:
-    """The names in the bodies that the service got, or the ids in the paths."""
+    """The names in the bodies that the service received, or the ids in the paths."""
     return sorted(body.get("name") or "role-1" for body in service.bodies())
 
 
-def test_machines_and_roles_are_sent_once_with_what_they_have_in_common(fleet, service):
+def test_machines_and_roles_are_sent_once_with_their_shared_defaults(fleet, service):
     run = fleet().ok()
     assert len({line["task"] for line in run.results}) <= 5
     assert sorted(service.bodies(), key=json.dumps) == sorted([
@@ -69,7 +69,7 @@ def test_check_mode_is_the_plan(fleet, service):
     assert len(service.conversation()) == sent
 
 
-def test_all_is_attempted_and_what_failed_is_named_at_the_end(fleet, service, tmp_path):
+def test_everything_is_attempted_and_failures_are_named_at_the_end(fleet, service, tmp_path):
     service.fault(kind="status", status=403, operation="create_virtual_machine", count=1)
     service.fault(kind="status", status=403, operation="update_application_role", count=1)
     run = fleet(fleet_concurrency=1, fleet_report=str(tmp_path / "fleet.json"))
@@ -85,7 +85,7 @@ def test_all_is_attempted_and_what_failed_is_named_at_the_end(fleet, service, tm
 
 
 @pytest.mark.parametrize(("word", "sent", "rc"), [("stop", ["role-1"], 2), ("skip", ["role-1", "web02"], 0)])
-def test_what_to_do_with_a_machine_in_doubt(fleet, service, word, sent, rc):
+def test_a_machine_in_doubt_stops_the_run_or_is_skipped(fleet, service, word, sent, rc):
     service.fault(kind="drop", when="after", operation="create_virtual_machine")
     fleet(fleet_virtual_machines=MACHINES[:1], fleet_application_roles=[])
     assert named(service) == ["web01"]
@@ -117,12 +117,12 @@ def test_no_secret_is_shown(fleet):
     assert TOKEN not in fleet("-vvv").ok().output
 
 
-def test_an_empty_list_is_no_mistake(fleet, service):
+def test_an_empty_list_is_valid(fleet, service):
     fleet(fleet_virtual_machines=[], fleet_application_roles=[]).ok()
     assert service.conversation() == []
 
 
-def test_a_mistake_in_every_machine_is_told_once_at_the_end(fleet, service):
+def test_a_mistake_in_every_machine_is_reported_once_at_the_end(fleet, service):
     run = fleet(fleet_virtual_machines=[{"name": "web01", "attributes": {"cpus": 4}}], fleet_application_roles=[])
     assert run.rc == 2
     assert "Error while" not in run.output

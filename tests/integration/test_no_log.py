@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""With the keyword no_log, nothing of what a list says is shown, by whichever callback, on any path."""
+"""With the keyword no_log, nothing in a list is shown, by any callback, on any path."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def choose(sent: Sent) -> bytes:
     return answer(403) if body["name"].startswith("refused") else answer(201, {"id": "i", **body})
 
 
-def test_nothing_of_a_list_is_shown_under_no_log(collections, tmp_path):
+def test_nothing_in_a_list_is_shown_under_no_log(collections, tmp_path):
     tasks = []
     for path, keywords in PATHS.items():
         for fate in ("created", "refused"):

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a task says when the service refuses, loses the answer, answers oddly or is not there."""
+"""What a task reports when the service refuses, loses the answer, sends a malformed one, or is down."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def status(code: int, when: str = "before") -> dict:
     return {"kind": "status", "status": code, "when": when}
 
 
-# name of the case: (the fault, what the result says: outcome, status, changed)
+# name of the case: (the fault, and the result's outcome, status, changed)
 CASES = {
     "malformed": (status(400), "rejected", 400, False),
     "no token": (status(401), "rejected", 401, False),
@@ -53,7 +53,7 @@ def told(tmp_path_factory, running_service, ansible_in):
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_a_failure_says_what_is_known(told, running_service, case):
+def test_a_failure_reports_what_is_known(told, running_service, case):
     result = told[0][case]
     assert result["failed"] is True
     assert (result["outcome"], result.get("status"), result["changed"]) == CASES[case][1:]
@@ -76,7 +76,7 @@ def test_a_refused_connection_sent_nothing(ansible):
     assert "Traceback" not in run.output
 
 
-def test_requests_missing_on_the_target_is_said(ansible_once, service, tmp_path):
+def test_requests_missing_on_the_target_is_reported(ansible_once, service, tmp_path):
     subprocess.run([TARGET_PYTHON, "-m", "venv", "--without-pip", str(tmp_path / "bare")], check=True)
     run = ansible_once.tasks(f"""
 - name: Create

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The playbooks that the collection brings, called by their FQCN."""
+"""The playbooks of the collection, called by their FQCN."""
 
 from __future__ import annotations
 
@@ -50,11 +50,11 @@ def test_a_missing_variable_is_named(ansible_once, service):
     assert service.conversation() == []
 
 
-def test_the_demo_tells_its_story_on_one_screen(ansible_once, tmp_path):
+def test_the_demo_fits_on_one_screen(ansible_once, tmp_path):
     run = ansible_once.playbook(DEMO, "-e", f"demo_directory={tmp_path}").ok()
     told = [line["result"]["msg"] for line in run.results if line["task"] == "Tell the story"]
     story = [line.removeprefix("|") for lines in told for line in lines]
-    assert len(story) <= 36  # on a screen of 40, with what make and the set-up say
+    assert len(story) <= 36  # on a screen of 40 lines, with the output of make and the set-up
     assert max(map(len, story)) <= 130
     assert [line.split() for line in story if line.startswith("   db02")] == [["db02", "unknown"]]
     assert "again           not_sent" in "\n".join(story)
@@ -66,7 +66,7 @@ def test_the_demo_tells_its_story_on_one_screen(ansible_once, tmp_path):
     assert all(len(json.loads(request["body"])["attributes"]) >= 20 for request in received[:3])
 
 
-def test_the_emulator_stays_in_the_background_until_it_is_told_to_end(ansible_once, tmp_path):
+def test_the_emulator_stays_in_the_background_until_it_is_stopped(ansible_once, tmp_path):
     settings = {"emulator_port": 0, "emulator_background": True, "emulator_delay": 0.25,
                 "emulator_settings": {"put": "replace", "token": "it's \"$HOME\""}, "emulator_directory": str(tmp_path)}
     run = ansible_once.playbook(EMULATOR, "-e", json.dumps(settings)).ok()
@@ -84,7 +84,7 @@ def test_the_emulator_stays_in_the_background_until_it_is_told_to_end(ansible_on
     assert not (tmp_path / "url").exists()
 
 
-def test_the_examples_of_the_readme_work_against_the_emulator_as_it_says(ansible_once, tmp_path):
+def test_the_readme_s_examples_work_against_the_emulator_as_described(ansible_once, tmp_path):
     variables = f"emulator_port=0 emulator_background=true emulator_directory={tmp_path}"
     ansible_once.playbook(EMULATOR, "-e", variables).ok()
     url = (tmp_path / "url").read_text().strip()
@@ -111,7 +111,7 @@ def test_an_emulator_that_does_not_start_says_why(ansible_once, service):
     assert "in use" in message
 
 
-def test_a_directory_is_made_and_keeps_one_emulator(ansible_once, tmp_path):
+def test_the_directory_is_created_and_keeps_one_emulator(ansible_once, tmp_path):
     settings = {"emulator_port": 0, "emulator_background": True, "emulator_directory": f"{tmp_path}/not there/yet"}
     try:
         ansible_once.playbook(EMULATOR, "-e", json.dumps(settings)).ok()
@@ -123,7 +123,7 @@ def test_a_directory_is_made_and_keeps_one_emulator(ansible_once, tmp_path):
         ansible_once.playbook(EMULATOR, "-e", json.dumps({**settings, "emulator_state": "absent"})).ok()
 
 
-def test_the_emulator_says_what_it_needs(ansible_once, tmp_path):
+def test_the_emulator_says_which_packages_are_missing(ansible_once, tmp_path):
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(tmp_path / "bare")], check=True)
     run = ansible_once.playbook(EMULATOR, "-e", f"emulator_python={tmp_path}/bare/bin/python")
     assert run.rc != 0
@@ -132,8 +132,8 @@ def test_the_emulator_says_what_it_needs(ansible_once, tmp_path):
 
 
 @pytest.mark.parametrize("where", ["group", "all"])
-def test_a_fleet_is_created_from_the_controller_whatever_the_inventory_says_of_its_hosts(ansible_once, service, where):
-    """The hosts are those that are to be created: they have no address yet, and nobody can log in."""
+def test_a_fleet_is_created_from_the_controller_whatever_the_inventory_says(ansible_once, service, where):
+    """The hosts are the machines to be created: they have no address yet, and nobody can log in."""
     says = {"ansible_connection": "ssh", "ansible_host": "192.0.2.1", "ansible_user": "nobody", "ansible_become": True,
             "ansible_become_user": "nobody", "ansible_python_interpreter": "/nonexistent/python",
             "ansible_ssh_common_args": "-o ConnectTimeout=2"}
@@ -158,7 +158,7 @@ def test_one_asset_is_sent_from_the_controller_whatever_the_inventory_says(ansib
     assert len(service.conversation()) == 1
 
 
-def test_what_is_in_doubt_is_listed_with_what_was_sent_and_how_to_settle_it(ansible_once, service):
+def test_assets_in_doubt_are_listed_with_what_was_sent_and_how_to_settle_them(ansible_once, service):
     doubt = "infrastructure.services.in_doubt"
     told = "Show what is in doubt"
     path = f"{ansible_once.directory}/ledger.db"
@@ -188,7 +188,7 @@ def test_what_is_in_doubt_is_listed_with_what_was_sent_and_how_to_settle_it(ansi
     ("ledger.db", "web01 state=absent", "web01 state=absent cannot be put on a command line"),
     ("ledger.db", "it's", "it's cannot be put on a command line"),
 ])
-def test_no_command_of_what_is_in_doubt_is_read_as_another(ansible_once, service, ledger, name, says):
+def test_the_commands_for_assets_in_doubt_cannot_be_misread(ansible_once, service, ledger, name, says):
     path = ansible_once.directory / ledger
     path.parent.mkdir(parents=True, exist_ok=True)
     service.fault(kind="drop", when="after")

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The token that the workers of one run share: how often it is asked for, and that nothing is left of it."""
+"""The token that the workers of one run share: how often it is requested, and that no trace of it remains."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SECRET = "s3cret-of-the-client"
 
 
 class StrictProvider(ThreadingHTTPServer):
-    """A service whose provider keeps one token alive for each client: a new one ends the one before it."""
+    """A service whose provider keeps one valid token per client: a new one revokes the previous one."""
 
     daemon_threads = True
     request_queue_size = 128
@@ -42,7 +42,7 @@ class StrictProvider(ThreadingHTTPServer):
             return self.granted[-1]
 
     def status_for(self, name: str, token: str) -> int:
-        """Revoke the token when the second task begins; then only the newest one is good."""
+        """Revoke the token when the second task starts; from then on only the newest one is valid."""
         with self.lock:
             if name.startswith("second") and not self.is_revoked:
                 self.is_revoked, self.granted[-1] = True, "revoked"
@@ -73,7 +73,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, *_arguments) -> None:
-        """Say nothing."""
+        """Log nothing."""
 
 
 @pytest.fixture
@@ -108,7 +108,7 @@ def on_hosts(directory: Path, hosts: int, *tasks: str) -> tuple[str, str]:
 @pytest.mark.parametrize("hosts", [
     20, 50, *(pytest.param(50, marks=pytest.mark.stress, id=f"50-again-{number}") for number in range(10)),
 ])
-def test_a_revoked_token_costs_one_more_token_request_and_no_task(ansible_once, provider, identity, tmp_path, hosts):
+def test_a_revoked_token_costs_one_token_request_and_fails_no_task(ansible_once, provider, identity, tmp_path, hosts):
     text, inventory = on_hosts(tmp_path, hosts, "first", "second")
     ansible_once.playbook(text, "-i", inventory, "--forks", str(hosts), **identity).ok()
     assert len(provider.granted) == 2
@@ -116,7 +116,7 @@ def test_a_revoked_token_costs_one_more_token_request_and_no_task(ansible_once, 
     assert provider.answers.count(401) <= hosts
 
 
-def test_a_run_directory_that_is_gone_costs_no_task(ansible_once, provider, identity, tmp_path):
+def test_no_task_fails_when_the_run_directory_is_gone(ansible_once, provider, identity, tmp_path):
     text, inventory = on_hosts(tmp_path, 3, "first")
     local = tmp_path / "local"
     gone = f"    - ansible.builtin.file: {{path: {local}, state: absent}}\n      run_once: true\n"
@@ -128,7 +128,7 @@ def test_a_run_directory_that_is_gone_costs_no_task(ansible_once, provider, iden
 
 
 def everything(directory: Path) -> bytes:
-    """What all files below a directory hold."""
+    """The contents of all files below a directory."""
     return b"".join(path.read_bytes() for path in directory.rglob("*") if path.is_file())
 
 

@@ -67,7 +67,7 @@ def test_a_loop_registers_every_envelope(ansible, service):
     assert [body["attributes"] for body in service.bodies()] == [{"cpu": 1}, {"cpu": 2}, {"cpu": 3}]
 
 
-def test_what_was_not_given_or_given_as_null_is_not_sent(ansible, service):
+def test_values_that_are_missing_or_null_are_not_sent(ansible, service):
     ansible.tasks(f"""
 - {VM}:
     name: web01
@@ -80,7 +80,7 @@ def test_what_was_not_given_or_given_as_null_is_not_sent(ansible, service):
     assert service.bodies() == [{"name": "web01", "attributes": {"cpu": 4, "subnet": {"mask": "255.255.255.0"}}}]
 
 
-def test_whole_numbers_go_out_without_a_point(ansible, service):
+def test_whole_numbers_are_sent_without_a_decimal_point(ansible, service):
     ansible.tasks(f"""
 - {VM}:
     name: web01
@@ -92,7 +92,7 @@ def test_whole_numbers_go_out_without_a_point(ansible, service):
     assert "12.5" in request["body"]
 
 
-def test_unquoted_timestamps_go_out_as_the_interface_writes_them(ansible, service):
+def test_unquoted_timestamps_are_sent_in_the_format_of_the_interface(ansible, service):
     ansible.tasks(f"""
 - {VM}:
     name: web01
@@ -127,7 +127,7 @@ def test_check_mode_predicts_and_sends_nothing(ansible, service, options):
     assert ("diff" in created) is ("--diff" in options)
 
 
-def test_diff_mode_shows_what_the_answer_brought(ansible, service):
+def test_diff_mode_shows_what_the_answer_changed(ansible, service):
     service.seed("role-1", name="reader", attributes={"login": False})
     run = ansible.tasks(f"""
 - name: Update
@@ -142,7 +142,7 @@ def test_diff_mode_shows_what_the_answer_brought(ansible, service):
     assert diff["after_header"]
 
 
-def test_a_known_role_that_is_as_wanted_is_not_changed(ansible, service):
+def test_a_known_role_that_already_matches_is_not_changed(ansible, service):
     service.seed("role-1", name="reader", attributes={"login": False})
     run = ansible.tasks(f"""
 - name: Update
@@ -197,7 +197,7 @@ def test_the_action_group_sets_defaults_for_both_modules(ansible, service):
     assert service.header("Authorization") == ["Bearer from-the-group"] * 2
 
 
-def test_the_token_is_in_no_output(ansible):
+def test_no_output_contains_the_token(ansible):
     run = ansible.adhoc(VM, "name=web01", "-vvvv").ok()
     assert "integration-token" not in run.output
     assert "integration-token" not in str(run.results)

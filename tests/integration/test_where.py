@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Where a task runs, and what that costs: seen by the processes, imports, connections and token requests it makes."""
+"""Where a task runs and what that costs, measured by its processes, imports, connections and token requests."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def executable(path, *lines: str) -> str:
 
 @pytest.fixture
 def watched_python(tmp_path):
-    """An interpreter that leaves a line for each start, and the file it leaves them in."""
+    """An interpreter that logs each start to a file, and that file."""
     log = tmp_path / "starts"
     log.touch()
     return executable(tmp_path / "python3", f"echo start >> {log}", f'exec {sys.executable} "$@"'), log
@@ -45,10 +45,10 @@ def test_a_loop_opens_one_connection_starts_no_process_and_imports_nothing_after
     assert lines[0] == "imported True", "the parent does not import what the workers need"
     assert lines.count("item") == ITEMS
     places = [place for place, line in enumerate(lines) if line == "item"]
-    # What comes after the last item may be of the worker's end, where Python itself imports.
-    assert set(lines[places[1]:places[-1]]) == {"item"}, "what a later item does beside its request"
+    # After the last item the worker may be exiting, when Python itself imports modules.
+    assert set(lines[places[1]:places[-1]]) == {"item"}, "a later item does more than send its request"
     assert [line for line in lines if line.startswith("socket.connect")] == ["socket.connect"]
-    # Before the first item Ansible itself may start one: ansible-core 2.21 asks ldconfig where libcrypt is.
+    # Before the first item Ansible itself may start a process: ansible-core 2.21 asks ldconfig where libcrypt is.
     assert not [line for line in lines[places[0]:] if line.startswith(("os.", "subprocess."))]
 
 
@@ -64,7 +64,7 @@ PLACES = {
 
 
 @pytest.mark.parametrize(("keywords", "elsewhere"), PLACES.values(), ids=PLACES)
-def test_what_is_not_safe_in_the_worker_takes_the_ordinary_way_with_the_same_result(
+def test_what_is_unsafe_in_the_worker_runs_as_a_module_with_the_same_result(
         ansible_once, service, tmp_path, watched_python, keywords, elsewhere):
     python, log = watched_python
     become = executable(tmp_path / "sudo", 'while [ "$1" != /bin/sh ]; do shift; done', 'exec "$@"')

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A fresh ledger on each of the two databases, a real PostgreSQL among them, and the emulator as the service."""
+"""A fresh ledger on each of the two databases, including a real PostgreSQL, and the emulator as the service."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def location(request, tmp_path: Path) -> str:
 
 @pytest.fixture
 def opened() -> Iterator[Callable[..., Ledger]]:
-    """Open ledgers that are closed at the end of the test."""
+    """Open ledgers, which are closed at the end of the test."""
     ledgers = []
 
     def opened(location: str, read_only: bool = False) -> Ledger:

@@ -1,10 +1,10 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Kills tasks and runs them again: `python crasher.py LOCATION URL COUNT SEED [STEP]`. A line of JSON for each key.
+"""Kills tasks and repeats them: `python crasher.py LOCATION URL COUNT SEED [STEP]`. One line of JSON per key.
 
-Each task is a process group of its own, killed as a whole: at a random moment, or at a step. This process has one
-thread, so that it can fork tasks that need no start-up of their own.
+Each task is a process group, killed as a whole: at a random moment, or at a step. This process is single-threaded, so
+that it can fork tasks without start-up costs.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from ansible_collections.infrastructure.services.plugins.module_utils._http.tran
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.store import Ledger
 from ledger.tasks import task
 
-LONGEST = 30.0  # seconds after which a task counts as hanging
+LONGEST = 30.0  # seconds after which a task counts as hung
 
 
 def die(*_arguments, **_options) -> None:
@@ -32,7 +32,7 @@ def die(*_arguments, **_options) -> None:
 
 
 def around(owner: type, name: str, when: str) -> None:
-    """Let the process group die before or after a call."""
+    """Kill the process group before or after a call."""
     real = getattr(owner, name)
 
     def dying(*arguments, **options):
@@ -45,7 +45,7 @@ def around(owner: type, name: str, when: str) -> None:
 
 
 def while_it_waits() -> None:
-    """Let the process group die half a second after a request began: long before a slow service answers."""
+    """Kill the process group half a second after a request starts: long before a slow service answers."""
     real = Transport.send
 
     def dying(*arguments, **options):
@@ -55,7 +55,7 @@ def while_it_waits() -> None:
     Transport.send = dying
 
 
-# Where a task dies.
+# Where a task is killed.
 STEPS = {
     "before the intent": lambda: around(Ledger, "begin", "before"),
     "after the intent": lambda: around(Ledger, "begin", "after"),
@@ -67,7 +67,7 @@ STEPS = {
 
 
 def fork(location: str, url: str, name: str, prepare=lambda: None) -> tuple[int, int]:
-    """Start a task in a process group of its own; return its process and where its result can be read."""
+    """Start a task in a process group of its own; return its pid and the descriptor to read its result from."""
     reading, writing = os.pipe()
     child = os.fork()
     if child:
@@ -82,14 +82,14 @@ def fork(location: str, url: str, name: str, prepare=lambda: None) -> tuple[int,
 
 
 def ended(child: int, reading: int, kill_after: float = LONGEST) -> dict:
-    """Wait for a task, killing its group when its time is over, and return its result; empty when it had none."""
+    """Wait for a task, killing its group when its time is up, and return its result; empty if it had none."""
     deadline = time.monotonic() + kill_after
     while (gone := os.waitpid(child, os.WNOHANG)[0]) == 0 and time.monotonic() < deadline:
         time.sleep(0.0005)
     if not gone:
         try:
             os.killpg(child, signal.SIGKILL)
-        except ProcessLookupError:  # it has no group of its own yet
+        except ProcessLookupError:  # its process group does not exist yet
             os.kill(child, signal.SIGKILL)
         os.waitpid(child, 0)
     with os.fdopen(reading, "rb") as file:
@@ -98,7 +98,7 @@ def ended(child: int, reading: int, kill_after: float = LONGEST) -> dict:
 
 
 def measured(location: str, url: str, seed: str) -> float:
-    """Return the seconds of a task that nobody kills."""
+    """Return the duration in seconds of a task that is not killed."""
     started = time.monotonic()
     ended(*fork(location, url, f"{seed}-measure"))
     return time.monotonic() - started

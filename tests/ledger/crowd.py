@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Runs one task in many processes at once: `python crowd.py LOCATION URL COUNT NAME`. A line of JSON for each."""
+"""Runs one task in many processes at once: `python crowd.py LOCATION URL COUNT NAME`. One line of JSON per process."""
 
 from __future__ import annotations
 

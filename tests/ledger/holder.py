@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Holds a key of a ledger until it is killed: `python holder.py LOCATION NAME`. Says `held`, and since when."""
+"""Holds a key of a ledger until it is killed: `python holder.py LOCATION NAME`. Prints `held`, and the time."""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Runs a task for whom files may not grow: `python limited.py LOCATION URL MODE [WHEN]`. Prints its result.
+"""Runs a task under a file size limit: `python limited.py LOCATION URL MODE [WHEN]`. Prints its result.
 
-MODE: `run` or `check`. WHEN: `before` the task no byte may be written beyond what the files have, or `after` its
-answer; else nothing is limited.
+MODE: `run` or `check`. WHEN: the files may not grow from `before` the task, or from `after` its answer; without WHEN
+there is no limit.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from ledger.tasks import task
 
 
 def fill(location: str) -> None:
-    """No file may grow beyond the log of the ledger, as on a full disk."""
+    """Stop files from growing beyond the log of the ledger, as on a full disk."""
     log = Path(f"{location}-wal")
     size = os.path.getsize(log) if log.exists() else 0
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Creates machines one after the other, as a loop does: `python looper.py LOCATION URL COUNT`. A line of JSON each."""
+"""Creates machines one after another, as a loop does: `python looper.py LOCATION URL COUNT`. One line of JSON each."""
 
 from __future__ import annotations
 
@@ -19,6 +19,6 @@ location, url, count = sys.argv[1:]
 try:
     ledger = open_ledger(location)
 except LedgerError:
-    ledger = location  # each task says why
+    ledger = location  # each task reports why
 for number in range(int(count)):
     print(json.dumps(task(ledger, base_url=url, name=f"web{number}", retries=0)), flush=True)

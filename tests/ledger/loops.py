@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Loops in processes of their own, and races between them."""
+"""Loops in separate processes, and races between them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pathlib import Path
 from ledger.test_together import created
 
 LOOPER = Path(__file__).with_name("looper.py")
-LONGEST = 60  # seconds after which a loop counts as hanging
+LONGEST = 60  # seconds after which a loop counts as hung
 
 
 class Loop:
@@ -34,11 +34,11 @@ class Loop:
         self._process.communicate()
 
     def wait(self, count: int) -> None:
-        """Wait for so many results."""
+        """Wait for `count` results."""
         self.said += [json.loads(self._process.stdout.readline()) for _number in range(count)]
 
     def results(self) -> list[dict]:
-        """Return all results, at the end of the process."""
+        """Return all results, once the process has exited."""
         rest, _errors = self._process.communicate(timeout=LONGEST)
         assert self._process.returncode == 0
         self.said += map(json.loads, rest.splitlines())
@@ -52,7 +52,7 @@ def run(location: str, url: str, count: int) -> list[dict]:
 
 
 def race(service, locations: list[str], count: int) -> Counter:
-    """Let loops create the same machines, each by its own name of the ledger; return how often each was created."""
+    """Run loops over the same machines, each with its own path to the ledger; return how often each was created."""
     with ExitStack() as stack:
         loops = [stack.enter_context(Loop(location, service.url, count)) for location in locations]
         said = [result for loop in loops for result in loop.results()]

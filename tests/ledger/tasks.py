@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Runs a task by the book in this process, as the action plugin does, without Ansible around it."""
+"""Runs a task with a ledger in this process, as the action plugin does, but without Ansible."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ TOKEN = "token-of-the-tests"
 
 
 def task(ledger: Ledger | str, resource: str = CREATE, check_mode: bool = False, **options) -> dict:
-    """Return the result of a task; `ledger`: an open one, or where to open it for this task only."""
+    """Return the result of a task; `ledger`: an open one, or where to open one for this task only."""
     params = validated(resource, {"access_token": TOKEN, "retry_max_delay": 0, **LEAST[resource], **options})
     secrets = task_module.secrets_of(RESOURCES[resource].options, params)
     own = isinstance(ledger, str)
@@ -42,5 +42,5 @@ def task(ledger: Ledger | str, resource: str = CREATE, check_mode: bool = False,
 
 
 def key(service, name: str = "web01", resource: str = CREATE) -> Key:
-    """Return the key of a task against the service."""
+    """Return the key of a task that uses the service."""
     return Key(service.url, resource, name)

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A PostgreSQL server that goes away: before a task, between two tasks, while the service works."""
+"""A PostgreSQL server that goes down: before a task, between two tasks, while the service is working."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Server:
         self._server.start()
 
     def kill(self) -> None:
-        """Let the server crash, and wait until it is gone."""
+        """Make the server crash, and wait until it is gone."""
         process = self._server.get_pid()
         with contextlib.suppress(ProcessLookupError):
             os.kill(process, signal.SIGQUIT)
@@ -65,7 +65,7 @@ def server(started) -> Server:
 
 
 @pytest.mark.parametrize("mode", ["run", "check"])
-def test_a_server_that_is_away_is_found_before_the_request(server, service, mode):
+def test_a_server_that_is_down_is_noticed_before_the_request(server, service, mode):
     server.kill()
     result = task(server.location, base_url=service.url, name=mode, check_mode=mode == "check")
     assert (result["failed"], result["changed"], result["outcome"]) == (True, False, "not_sent")
@@ -74,8 +74,8 @@ def test_a_server_that_is_away_is_found_before_the_request(server, service, mode
     assert service.api.conversation == []
 
 
-def test_a_server_that_goes_between_two_items_is_found_before_the_request(server, opened, service):
-    """The item fails and nothing is sent; the next one has a connection of its own."""
+def test_a_server_that_goes_down_between_two_items_is_noticed_before_the_request(server, opened, service):
+    """The item fails and nothing is sent; the next one opens a new connection."""
     options = {"base_url": service.url, "name": "between"}
     ledger = kept_ledger(server.location, read_only=False)
     ledger.get(key(service))
@@ -90,7 +90,7 @@ def test_a_server_that_goes_between_two_items_is_found_before_the_request(server
 
 
 @pytest.mark.parametrize("ending", ["success", "refusal", "drop"])
-def test_a_server_that_goes_while_the_service_works_loses_nothing(server, opened, service, monkeypatch, ending):
+def test_a_server_that_goes_down_while_the_service_works_loses_nothing(server, opened, service, monkeypatch, ending):
     faulty = {"refusal": {"kind": "status", "status": 403}, "drop": {"kind": "drop", "when": "after"}}
     if ending in faulty:
         service.api.add_fault(faults.parse(faulty[ending]))
@@ -117,7 +117,7 @@ def test_a_server_that_goes_while_the_service_works_loses_nothing(server, opened
         assert failed["asset"]["id"] == machine["id"]
 
 
-def test_what_was_committed_outlives_a_crash_of_the_server(server, opened, service):
+def test_committed_data_survives_a_crash_of_the_server(server, opened, service):
     options = {"base_url": service.url, "name": "durable"}
     assert task(server.location, **options)["outcome"] == "accepted"
     server.kill()

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The files of an SQLite ledger: its names, its copies, its locks, and what happens to it during a run."""
+"""The files of an SQLite ledger: its paths, its copies, its locks, and what happens to it during a run."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_two_names_of_one_ledger_create_nothing_twice(tmp_path, path, service):
 
 
 def test_without_locks_nothing_is_created_twice(path, service, opened, monkeypatch):
-    """As when the lock file was removed between two starts: the second one finds the intent and sends nothing."""
+    """As when the lock file was removed between two starts: the second task finds the intent and sends nothing."""
     first = opened(path)
     os.unlink(f"{path}.lock")
     second = opened(path)
@@ -76,7 +76,7 @@ def test_a_file_with_two_names_is_refused(path, opened, service):
 
 
 @pytest.mark.parametrize("what", ["removed", "replaced"])
-def test_a_ledger_that_goes_during_a_run_is_noticed_before_the_next_request(path, opened, service, what):
+def test_a_ledger_that_disappears_during_a_run_is_noticed_before_the_next_request(path, opened, service, what):
     ledger = opened(path)
     assert task(ledger, base_url=service.url)["outcome"] == "accepted"
     if what == "replaced":
@@ -91,7 +91,7 @@ def test_a_ledger_that_goes_during_a_run_is_noticed_before_the_next_request(path
     assert len(service.api.conversation) == 1
 
 
-def test_what_comes_back_for_a_ledger_that_is_gone_is_in_the_result(path, opened, service, monkeypatch):
+def test_an_answer_for_a_ledger_that_is_gone_is_in_the_result(path, opened, service, monkeypatch):
     ledger = opened(path)
     real = ledger.begin
     monkeypatch.setattr(ledger, "begin", lambda *arguments: (real(*arguments), os.unlink(path))[0])
@@ -100,7 +100,7 @@ def test_what_comes_back_for_a_ledger_that_is_gone_is_in_the_result(path, opened
     assert result["asset"]["id"]
 
 
-def test_the_last_to_close_leaves_one_whole_file(path, opened):
+def test_the_last_to_close_leaves_one_complete_file(path, opened):
     first, second = opened(path), opened(path)
     put(first, KEY, ENTRY)
     first.close()
@@ -111,7 +111,7 @@ def test_the_last_to_close_leaves_one_whole_file(path, opened):
     assert opened(f"{path}.copy").get(KEY).asset == ENTRY.asset
 
 
-def test_a_worker_that_died_leaves_what_the_end_of_the_run_makes_whole(path, opened):
+def test_the_end_of_the_run_cleans_up_after_a_dead_worker(path, opened):
     child = os.fork()
     if not child:
         put(opened(path), KEY, ENTRY)
@@ -123,7 +123,7 @@ def test_a_worker_that_died_leaves_what_the_end_of_the_run_makes_whole(path, ope
     assert opened(path).get(KEY).asset == ENTRY.asset
 
 
-def test_while_somebody_uses_it_it_is_not_taken_apart(path, opened):
+def test_a_ledger_in_use_keeps_its_log(path, opened):
     put(opened(path), KEY, ENTRY)
     checkpoint(path)
     assert {"ledger.db", "ledger.db-wal"} <= names(path)
@@ -140,7 +140,7 @@ def test_a_copy_without_its_log_is_refused(path, opened, tmp_path, service):
 
 
 @pytest.mark.parametrize("read_only", [True, False])
-def test_a_ledger_that_another_program_closed_after_a_crash_is_whole(path, opened, read_only):
+def test_a_ledger_that_another_program_closed_after_a_crash_is_complete(path, opened, read_only):
     child = os.fork()
     if not child:
         put(opened(path), KEY, ENTRY)
@@ -152,7 +152,7 @@ def test_a_ledger_that_another_program_closed_after_a_crash_is_whole(path, opene
     assert opened(path, read_only).get(KEY).asset == ENTRY.asset
 
 
-def test_the_remedy_of_the_message_is_one(path, opened, tmp_path):
+def test_the_remedy_in_the_message_works(path, opened, tmp_path):
     ledger = opened(path)
     put(ledger, KEY, ENTRY)
     with closing(sqlite3.connect(tmp_path / "backup.db")) as backup:
@@ -173,7 +173,7 @@ def test_the_locks_follow_the_mode_of_the_ledger(path, opened):
 
 
 @pytest.mark.skipif(not AS_ANYBODY, reason="root is needed to make a file that others may not open")
-def test_a_lock_file_that_may_not_be_opened_is_done_without(path, opened, service):
+def test_a_ledger_works_without_a_lock_file_it_may_not_open(path, opened, service):
     opened(path).close()
     Path(f"{path}.lock").chmod(0o000)
     os.chown(f"{path}.lock", 12345, 12345)

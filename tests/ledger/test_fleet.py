@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A fleet as an inventory: one request for each host, none when it is created again, however many share the work."""
+"""A fleet as an inventory: one request per host, none when it is created again, however many share the work."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ ATTRIBUTES = {"cpu": 4, "team": "web"}
 
 
 def inventory(hosts: list[str]) -> str:
-    """Return an inventory, as docs/ledger.md shows one."""
+    """Return an inventory like the one in docs/ledger.md."""
     variables = {"virtual_machine_attributes": ATTRIBUTES}
     return yaml.safe_dump({"fleet": {"hosts": {host: {} for host in hosts}, "vars": variables}})
 
 
 def create(ansible, hosts: int, *options: str) -> list[dict]:
-    """Create a fleet, fifty at once, and return the results of its hosts."""
+    """Create a fleet with fifty forks, and return the results of its hosts."""
     (ansible.directory / "fleet.yml").write_text(inventory([f"web{number:04}" for number in range(hosts)]))
     line = ["-i", "fleet.yml", "--forks", "50", "-e", f"ledger={ansible.directory}/ledger.db", *options]
     run = ansible.playbook(FLEET, *line).ok()
@@ -33,7 +33,7 @@ def create(ansible, hosts: int, *options: str) -> list[dict]:
 
 
 def created(service) -> list[str]:
-    """Return the names in the requests that the service got."""
+    """Return the names in the requests that the service received."""
     return sorted(json.loads(entry.as_dict()["body"])["name"] for entry in service.api.conversation)
 
 
@@ -50,7 +50,7 @@ def test_a_fleet_is_created_once(ansible_once, service, hosts):
     assert {result["asset"]["id"] for result in again} == {result["asset"]["id"] for result in first}
 
 
-def test_a_larger_fleet_is_what_is_missing(ansible_once, service):
+def test_growing_a_fleet_creates_only_what_is_missing(ansible_once, service):
     said = create(ansible_once, 3, "--check")
     assert ([result["changed"] for result in said], service.api.conversation) == ([True] * 3, [])
     create(ansible_once, 3)

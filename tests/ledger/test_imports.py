@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a process of Ansible imports: what its tasks need, and that in the parent, before it forks workers."""
+"""What Ansible's processes import: only what their tasks need, and that in the parent, before it forks workers."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ CREATE = {VM: {"name": "web01", "ledger": "{{ ledger }}"}}
 
 @pytest.fixture
 def imported(ansible_once):
-    """Run tasks; return what each worker had imported before its task, so that the parent had, and after it."""
+    """Run tasks; return what each worker had imported before its task (hence in the parent), and after it."""
     file = ansible_once.directory / "imported"
 
     def run(*tasks: dict, **environment: str) -> list[list[str]]:
@@ -41,13 +41,13 @@ def ledger(ansible_once) -> str:
     return str(ansible_once.directory / "ledger.db")
 
 
-def test_what_sends_nothing_imports_neither_of_them(imported, ledger):
+def test_tasks_that_send_nothing_import_neither_library(imported, ledger):
     entry = {ENTRY: {"ledger": "{{ ledger }}", "base_url": "https://s.example", "name": "web01", "state": "absent",
                      "resource": VM.rpartition(".")[2]}}
     assert imported(entry, {INFO: {"ledger": "{{ ledger }}"}}, ledger=ledger) == [[]] * 4
 
 
-def test_the_inventory_imports_neither_of_them(ansible_once, imported, ledger):
+def test_the_inventory_imports_neither_library(ansible_once, imported, ledger):
     imported(CREATE, ledger=ledger)
     source = ansible_once.directory / "ledger.yml"
     source.write_text(json.dumps({"plugin": "infrastructure.services.ledger", "ledger": ledger}))
@@ -56,17 +56,17 @@ def test_the_inventory_imports_neither_of_them(ansible_once, imported, ledger):
                     ANSIBLE_INVENTORY=inventories) == [[], []]
 
 
-def test_a_request_needs_requests_alone_and_finds_it_imported(imported, ledger):
+def test_a_request_needs_only_requests_and_finds_it_imported(imported, ledger):
     assert imported(CREATE, ledger=ledger) == [["requests"], ["requests"]]
 
 
-def test_a_ledger_in_postgresql_is_imported_for_by_the_parent_once_a_task_has_used_one(imported, postgres):
+def test_the_parent_imports_psycopg_once_a_task_has_used_a_ledger_in_postgresql(imported, postgres):
     before, after, *later = imported({"ansible.builtin.ping": {}}, CREATE, CREATE, ledger=postgres)
     assert (before, after) == ([], [])
     assert later == [["requests"], [*LIBRARIES], [*LIBRARIES], [*LIBRARIES]]
 
 
-def test_the_first_task_finds_it_imported_where_the_environment_names_the_ledger(imported, postgres):
+def test_the_first_task_finds_psycopg_imported_when_the_environment_names_the_ledger(imported, postgres):
     create = {VM: {"name": "web01"}}
     assert imported(create, INFRASTRUCTURE_SERVICES_LEDGER=postgres) == [[*LIBRARIES], [*LIBRARIES]]
     ping = {"ansible.builtin.ping": {}}

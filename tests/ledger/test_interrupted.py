@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A task that is ended from outside while its request is on its way: what it says, and what the ledger knows then."""
+"""A task that is interrupted while its request is in flight: what it reports, and what the ledger then records."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ HISTORY = "SELECT to_state, outcome, message FROM infrastructure_services_histor
 HOSTS = ("none", "sqlite", "postgresql")
 PATHS = {"worker": {}, "become": {"become": True, "become_method": "myself"}}
 OPERATION = "/api/v1/services/compute/virtual_machines"
-TELLS = ("Ctrl-C", "timeout")  # the ends that leave ansible-playbook the time to say something
-LONGEST = 10.0  # seconds that an end may take
+TELLS = ("Ctrl-C", "timeout")  # the ends that leave ansible-playbook time to report
+LONGEST = 10.0  # seconds that ending may take
 
-# Who is told to end and how; None: the keyword timeout does it.
+# Which process gets which signal; None: the keyword timeout ends the task.
 ENDS: dict[str, tuple[Callable[[int, int], None], int] | None] = {
     "Ctrl-C": (os.killpg, signal.SIGINT),
     "SIGTERM to all": (os.killpg, signal.SIGTERM),
     "timeout": None,
 }
-if hasattr(TaskQueueManager, "_signal_handler"):  # else the workers are not told, and go on until they have an answer
+if hasattr(TaskQueueManager, "_signal_handler"):  # else the workers get no signal and wait for their answers
     ENDS["SIGTERM to the parent"] = (os.kill, signal.SIGTERM)
 
 
@@ -52,7 +52,7 @@ def ledgers(tmp_path, postgres_server) -> dict[str, str]:
 
 
 def history(location: str) -> list[tuple]:
-    """Return how the attempts of a ledger ended, read without the collection."""
+    """Return how the attempts in a ledger ended, read without the collection."""
     if location.startswith("postgresql:"):
         with psycopg.connect(location) as connection:
             return connection.execute(HISTORY).fetchall()
@@ -61,7 +61,7 @@ def history(location: str) -> list[tuple]:
 
 
 def until(condition: Callable[[], bool]) -> None:
-    """Wait until something is the case."""
+    """Wait until the condition holds."""
     deadline = time.monotonic() + 30
     while not condition():
         assert time.monotonic() < deadline
@@ -69,7 +69,7 @@ def until(condition: Callable[[], bool]) -> None:
 
 
 def interrupted(ansible: Ansible, service: Wire, keywords: dict, end: tuple | None, ledgers: Iterable[str]) -> Run:
-    """Run a task on all hosts, end it when all requests are on their way, and wait for the end of the run."""
+    """Run a task on all hosts, end it when all requests are in flight, and wait for the run to end."""
     play = {"hosts": "all", "gather_facts": False, "tasks": [{
         "name": "Create", **keywords, **({} if end else {"timeout": 10 if keywords else 3}),
         CREATE: {"name": "vm-{{ inventory_hostname }}", "retries": 0, "ledger": "{{ ledger | default(omit) }}"}}]}
@@ -79,13 +79,13 @@ def interrupted(ansible: Ansible, service: Wire, keywords: dict, end: tuple | No
             who, number = end
             who(run.process.pid, number)
         done = run.end(LONGEST)
-        until(lambda: all(map(history, ledgers)))  # the parent may be gone before its workers
+        until(lambda: all(map(history, ledgers)))  # the parent may exit before its workers
         return done
 
 
 @pytest.mark.parametrize("path", PATHS)
 @pytest.mark.parametrize("end", ENDS)
-def test_what_was_on_its_way_is_unknown_and_told(collections, tmp_path, silent, ledgers, path, end):
+def test_requests_in_flight_are_unknown_and_reported(collections, tmp_path, silent, ledgers, path, end):
     hosts = {"none": {}, **{name: {"ledger": location} for name, location in ledgers.items()}}
     ansible = Ansible(tmp_path, collections, silent.url, "local", {"all": {"hosts": hosts}})
     run = interrupted(ansible, silent, PATHS[path], ENDS[end], ledgers.values())

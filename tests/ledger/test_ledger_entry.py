@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What `ledger_entry` makes of an entry, and what the next task then does: on both databases."""
+"""What `ledger_entry` does to an entry, and what the next task then does: on both databases."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def edit(location, opened, resource):
 
 @pytest.mark.parametrize("state", [None, *STATES])
 @pytest.mark.parametrize("check_mode", [True, False])
-def test_an_asset_becomes_what_is_recorded(edit, state, check_mode):
+def test_the_given_asset_is_recorded(edit, state, check_mode):
     before = Entry(state, SENT, {"id": "old"} if state == DONE else {}, "before") if state else None
     put(edit.ledger, edit.key, before)
     before = edit.ledger.get(edit.key)
@@ -104,7 +104,7 @@ def test_an_entry_is_forgotten(edit, check_mode):
 
 @pytest.mark.parametrize("others", [[], ["https://elsewhere", "https://s/path"]])
 @pytest.mark.parametrize("check_mode", [True, False])
-def test_what_is_not_there_to_be_forgotten_is_a_warning(edit, check_mode, others):
+def test_forgetting_an_entry_that_does_not_exist_raises_a_warning(edit, check_mode, others):
     put(edit.ledger, edit.key._replace(name="other"), Entry(DONE, SENT, WHOLE))
     for base_url in others:
         put(edit.ledger, edit.key._replace(base_url=base_url), Entry(DONE, SENT, WHOLE))
@@ -115,7 +115,7 @@ def test_what_is_not_there_to_be_forgotten_is_a_warning(edit, check_mode, others
     assert result["changed"] is False
 
 
-def test_forgetting_makes_no_ledger_and_says_where_it_looked(ansible_once, service, opened):
+def test_forgetting_creates_no_ledger_and_says_where_it_looked(ansible_once, service, opened):
     forget = f"""
 - name: Forget
   infrastructure.services.ledger_entry:
@@ -135,7 +135,7 @@ def test_forgetting_makes_no_ledger_and_says_where_it_looked(ansible_once, servi
 
 
 @pytest.mark.parametrize("other", ["other", "", None])
-def test_an_asset_of_another_name_is_refused(edit, resource, other):
+def test_an_asset_with_another_name_is_refused(edit, resource, other):
     option = OPTION[resource]
     assert edit(asset={option: KEYS[resource].name})["changed"] is True
     said = f"^asset: its {option} is {other!r}, but the entry is for {edit.key.name}"
@@ -154,8 +154,8 @@ def test_each_edit_is_in_the_history(edit):
     assert all("@" in row.by for row in rows)
 
 
-def test_who_was_overtaken_is_told(edit, opened, monkeypatch):
-    """Where no lock makes one wait for the other, as behind a pooler."""
+def test_an_edit_that_lost_a_race_is_reported(edit, opened, monkeypatch):
+    """Without a lock that makes one wait for the other, as behind a pooler."""
     put(edit.ledger, edit.key, Entry(UNKNOWN, SENT, {}))
     found = edit.ledger.get(edit.key)
     monkeypatch.setattr(edit.ledger, "get", lambda key: found)
@@ -176,7 +176,7 @@ def test_who_was_overtaken_is_told(edit, opened, monkeypatch):
     {"name": None, "id": None, "state": "absent"},
     {"asset": None},
 ])
-def test_what_cannot_be_recorded_is_refused(edit, resource, options):
+def test_values_that_cannot_be_recorded_are_refused(edit, resource, options):
     other = OPTION[UPDATE if resource == CREATE else CREATE]
     with pytest.raises(InvalidInput):
         edit(**{name: value for name, value in options.items() if name != other})
@@ -190,8 +190,8 @@ def test_no_secret_is_recorded(edit):
 
 
 @pytest.mark.parametrize("resource", [CREATE], indirect=True)
-def test_the_way_on_after_an_unknown_outcome(edit, service):
-    """What the message of a task that refuses proposes is what works."""
+def test_the_next_steps_after_an_unknown_outcome(edit, service):
+    """What the message of a refusing task proposes does work."""
     put(edit.ledger, key(service), Entry(INTENT, SENT, {}))
     assert task(edit.ledger, base_url=service.url)["outcome"] == "unknown"
     edit(base_url=service.url + "/", asset=WHOLE)

@@ -43,7 +43,7 @@ FLEET = {
 
 @pytest.fixture
 def info(location, opened):
-    """Return a function that runs the module's task over a ledger with some entries."""
+    """Return a function that runs the module's task on a ledger with some entries."""
     ledger = opened(location)
     for key, entry in FLEET.items():
         put(ledger, key, entry)
@@ -83,7 +83,7 @@ def test_filters_narrow_the_list(info, options, names):
     assert (result["changed"], result["outcome"]) == (False, "not_sent")
 
 
-def test_an_entry_says_all_that_is_known(info):
+def test_an_entry_shows_everything_that_is_known(info):
     (done, doubtful) = info(names=["web*"], base_url=URL)["entries"]
     same = {"base_url": URL, "resource": CREATE, "sent": {"name": "x"}}
     same.update(began_at=OLD, by="me@here", run="run-1")
@@ -94,7 +94,7 @@ def test_an_entry_says_all_that_is_known(info):
     assert (role["id"], "name" in role) == ("role-1", False)
 
 
-def test_history_is_told_where_it_is_asked_for(info):
+def test_history_is_returned_when_requested(info):
     key = Key(URL, CREATE, "web02")
     ended = Ended(ABSENT, UNKNOWN, NEW, "me@here", "run-1", "unknown", 504, "lost", 1.5, "")
     info.ledger.edit(Change(key, info.ledger.get(key), FLEET[key], ended))
@@ -102,7 +102,7 @@ def test_history_is_told_where_it_is_asked_for(info):
     assert found == {"app01": [], "web01": [], "web02": [{**ended._asdict(), "trace_id": None}]}
 
 
-def test_a_filter_that_cannot_be_used_is_refused(info):
+def test_an_invalid_filter_is_refused(info):
     with pytest.raises(InvalidInput, match="base_url"):
         info(base_url="s")
 
@@ -124,7 +124,7 @@ def test_a_hundred_thousand_entries_are_filtered_in_under_a_second(tmp_path, ope
         assert len(result["entries"]) == count
 
 
-def test_the_module_reads_where_the_user_says_and_makes_no_file(ansible):
+def test_the_module_reads_the_given_ledger_and_creates_no_file(ansible):
     done = ansible.adhoc(MODULE, json.dumps({"ledger": "none.db"})).ok()
     assert '"entries": []' in done.output
     assert not list(ansible.directory.glob("none.db*"))

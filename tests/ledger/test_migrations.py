@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A ledger that 1.0.0 wrote: read as it is, migrated by who writes, refused when something else is in it."""
+"""A ledger written by 1.0.0: readable as it is, migrated by the first writer, refused if anything else is in it."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ KEPT = {
 
 
 def execute(location: str, script: str) -> None:
-    """Let something else write into a ledger."""
+    """Write into a ledger as another program would."""
     if location.startswith("postgres"):
         with psycopg.connect(location) as connection:
             connection.execute(script)
@@ -46,7 +46,7 @@ def execute(location: str, script: str) -> None:
 
 @pytest.fixture
 def old(location) -> str:
-    """Where a ledger is that 1.0.0 wrote."""
+    """The location of a ledger written by 1.0.0."""
     execute(location, SQL)
     return location
 
@@ -55,7 +55,7 @@ def entries(ledger) -> dict:
     return {key: (entry.state, entry.asset.get("id")) for key, entry in ledger.entries({}, lambda name: True)}
 
 
-def test_what_1_0_0_wrote_is_migrated_and_goes_on(old, opened, service):
+def test_a_ledger_of_1_0_0_is_migrated_and_used(old, opened, service):
     ledger = opened(old)
     assert entries(ledger) == KEPT
     found = ledger.get(Key("https://s", CREATE, "web01"))
@@ -68,7 +68,7 @@ def test_what_1_0_0_wrote_is_migrated_and_goes_on(old, opened, service):
         Key(service.url, CREATE, "web01")][1])}
 
 
-def test_of_two_entries_of_one_asset_the_other_goes_to_the_history(old, opened):
+def test_of_two_entries_for_one_asset_one_moves_to_the_history(old, opened):
     rows = {key.name: ended for key, ended in opened(old).history({})}
     assert set(rows) == {"web04", "role-1"}
     lost = rows["web04"]
@@ -77,7 +77,7 @@ def test_of_two_entries_of_one_asset_the_other_goes_to_the_history(old, opened):
     assert "https://t.example. had an entry too" in rows["role-1"].message
 
 
-def test_reading_leaves_it_as_it_is(old, opened):
+def test_reading_does_not_migrate(old, opened):
     assert entries(opened(old, read_only=True)) == KEPT
     assert opened(old, read_only=True).get(Key("https://[::1]/~us%2Fer", CREATE, "web03")).asset == {"id": "id-3"}
     with pytest.raises((sqlite3.Error, psycopg.Error), match="revision"):
@@ -85,7 +85,7 @@ def test_reading_leaves_it_as_it_is(old, opened):
     assert task(old, base_url="https://s", attributes={"cpu": 4}, check_mode=True)["changed"] is False
 
 
-def test_a_migration_that_fails_leaves_the_old_one(old, opened, monkeypatch):
+def test_a_failed_migration_leaves_the_old_ledger(old, opened, monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr(migrations, "_STAMP", "INSERT INTO no_such_table VALUES (?)")
         with pytest.raises(LedgerError, match="no_such_table"):
@@ -93,14 +93,14 @@ def test_a_migration_that_fails_leaves_the_old_one(old, opened, monkeypatch):
     assert entries(opened(old)) == KEPT
 
 
-def test_a_state_that_is_added_needs_no_migration(old, opened):
+def test_a_new_state_needs_no_migration(old, opened):
     ledger = opened(old)
     assert ledger.begin(Key("https://s", CREATE, "new"), Entry("another", {}, {}), None)
 
 
 @pytest.fixture
 def shared(postgres) -> tuple[str, str]:
-    """The URLs of a ledger of 1.0.0 for its owner, and for a role that was granted what it needed then."""
+    """The URLs of a 1.0.0 ledger for its owner, and for a role with the grants it needed then."""
     schema = postgres.rpartition("%3D")[2]
     execute(postgres, SQL)
     execute(postgres, f"CREATE ROLE {schema}_colleague LOGIN; GRANT USAGE ON SCHEMA {schema} TO {schema}_colleague")
@@ -109,7 +109,7 @@ def shared(postgres) -> tuple[str, str]:
     return postgres, postgres.replace("postgres:@", f"{schema}_colleague:@")
 
 
-def test_who_could_use_the_ledger_of_1_0_0_can_use_the_migrated_one(shared, opened, service):
+def test_a_role_that_could_use_the_ledger_of_1_0_0_can_use_the_migrated_one(shared, opened, service):
     owner, colleague = shared
     with pytest.raises(LedgerError, match=r"An older version .* as the database role that owns the tables"):
         opened(colleague)

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The option `ledger` as users write it, inside the Ansible worker and around a module of its own process."""
+"""The option `ledger` as users write it, inside the Ansible worker and around a module in its own process."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ SECRET = "hunter2"
 UNREACHABLE = (f"postgresql://me:{SECRET}%21@127.0.0.1:1/db", f"postgresql://127.0.0.1:1/db?password={SECRET}%21")
 
 
-def test_an_empty_ledger_is_none_whatever_the_environment_says(ansible, emulator):
+def test_an_empty_ledger_means_none_whatever_the_environment_says(ansible, emulator):
     for arguments, requests in (("name=web01", 1), ("name=web01", 1), ("name=web01 ledger=", 2)):
         run = ansible.adhoc(CREATE, arguments, **{VARIABLE: "ledger.db"}).ok()
         assert len(emulator.conversation()) == requests
     assert '"changed": true' in run.output
 
 
-def test_the_files_are_for_their_owner_only_and_hold_no_token(ansible):
+def test_the_files_are_private_to_their_owner_and_hold_no_token(ansible):
     ansible.adhoc(CREATE, "name=web01 ledger=ledger.db access_token=token-of-this-test").ok()
     files = list(ansible.directory.glob("ledger.db*"))
     assert {file.name for file in files} >= {"ledger.db", "ledger.db.lock"}

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A ledger file that cannot be used: the task says so, before the request where that is possible."""
+"""A ledger file that cannot be used: the task reports it, before the request if possible."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.lo
 from ledger.tasks import key
 
 LIMITED = Path(__file__).with_name("limited.py")
-# What lets root write where nobody may is taken from the task, so that permissions count for it.
+# Takes from the task root's ability to ignore permissions, so that they apply to it.
 AS_ANYBODY = ["setpriv", "--bounding-set=-dac_override,-dac_read_search"] if os.geteuid() == 0 else []
 
 
 def run(location: Path, service, mode: str = "run", when: str = "") -> dict:
-    """Return the result of a task in a process of its own."""
+    """Return the result of a task in a separate process."""
     line = [*AS_ANYBODY, sys.executable, str(LIMITED), str(location), service.url, mode, when]
     done = subprocess.run(line, capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 0, done.stderr
@@ -37,7 +37,7 @@ def run(location: Path, service, mode: str = "run", when: str = "") -> dict:
 
 
 def written(path: Path, statement: str = "") -> Path:
-    """Make a ledger of many entries, and let something else work on it."""
+    """Make a ledger with many entries, then run a statement on it as another program would."""
     ledger = open_ledger(str(path))
     entry = Entry(DONE, {"text": "x" * 200}, {})
     ledger.begin_many([Change(Key("https://s", "r", f"n{number}"), None, entry) for number in range(200)])
@@ -48,7 +48,7 @@ def written(path: Path, statement: str = "") -> Path:
 
 
 def content(path: Path) -> bytes | None:
-    """Return what is in a file, without the header of a database, which counts how often its mode changed."""
+    """Return the content of a file, minus the database header, which counts mode changes."""
     return path.read_bytes()[100:] if path.is_file() else None
 
 
@@ -79,7 +79,7 @@ def in_closed_directory(path: Path, make=lambda path: path) -> Path:
     return ledger
 
 
-# What is at the path, what the task says of it, and whether check mode, which only reads, says so too.
+# What is at the path, what the task reports about it, and whether check mode, which only reads, reports it too.
 PLACES = {
     "a directory": (directory, "is a directory", True),
     "a file without a directory": (lambda path: path / "ledger.db", "its directory does not exist", True),
@@ -120,7 +120,7 @@ def test_a_ledger_that_cannot_be_used_fails_the_task_before_its_request(tmp_path
     assert content(path) == before
 
 
-def test_a_full_disk_is_found_before_the_request(tmp_path, service):
+def test_a_full_disk_is_noticed_before_the_request(tmp_path, service):
     for path in (tmp_path / "new.db", written(tmp_path / "old.db")):
         result = run(path, service, when="before")
         assert (result["failed"], result["changed"], result["outcome"]) == (True, False, "not_sent")
@@ -140,7 +140,7 @@ def test_a_disk_that_fills_up_during_the_request_loses_nothing(tmp_path, opened,
     assert (again["failed"], again["outcome"], len(service.api.conversation)) == (True, "unknown", 1)
 
 
-def test_an_empty_file_and_the_database_of_another_are_ledgers_to_be(tmp_path, service):
+def test_an_empty_file_or_another_database_becomes_a_ledger(tmp_path, service):
     other = tmp_path / "other.db"
     connection = sqlite3.connect(other)
     connection.execute("CREATE TABLE theirs (text TEXT)")
@@ -151,7 +151,7 @@ def test_an_empty_file_and_the_database_of_another_are_ledgers_to_be(tmp_path, s
         assert len(service.api.conversation) == number
 
 
-def test_either_path_says_what_is_wrong_with_the_ledger(ansible, emulator):
+def test_both_paths_report_what_is_wrong_with_the_ledger(ansible, emulator):
     (ansible.directory / "here").mkdir()
     done = ansible.adhoc("infrastructure.services.compute_virtual_machine", "name=web01 ledger=here")
     assert done.rc != 0

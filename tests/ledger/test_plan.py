@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Check mode of a list is the plan, and the next run does just that: over each state of an entry and each option."""
+"""Check mode of a list is the plan, and the next run does exactly that: for each state of an entry and each option."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ SURPLUS = "recorded, but not listed"
 
 
 class Fleet:
-    """One asset for each state and for what was sent before: the same as is wanted now, or something else."""
+    """One asset for each state and each previously sent body: the same as wanted now, or a different one."""
 
     def __init__(self, service, ledger, resource: str) -> None:
         self.service, self.ledger, self.plural = service, ledger, PLURALS[resource]
@@ -114,7 +114,7 @@ def test_the_plan_of_each_state(fleet):
 
 @pytest.mark.parametrize(("resource", "done"), [(CREATE, "created"), (UPDATE, "updated")])
 @pytest.mark.parametrize("check_mode", [True, False])
-def test_force_says_how_many_recorded_assets_are_sent_again(fleet, resource, done, check_mode):
+def test_force_reports_how_many_recorded_assets_are_sent_again(fleet, resource, done, check_mode):
     assets, noun = fleet(resource), PLURALS[resource].resource.operation.noun
     warning = (f"force: true applies to the whole list: 2 of its {len(assets.names)} {noun}s are recorded in the ledger"
                f" as {done}, and each is {done} again.")
@@ -122,20 +122,20 @@ def test_force_says_how_many_recorded_assets_are_sent_again(fleet, resource, don
     assert warning in assets.run(check_mode, force=True)["warnings"]
 
 
-def test_what_is_in_doubt_in_a_list_is_not_to_be_forced(fleet):
+def test_assets_in_doubt_in_a_list_are_not_to_be_forced(fleet):
     doubtful = [item["msg"] for item in fleet(CREATE).run()["results"] if item["outcome"] in ("unknown", "accepted")
                 and item["failed"]]
     assert len(doubtful) == 6
     assert all("ledger_entry" in msg and "force" not in msg for msg in doubtful)
 
 
-def test_what_differs_is_told_with_both_values(fleet):
+def test_differences_are_reported_with_both_values(fleet):
     planned = fleet(CREATE).run(check_mode=True)
     (differing,) = [item for item in planned["results"] if item["plan"] == "differs"]
     assert "attributes.cpu (4 asked for, created with 8)" in differing["msg"]
 
 
-def test_what_is_to_be_updated_is_told_with_both_values_in_diff_mode(fleet):
+def test_diff_mode_shows_both_values_of_what_would_be_updated(fleet):
     planned = fleet(UPDATE).run(check_mode=True)
     pairs = [(diff["before"].get("attributes"), diff["after"]["attributes"]) for diff in planned["diff"]]
     assert ({"login": False}, {"login": True}) in pairs

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a PostgreSQL server or a pooler does with sessions and texts, and URLs that hold a password."""
+"""How PostgreSQL servers and poolers treat sessions and texts, and URLs that contain a password."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ NAMES = (f"database{number}" for number in itertools.count())
 
 @pytest.fixture
 def database(postgres_server):
-    """Return a function that makes a database with an encoding and returns its URL."""
+    """Return a function that creates a database with the given encoding and returns its URL."""
 
     def database(encoding: str = "UTF8") -> str:
         name, url = next(NAMES), postgres_server.get_uri()
@@ -55,12 +55,12 @@ def database(postgres_server):
 
 
 def backend(ledger) -> int:
-    """Return the process that serves a ledger."""
+    """Return the pid of the backend that serves a ledger."""
     return ledger.execute("SELECT pg_backend_pid()")[0][0]
 
 
 @pytest.mark.parametrize("encoding", ["LATIN1", "SQL_ASCII", "UTF8"])
-def test_names_are_what_they_are_whatever_the_encoding_of_the_database(database, opened, service, encoding):
+def test_names_are_preserved_whatever_the_encoding_of_the_database(database, opened, service, encoding):
     url = database(encoding)
     names = ["café", "名前", "a\\u00e9", 'quo"te', "😀"]
     for _time in range(2):
@@ -74,7 +74,7 @@ def test_names_are_what_they_are_whatever_the_encoding_of_the_database(database,
 
 
 @pytest.mark.parametrize("when", ["before the intent", "while the service works"])
-def test_a_session_that_was_ended_is_made_anew(postgres, opened, service, monkeypatch, when):
+def test_a_session_that_was_ended_is_replaced(postgres, opened, service, monkeypatch, when):
     ledger, killer = opened(postgres), opened(postgres)
     step = "begin" if when == "before the intent" else "finish"
     real = getattr(ledger, step)
@@ -89,8 +89,8 @@ def test_a_session_that_was_ended_is_made_anew(postgres, opened, service, monkey
     assert len(list(ledger.history({}))) == 1
 
 
-def test_an_insert_whose_answer_was_lost_is_found_again(postgres, opened, monkeypatch):
-    """The transaction was committed, then the connection went: it was ours, and its history is written once."""
+def test_an_insert_whose_answer_was_lost_is_recognised(postgres, opened, monkeypatch):
+    """The transaction was committed, then the connection lost: the insert was ours, and its history is written once."""
     ledger, real = opened(postgres), postgresql.PostgresLedger.write
 
     def lost(self, statements, durable):
@@ -107,7 +107,7 @@ def test_an_insert_whose_answer_was_lost_is_found_again(postgres, opened, monkey
     assert (ledger.get(KEY), len(list(ledger.history({})))) == (None, 1)
 
 
-def test_a_session_that_is_idle_for_long_is_kept(postgres, service):
+def test_a_session_that_is_idle_for_long_stays_open(postgres, service):
     url = postgres.replace("options=", "options=-cidle_session_timeout%3D300%20")
     service.api.add_fault(faults.parse({"kind": "delay", "seconds": 1}))
     assert task(url, base_url=service.url)["outcome"] == "accepted"
@@ -151,7 +151,7 @@ def test_a_url_that_looks_wrong_is_refused_and_not_quoted(url):
 
 @pytest.fixture(params=["transaction", "session"])
 def pooled(request, postgres_server, database) -> Iterator[str]:
-    """The URL of a ledger behind a PgBouncer, whose transactions share one connection to the server."""
+    """The URL of a ledger behind PgBouncer, whose transactions share one connection to the server."""
     program = shutil.which("pgbouncer", path=f"{os.environ['PATH']}:/usr/sbin")
     if not program:
         pytest.fail("PgBouncer is missing: apt-get install pgbouncer")

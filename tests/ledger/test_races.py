@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Two runs at once, or a ledger that goes away under one: no machine is created twice, none is lost, nothing hangs."""
+"""Two runs at once, or a ledger that disappears during one: no machine is created twice or lost, and nothing hangs."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ def path(tmp_path) -> str:
 
 @pytest.fixture(autouse=True)
 def slow(service) -> None:
-    """Have the service take its time, so that both runs are at work on the same machines."""
+    """Slow the service down, so that both runs work on the same machines."""
     service.api.add_fault(faults.parse({"kind": "delay", "seconds": 0.01, "count": 0}))
 
 
 def check(service, ledger, results: list[dict], in_doubt: int = 0) -> None:
-    """Insist that every machine is there once, and recorded, but for so many that may be in doubt."""
+    """Assert that every machine exists once and is recorded, except for up to `in_doubt` of them."""
     outcomes = Counter(result["outcome"] for result in results)
     assert set(outcomes) <= {"accepted", "not_sent", "unknown"}
     assert outcomes["unknown"] <= in_doubt
@@ -64,9 +64,9 @@ def no_lock(path: str) -> str:
 @TEN_TIMES
 @pytest.mark.parametrize("other", [symlink, hard_link, no_lock])
 def test_two_names_of_one_ledger(path, service, opened, other: Callable[[str], str], again):
-    """The second run comes when the first has begun; under a hard link it is refused.
+    """The second run starts after the first; through a hard link it is refused.
 
-    Without the lock neither can wait for a request of the other that is on its way, and says that it does not know.
+    Without the lock neither can wait for the other's request in flight, and reports that it does not know.
     """
     with Loop(path, service.url, MACHINES) as first:
         first.wait(2)
@@ -82,8 +82,8 @@ def test_two_names_of_one_ledger(path, service, opened, other: Callable[[str], s
 
 @TEN_TIMES
 @pytest.mark.parametrize("what", ["removed", "replaced"])
-def test_a_ledger_that_goes_under_a_loop(path, service, opened, what, again):
-    """Nothing more is sent; once the file is put back, the next run creates what is missing and nothing else."""
+def test_a_ledger_that_disappears_during_a_loop(path, service, opened, what, again):
+    """Nothing more is sent; once the file is back, the next run creates what is missing and nothing else."""
     run(path, service.url, 2)
     shutil.copy(path, f"{path}.backup")
     with Loop(path, service.url, MACHINES) as loop:
@@ -97,6 +97,6 @@ def test_a_ledger_that_goes_under_a_loop(path, service, opened, what, again):
     sent = len(service.api.conversation)
     assert sent < MACHINES
     os.replace(f"{path}.gone", path)
-    # The request that was on its way when the file went could not be recorded.
+    # The request in flight when the file disappeared could not be recorded.
     check(service, opened(path), run(path, service.url, MACHINES), in_doubt=1)
     assert len(service.api.conversation) == MACHINES

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What `ledger_info` lists goes into `ledger_entry` in a loop, and into the modules for a list."""
+"""The entries that `ledger_info` lists are input for `ledger_entry` in a loop, and for the plural modules."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.en
 )
 from support import CREATE, UPDATE
 
-PER_ENTRY = 0.05  # seconds of CPU for each entry; a process of its own would take a quarter of a second
+PER_ENTRY = 0.05  # CPU seconds per entry; a separate process would take a quarter of a second
 
 SETTLE = """
 - name: List
@@ -55,13 +55,13 @@ AGAIN = """
 
 
 def states(ledger) -> dict[str, int]:
-    """How many entries are in each state."""
+    """The number of entries in each state."""
     entries = ledger.entries({}, lambda name: True)
     return {state: count for state in STATES if (count := sum(entry.state == state for _key, entry in entries))}
 
 
 def cpu() -> float:
-    """Seconds that processes of this one have used."""
+    """CPU seconds used by this process's children."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
 
@@ -69,7 +69,7 @@ def cpu() -> float:
 @pytest.mark.parametrize("count", [100, pytest.param(1000, marks=pytest.mark.stress)])
 @pytest.mark.parametrize(("how", "state"), [('asset: "{{ item.sent }}"', DONE), ("state: absent", None)],
                          ids=["confirm", "forget"])
-def test_all_that_is_in_doubt_is_settled_in_one_task(ansible_once, opened, count, how, state):
+def test_everything_in_doubt_is_settled_in_one_task(ansible_once, opened, count, how, state):
     ledger = opened(str(ansible_once.directory / "ledger.db"))
     sent = {"name": "x", "attributes": {"cpu": 4}}
     keys = [Key("https://s", CREATE, f"vm{number}") for number in range(count - 1)]

@@ -41,14 +41,14 @@ def everything(ledger) -> list:
     return list(ledger.history({}))
 
 
-def test_what_was_put_is_got_by_who_opens_the_ledger_anew(location, opened):
+def test_what_was_written_is_read_when_the_ledger_is_reopened(location, opened):
     first = opened(location)
     for state in (*STATES, "a state that a later version may add"):
         put(first, KEY, ENTRY._replace(state=state))
         assert bare(opened(location).get(KEY)) == ENTRY._replace(state=state)
 
 
-def test_what_was_deleted_is_gone(location, opened):
+def test_a_deleted_entry_is_gone(location, opened):
     first = opened(location)
     put(first, KEY, ENTRY)
     put(first, OTHER, ENTRY)
@@ -56,8 +56,8 @@ def test_what_was_deleted_is_gone(location, opened):
     assert (opened(location).get(KEY), bare(opened(location).get(OTHER))) == (None, ENTRY)
 
 
-def test_of_two_who_begin_one_is_told_that_it_was_second(location, opened):
-    """Whether they hold a lock or not, and whether there was an entry or not."""
+def test_when_two_begin_an_entry_only_the_first_succeeds(location, opened):
+    """With or without a lock, and with or without an existing entry."""
     one, other = opened(location), opened(location)
     first = one.begin(KEY, BEGUN, None)
     assert bare(first).state == INTENT
@@ -69,7 +69,7 @@ def test_of_two_who_begin_one_is_told_that_it_was_second(location, opened):
     assert one.get(KEY) == again
 
 
-def test_who_was_overtaken_finishes_nothing_of_the_other_but_its_end_is_in_the_history(location, opened):
+def test_an_overtaken_attempt_changes_no_entry_but_its_end_is_in_the_history(location, opened):
     one, other = opened(location), opened(location)
     first = one.begin(KEY, BEGUN, None)
     assert other.edit(Change(KEY, first, None))
@@ -93,7 +93,7 @@ def test_an_attempt_that_ended_is_in_the_history(location, opened):
     assert list(ledger.history({"name = ?": ("other",)})) == []
 
 
-def test_several_are_begun_and_finished_at_once(location, opened):
+def test_several_entries_are_begun_and_finished_at_once(location, opened):
     ledger = opened(location)
     put(ledger, OTHER, ENTRY)
     keys = [KEY._replace(name=f"web{number:02}") for number in range(1, 5)]
@@ -107,7 +107,7 @@ def test_several_are_begun_and_finished_at_once(location, opened):
     assert {name: entry.state for name, entry in found.items()} == {key.name: DONE for key in keys}
 
 
-def test_none_of_several_is_begun_when_one_cannot_be(location, opened):
+def test_no_entry_is_begun_when_one_of_several_cannot_be(location, opened):
     ledger = opened(location)
     wrong = Change(OTHER, None, BEGUN._replace(state=None))
     with pytest.raises(LedgerError):
@@ -116,7 +116,7 @@ def test_none_of_several_is_begun_when_one_cannot_be(location, opened):
     assert ledger.begin(KEY, BEGUN, None)
 
 
-def test_ten_thousand_are_read_in_well_under_a_second(location, opened):
+def test_ten_thousand_entries_are_read_in_well_under_a_second(location, opened):
     ledger = opened(location)
     names = [f"web{number:05}" for number in range(10_000)]
     ledger.begin_many([Change(KEY._replace(name=name), None, ENTRY) for name in names])
@@ -126,7 +126,7 @@ def test_ten_thousand_are_read_in_well_under_a_second(location, opened):
 
 
 @pytest.mark.parametrize("other", [{"base_url": "https://t"}, {"resource": "other"}, {"name": "web1"}])
-def test_a_key_is_all_of_its_parts(location, opened, other):
+def test_every_part_of_a_key_counts(location, opened, other):
     ledger = opened(location)
     put(ledger, KEY, ENTRY)
     assert ledger.get(KEY._replace(**other)) is None
@@ -156,7 +156,7 @@ def test_any_text_comes_back_as_it_was(location, opened, text):
     assert everything(ledger) == [(key, ENDED._replace(message=f"{text} ", by=text))]
 
 
-def test_an_entry_says_when_it_was_written_unless_it_is_put_back(location, opened):
+def test_an_entry_is_dated_when_written_unless_it_is_restored(location, opened):
     ledger = opened(location)
     before = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
     put(ledger, KEY, ENTRY._replace(changed_at="", began_at=""))
@@ -166,7 +166,7 @@ def test_an_entry_says_when_it_was_written_unless_it_is_put_back(location, opene
     assert (ledger.get(KEY).changed_at, ledger.get(KEY).began_at) == (AT, AT)
 
 
-def test_assets_are_those_of_one_resource_that_are_done_by_name(location, opened):
+def test_assets_are_the_done_entries_of_one_resource_by_name(location, opened):
     ledger = opened(location)
     for number, state in enumerate(STATES):
         put(ledger, KEY._replace(name=f"web0{number}"), ENTRY._replace(state=state))
@@ -176,7 +176,7 @@ def test_assets_are_those_of_one_resource_that_are_done_by_name(location, opened
     assert ledger.assets(KEY.resource) == [("https://s", name, ENTRY.asset) for name in ("app01", done)]
 
 
-def test_reading_what_does_not_exist_is_reading_nothing_and_makes_nothing(location, opened):
+def test_reading_a_missing_ledger_finds_and_creates_nothing(location, opened):
     ledger = opened(location, read_only=True)
     assert (ledger.version, ledger.get(KEY), ledger.assets(KEY.resource)) == (0, None, [])
     assert (ledger.get_many(*KEY[:2], ["web01"]), everything(ledger), ledger.entries({}, bool)) == ({}, [], [])
@@ -192,14 +192,14 @@ def test_a_ledger_of_a_newer_collection_is_refused(location, opened):
 
 
 @pytest.mark.parametrize("statement", ["DROP TABLE", "DELETE FROM"])
-def test_tables_without_a_version_were_made_by_something_else(location, opened, statement):
+def test_tables_without_a_version_are_refused_as_foreign(location, opened, statement):
     opened(location).execute(f"{statement} infrastructure_services_schema")
     for read_only in (True, False):
         with pytest.raises(LedgerError, match="written by something else"):
             opened(location, read_only)
 
 
-def test_an_entry_that_something_else_wrote_is_refused(location, opened):
+def test_an_entry_written_by_another_program_is_refused(location, opened):
     ledger = opened(location)
     put(ledger, KEY, ENTRY)
     ledger.execute("UPDATE infrastructure_services_entry SET asset = ?", ("not JSON",))
@@ -210,7 +210,7 @@ def test_an_entry_that_something_else_wrote_is_refused(location, opened):
 
 @contextlib.contextmanager
 def holder(location: str, name: str):
-    """Run a process that holds a key, and wait until it does; it is killed at the end."""
+    """Run a process that holds a key, and wait until it does; the process is killed at the end."""
     with subprocess.Popen([sys.executable, str(HOLDER), location, name], stdout=subprocess.PIPE, text=True) as process:
         try:
             yield process
@@ -219,11 +219,11 @@ def holder(location: str, name: str):
 
 
 def line(process: subprocess.Popen) -> str:
-    """Return the next line that the process says."""
+    """Return the next line that the process prints."""
     return process.stdout.readline().strip()
 
 
-def test_a_key_is_held_by_one_and_others_never_wait(location, opened):
+def test_a_key_is_held_by_one_process_and_other_keys_never_wait(location, opened):
     with holder(location, "web01") as first, holder(location, "web02") as another:
         assert (line(first), line(another)) == ("held", "held")
         put(opened(location), OTHER, ENTRY)
@@ -236,7 +236,7 @@ def test_a_key_is_held_by_one_and_others_never_wait(location, opened):
             assert float(line(second)) >= killed
 
 
-def test_many_open_a_ledger_that_does_not_exist_yet(location, opened):
+def test_many_processes_open_a_ledger_that_does_not_exist_yet(location, opened):
     with contextlib.ExitStack() as stack:
         holders = [stack.enter_context(holder(location, f"web{number}")) for number in range(8)]
         assert [line(process) for process in holders] == ["held"] * 8
@@ -245,9 +245,9 @@ def test_many_open_a_ledger_that_does_not_exist_yet(location, opened):
 
 @pytest.mark.stress
 def test_the_cost_of_an_entry_does_not_grow(tmp_path, opened):
-    """From 1,000 to 100,000 entries, the median of a whole task's statements stays within a factor."""
+    """From 1,000 to 100,000 entries, the median cost of a task's statements grows by at most half."""
     ledger, costs = opened(str(tmp_path / "ledger.db")), {}
-    ledger._durable = True  # so that it stays off, for this test is about the statements
+    ledger._durable = True  # keeps synchronous off, since this test measures statements
     ledger.run("PRAGMA synchronous = OFF")
     for count in range(1, 100_001):
         name = KEY._replace(name=f"web{count:06}")

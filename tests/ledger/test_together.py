@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Many workers at once: those with one key send one request, those with different keys never wait for each other."""
+"""Many workers at once: with the same key they send one request, with different keys they never wait for each other."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SLOW = 3  # seconds that the service takes for its first answer
 
 @contextlib.contextmanager
 def crowd(location: str, service, count: int, name: str) -> Iterator[subprocess.Popen]:
-    """Start so many workers that create the same virtual machine."""
+    """Start `count` workers that create the same virtual machine."""
     line = [sys.executable, str(CROWD), location, service.url, str(count), name]
     with subprocess.Popen(line, stdout=subprocess.PIPE, text=True) as process:
         try:
@@ -33,7 +33,7 @@ def crowd(location: str, service, count: int, name: str) -> Iterator[subprocess.
 
 
 def results(process: subprocess.Popen) -> list[dict]:
-    """Return what each worker said."""
+    """Return the result of each worker."""
     said, _errors = process.communicate(timeout=60)
     assert process.returncode == 0
     return [json.loads(line) for line in said.splitlines()]
@@ -55,8 +55,8 @@ def test_fifty_workers_with_one_key_send_one_request_and_all_return_its_asset(lo
     assert sum(result["changed"] for result in said) == 1
 
 
-def test_who_waited_for_a_failure_sends_a_request_of_its_own(location, service):
-    """What was rejected is not there, so the next in the queue tries; what is unknown stops all of them."""
+def test_a_worker_that_waited_for_a_failure_sends_its_own_request(location, service):
+    """What was rejected does not exist, so the next in the queue tries; what is unknown stops all of them."""
     service.api.add_fault(faults.parse({"kind": "status", "status": 403, "count": 3}))
     with crowd(location, service, 8, "web01") as process:
         outcomes = [result["outcome"] for result in results(process)]

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a message says to do next is what helps: it depends on whether there is a ledger, and on what it knows."""
+"""What a message proposes as the next step works: it depends on whether there is a ledger, and on what it records."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def lost(emulator):
 
 
 @pytest.mark.parametrize("ledger", ["ledger.db", "ledger of us.db", "postgresql", ""])
-def test_after_a_lost_answer_the_message_says_what_another_run_does(ansible, request, lost, ledger):
+def test_after_a_lost_answer_the_message_says_what_rerunning_does(ansible, request, lost, ledger):
     location = request.getfixturevalue("postgres") if ledger == "postgresql" else ledger
     failed = ansible.tasks(creation(location)).result("Create")
     path = shlex.quote(f"{ansible.directory}/{ledger}")
@@ -64,7 +64,7 @@ def test_a_pasted_command_finds_the_ledger(ansible, lost):
     assert "web01" in done.stdout
 
 
-def test_force_creates_another_one_with_a_ledger_too(ansible, lost):
+def test_force_creates_another_machine_with_a_ledger_too(ansible, lost):
     failed = ansible.tasks(creation("ledger.db", force=True)).result("Create")
     assert failed["msg"].endswith(ANOTHER)
 
@@ -81,7 +81,7 @@ def test_each_machine_of_a_list_says_so_too(ansible_once, service):
     assert failed["results"][0]["msg"].endswith(f"{SETTLE}{IN_DOUBT} -e ledger={ansible_once.directory}/ledger.db")
 
 
-def test_a_list_with_a_ledger_that_lacks_requests_says_what_to_install(ansible_once, tmp_path):
+def test_a_list_with_a_ledger_but_without_requests_says_what_to_install(ansible_once, tmp_path):
     (tmp_path / "without").mkdir()
     (tmp_path / "without/requests.py").write_text("raise ImportError", encoding="utf-8")
     failed = ansible_once.tasks(f"""

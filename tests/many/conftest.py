@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Whole runs of ansible-playbook with a list in one task, against a service that is as slow as the test wants."""
+"""Whole runs of ansible-playbook with a list in one task, against a service that is as slow as the test needs."""
 
 from __future__ import annotations
 
@@ -52,13 +52,13 @@ class Run:
     errors_file: Path
 
     def end(self, within: float = 60.0) -> str:
-        """Wait for its end and return what it printed."""
+        """Wait for it to exit and return what it printed."""
         self.process.wait(within)
         return self.output
 
     @property
     def output(self) -> str:
-        """What it has printed, first on stdout."""
+        """What it has printed, stdout first."""
         return self.printed + self.errors
 
     @property
@@ -68,23 +68,23 @@ class Run:
 
     @property
     def errors(self) -> str:
-        """What it has printed on stderr, in one line."""
+        """What it has printed on stderr, as one line."""
         return " ".join(self.errors_file.read_text(encoding="utf-8").split())
 
     @property
     def result(self) -> dict:
-        """What was registered."""
+        """The registered result."""
         return json.loads(self.result_file.read_text(encoding="utf-8"))
 
     def workers(self) -> list[int]:
-        """The processes that it started and that are there."""
+        """The processes that it started and that still exist."""
         asked = ["ps", "-o", "pid=", "--ppid", str(self.process.pid)]
         return [int(pid) for pid in subprocess.run(asked, capture_output=True, text=True, check=False).stdout.split()]
 
 
 @pytest.fixture
 def service() -> Iterator[Service]:
-    """A service of 50 ms."""
+    """A service that takes 50 ms."""
     running = Service(0.05)
     yield running
     running.close()
@@ -92,7 +92,7 @@ def service() -> Iterator[Service]:
 
 @pytest.fixture
 def start(service, collections, tmp_path) -> Iterator[Callable[..., Run]]:
-    """Return a function that starts a run with a list of so many machines in a group of its own."""
+    """Return a function that starts a run over a list of `count` machines, in a process group of its own."""
     started = []
 
     def start(count: int, play: str = PLAY, arguments: tuple = (), environment: dict | None = None, **more) -> Run:
@@ -128,7 +128,7 @@ def start(service, collections, tmp_path) -> Iterator[Callable[..., Run]]:
 
 
 def until(condition: Callable[[], bool], within: float = 30.0) -> None:
-    """Wait until something is the case."""
+    """Wait until the condition holds."""
     deadline = time.monotonic() + within
     while not condition():
         assert time.monotonic() < deadline

@@ -2,9 +2,9 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Kills lists and runs them again: `python crasher.py LEDGER URL ROUNDS SEED`. A line of JSON for each round.
+"""Kills runs of a list and repeats them: `python crasher.py LEDGER URL ROUNDS SEED`. One line of JSON per round.
 
-Each run is a process of its own, killed at a random moment. This process has one thread, so that it can fork them.
+Each run is a separate process, killed at a random moment. This process is single-threaded, so that it can fork them.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.lo
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.many import LedgerOfMany
 
 COUNT, AT_ONCE = 60, 16
-LONGEST = 60.0  # seconds after which a run counts as hanging
+LONGEST = 60.0  # seconds after which a run counts as hung
 
 
 def run(location: str, url: str, names: list[str], at_once: int = AT_ONCE) -> dict:
@@ -47,7 +47,7 @@ def run(location: str, url: str, names: list[str], at_once: int = AT_ONCE) -> di
 
 
 def forked(location: str, url: str, names: list[str], kill_after: float = LONGEST) -> dict:
-    """Run a list in a process of its own; return its result, empty when it was killed before it had one."""
+    """Run a list in a process of its own; return its result, or an empty one if it was killed first."""
     reading, writing = os.pipe()
     child = os.fork()
     if not child:

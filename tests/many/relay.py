@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Relays connections to a Unix socket: `python relay.py SOCKET`. Prints its port; stopped, it answers nobody."""
+"""Relays connections to a Unix socket: `python relay.py SOCKET`. Prints its port; once stopped, it answers no one."""
 
 from __future__ import annotations
 

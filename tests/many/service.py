@@ -2,7 +2,9 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""A service for crowds, in a thread of the tests: as slow as asked, and it knows who came when and how many at once."""
+"""A service for many requests at once, in a thread of the tests: as slow as asked; it records who came when, and how
+many at once.
+"""
 
 from __future__ import annotations
 
@@ -18,13 +20,13 @@ _FORM = "HTTP/1.1 {} X\r\nContent-Type: application/json\r\n{}Content-Length: {}
 
 
 class Service:
-    """Serves until it is closed; an asset is made as soon as its request has come, and answered later."""
+    """Serves until it is closed; an asset is created as soon as its request arrives, and the answer sent later."""
 
     def __init__(self, seconds: float = 0.0) -> None:
-        self.seconds = seconds  # that an answer takes
+        self.seconds = seconds  # each answer takes
         self.slow: dict[str, float] = {}  # the same, by name
-        self.statuses: dict[str, int] = {}  # what is answered in place of the asset, by name
-        self.headers = ""  # more of them in each answer, as lines
+        self.statuses: dict[str, int] = {}  # answered instead of the asset, by name
+        self.headers = ""  # additional lines in each answer
         self.created: Counter = Counter()  # names
         self.at_once = self.peak = 0
         self._numbers = itertools.count(1)
@@ -34,7 +36,7 @@ class Service:
         self._ready.wait(10)
 
     def close(self) -> None:
-        """Answer nobody any more."""
+        """Stop answering."""
         self._loop.call_soon_threadsafe(self._end.set)
         self._thread.join(10)
 

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Whenever a list is killed: no machine is made twice, none is lost, and in doubt is at most what was on its way."""
+"""Whenever a list is killed, no machine is created twice, none is lost, and only what was in flight is in doubt."""
 
 from __future__ import annotations
 
@@ -38,11 +38,11 @@ def insist(service, ledger: str, rounds: int, seed: str) -> None:
     assert in_doubt > 0
 
 
-def test_a_list_that_is_killed_and_run_again(service, tmp_path):
+def test_a_list_survives_being_killed_and_run_again(service, tmp_path):
     insist(service, str(tmp_path / "l.db"), 10, "some")
 
 
 @pytest.mark.stress
 @pytest.mark.parametrize("seed", ["a", "b", "c", "d"])
-def test_a_list_that_is_killed_many_times(service, tmp_path, seed):
+def test_a_list_survives_being_killed_many_times(service, tmp_path, seed):
     insist(service, str(tmp_path / "l.db"), 250, seed)

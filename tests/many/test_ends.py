@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Whatever ends a list: nothing further is begun, what is on its way is awaited for a while, and each item is told."""
+"""However a list ends: nothing more is started, requests in flight get a grace period, and each item is reported."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import pytest
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.location import open_ledger
 from many.conftest import until
 
-LONGEST = 15.0  # seconds after which an end must be over
+LONGEST = 15.0  # seconds by which a run must have ended
 
 
 def states(ledger: str) -> dict[str, str]:
@@ -28,11 +28,11 @@ def states(ledger: str) -> dict[str, str]:
 
 
 def gone(pids: list[int]) -> bool:
-    """Whether none of the processes is there any more."""
+    """Whether none of the processes exists any more."""
     return not any(os.path.exists(f"/proc/{pid}") for pid in pids)
 
 
-# How each end comes: to whom, and which signal.
+# How each end is caused: which process gets which signal.
 ENDS = {
     "Ctrl-C": (lambda run: os.killpg(run.process.pid, signal.SIGINT)),
     "SIGINT to the parent": (lambda run: run.process.send_signal(signal.SIGINT)),
@@ -44,8 +44,8 @@ ENDS = {
 
 
 @pytest.mark.parametrize("end", ENDS)
-def test_an_end_from_outside_loses_nothing_of_what_was_sent(start, service, tmp_path, end):
-    """One answer takes longer than the grace; all others that are on their way are recorded."""
+def test_an_interrupted_list_loses_nothing_that_was_sent(start, service, tmp_path, end):
+    """One answer takes longer than the grace period; all other requests in flight are recorded."""
     ledger = str(tmp_path / "l.db")
     service.seconds, service.slow["vm2"] = 0.3, 60.0
     run = start(1000, environment={"INFRASTRUCTURE_SERVICES_LEDGER": ledger})
@@ -65,7 +65,7 @@ def test_an_end_from_outside_loses_nothing_of_what_was_sent(start, service, tmp_
     assert recorded.keys() == service.created.keys()
 
 
-def test_the_keyword_timeout_is_told_with_all_results(start, service):
+def test_the_keyword_timeout_is_reported_with_all_results(start, service):
     service.seconds, service.slow["vm2"] = 0.2, 60.0
     run = start(2000, seconds=3)
     run.end(60)
@@ -78,8 +78,8 @@ def test_the_keyword_timeout_is_told_with_all_results(start, service):
     assert result["results"][2]["outcome"] == "unknown"
 
 
-def test_a_worker_that_is_told_to_end_says_what_is_known(start, service):
-    """When only the worker gets the signal, its parent is there to show the message."""
+def test_a_terminated_worker_reports_what_is_known(start, service):
+    """When only the worker gets the signal, its parent can still show the message."""
     service.seconds = 0.2
     run = start(1000)
     until(lambda: sum(service.created.values()) >= 20)
@@ -90,8 +90,8 @@ def test_a_worker_that_is_told_to_end_says_what_is_known(start, service):
 
 
 @pytest.mark.parametrize("end", ["the keyword timeout", "SIGTERM"])
-def test_what_waits_for_a_token_is_as_if_it_was_never_begun(start, service, tmp_path, end):
-    """Nothing was sent, so the next run does not ask anybody to repair the ledger by hand."""
+def test_items_that_wait_for_a_token_count_as_never_started(start, service, tmp_path, end):
+    """Nothing was sent, so the next run requires no manual repair of the ledger."""
     ledger = str(tmp_path / "l.db")
     with_ledger = {"INFRASTRUCTURE_SERVICES_LEDGER": ledger}
     with socket.create_server(("127.0.0.1", 0)) as silent:
@@ -115,7 +115,7 @@ def test_what_waits_for_a_token_is_as_if_it_was_never_begun(start, service, tmp_
 
 
 @pytest.mark.parametrize("remembers", ["a ledger", "nothing"])
-def test_ctrl_c_is_told_with_both_counts_though_requests_outlast_the_grace(start, service, tmp_path, remembers):
+def test_ctrl_c_is_reported_with_both_counts_though_requests_outlast_the_grace(start, service, tmp_path, remembers):
     service.seconds = 40.0
     ledger = {"INFRASTRUCTURE_SERVICES_LEDGER": str(tmp_path / "l.db")} if remembers == "a ledger" else {}
     run = start(100, environment=ledger)

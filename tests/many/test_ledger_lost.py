@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""A ledger that no longer answers ends a list soon, and the list says so."""
+"""A ledger that stops responding ends a list promptly, and the list reports it."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def database(postgres_server) -> str:
 
 @pytest.fixture
 def relay(database):
-    """A process between us and the database, and the URL of the ledger behind it."""
+    """A process between the tests and the database, and the URL of the ledger behind it."""
     asked = parse_qs(urlsplit(database).query)
     line = [sys.executable, str(Path(__file__).with_name("relay.py")), f"{asked['host'][0]}/.s.PGSQL.5432"]
     with subprocess.Popen(line, stdout=subprocess.PIPE, text=True) as process:
@@ -45,7 +45,7 @@ def relay(database):
 
 
 def in_the_middle(service, act) -> None:
-    """Do something in a thread once a part of the list was sent."""
+    """Call `act` in a thread once part of the list has been sent."""
 
     def wait() -> None:
         until(lambda: len(service.created) > 20)
@@ -59,7 +59,7 @@ def names(result: dict, outcome: str, **more) -> set[str]:
 
 
 def test_a_database_that_hangs_ends_the_list(relay, database, service, monkeypatch):
-    """With a bound of 2 s for a connection and for a statement, the end comes after the two, once and not per item."""
+    """With limits of 2 s for a connection and for a statement, the list ends after both, once and not per item."""
     monkeypatch.setattr(postgresql, "_STATEMENT_SECONDS", 2.0)
     process, url = relay
     stopped = []
@@ -74,15 +74,15 @@ def test_a_database_that_hangs_ends_the_list(relay, database, service, monkeypat
     ledger.close()
     assert set(service.created.values()) == {1}
     assert names(result, "accepted") == sent
-    done = {name for name, state in recorded.items() if state == "done"}  # some perhaps as the relay went on
+    done = {name for name, state in recorded.items() if state == "done"}  # some perhaps once the relay ran again
     assert names(result, "accepted", failed=False) <= done
     assert sent <= recorded.keys()
 
 
-def test_a_database_that_is_there_again_soon_has_all_that_was_sent(database, service):
-    """The session is ended, and the next one refused for a second: nothing further is begun, all that was is kept."""
+def test_a_database_that_is_soon_back_has_everything_that_was_sent(database, service):
+    """The session is ended and the next one refused for a second: nothing more is started, all that was is recorded."""
     service.seconds = 1.5
-    service.slow = {"vm2": 0.3}  # recorded in the very moment in which there is no database
+    service.slow = {"vm2": 0.3}  # recorded just when there is no database
     _server, name = database, parse_qs(urlsplit(database).query)["options"][0].partition("=")[2]
     with psycopg.connect(database, autocommit=True) as admin:
         role = f"role_{name}"

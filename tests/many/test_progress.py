@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Progress is shown while a list is at work, and does not mix with what a callback prints as one document."""
+"""Progress is shown while a list is running, and does not disturb a callback that prints a single document."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class CallbackModule(CallbackBase):
 '''
 
 
-def test_a_callback_that_prints_a_document_is_not_disturbed(start, service, tmp_path):
+def test_progress_does_not_disturb_a_callback_that_prints_a_document(start, service, tmp_path):
     (tmp_path / "callbacks").mkdir()
     (tmp_path / "callbacks" / "one_document.py").write_text(DOCUMENT, encoding="utf-8")
     service.seconds = 0.5

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The report of a run is there however the run ends: by itself, by Ctrl-C, and by kill -9 once the next has begun."""
+"""The report of a run exists however the run ends: normally, by Ctrl-C, or by kill -9 once the next run has started."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ def run(start, tmp_path):
 
 
 def has_ended(directory: Path) -> bool:
-    """Whether the last run of the report has; the JSON is the last of the two files to be replaced."""
+    """Whether the last run in the report has ended; of the two files, the JSON is replaced last."""
     return json.loads((directory / "fleet.json").read_text("utf-8"))["runs"][-1]["state"] == "ended"
 
 
 def runs(directory: Path) -> list[dict]:
-    """The runs of the report; the two files say the same, and no secret."""
+    """The runs in the report; both files agree, and hold no secret."""
     files = [directory / name for name in ("fleet.json", "fleet.xml")]
     assert not any(TOKEN in file.read_text(encoding="utf-8") for file in files)
     found = json.loads(files[0].read_text(encoding="utf-8"))["runs"]
@@ -45,7 +45,7 @@ def runs(directory: Path) -> list[dict]:
     return found
 
 
-def test_the_end_of_a_run_is_told(run, service, tmp_path):
+def test_the_end_of_a_run_is_reported(run, service, tmp_path):
     service.statuses.update(vm3=403, vm4=307)
     service.headers = f"Location: https://{TOKEN}/\r\n"
     run(20).end()
@@ -75,7 +75,7 @@ HOSTS = """
 
 
 @pytest.mark.parametrize("tasks", [1, 2])
-def test_hosts_at_once_tell_all_their_assets_in_one_report(start, service, tmp_path, tasks):
+def test_concurrent_hosts_share_one_report_with_all_their_assets(start, service, tmp_path, tasks):
     play = HOSTS.format(tasks=list(range(tasks)))
     service.statuses["h2-0-1"] = 403
     names = {f"h{host}-{task}-{number}" for host in (1, 2, 3, 4) for task in range(tasks) for number in (0, 1)}
@@ -93,19 +93,19 @@ def test_hosts_at_once_tell_all_their_assets_in_one_report(start, service, tmp_p
 
 
 def names(ledger: str) -> list[str]:
-    """The names that a ledger has."""
+    """The names recorded in a ledger."""
     with closing(sqlite3.connect(ledger)) as connection:
         return [row[0] for row in connection.execute("SELECT name FROM infrastructure_services_entry ORDER BY name")]
 
 
-def test_a_file_of_somebody_else_is_refused_before_anything_is_sent(start, service, tmp_path):
+def test_a_file_that_is_not_a_report_is_refused_before_anything_is_sent(start, service, tmp_path):
     ledger, mine, pipe = (str(tmp_path / name) for name in ("l.db", "vars.yml", "pipe"))
     environment = {"INFRASTRUCTURE_SERVICES_LEDGER": ledger}
     assert start(2, environment=environment).end()
     recorded, sent = names(ledger), sum(service.created.values())
     Path(mine).write_text("mine: true")
     os.mkfifo(pipe)
-    for path in (ledger, mine, pipe):  # what else there may be is in the unit tests
+    for path in (ledger, mine, pipe):  # other kinds of files are in the unit tests
         running = start(4, REPORTING, environment=environment, report=path)
         running.end()
         assert running.result["msg"].startswith("report: ")
@@ -115,7 +115,7 @@ def test_a_file_of_somebody_else_is_refused_before_anything_is_sent(start, servi
     assert recorded == ["vm0", "vm1"]
 
 
-def test_ctrl_c_is_told_at_once(run, service, tmp_path):
+def test_ctrl_c_is_reported_at_once(run, service, tmp_path):
     service.seconds = 0.3
     running = run(1000)
     until(lambda: sum(service.created.values()) >= 20)
@@ -128,7 +128,7 @@ def test_ctrl_c_is_told_at_once(run, service, tmp_path):
                         ("not_sent", True): 1000 - sum(service.created.values())}
 
 
-def test_kill_9_of_ansible_playbook_alone_is_told_by_the_worker_that_is_left(run, service, tmp_path):
+def test_after_kill_9_of_ansible_playbook_alone_the_orphaned_worker_reports_it(run, service, tmp_path):
     service.seconds = 0.3
     running = run(1000)
     until(lambda: sum(service.created.values()) >= 20)
@@ -141,7 +141,7 @@ def test_kill_9_of_ansible_playbook_alone_is_told_by_the_worker_that_is_left(run
     assert len(one["assets"]) == 1000
 
 
-def test_kill_9_is_told_by_the_next_run_from_the_ledger(run, service, tmp_path):
+def test_after_kill_9_the_next_run_reports_it_from_the_ledger(run, service, tmp_path):
     service.seconds = 0.3
     running = run(1000)
     until(lambda: sum(service.created.values()) >= 40)

@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The table of cases whose results must not depend on where a task runs.
 
-A case is a task as a user writes it in YAML; `{{ url }}` is where its own answers are.
+A case is a task as a user writes it in YAML; `{{ url }}` is the address that serves the case's own answers.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ CLIENT = """auth_url: "{{ url }}/token", client_id: me, client_secret: 'se"cr/et
 
 
 class Case(NamedTuple):
-    """A task: the options of the module and the keywords beside them, in YAML; what the service answers; what is known then."""
+    """A task: the module's options and the task's keywords, in YAML; what the service answers; the expected outcome."""
 
     module: str
     options: str
@@ -32,7 +32,7 @@ class Case(NamedTuple):
 
 
 def create(options: str, outcome: str = "accepted", *answers: bytes, keywords: str = "{}") -> Case:
-    """A creation; the service says yes unless it is told otherwise or need not answer."""
+    """A creation; the service accepts it unless told otherwise or not needed."""
     return Case("compute_virtual_machine", options, outcome, answers or ((CREATED,) * (outcome == "accepted")), keywords)
 
 

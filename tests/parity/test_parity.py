@@ -1,10 +1,10 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Each case has the same result, and sends the same bytes, inside the Ansible worker and as a module of its own process.
+"""Each case has the same result, and sends the same bytes, inside the Ansible worker and as a module in its own process.
 
-All cases of a path run in one playbook. The module path is forced by becoming the user that one
-is, which changes nothing else.
+All cases of a path run in one playbook. The module path is forced by becoming the current user, which changes nothing
+else.
 """
 
 from __future__ import annotations
@@ -35,15 +35,15 @@ ALLOWED = {
 
 
 class Outcome(NamedTuple):
-    """What a run of all cases came to."""
+    """The results of one run of all cases."""
 
     output: str
-    results: dict[str, list[dict]]  # those of a loop's items, and that of the task
+    results: dict[str, list[dict]]  # of a loop's items, and of the task
     sent: dict[str, list[tuple]]
 
 
 def vaulted(text: str) -> str:
-    """Return the text as a YAML scalar that is encrypted in place."""
+    """Return the text as a YAML scalar with inline encryption."""
     envelope = VaultLib([("default", VaultSecret(PASSWORD.encode()))]).encrypt(text).decode()
     return f"!vault {json.dumps(envelope)}"
 
@@ -57,7 +57,7 @@ def task(number: int, name: str, case: Case) -> str:
 
 
 def playbook(url: str, nobody: str, keywords: dict) -> str:
-    """Return one play with all cases, written as JSON but for what only YAML can say."""
+    """Return one play with all cases, written as JSON except for what only YAML can express."""
     play = {
         "hosts": "localhost", "gather_facts": False, **keywords,
         "module_defaults": {"group/infrastructure.services.all": {"base_url": "{{ url }}", "access_token": TOKEN_OF_THE_RUN}},
@@ -76,7 +76,7 @@ def playbook(url: str, nobody: str, keywords: dict) -> str:
 
 @pytest.fixture(scope="module")
 def nobody() -> Iterator[str]:
-    """An address at which nobody listens, and nobody will meanwhile."""
+    """An address where nothing listens, reserved for the duration."""
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         yield f"http://127.0.0.1:{taken.getsockname()[1]}"
@@ -84,7 +84,7 @@ def nobody() -> Iterator[str]:
 
 @pytest.fixture(scope="module")
 def runs(collections: Path, tmp_path_factory: pytest.TempPathFactory, nobody: str) -> dict[str, Outcome]:
-    """Both runs, against the same service at the same address, from a directory that is not the playbook's."""
+    """Both runs, against the same service at the same address, from a directory other than the playbook's."""
     outcomes = {}
     answers = {str(number): case.answers for number, case in enumerate(CASES.values())}
     with running(by_case(answers)) as service:
@@ -107,7 +107,7 @@ def runs(collections: Path, tmp_path_factory: pytest.TempPathFactory, nobody: st
 
 
 def as_text(value: object) -> str:
-    """Return the value as JSON, in which 1, 1.0 and true are different."""
+    """Return the value as JSON, in which 1, 1.0 and true differ."""
     return json.dumps(value, indent=1, sort_keys=True, ensure_ascii=False)
 
 
@@ -132,13 +132,13 @@ def test_the_same_bytes_are_sent(runs, name):
 
 
 @pytest.mark.parametrize("name", [name for name, case in CASES.items() if case.outcome])
-def test_the_case_is_what_it_says(runs, name):
+def test_the_case_has_the_expected_outcome(runs, name):
     (result,) = runs["worker"].results[name]
     assert result["outcome"] == CASES[name].outcome
 
 
 def test_each_run_took_its_path(runs):
-    ran = "Using module file"  # what -vvv says of each module that is packed and run
+    ran = "Using module file"  # what -vvv prints for each module that is packaged and run
     assert runs["worker"].output.count(ran) == 0
     assert runs["module"].output.count(ran) > len(CASES)
 

@@ -137,7 +137,7 @@ def test_an_empty_variable_counts_as_unset(monkeypatch):
     assert validated(dict(LEAST))["ca_path"] == "/ca.pem"
 
 
-def test_an_empty_ledger_is_none_whatever_the_environment_says(monkeypatch):
+def test_an_empty_ledger_means_none_whatever_the_environment_says(monkeypatch):
     monkeypatch.setenv(ENVIRONMENT_PREFIX + "LEDGER", "/ledger.db")
     assert validated(dict(LEAST))["ledger"] == "/ledger.db"
     assert validated({**LEAST, "ledger": ""})["ledger"] == ""

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a task does when it finds an entry, and what it leaves behind: on both databases, against the emulator."""
+"""What a task does with the entry it finds, and what it leaves behind: on both databases, against the emulator."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from support import CREATE, RESOURCES, UPDATE
 ASSET = {"id": "id-1", "name": "web01", "attributes": {"cpu": 4}}
 ROLE = "role-0001"
 
-# What the service does, what the task then says, and the state it leaves (None: as it was before).
+# What the service does, what the task then reports, and the state it leaves (None: unchanged).
 ENDINGS = {
     "success": (None, "accepted", DONE),
     "answer lost": ({"kind": "status", "status": 204, "when": "after"}, "accepted", ACCEPTED),
@@ -39,7 +39,7 @@ NAMES = {CREATE: "web01", UPDATE: ROLE}
 
 @dataclass
 class Scene:
-    """An entry that is there when a task begins, and the service."""
+    """An entry that exists when a task starts, and the service."""
 
     service: object
     ledger: Ledger
@@ -50,7 +50,7 @@ class Scene:
         return key(self.service, NAMES[self.resource], self.resource)
 
     def found(self, state: str | None) -> Entry | None:
-        """Put an entry of this state."""
+        """Store an entry with this state."""
         if state:
             put(self.ledger, self.key, Entry(state, {"name": "web01"}, ASSET if state == DONE else {}, "before"))
         return self.ledger.get(self.key)
@@ -70,7 +70,7 @@ def scene(request, location, opened, service) -> Scene:
 
 @pytest.mark.parametrize("ending", ENDINGS)
 @pytest.mark.parametrize("state", [None, *STATES])
-def test_every_way_from_what_was_found_to_what_is_left(scene, state, ending):
+def test_every_transition_from_the_state_found_to_the_state_left(scene, state, ending):
     fault, outcome, left = ENDINGS[ending]
     before = scene.found(state)
     if fault:
@@ -87,7 +87,7 @@ def test_every_way_from_what_was_found_to_what_is_left(scene, state, ending):
 
 
 @pytest.mark.parametrize("state", [None, *STATES])
-def test_what_was_not_sent_leaves_the_entry_as_it_was(scene, state):
+def test_a_request_that_was_not_sent_leaves_the_entry_unchanged(scene, state):
     before = scene.found(state)
     nobody = {"auth_url": "http://127.0.0.1:9/token", "client_id": "me", "client_secret": "hidden"}
     result = scene.run(force=True, access_token=None, **nobody)
@@ -95,7 +95,7 @@ def test_what_was_not_sent_leaves_the_entry_as_it_was(scene, state):
 
 
 @pytest.mark.parametrize("state", [None, *STATES])
-def test_what_is_found_decides(scene, state):
+def test_the_entry_found_decides_what_is_done(scene, state):
     scene.found(state)
     doing = recording.ON_FINDING[state][RESOURCES[scene.resource].operation.method]
     options = {"attributes": {"cpu": 4}} if scene.resource == CREATE else {"attributes": {"login": True}}
@@ -112,7 +112,7 @@ def test_what_is_found_decides(scene, state):
 
 @pytest.mark.parametrize("state", [None, *STATES])
 @pytest.mark.parametrize("force", [False, True])
-def test_check_mode_says_the_same_and_writes_nothing(scene, state, force):
+def test_check_mode_reports_the_same_and_writes_nothing(scene, state, force):
     before = scene.found(state)
     said = scene.run(check_mode=True, force=force)
     assert (scene.ledger.get(scene.key), scene.requests()) == (before, 0)
@@ -128,7 +128,7 @@ def test_a_second_task_returns_the_asset_of_the_first(scene):
 
 
 @pytest.mark.parametrize("other", ["{}/", "HTTP{}"])
-def test_one_service_has_one_entry_however_it_is_written(scene, other):
+def test_one_service_has_one_entry_however_its_url_is_spelled(scene, other):
     scene.run()
     url = other.format(scene.service.url if "/" in other else scene.service.url[4:])
     assert scene.run(base_url=url)["changed"] is False
@@ -146,7 +146,7 @@ def test_no_secret_is_stored(scene):
     assert TOKEN not in repr(scene.ledger.run("SELECT * FROM infrastructure_services_entry", ()))
 
 
-def test_other_values_for_a_machine_are_a_warning(location, service):
+def test_different_values_for_a_machine_raise_a_warning(location, service):
     task(location, base_url=service.url, attributes={"cpu": 4, "team": "a"})
     result = task(location, base_url=service.url, attributes={"cpu": 8, "team": "a"})
     assert result["changed"] is False
@@ -155,7 +155,7 @@ def test_other_values_for_a_machine_are_a_warning(location, service):
     assert "team" not in warning
 
 
-def test_what_somebody_else_changed_is_a_warning(location, service):
+def test_changes_made_elsewhere_raise_a_warning(location, service):
     task(location, UPDATE, base_url=service.url, attributes={"login": True})
     service.api.store.assets["application_roles"][ROLE]["attributes"]["cluster_id"] = "elsewhere"
     result = task(location, UPDATE, base_url=service.url, attributes={"login": False})
@@ -173,14 +173,14 @@ def test_complete_takes_the_rest_from_the_ledger(location, service):
     assert len(service.api.conversation) == 4
 
 
-def test_complete_is_refused_where_the_ledger_knows_nothing(location, opened, service):
+def test_complete_is_refused_when_the_ledger_has_no_asset(location, opened, service):
     result = task(location, UPDATE, base_url=service.url, attributes={"login": False}, send="complete")
     assert (result["outcome"], service.api.conversation) == ("not_sent", [])
     assert opened(location).get(key(service, ROLE, UPDATE)) is None
 
 
 @pytest.mark.parametrize("accepted", [True, False])
-def test_an_answer_that_cannot_be_written_down_is_in_the_result(scene, monkeypatch, accepted):
+def test_an_answer_that_cannot_be_recorded_is_in_the_result(scene, monkeypatch, accepted):
     def full(*_arguments):
         raise LedgerError("ledger: disk full")
 
