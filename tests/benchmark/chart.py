@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Draw what loops.py measured: python tests/benchmark/chart.py loops.json loops.svg."""
+"""Plot the measurements of loops.py: python tests/benchmark/chart.py loops.json loops.svg."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 
 
 def draw(measured: dict[str, dict[str, float]], file: str) -> None:
-    """Draw the seconds of each pair in a chart of its own."""
+    """Plot the seconds of each pair in a separate chart."""
     figure = Figure(figsize=(3 * len(measured), 3), layout="constrained")
     for axes, (work, seconds) in zip(figure.subplots(1, len(measured), squeeze=False)[0], measured.items()):
         axes.bar(list(seconds), list(seconds.values()), color=["tab:blue", "tab:gray"])

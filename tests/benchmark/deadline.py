@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Measure by how much an attempt outlasts its deadline, over drips of every kind.
+"""Measure by how much an attempt overruns its deadline, with every kind of drip.
 
 python tests/benchmark/deadline.py [--drips 100] [--timeout 0.5]
 """
@@ -20,11 +20,11 @@ __import__("conftest")  # makes the checkout importable as the collection
 from faults.drips import DRIPS, endure
 from faults.lab import Authority
 
-BAR = 50.0  # milliseconds, the worst of all on a quiet machine
+BAR = 50.0  # milliseconds, worst case on a quiet machine
 
 
 def measure(drips: int, timeout: float) -> dict[str, list[float]]:
-    """Return the milliseconds over the deadline, by kind of drip."""
+    """Return the milliseconds past the deadline, by kind of drip."""
     over: dict[str, list[float]] = {case.what: [] for case in DRIPS}
     with tempfile.TemporaryDirectory() as directory:
         authority = Authority(Path(directory))

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Measure what the ledger costs: in a loop, as inventory, as it grows, and shared by several ansible-runners.
+"""Measure what the ledger costs: in a loop, as an inventory, as it grows, and shared by several ansible-runners.
 
 python tests/benchmark/ledger.py [--only WORD]   `--only shards`: several runners share a PostgreSQL; this has no bar
 """
@@ -39,21 +39,21 @@ from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.st
 from benchmark.loops import ATTRIBUTES, MODULE, Server, access, over, play
 
 BIN = Path(sys.executable).parent
-ROUNDS = 3  # of which the median counts
+ROUNDS = 3  # the median counts
 HOSTS, FORKS = 240, 5  # of the fleet that is sharded, and of each shard
-WORK = 0.5  # seconds that the service takes for each host of that fleet
+WORK = 0.5  # seconds that the service takes per host of that fleet
 RESOURCE = "compute_virtual_machine"
 LOOP_BAR, INVENTORY_BAR, GROWTH_BAR = 1.25, 0.7, 1.5
 
 
 def environment() -> dict[str, str]:
-    """The collection as `make artifact` installed it."""
+    """The environment with the collection as `make artifact` installed it."""
     return {"ANSIBLE_COLLECTIONS_PATH": str(CHECKOUT / ".build/collections")}
 
 
 @contextlib.contextmanager
 def postgres() -> Iterator[str]:
-    """The URL of a database of a PostgreSQL server that listens at a socket in a directory of its own."""
+    """The URL of a database on a PostgreSQL server that listens on a socket in a directory of its own."""
     with tempfile.TemporaryDirectory(prefix="postgres-") as directory, warnings.catch_warnings():
         warnings.simplefilter("ignore")
         os.environ["XDG_RUNTIME_DIR"] = directory
@@ -63,7 +63,7 @@ def postgres() -> Iterator[str]:
 
 
 def loop(directory: Path) -> tuple[float, float]:
-    """Return the seconds of a loop of 1000 with the ledger and without; each round creates others."""
+    """Return the seconds of a loop of 1000 with the ledger and without; each round creates different machines."""
     tasks = []
     for number in range(ROUNDS + 1):
         for name, ledger in (("with", str(directory / "loop.db")), ("without", "")):
@@ -81,7 +81,7 @@ def recorded(name: str) -> dict:
 
 
 def fill(ledger: Ledger, first: int, last: int) -> list[float]:
-    """Write down what tasks would, but without waiting for the disk; return the seconds of each entry."""
+    """Record what tasks would, but without waiting for the disk; return the seconds per entry."""
     seconds = []
     for number in range(first, last):
         asset = recorded(f"vm{number:06}")
@@ -95,7 +95,7 @@ def fill(ledger: Ledger, first: int, last: int) -> list[float]:
 
 
 def growth(directory: Path) -> tuple[float, float]:
-    """Return the seconds of an entry at 100,000 entries and at 1,000."""
+    """Return the seconds per entry at 100,000 entries and at 1,000."""
     ledger = open_ledger(str(directory / "growth.db"))
     early, late = fill(ledger, 0, 1_000)[500:], fill(ledger, 1_000, 100_000)[-500:]
     ledger.close()
@@ -103,9 +103,9 @@ def growth(directory: Path) -> tuple[float, float]:
 
 
 def loading(directory: Path) -> tuple[float, float]:
-    """Return the seconds in which ansible-inventory loads 10,000 hosts of a ledger, and of a static inventory.
+    """Return the seconds that ansible-inventory takes to load 10,000 hosts from a ledger, and from a static inventory.
 
-    It prints one of them: to print all is ansible-core's work, and the same for both.
+    It prints only one of them: printing is ansible-core's work, and the same for both.
     """
     files = {
         "fleet.ledger.yml": "plugin: infrastructure.services.ledger\nledger: ledger.db\n",
@@ -130,7 +130,7 @@ def once(inventory: Path) -> float:
 
 
 def sharded(directory: Path, location: str, server: Server, shards: int) -> float:
-    """Return the hosts per second of a fleet that so many ansible-runners share."""
+    """Return the hosts per second of a fleet shared by this number of ansible-runners."""
     running, started = [], time.perf_counter()
     for number in range(shards):
         hosts = {f"vm-{shards}-{host}": {} for host in range(number, HOSTS, shards)}
@@ -151,7 +151,7 @@ def sharded(directory: Path, location: str, server: Server, shards: int) -> floa
 
 
 def shards(directory: Path) -> None:
-    """Print how many hosts each number of shards creates in a second, and how many machines that made."""
+    """Print how many hosts per second each number of shards creates, and how many machines exist in the end."""
     with postgres() as location, Server(WORK) as server:
         print(f"fleet of {HOSTS}, {WORK} s of the service each, PostgreSQL, forks {FORKS}, {os.cpu_count()} cores:")
         for count in (1, 2, 4, 8):
@@ -162,7 +162,7 @@ def shards(directory: Path) -> None:
 
 
 def ratio(limit: float, measure: Callable[[], tuple[float, float]], what: str) -> bool:
-    """Print a ratio, and return whether the bar is held."""
+    """Print a ratio, and return whether the bar holds."""
     ours, theirs = measure()
     figure = ours / theirs
     verdict = "" if figure <= limit else "  NOT HELD"
@@ -171,7 +171,7 @@ def ratio(limit: float, measure: Callable[[], tuple[float, float]], what: str) -
 
 
 def main() -> None:
-    """Print a line for each measurement; exit with 1 when a bar is not held."""
+    """Print a line for each measurement; exit with 1 when a bar does not hold."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", default="", help="measure only what has this word in its name")
     only = parser.parse_args().only

@@ -2,13 +2,13 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""A service with limits, so that what is measured is how a client takes them; it counts what it answered.
+"""A service with limits, to measure how a client copes with them; it counts its answers.
 
-python tests/benchmark/limited.py SETTINGS   prints its base URL, then answers until its standard input ends
+python tests/benchmark/limited.py SETTINGS   prints its base URL, then answers until its standard input closes
 
-SETTINGS is JSON: `seconds` an answer takes, `rate` (answers a second, 429 beyond), `capacity` (at once, 503 beyond),
-`slow_above` (at once, slower in proportion beyond), `dies_after` (answers, 503 from then on). GET /counts tells what
-came of it.
+SETTINGS is JSON: `seconds` per answer, `rate` (answers per second, 429 beyond), `capacity` (at once, 503 beyond),
+`slow_above` (at once, proportionally slower beyond), `dies_after` (answers, 503 from then on). GET /counts returns the
+counts.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ SETTINGS = {"seconds": 0.0, "rate": None, "capacity": None, "slow_above": None, 
 
 
 class Service:
-    """Answers by its settings."""
+    """Answers according to its settings."""
 
     def __init__(self, settings: dict) -> None:
         self.settings = {**SETTINGS, **settings}
@@ -86,7 +86,7 @@ class Service:
 
 
 async def serve(settings: dict) -> None:
-    """Serve until standard input ends."""
+    """Serve until standard input closes."""
     server = await asyncio.start_server(Service(settings).talk, "127.0.0.1", 0)
     print(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}", flush=True)
     await asyncio.get_running_loop().run_in_executor(None, sys.stdin.read)

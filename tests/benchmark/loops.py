@@ -30,7 +30,7 @@ def create(name: str, **keywords) -> dict:
 
 
 def uri(name: str, **keywords) -> dict:
-    """The same request by ansible.builtin.uri."""
+    """The same request with ansible.builtin.uri."""
     call = {"url": "{{ lookup('env', 'INFRASTRUCTURE_SERVICES_BASE_URL') }}/api/v1/services/compute/virtual_machines",
             "method": "POST", "body_format": "json", "body": {"name": name, "attributes": ATTRIBUTES},
             "headers": {"Authorization": "Bearer benchmark"}, "status_code": 201, "return_content": True}
@@ -38,7 +38,7 @@ def uri(name: str, **keywords) -> dict:
 
 
 def debug(name: str, **keywords) -> dict:
-    """The least that an item of a loop can cost."""
+    """The minimum that an item of a loop can cost."""
     return {"ansible.builtin.debug": {"msg": name}, **keywords}
 
 
@@ -48,22 +48,22 @@ def over(items: int) -> dict:
 
 
 class Pair(NamedTuple):
-    """Two tasks that do the same work, and how many times as long as the first the second has to take."""
+    """Two tasks that do the same work, and the bar for the ratio of their durations."""
 
     work: str
     ours: dict
     theirs: dict
-    limit: float  # of the ratio that `faster` says
-    faster: bool  # the ratio is theirs to ours, and has to be above the bar; else ours to theirs, and below
+    limit: float  # for the ratio, which depends on `faster`
+    faster: bool  # the ratio is theirs to ours and must be above the bar; otherwise ours to theirs and below
     hosts: int = 1
-    rounds: int = 5  # how often it is measured at most
+    rounds: int = 5  # maximum number of measurements
 
     def ratio(self, ours: float, theirs: float) -> float:
-        """What is compared with the bar."""
+        """The figure that is compared with the bar."""
         return theirs / ours if self.faster else ours / theirs
 
     def holds(self, ratio: float) -> bool:
-        """Whether the bar is held."""
+        """Whether the bar holds."""
         return ratio >= self.limit if self.faster else ratio <= self.limit
 
 
@@ -79,7 +79,7 @@ PAIRS = (
 
 
 class Server:
-    """The service of the benchmark, as a process of its own; it takes so many seconds for each answer."""
+    """The service of the benchmark, in a separate process; `work`: seconds per answer."""
 
     def __init__(self, work: float = 0) -> None:
         self.work = work
@@ -94,18 +94,18 @@ class Server:
         self.process.communicate()
 
     def tokens(self) -> int:
-        """How many tokens it has given out."""
+        """How many tokens it has granted."""
         with urllib.request.urlopen(f"{self.url}/tokens") as answer:
             return int(answer.read())
 
 
 def access(server: Server) -> dict[str, str]:
-    """The environment that the tasks find the service in."""
+    """The environment that tells the tasks where the service is."""
     return {"INFRASTRUCTURE_SERVICES_BASE_URL": server.url, "INFRASTRUCTURE_SERVICES_ACCESS_TOKEN": "benchmark"}
 
 
 def play(tasks: list[dict], hosts: int, directory: Path, **environment: str) -> list[dict]:
-    """Run tasks on so many hosts; return a line for each task: its name and seconds."""
+    """Run tasks on this number of hosts; return a line for each task: its name and seconds."""
     plays = [{"hosts": "all", "gather_facts": False, "tasks": tasks}]
     (directory / "playbook.json").write_text(json.dumps(plays), "utf-8")
     names = "\n".join(f"host{number}" for number in range(hosts))
@@ -125,7 +125,7 @@ def play(tasks: list[dict], hosts: int, directory: Path, **environment: str) -> 
 
 
 def compare(pair: Pair, rounds: int, server: Server, directory: Path) -> tuple[list[float], list[float]]:
-    """Return the seconds of ours and of theirs, a round each; one more round before them warms up."""
+    """Return the seconds of ours and of theirs, per round; one additional round warms up."""
     both = {"name": "ours", **pair.ours}, {"name": "theirs", **pair.theirs}
     tasks = [task for dummy in range(rounds + 1) for task in both]
     lines = play(tasks, pair.hosts, directory, **access(server))[2:]
@@ -141,11 +141,11 @@ def count_tokens(server: Server, directory: Path) -> int:
 
 
 def main() -> None:
-    """Print a line for each pair; exit with 1 when a bar is not held."""
+    """Print a line for each pair; exit with 1 when a bar does not hold."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=5, help="how often each pair is measured")
-    parser.add_argument("--only", default="", help="measure only the work whose name has this in it")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write the seconds, too")
+    parser.add_argument("--only", default="", help="measure only work whose name contains this")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="also write the seconds to this file")
     given = parser.parse_args()
     held, measured = [], {}
     print(f"{'work':40}{'ours, s':>10}{'theirs, s':>11}{'ratio':>8}{'bar':>8}")

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Measure many at once: time and CPU against loops, hosts and async, memory, and what it does to a weak service.
+"""Measure the plural modules: time and CPU against loops, hosts and async, memory, and the effect on a weak service.
 
 python tests/benchmark/many.py [--only WORD]
 """
@@ -35,7 +35,7 @@ from benchmark.loops import ATTRIBUTES, MODULE, access, create, over, play, uri
 
 HERE = Path(__file__).resolve().parent
 PLURAL = f"{MODULE}s"
-ROUNDS = 3  # of which the median counts
+ROUNDS = 3  # the median counts
 ENVIRONMENT = {"ANSIBLE_COLLECTIONS_PATH": str(CHECKOUT / ".build/collections"),
                "ANSIBLE_ACTION_PLUGINS": str(HERE / "action")}
 EMPTY = {"ansible.builtin.debug": {"msg": "nothing"}}
@@ -46,7 +46,7 @@ _WAIT = {
 
 
 class Running:
-    """A service as a process of its own."""
+    """A service in a separate process."""
 
     def __init__(self, script: str, argument: object) -> None:
         line = [sys.executable, str(HERE / script), str(argument)]
@@ -54,14 +54,14 @@ class Running:
         self.url = self.process.stdout.readline().strip()
 
     def counts(self) -> dict:
-        """What the limited service answered."""
+        """The counts of the limited service's answers."""
         with urllib.request.urlopen(f"{self.url}/counts") as answer:
             return json.load(answer)
 
 
 @contextmanager
 def service(seconds: float = 0.0, **limits) -> Iterator[Running]:
-    """A service that takes so long, and has limits."""
+    """A service that takes `seconds` per answer, with limits."""
     settings = json.dumps({"seconds": seconds, **limits})
     running = Running("limited.py", settings) if limits else Running("server.py", seconds)
     try:
@@ -71,7 +71,7 @@ def service(seconds: float = 0.0, **limits) -> Iterator[Running]:
 
 
 def listed(directory: Path, count: int, prefix: str = "vm", attributes: dict | None = None) -> str:
-    """A template of so many machines, which a file has: what a list costs that is made by filters is ansible-core's."""
+    """A template that reads `count` machines from a file: building it with filters would be ansible-core's cost."""
     path = directory / f"{prefix}-{count}.json"
     machines = [{"name": f"{prefix}-{number}", "attributes": attributes or ATTRIBUTES} for number in range(count)]
     path.write_text(json.dumps(machines), "utf-8")
@@ -79,12 +79,12 @@ def listed(directory: Path, count: int, prefix: str = "vm", attributes: dict | N
 
 
 def many(machines: str, concurrency: int, **options) -> dict:
-    """A task that creates machines, so many at once."""
+    """A task that creates machines, `concurrency` at once."""
     return {PLURAL: {"virtual_machines": machines, "concurrency": concurrency, "asset_fields": ["id"], **options}}
 
 
 def handed_over(directory: Path, count: int) -> dict:
-    """A task that gets as many machines and returns as much as one that finds them done, and does nothing."""
+    """A no-op task with the options and the result of one that finds as many machines already done."""
     items = [{"item": f"vm-{number}", "changed": False, "failed": False, "outcome": "not_sent", "status": None,
               "request_attempts": 0, "asset": {"id": f"vm-{number}"}} for number in range(count)]
     facts = {PLURAL.rpartition(".")[2]: {item["item"]: item["asset"] for item in items}}
@@ -94,15 +94,15 @@ def handed_over(directory: Path, count: int) -> dict:
 
 
 class Cost(NamedTuple):
-    """What a run of ansible-playbook took."""
+    """The cost of a run of ansible-playbook."""
 
     seconds: float
-    cpu: float  # seconds of it and its children
+    cpu: float  # seconds, including its children
     memory: int  # bytes of the largest process
 
 
 def run(tasks: list[dict], running: Running, directory: Path, hosts: int = 1, **environment: str) -> Cost:
-    """Run tasks in an ansible-playbook of their own."""
+    """Run tasks in a separate ansible-playbook."""
     before, started = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
     play(tasks, hosts, directory, **access(running), **ENVIRONMENT, **environment)
     seconds, after = time.perf_counter() - started, resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -111,12 +111,12 @@ def run(tasks: list[dict], running: Running, directory: Path, hosts: int = 1, **
 
 
 def median(take: Callable[[int], float], rounds: int = ROUNDS) -> float:
-    """Return the median of so many measurements, each given its number."""
+    """Return the median of this many measurements, each given its number."""
     return statistics.median(take(number) for number in range(rounds))
 
 
 def over_empty(tasks: Callable[[int], list[dict]], running: Running, directory: Path, rounds: int = ROUNDS) -> float:
-    """Return the seconds of tasks over those of an empty play, side by side."""
+    """Return the seconds of tasks in excess of an empty play, measured side by side."""
     def take(number: int) -> float:
         return run(tasks(number), running, directory).seconds - run([EMPTY], running, directory).seconds
 
@@ -124,7 +124,7 @@ def over_empty(tasks: Callable[[int], list[dict]], running: Running, directory: 
 
 
 def slow_service(directory: Path) -> tuple[float, float, float]:
-    """Return the seconds over the ideal, with the ledger over without, and the CPU of as many hosts over ours."""
+    """Return three ratios: seconds to the ideal, with the ledger to without, and the CPU of as many hosts to ours."""
     machines = listed(directory, 1000)
     plain, kept = many(machines, 50), many(machines, 50, ledger=str(directory / "slow.db"))
     with service(1.0) as running:
@@ -153,7 +153,7 @@ def against_async(directory: Path) -> float:
 
 
 def ten_thousand(directory: Path) -> tuple[float, float, float]:
-    """Return the seconds of a run that finds all done, of the plan of the same, and of ansible-core alone."""
+    """Return the seconds of a run that finds everything done, of its plan, and of ansible-core alone."""
     task = many(listed(directory, 10_000), 100, ledger=str(directory / "second.db"))
     with service() as running:
         run([task], running, directory)
@@ -162,9 +162,9 @@ def ten_thousand(directory: Path) -> tuple[float, float, float]:
 
 
 def fleet(directory: Path) -> tuple[float, float, float]:
-    """Return the seconds of the role over ansible-core alone when all is done, of its plan, and of ansible-core alone.
+    """Return the seconds of the role in excess of ansible-core when all is done, of its plan, and of ansible-core alone.
 
-    Alone is the same role with tasks that do nothing: ansible-core checks the variables and hands over list and result.
+    Alone means the same role with no-op tasks: ansible-core checks the variables and passes list and result.
     """
     machines = [{"name": f"vm-{number}", "attributes": ATTRIBUTES} for number in range(10_000)]
     variables = {"fleet_virtual_machines": machines, "fleet_ledger": str(directory / "fleet.db")}
@@ -181,7 +181,7 @@ def fleet(directory: Path) -> tuple[float, float, float]:
 
 
 def _without_modules(directory: Path) -> Path:
-    """Return where the role is with tasks that return as much as its modules do, and do nothing."""
+    """Return the location of the role with no-op tasks that return as much as its modules."""
     handed_over(directory, 10_000)
     (directory / "nothing.json").write_text("{}", "utf-8")
     role = Path(shutil.copytree(CHECKOUT / "roles/fleet", directory / "alone"))
@@ -195,7 +195,7 @@ def _without_modules(directory: Path) -> Path:
 
 
 def memory(directory: Path) -> float:
-    """Of the largest process, and as much again for its parent at most, over the same of an empty play; megabytes."""
+    """Of the largest process, and at most as much again for its parent, in excess of an empty play; megabytes."""
     line = [sys.executable, __file__, "--memory"]
     peaks = [int(subprocess.run([*line, what], check=True, capture_output=True).stdout) for what in ("many", "empty")]
     return (peaks[0] - peaks[1]) / 1e6
@@ -224,7 +224,7 @@ def limit_of_room(directory: Path) -> tuple[float, float]:
 
 
 def _fixed(width: int, count: int, limits: dict) -> int:
-    """Return how many of so many creations are in doubt when always as many are on their way."""
+    """Return how many of `count` creations are in doubt when `width` of them are always in flight."""
 
     def send(number: int) -> bool:
         body = json.dumps({"name": f"vm-{number}", "attributes": {}}).encode()
@@ -248,10 +248,10 @@ def dead_service(directory: Path) -> int:
 
 
 class Row(NamedTuple):
-    """What is measured, and which bar each of its numbers has to hold."""
+    """What is measured, and the bar for each of its numbers."""
 
     measure: Callable
-    bars: tuple[tuple[str, str, float], ...]  # what, which side, of what
+    bars: tuple[tuple[str, str, float], ...]  # what, the side of the bar, the bar
 
 
 ROWS = (
@@ -280,7 +280,7 @@ ROWS = (
 
 
 def peak(what: str) -> None:
-    """Print the bytes of memory that ansible-playbook and its worker have together at most."""
+    """Print the peak memory in bytes of ansible-playbook and its worker together."""
     kilobyte = {**ATTRIBUTES, "operating_system": "x" * 900}
     with service(0.1) as running, tempfile.TemporaryDirectory() as scratch:
         machines = listed(Path(scratch), 10_000, attributes=kilobyte)
@@ -303,7 +303,7 @@ def peak(what: str) -> None:
 
 
 def family(pid: int) -> int:
-    """Return the bytes of the ansible-playbook that a process has started, with its workers; what they share once."""
+    """Return the bytes of the ansible-playbook that a process started, and its workers; shared memory counts once."""
     total = 0
     for child in children(pid):
         try:
@@ -326,9 +326,9 @@ def children(pid: int) -> list[int]:
 
 
 def main() -> None:
-    """Print a line for each number; exit with 1 when a bar is not held."""
+    """Print a line for each number; exit with 1 when a bar does not hold."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--only", default="", help="measure only the work whose name has this in it")
+    parser.add_argument("--only", default="", help="measure only work whose name contains this")
     parser.add_argument("--memory", choices=["many", "empty"], help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.memory:

@@ -1,10 +1,10 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A service that costs next to nothing, so that what is measured is the client; it also counts token requests.
+"""A service that costs next to nothing, so that the client dominates the measurement; it also counts token requests.
 
-python tests/benchmark/server.py [SECONDS]   prints its base URL, then answers, each time after so many seconds, until
-its standard input ends
+python tests/benchmark/server.py [SECONDS]   prints its base URL, then answers, each time after SECONDS, until its
+standard input closes
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ class Service(asyncio.Protocol):
     tokens = 0
 
     def connection_made(self, transport) -> None:
-        """Begin with nothing received."""
+        """Start with an empty buffer."""
         self.transport, self.received = transport, b""
 
     def data_received(self, data: bytes) -> None:
-        """Answer each request that is whole."""
+        """Answer each complete request."""
         self.received += data
         while b"\r\n\r\n" in self.received:
             head, rest = self.received.split(b"\r\n\r\n", 1)
@@ -44,14 +44,14 @@ class Service(asyncio.Protocol):
             self.say(HEAD % len(answer) + answer)
 
     def say(self, answer: bytes) -> None:
-        """Send an answer when its time has come."""
+        """Send an answer when it is due."""
         if WORK:
             asyncio.get_running_loop().call_later(WORK, self.transport.write, answer)
         else:
             self.transport.write(answer)
 
     def answer(self, path: bytes, body: bytes) -> bytes:
-        """Return a token, the count of tokens, or the envelope of what was sent."""
+        """Return a token, the token count, or the envelope of what was sent."""
         if path == b"/token":
             Service.tokens += 1
             return TOKEN
@@ -63,7 +63,7 @@ class Service(asyncio.Protocol):
 
 
 async def serve() -> None:
-    """Serve until standard input ends."""
+    """Serve until standard input closes."""
     loop = asyncio.get_running_loop()
     server = await loop.create_server(Service, "127.0.0.1", 0)
     print(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}", flush=True)

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Show where the time of a worker goes in a loop of creates, and in the same loop of debug.
+"""Show where a worker spends its time in a loop of creates, and in the same loop of debug.
 
 python tests/benchmark/worker.py [--items 1000] [--functions 15]
 """
@@ -18,7 +18,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 import loops
 
-# Whose time it is, by the file that a function stands in; the first that fits.
+# The owner of the time, by the file that contains a function; the first match counts.
 OWNERS = (
     ("this collection", re.compile(r"infrastructure/services/")),
     ("requests, urllib3, Python's HTTP", re.compile("/(requests|urllib3|idna)/|/(http|email|socket|ssl)[./]|_socket")),
@@ -36,7 +36,7 @@ def profile(task: dict, items: int, server: loops.Server, directory: Path) -> ps
 
 
 def by_owner(stats: pstats.Stats) -> dict[str, float]:
-    """Return the seconds inside the functions of each owner, without what they call."""
+    """Return the seconds spent in the functions of each owner, not counting what they call."""
     seconds = dict.fromkeys([owner for owner, dummy in OWNERS], 0.0)
     for (file, _line, name), (_calls, _primitive, own, _together, _callers) in stats.stats.items():
         where = name if file == "~" else file
@@ -45,7 +45,7 @@ def by_owner(stats: pstats.Stats) -> dict[str, float]:
 
 
 def main() -> None:
-    """Print milliseconds per item by owner, and the functions of the collection that take most."""
+    """Print milliseconds per item by owner, and the collection's most expensive functions."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--items", type=int, default=1000)
     parser.add_argument("--functions", type=int, default=15, help="how many functions to show")

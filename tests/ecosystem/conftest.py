@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Ansible's commands, the installed artifact and the emulator, as the integration tests have them."""
+"""Ansible's commands, the installed artifact and the emulator, as in the integration tests."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def git(directory: Path, *arguments: str) -> None:
 
 @pytest.fixture(scope="session")
 def checkout(tmp_path_factory) -> Path:
-    """What git knows or would add, committed in a repository of its own."""
+    """The tracked and untracked, unignored files, committed in a repository of their own."""
     directory = tmp_path_factory.mktemp("release") / "checkout"
     subprocess.run([str(CHECKOUT / "tests/tools/copy"), str(directory)], cwd=CHECKOUT, check=True)
     git(directory, "add", "--all")

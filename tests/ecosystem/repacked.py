@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Packs an artifact anew with changed members, as somebody would who wants the change to pass."""
+"""Repacks an artifact with changed members, as an attacker would who wants the change to go unnoticed."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ MANIFEST, FILES = "MANIFEST.json", "FILES.json"
 
 
 def repacked(artifact: bytes, change: Callable[[dict[str, bytes]], None]) -> bytes:
-    """Return the artifact with changed members (content by name); both manifests agree with them again."""
+    """Return the artifact with changed members (content by name), and both manifests consistent with them."""
     with tarfile.open(fileobj=io.BytesIO(artifact)) as tar:
         members = {member.name: tar.extractfile(member).read() for member in tar.getmembers() if member.isfile()}
     change(members)
@@ -33,14 +33,14 @@ def repacked(artifact: bytes, change: Callable[[dict[str, bytes]], None]) -> byt
 
 
 def set_version(members: dict[str, bytes], version: str) -> None:
-    """Let the artifact claim to be of another version."""
+    """Make the artifact claim another version."""
     described = json.loads(members[MANIFEST])
     described["collection_info"]["version"] = version
     members[MANIFEST] = json.dumps(described).encode()
 
 
 def _listing(members: dict[str, bytes]) -> bytes:
-    """Return FILES.json for these members; directories as they were."""
+    """Return FILES.json for these members, with directories unchanged."""
     listing = json.loads(members[FILES])
     entries = [entry for entry in listing["files"] if entry["ftype"] == "dir"]
     entries += [{"name": name, "ftype": "file", "chksum_type": "sha256", "format": 1,

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Resource reporting counts each asset once: the queries of extensions/audit, run by jq as AWX runs them."""
+"""Resource reporting counts each asset once: the queries of extensions/audit, run by jq as in AWX."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ URL = "https://service.example"
 
 
 def rows(module: str, *results: dict) -> list[dict]:
-    """What AWX makes of the results of one module: rows with the same canonical facts are one."""
+    """What AWX makes of the results of one module: rows with the same canonical facts become one."""
     found = [row for result in results for row in COMPILED[module].input_value(result).all()]
     assert all(None not in row["canonical_facts"].values() for row in found)
     return [row for number, row in enumerate(found)
@@ -53,7 +53,7 @@ def test_there_is_a_query_for_every_module_that_sends():
 
 
 @pytest.mark.parametrize("resource", RESOURCES)
-def test_what_was_accepted_is_a_row_whose_facts_are_strings(resource):
+def test_an_accepted_asset_is_a_row_whose_facts_are_strings(resource):
     with serving(answer(200, ENVELOPE)) as wire:
         done = run_task(resource, base_url=wire.url)
     (row,) = rows(resource, done)
@@ -66,14 +66,14 @@ def test_what_was_accepted_is_a_row_whose_facts_are_strings(resource):
 @pytest.mark.parametrize("said", [answer(400), answer(403), answer(500), answer(503), answer(200), answer(204),
                                   answer(303), Last(b""), Last(b"HTTP/1.1 201 -\r\nContent-Length: 9\r\n\r\n{"),
                                   answer(200, {**ENVELOPE, "id": None}), answer(200, {**ENVELOPE, "id": ""})])
-def test_what_is_refused_in_doubt_or_has_no_id_is_no_row(resource, said):
+def test_no_row_for_an_asset_that_is_refused_in_doubt_or_without_id(resource, said):
     with serving(said) as wire:
         done = run_task(resource, base_url=wire.url, retries=0)
     assert rows(resource, done) == rows(PLURAL[resource], many(done)) == []
 
 
 @pytest.mark.parametrize("resource", RESOURCES)
-def test_what_never_left_is_no_row(resource):
+def test_no_row_for_a_request_that_was_not_sent(resource):
     assert rows(resource, run_task(resource, base_url="ftp://x")) == []
     assert rows(resource, run_task(resource, check_mode=True, base_url=URL)) == []
 
@@ -115,7 +115,7 @@ def test_an_asset_is_at_most_one_row_whatever_happens_to_it():
         assert len(rows(PLURAL[CREATE], many(*results))) == max(expected for _result, expected in order)
 
 
-def test_the_whole_of_a_loop_says_nothing_of_its_own():
+def test_the_result_of_a_whole_loop_adds_no_rows():
     done = item("accepted", True, asset=ENVELOPE)
     assert rows(CREATE, {"results": [done, done], "changed": True, "msg": "All items completed"}) == []
 
@@ -156,7 +156,7 @@ LISTED = """
 """
 
 
-def test_a_list_that_is_run_again_has_a_row_for_each_machine_in_each_run_and_none_in_check_mode(ansible_once, service):
+def test_each_run_of_a_list_has_a_row_per_machine_and_none_in_check_mode(ansible_once, service):
     for task, options, expected in (("Plan", ["--check"], []), ("Create", [], ["web01", "web02"]),
                                     ("Plan again", ["--check"], []), ("Create again", [], ["web01", "web02"])):
         result = ansible_once.tasks(LISTED.format(task=task), *options).ok().result(task)

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The credential types of docs/awx have fields that are options, and what they inject is what the modules read."""
+"""The fields of the credential types in docs/awx are options, and what they inject is what the modules read."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ def load(name: str) -> dict:
 
 
 def injected(name: str, values: dict[str, str]) -> dict[str, str]:
-    """The environment of a job, rendered in the way of AWX."""
+    """The environment of a job, rendered as AWX does."""
     engine = ImmutableSandboxedEnvironment(undefined=StrictUndefined)
     return {variable: engine.from_string(template).render(values)
             for variable, template in load(name)["injectors"]["env"].items()}
 
 
 @pytest.mark.parametrize("name", TYPES)
-def test_a_field_is_an_option_and_as_secret_as_that(name):
+def test_a_field_is_an_option_and_equally_secret(name):
     inputs = load(name)["inputs"]
     for field in inputs["fields"]:
         option = ARGUMENT_SPEC[field["id"]]

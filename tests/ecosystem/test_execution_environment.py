@@ -29,13 +29,13 @@ def test_the_definition_makes_a_build_context(tmp_path):
     assert "ansible-galaxy collection install" in (tmp_path / "Containerfile").read_text(encoding="utf-8")
 
 
-def test_the_collection_says_what_an_execution_environment_needs(collections, tmp_path):
+def test_the_collection_declares_what_an_execution_environment_needs(collections, tmp_path):
     builder("introspect", str(collections), "--write-pip", str(tmp_path / "pip"))
     lines = (tmp_path / "pip").read_text(encoding="utf-8").splitlines()
     assert [line.split("#")[0].strip() for line in lines] == ["requests>=2.31", "urllib3<3"]
 
 
-def test_a_run_by_ansible_runner_tells_the_outcome(collections, service, tmp_path):
+def test_a_run_by_ansible_runner_reports_the_outcome(collections, service, tmp_path):
     play = [{"hosts": "localhost", "gather_facts": False, "tasks": [
         {"name": "Create", "infrastructure.services.compute_virtual_machine": {"name": "web01"}}]}]
     environment = {"ANSIBLE_COLLECTIONS_PATH": str(collections), "ANSIBLE_HOME": str(tmp_path / "home"),

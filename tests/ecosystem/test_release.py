@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A release is built from a commit only when that commit is one, and it is the same bytes each time."""
+"""A release is built only from a commit that qualifies, and has the same bytes each time."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ CHANGES = {
 
 
 @pytest.mark.parametrize("problem", CHANGES)
-def test_what_is_no_release_is_refused(checkout, problem):
+def test_a_checkout_that_is_not_a_release_is_refused(checkout, problem):
     name, old, new = CHANGES[problem]
     path = checkout / name
     text = path.read_text(encoding="utf-8") if path.exists() else ""
@@ -71,7 +71,7 @@ def test_the_same_commit_gives_the_same_bytes(checkout, released, tmp_path):
     assert [path.read_bytes() for path in again] == [path.read_bytes() for path in released]
 
 
-def test_order_time_and_owner_of_a_build_do_not_show(released):
+def test_order_time_and_owner_of_a_build_leave_no_trace(released):
     built, other = released[0].read_bytes(), io.BytesIO()
     with tarfile.open(fileobj=io.BytesIO(built)) as tar, tarfile.open(fileobj=other, mode="w") as shuffled:
         for member in reversed(tar.getmembers()):
@@ -95,7 +95,7 @@ def test_the_artifact_installs(released, tmp_path):
     assert (installed / "plugins/modules/compute_virtual_machine.py").exists()
 
 
-def test_the_bill_of_materials_is_valid_and_names_what_is_needed(released):
+def test_the_bill_of_materials_is_valid_and_names_the_dependencies(released):
     text = released[1].read_text(encoding="utf-8")
     assert JsonStrictValidator(SchemaVersion.V1_6).validate_str(text) is None
     needed = {component["name"]: component["properties"][0]["value"] for component in json.loads(text)["components"]}

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The commands of the guide "Verify a release" accept a release as it was signed, and nothing else."""
+"""The commands of the guide "Verify a release" accept a release exactly as signed, and nothing else."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ MAKE_KEYRING, VERIFY, INSTALL, VERIFY_INSTALLED = (
 
 @pytest.fixture(scope="module")
 def home() -> Iterator[Path]:
-    """A directory for GnuPG with two keys; below /tmp, since the path of its agent's socket has to be short."""
+    """A directory for GnuPG with two keys; below /tmp, since the path of the agent's socket has to be short."""
     with pytest.MonkeyPatch.context() as patch, tempfile.TemporaryDirectory(prefix="gpg-", dir="/tmp") as directory:
         patch.setenv("GNUPGHOME", directory)
         for name in (KEY, STRANGER):
@@ -56,7 +56,7 @@ def run(command: str, directory: Path) -> int:
 
 @pytest.fixture(scope="module")
 def signed(checkout, home, tmp_path_factory) -> Path:
-    """A release, and the keyring that the guide makes."""
+    """A release, and the keyring that the guide creates."""
     output = tmp_path_factory.mktemp("signed")
     assert {path.name for path in release_tool.build(checkout, output, KEY)} == FILES
     (output / "maintainers.asc").write_bytes(gpg("--armor", "--export", KEY))
@@ -71,7 +71,7 @@ def release(signed, tmp_path) -> Path:
 
 
 def flipped(name: str, where: float) -> Callable[[Path], None]:
-    """Change one bit of a file, at this part of its length."""
+    """Flip one bit of a file, at this fraction of its length."""
     def tamper(release: Path) -> None:
         content = bytearray((release / name).read_bytes())
         content[int(len(content) * where)] ^= 1
@@ -94,7 +94,7 @@ def replaced(name: str, old: str, new: str) -> Callable[[Path], None]:
 
 
 def packed(change: Callable[[dict[str, bytes]], None]) -> Callable[[Path], None]:
-    """Pack the artifact anew with changed members, its own manifests in agreement."""
+    """Repack the artifact with changed members and consistent manifests."""
     def tamper(release: Path) -> None:
         (release / ARTIFACT).write_bytes(repacked.repacked((release / ARTIFACT).read_bytes(), change))
     return tamper
@@ -108,7 +108,7 @@ def both(*tampers: Callable[[Path], None]) -> Callable[[Path], None]:
 
 
 def with_sums_to_match(release: Path) -> None:
-    """Write the checksums anew, and leave their signature."""
+    """Recreate the checksums, but keep their signature."""
     release_signature.write_sums([release / name for name in (ARTIFACT, BOM, PROVENANCE, MANIFEST_SIGNATURE)])
 
 
@@ -156,12 +156,12 @@ PLACES = {
 }
 
 
-def test_a_release_as_it_was_signed_is_accepted(release):
+def test_a_release_exactly_as_signed_is_accepted(release):
     assert run(VERIFY, release) == 0
 
 
 @pytest.mark.parametrize("place", PLACES)
-def test_whatever_was_tampered_with_is_found(release, place):
+def test_tampering_with_a_release_is_detected(release, place):
     before = {path.name: path.read_bytes() for path in release.iterdir()}
     PLACES[place](release)
     assert before != {path.name: path.read_bytes() for path in release.iterdir()}
@@ -176,7 +176,7 @@ def installed(signed, tmp_path_factory) -> Path:
     return directory
 
 
-def test_what_is_installed_is_accepted(installed):
+def test_the_installed_release_is_accepted(installed):
     assert run(VERIFY_INSTALLED, installed) == 0
 
 
@@ -193,7 +193,7 @@ INSTALLED_PLACES = {
 
 
 @pytest.mark.parametrize("place", INSTALLED_PLACES)
-def test_what_was_tampered_with_after_installation_is_found(installed, tmp_path, place):
+def test_tampering_after_installation_is_detected(installed, tmp_path, place):
     copy = shutil.copytree(installed, tmp_path / "copy")
     INSTALLED_PLACES[place](copy)
     assert run(VERIFY_INSTALLED, copy) != 0

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What services, proxies and token endpoints do, good and bad: scripts for `servers.Service`."""
+"""What services, proxies and token endpoints do, right and wrong: scripts for `servers.Service`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Callable, Union
 from .servers import Peer, Received, Script
 
 END_OF_HEAD = b"\r\n\r\n"
-Raw = Union[bytes, Callable[[bytes], bytes]]  # an answer as it goes out, or how it is made of the envelope
+Raw = Union[bytes, Callable[[bytes], bytes]]  # an answer as sent, or a function that makes it from the envelope
 
 
 def whole(body: bytes, *headers: str, status: str = "201 Created") -> bytes:
@@ -38,12 +38,12 @@ def head(*headers: str, status: str = "201 Created") -> bytes:
 
 
 def with_member(name: str, value: str) -> Callable[[bytes], bytes]:
-    """Return how to make a good answer whose envelope has one more member; `value` as it goes out."""
+    """Return a function that makes a good answer whose envelope has one more member; `value`: as sent."""
     return lambda envelope: whole(f'{{"{name}": {value}, '.encode() + envelope[1:])
 
 
 def answers(raw: Raw = whole, end: Callable[[Peer], None] | None = None, carried_out: bool = True) -> Script:
-    """Answer a request with `raw`; then `end` the connection, or leave it for another request."""
+    """Answer a request with `raw`; then `end` the connection, or keep it for another request."""
     def script(peer: Peer) -> bool:
         request = peer.request()
         if request:
@@ -61,7 +61,7 @@ def refuses(status: str, *headers: str) -> Script:
 
 
 def drips(before: Callable[[bytes], bytes], dripped: bytes, pause: float = 0.02, carried_out: bool = True) -> Script:
-    """Carry out the request, say what `before` makes of the envelope, then `dripped` again and again."""
+    """Carry out the request, send what `before` makes of the envelope, then send `dripped` repeatedly."""
     def script(peer: Peer) -> None:
         if request := peer.request():
             peer.say(before(peer.service.carry_out(request) if carried_out else b"{}"))
@@ -70,17 +70,17 @@ def drips(before: Callable[[bytes], bytes], dripped: bytes, pause: float = 0.02,
 
 
 def ends_after(count: int, end: Callable[[Peer], None]) -> Script:
-    """Carry out the request, say the first `count` bytes of a good answer, and `end`."""
+    """Carry out the request, send the first `count` bytes of a good answer, and `end`."""
     return answers(lambda envelope: whole(envelope)[:count], end)
 
 
 def never_answers(end: Callable[[Peer], None], carried_out: bool = True) -> Script:
-    """Read the request, say nothing, and `end`."""
+    """Read the request, send nothing, and `end`."""
     return answers(b"", end, carried_out)
 
 
 def unread(end: Callable[[Peer], None]) -> Script:
-    """Do not even read."""
+    """Do not even read the request."""
     return end
 
 
@@ -93,7 +93,7 @@ def corrupts_a_record(peer: Peer) -> None:
 
 
 def greets(raw: bytes, end: Callable[[Peer], None]) -> Script:
-    """Say something before any request, as a server of another protocol or a proxy does, and `end`."""
+    """Send something before any request, as a server of another protocol or a proxy does, and `end`."""
     def script(peer: Peer) -> None:
         peer.sock.recv(65536)
         peer.say(raw)
@@ -102,7 +102,7 @@ def greets(raw: bytes, end: Callable[[Peer], None]) -> Script:
 
 
 def secured(context: ssl.SSLContext) -> Script:
-    """Do the TLS handshake, and answer well."""
+    """Do the TLS handshake, and send a good answer."""
     def script(peer: Peer) -> None:
         peer.secure(context)
         while answers()(peer):
@@ -111,12 +111,12 @@ def secured(context: ssl.SSLContext) -> Script:
 
 
 def grants(**fields: object) -> Script:
-    """Be a token endpoint that grants a token (RFC 6749 section 5.1); a field that is None is left out."""
+    """Act as a token endpoint that grants a token (RFC 6749 section 5.1); a field that is None is left out."""
     members = {"access_token": "granted-token", "token_type": "Bearer", "expires_in": 3600, **fields}
     body = json.dumps({name: value for name, value in members.items() if value is not None}).encode()
     return answers(whole(body, status="200 OK"), carried_out=False)
 
 
 def segment(request: Received) -> str:
-    """Return the last segment of the path, as it stood on the wire."""
+    """Return the last segment of the path, exactly as received."""
     return request.path.rpartition("/")[2]

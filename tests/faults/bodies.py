@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Whole answers of 2xx whose body is not what the interface promises, or is more than that."""
+"""Complete 2xx answers whose body is not what the interface promises, or contains more."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ BASIC = b64encode(":".join(CLIENT.values()).encode()).decode()
 
 
 def _body(number: str, name: str, what: str, body: bytes, says: str = "", status: str = "200 OK") -> Case:
-    """A case whose whole body is this."""
+    """A case with this as the complete body."""
     return Case(number, name, what, *UNUSABLE, script=answers(whole(body, status=status)), says=says)
 
 
@@ -28,7 +28,7 @@ def _member(number: str, name: str, what: str, value: str, expected=UNUSABLE, sa
 
 
 def _hidden(secret: str):
-    """Return the check that the result does not hold the secret."""
+    """Return a check that the result does not contain the secret."""
     return lambda lab, result: secret not in json.dumps(result)
 
 
@@ -69,7 +69,7 @@ BODIES = [
             verbatim=False, identity=grants(), check=_hidden(BASIC)),
 ]
 
-# Beside the named ones: good answers that are framed or worded otherwise.
+# In addition to the named ones: good answers with other framing or wording.
 GOOD_ANSWERS = [
     Case("G1", "status-200", "200", *GOOD, script=answers(lambda body: whole(body, status="200 OK"))),
     Case("G2", "status-202", "202", *GOOD, script=answers(lambda body: whole(body, status="202 Accepted"))),

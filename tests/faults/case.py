@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a row of the fault matrix is, and the few ways in which a task may end."""
+"""A row of the fault matrix, and the few ways in which a task may end."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .servers import Script
 
 
 class Seen(NamedTuple):
-    """How a task must end, and what the service must have seen of it; every task may make two attempts.
+    """How a task must end, and what the service must have seen; every task may make two attempts.
 
     `attempts`: what the task reports (None when an option is refused); `received`: whole requests that the service
     read; `done`: how many of them it carried out.
@@ -27,7 +27,7 @@ class Seen(NamedTuple):
     success: bool = False
 
 
-# POST and PUT, as the policy has them.
+# POST and PUT, according to the policy.
 GOOD = (Seen("accepted", 1, 1, 1, success=True),) * 2
 GOOD_AT_LAST = (Seen("accepted", 2, 2, 1, success=True),) * 2
 REFUSED_OPTION = (Seen("not_sent", None, 0, 0),) * 2
@@ -49,7 +49,7 @@ Given = Union[Mapping[str, Any], Callable[[Lab], Mapping[str, Any]]]
 
 
 class Case(NamedTuple):
-    """A row: a number of its own, a name, what happens in words, how a POST and a PUT end, and how it is made."""
+    """A row: its number, a name, a description of the fault, how a POST and a PUT end, and how to cause it."""
 
     number: str
     name: str
@@ -57,12 +57,12 @@ class Case(NamedTuple):
     post: Seen
     put: Seen
     script: Script = answers()
-    times: int | None = None  # how many turns the script takes, before good answers follow; None: all
+    times: int | None = None  # how many turns the script takes before good answers follow; None: all
     options: Given = NOTHING
     environment: Given = NOTHING
-    tls: str = ""  # "": http; "server": https; "mutual": wants a client certificate; "script": the script does it
-    identity: Script | None = None  # a token endpoint, which replaces access_token
+    tls: str = ""  # "": http; "server": https; "mutual": requires a client certificate; "script": up to the script
+    identity: Script | None = None  # a token endpoint, used instead of access_token
     proxy: Script | None = None
-    says: str = ""  # a part of the message
-    check: Callable[[Lab, dict], bool] | None = None  # what else must be true
+    says: str = ""  # part of the message
+    check: Callable[[Lab, dict], bool] | None = None  # what else must hold
     verbatim: bool = True  # whether the asset is the envelope as it was sent

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Everything that can go on a little at a time, so that no single wait is long and the whole never ends."""
+"""Everything that can drip: each wait is short, but the whole never ends."""
 
 from __future__ import annotations
 
@@ -21,26 +21,26 @@ from .case import CUT, LOST_DONE, LOST_UNREAD, UNSENT, Case
 from .lab import Authority, lab_of, run
 from .servers import Peer
 
-SMALL_BUFFER = 4096  # bytes that the system keeps for a slow reader
-HUGE = {"extra_attributes": {"note": "a" * (8 << 20)}}  # more than the system takes off our hands
+SMALL_BUFFER = 4096  # bytes that the kernel buffers for a slow reader
+HUGE = {"extra_attributes": {"note": "a" * (8 << 20)}}  # more than the kernel buffers
 
 
 def _never_ending_handshake(peer: Peer) -> None:
-    """Announce a TLS record of 16 KiB, and say it byte by byte."""
+    """Announce a TLS record of 16 KiB, and send it byte by byte."""
     peer.sock.recv(65536)
     peer.say(b"\x16\x03\x03\x40\x00")
     peer.drip((b"\x00" for dummy in range(1000)), 0.02)
 
 
 def _never_ending_connect(peer: Peer) -> None:
-    """Say yes to CONNECT, and go on with headers."""
+    """Accept CONNECT, then keep sending headers."""
     peer.sock.recv(65536)
     peer.say(b"HTTP/1.1 200 OK\r\nX-Long: ")
     peer.drip((b"a" for dummy in range(1000)), 0.02)
 
 
 def _slow_reader(peer: Peer) -> None:
-    """Read a little of the request, again and again."""
+    """Keep reading a little of the request at a time."""
     while not peer.service.stopping.wait(0.02) and peer.sock.recv(1024):
         pass
 
@@ -79,7 +79,7 @@ DRIPS = [
 
 @contextmanager
 def nobody_home() -> Iterator[tuple]:
-    """Yield an address that takes no connection, since those that wait there are not accepted."""
+    """Yield an address that accepts no connection, since its backlog is full."""
     with ExitStack() as stack:
         listener, *waiting = (stack.enter_context(socket.socket()) for dummy in range(4))
         listener.bind(("127.0.0.1", 0))
@@ -92,7 +92,7 @@ def nobody_home() -> Iterator[tuple]:
 
 @contextmanager
 def slow_names() -> Iterator[None]:
-    """Let the look-up of one name take long, and give another one five addresses that take no connection."""
+    """Make the look-up of one name slow, and give another one five addresses that accept no connection."""
     done, real = threading.Event(), socket.getaddrinfo
 
     def look_up(host, *args, **kwargs):
@@ -109,7 +109,7 @@ def slow_names() -> Iterator[None]:
 
 
 class TimedTransport(Transport):
-    """Knows how long its last attempt took."""
+    """Measures how long its last attempt took."""
 
     seconds = 0.0
 

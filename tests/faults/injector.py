@@ -12,7 +12,7 @@ import threading
 from typing import Callable
 from unittest import mock
 
-# Each fault of one call. "late" ones let the call do its work first, as when the answer to a good call is lost.
+# Each way in which a call can fail. The "late" ones let the call take effect first, as when the reply to it is lost.
 FAULTS = ("timeout", "late timeout", "reset", "late reset", "end", "short")
 
 _CALLS = {
@@ -31,9 +31,9 @@ _AT_END = {
 
 
 class Injector:
-    """Counts the socket calls of the thread that made it, and fails the `nth`; a broken socket stays broken.
+    """Counts the socket calls of the thread that created it, and fails the `nth`; a broken socket stays broken.
 
-    `thin`: every call receives one byte, so that a call fails at every place of an answer.
+    `thin`: every call receives one byte, so that a call can fail at every position of an answer.
     """
 
     def __init__(self, nth: int, fault: str, thin: bool = False) -> None:

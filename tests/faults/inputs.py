@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Bad and odd inputs: what cannot be sent is refused before anything is sent, what can be arrives as it was given."""
+"""Bad and unusual inputs: what cannot be sent is refused before anything is sent, the rest arrives unchanged."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def _authorization(lab: Lab, result: dict) -> bool:
 
 
 def _arrives(text: str):
-    """Return the check that a name arrives in the body as it is, and an id as one segment of the path."""
+    """Return a check that a name arrives in the body unchanged, and an id as one segment of the path."""
     def check(lab: Lab, result: dict) -> bool:
         if lab.operation == "POST":
             return json.loads(lab.last().body)["name"] == text
@@ -52,7 +52,7 @@ def _retry_after(letter: str, name: str, what: str, value: str, expected) -> Cas
 
 
 def _netrc(machine: str):
-    """Return the environment in which a .netrc knows this host."""
+    """Return an environment whose .netrc has an entry for this host."""
     return lambda lab: {"NETRC": lab.file(".netrc", f"{machine} login eve password mallory\n")}
 
 

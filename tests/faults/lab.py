@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The surroundings of one task: the service and whatever stands beside and in front of it."""
+"""The environment of one task: the service, and whatever stands next to it and in front of it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ CLIENT = {"client_id": "client-of-the-tests", "client_secret": "secret-of-the-te
 
 
 class Authority:
-    """A certificate authority, made once since keys are slow to make."""
+    """A certificate authority, created once because key generation is slow."""
 
     def __init__(self, directory: Path) -> None:
         self.path = str(directory / "authority.pem")
@@ -55,7 +55,7 @@ class Lab:
         return "POST" if self.resource == CREATE else "PUT"
 
     def named(self, text: str) -> dict:
-        """Return the option that tells one asset from another: a name for the POST, an id for the PUT."""
+        """Return the option that identifies an asset: a name for the POST, an id for the PUT."""
         return {"name" if self.resource == CREATE else "id": text}
 
     def file(self, name: str, content: str) -> str:
@@ -70,7 +70,7 @@ class Lab:
 
 @contextmanager
 def lab_of(case, resource: str, directory: Path, authority: Authority, *, relayed: bool = False) -> Iterator[Lab]:
-    """Start what the case needs."""
+    """Start the servers that the case needs."""
     with ExitStack() as stack:
         def start(service: Service) -> Service:
             return stack.enter_context(service)
@@ -105,7 +105,7 @@ def run(lab: Lab, case, **options) -> dict:
 
 
 def contradiction(lab: Lab, result: dict) -> str:
-    """Return how the result and the service contradict each other; empty when they do not."""
+    """Return how the result and the service contradict each other; empty if they do not."""
     done, outcome, failed = len(lab.service.done), result["outcome"], result.get("failed", False)
     contradictions = {
         "not_sent, but the service read something": outcome == "not_sent" and lab.service.bytes_read,

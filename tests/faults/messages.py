@@ -52,14 +52,14 @@ def _encoded(body: bytes, encoding: str) -> bytes:
 
 
 def _endless(peer: Peer) -> None:
-    """Carry out the request and send bodies until nobody takes them."""
+    """Carry out the request and keep sending body data until the client stops reading."""
     if request := peer.request():
         peer.say(close_delimited(peer.service.carry_out(request)))
         peer.drip((_MEGABYTE for dummy in range(1000)), 0)
 
 
 def _redirect(number: str, name: str, what: str, status: str, location, **more) -> Case:
-    """`location`: made of the port of the service."""
+    """`location`: computed from the port of the service."""
     def script(peer: Peer) -> object:
         return refuses(status, *(f"Location: {place}" for place in [location(peer.service.port)] if place))(peer)
     expected = REJECTED if status.startswith(("307", "308")) else IN_DOUBT_UNDONE

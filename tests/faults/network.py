@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The way to the service: names, connections, TLS, proxies; and what statuses mean. Beside the named cases."""
+"""Beyond the named cases: names, connections, TLS and proxies on the way to the service, and what statuses mean."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def _status(status: str, expected, carried_out: bool = False, **more) -> Case:
 
 
 def _connect(number: str, name: str, what: str, expected, answer: bytes, end=Peer.fin, **more) -> Case:
-    """A case in which the proxy says this to CONNECT."""
+    """A case in which the proxy answers CONNECT with this."""
     proxy = greets(answer, end)
     return Case(number, f"connect-{name}", f"CONNECT: {what}", *expected, tls="server", proxy=proxy, **more)
 

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A wire that carries one byte at a time, each in a TCP segment of its own; or a proxy; or a wire that is cut."""
+"""A relay that carries one byte at a time, each in its own TCP segment; or a proxy; or a connection that is cut."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ import threading
 
 from .servers import PATIENCE
 
-ALONE = 4096  # what is longer has its framing behind it
+ALONE = 4096  # beyond that, the framing is over
 
 
 class Relay(socketserver.ThreadingTCPServer):
-    """Connects whoever comes to a port of this machine; an end of stream and a reset travel on as what they are."""
+    """Connects clients to a port of this machine; an end of stream and a reset are passed on as such."""
 
     block_on_close = True
     request_queue_size = 32
 
     def __init__(self, port: int, *, alone: int = ALONE, tunnel: bool = False) -> None:
-        """`alone`: bytes of each direction that travel alone; `tunnel`: take a CONNECT first, as a proxy does."""
+        """`alone`: how many bytes of each direction travel alone; `tunnel`: expect a CONNECT first, as a proxy does."""
         super().__init__(("127.0.0.1", 0), _Wire)
         self.to, self.port = ("127.0.0.1", port), self.server_address[1]
         self.alone, self.tunnel = alone, tunnel
         self.url = f"http://127.0.0.1:{self.port}"  # as a proxy
-        self.cut: tuple[int, bool] | None = None  # once: after how many bytes of the service, and whether by a reset
+        self.cut: tuple[int, bool] | None = None  # once: after how many bytes from the service, and whether by a reset
         self.open: set[socket.socket] = set()
 
     def __enter__(self) -> Relay:
@@ -45,7 +45,7 @@ class Relay(socketserver.ThreadingTCPServer):
 
 
 class _CutError(Exception):
-    """The wire ends here, by an end of stream."""
+    """The connection ends here, by an end of stream."""
 
 
 class _Wire(socketserver.BaseRequestHandler):
@@ -73,7 +73,7 @@ class _Wire(socketserver.BaseRequestHandler):
             self.server.open.difference_update(target)
 
     def _take_connect(self) -> None:
-        """Read a whole CONNECT, which may come in pieces, and say yes."""
+        """Read a whole CONNECT, which may arrive in pieces, and accept it."""
         head = b""
         while not head.endswith(b"\r\n\r\n"):
             data = self.request.recv(65536)
@@ -83,7 +83,7 @@ class _Wire(socketserver.BaseRequestHandler):
         self.request.sendall(b"HTTP/1.1 200 OK\r\n\r\n")
 
     def _carry(self, source, target, carried: dict[socket.socket, int], comes_back: bool) -> None:
-        """Carry what has come; at an end of stream forget the source."""
+        """Pass on what has arrived; at an end of stream drop the source."""
         data = source.recv(65536)
         if comes_back and self.server.cut and carried[source] + len(data) >= self.server.cut[0]:
             (at, by_reset), self.server.cut = self.server.cut, None

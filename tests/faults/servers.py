@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A service that misbehaves as a script says, and knows what it read and what it really did.
+"""A service that misbehaves as scripted, and records what it read and what it really did.
 
 A script takes one turn on a `Peer`, the connection as the service sees it: usually a request and its answer. It returns
 whether another turn may follow on the same connection. Nothing here waits longer than PATIENCE.
@@ -20,12 +20,12 @@ import threading
 import time
 from typing import Callable, Iterator, NamedTuple
 
-PATIENCE = 10.0  # seconds; what any one operation of a server may take
+PATIENCE = 10.0  # seconds that any one operation of a server may take
 _RESET_ON_CLOSE = struct.pack("ii", 1, 0)  # SO_LINGER on, for 0 seconds
 
 
 class Received(NamedTuple):
-    """A whole request as the application read it; header names in lower case."""
+    """A complete request as the application read it; header names in lower case."""
 
     method: str
     path: str
@@ -43,12 +43,12 @@ class Peer:
         self._unread = b""
 
     def secure(self, context: ssl.SSLContext) -> None:
-        """Do the server's side of the TLS handshake; not with a peer that is gone, since wrap_socket leaks that one."""
+        """Do the server's side of the TLS handshake; not if the client is gone: wrap_socket would leak it."""
         self.sock.getpeername()
         self.sock = context.wrap_socket(self.sock, server_side=True)
 
     def request(self) -> Received | None:
-        """Read and record one whole request; None when the other side ended the connection before."""
+        """Read and record one complete request; None if the client closed the connection first."""
         while b"\r\n\r\n" not in self._unread:
             if not self._read():
                 return None
@@ -84,19 +84,19 @@ class Peer:
         self.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_CORK, 0)
 
     def drip(self, data: bytes | Iterator[bytes], pause: float) -> None:
-        """Say the data in pieces (bytes: each one alone), `pause` seconds after each, while the service runs."""
+        """Send the data in pieces (bytes: one at a time), `pause` seconds apart, while the service runs."""
         for piece in (data[at:at + 1] for at in range(len(data))) if isinstance(data, bytes) else data:
             self.say(piece)
             if self.service.stopping.wait(pause):
                 return
 
     def hold(self) -> None:
-        """Say nothing until the other side goes, or the service stops."""
+        """Send nothing until the client goes away or the service stops."""
         while self.sock.recv(65536):
             pass
 
     def fin(self) -> None:
-        """End our side without a word of TLS, as a process that dies does."""
+        """Close our side without a TLS closure alert, as a process that dies does."""
         socket.socket.shutdown(self.sock, socket.SHUT_WR)
         self.hold()
 
@@ -109,9 +109,9 @@ Script = Callable[[Peer], object]
 
 
 class Service(socketserver.ThreadingTCPServer):
-    """Takes its first `times` turns by `script` (None: all of them) and the others by `after`.
+    """Handles its first `times` turns with `script` (None: all of them) and the others with `after`.
 
-    `received`: whole requests; `done`: those that were carried out; `envelopes`: what was made of each, as JSON.
+    `received`: complete requests; `done`: those that were carried out; `envelopes`: the result of each, as JSON.
     """
 
     block_on_close = True
@@ -144,13 +144,13 @@ class Service(socketserver.ThreadingTCPServer):
         return self.envelopes[-1]
 
     def forget(self) -> None:
-        """Forget what was received and done; connections stay."""
+        """Discard what was received and done; connections stay open."""
         self.bytes_read = 0
         for record in (self.received, self.done, self.envelopes):
             record.clear()
 
     def begin(self, script: Script, times: int | None = None) -> None:
-        """End all connections and begin anew, with another script."""
+        """End all connections and start over with another script."""
         self._end_connections()
         until = time.monotonic() + PATIENCE
         while self._open and time.monotonic() < until:
@@ -164,7 +164,7 @@ class Service(socketserver.ThreadingTCPServer):
         return (self._script if self._times is None or self.turns <= self._times else self._after)(peer)
 
     def handle_error(self, request, client_address) -> None:
-        """Let a mistake in a script end its thread, so that pytest reports it."""
+        """Make an error in a script end its thread, so that pytest reports it."""
         raise sys.exc_info()[1]
 
     def __enter__(self) -> Service:
@@ -190,7 +190,7 @@ class _Connection(socketserver.BaseRequestHandler):
     def handle(self) -> None:
         peer = Peer(self.server, self.request)
         self.server._open.add(peer)
-        with contextlib.suppress(OSError):  # the other side went away: nothing is left to be said
+        with contextlib.suppress(OSError):  # the client went away: there is nothing left to send
             if self.server.tls:
                 peer.secure(self.server.tls)
             while self.server.turn(peer) and not self.server.stopping.is_set():

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Every socket call of a task fails once: the first, the second, ... until a run passes untouched."""
+"""Every socket call of a task fails once: the first, the second, ... until a run has no failing call."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .lab import asset_is_whole, contradiction, lab_of, run
 from .relay import Relay
 from .servers import Peer
 
-MOST_CALLS = 1000  # no run has as many: the sweep ends before
+MOST_CALLS = 1000  # more than any run has: the sweep ends before
 
 
 def _way(name: str, **more) -> Case:
@@ -42,7 +42,7 @@ METHODS = pytest.mark.parametrize("resource", [CREATE, UPDATE], ids=["POST", "PU
 
 
 class KeptTransports(dict):
-    """Hands out the transport that was made for the same settings before."""
+    """Returns the transport that was created earlier for the same settings."""
 
     def __missing__(self, settings):
         return self.setdefault(settings, Transport(settings))
@@ -53,7 +53,7 @@ class KeptTransports(dict):
 
 
 def fail_one_call(case: Case, resource: str, injector: Injector, surroundings) -> bool:
-    """Run a task of which one socket call fails, check that it tells the truth, and return whether it was made."""
+    """Run a task in which one socket call fails, check that it reports the truth, and return whether a call failed."""
     transports = KeptTransports()
     with lab_of(case, resource, *surroundings) as lab:
         options = {"connect": transports.__getitem__}
@@ -71,7 +71,7 @@ def fail_one_call(case: Case, resource: str, injector: Injector, surroundings) -
         transports.close()
     told = f"call {injector.nth} of {injector.calls}, {injector.fault}: {result.get('msg', 'ok')}"
     assert contradiction(lab, result) == "", told
-    if "failed" in result:  # a PUT outlasts any one fault, and so does a POST of which nothing was sent
+    if "failed" in result:  # a PUT survives any single fault, and so does a POST that sent nothing
         assert resource == CREATE, told
         assert result["outcome"] in ("unknown", "accepted"), told
     else:
@@ -91,13 +91,13 @@ def sweep(case: Case, resource: str, fault: str, surroundings, thin: bool = Fals
 @METHODS
 @pytest.mark.parametrize("fault", FAULTS)
 @pytest.mark.parametrize("case", WAYS, ids=lambda case: case.name)
-def test_each_call_of_each_way(case, resource, fault, tmp_path, authority):
+def test_each_call_of_each_kind_of_connection(case, resource, fault, tmp_path, authority):
     sweep(case, resource, fault, (tmp_path, authority))
 
 
 @pytest.mark.stress
 @METHODS
-@pytest.mark.parametrize("fault", ["timeout", "reset", "end"])  # to receive one byte, the others are no fault
+@pytest.mark.parametrize("fault", ["timeout", "reset", "end"])  # when receiving one byte, the others are not faults
 @pytest.mark.parametrize("case", FRAMINGS, ids=lambda case: case.name)
-def test_each_call_when_each_byte_needs_one(case, resource, fault, tmp_path, authority):
+def test_each_call_when_every_byte_takes_one(case, resource, fault, tmp_path, authority):
     sweep(case, resource, fault, (tmp_path, authority), thin=True)

@@ -16,7 +16,7 @@ from .lab import Lab, asset_is_whole, contradiction, lab_of, run
 from .relay import Relay
 from .servers import Peer
 
-STRIDE = 37  # of the cuts that every run of the tests makes; `make stress` makes them all
+STRIDE = 37  # between the cuts of an ordinary run; `make stress` makes every cut
 EVERY_CUT = pytest.mark.parametrize("stride", [STRIDE, pytest.param(1, marks=pytest.mark.stress)], ids=["some", "all"])
 METHODS = pytest.mark.parametrize("resource", [CREATE, UPDATE], ids=["POST", "PUT"])
 ENDS = pytest.mark.parametrize("end", [Peer.fin, Peer.rst], ids=["FIN", "RST"])
@@ -24,7 +24,7 @@ TLS = pytest.mark.parametrize("tls", ["", "server"], ids=["http", "https"])
 
 
 class Framing(NamedTuple):
-    """How a good answer is framed, and how many bytes at its end may be missing from a success."""
+    """How a good answer is framed, and how many bytes may be missing at the end of a success."""
 
     make: Callable[[bytes], bytes]
     spare: int = 0
@@ -36,18 +36,18 @@ FRAMINGS = {
     "chunked": Framing(chunked),
     "chunked-newline": Framing(lambda body: chunked(body + b"\n")),
     "close": Framing(close_delimited),
-    # Nothing but the end of the connection tells that this line end is missing, and it stands outside the object.
+    # Only the end of the connection shows that this line end is missing, and it is outside the object.
     "close-newline": Framing(lambda body: close_delimited(body + b"\n"), spare=1),
 }
 
 
 def cuts(length: int, stride: int) -> list[int]:
-    """Return after how many bytes to cut: all of them, or each `stride`th and those of the last line ends."""
+    """Return after how many bytes to cut: all positions, or each `stride`th and those of the last line ends."""
     return sorted({*range(0, length + 1, stride), *range(max(0, length - 8), length + 1)})
 
 
 def check_cut(lab: Lab, result: dict, at: int, answer: bytes, *, spare: int, by_fin: bool) -> None:
-    """A POST tells what is known of its one attempt; a PUT is sent again and succeeds."""
+    """A POST reports what is known of its one attempt; a PUT is sent again and succeeds."""
     told = f"cut after {at} of {len(answer)} bytes: {result.get('msg', 'ok')}"
     complete = at >= len(answer) - spare
     assert contradiction(lab, result) == "", told
@@ -79,12 +79,12 @@ def test_cut_answers(framing, resource, tls, end, stride, tmp_path, authority):
 @ENDS
 @METHODS
 def test_cut_tls(resource, end, stride, tmp_path, authority):
-    """Every byte of TLS that the service says, those of the handshake among them."""
+    """Every TLS byte that the service sends, including the handshake."""
     case = Case("", "", "", *GOOD, tls="server")
     with lab_of(case, resource, tmp_path, authority) as lab, Relay(lab.service.port, alone=0) as wire:
         lab.url = f"https://127.0.0.1:{wire.port}"
         at, outcomes = 0, []
-        while not outcomes or wire.cut is None:  # until the wire is longer than what is said on it
+        while not outcomes or wire.cut is None:  # until the cut lies beyond all that is sent
             lab.service.begin(answers())
             wire.cut = at, end is Peer.rst
             result = run(lab, case)

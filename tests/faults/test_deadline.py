@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""`timeout` is the whole time of an attempt, whatever drips; in a forked process too, as Ansible's workers are."""
+"""`timeout` limits a whole attempt, whatever drips; in a forked process too, as Ansible's workers are."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ import pytest
 from .drips import DRIPS, endure
 
 TIMEOUT = 0.2  # seconds
-GENEROUS = 1.0  # seconds over it; tests/benchmark/deadline.py measures how many there really are
+GENEROUS = 1.0  # seconds of overrun allowed; tests/benchmark/deadline.py measures the actual overrun
 
 
 def in_a_fork(task):
     """Run the task in a forked child and return what it returns."""
     read, write = os.pipe()
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)  # Ansible forks beside threads as well
+        warnings.simplefilter("ignore", DeprecationWarning)  # Ansible, too, forks while threads are running
         child = os.fork()
     if not child:
         try:

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A loop over one kept-alive connection, against a service that breaks it under way."""
+"""A loop over one kept-alive connection, against a service that breaks it midway."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def _breaks_every_third(peer: Peer) -> bool:
 
 @pytest.mark.parametrize("tls", ["", "server"], ids=["http", "https"])
 @pytest.mark.parametrize("resource", [CREATE, UPDATE], ids=["POST", "PUT"])
-def test_a_connection_that_breaks_under_way(resource, tls, tmp_path, authority):
+def test_a_connection_that_breaks_midway(resource, tls, tmp_path, authority):
     transports, outcomes = KeptTransports(), []
     case = Case("", "", "", *GOOD, script=_breaks_every_third, tls=tls)
     with lab_of(case, resource, tmp_path, authority) as lab:
@@ -41,7 +41,7 @@ def test_a_connection_that_breaks_under_way(resource, tls, tmp_path, authority):
             assert contradiction(lab, result) == ""
             assert "failed" in result or asset_is_whole(lab, result)
         transports.close()
-    if resource == CREATE:  # the request that broke is told, and the next one goes over a new connection
+    if resource == CREATE:  # the broken request is reported, and the next one uses a new connection
         assert outcomes == ["accepted", "accepted", "unknown"] * (ITEMS // 3)
     else:
         assert outcomes == ["accepted"] * ITEMS

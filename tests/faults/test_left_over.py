@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A second answer behind the one that was asked for: the next request must not take it for its own."""
+"""A second answer after the expected one: the next request must not take it for its own."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from .test_calls import KeptTransports
 
 BUFFER = 8192  # bytes that http.client reads at a time
 OTHER = whole(b'{"id": "of nothing", "name": null, "attributes": {}}')
-# How long the first answer is as a whole, so that the second one begins at the end of a buffer, or beside it.
+# The total length of the first answer, so that the second one starts at the end of a buffer, or next to it.
 LENGTHS = [BUFFER - 2, BUFFER - 1, BUFFER, BUFFER + 1, 2 * BUFFER - 1, 2 * BUFFER]
 
 
 def _padded(envelope: bytes, length: int, framed) -> bytes:
-    """Return a good answer of so many bytes; a header line makes it so long."""
+    """Return a good answer of `length` bytes, padded by a header line."""
     bare = framed(envelope).replace(END_OF_HEAD, b"\r\nX: " + END_OF_HEAD, 1)
     return bare.replace(END_OF_HEAD, b"a" * (length - len(bare)) + END_OF_HEAD, 1)
 
@@ -30,7 +30,7 @@ def _padded(envelope: bytes, length: int, framed) -> bytes:
 @pytest.mark.parametrize("length", LENGTHS)
 @pytest.mark.parametrize("tls", ["", "server"], ids=["http", "https"])
 @pytest.mark.parametrize("resource", [CREATE, UPDATE], ids=["POST", "PUT"])
-def test_an_answer_that_nobody_asked_for(resource, tls, length, framed, tmp_path, authority):
+def test_an_unsolicited_answer(resource, tls, length, framed, tmp_path, authority):
     def says_more(peer: Peer) -> bool:
         request = peer.request()
         if request:

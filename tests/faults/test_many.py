@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Each named fault hits one item among fifty: its verdict is the single module's, and the others do not notice."""
+"""Each named fault hits one item in fifty: its verdict is the single module's, and the others are unaffected."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from support import CREATE, LEAST, UPDATE
 from . import lab as laboratory
 from .lab import lab_of, run
 from .table import CASES
-from .test_matrix import ask_a_name_server, insist_on_the_verdict
+from .test_matrix import ask_a_name_server, assert_verdict
 
 PLURALS = {CREATE: VIRTUAL_MACHINES, UPDATE: APPLICATION_ROLES}
 OTHER = "one-of-the-others"
@@ -34,7 +34,7 @@ OTHERS, PLACE = 49, 0
 
 
 class SplitTransport:
-    """A transport to the service of the case, and one in this process for all other items."""
+    """One transport to the service of the case, and one inside this process for all other items."""
 
     def __init__(self, settings) -> None:
         self._real = Transport(settings)
@@ -51,7 +51,7 @@ class SplitTransport:
 
 
 def one_of_fifty(resource: str, **options) -> dict:
-    """Return the result of an item among others, in the words of the single module."""
+    """Return the result of one item among others, in the form of the single module's."""
     plural = PLURALS[resource]
     given = {"access_token": "token-of-the-tests", "retry_max_delay": 0, **LEAST[resource], **options}
     item = {name: given.pop(name) for name in list(given) if name in plural.item_options}
@@ -76,9 +76,9 @@ def one_of_fifty(resource: str, **options) -> dict:
 
 @pytest.mark.parametrize("resource", [CREATE, UPDATE], ids=["POST", "PUT"])
 @pytest.mark.parametrize("case", CASES, ids=[f"{case.number}-{case.name}" for case in CASES])
-def test_a_fault_of_one_item_is_what_it_is_by_itself(case, resource, tmp_path, authority, monkeypatch):
+def test_a_fault_of_one_item_has_the_verdict_of_the_single_module(case, resource, tmp_path, authority, monkeypatch):
     monkeypatch.setattr(socket, "getaddrinfo", ask_a_name_server(socket.getaddrinfo))
     monkeypatch.setattr(laboratory, "run_task", one_of_fifty)
     with lab_of(case, resource, tmp_path, authority) as lab:
         result = run(lab, case)
-    insist_on_the_verdict(lab, case, resource, result)
+    assert_verdict(lab, case, resource, result)

@@ -15,13 +15,13 @@ from .case import Case, Seen
 from .lab import Lab, asset_is_whole, contradiction, lab_of, run
 from .table import CASES
 
-# Faults of the service itself, which it can have once and no more.
+# Faults of the service itself, which can occur only once.
 _GOOD = Case._field_defaults["script"]
 ONCE = [case for case in CASES if case.script is not _GOOD and not (case.times or case.identity)]
 
 
 def ask_a_name_server(real):
-    """Return a look-up whose name server knows two names: one that does not exist, one that it will know later."""
+    """Return a look-up whose name server knows two names: one that does not exist, one that it resolves only later."""
     failures = {"no-such-host": socket.EAI_NONAME, "ask-later": socket.EAI_AGAIN}
 
     def look_up(host, *args, **kwargs):
@@ -37,8 +37,8 @@ def seen(lab: Lab, result: dict) -> Seen:
     return Seen(result["outcome"], result.get("attempts"), received, done, "failed" not in result)
 
 
-def insist_on_the_verdict(lab: Lab, case: Case, resource: str, result: dict) -> None:
-    """Compare what a task says of the case, and what the service then has, with what it has to be."""
+def assert_verdict(lab: Lab, case: Case, resource: str, result: dict) -> None:
+    """Compare the result of the case, and the state of the service afterwards, with the expected ones."""
     expected = case.post if resource == CREATE else case.put
     assert contradiction(lab, result) == ""
     assert seen(lab, result) == expected, result.get("msg")
@@ -55,12 +55,12 @@ def test_fault(case, resource, relayed, tmp_path, authority, monkeypatch):
     monkeypatch.setattr(socket, "getaddrinfo", ask_a_name_server(socket.getaddrinfo))
     with lab_of(case, resource, tmp_path, authority, relayed=relayed) as lab:
         result = run(lab, case)
-    insist_on_the_verdict(lab, case, resource, result)
+    assert_verdict(lab, case, resource, result)
     assert case.check is None or case.check(lab, result)
 
 
 def outlasted(expected: Seen) -> Seen:
-    """Return how a task ends when only its first attempt goes as in the row, and the policy allows a second one."""
+    """Return how a task ends when only its first attempt fails as in the row, and the policy allows a second one."""
     return Seen("accepted", 2, expected.received // 2 + 1, expected.done // 2 + 1, success=True)
 
 

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Token endpoints that fail, and services that do not like the token."""
+"""Token endpoints that fail, and services that reject the token."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ ODD = {"client_id": "a:b%c \u00e9", "client_secret": "p:s%25 \u2603+/="}
 
 
 def _no_token(number: str, name: str, what: str, identity: Script, requests: int = 1, **more) -> Case:
-    """A case in which the token endpoint gives none, asked `requests` times."""
+    """A case in which the token endpoint grants none, with `requests` requests to it."""
     more.setdefault("says", "auth_url")
     return Case(number, name, what, *NO_TOKEN, identity=identity, check=_asked(requests), **more)
 
@@ -36,7 +36,7 @@ def _expires(letter: str, name: str, value: object) -> Case:
 
 
 def _odd_client(lab: Lab, result: dict) -> bool:
-    """Whether the client arrived as RFC 6749 section 2.3.1 wants it: form-encoded, then base64."""
+    """Whether the client's credentials arrived as RFC 6749 section 2.3.1 requires: form-encoded, then base64."""
     kind, dummy, pair = lab.others["identity"].received[-1].headers["authorization"].partition(" ")
     return (kind, b64decode(pair).decode()) == ("Basic", ":".join(quote_plus(part) for part in ODD.values()))
 
@@ -66,7 +66,7 @@ TOKENS = [
          *GOOD, identity=grants(), options=ODD, check=_odd_client),
 ]
 
-# Beside the named ones.
+# In addition to the named ones.
 MORE_TOKENS = [
     Case("T1", "token-401-once", "the service refuses the first token, and takes the next", *GOOD_AT_LAST,
          identity=grants(), script=refuses("401 Unauthorized"), times=1, check=_asked(2)),

@@ -20,28 +20,28 @@ ARGUMENTS = [
     "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
     "--disable-component-update", "--disable-sync",
 ]
-PATIENCE = 20_000  # milliseconds; the page looks every second, and the machine may be busy
+PATIENCE = 20_000  # milliseconds; the page polls every second, and the machine may be busy
 
 
 class Service:
-    """What a client of the emulator does while somebody looks at the page."""
+    """What a client of the emulator does while somebody watches the page."""
 
     def __init__(self, running: Running) -> None:
         self.running = running
         self.url = running.url
 
     def create(self, name: str = "web01", **attributes: object) -> int:
-        """Ask for a virtual machine; return the status."""
+        """Request a virtual machine; return the status."""
         body = {"name": name, "attributes": attributes}
         return requests.post(f"{self.url}{MACHINES}", json=body, headers=HEADERS, timeout=10).status_code
 
     def update(self, role: str = "role-1", **attributes: object) -> int:
-        """Ask for an update of a role; return the status."""
+        """Request an update of a role; return the status."""
         body = {"attributes": attributes}
         return requests.put(f"{self.url}{ROLES}/{role}", json=body, headers=HEADERS, timeout=10).status_code
 
     def send(self, raw: bytes) -> int:
-        """Ask for a virtual machine with these bytes as the body; return the status."""
+        """Request a virtual machine with these bytes as the body; return the status."""
         return requests.post(f"{self.url}{MACHINES}", data=raw, headers=HEADERS, timeout=10).status_code
 
     def control(self, method: str, path: str, **options: object) -> object:
@@ -50,10 +50,10 @@ class Service:
 
 
 class Errors(list):
-    """What the browser's console and the page's scripts complained of."""
+    """The errors from the browser's console and the page's scripts."""
 
     def watch(self, page) -> None:
-        """Take down what goes wrong on this page."""
+        """Record what goes wrong on this page."""
         page.on("console", lambda message: self.append(message.text) if message.type == "error" else None)
         page.on("pageerror", lambda error: self.append(str(error)))
 
@@ -91,7 +91,7 @@ def service() -> Iterator[Service]:
 
 @pytest.fixture
 def errors() -> Iterator[Errors]:
-    """The errors of the test's pages; a test that provokes some takes them out, any other ends with none."""
+    """The errors of the test's pages; a test that provokes some removes them, any other ends with none."""
     seen = Errors()
     yield seen
     assert seen == []
@@ -99,7 +99,7 @@ def errors() -> Iterator[Errors]:
 
 @pytest.fixture
 def page(browser, service, errors) -> Iterator:
-    """The page, once it shows what there is."""
+    """The page, once it has loaded its data."""
     context = browser.new_context(viewport={"width": 1280, "height": 900})
     context.set_default_timeout(PATIENCE)
     opened = context.new_page()

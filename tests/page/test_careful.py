@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Texts from outside stay texts, secrets stay short, and the page is for every eye and every width."""
+"""Text from outside stays text, secrets stay hidden, and the page is accessible at every width."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def test_no_secret_is_on_the_page(page, service, expect):
 
 @pytest.mark.parametrize("width", [320, 375, 768, 1280])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_it_is_accessible_and_fits(page, service, expect, scheme, width):
+def test_it_is_accessible_and_fits_the_width(page, service, expect, scheme, width):
     from axe_playwright_python.sync_playwright import Axe  # noqa: PLC0415  make page installs it
 
     page.set_viewport_size({"width": width, "height": 800})

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The page shows what happens, as it happens, and leaves the reader's place alone."""
+"""The page shows what happens, as it happens, without moving what the reader looks at."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def rows(page, table: str):
     return page.locator(f"#{table} tbody")
 
 
-def test_at_the_start_it_says_that_there_is_nothing(page, service, expect):
+def test_an_empty_page_says_so(page, service, expect):
     expect(page.locator("#base")).to_have_text(service.url)
     expect(page.get_by_text("No request yet.")).to_be_visible()
     expect(page.get_by_role("table", name="Virtual machines")).to_be_hidden()
@@ -32,13 +32,13 @@ def test_a_new_machine_and_its_request_appear(page, service, expect):
     expect(request).to_have_text(re.compile(shown))
 
 
-def test_an_updated_role_changes_where_it_is(page, service, expect):
+def test_an_updated_role_changes_in_place(page, service, expect):
     expect(rows(page, "roles")).not_to_contain_text(["true"])
     assert service.update("role-1", login=True, cluster_id="eu/one") == 200
     expect(rows(page, "roles")).to_have_text([re.compile("role-1.*true.*eu/one")])
 
 
-def test_a_row_names_its_role_and_what_cannot_be_read_names_none(page, service, expect):
+def test_a_row_names_its_role_unless_the_body_is_unreadable(page, service, expect):
     service.update("role-1", login=True)
     service.send(b"no JSON")
     expect(rows(page, "requests")).to_have_text([re.compile("^ *2\u2013"), re.compile("^ *1role-1")])
@@ -112,7 +112,7 @@ def test_a_body_is_shown_as_it_was_sent(page, service, expect):
     ("body", "shown"),
     [(b"{not JSON, [", "{not JSON, ["), (b"\xff\xfe", "Base64: //4="), (b"x" * 20001, "(20001 characters)")],
 )
-def test_a_body_that_is_no_json_is_shown_too(page, service, expect, body, shown):
+def test_a_body_that_is_not_json_is_shown_too(page, service, expect, body, shown):
     service.send(body)
     page.locator("#requests button").click()
     expect(page.locator("#requests pre").last).to_contain_text(shown)
@@ -125,7 +125,7 @@ def test_a_request_without_an_answer_is_shown(page, service, expect):
     service.running.api.reset()
 
 
-def test_it_says_when_the_emulator_is_gone_and_when_it_is_back(page, service, errors, expect):
+def test_it_shows_when_the_emulator_is_gone_and_when_it_is_back(page, service, errors, expect):
     state, port = page.get_by_role("status"), int(service.url.rpartition(":")[2])
     service.running.stop()
     expect(state).to_have_text("no answer; trying again")
@@ -137,7 +137,7 @@ def test_it_says_when_the_emulator_is_gone_and_when_it_is_back(page, service, er
         errors.clear()
 
 
-def test_below_a_prefix_it_is_the_same(page, errors, expect):
+def test_it_works_below_a_prefix(page, errors, expect):
     with start(prefix="/a/b", roles=["below"]) as running:
         page.goto(running.url)
         expect(rows(page, "roles")).to_contain_text(["below"])
@@ -145,6 +145,6 @@ def test_below_a_prefix_it_is_the_same(page, errors, expect):
         page.goto("about:blank")
 
 
-def test_what_it_does_itself_is_no_part_of_the_conversation(page, service):
+def test_its_own_requests_are_not_part_of_the_conversation(page, service):
     page.wait_for_timeout(1500)
     assert service.control("GET", "requests") == []

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The page's faults, and its other buttons, do what they say."""
+"""The page's fault form and its other buttons work as labelled."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def pending(page):
     return page.locator("#pending tbody")
 
 
-def test_the_next_create_meets_what_the_form_says(page, service, form, expect):
+def test_the_next_create_meets_the_fault_in_the_form(page, service, form, expect):
     form.get_by_role("combobox", name="Kind").select_option("status")
     form.get_by_role("spinbutton", name="Status").fill("503")
     form.get_by_role("combobox", name="For").select_option("create_virtual_machine")
@@ -38,7 +38,7 @@ def test_the_next_create_meets_what_the_form_says(page, service, form, expect):
     expect(page.locator("#requests tbody")).to_contain_text(["201 stored", "503 fault: status", "200 stored"])
 
 
-def test_every_field_of_the_form_is_said(page, service, form, expect):
+def test_every_field_of_the_form_is_sent(page, service, form, expect):
     form.get_by_role("spinbutton", name="Status").fill("429")
     form.get_by_role("textbox", name="Headers").fill("Retry-After: 2\n\nX-Link: a:b\nX-Empty")
     form.get_by_role("textbox", name="Body").fill('{"a": 1}')
@@ -57,7 +57,7 @@ def test_every_field_of_the_form_is_said(page, service, form, expect):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_every_kind_can_be_added_with_its_usual_values(page, service, form, expect, kind):
+def test_every_kind_can_be_added_with_its_default_values(page, service, form, expect, kind):
     form.get_by_role("combobox", name="Kind").select_option(kind)
     needed = {"status": {"status": 503}, "redirect": {"location": "/x"}, "close": {"seconds": 1}}.get(kind, {})
     if kind == "redirect":
@@ -68,7 +68,7 @@ def test_every_kind_can_be_added_with_its_usual_values(page, service, form, expe
     assert parse({key: value for key, value in fault.items() if key != "id"}) == parse({"kind": kind, **needed})
 
 
-def test_a_fault_that_cannot_be_is_refused_in_words(page, service, form, errors, expect):
+def test_an_invalid_fault_is_refused_with_a_message(page, service, form, errors, expect):
     form.get_by_role("combobox", name="Kind").select_option("garbage")
     form.get_by_role("textbox", name="Base64").fill("!")
     add(form)
@@ -82,7 +82,7 @@ def test_a_fault_that_cannot_be_is_refused_in_words(page, service, form, errors,
 
 
 @pytest.mark.parametrize(("button", "status"), [("503", 503), ("429, wait 2 s", 429), ("expired token", 401)])
-def test_a_button_lets_the_next_request_fail(page, service, expect, button, status):
+def test_a_button_makes_the_next_request_fail(page, service, expect, button, status):
     page.get_by_role("button", name=button, exact=True).click()
     expect(pending(page)).to_have_count(1)
     assert [service.create(), service.create()] == [status, 201]

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Secrets that can be found again in any form, and a service that says them back in every way it knows."""
+"""Secrets that can be recognised in any form, and a service that echoes them in every way it can."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from urllib.parse import quote, quote_plus
 from faults.behaviours import whole
 from faults.servers import Peer, Received
 
-# Each secret has a head and a tail that no quoting changes, around what quoting does change.
+# Each secret has a head and a tail that survive any quoting, around characters that quoting changes.
 MARKS = {
     "token": "'\"/%\\",
     "client": "'\"/%\\ \u00e9\u2603+&=:",
@@ -39,18 +39,18 @@ def needles() -> dict[bytes, str]:
 
 
 def found_in(content: bytes) -> list[str]:
-    """Return which secrets are in there, in whatever form."""
+    """Return the secrets that occur in the content, in any form."""
     return [what for needle, what in needles().items() if needle in content]
 
 
 def found_below(directory: Path) -> list[tuple[str, str]]:
-    """Return in which files below a directory there are which secrets; names of files count too."""
+    """Return the files below a directory that contain secrets, with the secrets; file names count too."""
     files = [path for path in directory.rglob("*") if path.is_file()]
     return [(str(path), what) for path in files for what in found_in(str(path).encode() + path.read_bytes())]
 
 
 def forms(names: list[str]) -> list[str]:
-    """Return these secrets in all forms that a service might say them back."""
+    """Return these secrets in every form in which a service might echo them."""
     shown = []
     for secret in map(SECRETS.get, names):
         shown += [secret, quote(secret, safe=""), quote(secret), quote_plus(secret), json.dumps(secret), repr(secret)]
@@ -61,7 +61,7 @@ def forms(names: list[str]) -> list[str]:
 
 
 def echo(peer: Peer) -> None:
-    """Answer as the first segment of the path says, and say back the secrets that the second one names."""
+    """Answer according to the first segment of the path, and echo the secrets named by the second one."""
     while request := peer.request():
         answer, names = request.path.split("/")[1:3]
         known = [name for name in names.split("-") if name]
@@ -78,7 +78,7 @@ def _envelope(request: Received, said: list[str]) -> bytes:
 
 
 def _refusal(status: str):
-    """Refuse, with ids of the request that are secrets, and once so long that they have to be cut."""
+    """Refuse, with request ids that are secrets, one of them so long that it has to be truncated."""
 
     def refuse(request: Received, said: list[str]) -> bytes:
         ids = [f"X-Request-Id: {_header(said[0])}", f"X-Correlation-Id: {'x' * 990}{_header(said[0])}"]
@@ -92,7 +92,7 @@ def _header(text: str) -> str:
 
 
 def _denied(length: int):
-    """Refuse a token with an error that says the secrets back, from the letter `length` on."""
+    """Refuse a token with an error that echoes the secrets, starting at character `length`."""
 
     def deny(request: Received, said: list[str]) -> bytes:
         fields = {"error": said[0], "error_description": "x" * length + " ".join(said)}

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Ansible's commands of the running Python, on the collection in the checkout, in a directory that can be searched."""
+"""Ansible's commands, in the running Python, on the collection in the checkout, in a directory that can be searched."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ CHECKOUT = Path(__file__).resolve().parents[2]
 
 
 class Run(NamedTuple):
-    """What one run of a command gave, and where it left its files."""
+    """The result of one run of a command, and where it left its files."""
 
     rc: int
     output: str
@@ -28,7 +28,7 @@ class Run(NamedTuple):
 
 @pytest.fixture(scope="module")
 def ansible(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Run]:
-    """Run one of Ansible's commands; all that it writes is below a directory of its own."""
+    """Run one of Ansible's commands; everything it writes is below a directory of its own."""
     collections = tmp_path_factory.mktemp("collections")
     (collections / "ansible_collections/infrastructure").mkdir(parents=True)
     (collections / "ansible_collections/infrastructure/services").symlink_to(CHECKOUT, target_is_directory=True)

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Answers as a hostile or broken service might give them, and a server that gives them, one after the other."""
+"""Answers that a hostile or broken service might give, and a server that gives them one after another."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ FIN, RESET, KEEP, HOLD = "fin", "reset", "keep", "hold"
 
 
 class Said(NamedTuple):
-    """What goes out for one request, and what becomes of the connection then."""
+    """What is sent for one request, and what happens to the connection then."""
 
     data: bytes
     ending: str
 
 
 class Server:
-    """Gives `answer`, whatever it is at the time, to each request; one connection at a time."""
+    """Gives the current `answer` to each request; one connection at a time."""
 
     def __init__(self) -> None:
         self.answer = Said(b"", FIN)
@@ -128,7 +128,7 @@ def chunked(body: bytes, size: int) -> bytes:
 
 @st.composite
 def answers(draw: st.DrawFn) -> Said:
-    """Return an answer, good or bad in any of its parts, whole or cut."""
+    """Return an answer, valid or invalid in any of its parts, complete or cut."""
     body, lines = draw(BODIES), list(draw(LINES))
     framing = draw(st.sampled_from(["length", "length", "chunked", "none", "gzip"]))
     if framing == "gzip":
@@ -154,5 +154,5 @@ def answers(draw: st.DrawFn) -> Said:
     elif kind == "more":
         data += draw(st.one_of(st.just(data), st.sampled_from(GARBAGE), st.binary(max_size=20)))
     whole = kind in ("whole", "more") and framing != "none" and status >= 200
-    endings = [FIN, KEEP, KEEP] if whole else [FIN, FIN, RESET]  # else we would wait for more, which HOLD is for
+    endings = [FIN, KEEP, KEEP] if whole else [FIN, FIN, RESET]  # else the client would wait, which is HOLD's case
     return Said(data, HOLD if draw(st.integers(0, 50)) == 37 else draw(st.sampled_from(endings)))

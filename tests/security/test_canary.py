@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""No secret is in any output, result or file, whatever happens: each secret option holds one that can be found."""
+"""No secret is in any output, result or file, whatever happens: each secret option holds a recognisable one."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ LEAST = {"compute_virtual_machine": {"name": "web01"}, "cassandra_application_ro
 
 
 def lookup(name: str) -> str:
-    """Return the expression for a secret: the playbook holds none, they come from the environment of the command."""
+    """Return the expression for a secret: the playbook contains none, they come from the environment of the command."""
     return f"{{{{ lookup('env', 'CANARY_{name.upper()}') }}}}"
 
 
@@ -29,7 +29,7 @@ PARAMETER = {"auth_parameters": {"assertion": lookup("parameter")}}
 
 
 class Scene(NamedTuple):
-    """What happens in a task: how service and token endpoint answer, which secrets they say back, the options."""
+    """What happens in a task: how service and token endpoint answer, which secrets they echo, the options."""
 
     service: str
     secrets: str
@@ -39,7 +39,7 @@ class Scene(NamedTuple):
 
 
 def fetched(service: str, endpoint: str = "granted", **options: object) -> Scene:
-    """Return a scene with a token that is fetched with all that the options can say."""
+    """Return a scene whose token is fetched, using every option for that."""
     return Scene(service, "fetched-client-parameter", {**CLIENT, **PARAMETER, **options}, endpoint)
 
 
@@ -78,7 +78,7 @@ SCENES = {
 
 
 def tasks(url: str, module: str, in_process: bool) -> list[dict]:
-    """Return a task and a look at its result for each scene; `environment` sends it down the ordinary module path."""
+    """Return a task and a look at its result for each scene; `become` sends it down the ordinary module path."""
     made = []
     for number, (name, scene) in enumerate(SCENES.items()):
         addresses = {
@@ -104,7 +104,7 @@ def tasks(url: str, module: str, in_process: bool) -> list[dict]:
 
 @pytest.fixture
 def service() -> Iterator[Service]:
-    """Run the service that says everything back."""
+    """Run the service that echoes everything."""
     with Service(echo) as running:
         yield running
 

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Whatever a service answers, a task ends in time, in a result or in an error of our own that does not lie."""
+"""Whatever a service answers, a task ends in time, with a result or an error of our own that is truthful."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def server() -> Iterator[Server]:
 
 
 def check(server: Server, said: Said, resource: str, transports: list[Transport]) -> str:
-    """Run a task against the answer, over a connection that may have had others before; return its outcome."""
+    """Run a task against the answer, over a connection that may have been used before; return its outcome."""
 
     def kept(made_for) -> Transport:
         transports[:] = transports or [Transport(made_for)]
@@ -43,10 +43,10 @@ def check(server: Server, said: Said, resource: str, transports: list[Transport]
     server.answer, before = said, server.requests
     began = time.monotonic()
     result = run_task(resource, base_url=server.url, connect=kept, timeout=TIMEOUT, retries=0)
-    assert time.monotonic() - began < TIMEOUT + 2, "past its deadline, on however busy a machine"
+    assert time.monotonic() - began < TIMEOUT + 2, "past its deadline, even for a busy machine"
     assert result["msg"].isprintable() if result.get("failed") else isinstance(result["asset"], dict)
     assert result["attempts"] == 1
-    if result["outcome"] == NOT_SENT:  # a machine too busy to connect in time
+    if result["outcome"] == NOT_SENT:  # the machine was too busy to connect in time
         assert server.requests == before
     elif result["outcome"] != UNKNOWN:
         wanted = rb"HTTP/\S+\s+2\d\d" if result["outcome"] == ACCEPTED else rb"HTTP/\S+\s+[34]\d\d"
@@ -56,7 +56,7 @@ def check(server: Server, said: Said, resource: str, transports: list[Transport]
 
 
 def hammer(server: Server, resource: str, examples: int, **how: object) -> None:
-    """Check as many answers as asked for over one transport."""
+    """Check the given number of answers over one transport."""
     transports: list[Transport] = []
     seen: dict[bytes, str] = {}
 

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What an answer can cost: memory above idle, measured in a process of its own."""
+"""What an answer can cost: memory above idle, measured in a separate process."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ MOST = 32 * 1024  # KiB above idle, whatever the service says
 PIECE = 65536
 TESTS = Path(__file__).resolve().parents[1]
 
-# A task against a good answer is what idle means; then one against the answer in question. VmHWM is the peak of
-# this process alone, in KiB, where ru_maxrss would begin with that of the parent.
+# Idle means a task against a good answer; it is followed by one against the answer in question. VmHWM is the peak of
+# this process alone, in KiB, whereas ru_maxrss would start at the parent's.
 PROGRAM = """
 import sys
 from pathlib import Path
@@ -35,11 +35,11 @@ print(result["outcome"], peaks[1] - peaks[0])
 
 
 def repeated(piece: bytes, size: int, before: bytes = b"", after: bytes = b"") -> bytes:
-    """Return about `size` bytes of the piece, again and again."""
+    """Return about `size` bytes of the repeated piece."""
     return before + piece * (size // len(piece)) + after
 
 
-FULL = 4 * 1024 * 1024 - 100  # just below what is read of an answer
+FULL = 4 * 1024 * 1024 - 100  # just below the limit for an answer
 OBJECTS = {
     "good": b'{"id": "1"}',
     "one long text": repeated(b"x", FULL, b'{"a": "', b'"}'),
@@ -73,7 +73,7 @@ ENDLESS = {
 
 
 def service(peer: Peer) -> None:
-    """Answer as the path says; endless means 200 MiB."""
+    """Answer according to the path; endless means 200 MiB."""
     request = peer.request()
     way = request.path.split("/")[1].replace("%20", " ")
     if way in OBJECTS:

@@ -18,7 +18,7 @@ ROLE = "infrastructure.services.cassandra_application_role"
 
 
 def evil(expression: str) -> dict:
-    """Return an envelope with the expression wherever a text can be, and with names that mean something to Ansible."""
+    """Return an envelope with the expression wherever a string can be, and with keys that mean something to Ansible."""
     return {
         "id": "1",
         "name": expression,
@@ -37,7 +37,7 @@ def evil(expression: str) -> dict:
 
 @pytest.fixture
 def trace(tmp_path: Path) -> Path:
-    """A file that is there only after an expression was evaluated."""
+    """A file that exists only after an expression was evaluated."""
     return tmp_path / "evaluated"
 
 
@@ -48,7 +48,7 @@ def expression(trace: Path) -> str:
 
 @pytest.fixture
 def service(expression: str) -> Iterator[Service]:
-    """Run a service that creates what it is asked for, and whose every word is an expression."""
+    """Run a service that creates what it is asked for, and returns an expression in every string."""
     ids = f"X-Request-Id: {expression}"
     error = json.dumps({"error": expression, "error_description": expression}).encode()
 
@@ -70,7 +70,7 @@ def service(expression: str) -> Iterator[Service]:
 
 
 def tasks(url: str, in_process: bool) -> list[dict]:
-    """Return tasks that put an answer into everything that takes an expression."""
+    """Return tasks that put an answer into everything that accepts an expression."""
     common = {"base_url": url, "access_token": "abc", "retries": 0}
     create = {MODULE: {**common, "name": "web01"}, "diff": True}
     denied = {MODULE: {**common, "name": "web01", "access_token": None, "client_id": "a", "client_secret": "b"}}
@@ -119,7 +119,7 @@ def test_no_expression_in_an_answer_is_evaluated(ansible, service, expression, t
     assert expression in forbidden["msg"]
 
 
-def test_the_expression_does_leave_its_trace_when_it_is_evaluated(ansible, expression, trace):
+def test_the_expression_leaves_its_trace_when_it_is_evaluated(ansible, expression, trace):
     run = ansible("ansible-playbook", tasks=[{"ansible.builtin.debug": {"msg": expression}}])
     assert run.rc == 0, run.output
     assert trace.exists()
@@ -129,8 +129,8 @@ RESERVED = ("__ansible_type", "__ansible_unsafe", "__ansible_vault")
 
 
 @pytest.mark.parametrize("in_process", [True, False], ids=["in process", "as a module"])
-def test_keys_that_mean_a_type_to_ansible_are_refused_and_the_work_is_known_to_be_done(ansible, service, in_process):
-    """ansible-core would make an object of its own of such a dict, or end the task without a word of the outcome."""
+def test_keys_reserved_by_ansible_are_refused_and_the_outcome_is_accepted(ansible, service, in_process):
+    """ansible-core would turn such a dict into an object of its own, or end the task without reporting an outcome."""
     options = {"name": "web01", "access_token": "abc", "retries": 0}
     tasks = [
         {

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Traps of the libraries and the environment, each with a guard without which its test fails."""
+"""Pitfalls of the libraries and the environment, each with a guard without which its test fails."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_a_netrc_does_not_add_itself_to_a_token_request():
 
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
 @pytest.mark.parametrize("resource", [CREATE, UPDATE])
-def test_a_redirect_takes_neither_body_nor_token_elsewhere(resource, status):
+def test_a_redirect_carries_neither_body_nor_token_elsewhere(resource, status):
     with Service(answers()) as elsewhere:
         location = f"Location: {elsewhere.url}/?{SECRET}"
         with Service(refuses(f"{status} Moved", location)) as service:
@@ -67,7 +67,7 @@ def test_a_response_is_read_up_to_4_mib(extra, failed):
     assert (result.get("failed", False), result["outcome"]) == (failed, "accepted")
 
 
-def test_no_compression_is_asked_for_but_taken():
+def test_compression_is_not_requested_but_accepted():
     squeezed = whole(gzip.compress(b'{"id": "1"}'), "Content-Encoding: gzip")
     with Service(answers(squeezed)) as service:
         result = run_task(CREATE, base_url=service.url)
@@ -76,7 +76,7 @@ def test_no_compression_is_asked_for_but_taken():
     assert result["asset"] == {"id": "1"}
 
 
-# options, and how the message begins; a library would send these, or show them in the text of its exception.
+# options, and how the message starts; a library would send these, or show them in the text of its exception.
 CONTROL = {
     "token, line end": ({"access_token": f"{SECRET}\r\nX-Evil: 1"}, "access_token: holds"),
     "token, NUL": ({"access_token": f"{SECRET}\0"}, "access_token: holds"),
@@ -96,7 +96,7 @@ CONTROL = {
 
 
 @pytest.mark.parametrize(("options", "why"), CONTROL.values(), ids=CONTROL)
-def test_what_a_library_would_send_or_show_is_refused(options, why):
+def test_values_that_a_library_would_send_or_show_are_refused(options, why):
     with Service(answers()) as service:
         result = run_task(CREATE, **{"base_url": service.url, **options})
     assert (result["failed"], result["outcome"], service.bytes_read) == (True, "not_sent", 0)
@@ -116,7 +116,7 @@ def test_an_id_stays_one_segment(identifier, segment):
 
 
 @pytest.mark.parametrize("identifier", ["", ".", "..", "a\nb", "a\0b"])
-def test_an_id_that_is_no_segment_is_refused(identifier):
+def test_an_id_that_cannot_be_a_segment_is_refused(identifier):
     with Service(answers()) as service:
         result = run_task(UPDATE, base_url=service.url, id=identifier)
     assert (result["outcome"], service.bytes_read) == ("not_sent", 0)
@@ -124,7 +124,7 @@ def test_an_id_that_is_no_segment_is_refused(identifier):
 
 
 def creates(service: Service, count: int, between: Callable[[], None] = lambda: None) -> list[str]:
-    """Create machines over one transport; return what is known of each."""
+    """Create machines over one transport; return the outcome of each."""
     kept: list[transport.Transport] = []
 
     def connect(settings) -> transport.Transport:
@@ -140,15 +140,15 @@ def creates(service: Service, count: int, between: Callable[[], None] = lambda: 
 
 
 def test_a_kept_connection_that_the_service_closes_creates_each_machine_once():
-    """The end of the first connection has the time to arrive; after that none is used twice, so no haste does harm."""
+    """The end of the first connection has time to arrive; after that none is reused, so timing does not matter."""
     pauses = iter([0.2])
     with Service(answers(whole, Peer.fin)) as service:
         assert creates(service, 50, lambda: time.sleep(next(pauses, 0))) == ["accepted"] * 50
     assert [json.loads(request.body)["name"] for request in service.done] == [f"vm{number}" for number in range(50)]
 
 
-def test_no_connection_is_used_twice_once_the_service_ended_one_without_a_word():
-    """The next end might come under a request, which would then be lost."""
+def test_no_connection_is_reused_once_the_service_has_closed_one_unannounced():
+    """The next end of stream might arrive during a request, which would then be lost."""
     peers: list[Peer] = []
 
     def script(peer: Peer) -> bool:
@@ -161,7 +161,7 @@ def test_no_connection_is_used_twice_once_the_service_ended_one_without_a_word()
     assert len(peers) == 4
 
 
-def test_a_kept_connection_is_used_again_until_it_was_idle_for_too_long(monkeypatch):
+def test_a_kept_connection_is_reused_until_it_has_been_idle_for_too_long(monkeypatch):
     peers: set[Peer] = set()
 
     def script(peer: Peer) -> bool:
@@ -176,7 +176,7 @@ def test_a_kept_connection_is_used_again_until_it_was_idle_for_too_long(monkeypa
         assert len(peers) == 4
 
 
-def test_what_comes_after_an_answer_is_not_taken_for_the_next_one():
+def test_data_after_an_answer_is_not_taken_for_the_next_one():
     smuggled = whole(b'{"id": "smuggled", "name": "smuggled"}')
     with Service(answers(lambda envelope: whole(envelope) + smuggled)) as service:
         assert creates(service, 5) == ["accepted"] * 5

@@ -1,10 +1,10 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Secrets made of the words of the assets: none of them is shown, and no name, id or body is corrupted by one.
+"""Secrets made of words that occur in the assets: none is shown, and none corrupts a name, id or body.
 
-A credential that is a word of its task cannot be told from it and stays where it is data; one that is made of several
-words is nowhere, while each of the words stays where it is.
+A credential that equals a word of its task is indistinguishable from it and stays visible where it is data; one made of
+several words appears nowhere, while each of the words stays visible.
 """
 
 from __future__ import annotations
@@ -34,26 +34,26 @@ CLIENT, OTHER = "client-of-tests", "a-credential-that-is-not-drawn"
 
 
 class Drawn(NamedTuple):
-    """One task: its machine, and a secret that is a word of it or is made of several."""
+    """One task: its machine, and a secret that is one of its words or is made of several."""
 
     name: str
     note: str  # an attribute
-    platform: str  # what only the answer says
+    platform: str  # only in the answer
     secret: str
     made: bool
-    option: str  # which one the secret is the value of
+    option: str  # the one whose value is the secret
     refused: bool
 
 
 def drawn(path: str) -> list[Drawn]:
-    """Return the tasks of a path, always the same."""
+    """Return the tasks of a path, always the same ones."""
     chance, tasks = random.Random(f"words for the {path}"), []
     for number in range(COUNT[path]):
         words = chance.sample(WORDS, 4)
         name, note, platform = f"{words[0]}-{number}-{words[1]}", " ".join(words[1:3]), chance.choice(WORDS)
         made = chance.random() < 0.6
         secret = f"{'.'.join(words[:3])}.{number}" if made else chance.choice([name, note, words[0], words[2], "p"])
-        if not (secret.isascii() and " " not in secret):  # what a token and a header cannot hold
+        if not (secret.isascii() and " " not in secret):  # not possible in a token or a header
             secret = quote(secret)
         option = chance.choice(OPTIONS)
         tasks.append(Drawn(name, note, platform, secret, made and len(secret) >= 8, option, chance.random() < 0.4))
@@ -70,7 +70,7 @@ def attributes(task: Drawn) -> dict:
 
 
 def options(task: Drawn, number: int) -> dict:
-    """Return the options of a task; the secret comes from the environment, so that no file holds it."""
+    """Return the options of a task; the secret comes from the environment, so that no file contains it."""
     secret = f"{{{{ lookup('env', 'SECRET_{number}') }}}}"
     client = {"auth_url": f"{{{{ service }}}}/{number}/token", "client_id": CLIENT, "client_secret": OTHER}
     by_option = {
@@ -85,7 +85,7 @@ def options(task: Drawn, number: int) -> dict:
 
 @pytest.fixture(scope="module", params=COUNT)
 def ran(request, collections, tmp_path_factory) -> tuple[list[Drawn], Run, Wire, dict]:
-    """Run all tasks of a path at -vvvv; return them, the run, the service, and the ledger."""
+    """Run all tasks of a path at -vvvv; return them, the run, the service, and the ledger's content."""
     tasks, directory = drawn(request.param), tmp_path_factory.mktemp("words")
 
     def choose(sent):
@@ -131,7 +131,7 @@ def test_no_name_id_or_body_is_corrupted(ran):
             assert tuple(map(json.loads, ledger[task.name])) == (body, envelope(task))
 
 
-def test_no_secret_that_is_made_of_words_is_shown(ran):
+def test_no_secret_made_of_words_is_shown(ran):
     tasks, run, _service, _ledger = ran
     made = [task for task in tasks if task.made]
     assert len(made) > len(tasks) // 3
@@ -141,8 +141,8 @@ def test_no_secret_that_is_made_of_words_is_shown(ran):
         assert [form for form in forms if form in run.output] == [], task
 
 
-def test_a_secret_that_is_a_word_is_not_retold(ran):
-    """What the service says of it is a message, where it is masked as a whole word."""
+def test_a_secret_that_is_a_word_is_masked_in_messages(ran):
+    """The service's text about it is a message, in which it is masked as a whole word."""
     tasks, run, _service, _ledger = ran
     told = [run.result(str(number))["error_body"] for number, task in enumerate(tasks) if task.refused]
     assert told

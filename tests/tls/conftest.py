@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Certificates of every kind, as files, and the emulator behind them."""
+"""Certificates of every kind, as files, and the emulator using them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ PAST = datetime(2020, 1, 1, tzinfo=timezone.utc)
 
 
 class Certificates:
-    """An authority that the tests trust, one that nobody does, and what they issued."""
+    """An authority that the tests trust, one that nothing trusts, and the certificates they issued."""
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
@@ -73,7 +73,7 @@ class Certificates:
         return tuple(self.file(f"{label}-{name}.pem", content) for name, content in files.items())
 
     def directory(self, name: str, *, hashed: bool) -> str:
-        """Make a directory that holds the trusted authority, under the name that OpenSSL looks for or under its own."""
+        """Make a directory with the trusted authority, named as OpenSSL looks it up, or otherwise."""
         path = self._directory / name
         path.mkdir()
         shutil.copy(self.ca, path / "ca.pem")
@@ -82,7 +82,7 @@ class Certificates:
         return str(path)
 
     def context(self, kind: str, demand: bool = False, version: ssl.TLSVersion | None = None) -> ssl.SSLContext:
-        """Return the server side of a certificate; `demand`: clients need one of the authority too."""
+        """Return the server context for a certificate; `demand`: clients also need one from the authority."""
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         if kind == "self-signed":
             context.load_cert_chain(self.self_signed)
@@ -98,12 +98,12 @@ class Certificates:
 
 @pytest.fixture(scope="session")
 def certificates(tmp_path_factory: pytest.TempPathFactory) -> Certificates:
-    """Make the certificates once."""
+    """Create the certificates once."""
     return Certificates(tmp_path_factory.mktemp("certificates"))
 
 
 @pytest.fixture
 def https() -> Iterator[Callable[..., Running]]:
-    """Start the emulator behind a TLS context (None: plain HTTP), as often as a test likes."""
+    """Start the emulator behind a TLS context (None: plain HTTP), as often as a test needs."""
     with ExitStack() as stack:
         yield lambda context: stack.enter_context(start(ssl_context=context, roles=["role-0001"]))

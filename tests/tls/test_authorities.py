@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Whom to trust: ca_path as a file or a directory, and what the environment may say beside it."""
+"""Which authorities are trusted: ca_path as a file or a directory, and what the environment may add."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from support import CREATE, run_task
 
 GOOD, OTHER, MISSING, HASHED = "ca", "other_ca", "missing", "directory"
 
-# ca_path, what the environment says, validate_certs: the outcome.
+# ca_path, the environment, validate_certs: the outcome.
 TRUST = {
     "option": (GOOD, {}, "accepted"),
     "REQUESTS_CA_BUNDLE": (None, {"REQUESTS_CA_BUNDLE": GOOD}, "accepted"),
@@ -37,7 +37,7 @@ TRUST = {
 
 
 @pytest.mark.parametrize(("ca_path", "environment", "outcome"), TRUST.values(), ids=TRUST)
-def test_who_is_trusted(certificates, https, monkeypatch, ca_path, environment, outcome):
+def test_which_authorities_are_trusted(certificates, https, monkeypatch, ca_path, environment, outcome):
     paths = {GOOD: certificates.ca, OTHER: certificates.other_ca, MISSING: "/missing/ca.pem",
              HASHED: certificates.hashed}
     for name, which in environment.items():
@@ -59,7 +59,7 @@ def test_system_and_requests_are_both_trusted(certificates, https, monkeypatch, 
 
 @pytest.fixture
 def place(tmp_path, monkeypatch):
-    """A directory where ansible.builtin.uri looks for authorities, and with it what is remembered of them."""
+    """A directory where ansible.builtin.uri looks for authorities, with the cached contexts cleared before and after."""
     monkeypatch.setattr(tls, "_PLACES", ("/missing", str(tmp_path)))
     tls._context.cache_clear()
     yield tmp_path
@@ -80,13 +80,13 @@ def test_what_uri_trusts_is_trusted(certificates, https, place, name, is_trusted
 
 
 @pytest.mark.parametrize("system", ["Linux", "FreeBSD", "OpenBSD", "NetBSD", "SunOS", "AIX", "Darwin", "Other"])
-def test_the_places_are_those_of_uri(monkeypatch, system):
-    """As ansible-core itself tells them: the directories that it looks into, but for the one that OpenSSL knows."""
+def test_the_directories_are_those_of_uri(monkeypatch, system):
+    """As listed by ansible-core itself: the directories that it searches, except the one that OpenSSL knows."""
     monkeypatch.setattr(platform, "system", lambda: system)
     monkeypatch.setattr(urls.os.path, "isdir", lambda path: False)
     looked = urls.get_ca_certs()[-1]
     own = ssl.get_default_verify_paths()
-    # Before ansible-core 2.17 uri looked into the system's directory on Linux as well, where OpenSSL knows it.
+    # Before ansible-core 2.17 uri also searched the system's directory on Linux, which OpenSSL knows anyway.
     assert set(tls.places(system)) == {*looked} - {own.capath, own.cafile, None, "/etc/ssl/certs"}
 
 

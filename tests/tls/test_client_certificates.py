@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Mutual TLS: which files are taken, and what is known when the service wants a certificate and gets none."""
+"""Mutual TLS: which files are accepted, and what is known when the service requires a certificate and gets none."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ V12, V13 = ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3
 
 
 def files(certificates, name: str) -> dict[str, str]:
-    """Return the options of one way to name the files."""
+    """Return the options for one way of naming the files."""
     certificate, key, both = certificates.client()
     dummy, encrypted, encrypted_both = certificates.client(password=b"secret")
     strangers, other_key, dummy = certificates.client("unknown")
@@ -42,7 +42,7 @@ def files(certificates, name: str) -> dict[str, str]:
 
 @pytest.mark.parametrize("version", [V12, V13], ids=["TLS 1.2", "TLS 1.3"])
 @pytest.mark.parametrize("name", ["two files", "one file", "empty key"])
-def test_a_client_certificate_lets_us_in(certificates, https, name, version):
+def test_a_client_certificate_is_accepted(certificates, https, name, version):
     service = https(certificates.context("good", demand=True, version=version))
     result = run_task(CREATE, base_url=service.url, ca_path=certificates.ca, **files(certificates, name))
     assert result["outcome"] == "accepted", result
@@ -80,8 +80,8 @@ def test_tls_1_2_refuses_in_the_handshake(certificates, https, name):
 
 
 @pytest.mark.parametrize(("resource", "attempts"), [(CREATE, 1), (UPDATE, 3)])
-def test_tls_1_3_refuses_after_the_request_was_handed_over(certificates, resource, attempts):
-    """The handshake is over for us before the service looks at our certificate (RFC 8446 section 4.4.2.4)."""
+def test_tls_1_3_refuses_after_the_request_was_sent(certificates, resource, attempts):
+    """For the client the handshake is over before the service checks its certificate (RFC 8446 section 4.4.2.4)."""
     with patient(certificates.context("good", demand=True, version=V13)) as url:
         result = run_task(resource, base_url=url, ca_path=certificates.ca, retries=2)
     assert (result["outcome"], result["attempts"]) == ("unknown", attempts)
@@ -90,7 +90,7 @@ def test_tls_1_3_refuses_after_the_request_was_handed_over(certificates, resourc
 
 @contextmanager
 def patient(context: ssl.SSLContext) -> Iterator[str]:
-    """Serve handshakes, each read to its end: else the reset of a hasty close may overtake the alert that says why."""
+    """Serve handshakes, reading each to its end: otherwise the reset of an early close may overtake the alert."""
 
     def serve(listener: socket.socket) -> None:
         with suppress(OSError):  # the end of the test

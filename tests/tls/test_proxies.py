@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Through real proxies (proxy.py): http and https services, with and without credentials, and over TLS to the proxy."""
+"""Through real proxies (proxy.py): http and https services, with and without credentials, and with TLS to the proxy."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Proxy(NamedTuple):
     log: Path
 
     def lines(self, above: int = -1) -> int:
-        """Return how much it logged; it does so after a connection, so give it a moment to log more than `above`."""
+        """Return the number of lines logged; the log lags behind, so wait a moment for more than `above`."""
         for dummy in range(100):
             lines = self.log.read_text().count("access_log")
             if lines > above:
@@ -40,7 +40,7 @@ class Proxy(NamedTuple):
 
 @pytest.fixture(scope="module")
 def start_proxy(tmp_path_factory) -> Iterator[Callable[..., Proxy]]:
-    """Start a proxy with these arguments; all of them end with the module."""
+    """Start a proxy with these arguments; all of them stop with the module."""
     with ExitStack() as stack:
 
         def start(*arguments: str) -> Proxy:
@@ -62,7 +62,7 @@ def start_proxy(tmp_path_factory) -> Iterator[Callable[..., Proxy]]:
 
 @pytest.fixture(scope="module")
 def proxies(start_proxy, certificates) -> dict[str, Proxy]:
-    """The proxies: one for all, one for those it knows, one that is spoken to over TLS."""
+    """The proxies: an open one, one with credentials, one that is reached over TLS."""
     tls = certificates.server_files("good")
     return {
         "open": start_proxy(),
@@ -88,7 +88,7 @@ WAYS = {
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_a_way_through_a_proxy(proxies, certificates, https, monkeypatch, way):
+def test_requests_go_through_the_proxy(proxies, certificates, https, monkeypatch, way):
     name, credentials, scheme, outcome, why = WAYS[way]
     service = https(certificates.context("good") if scheme == HTTPS else None)
     proxy, seen = proxies[name], proxies[name].lines()
@@ -96,13 +96,13 @@ def test_a_way_through_a_proxy(proxies, certificates, https, monkeypatch, way):
     result = run_task(CREATE, base_url=service.url, ca_path=certificates.ca, retries=0)
     assert result["outcome"] == outcome, result
     assert why in result.get("msg", "")
-    assert proxy.lines(above=seen) > seen, "it went past the proxy"
+    assert proxy.lines(above=seen) > seen, "the request bypassed the proxy"
     assert len(service.api.conversation) == (outcome == "accepted")
     for secret in (PASSWORD, quote(PASSWORD, safe=""), "wr0ng"):
         assert secret not in str(result)
 
 
-# environment, options: the proxy is not asked.
+# environment, options: the proxy is bypassed.
 PAST = {
     "use_proxy false": ({}, {"use_proxy": False}),
     "NO_PROXY address": ({"NO_PROXY": "127.0.0.1"}, {}),
@@ -114,7 +114,7 @@ PAST = {
 
 @pytest.mark.parametrize("scheme", [HTTP, HTTPS])
 @pytest.mark.parametrize(("environment", "options"), PAST.values(), ids=PAST)
-def test_a_way_past_the_proxy(certificates, https, monkeypatch, environment, options, scheme):
+def test_requests_bypass_the_proxy(certificates, https, monkeypatch, environment, options, scheme):
     service = https(certificates.context("good") if scheme == HTTPS else None)
     with Service(lambda peer: None) as proxy:
         for variable, value in {"HTTP_PROXY": proxy.url, "HTTPS_PROXY": proxy.url, **environment}.items():
@@ -151,7 +151,7 @@ def test_a_proxy_that_cannot_be_used(certificates, https, monkeypatch, url, atte
     assert service.api.conversation == []
 
 
-def test_connect_says_nothing_of_the_request(certificates, monkeypatch):
+def test_connect_reveals_nothing_of_the_request(certificates, monkeypatch):
     with Service(lambda peer: peer.request() and None) as proxy:
         monkeypatch.setenv("https_proxy", f"http://{CREDENTIALS}127.0.0.1:{proxy.port}")
         run_task(CREATE, base_url="https://service.example/prefix", retries=0)
@@ -162,7 +162,7 @@ def test_connect_says_nothing_of_the_request(certificates, monkeypatch):
     assert "token-of-the-tests" not in str(connect)
 
 
-def test_credentials_of_a_proxy_do_not_go_to_the_service(proxies, certificates, https, monkeypatch):
+def test_proxy_credentials_are_not_sent_to_the_service(proxies, certificates, https, monkeypatch):
     service = https(certificates.context("good"))
     monkeypatch.setenv("https_proxy", f"http://{CREDENTIALS}127.0.0.1:{proxies['closed'].port}")
     run_task(CREATE, base_url=service.url, ca_path=certificates.ca)

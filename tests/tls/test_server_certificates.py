@@ -1,14 +1,14 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The service's certificate: what is accepted, and for what is not, which word says why."""
+"""The service's certificate: what is accepted, and which message explains a refusal."""
 
 from __future__ import annotations
 
 import pytest
 from support import CREATE, UPDATE, run_task
 
-# certificate of the server, ca_path is given, part of the message; all before a byte of the request.
+# certificate of the server, whether ca_path is given, part of the message; all before the first byte of the request.
 REFUSED = {
     "unknown authority": ("unknown authority", True, "unable to get local issuer certificate"),
     "self-signed": ("self-signed", True, "signed certificate"),
@@ -19,7 +19,7 @@ REFUSED = {
 
 
 def over_tls(running) -> str:
-    """Return the address to use, whatever the emulator itself speaks."""
+    """Return the https address, whatever the emulator itself speaks."""
     return running.url.replace("http://", "https://")
 
 
@@ -33,7 +33,7 @@ def test_a_bad_certificate_is_refused_before_anything_is_sent(certificates, http
     assert result["outcome"] == "not_sent"
     assert why in result["msg"]
     assert ("to trust it, set ca_path" in result["msg"]) is (kind not in ("wrong host", "expired"))
-    assert result["attempts"] == 1, "repeating it is of no use"
+    assert result["attempts"] == 1, "repeating it is useless"
     assert service.api.conversation == []
 
 
@@ -53,13 +53,13 @@ def test_a_good_certificate_is_accepted_without_a_warning(certificates, https):
 
 
 @pytest.mark.parametrize("name", ["localhost", "127.0.0.1"])
-def test_the_name_that_was_asked_for_is_what_counts(certificates, https, name):
+def test_the_requested_name_is_what_counts(certificates, https, name):
     service = https(certificates.context("good"))
     url = service.url.replace("127.0.0.1", name)
     assert run_task(CREATE, base_url=url, ca_path=certificates.ca)["outcome"] == "accepted"
 
 
-def test_a_service_without_tls_is_said_to_be_one(https):
+def test_a_service_without_tls_is_reported_as_such(https):
     service = https(None)
     result = run_task(CREATE, base_url=over_tls(service))
     assert (result["outcome"], result["attempts"]) == ("not_sent", 1)
@@ -67,7 +67,7 @@ def test_a_service_without_tls_is_said_to_be_one(https):
     assert "the server speaks plain HTTP (127.0.0.1 port " in result["msg"]
 
 
-def test_plain_http_to_a_tls_port_is_not_said_to_be_harmless(certificates, https):
+def test_plain_http_to_a_tls_port_is_not_reported_as_harmless(certificates, https):
     service = https(certificates.context("good"))
     result = run_task(CREATE, base_url=service.url.replace("https://", "http://"))
     assert (result["outcome"], result["attempts"]) == ("unknown", 1)
@@ -75,7 +75,7 @@ def test_plain_http_to_a_tls_port_is_not_said_to_be_harmless(certificates, https
 
 
 @pytest.mark.parametrize("first", [True, False])
-def test_validation_of_one_task_says_nothing_about_the_next(certificates, https, first):
+def test_validation_in_one_task_does_not_affect_the_next(certificates, https, first):
     service = https(certificates.context("unknown authority"))
     outcomes = {}
     for validate in (first, not first, first):

@@ -16,13 +16,13 @@ CLIENT = {"client_id": "web", "client_secret": "s3cret-of-web"}
 
 
 class Conversation:
-    """What the emulator received, in the order of its arrival."""
+    """What the emulator received, in order of arrival."""
 
     def __init__(self, running: Running) -> None:
         self._running = running
 
     def statuses(self) -> list[tuple[str, int | None]]:
-        """Each request: its operation, and the status it was answered with."""
+        """Each request: its operation, and the status of its answer."""
         return [(entry.operation, entry.status) for entry in self._running.api.conversation]
 
     def requests(self, operation: str) -> list[Request]:
@@ -32,7 +32,7 @@ class Conversation:
 
 @pytest.fixture
 def emulator() -> Iterator[Running]:
-    """The running emulator; its settings are those of one client."""
+    """The running emulator, configured for a single client."""
     with start(roles=["role-0001"], token="granted-token", **CLIENT) as running:
         yield running
 
@@ -45,7 +45,7 @@ def conversation(emulator: Running) -> Conversation:
 
 @pytest.fixture
 def task(emulator: Running) -> Callable[..., dict]:
-    """Run a task that has no token of its own; an option that is None is left out."""
+    """Run a task that has no token yet; an option that is None is left out."""
 
     def run(resource: str = CREATE, check: bool = False, **options: object) -> dict:
         given = {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// An identity provider that others wrote, run for the tests: `node provider.mjs DIRECTORY-OF-THE-PACKAGE`.
+// A third-party identity provider, run for the tests: `node provider.mjs DIRECTORY-OF-THE-PACKAGE`.
 // It prints its URL, then a line of JSON for each token request. A line of JSON on its standard input
-// ({"status": ..., "body": ...}) is what it answers the next one with.
+// ({"status": ..., "body": ...}) sets its answer to the next one.
 import { createInterface } from "node:readline";
 import { pathToFileURL } from "node:url";
 

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""When there is no token: who failed, the error in the words of RFC 6749 section 5.2, and that nothing was sent."""
+"""When there is no token: who failed, the error in terms of RFC 6749 section 5.2, and that nothing was sent."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ WRONG = {
 
 @pytest.mark.parametrize("resource", [CREATE, UPDATE])
 @pytest.mark.parametrize(("options", "settings", "why"), WRONG.values(), ids=WRONG)
-def test_the_message_says_that_the_token_endpoint_refused_and_why(
+def test_the_message_says_why_the_token_endpoint_refused(
     task, emulator, conversation, resource, options, settings, why
 ):
     emulator.api.settings = emulator.api.settings.changed(settings)
@@ -60,14 +60,14 @@ def test_a_refusal_of_the_service_does_not_blame_the_token_endpoint(task, emulat
 
 
 @pytest.mark.parametrize("fault", [{"kind": "drop"}, *({"kind": "status", "status": status} for status in (429, 503))])
-def test_a_token_request_is_repeated_as_it_does_no_harm(task, emulator, conversation, fault):
+def test_a_token_request_is_repeated_since_that_is_harmless(task, emulator, conversation, fault):
     emulator.api.faults = (parse({**fault, "operation": "token", "count": 2}),)
     result = task(retries=2)
     assert (result["outcome"], result["attempts"]) == ("accepted", 1)
     assert [operation for operation, _status in conversation.statuses()] == ["token"] * 3 + ["create_virtual_machine"]
 
 
-def test_a_token_endpoint_that_is_not_there_is_named(task, conversation):
+def test_an_unreachable_token_endpoint_is_named(task, conversation):
     result = task(auth_url="http://127.0.0.1:9/token", retries=0)
     assert result["outcome"] == "not_sent"
     assert "no access token from http://127.0.0.1:9/token (auth_url): no connection" in result["msg"]
@@ -88,7 +88,7 @@ def test_a_redirect_is_not_followed_with_the_secret(task, status):
     assert (len(endpoint.received), elsewhere.received) == (1, [])
 
 
-# What the endpoint says, with the secret in it, and what is left of it in the message.
+# What the endpoint says, including the secret, and what remains of it in the message.
 SAID = {
     "control characters": ("red\x1b[31m\r\nline\u2028\u202eend", "red [31m  line  end"),
     "long": ("x" * 1000, "x" * 1000),
@@ -101,7 +101,7 @@ SAID = {
 
 
 @pytest.mark.parametrize(("description", "shown"), SAID.values(), ids=SAID)
-def test_what_the_endpoint_says_is_shown_short_printable_and_without_secrets(task, description, shown):
+def test_the_endpoint_s_text_is_shown_short_printable_and_without_secrets(task, description, shown):
     body = json.dumps({"error": "invalid_client", "error_description": description}).encode()
     with Service(answers(whole(body, status="400 Bad Request"), carried_out=False)) as endpoint:
         result = task(auth_url=endpoint.url)
@@ -124,7 +124,7 @@ UNUSABLE = {
 
 
 @pytest.mark.parametrize(("body", "why"), UNUSABLE.values(), ids=UNUSABLE)
-def test_a_success_without_a_usable_token_is_none(task, conversation, body, why):
+def test_a_success_without_a_usable_token_is_a_failure(task, conversation, body, why):
     with Service(answers(whole(body, status="200 OK"), carried_out=False)) as endpoint:
         result = task(auth_url=endpoint.url)
     assert result["outcome"] == "not_sent"
@@ -133,7 +133,7 @@ def test_a_success_without_a_usable_token_is_none(task, conversation, body, why)
 
 
 @pytest.mark.parametrize("token_type", ["bearer", "BEARER", None])
-def test_the_token_type_is_bearer_in_any_case_or_not_said(task, emulator, token_type):
+def test_the_token_type_is_bearer_in_any_case_or_missing(task, emulator, token_type):
     emulator.api.settings = emulator.api.settings.changed({"token": "granted-token"})
     with Service(grants(token_type=token_type)) as endpoint:
         assert task(auth_url=endpoint.url)["outcome"] == "accepted"

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Tokens from an identity provider that others wrote: oauth2-mock-server, which npm installs."""
+"""Tokens from a third-party identity provider: oauth2-mock-server, installed with npm."""
 
 from __future__ import annotations
 
@@ -36,22 +36,22 @@ class Provider:
         self.url = self.line()["url"]
 
     def line(self):
-        """What it says next: a token request that it answered, for one."""
+        """The next line that it prints, such as a token request that it answered."""
         return json.loads(self.process.stdout.readline())
 
     def answer_next(self, **answer) -> None:
-        """Let it answer the next token request with that status or body."""
+        """Make it answer the next token request with that status or body."""
         print(json.dumps(answer), file=self.process.stdin, flush=True)
         assert self.line() == "understood"
 
     def close(self) -> None:
-        """End it."""
+        """Stop it."""
         self.process.communicate(timeout=10)
 
 
 @pytest.fixture(scope="module")
 def package() -> Path:
-    """Where the package is, fetched when it is not there yet."""
+    """The directory of the package, which is fetched if it is missing."""
     directory = ROOT / ".build/npm"
     found = directory / "node_modules/oauth2-mock-server"
     if not found.exists():
@@ -86,8 +86,8 @@ def claims(token: str) -> dict:
 
 
 @pytest.mark.parametrize(("options", "header", "form"), REQUESTS.values(), ids=REQUESTS)
-def test_its_token_is_what_the_service_gets(task, emulator, conversation, provider, options, header, form):
-    emulator.api.settings = replace(emulator.api.settings, token=None)  # any token is good
+def test_the_service_receives_its_token(task, emulator, conversation, provider, options, header, form):
+    emulator.api.settings = replace(emulator.api.settings, token=None)  # any token is accepted
     result = task(auth_url=f"{provider.url}/token", **options)
     asked = provider.line()
     assert result["outcome"] == "accepted", result
@@ -99,8 +99,8 @@ def test_its_token_is_what_the_service_gets(task, emulator, conversation, provid
     assert token not in json.dumps(result)
 
 
-def test_a_token_that_the_service_refuses_is_fetched_anew_once(task, provider):
-    result = task(auth_url=f"{provider.url}/token")  # the emulator takes its own tokens only
+def test_a_token_that_the_service_refuses_is_replaced_once(task, provider):
+    result = task(auth_url=f"{provider.url}/token")  # the emulator accepts only its own tokens
     assert (result["outcome"], result["status"], result["attempts"]) == ("rejected", 401, 2)
     tokens = [provider.line()["answer"]["access_token"] for dummy in range(2)]
     assert len(tokens) == 2
@@ -113,7 +113,7 @@ def test_a_token_that_the_service_refuses_is_fetched_anew_once(task, provider):
     ({"status": 400, "body": {"error": "invalid_scope"}}, "it answered with status 400: invalid_scope"),
     ({"body": {"token_type": "Bearer"}}, "without a usable access_token"),
 ])
-def test_a_refusal_says_that_it_was_the_token_endpoint(task, conversation, provider, answer, said):
+def test_a_refusal_names_the_token_endpoint(task, conversation, provider, answer, said):
     provider.answer_next(**answer)
     result = task(auth_url=f"{provider.url}/token")
     assert (result["failed"], result["outcome"]) == (True, "not_sent")
@@ -122,7 +122,7 @@ def test_a_refusal_says_that_it_was_the_token_endpoint(task, conversation, provi
     assert conversation.statuses() == []
 
 
-def test_a_wrong_path_is_said_to_be_one(task, provider):
+def test_a_wrong_path_is_reported_as_such(task, provider):
     result = task(auth_url=f"{provider.url}/nowhere")
     assert (result["failed"], result["outcome"]) == (True, "not_sent")
     assert "(auth_url): it answered with status 404" in result["msg"]

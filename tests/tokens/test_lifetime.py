@@ -16,7 +16,7 @@ from emulator.faults import parse
 from support import CREATE, UPDATE
 
 NOW = 1_700_000_000.0
-# expires_in as it stands in the answer (None: not there): for how many seconds the token is used.
+# expires_in as it is in the answer (None: missing): for how many seconds the token is used.
 LIFETIMES = {
     "an hour": ("3600", 3570),
     "a minute, exactly twice the margin": ("60", 30),
@@ -44,7 +44,7 @@ def test_how_long_a_token_is_used(monkeypatch, expires_in, seconds):
     assert tokens.judge(answer).value == ("abc", NOW + seconds, None)
 
 
-def test_a_kept_token_is_fetched_anew_only_when_its_time_is_over(monkeypatch):
+def test_a_kept_token_is_replaced_only_when_it_expires(monkeypatch):
     clock, numbers = [NOW], count(1)
     monkeypatch.setattr(tokens.time, "time", lambda: clock[0])
     lifetimes = iter((NOW + 3570, NOW + 7140, NOW))
@@ -73,7 +73,7 @@ def test_a_refused_token_is_replaced_once(task, emulator, conversation, resource
 
 
 @pytest.mark.parametrize("resource", OPERATIONS)
-def test_a_second_refusal_is_the_last_word(task, emulator, conversation, resource):
+def test_a_second_refusal_is_final(task, emulator, conversation, resource):
     operation, _success = OPERATIONS[resource]
     emulator.api.faults = (parse({"kind": "status", "status": 401, "operation": operation, "count": 0}),)
     result = task(resource)
@@ -88,7 +88,7 @@ def test_a_given_token_is_not_replaced(task, conversation):
     assert conversation.statuses() == [("create_virtual_machine", 401)]
 
 
-def test_a_new_token_that_cannot_be_had_leaves_the_refusal(task, emulator, conversation):
+def test_the_refusal_stands_when_no_new_token_can_be_fetched(task, emulator, conversation):
     gone = {"kind": "status", "status": 403, "operation": "token", "skip": 1, "body": json.dumps({"error": "gone"})}
     emulator.api.faults = (parse({"kind": "status", "status": 401, "operation": "create_virtual_machine"}), parse(gone))
     result = task()
@@ -96,7 +96,7 @@ def test_a_new_token_that_cannot_be_had_leaves_the_refusal(task, emulator, conve
     assert "(auth_url): it answered with status 403: gone" in result["msg"]
 
 
-def test_check_mode_asks_for_no_token(task, conversation):
+def test_check_mode_requests_no_token(task, conversation):
     result = task(check=True)
     assert result["changed"]
     assert conversation.statuses() == []

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a token request says: how the client proves who it is, and what else is in the form (RFC 6749)."""
+"""What a token request contains: how the client authenticates, and what else is in the form (RFC 6749)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ GRANT = {"grant_type": "client_credentials"}
 BY_FORM = {"client_id": "web", "client_secret": "s3cret-of-web"}
 PASSWORD = {"grant_type": "password", "username": "alice", "password": "w0nder/land"}
 
-# options beside client_id and client_secret: the Authorization header, decoded, and the form.
+# options in addition to client_id and client_secret: the decoded Authorization header, and the form.
 REQUESTS = {
     "basic by default": ({}, "web:s3cret-of-web", GRANT),
     "basic": ({"client_authentication": "basic"}, "web:s3cret-of-web", GRANT),
@@ -39,7 +39,7 @@ REQUESTS = {
 
 @pytest.mark.parametrize("resource", [CREATE, UPDATE])
 @pytest.mark.parametrize(("options", "header", "form"), REQUESTS.values(), ids=REQUESTS)
-def test_what_a_token_request_says(task, resource, options, header, form):
+def test_the_content_of_a_token_request(task, resource, options, header, form):
     with Service(grants()) as endpoint:
         result = task(resource, auth_url=endpoint.url, **options)
     assert result["outcome"] == "accepted", result
@@ -49,14 +49,14 @@ def test_what_a_token_request_says(task, resource, options, header, form):
 
 
 def decoded(header: str | None) -> str | None:
-    """Return what a Basic header holds."""
+    """Return the content of a Basic header."""
     kind, dummy, value = (header or "").partition(" ")
     return base64.b64decode(value).decode() if kind == "Basic" else header
 
 
 @pytest.mark.parametrize("authentication", ["basic", "post"])
-def test_an_odd_client_is_understood_by_the_other_side(task, emulator, conversation, authentication):
-    """Form-encoded before base64 (RFC 6749 section 2.3.1), so that a colon or a letter beyond ASCII survives."""
+def test_unusual_client_credentials_are_understood_by_the_server(task, emulator, conversation, authentication):
+    """Form-encoded before base64 (RFC 6749 section 2.3.1), so that a colon or a non-ASCII character survives."""
     emulator.api.settings = emulator.api.settings.changed({"client_id": ODD_ID, "client_secret": ODD_SECRET})
     result = task(client_id=ODD_ID, client_secret=ODD_SECRET, client_authentication=authentication)
     assert result["outcome"] == "accepted", result
@@ -84,7 +84,7 @@ def test_a_given_token_wins(task, emulator, conversation):
     assert conversation.statuses() == [("create_virtual_machine", 401)]
 
 
-def test_a_query_of_auth_url_is_kept(task, emulator, conversation):
+def test_the_query_of_auth_url_is_kept(task, emulator, conversation):
     task(auth_url=f"{emulator.url}/oauth/token?tenant=a%2Fb")
     assert conversation.requests("token")[0].target == "/oauth/token?tenant=a%2Fb"
 
@@ -105,7 +105,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize(("options", "why"), REFUSED.values(), ids=REFUSED)
-def test_what_cannot_be_sent_is_an_invalid_option(task, conversation, options, why):
+def test_a_value_that_cannot_be_sent_is_an_invalid_option(task, conversation, options, why):
     result = task(**options)
     assert result["failed"]
     assert result["outcome"] == "not_sent"
@@ -114,6 +114,6 @@ def test_what_cannot_be_sent_is_an_invalid_option(task, conversation, options, w
 
 
 def test_http_is_refused_until_it_is_allowed(task):
-    """Allowed, it fails at the look-up of a name that cannot exist (RFC 6761 section 6.4)."""
+    """Once allowed, it fails when looking up a name that cannot exist (RFC 6761 section 6.4)."""
     result = task(auth_url="http://login.invalid/token", allow_http=True, retries=0)
     assert "no access token from http://login.invalid/token (auth_url): the host name" in result["msg"]

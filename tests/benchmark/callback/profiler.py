@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Profiles the workers of a run, and leaves the figures of the last one in the file PROFILER_FILE."""
+"""Profiles the workers of a run, and writes the figures of the last one to the file PROFILER_FILE."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ DOCUMENTATION = """
 name: profiler
 type: aggregate
 short_description: Profiles the workers
-description: Leaves what cProfile measured in the file that the environment variable PROFILER_FILE names.
+description: Writes the measurements of cProfile to the file named by the environment variable PROFILER_FILE.
 """
 
 
@@ -35,7 +35,7 @@ def profiled(run):
 
 
 class CallbackModule(CallbackBase):
-    """Being loaded is all it does; workers are forks of the process that loads it."""
+    """Only needs to be loaded; workers are forks of the process that loads it."""
 
     CALLBACK_VERSION = 2.0
     CALLBACK_TYPE = "aggregate"

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Writes how many seconds each task took over all its hosts, a JSON line each, into the file STOPWATCH_FILE."""
+"""Writes how many seconds each task took over all its hosts, one JSON line each, to the file STOPWATCH_FILE."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ DOCUMENTATION = """
 name: stopwatch
 type: aggregate
 short_description: Writes how long each task took
-description: A line of JSON for each task, in the file that the environment variable STOPWATCH_FILE names.
+description: Writes a line of JSON for each task to the file named by the environment variable STOPWATCH_FILE.
 """
 
 
 class CallbackModule(CallbackBase):
-    """A task begins when Ansible says so, and ends when the next one begins or the play is over."""
+    """A task starts when Ansible announces it, and ends when the next one starts or the play is over."""
 
     CALLBACK_VERSION = 2.0
     CALLBACK_TYPE = "aggregate"
