@@ -162,7 +162,7 @@ def ten_thousand(directory: Path) -> tuple[float, float, float]:
 
 
 def fleet(directory: Path) -> tuple[float, float, float]:
-    """Return the seconds of the role in excess of ansible-core when all is done, of its plan, and of ansible-core alone.
+    """Return the seconds of the role, all done, and of its plan, in excess of ansible-core alone, and of the latter.
 
     Alone means the same role with no-op tasks: ansible-core checks the variables and passes list and result.
     """

@@ -59,7 +59,7 @@ def test_system_and_requests_are_both_trusted(certificates, https, monkeypatch, 
 
 @pytest.fixture
 def place(tmp_path, monkeypatch):
-    """A directory where ansible.builtin.uri looks for authorities, with the cached contexts cleared before and after."""
+    """A directory where ansible.builtin.uri looks for authorities, with the context cache cleared around it."""
     monkeypatch.setattr(tls, "_PLACES", ("/missing", str(tmp_path)))
     tls._context.cache_clear()
     yield tmp_path

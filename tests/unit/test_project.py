@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What must agree between the files of the repository, and what must not be in any of them."""
+"""What must agree between the files of the repository, and what none of them may contain."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ ROOT = Path(__file__).resolve().parents[2]
 MODULES = sorted(path.stem for path in (ROOT / "plugins/modules").glob("[a-z]*.py"))
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 LICENCE_LINE = "SPDX-License-" + "Identifier: GPL-3.0-or-later"  # in parts, so that reuse does not read it
-# Texts that others wrote, and files that tools write, carry no licence line of ours.
+# Texts that others wrote and generated files carry no licence line of ours.
 WITHOUT_LICENCE_LINE = {"LICENSE", "LICENSES/GPL-3.0-or-later.txt", "CHANGELOG.md", "changelogs/changelog.yaml"}
-# Put together from parts, so that this file does not find itself.
+# Assembled from parts, so that this file does not match itself.
 FORBIDDEN = {
     "a path of somebody's machine": re.compile("/" + r"(?:root|work|home/\w+)/|\.py" + r"env/(?:versions|shims)"),
     "the host of a package registry": re.compile("py" + r"pi\.org|pythonhosted\." + r"org|registry\.npm" + "js"),
@@ -34,7 +34,7 @@ def load(path: str):
 
 
 def text_files() -> dict[str, str]:
-    """The text of each file that git knows or would add, by its name."""
+    """The content of each tracked or untracked, unignored text file, by its name."""
     listed = subprocess.run(["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"], cwd=ROOT,
                             check=True, stdout=subprocess.PIPE, text=True).stdout.split("\0")
     paths = [ROOT / name for name in listed if name]
@@ -54,7 +54,7 @@ def test_versions_are_in_step():
 
 
 def test_the_changelog_names_every_plugin():
-    """A release adds those that are new since the last one; as long as there are fragments, it has not been made."""
+    """A release adds the plugins that are new since the last one; while there are fragments, it has not been made."""
     releases = load("changelogs/changelog.yaml")["releases"].values()
     unreleased = any((ROOT / "changelogs/fragments").glob("*.yml"))
     for kind in ("modules", "inventory"):
@@ -77,13 +77,13 @@ def test_the_action_group_names_modules_only():
     assert load("meta/runtime.yml")["action_groups"]["all"] == MODULES
 
 
-def test_every_target_of_make_is_explained():
+def test_every_make_target_is_documented():
     targets = re.findall("^([a-z]+):.*## ", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)
     contributing = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
     assert [target for target in targets if f"make {target}" not in contributing] == []
 
 
-def test_readme_links_lead_somewhere():
+def test_readme_links_have_targets():
     links = re.findall(r"\]\((?!https?://)([^)#]+)", README)
     assert links
     assert [link for link in links if not (ROOT / link).exists()] == []
@@ -105,7 +105,7 @@ def test_every_file_names_its_licence():
     assert sorted(text_files().keys() - named - WITHOUT_LICENCE_LINE) == []
 
 
-def test_what_is_required_is_what_the_code_insists_on():
+def test_the_declared_requirements_match_what_the_code_checks():
     lines = (ROOT / "requirements.txt").read_text(encoding="utf-8").splitlines()
     assert [line for line in lines if not line.startswith("#")] == list(REQUIRED)
     assert load("meta/execution-environment.yml")["dependencies"]["python"] == "requirements.txt"

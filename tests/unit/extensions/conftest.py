@@ -26,7 +26,7 @@ NOW = 1_767_323_045  # 2026-01-02T03:04:05Z
 
 
 class Core:
-    """The pure core, with a role `role-1`, at one moment that does not pass."""
+    """The pure core, with a role `role-1`, at a fixed moment."""
 
     def __init__(self) -> None:
         self.api = Api(roles=["role-1"], clock=lambda: NOW)
@@ -47,16 +47,16 @@ class Core:
         return self.call("PUT", path, body, **headers)
 
     def configure(self, **settings: object) -> None:
-        """Set these switches, all others as they are at the start."""
+        """Set these switches, and reset all others to their defaults."""
         self.api.settings = DEFAULT.changed(settings)
 
     def stored(self, kind: str = "virtual_machines") -> list[dict]:
-        """What is in the store."""
+        """The content of the store."""
         return self.api.snapshot()[kind]
 
 
 class Peer:
-    """A running emulator as a client on the other side of the socket sees it."""
+    """A running emulator as a client sees it."""
 
     def __init__(self, running: Running) -> None:
         self.running = running
@@ -68,20 +68,20 @@ class Peer:
         return socket.create_connection((url.hostname, url.port), timeout=5)
 
     def converse(self, data: bytes) -> bytes:
-        """Send the bytes on a new connection; return everything that comes back until its end."""
+        """Send the bytes on a new connection; return everything received until it is closed."""
         with self.connect() as client:
             client.sendall(data)
             return self.drain(client)
 
     def drain(self, client: socket.socket) -> bytes:
-        """Return what comes until the end of the stream."""
+        """Return everything received until the end of the stream."""
         received = b""
         while chunk := client.recv(65536):
             received += chunk
         return received
 
     def meet(self, **fault: object) -> None:
-        """Let requests meet this fault."""
+        """Make requests meet this fault."""
         answer = requests.post(f"{self.url}/_emulator/faults", json=fault, timeout=5)
         assert answer.status_code == 200, answer.text
 
@@ -90,7 +90,7 @@ class Peer:
         return requests.get(f"{self.url}/_emulator/requests", timeout=5).json()
 
     def created(self) -> int:
-        """Return how many virtual machines there are."""
+        """Return the number of virtual machines."""
         return requests.get(f"{self.url}/_emulator/health", timeout=5).json()["virtual_machines"]
 
     def wait_for_request(self, processed: bool = False) -> dict:
@@ -104,32 +104,32 @@ class Peer:
 
 @pytest.fixture(scope="module")
 def shared_core() -> Core:
-    """One core for all tests of a file."""
+    """One core shared by all tests of a file."""
     return Core()
 
 
 @pytest.fixture
 def core(shared_core: Core) -> Core:
-    """The core as it is at the start."""
+    """The core, reset to its initial state."""
     shared_core.api.reset()
     return shared_core
 
 
 @pytest.fixture(scope="module")
 def running() -> Iterator[Running]:
-    """One running emulator for all tests of a file."""
+    """One running emulator shared by all tests of a file."""
     with start(roles=["role-1"]) as server:
         yield server
 
 
 @pytest.fixture
 def emulator(running: Running) -> Peer:
-    """The running emulator as it is at the start."""
+    """The running emulator, reset to its initial state."""
     running.api.reset()
     return Peer(running)
 
 
 @pytest.fixture
 def peer() -> type[Peer]:
-    """For a test that starts an emulator of its own."""
+    """For tests that start an emulator of their own."""
     return Peer

@@ -26,13 +26,13 @@ def test_a_create_fills_the_envelope(core):
     }
 
 
-def test_what_was_sent_wins_over_what_is_generated(core):
+def test_sent_values_win_over_generated_ones(core):
     asset = json.loads(core.create({"name": "a", "attributes": {"ip": "192.0.2.7", "name": "b", "extra": [1]}}).body)
     assert (asset["attributes"]["ip"], asset["attributes"]["name"]) == ("192.0.2.7", "b")
     assert asset["attributes"]["extra"] == [1]
 
 
-def test_the_service_alone_decides_the_rest_of_the_envelope(core):
+def test_only_the_service_sets_the_rest_of_the_envelope(core):
     asset = json.loads(core.create({**VM, "id": "mine", "service": 5, "extra": True}).body)
     assert asset["id"] != "mine"
     assert (asset["service"], asset["extra"]) == ("compute", True)
@@ -70,7 +70,7 @@ def test_json_is_read_strictly(core, body):
     assert core.stored() == []
 
 
-def test_many_objects_side_by_side_are_not_deep(core):
+def test_many_sibling_objects_do_not_count_as_deep(core):
     partitions = [{"path": "/", "free": 1}] * 1000
     assert core.create({"name": "a", "attributes": {"partitions": partitions}}).status == 201
 
@@ -120,7 +120,7 @@ def test_an_encoded_id_is_one_segment(core, encoded):
     assert json.loads(core.update({}, ROLE.replace("role-1", encoded)).body)["id"] == decoded
 
 
-def test_the_id_of_a_machine_is_no_role(core):
+def test_the_id_of_a_machine_is_not_a_role(core):
     machine = json.loads(core.create().body)["id"]
     assert core.update({}, ROLE.replace("role-1", machine)).status == 404
 
@@ -130,6 +130,6 @@ def test_documented_fields_of_an_update_are_typed(core, body):
     assert core.update(body).status == 422
 
 
-def test_half_of_a_surrogate_pair_does_no_harm(core):
+def test_a_lone_surrogate_does_no_harm(core):
     assert core.create(b'{"name":"\\ud800","attributes":{}}').status == 201
     assert core.stored()[0]["name"] == "\ud800"

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The control endpoints of the emulator: what they do, and how they say no."""
+"""The control endpoints of the emulator: what they do, and how they refuse."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def call(emulator):
     return send
 
 
-def test_reset_restores_the_start(call, emulator):
+def test_reset_restores_the_initial_state(call, emulator):
     call("PUT", "settings", json={"put": "replace"})
     call("PUT", "assets/other", json={})
     call("POST", "faults", json={"kind": "drop", "skip": 9})
@@ -41,7 +41,7 @@ def test_reset_restores_the_start(call, emulator):
     assert call("GET", "health") == (200, health)
 
 
-def test_settings_that_are_not_sent_stay(call):
+def test_settings_that_are_not_sent_are_kept(call):
     call("PUT", "settings", json={"put": "replace", "token": "t"})
     status, settings = call("PUT", "settings", json={"scopes": ["a"], "token": None})
     assert status == 200
@@ -60,7 +60,7 @@ def test_settings_that_are_not_sent_stay(call):
         {"delay": {"any": True}},
     ],
 )
-def test_settings_that_cannot_be_are_refused_and_change_nothing(call, values):
+def test_invalid_settings_are_refused_and_change_nothing(call, values):
     status, body = call("PUT", "settings", json=values)
     assert status == 400
     assert re.search("cannot be|is an object|are an object", body["message"])
@@ -75,7 +75,7 @@ def test_a_role_can_be_put(call):
 
 
 @pytest.mark.parametrize("asset", [[], {"name": 1}, {"attributes": {"login": "yes"}}])
-def test_what_is_no_role_cannot_be_put(call, asset):
+def test_an_invalid_role_cannot_be_put(call, asset):
     assert call("PUT", "assets/x", json=asset)[0] == 400
 
 
@@ -86,7 +86,7 @@ def test_a_bad_fault_is_refused(call, body):
     assert call("GET", "faults") == (200, [])
 
 
-def test_faults_are_listed_and_forgotten(call):
+def test_faults_are_listed_and_removed(call):
     fault = {"kind": "drop", "operation": "any", "count": 2, "skip": 0, "when": "before"}
     status, added = call("POST", "faults", json={"kind": "drop", "count": 2})
     assert (status, added) == (200, {"id": added["id"], **fault})
@@ -95,7 +95,7 @@ def test_faults_are_listed_and_forgotten(call):
     assert call("GET", "faults") == (200, [])
 
 
-def test_one_fault_of_several_is_forgotten(call, emulator):
+def test_one_fault_of_several_is_removed(call, emulator):
     ids = [call("POST", "faults", json={"kind": "status", "status": status})[1]["id"] for status in (501, 502, 503)]
     assert call("DELETE", f"faults/{ids[1]}") == (200, {})
     assert [fault["id"] for fault in call("GET", "faults")[1]] == [ids[0], ids[2]]
@@ -111,7 +111,7 @@ def test_a_fault_that_is_gone_stays_gone(call):
     assert [fault["id"] for fault in call("GET", "faults")[1]] == [new]
 
 
-def test_the_conversation_can_be_forgotten(call, emulator):
+def test_the_conversation_can_be_cleared(call, emulator):
     requests.get(f"{emulator.url}/x", timeout=5)
     assert len(call("GET", "requests")[1]) == 1
     assert call("DELETE", "requests") == (200, {})
@@ -119,7 +119,7 @@ def test_the_conversation_can_be_forgotten(call, emulator):
 
 
 @pytest.mark.parametrize(("last", "numbers"), [("0", []), ("2", [2, 3]), ("3", [1, 2, 3]), ("9", [1, 2, 3])])
-def test_the_newest_can_be_had_alone(call, emulator, last, numbers):
+def test_only_the_newest_entries_can_be_requested(call, emulator, last, numbers):
     for number in (1, 2, 3):
         requests.get(f"{emulator.url}/x", timeout=5)
         call("PUT", f"assets/{number}", json={})
@@ -130,7 +130,7 @@ def test_the_newest_can_be_had_alone(call, emulator, last, numbers):
 
 @pytest.mark.parametrize("last", ["-1", "x", "1.5", "%C2%B2"])
 @pytest.mark.parametrize("path", ["requests", "assets"])
-def test_how_many_is_a_number(call, path, last):
+def test_last_must_be_a_number(call, path, last):
     status, answer = call("GET", f"{path}?last={last}")
     assert (status, "last cannot be" in answer["message"]) == (400, True)
 
@@ -150,7 +150,7 @@ def test_issued_tokens_can_be_revoked(call, emulator):
         ("GET", "assets/x", 405),
     ],
 )
-def test_what_is_not_there_is_said(call, method, path, status):
+def test_unknown_paths_and_methods_are_reported(call, method, path, status):
     answer = call(method, path)
     assert (answer[0], bool(answer[1]["message"])) == (status, True)
 

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Faults as data: what is one, which request meets which, and what happens on the wire then."""
+"""Faults as data: which are valid, which request meets which, and what then happens on the wire."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from emulator.wire import render
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-# How long an example takes says something of the machine, not of the emulator.
+# The duration of an example depends on the machine, not on the emulator.
 UNTIMED = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 GOOD = Response(201, (("Content-Type", "application/json"),), b'{"id":"1"}', applied=True)
 NEEDED = {"status": {"status": 500}, "redirect": {"location": "/x"}}
@@ -35,7 +35,7 @@ def wire(said: Fault, response: Response = GOOD, close: bool = False) -> bytes:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_what_a_fault_says_is_a_fault_again(kind):
+def test_a_fault_survives_a_round_trip(kind):
     said = fault(kind, operation="token", count=2, skip=1)
     assert parse(said.as_dict()) == said
 
@@ -56,7 +56,7 @@ def test_what_a_fault_says_is_a_fault_again(kind):
         {"kind": "garbage", "text": 1},
     ],
 )
-def test_what_is_no_fault_is_refused_in_words(said):
+def test_an_invalid_fault_is_refused_with_a_message(said):
     with pytest.raises(ValueError, match=r"\w+ .*(needs|cannot be|has no|is an object)"):
         parse(said)
 
@@ -74,7 +74,7 @@ def test_no_count_means_until_reset(count):
     assert parse(faults[0].as_dict()) == faults[0]
 
 
-def test_faults_come_one_after_the_other():
+def test_faults_are_met_one_after_another():
     faults = (fault("status", count=2, skip=1), fault("drop", operation="token"), fault("reset"))
     seen = []
     for operation in ["token", "token", None, "create_virtual_machine", "token", "token"]:
@@ -97,7 +97,7 @@ def test_each_fault_is_met_exactly_count_times(pairs):
     assert faults == ()
 
 
-def test_without_a_fault_the_answer_is_whole():
+def test_without_a_fault_the_answer_is_complete():
     head, body = render(GOOD)
     assert script(None, GOOD, close=False).steps == (Step(data=head + body),)
     (last,) = script(None, GOOD, close=True).steps
@@ -106,7 +106,7 @@ def test_without_a_fault_the_answer_is_whole():
 
 
 @pytest.mark.parametrize("when", ["before", "after"])
-def test_a_delay_after_waits_with_the_answer(when):
+def test_a_delay_after_holds_back_the_answer(when):
     (step,) = script(fault("delay", seconds=7, when=when), GOOD, close=False).steps
     assert step.seconds == (7 if when == "after" else 0)
     assert fault("delay", when=when).prevents is False
@@ -130,11 +130,11 @@ def test_a_status_without_a_body_has_no_length(status):
     assert b"Content-Length" not in wire(fault("status", status=status))
 
 
-def test_a_status_unknown_to_the_registry_can_be_sent():
+def test_an_unregistered_status_can_be_sent():
     assert wire(fault("status", status=999)).startswith(b"HTTP/1.1 999 \r\n")
 
 
-def test_a_redirect_says_where():
+def test_a_redirect_has_a_location():
     data = wire(fault("redirect", location="http://h/x"))
     assert data.startswith(b"HTTP/1.1 307 ")
     assert b"\r\nLocation: http://h/x\r\n" in data

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a client sees of each fault, and what the conversation and the store say of it."""
+"""What a client sees of each fault, and how the conversation and the store record it."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_a_fault_strikes_before_or_after_the_store(emulator, kind, when, count):
 
 
 @pytest.mark.parametrize("when", ["before", "after"])
-def test_a_delay_holds_the_answer_back(emulator, when):
+def test_a_delay_holds_back_the_answer(emulator, when):
     emulator.meet(kind="delay", when=when, seconds=0.5)
     with emulator.connect() as client:
         start_time = time.monotonic()

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A service that takes its time, and no more than so much: delay, rate, capacity and queue."""
+"""A service that takes its time, within limits: delay, rate, capacity and queue."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ HEADERS = {"Authorization": "Bearer t"}
 
 
 def create(emulator) -> requests.Response:
-    """Ask for a virtual machine."""
+    """Request a virtual machine."""
     body = {"name": "web01", "attributes": {}}
     return requests.post(emulator.url + MACHINES, json=body, headers=HEADERS, timeout=30)
 
 
 def create_at_once(emulator, number: int) -> tuple[Counter, float]:
-    """Ask for so many machines at once; return how often each status was the answer, and the seconds of it all."""
+    """Request `number` machines at once; return how often each status was returned, and the total seconds."""
     began = time.monotonic()
     with ThreadPoolExecutor(number) as pool:
         answers = list(pool.map(lambda _number: create(emulator).status_code, range(number)))
@@ -49,14 +49,14 @@ def test_an_operation_takes_its_time(emulator, configure):
     assert 0.1 <= token.elapsed.total_seconds() < 1
 
 
-def test_a_hundred_and_more_at_once_take_the_time_of_one(emulator, configure):
+def test_more_than_a_hundred_at_once_take_the_time_of_one(emulator, configure):
     configure(delay={"any": 1})
     statuses, seconds = create_at_once(emulator, 120)
     assert statuses == {201: 120}
     assert 1 <= seconds < 10
 
 
-def test_a_rate_holds_in_any_second():
+def test_a_rate_holds_for_any_interval_of_a_second():
     now = [0.0]
     load, settings = Load(lambda: now[0]), DEFAULT.changed({"rate": 2, "retry_after": 1})
     begun = []
@@ -70,7 +70,7 @@ def test_a_rate_holds_in_any_second():
     assert (refused.value.status, refused.value.headers) == (429, (("Retry-After", "1"),))
 
 
-def test_what_is_too_fast_is_refused_before_it_takes_time(emulator, configure):
+def test_requests_above_the_rate_are_refused_without_delay(emulator, configure):
     configure(rate=3, delay={"any": 0.2})
     statuses, _seconds = create_at_once(emulator, 8)
     assert statuses == {201: 3, 429: 5}
@@ -102,7 +102,7 @@ def test_the_token_endpoint_is_not_limited(emulator, configure):
     assert create(emulator).status_code == 429
 
 
-def test_a_place_is_given_back_when_the_client_leaves(emulator, configure):
+def test_a_slot_is_freed_when_the_client_leaves(emulator, configure):
     configure(capacity=1, queue=0, delay={"any": 0.3})
     with pytest.raises(requests.ReadTimeout):
         requests.post(emulator.url + MACHINES, json={}, headers=HEADERS, timeout=0.1)

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""`python -m emulator` as a process: its options, its ready file, its end, and what it says when it cannot start."""
+"""`python -m emulator` as a process: options, ready file, exit, and the messages when it cannot start."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def environment(first: Path | None = None) -> dict[str, str]:
 
 
 def failing(*arguments: str, first: Path | None = None) -> str:
-    """Run it where it has to fail; return what it says, one line."""
+    """Run it where it has to fail; return its one-line message."""
     done = subprocess.run(
         [*COMMAND, *arguments], env=environment(first), capture_output=True, text=True, timeout=30, check=False
     )
@@ -39,7 +39,7 @@ def wait_for(path: Path, process: subprocess.Popen) -> str:
     """Return the one line of the ready file."""
     deadline = time.monotonic() + 20
     while not path.exists():
-        assert process.poll() is None, "it ended before it was ready"
+        assert process.poll() is None, "it exited before it was ready"
         assert time.monotonic() < deadline, "it was not ready in time"
         time.sleep(0.02)
     (line,) = path.read_text().splitlines()
@@ -47,7 +47,7 @@ def wait_for(path: Path, process: subprocess.Popen) -> str:
 
 
 @pytest.mark.parametrize("end", [signal.SIGTERM, signal.SIGINT])
-def test_it_is_ready_when_it_says_so_and_ends_when_told(tmp_path, end):
+def test_it_is_ready_when_it_says_so_and_exits_when_told(tmp_path, end):
     ready, authority = tmp_path / "ready", trustme.CA()
     ready.write_text("of an earlier run\nwhich is gone\n")
     certificate = tmp_path / "certificate.pem"
@@ -83,7 +83,7 @@ def test_it_is_ready_when_it_says_so_and_ends_when_told(tmp_path, end):
 
 
 @pytest.mark.parametrize(("module", "distribution"), [("h11", "h11"), ("jsonschema", "jsonschema"), ("yaml", "PyYAML")])
-def test_a_missing_package_is_said_with_the_way_to_get_it(tmp_path, module, distribution):
+def test_a_missing_package_is_named_with_the_command_that_installs_it(tmp_path, module, distribution):
     (tmp_path / f"{module}.py").write_text(f"raise ModuleNotFoundError('no', name={module!r})\n")
     said = failing(first=tmp_path)
     assert said.startswith(f"the emulator needs {module}: {sys.executable} -m pip install ")
@@ -103,11 +103,11 @@ def test_a_missing_package_is_said_with_the_way_to_get_it(tmp_path, module, dist
         (("--ready-file", "missing/directory/ready"), "No such file"),
     ],
 )
-def test_what_cannot_start_says_why(arguments, says):
+def test_a_failed_start_says_why(arguments, says):
     assert says in failing(*arguments)
 
 
-def test_no_ready_file_of_an_earlier_run_stays(tmp_path):
+def test_the_ready_file_of_an_earlier_run_is_removed(tmp_path):
     ready = tmp_path / "ready"
     ready.write_text("http://127.0.0.1:1\n")
     failing("--ready-file", str(ready), "--host", "192.0.2.1")

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The emulator under each reading of what the interface leaves open: one test for each switch."""
+"""The emulator under each reading of what the interface leaves open: one test per switch."""
 
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ def test_required_fields_are_a_switch(core, body):
     assert core.create(body).status == 201
 
 
-def test_an_unauthorized_request_is_told_the_scheme(core):
+def test_a_401_names_the_scheme(core):
     assert core.create(Authorization=None).headers == (("WWW-Authenticate", 'Bearer realm="emulator"'),)
     core.configure(authorization="off")
     assert core.create(Authorization=None).status == 201
 
 
-def test_one_static_token_is_good(core):
+def test_a_static_token_is_accepted(core):
     core.configure(token="t")
     assert [core.create().status, core.create(Authorization="Bearer u").status] == [201, 401]
 
@@ -74,7 +74,7 @@ def test_an_update_merges_or_replaces(core, mode, expected):
     assert ("tenant" in asset) == (mode == "merge")
 
 
-def test_a_null_in_an_update_is_taken_as_it_is(core):
+def test_a_null_in_an_update_is_stored_as_null(core):
     core.configure(unset="omit")
     asset = json.loads(core.update({"tenant": None, "attributes": None}).body)
     assert (asset["tenant"], asset["attributes"]) == (None, None)

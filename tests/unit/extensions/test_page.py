@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The emulator's page as a file and as an answer; how it behaves in a browser is shown by tests/page."""
+"""The emulator's page as a file and as an answer; its behaviour in a browser is tested in tests/page."""
 
 from __future__ import annotations
 
@@ -45,12 +45,12 @@ FIELDS = [(attributes["name"], label) for tag, attributes, label in ELEMENTS if 
 
 
 def options(select: str) -> list[str]:
-    """Return what a list of choices offers."""
+    """Return the choices that a select element offers."""
     inner = re.search(rf'<select name="{select}">(.*?)</select>', TEXT, re.DOTALL)[1]
     return re.findall(r"<option>(\w+)</option>", inner)
 
 
-def test_it_is_served_and_no_part_of_the_conversation(emulator):
+def test_it_is_served_and_is_not_part_of_the_conversation(emulator):
     for url in (emulator.url, f"{emulator.url}/?x=1"):
         answer = requests.get(url, timeout=5)
         assert (answer.status_code, answer.headers["Content-Type"]) == (200, "text/html; charset=utf-8")
@@ -58,7 +58,7 @@ def test_it_is_served_and_no_part_of_the_conversation(emulator):
     assert emulator.conversation() == []
 
 
-def test_it_keeps_nothing_and_says_nothing_to_others(emulator):
+def test_it_stores_nothing_and_reveals_nothing_to_others(emulator):
     headers = requests.get(emulator.url, timeout=5).headers
     assert headers["Cache-Control"] == "no-store"
     assert headers["Referrer-Policy"] == "no-referrer"
@@ -71,7 +71,7 @@ def test_other_methods_are_for_the_service(emulator, method):
     assert [entry["method"] for entry in emulator.conversation()] == [method]
 
 
-def test_a_fault_is_not_for_the_page(emulator):
+def test_a_fault_does_not_affect_the_page(emulator):
     emulator.meet(kind="status", status=503)
     assert requests.get(emulator.url, timeout=5).status_code == 200
 
@@ -85,7 +85,7 @@ def test_below_a_prefix_its_relative_urls_lead_to_the_emulator():
         assert [requests.get(f"{root}{path}", timeout=5).status_code for path in ("/", "/a/", "/a/bc")] == [404] * 3
 
 
-def test_its_policy_lets_nothing_run_but_what_is_in_it(emulator):
+def test_its_policy_allows_only_its_own_scripts_and_styles(emulator):
     header = requests.get(emulator.url, timeout=5).headers["Content-Security-Policy"]
     policy = dict(directive.split(" ", 1) for directive in header.split("; "))
     for tag in ("script", "style"):
@@ -103,14 +103,14 @@ def test_the_policy_of_a_page_with_more_scripts_names_each():
     assert page.policy(b"<script>1</script><script>2</script>").count("sha256-") == 2
 
 
-def test_it_asks_for_nothing_from_elsewhere():
+def test_it_loads_nothing_from_elsewhere():
     assert re.findall(r"(?:https?:)?//\w|@import|url\(", TEXT) == []
     outward = {"src", "srcset", "action", "formaction", "style"}
     assert [attributes for _tag, attributes, _label in ELEMENTS if outward & set(attributes)] == []
     assert [attributes["href"] for _tag, attributes, _label in ELEMENTS if "href" in attributes] == ["data:,"]
 
 
-def test_it_has_no_way_to_make_markup_of_a_text():
+def test_it_cannot_turn_text_into_markup():
     makers = r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\b|new Function|DOMParser"
     assert re.findall(makers, TEXT) == []
     assert [name for _tag, attributes, _label in ELEMENTS for name in attributes if name.startswith("on")] == []
@@ -122,7 +122,7 @@ def test_each_field_has_a_label_and_each_heading_a_scope():
     assert {attributes.get("scope") for tag, attributes, _label in ELEMENTS if tag == "th"} == {"col"}
 
 
-def test_an_id_is_there_once_and_those_that_are_named_are_there():
+def test_ids_are_unique_and_those_referenced_exist():
     ids = [attributes["id"] for _tag, attributes, _label in ELEMENTS if "id" in attributes]
     named = [attributes["aria-labelledby"] for _tag, attributes, _label in ELEMENTS if "aria-labelledby" in attributes]
     assert len(ids) == len(set(ids))
@@ -147,6 +147,6 @@ def test_the_buttons_are_faults():
     assert {parse(json.loads(fault)).count for fault in said} == {1}
 
 
-def test_a_proxy_may_ask_for_it_too():
+def test_it_is_served_through_a_proxy_too():
     assert page.is_page(Request("GET", "http://emulator.example/", prefix=""))
     assert not page.is_page(Request("GET", "http://emulator.example/x", prefix=""))

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The emulator at its sockets: the exact conversation, what is no request, TLS, many clients, its end."""
+"""The emulator at its sockets: the exact conversation, invalid requests, TLS, many clients, and shutdown."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ RAW = HEAD + b"\r\n" + BODY
 LAST = HEAD + b"Connection: close\r\n\r\n" + BODY
 
 
-def test_an_answer_is_whole_and_the_conversation_exact(emulator):
+def test_the_answer_is_complete_and_the_conversation_exact(emulator):
     answer = emulator.converse(LAST)
     assert answer.startswith(b"HTTP/1.1 201 Created\r\n")
     assert json.loads(answer.partition(b"\r\n\r\n")[2])["name"] == "web01"
@@ -47,7 +47,7 @@ def test_the_target_is_recorded_as_it_was_sent(emulator):
     assert [entry["path"] for entry in emulator.conversation()] == ["/api/v1/%2e?q=%20", "http://other:80/x"]
 
 
-def test_a_body_that_is_no_text_is_recorded(emulator):
+def test_a_body_that_is_not_text_is_recorded(emulator):
     raw = LAST.replace(BODY, b"\xff" * len(BODY))
     assert emulator.converse(raw).startswith(b"HTTP/1.1 400 ")
     (entry,) = emulator.conversation()
@@ -75,7 +75,7 @@ def test_requests_sent_at_once_are_answered_in_turn(emulator):
     assert emulator.converse(RAW * 3 + LAST).count(b"HTTP/1.1 201 ") == emulator.created() == 4
 
 
-def test_the_client_is_told_to_continue(emulator):
+def test_100_continue_is_sent(emulator):
     with emulator.connect() as client:
         client.sendall(HEAD + b"Expect: 100-continue\r\nConnection: close\r\n\r\n")
         assert client.recv(65536) == b"HTTP/1.1 100 Continue\r\n\r\n"
@@ -93,7 +93,7 @@ def test_the_client_is_told_to_continue(emulator):
         (b"PUT / HTTP/1.1\r\nHost: x\r\nContent-Length: -1\r\n\r\n", 400),
     ],
 )
-def test_what_is_no_request_ends_the_connection(emulator, raw, status):
+def test_an_invalid_request_ends_the_connection(emulator, raw, status):
     answer = emulator.converse(raw)
     assert answer.startswith(f"HTTP/1.1 {status} ".encode())
     assert answer.endswith(b"Content-Length: 0\r\nConnection: close\r\n\r\n")
@@ -105,7 +105,7 @@ def test_a_body_that_is_too_large_is_refused(emulator, monkeypatch):
     assert emulator.converse(LAST).startswith(b"HTTP/1.1 413 ")
 
 
-def test_a_body_in_chunks_is_one_body(emulator):
+def test_a_chunked_body_is_reassembled(emulator):
     chunks = b"".join(b"1\r\n%c\r\n" % byte for byte in BODY)
     head = LAST.partition(b"\r\n\r\n")[0].replace(b"Content-Length: 35", b"Transfer-Encoding: chunked")
     assert emulator.converse(head + b"\r\n\r\n" + chunks + b"0\r\n\r\n").startswith(b"HTTP/1.1 201 ")
@@ -113,7 +113,7 @@ def test_a_body_in_chunks_is_one_body(emulator):
 
 
 @pytest.mark.parametrize("size", [0, 10, len(HEAD), len(RAW) - 1])
-def test_half_a_request_is_none(emulator, size):
+def test_an_incomplete_request_is_ignored(emulator, size):
     with emulator.connect() as client:
         client.sendall(RAW[:size])
         client.shutdown(socket.SHUT_WR)
@@ -131,7 +131,7 @@ def test_many_clients_at_once_are_all_served(emulator):
     assert [entry["number"] for entry in emulator.conversation()] == list(range(1, 101))
 
 
-def test_below_a_prefix_nothing_else_is_there(peer):
+def test_with_a_prefix_nothing_is_served_outside_it(peer):
     with start(prefix="/a/b/") as running:
         emulator = peer(running)
         assert emulator.url.endswith("/a/b")
@@ -145,12 +145,12 @@ def test_https(peer, tmp_path):
     authority.issue_cert("127.0.0.1").configure_cert(context)
     authority.cert_pem.write_to_path(tmp_path / "ca.pem")
     with start(ssl_context=context) as running, peer(running).connect(), peer(running).connect() as plain:
-        plain.sendall(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")  # neither this client nor the silent one holds it up
+        plain.sendall(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")  # neither this client nor the silent one blocks it
         answer = requests.get(f"{running.url}/_emulator/health", verify=str(tmp_path / "ca.pem"), timeout=5)
         assert (answer.url[:8], answer.status_code) == ("https://", 200)
 
 
-def test_stopping_ends_every_connection_and_every_wait(peer):
+def test_stopping_ends_all_connections_and_waits(peer):
     with start() as running:
         emulator = peer(running)
         emulator.meet(kind="delay", seconds=60)

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What an update makes of a role, against a model of it: any sequence of updates, merged or replaced."""
+"""How updates change a role, compared with a model: any sequence of updates, merged or replaced."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from emulator.store import ROLES, Store, completed, merged
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-# How long an example takes says something of the machine, not of the emulator.
+# The duration of an example depends on the machine, not on the emulator.
 UNTIMED = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 ENVELOPE = ("id", "name", "attributes")
 SCALARS = st.none() | st.booleans() | st.integers() | st.text(max_size=3) | st.just([1, {"a": 2}])
@@ -35,10 +35,10 @@ def test_updates_follow_the_model(updates):
         asset = store.update("r", body, mode, create=True)
         model = {} if mode == "replace" else model
         for path, leaf in paths(body).items() if body else ():
-            # what is written takes the place of what was above it and of what was below it
+            # a new value replaces the values above and below its path
             gone = {old for old in model if old[: len(path)] == path or path[: len(old)] == old}
             if leaf == {} and any(len(old) > len(path) for old in gone):
-                continue  # an empty object says nothing about the members of an object
+                continue  # an empty object leaves the members of an object as they are
             model = {old: value for old, value in model.items() if old not in gone} | {path: leaf}
         assert paths({key: item for key, item in asset.items() if key != "id"}) == (model or {(): {}})
         assert asset["id"] == "r"
@@ -56,12 +56,12 @@ def test_merging_changes_neither_side(below, above):
 
 @UNTIMED
 @given(BODIES)
-def test_merging_twice_is_merging_once(body):
+def test_merging_is_idempotent(body):
     once = merged({"a": {"b": 1}, "name": "n"}, body)
     assert merged(once, body) == once
 
 
-def test_completing_keeps_what_is_there():
+def test_completing_keeps_existing_values():
     asset = {"id": "r", "attributes": {"login": False, "more": 1}}
     assert completed(asset, ENVELOPE, ("login", "name")) == {
         "id": "r", "name": None, "attributes": {"login": False, "name": None, "more": 1},

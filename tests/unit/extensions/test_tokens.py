@@ -40,7 +40,7 @@ def basic(client_id: str, secret: str) -> str:
 
 
 def ask(tokens: Tokens, form: dict | str, header: str = "", media_type: str = FORM, **settings) -> tuple[int, dict]:
-    """Ask for a token; return the status and the JSON of the answer."""
+    """Request a token; return the status and the JSON of the answer."""
     headers = (("Content-Type", media_type), *((("Authorization", header),) if header else ()))
     body = form if isinstance(form, str) else urlencode(form)
     answer = tokens.answer(Request("POST", "/oauth/token", headers, body.encode()), DEFAULT.changed(settings))
@@ -77,7 +77,7 @@ def test_a_wrong_client_is_refused(tokens, form, header):
     assert SECRET not in body["error_description"]
 
 
-def test_a_client_that_is_not_configured_only_has_to_have_an_id_and_a_secret(tokens):
+def test_an_unconfigured_client_needs_only_an_id_and_a_secret(tokens):
     assert ask(tokens, GRANT, basic("any", "one"))[0] == 200
     assert ask(tokens, GRANT, basic("any", ""))[0] == 401
 
@@ -131,7 +131,7 @@ def test_a_token_without_expiry_lasts_until_it_is_revoked(tokens, clock):
     assert not tokens.good(body["access_token"], DEFAULT)
 
 
-def test_an_issued_token_is_good_beside_the_static_one(tokens):
+def test_an_issued_token_is_accepted_as_well_as_the_static_one(tokens):
     settings = DEFAULT.changed({"token": "static"})
     token = ask(tokens, POST)[1]["access_token"]
     assert [tokens.good(name, settings) for name in (token, "static", "other")] == [True, True, False]

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The ledger as inventory, as Ansible's own commands see it: the example of the documentation and every option."""
+"""The ledger as an inventory, as Ansible's own commands see it: the documented example and every option."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def record(tmp_path: Path):
 
 @pytest.fixture
 def listed(tmp_path: Path, monkeypatch):
-    """Return a function that gives the hosts of a configuration, with their variables, and what was warned of."""
+    """Return a function that returns the hosts of a configuration with their variables, and the warnings."""
 
     def listed(before: InventoryData | None = None, **config) -> tuple[dict, str]:
         plugin, inventory, warnings = InventoryModule(), before or InventoryData(), []
@@ -101,18 +101,18 @@ def run(tmp_path: Path):
 
 
 def plain(printed: str) -> dict:
-    """Return what was printed, unsafe strings as strings."""
+    """Return the printed data, with unsafe strings as plain strings."""
     return json.loads(printed, object_hook=lambda value: value.get("__ansible_unsafe", value))
 
 
-def test_the_example_of_the_plugin_s_page_lists_what_it_says(run, record):
+def test_the_example_in_the_plugin_s_documentation_lists_what_it_says(run, record):
     record(*DOCUMENTED)
     printed = plain(run("inventory", "--list", config=EXAMPLES).stdout)
     assert {group: printed[group]["hosts"] for group in ("team_web", "team_platform", "large")} == {
         "team_web": ["web01"], "team_platform": ["app02"], "large": ["app02"]}
 
 
-def test_the_documented_example_prints_what_is_documented(run, record):
+def test_the_documented_example_prints_the_documented_output(run, record):
     record(*DOCUMENTED)
     config, (graph,), (variables,) = BLOCKS["yaml"][0], BLOCKS["text"], BLOCKS["json"]
     printed = run("inventory", "--graph", config=config).stdout
@@ -121,7 +121,7 @@ def test_the_documented_example_prints_what_is_documented(run, record):
     assert {key: value for key, value in printed.items() if not key.startswith("__")} == json.loads(variables)
 
 
-def test_hosts_are_machines_that_are_done(listed, record):
+def test_hosts_are_the_machines_in_state_done(listed, record):
     record(machine("web01", ip="192.0.2.1"))
     record(machine("web02"), state=UNKNOWN)
     record(machine("role"), resource="cassandra_application_role")
@@ -145,7 +145,7 @@ def test_filters_narrow_the_list(listed, record, config, names):
     assert ("the ledger has no virtual machine that matches" in warned) is (not names)
 
 
-def test_the_address_is_where_the_option_says(listed, record):
+def test_the_address_is_read_from_the_configured_path(listed, record):
     record(machine("web01", ip="192.0.2.1", subnet={"gateway": "192.0.2.254"}), machine("web02", subnet=None))
     hosts, _warned = listed(address="attributes.subnet.gateway")
     assert hosts["web01"]["ansible_host"] == "192.0.2.254"
@@ -154,11 +154,11 @@ def test_the_address_is_where_the_option_says(listed, record):
 
 @pytest.mark.parametrize(("asset", "path", "value"), [
     ({"a": {"b": 1}}, "a.b", 1), ({"a": 1}, "a.b", None), ({}, "a.b", None), ({"a": None}, "a.b.c", None)])
-def test_a_path_that_leads_nowhere_is_nothing(asset, path, value):
+def test_a_path_that_leads_nowhere_gives_none(asset, path, value):
     assert value_at(asset, path) == value
 
 
-def test_a_name_that_something_else_has_is_left_out_with_a_warning(listed, record):
+def test_a_name_that_is_already_taken_is_skipped_with_a_warning(listed, record):
     record(*(machine(name, region="first") for name in ("all", "localhost", "web01")))
     record(machine("web01", region="second"), base_url="https://other.example.com")
     hosts, warned = listed()
@@ -167,7 +167,7 @@ def test_a_name_that_something_else_has_is_left_out_with_a_warning(listed, recor
         assert f"{left_out} is left out" in warned
 
 
-def test_a_host_that_another_source_names_has_the_variables_of_both_and_those_given_by_hand_win(listed, record):
+def test_a_host_from_two_sources_merges_variables_and_manual_ones_win(listed, record):
     record(machine("web01", ip="192.0.2.1"), machine("web02", ip="192.0.2.2"))
     before = InventoryData()
     for name in ("web01", "web02"):
@@ -180,7 +180,7 @@ def test_a_host_that_another_source_names_has_the_variables_of_both_and_those_gi
 
 
 @pytest.mark.parametrize("order", [("fleet.ledger.yml", "hosts.yml"), ("hosts.yml", "fleet.ledger.yml")])
-def test_either_order_of_the_sources_has_the_same_hosts(run, record, tmp_path, order):
+def test_the_order_of_the_sources_does_not_matter(run, record, tmp_path, order):
     record(machine("web01", ip="192.0.2.1"), machine("web02", ip="192.0.2.2"))
     (tmp_path / "hosts.yml").write_text(yaml.safe_dump({"all": {"hosts": {
         "web01": {"role": "front"}, "web02": {"ansible_host": "192.0.2.99", "team": "by hand"}}}}), encoding="utf-8")
@@ -197,7 +197,7 @@ def test_either_order_of_the_sources_has_the_same_hosts(run, record, tmp_path, o
     "-E/path", "-oProxyCommand=x", "a b", "a;b", "web01 -p 1", "a" * 64, "a..b", "-a.example", "a-.example", 17, ["a"],
     {"a": 1}, "fe80::1%-o", "192.0.2.1/24", "a\n", "{{ 1 }}", ".".join(["a" * 63] * 5),
 ])
-def test_what_is_no_address_is_a_warning_and_no_ansible_host(listed, record, address):
+def test_an_invalid_address_raises_a_warning_and_sets_no_ansible_host(listed, record, address):
     record(machine("web01", ip=address))
     hosts, warned = listed()
     assert "ansible_host" not in hosts["web01"]
@@ -236,7 +236,7 @@ def test_a_missing_or_empty_ledger_is_a_warning(listed, record, tmp_path):
     ({"ledger": "http://s"}, "must be a path"),
     ({"base_url": "https://user:password@s"}, "holds a user name or password"),
 ])
-def test_what_cannot_be_read_is_an_error(listed, config, problem):
+def test_a_ledger_that_cannot_be_read_is_an_error(listed, config, problem):
     with pytest.raises(AnsibleParserError, match=problem):
         listed(**config)
 
@@ -248,15 +248,15 @@ def test_the_name_of_the_file_decides(tmp_path, name, ours):
     assert InventoryModule().verify_file(str(tmp_path / name)) is ours
 
 
-def test_the_environment_may_name_the_ledger(run, record, tmp_path):
+def test_the_environment_can_name_the_ledger(run, record, tmp_path):
     record(machine("web01"))
     done = run("inventory", "--graph", config="plugin: infrastructure.services.ledger\n",
                INFRASTRUCTURE_SERVICES_LEDGER=str(tmp_path / "ledger.db"))
     assert "--web01" in done.stdout
 
 
-def test_the_cache_keeps_what_was_read_and_expressions_are_data(run, record, tmp_path):
-    """Nothing recorded is evaluated: as a name, an address, a variable or a group; read anew or from the cache."""
+def test_the_cache_keeps_the_hosts_and_expressions_are_data(run, record, tmp_path):
+    """Nothing recorded is evaluated: as a name, address, variable or group; read afresh or from the cache."""
     record(machine("web01", ip=TRAP, team=TRAP), machine(TRAP))
     config = MINIMAL + yaml.safe_dump({
         "cache": True, "cache_plugin": "ansible.builtin.jsonfile", "cache_connection": str(tmp_path / "cache"),

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Each error says what is known of the effect, and makes a failed task of it."""
+"""Each error says what is known of the effect, and turns into a failed task."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ CASES = [
 
 
 @pytest.mark.parametrize(("error", "outcome", "msg"), CASES)
-def test_an_error_makes_a_failed_task(error, outcome, msg):
-    changed = outcome == "accepted"  # done on the service, so that nobody takes it for undone
+def test_an_error_becomes_a_failed_task(error, outcome, msg):
+    changed = outcome == "accepted"  # done by the service, so it must not look undone
     assert error.result() == {"failed": True, "changed": changed, "outcome": outcome, "msg": msg}
     assert str(error) == msg
 
 
-def test_every_error_is_told():
+def test_every_error_is_reported():
     errors = {error for error in ServicesError.__subclasses__() if error.__module__ == ServicesError.__module__}
     assert {type(case[0]) for case in CASES} == errors
 
@@ -46,10 +46,10 @@ def test_the_facts_of_an_error_are_in_the_result():
     assert (result["status"], result["attempts"]) == (403, 1)
 
 
-def test_the_outcomes_go_from_harmless_to_grave():
+def test_the_outcomes_are_ordered_by_severity():
     assert OUTCOMES == ("not_sent", "rejected", "unknown", "accepted")
 
 
 @given(st.lists(st.sampled_from(OUTCOMES), min_size=1))
-def test_several_attempts_are_as_grave_as_the_worst_of_them(outcomes):
+def test_several_attempts_are_as_severe_as_the_worst_of_them(outcomes):
     assert OUTCOMES.index(gravest(*outcomes)) == max(map(OUTCOMES.index, outcomes))

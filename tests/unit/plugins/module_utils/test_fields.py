@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Types of fields: what they take, what they refuse, what goes out; and how two values of a resource are compared."""
+"""Types of fields: what they accept, what they refuse, what is sent; and how two values of a resource are compared."""
 
 from __future__ import annotations
 
@@ -41,18 +41,18 @@ MOMENTS = st.datetimes(datetime(2, 1, 1), datetime(9998, 12, 31), timezones=ZONE
 
 
 @pytest.mark.parametrize(("value", "out"), [("x", "x"), ("", ""), ("007", "007"), ("yes", "yes"), (4, "4")])
-def test_text_takes_what_has_one_spelling(value, out):
+def test_text_accepts_values_with_a_single_spelling(value, out):
     assert text(value) == out
 
 
 @pytest.mark.parametrize("value", [True, False, None, [], ["x"], {}, {"a": 1}, b"x"])
-def test_text_refuses_what_python_would_spell_for_the_user(value):
+def test_text_refuses_values_whose_spelling_python_would_choose(value):
     with pytest.raises(TypeError):
         text(value)
 
 
 @given(st.text())
-def test_text_leaves_a_string_alone(value):
+def test_text_leaves_a_string_unchanged(value):
     assert text(value) == value
 
 
@@ -62,7 +62,7 @@ def test_text_leaves_a_string_alone(value):
     ("9007199254740993", "9007199254740993"), (2.0**53, "9007199254740992"), (1e300, "1e+300"),
     (10**308, str(10**308)),
 ])
-def test_numbers_go_out_in_their_shortest_form(value, out):
+def test_numbers_are_sent_in_their_shortest_form(value, out):
     assert json.dumps(number(value)) == out
 
 
@@ -71,13 +71,13 @@ def test_numbers_go_out_in_their_shortest_form(value, out):
     math.nan, math.inf, -math.inf, True, False, None, [], {}, [4], 10**400, -(10**400), str(10**400), "9" * 309,
     "9" * 4301,
 ])
-def test_what_is_no_finite_number_is_refused(value):
+def test_anything_but_a_finite_number_is_refused(value):
     with pytest.raises((TypeError, ValueError)):
         number(value)
 
 
 @given(st.integers() | st.floats(allow_nan=False, allow_infinity=False))
-def test_a_number_keeps_its_value_and_a_whole_one_has_no_point(value):
+def test_a_number_keeps_its_value_and_whole_ones_have_no_decimal_point(value):
     out = number(value)
     assert out == value
     assert not (abs(out) <= 2**53 and json.dumps(out).endswith(".0"))
@@ -106,7 +106,7 @@ def test_a_number_in_quotes_is_the_same_number(value):
     ("2024-02-29T23:59:59-00:30", "2024-03-01T00:29:59Z"),
     ("0001-01-01T00:00:00Z", "0001-01-01T00:00:00Z"),
 ])
-def test_date_times_go_out_in_one_form(value, out):
+def test_date_times_are_sent_in_one_format(value, out):
     assert date_time(value) == out
 
 
@@ -117,7 +117,7 @@ def test_date_times_go_out_in_one_form(value, out):
     "٢٠٢٦-01-02T03:04:05Z", "0001-01-01T00:00:00+01:00", "9999-12-31T23:59:59-01:00", "0000-01-01T00:00:00Z",
     20260102, None, True, [], {},
 ])
-def test_what_is_no_date_time_is_refused_and_shown(value):
+def test_an_invalid_date_time_is_refused_and_shown(value):
     with pytest.raises(ValueError, match=re.escape(f"{json.dumps(value, ensure_ascii=False)} is not a date-time")):
         date_time(value)
 
@@ -132,7 +132,7 @@ def test_a_date_time_keeps_its_instant(moment, separator, precision):
 
 @given(MOMENTS)
 def test_an_unquoted_timestamp_of_yaml_is_a_date_time(moment):
-    """YAML makes an object of it, of which Ansible makes text again."""
+    """YAML turns it into an object, which Ansible turns back into text."""
     written = moment.isoformat()
     assume(written.count(":") == 3)
     assert date_time(str(yaml.safe_load(written))) == date_time(written)
@@ -141,7 +141,7 @@ def test_an_unquoted_timestamp_of_yaml_is_a_date_time(moment):
 @pytest.mark.parametrize(("kind", "documented", "name"), [
     (TEXT, "str", "text"), (NUMBER, "float", "number"), (DATE_TIME, "str", "date-time"),
 ])
-def test_a_type_is_both_a_documented_name_and_a_conversion(kind, documented, name):
+def test_a_type_is_both_a_documented_name_and_a_converter(kind, documented, name):
     assert (kind, kind.__name__) == (documented, name)
     assert callable(kind)
 
@@ -161,13 +161,13 @@ def objects(value: object) -> list[dict]:
     return [found for item in inner for found in objects(item)] + ([value] if isinstance(value, dict) else [])
 
 
-def test_prune_keeps_what_is_empty_false_or_zero():
+def test_prune_keeps_empty_false_and_zero():
     value = {"a": "", "b": 0, "c": False, "d": [], "e": {}, "f": [{"g": None, "h": 0}], "i": None}
     assert prune(value) == {"a": "", "b": 0, "c": False, "d": [], "e": {}, "f": [{"h": 0}]}
 
 
 @given(VALUES, OBJECTS)
-def test_what_is_laid_over_is_all_there(below, above):
+def test_overlay_keeps_everything_from_above(below, above):
     assert differences({"x": above}, overlay({"x": below}, {"x": above})) == []
     assert overlay(above, above) == overlay({}, above) == overlay(above, {}) == above
 
@@ -198,7 +198,7 @@ def test_differences_are_named(wanted, found, named):
     assert [difference.field for difference in differences(wanted, found, frozenset({"a"}))] == named
 
 
-def test_a_field_that_is_not_there_differs():
+def test_a_missing_field_differs():
     found = differences({"a": 1, "b": {"c": 2}}, {"b": {}})
     assert [(difference.field, difference.found) for difference in found] == [("a", ABSENT), ("b.c", ABSENT)]
     how = "{wanted} asked for, created with {found}"

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Every form in which a secret may come back is known."""
+"""Every form in which a secret may come back is recognised."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from hypothesis import strategies as st
 SECRETS = st.text(st.characters(exclude_categories=["Cs"]), min_size=1)
 SPECIAL = ["plain-secret", "quo'te\"d", "sla/sh-slash", "per%cent", "line\nend", "caf\u00e9-caf\u00e9", "back\\slash",
            "sp ace+plus"]
-# What displays and servers make of a text.
+# How displays and servers transform a text.
 SHOWN = {
     "raw": lambda text: text,
     "quoted": lambda text: quote(text, safe=""),
@@ -42,13 +42,13 @@ SHOWN = {
 
 @settings(deadline=None)
 @given(SECRETS)
-def test_each_form_is_known(secret):
+def test_each_form_is_recognised(secret):
     assert {show(secret) for show in SHOWN.values()} <= forms(secret)
 
 
 @settings(deadline=None)
 @given(SECRETS)
-def test_a_form_that_a_form_body_has_is_known(secret):
+def test_the_form_encoded_variant_is_recognised(secret):
     sent = urlencode({"client_secret": secret})
     assert sent.partition("=")[2] in forms(secret)
     assert dict(parse_qsl(sent, keep_blank_values=True)) == {"client_secret": secret}
@@ -73,7 +73,7 @@ def test_each_form_is_masked_in_values_and_in_keys(secret, show):
     assert scrubbed["changed"] is True
 
 
-CREDENTIALS = [  # of gateways, of identity providers and of people
+CREDENTIALS = [  # of gateways, identity providers and people
     "Ocp-Apim-Subscription-Key", "X-Auth-Key", "X-Functions-Key", "X-Api-Key", "x_api_key", "X-APIKey", "apikey", "Key",
     "DD-APPLICATION-KEY", "X-RapidAPI-Key", "routing_key", "subscriptionKey", "X-Auth", "X-Auth-Token", "X-MyAuth",
     "X-Vault-Token", "X-Amz-Security-Token", "CF-Access-Client-Secret", "CF-Access-Jwt-Assertion", "X-JWT", "X-Hmac",
@@ -91,13 +91,13 @@ ORDINARY = [
 
 
 @pytest.mark.parametrize("name", CREDENTIALS)
-def test_a_name_says_that_its_value_is_a_credential(name):
+def test_the_name_marks_its_value_as_a_credential(name):
     assert is_credential_name(name)
-    assert is_credential_name(name.lower()) or name in ("X-MyAuth", "SAMLResponse")  # no words without their case
+    assert is_credential_name(name.lower()) or name in ("X-MyAuth", "SAMLResponse")  # their words depend on case
 
 
 @pytest.mark.parametrize("name", ORDINARY)
-def test_another_name_does_not(name):
+def test_other_names_do_not(name):
     assert not is_credential_name(name)
 
 
@@ -106,8 +106,8 @@ MACHINE = {"id": "company01-0001", "name": "company01.example.com", "attributes"
 
 
 @given(st.lists(st.sampled_from(WORDS), max_size=3), st.sampled_from(WORDS))
-def test_names_ids_bodies_and_outcomes_are_what_they_are(credentials, name):
-    """Whatever the credentials are, when the options say the same in the open or they are short."""
+def test_names_ids_bodies_and_outcomes_are_not_changed(credentials, name):
+    """Whatever the credentials are, if the options state the same value openly or they are short."""
     asset = dict(MACHINE, description=name)
     result = {"outcome": "accepted", "changed": True, "failed": False, "status": 403, "asset": asset,
               "request": {"url": "https://company01.example.com/x", "body": asset}, "ansible_facts": {"m": asset}}
@@ -133,7 +133,7 @@ def test_a_placeholder_is_found_and_its_member_can_be_left_out():
     assert without_placeholders({"a": [1, "*"]}) == {"a": [1, "*"]}
 
 
-def test_nothing_is_a_form_of_an_empty_secret():
+def test_an_empty_secret_has_no_forms():
     assert forms("") == set()
 
 
@@ -145,13 +145,13 @@ def test_no_form_is_empty(secret):
 
 @settings(deadline=None)
 @given(SECRETS, SECRETS)
-def test_basic_credentials_are_known_in_both_encodings(user, password):
+def test_basic_credentials_are_recognised_in_both_encodings(user, password):
     raw = base64.b64encode(f"{user}:{password}".encode()).decode()
     encoded = base64.b64encode(f"{quote_plus(user)}:{quote_plus(password)}".encode()).decode()
     assert basic(user, password) == {raw, encoded}
 
 
-def test_the_own_keys_of_a_result_stay_whatever_the_secret_is():
+def test_the_keys_of_a_result_are_kept_whatever_the_secret_is():
     scrubbed = presentable({"warnings": [], "asset": {"warnings": "w"}}, secrets("warnings"), True, 3)
     assert set(scrubbed) == {"warnings", "asset"}
     assert "warnings" not in scrubbed["asset"]

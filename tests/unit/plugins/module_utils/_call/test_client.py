@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A call follows the policy, gets and renews its token, and says what it did, on a real wire."""
+"""A call follows the policy, fetches and renews its token, and reports what it did, on a real wire."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ CUT = Last(b"HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\n{")
 
 
 def call(resource: str, *answers: bytes, **options):
-    """Run a task against these answers; return its result and what the server was sent."""
+    """Run a task against these answers; return its result and what the server received."""
     with serving(*answers) as wire:
         return run_task(resource, base_url=wire.url, **options), wire.sent
 
 
 def fetching(resource: str, *answers: bytes, **options):
-    """The same, with a token that is fetched from the same server."""
+    """The same, with a token fetched from the same server."""
     with serving(*answers) as wire:
         client = {"auth_url": f"{wire.url}/token", "client_id": "c", "client_secret": "s3cret-s3cret"}
         return run_task(resource, base_url=wire.url, access_token=None, **client, **options), wire.sent
@@ -103,7 +103,7 @@ def test_a_failure_returns_the_body_and_the_location():
     assert result["msg"].startswith("virtual machine web01: POST http://127.0.0.1:")
 
 
-def test_a_wait_that_is_longer_than_allowed_is_named():
+def test_a_wait_longer_than_allowed_is_named():
     result, _sent = call(CREATE, answer(429, None, "Retry-After: 77"))
     assert "77 seconds, longer than retry_max_delay (0)" in result["msg"]
 
@@ -119,7 +119,7 @@ def test_a_token_is_fetched_before_the_request():
 
 
 @pytest.mark.parametrize("resource", [CREATE, UPDATE])
-def test_a_refused_token_is_fetched_anew_once(resource):
+def test_a_refused_token_is_replaced_once(resource):
     second = answer(200, {"access_token": "second-one"})
     result, sent = fetching(resource, TOKEN, answer(401), second, answer(201, ASSET))
     assert [request.target == "/token" for request in sent] == [True, False, True, False]
@@ -143,7 +143,7 @@ def test_a_token_request_is_repeated_as_a_put_is():
     assert result["outcome"] == "accepted"
 
 
-def test_no_token_is_in_the_trace_or_anywhere_else():
+def test_neither_the_trace_nor_anything_else_contains_a_token():
     result, _sent = fetching(CREATE, TOKEN, answer(401), answer(200, {"access_token": "second-one"}), answer(409))
     shown = json.dumps(result)
     assert "fetched" not in shown
@@ -152,7 +152,7 @@ def test_no_token_is_in_the_trace_or_anywhere_else():
 
 
 class Guarded:
-    """A client of a server, with a guard that lets so many requests out."""
+    """A client of a server, with a guard that allows a limited number of requests."""
 
     def __init__(self, wire, lets: int, **options) -> None:
         self.lets, self.built, self.waits = lets, [], []
@@ -212,7 +212,7 @@ def test_check_mode_builds_no_transport(resource):
     assert (result.get("failed"), result["changed"], result["outcome"]) == (None, True, "not_sent")
 
 
-def test_a_missing_library_is_said_before_anything_is_sent():
+def test_a_missing_library_is_reported_before_anything_is_sent():
     def connect(settings):
         raise MissingLibrary("requests is not installed")
 
@@ -242,7 +242,7 @@ def test_each_thread_has_a_transport_of_its_own():
     assert len(set(guarded.built)) == len(guarded.built) == wire.connections == 3
 
 
-def test_the_waits_are_made_by_who_was_given_for_them():
+def test_waiting_is_delegated_to_the_given_function():
     with serving(answer(429, None, "Retry-After: 7"), answer(201, ASSET)) as wire:
         guarded = Guarded(wire, 2)
         guarded.call(CREATE)
@@ -259,7 +259,7 @@ def test_the_waits_are_made_by_who_was_given_for_them():
     ({"scopes": ["vm.read"]}, 7, None),
     ({}, "vm.read", None),
 ])
-def test_a_scope_that_is_not_granted_is_a_warning(asked, granted, missing):
+def test_a_scope_that_is_not_granted_raises_a_warning(asked, granted, missing):
     token = answer(200, {"access_token": "fetched-token", "scope": granted})
     result, _sent = fetching(CREATE, token, answer(201, ASSET), **asked)
     assert result["outcome"] == "accepted"
@@ -268,7 +268,7 @@ def test_a_scope_that_is_not_granted_is_a_warning(asked, granted, missing):
     assert len(warnings) == bool(missing)
 
 
-def test_a_failure_warns_of_a_scope_too():
+def test_a_failure_also_warns_about_scopes():
     token = answer(200, {"access_token": "fetched-token", "scope": "vm.read"})
     result, _sent = fetching(CREATE, token, answer(403), scopes=["vm.write"])
     assert result["failed"]
@@ -279,7 +279,7 @@ def test_a_failure_warns_of_a_scope_too():
 @pytest.mark.parametrize(("said", "is_named"), [
     ("No required SSL certificate was sent", True), ("The SSL certificate error", True), ("Bad Request", False),
 ])
-def test_a_400_of_nginx_for_want_of_a_certificate_names_the_option(resource, said, is_named):
+def test_nginx_s_400_for_a_missing_certificate_names_the_option(resource, said, is_named):
     page = f"<html>\r\n<head><title>400 {said}</title></head>\r\n<body>\r\n<center>{said}</center>\r\n</body></html>"
     head = f"HTTP/1.1 400 Bad Request\r\nContent-Type: text/html\r\nContent-Length: {len(page)}\r\n\r\n"
     result, _sent = call(resource, f"{head}{page}".encode())

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Headers that the user adds: which can be sent; and the trace that the environment started, request by request."""
+"""Headers that the user adds, and which of them can be sent; and the trace from the environment, request by request."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ CLIENT = {"access_token": None, "client_id": "c", "client_secret": "s3cret-s3cre
 TRACE_ID = "4bf92f3577b34da6a3ce929d0e0e4736"
 
 
-def test_headers_keep_their_names_and_order_and_lose_their_nulls():
+def test_headers_keep_their_names_and_order_and_nulls_are_dropped():
     given = {"X-Tenant": "blue", "x-none": None, "X-Number": 4, "X-Empty": "", "X-Latin": "caf\u00e9 \u00ff", 5: "five"}
     kept = {"X-Tenant": "blue", "X-Number": "4", "X-Empty": "", "X-Latin": "caf\u00e9 \u00ff", "5": "five"}
     assert checked_headers(given) == tuple(kept.items())
@@ -41,7 +41,7 @@ def test_a_header_that_the_collection_sets_is_refused_by_name(name, value):
 
 
 @pytest.mark.parametrize("name", ["", " ", "a b", "a:", "a\r\nb", "\u00e9", "a\x00", "(a)", "a\u2028"])
-def test_a_name_that_is_no_token_is_refused(name):
+def test_a_name_that_is_not_an_http_token_is_refused(name):
     with pytest.raises(InvalidInput, match=r"^headers: "):
         checked_headers({name: "x"})
 
@@ -49,13 +49,13 @@ def test_a_name_that_is_no_token_is_refused(name):
 @pytest.mark.parametrize("value", [
     "a\n", "a\r\nX: y", "\x00", "\x1f", "\x7f", "\x85", "\u20ac", "\u2028", "\ud800", True, [], {}, ["a"],
 ])
-def test_a_value_that_cannot_be_sent_is_refused_without_being_told(value):
+def test_a_value_that_cannot_be_sent_is_refused_without_being_shown(value):
     with pytest.raises(InvalidInput, match=r"^headers: the value of X-Tenant") as refused:
         checked_headers({"X-Tenant": value})
     assert refused.value.msg.isprintable()
 
 
-def test_a_header_that_is_there_twice_is_refused():
+def test_a_duplicate_header_is_refused():
     with pytest.raises(InvalidInput, match="X-TENANT is given twice"):
         checked_headers({"X-Tenant": "a", "X-TENANT": "b"})
 
@@ -105,7 +105,7 @@ def test_each_attempt_continues_the_trace_with_a_span_of_its_own(monkeypatch, tr
     assert result["trace_id"] == TRACE_ID
 
 
-def test_the_token_endpoint_is_not_told_of_the_trace(monkeypatch):
+def test_the_token_endpoint_receives_no_trace(monkeypatch):
     monkeypatch.setenv("TRACEPARENT", next(iter(VALID)))
     with serving(answer(200, {"access_token": "fetched-token"}), answer(201, ASSET)) as wire:
         identity = {**CLIENT, "auth_url": f"{wire.url}/token"}
@@ -124,6 +124,6 @@ def test_without_a_valid_traceparent_none_is_sent(monkeypatch, traceparent):
 
 
 @given(st.text())
-def test_any_text_is_a_trace_or_none(text):
+def test_any_text_is_parsed_as_a_trace_or_none(text):
     trace = trace_of(text)
     assert trace is None or trace_of(trace.traceparent()) == trace

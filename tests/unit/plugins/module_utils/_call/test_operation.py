@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What an answer is, and how a failure is told in the words of the operation."""
+"""How an answer is classified, and how a failure is described in the terms of the operation."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ REQUEST = Request("POST", "https://service.example/a", {}, b"")
     (Answer(999, {}), Event.IRREGULAR, "not a final HTTP status"),
 ])
 @pytest.mark.parametrize("operation", [CREATE, UPDATE])
-def test_an_answer_is_one_event(operation, answer, event, reason):
+def test_an_answer_maps_to_one_event(operation, answer, event, reason):
     result = judge(operation, answer)
     assert result.event == event
     assert reason in result.reason
@@ -58,7 +58,7 @@ def test_an_answer_is_one_event(operation, answer, event, reason):
     (UPDATE, 409, "a conflict with the current state of the role"),
     (UPDATE, 423, "the application role is locked"),
 ])
-def test_a_status_is_told_in_the_words_of_the_operation(operation, status, words):
+def test_a_status_is_described_in_the_terms_of_the_operation(operation, status, words):
     assert words in judge(operation, Answer(status, {})).reason
 
 
@@ -79,7 +79,7 @@ def test_a_message_says_what_is_known_of_the_effect(operation, outcome, effect):
     (CREATE, "web01", "virtual machine web01: POST https://service.example/a: "),
     (UPDATE, "role\x1b1", "application role role 1: POST https://service.example/a: "),
 ])
-def test_a_message_begins_with_the_asset(operation, key, begin):
+def test_a_message_starts_with_the_asset(operation, key, begin):
     finished = Finished(AttemptResult(Event.UNANSWERED, "the line went dead"), 1, "unknown")
     assert message(operation, REQUEST, finished, key).startswith(begin)
 

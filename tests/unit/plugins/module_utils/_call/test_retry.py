@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The policy line by line, and that no run of attempts breaks it; the waits, for any input."""
+"""The policy line by line, and that no sequence of attempts violates it; the waits, for any input."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ EXPECTED = {
 
 
 class Limits(NamedTuple):
-    """What retry reads of the settings."""
+    """The settings that retry reads."""
 
     retries: int
     retry_max_delay: float
@@ -79,7 +79,7 @@ HAPPENED = st.builds(
 
 
 def run(method: str, limits: Limits, future: list[AttemptResult], renewable: bool):
-    """Retry against a future that repeats its last event; return what it came to, what happened, and the waits."""
+    """Retry against a future that repeats its last event; return the result, what happened, and the waits."""
     past: list[AttemptResult] = []
     waits: list[float] = []
     finished = retry(
@@ -110,7 +110,7 @@ def test_the_policy_has_no_other_rows():
     st.lists(HAPPENED, min_size=1, max_size=10),
     st.booleans(),
 )
-def test_no_run_of_attempts_breaks_the_policy(method, limits, future, renewable):
+def test_no_sequence_of_attempts_violates_the_policy(method, limits, future, renewable):
     finished, past, waits = run(method, limits, future, renewable)
 
     refused = [result for result in past[:-1] if result.event == Event.UNAUTHORIZED]
@@ -137,15 +137,15 @@ def test_no_run_of_attempts_breaks_the_policy(method, limits, future, renewable)
     ("PUT", [Event.UNANSWERED, Event.UNAVAILABLE, Event.SUCCESS], [1.0, 2.0]),
     ("PUT", [Event.ANSWER_CUT], [1.0, 2.0, 4.0, 5.0]),
 ])
-def test_what_may_be_sent_again_is_sent_until_the_retries_are_used_up(method, names, waits):
-    """With the longest of the random waits, four retries and retry_max_delay 5."""
+def test_repeatable_requests_are_sent_until_the_retries_are_used_up(method, names, waits):
+    """With the longest possible random waits, four retries and a retry_max_delay of 5."""
     finished, past, waited = run(method, Limits(4, 5.0), [AttemptResult(name) for name in names], renewable=True)
     assert waited == waits
     assert (finished.attempts, finished.note) == (len(past), "") == (len(waits) + 1, "")
 
 
-def test_the_only_token_is_not_renewed_and_each_attempt_is_told_of():
-    """What `retry` does without a word about renewal, waits and observers, and with an observer."""
+def test_the_only_token_is_not_renewed_and_each_attempt_is_observed():
+    """How `retry` behaves without arguments for renewal, waits and observers, and with an observer."""
     refused, told = AttemptResult(Event.UNAUTHORIZED), []
     finished = retry(lambda: refused, "POST", Limits(3, 0), fraction=lambda: 1.0)
     assert finished == (refused, 1, REJECTED, "")
@@ -154,7 +154,7 @@ def test_the_only_token_is_not_renewed_and_each_attempt_is_told_of():
     assert [(result.event, wait) for result, wait in told] == [(Event.THROTTLED, 0.0), (Event.SUCCESS, None)]
 
 
-def test_the_longest_wait_that_is_allowed_is_waited():
+def test_the_longest_allowed_wait_is_waited():
     busy = AttemptResult(Event.THROTTLED, headers={"Retry-After": "30"})
     assert run("POST", Limits(2, 30), [busy], renewable=False)[2] == [30.0, 30.0]
 
@@ -172,7 +172,7 @@ def test_a_huge_retry_max_delay_waits_a_day_at_most(longest):
 
 @settings(deadline=None)
 @given(st.integers(1, 10**6), SECONDS, st.floats(0, 1), st.floats(0, 1))
-def test_a_wait_is_a_part_of_an_exponential_bound(attempt, longest, fraction, other):
+def test_a_wait_is_a_fraction_of_an_exponential_bound(attempt, longest, fraction, other):
     bound = min(longest, 2.0 ** min(attempt - 1, 60))
     wait = delay(attempt, longest, fraction, None)
     assert 0 <= wait <= bound
@@ -182,7 +182,7 @@ def test_a_wait_is_a_part_of_an_exponential_bound(attempt, longest, fraction, ot
 
 @settings(deadline=None)
 @given(st.integers(1, 100), SECONDS, st.floats(0, 1), SECONDS)
-def test_what_the_service_asks_for_is_waited(attempt, longest, fraction, asked):
+def test_the_requested_wait_is_honoured(attempt, longest, fraction, asked):
     assert delay(attempt, longest, fraction, asked) == asked
 
 
@@ -193,7 +193,7 @@ def test_retry_after_in_seconds(seconds, around):
 
 
 @settings(deadline=None)
-@given(st.datetimes(datetime(1000, 1, 1), datetime(9999, 12, 31)))  # years of four digits, as RFC 9110 has them
+@given(st.datetimes(datetime(1000, 1, 1), datetime(9999, 12, 31)))  # four-digit years, as in RFC 9110
 def test_retry_after_as_a_date(moment):
     moment = moment.replace(tzinfo=timezone.utc, microsecond=0)
     header = format_datetime(moment, usegmt=True)
@@ -202,14 +202,14 @@ def test_retry_after_as_a_date(moment):
 
 @settings(deadline=None)
 @given(st.datetimes(datetime(1970, 1, 1), datetime(2068, 12, 31)), st.sampled_from(["%A, %d-%b-%y %H:%M:%S GMT", "%c"]))
-@example(datetime(2026, 1, 9), "%c")  # a day of one digit, with a space before it
+@example(datetime(2026, 1, 9), "%c")  # a single-digit day, padded with a space
 def test_retry_after_as_a_date_in_the_obsolete_forms_that_recipients_must_accept(moment, form):
     moment = moment.replace(tzinfo=timezone.utc, microsecond=0)
     assert retry_after(moment.strftime(form), NOW) == max(0.0, (moment - NOW) / timedelta(seconds=1))
 
 
 @pytest.mark.parametrize("malformed", MALFORMED)
-def test_a_malformed_retry_after_is_none(malformed):
+def test_a_malformed_retry_after_is_ignored(malformed):
     assert retry_after(malformed, NOW) is None
 
 
@@ -222,7 +222,7 @@ def test_any_retry_after_is_a_wait_or_none(header):
 
 
 @pytest.mark.parametrize("asked", ["31", "9" * 5000, "Fri, 31 Dec 9999 23:59:59 GMT"])
-def test_a_longer_wait_than_allowed_ends_the_task_and_says_so(asked):
+def test_a_wait_longer_than_allowed_ends_the_task_and_says_so(asked):
     result = AttemptResult(Event.THROTTLED, headers={"Retry-After": asked})
     finished, past, waits = run("POST", Limits(3, 30), [result], renewable=False)
     assert (len(past), waits) == (1, [])

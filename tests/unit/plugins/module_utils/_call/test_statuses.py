@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Each status is one event, and has a text that says what to do."""
+"""Each status maps to one event, and has a text that says what to do."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from ansible_collections.infrastructure.services.plugins.module_utils._resources
     OPERATION as CREATE,
 )
 
-# What is not named here belongs to its class.
+# A status that is not listed here belongs to its class.
 NAMED = {
-    307: Event.REFUSED,  # RFC 9110 15.4.8: the method stays, so nothing was done yet
+    307: Event.REFUSED,  # RFC 9110 15.4.8: the method is kept, so nothing was done yet
     308: Event.REFUSED,
     401: Event.UNAUTHORIZED,
     408: Event.UNAVAILABLE,
@@ -34,7 +34,7 @@ CLASSES = {2: Event.SUCCESS, 3: Event.REDIRECTED, 4: Event.REFUSED, 5: Event.SER
 
 
 @pytest.mark.parametrize("hundred", range(20))
-def test_each_status_is_its_event(hundred):
+def test_each_status_maps_to_its_event(hundred):
     for status in range(hundred * 100, hundred * 100 + 100):
         expected = NAMED.get(status) or CLASSES.get(hundred, Event.IRREGULAR)
         assert statuses.event_of(status) == expected, status
@@ -49,13 +49,13 @@ def test_each_text_is_filled_in_for_each_operation(operation):
         assert not set("{}") & set(text), status
 
 
-def test_texts_ask_only_for_what_an_operation_has():
+def test_texts_use_only_fields_of_an_operation():
     texts = [text for _event, text in (*statuses._BY_STATUS.values(), *statuses._CLASSES.values())]
     asked = {name for text in texts for _literal, name, _spec, _conversion in string.Formatter().parse(text) if name}
     assert asked <= set(CREATE._fields)
 
 
 @pytest.mark.parametrize("status", sorted(statuses._BY_STATUS))
-def test_a_named_status_says_something_of_its_own(status):
+def test_a_named_status_has_a_text_of_its_own(status):
     others = [text for other, (_event, text) in statuses._BY_STATUS.items() if other != status]
     assert statuses._BY_STATUS[status][1] not in others

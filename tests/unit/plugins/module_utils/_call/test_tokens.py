@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Tokens: what is asked of the token endpoint, what is made of its answer, and how long a token is used."""
+"""Tokens: what is sent to the token endpoint, how its answer is read, and how long a token is used."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ CREDENTIALS = Credentials("https://id.example/token", "web", "s3cret", "basic", 
      {"client_id": "web", "grant_type": "password", "n": "1"}),
     ({"client_id": None, "client_secret": None, "parameters": (("a", "b"),)}, None, {"a": "b"}),
 ])
-def test_the_token_request_is_that_of_the_rfc(changed, authorization, form):
+def test_the_token_request_follows_the_rfc(changed, authorization, form):
     request = token_request(CREDENTIALS._replace(**changed))
     assert (request.method, request.url) == ("POST", "https://id.example/token")
     assert request.headers["Content-Type"] == "application/x-www-form-urlencoded"
@@ -74,7 +74,7 @@ def test_an_answer_is_a_token_or_says_why_not(status, body, event, reason):
     assert (result.value is not None) is (event == "success")
 
 
-def test_an_answer_that_was_cut_may_be_asked_for_again():
+def test_a_cut_answer_may_be_requested_again():
     assert judge(Answer(200, {}, b"", "it was not complete", cut=True)).event.value == "accepted, answer cut"
 
 
@@ -89,7 +89,7 @@ def test_a_token_is_used_until_shortly_before_it_expires(lifetime, seconds):
 
 
 def fetching(lasting: float):
-    """Return a token that is kept, and fetched as t1, t2, ... which last so many seconds."""
+    """Return a token that is kept, and fetched as t1, t2, ... each lasting `lasting` seconds."""
     names = iter(["t1", "t2", "t3"])
     return FetchedToken(CREDENTIALS, lambda: Token(next(names), time.time() + lasting))
 
@@ -109,7 +109,7 @@ def test_a_late_refusal_of_an_older_token_changes_nothing():
     assert source.token() == "t2"
 
 
-def test_a_failure_is_told_to_those_who_waited_for_it_and_to_nobody_else():
+def test_a_failure_is_reported_to_those_who_waited_for_it_and_no_one_else():
     gate, asked, told = threading.Barrier(20), [], []
 
     def fetch():
@@ -136,7 +136,7 @@ def test_a_failure_is_told_to_those_who_waited_for_it_and_to_nobody_else():
     assert len(asked) == 2
 
 
-def test_a_token_that_expired_is_fetched_anew():
+def test_an_expired_token_is_replaced():
     source = fetching(lasting=-1)
     assert [source.token(), source.token()] == ["t1", "t2"]
 

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which proxy a URL has by what the environment says, and that nobody else is asked."""
+"""Which proxy a URL gets from the environment, and that nothing but the environment is consulted."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_the_proxy_of_a_url(environment, url, expected):
     assert named_in(environment).for_url(url) == expected
 
 
-# NO_PROXY, host in the URL: whether the proxy is passed by.
+# NO_PROXY, host in the URL: whether the proxy is bypassed.
 PASSED_BY = [
     ("*", "any.example", True),
     ("service.example", "service.example", True),
@@ -85,14 +85,14 @@ def test_no_proxy(variable, entries, host, passed_by):
 
 
 @pytest.mark.parametrize(("entries", "host", "passed_by"), PASSED_BY)
-def test_whatever_requests_sends_past_the_proxy_goes_past_it_here(entries, host, passed_by, monkeypatch):
+def test_whatever_bypasses_the_proxy_in_requests_bypasses_it_here(entries, host, passed_by, monkeypatch):
     monkeypatch.setenv("no_proxy", entries)
     if requests.utils.should_bypass_proxies(f"https://{host}/a", None):
         assert passed_by or (entries, host) in (("service.example", "notservice.example"), ("2.1", "192.0.2.1"))
 
 
-def test_nobody_but_the_environment_is_asked(monkeypatch):
-    """requests and urllib ask system frameworks on macOS, and the name service on Windows."""
+def test_only_the_environment_is_consulted(monkeypatch):
+    """requests and urllib consult system frameworks on macOS, and the name service on Windows."""
     for module, names in ((urllib.request, ("getproxies", "proxy_bypass")),
                           (requests.utils, ("getproxies", "proxy_bypass")),
                           (socket, ("getaddrinfo", "gethostbyname"))):
@@ -101,6 +101,6 @@ def test_nobody_but_the_environment_is_asked(monkeypatch):
     assert named_in({"HTTP_PROXY": ONE, "NO_PROXY": "a"}).for_url(HTTP) == (ONE, "HTTP_PROXY")
 
 
-def test_the_proxies_of_two_environments_are_two_keys():
+def test_proxies_of_different_environments_are_different_keys():
     one, same, other = (named_in({"HTTP_PROXY": url, "NO_PROXY": "a,b"}) for url in (ONE, ONE, TWO))
     assert len({one, same, other}) == 2

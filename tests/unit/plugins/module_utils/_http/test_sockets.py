@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The sockets: no operation outlives its attempt, and what is handed over is known before the kernel takes it."""
+"""The sockets: no operation outlives its attempt, and bytes count as handed over before the kernel takes them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from urllib3.connection import HTTPSConnection
 
 
 def metered(seconds: float) -> tuple[sockets._MeteredSocket, socket.socket, Meter]:
-    """Return a metered socket, its other end, and its meter, in an attempt of so many seconds."""
+    """Return a metered socket, its other end, and its meter, in an attempt of `seconds`."""
     meter = Meter(connect_timeout=1)
     meter.start(seconds)
     ours, theirs = socket.socketpair()
@@ -45,14 +45,14 @@ def test_a_meter_knows_how_much_time_is_left():
         meter.left()
 
 
-def test_a_new_attempt_knows_nothing_of_the_one_before():
+def test_a_new_attempt_starts_from_scratch():
     meter = Meter(connect_timeout=1)
     meter.phase, meter.peer, meter.sent, meter.ended = sockets.Phase.TLS, "x port 1", True, True
     meter.start(1)
     assert (meter.phase, meter.peer, meter.sent, meter.ended) == (sockets.Phase.REQUEST, "", False, False)
 
 
-def test_what_is_handed_over_counts_before_the_kernel_takes_it():
+def test_bytes_count_before_the_kernel_takes_them():
     sock, theirs, meter = metered(5)
     theirs.close()
     with pytest.raises(OSError, match=r"."):
@@ -61,7 +61,7 @@ def test_what_is_handed_over_counts_before_the_kernel_takes_it():
     sock.close()
 
 
-def test_what_a_proxy_is_asked_does_not_count():
+def test_bytes_sent_to_a_proxy_do_not_count():
     sock, theirs, meter = metered(5)
     sockets._MeteredSocket(sock, meter, counting=False).sendall(b"CONNECT")
     assert theirs.recv(7) == b"CONNECT"
@@ -79,7 +79,7 @@ def test_nothing_is_handed_over_when_the_time_is_up():
     theirs.close()
 
 
-def test_a_reader_that_nobody_writes_to_ends_with_the_attempt():
+def test_a_read_without_data_ends_with_the_attempt():
     sock, theirs, meter = metered(0.05)
     started = time.monotonic()
     with sock.makefile("rb") as stream, pytest.raises(socket.timeout):
@@ -103,8 +103,8 @@ def test_an_end_of_stream_is_remembered():
 
 
 @pytest.mark.parametrize("address", ["127.0.0.1", "::1"])
-def test_an_address_is_not_looked_up(address, monkeypatch):
-    monkeypatch.setattr(names.threading, "Thread", None)  # a look-up of a name runs in one
+def test_an_ip_address_is_not_looked_up(address, monkeypatch):
+    monkeypatch.setattr(names.threading, "Thread", None)  # name look-ups run in one
     assert look_up(address, 80, 0)[0][4][:2] == (address, 80)
 
 
@@ -113,13 +113,13 @@ def test_a_name_is_looked_up():
 
 
 @pytest.mark.parametrize("name", ["a" * 64 + ".example", "é" * 64])
-def test_a_name_that_cannot_exist_is_an_error_of_the_look_up(name):
+def test_an_impossible_name_is_a_look_up_error(name):
     with pytest.raises(socket.gaierror):
         look_up(name, 80, 10)
 
 
 def test_a_name_has_one_look_up_at_a_time(monkeypatch):
-    """However often it is asked for while its name server says nothing; the answer is for all who still wait."""
+    """However often it is requested while its name server is silent; the answer goes to all who still wait."""
     asked, answered = [], threading.Event()
 
     def slow(*args):
@@ -137,15 +137,15 @@ def test_a_name_has_one_look_up_at_a_time(monkeypatch):
     assert asked == ["one.example"] * 2
 
 
-def test_a_look_up_of_the_parent_is_not_waited_for(monkeypatch):
-    """Its thread does not live on in a forked process."""
+def test_a_look_up_started_before_the_fork_is_not_waited_for(monkeypatch):
+    """The thread of the look-up does not survive the fork."""
     monkeypatch.setattr(names, "_running", {(os.getpid() + 1, "localhost", 80): Future()})
     assert look_up("localhost", 80, 5)
 
 
 @pytest.fixture
 def swallowing():
-    """Return an address that takes no further connection: its queue is full, and the system drops what comes."""
+    """Return an address that accepts no further connection: its backlog is full, and the kernel drops what arrives."""
     with ExitStack() as stack:
         listener = stack.enter_context(socket.create_server(("127.0.0.2", 0), backlog=0))
         for _connection in range(4):
@@ -156,8 +156,8 @@ def swallowing():
 
 
 @pytest.mark.parametrize(("connect_timeout", "longest"), [(1.0, 0.8), (10.0, 2.5)])
-def test_an_address_that_swallows_packets_does_not_use_up_the_time(monkeypatch, swallowing, connect_timeout, longest):
-    """The second address of the name is tried after its share, two seconds at most (RFC 8305 section 8)."""
+def test_an_address_that_drops_packets_does_not_use_up_the_time(monkeypatch, swallowing, connect_timeout, longest):
+    """The second address is tried once the first has used its share, at most two seconds (RFC 8305 section 8)."""
     with serving(answer(200, {})) as wire:
         port = int(wire.url.rpartition(":")[2])
         way = socket.AF_INET, socket.SOCK_STREAM, 0, ""
@@ -169,8 +169,8 @@ def test_an_address_that_swallows_packets_does_not_use_up_the_time(monkeypatch, 
         sender.close()
 
 
-def test_each_undocumented_name_that_is_used_is_there():
-    """A version of urllib3 or http.client that lacks one fails here, and is told by its name."""
+def test_each_undocumented_name_that_is_used_exists():
+    """A version of urllib3 or http.client that lacks one fails here, naming it."""
     said = set(re.findall("`(_[a-z_]+)`", sockets._MeteredConnection.__doc__))
     tree = ast.parse(inspect.getsource(sockets._MeteredConnection)).body[0]
     own = {node.name for node in tree.body if isinstance(node, ast.FunctionDef)} - {"_new_conn", "_tunnel"}
@@ -183,7 +183,7 @@ def test_each_undocumented_name_that_is_used_is_there():
 
 
 def test_a_slow_look_up_ends_in_time(monkeypatch):
-    monkeypatch.setattr(socket, "getaddrinfo", lambda *args: time.sleep(0.3))  # a name server that says nothing
+    monkeypatch.setattr(socket, "getaddrinfo", lambda *args: time.sleep(0.3))  # a silent name server
     started = time.monotonic()
     with pytest.raises(socket.timeout):
         look_up("slow.example", 80, 0.05)

@@ -43,19 +43,19 @@ UNSPEAKABLE = {
 
 
 def nested(levels: int, opening: str = '{"a":', middle: str = "1", closing: str = "}") -> bytes:
-    """Return an object in an object in an object."""
+    """Return nested objects."""
     return (opening * levels + middle + closing * levels).encode()
 
 
 @settings(deadline=None)
 @given(OBJECTS)
-def test_what_is_written_is_read_back(body):
+def test_json_survives_a_round_trip(body):
     assert decode_object(encode(body, "body")) == body
 
 
 @settings(deadline=None)
 @given(OBJECTS)
-def test_what_is_written_is_compact_utf8(body):
+def test_json_is_written_as_compact_utf8(body):
     raw = encode(body, "body")
     assert raw == json.dumps(json.loads(raw), ensure_ascii=False, separators=(",", ":")).encode()
 
@@ -72,12 +72,12 @@ def test_any_bytes_are_an_object_or_refused(raw):
         return
     assert isinstance(value, dict)
     assert value == json.loads(raw)
-    encode(value, "answer")  # so Ansible can carry it
+    encode(value, "answer")  # so Ansible can pass it on
 
 
 @settings(deadline=None)
 @given(OBJECTS, st.data())
-def test_an_object_that_is_cut_is_refused(body, data):
+def test_a_truncated_object_is_refused(body, data):
     raw = encode(body, "body")
     with pytest.raises(InvalidJSON):
         decode_object(raw[:data.draw(st.integers(0, len(raw) - 1))])
@@ -121,7 +121,7 @@ def test_an_object_that_is_cut_is_refused(body, data):
     ],
     ids=lambda value: repr(value[:20]) if isinstance(value, bytes) else value,
 )
-def test_what_a_lenient_reader_takes_is_refused(raw, why):
+def test_what_a_lenient_parser_accepts_is_refused(raw, why):
     with pytest.raises(InvalidJSON, match=why):
         decode_object(raw)
 
@@ -134,19 +134,19 @@ def test_the_longest_number_and_the_deepest_object_are_read(sign):
 
 
 @pytest.mark.parametrize("template", BROKEN)
-def test_a_reason_quotes_nothing_of_the_answer(template):
+def test_a_reason_quotes_nothing_from_the_answer(template):
     with pytest.raises(InvalidJSON) as refused:
         decode_object(template.replace(b"%s", b"canary"))
     assert "canary" not in str(refused.value)
 
 
 @pytest.mark.parametrize("body", UNSPEAKABLE.values(), ids=UNSPEAKABLE)
-def test_what_json_cannot_say_is_refused_and_the_option_named(body):
+def test_values_that_json_cannot_express_are_refused_naming_the_option(body):
     with pytest.raises(InvalidInput, match=r"^attributes: holds a"):
         encode(body, "attributes")
 
 
 @pytest.mark.parametrize("levels", [MAX_DEPTH + 1, 900])
-def test_what_is_nested_too_deep_is_not_written(levels):
+def test_a_value_nested_too_deeply_is_not_written(levels):
     with pytest.raises(InvalidInput, match=r"^attributes: is nested deeper"):
         encode(json.loads(nested(levels)), "attributes")

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""One attempt over a real socket: the bytes that went out, and what is made of the bytes that came back."""
+"""One attempt over a real socket: the bytes that were sent, and how the bytes that came back are read."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def attempt(*answers: bytes, times: int = 1, **settings):
         return got, wire
 
 
-def test_the_request_is_what_was_asked_for_and_nothing_else():
+def test_exactly_the_given_request_is_sent():
     got, wire = attempt(answer(201, {"c": 2}, "X-Request-Id: r1"))
     (sent,) = wire.sent
     assert sent.line == "POST /a HTTP/1.1"
@@ -86,7 +86,7 @@ WHOLE = [
 
 
 @pytest.mark.parametrize(("said", "body"), WHOLE)
-def test_a_whole_answer_is_read(said, body):
+def test_a_complete_answer_is_read(said, body):
     got, _wire = attempt(said)
     assert (got.body, got.problem, got.cut) == (body, "", False)
 
@@ -109,7 +109,7 @@ UNUSABLE = [
 
 
 @pytest.mark.parametrize(("said", "problem", "cut"), UNUSABLE)
-def test_an_answer_that_cannot_be_relied_on_says_why(said, problem, cut):
+def test_an_unreliable_answer_says_why(said, problem, cut):
     got, _wire = attempt(Last(said))
     assert problem in got.problem
     assert (got.status, got.body, got.cut) == (200, b"", cut)
@@ -129,7 +129,7 @@ def test_a_body_is_read_up_to_a_limit(monkeypatch):
 @pytest.mark.parametrize("said", [
     b"", b"HTTP/1.1 2", OK, OK + b"Content-Ty", OK + b"Content-Length: 2\r\n", b"\x16\x03\x01 not HTTP\r\n\r\n",
 ])
-def test_what_is_lost_after_it_was_sent_is_sent(said):
+def test_a_request_lost_after_it_was_sent_counts_as_sent(said):
     with pytest.raises(AttemptFailed) as failed:
         attempt(Last(said))
     assert (failed.value.sent, failed.value.hopeless, failed.value.outcome) == (True, False, "unknown")
@@ -140,26 +140,26 @@ def test_a_redirect_is_not_followed():
     assert (got.status, len(wire.sent)) == (307, 1)
 
 
-def test_a_connection_is_kept():
+def test_a_connection_is_kept_alive():
     _got, wire = attempt(*[answer(200, {})] * 3, times=3)
     assert [sent.connection for sent in wire.sent] == [1, 1, 1]
 
 
-def test_a_connection_that_was_idle_too_long_is_not_used_again(monkeypatch):
+def test_a_connection_that_was_idle_too_long_is_not_reused(monkeypatch):
     monkeypatch.setattr(transport_module, "MAX_IDLE", -1)
     _got, wire = attempt(*[answer(200, {})] * 2, times=2)
     assert [sent.connection for sent in wire.sent] == [1, 2]
 
 
 @pytest.mark.parametrize("first", [Last(answer(200, {}, "Connection: close")), UNUSABLE[2][0], UNUSABLE[4][0]])
-def test_a_connection_that_cannot_be_relied_on_is_not_used_again(first):
+def test_an_unreliable_connection_is_not_reused(first):
     _got, wire = attempt(first, answer(200, {}), times=2)
     assert [sent.connection for sent in wire.sent] == [1, 2]
 
 
 def test_a_refused_connection_sent_nothing():
     with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))  # bound, but it does not listen
+        taken.bind(("127.0.0.1", 0))  # bound, but not listening
         with pytest.raises(AttemptFailed, match=r"no connection: .*refused \(127\.0\.0\.1 port \d+\)") as failed:
             transport().send(request(f"http://127.0.0.1:{taken.getsockname()[1]}"), 5)
     assert (failed.value.sent, failed.value.hopeless, failed.value.outcome) == (False, False, "not_sent")
@@ -176,13 +176,13 @@ def test_a_name_that_does_not_exist_is_hopeless_and_a_failing_name_server_is_not
     assert (failed.value.sent, failed.value.hopeless) == (False, hopeless)
 
 
-def test_a_service_that_says_nothing_is_left_in_time():
+def test_a_silent_service_is_given_up_in_time():
     with socket.create_server(("127.0.0.1", 0)) as silent, pytest.raises(AttemptFailed, match="in time") as failed:
         transport().send(request(f"http://127.0.0.1:{silent.getsockname()[1]}"), 0.1)
     assert failed.value.sent is True
 
 
-SLOW = {  # how far the attempt comes before its time is over, the scheme, and what is said then
+SLOW = {  # how far the attempt gets before its time is up, the scheme, and the message
     "look_up": ("http", r"connecting timed out \(localhost port \d+\)"),
     "_connected": ("http", r"this attempt timed out before the request was sent \(localhost port \d+\)"),
     "_tunnel": ("https", r"the proxy took too long to answer CONNECT \(localhost port \d+, the proxy that P names\)"),
@@ -190,8 +190,8 @@ SLOW = {  # how far the attempt comes before its time is over, the scheme, and w
 
 
 @pytest.mark.parametrize("step", SLOW)
-def test_time_that_is_used_up_before_the_request_is_said_and_sent_nothing(monkeypatch, step):
-    """The step itself succeeds, just too late."""
+def test_a_timeout_before_the_request_is_reported_and_nothing_was_sent(monkeypatch, step):
+    """The step itself succeeds, but too late."""
     scheme, says = SLOW[step]
     owner = sockets if step == "look_up" else sockets._MeteredConnection if step == "_connected" else HTTPSConnection
     real = getattr(owner, step)
@@ -219,7 +219,7 @@ def test_no_time_at_all_sends_nothing():
         assert (failed.value.sent, failed.value.hopeless, wire.sent) == (False, False, [])
 
 
-def test_a_proxy_of_an_unknown_kind_is_refused():
+def test_a_proxy_with_an_unknown_scheme_is_refused():
     proxies = Proxies(http=Proxy("socks5://127.0.0.1:1", "ALL_PROXY"))
     with pytest.raises(AttemptFailed, match=r"ALL_PROXY names is neither (an )?http:// nor (an )?https://") as failed:
         transport(proxies=proxies).send(request("http://192.0.2.1"), 5)
@@ -232,7 +232,7 @@ def test_a_proxy_of_an_unknown_kind_is_refused():
     ("requests", "2.9.2", r"has requests 2\.9\.2 with urllib3"),
     ("urllib3", "3.0.0a1", r"with urllib3 3\.0\.0a1;"),
 ])
-def test_a_library_that_will_not_do_is_named_with_the_python_and_the_command(monkeypatch, library, version, found):
+def test_an_unsuitable_library_is_named_with_the_python_and_the_command(monkeypatch, library, version, found):
     monkeypatch.setattr(transport_module, library, version and SimpleNamespace(__version__=version))
     if library == "urllib3":
         monkeypatch.setattr(transport_module, "requests", SimpleNamespace(__version__="2.34.2"))
@@ -243,13 +243,13 @@ def test_a_library_that_will_not_do_is_named_with_the_python_and_the_command(mon
 
 
 @pytest.mark.parametrize("version", ["2.31.0", "2.100", "3.0"])
-def test_a_version_that_will_do_is_taken(monkeypatch, version):
+def test_a_suitable_version_is_accepted(monkeypatch, version):
     monkeypatch.setattr(transport_module, "requests", SimpleNamespace(__version__=version))
     transport().close()
 
 
-def test_more_than_an_answer_ends_its_connection():
-    """A second answer that nobody asked for, in the same segment; the next request must not take it for its own."""
+def test_data_after_an_answer_ends_its_connection():
+    """An unsolicited second answer in the same segment; the next request must not take it for its own."""
     got, wire = attempt(answer(200, {"a": 1}) + answer(200, {"false": 1}), answer(200, {"b": 2}), times=2)
     assert got.body == b'{"b": 2}'
     assert [sent.connection for sent in wire.sent] == [1, 2]
@@ -264,7 +264,7 @@ def test_an_answer_that_does_not_fit_into_memory_is_accepted_and_unusable(monkey
     assert (got.status, got.problem, got.cut) == (201, "there is not enough memory to read it", False)
 
 
-def test_headers_that_do_not_fit_into_memory_are_no_answer(monkeypatch):
+def test_headers_that_do_not_fit_into_memory_are_not_an_answer(monkeypatch):
     def no_memory(*_arguments):
         raise MemoryError
 
@@ -274,14 +274,14 @@ def test_headers_that_do_not_fit_into_memory_are_no_answer(monkeypatch):
     assert (failed.value.sent, failed.value.outcome) == (True, "unknown")
 
 
-def test_a_huge_timeout_is_no_error():
+def test_a_huge_timeout_is_not_an_error():
     with serving(answer(200, {})) as wire:
         sender = transport(connect_timeout=1e10)
         assert sender.send(request(wire.url), 1e10).status == 200
         sender.close()
 
 
-def test_a_refused_proxy_is_said_to_be_one_and_which_variable_named_it():
+def test_a_refusing_proxy_is_reported_with_the_variable_that_names_it():
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         proxy = Proxy(f"http://127.0.0.1:{taken.getsockname()[1]}", "HTTPS_PROXY")

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""URLs: which are taken, that who is checked is who is called, and what becomes one segment of a path."""
+"""URLs: which are accepted, that the host that is checked is the host contacted, and how a path segment is encoded."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from urllib3.util import parse_url
     "http://localhost",
     "http://[::1]:80",
 ])
-def test_a_url_that_can_be_used_is_taken_as_it_is(url):
+def test_a_valid_url_is_accepted_unchanged(url):
     assert checked_url("base_url", url, allow_http=False) == url
 
 
@@ -51,7 +51,7 @@ REFUSED = [
 
 
 @pytest.mark.parametrize("url", REFUSED)
-def test_a_url_that_cannot_be_used_is_refused_without_quoting_it(url):
+def test_an_invalid_url_is_refused_without_quoting_it(url):
     with pytest.raises(InvalidInput, match=r"^base_url: ") as refused:
         checked_url("base_url", url, allow_http=False)
     assert "secret" not in refused.value.msg.replace("would send secrets", "")
@@ -63,7 +63,7 @@ def test_allow_http_allows_http_and_nothing_else():
         checked_url("base_url", "ftp://service.example", allow_http=True)
 
 
-def test_a_query_is_taken_where_it_is_allowed():
+def test_a_query_is_accepted_where_allowed():
     assert checked_url("auth_url", "https://id.example/t?tenant=a", allow_http=False, query=True)
     with pytest.raises(InvalidInput):
         checked_url("auth_url", "https://id.example/t?tenant=a#b", allow_http=False, query=True)
@@ -76,12 +76,12 @@ HOSTS = st.from_regex(r"[a-z0-9.]{0,5}([\-._~%!$&'()*+,;=\[\]:@/?#\\][a-z0-9.]{0
 @example("https://good.example\\@evil.example")
 @example("https://good.example%2f@evil.example")
 @example("http://127.0.0.1#@evil.example")
-def test_whoever_is_checked_is_who_is_called(url):
-    """What the check takes for the host is what urllib3 connects to; so plain http stays on the loopback."""
+def test_the_host_that_is_checked_is_the_host_contacted(url):
+    """The checked host is the one that urllib3 connects to; so plain http stays on the loopback interface."""
     try:
         checked_url("base_url", url, allow_http=False)
         called = parse_url(url)
-    except (InvalidInput, LocationParseError):  # nobody is called
+    except (InvalidInput, LocationParseError):  # no host is contacted
         return
     assert called.auth is None
     assert called.host.strip("[]") == urlsplit(url).hostname
@@ -95,18 +95,18 @@ def test_whoever_is_checked_is_who_is_called(url):
     ("https://service.example:80", "https://service.example:80"),
     ("https://[2001:DB8::1]:443/a", "https://[2001:db8::1]/a"),
 ])
-def test_urls_of_one_service_have_one_form(url, canonical):
+def test_urls_of_one_service_have_one_canonical_form(url, canonical):
     assert canonical_url(url) == canonical_url(canonical) == canonical
 
 
 @pytest.mark.parametrize("identifier", ["", ".", "..", "a\nb", "\r", "\x00", "a\x7f", "\ud800"])
-def test_what_no_segment_can_be_is_refused(identifier):
+def test_values_that_cannot_be_a_segment_are_refused(identifier):
     with pytest.raises(InvalidInput, match=r"^id: "):
         path_segment("id", identifier)
 
 
 @given(st.text(st.characters(exclude_categories=["Cc", "Cs"]), min_size=1))
-def test_a_segment_is_one_segment_and_reads_as_it_was(value):
+def test_any_value_is_one_segment_and_decodes_to_itself(value):
     assume(value not in (".", ".."))
     segment = path_segment("id", value)
     assert unquote(segment) == value

@@ -23,7 +23,7 @@ IDS = st.text(st.characters(exclude_categories=["Cc", "Cs"]), min_size=1).filter
 
 @pytest.fixture(scope="module")
 def service():
-    """The emulator, which reads the path as it came and makes a role of any id."""
+    """The emulator, which records the path as received and creates a role for any id."""
     with server.start(unknown_id="create") as running:
         yield running
 
@@ -41,7 +41,7 @@ def service():
 @example("ä€🚀")
 @example("\\..\\")
 @example(";x=1")
-def test_any_id_is_one_segment_as_the_service_reads_it(service, identifier):
+def test_any_id_is_a_single_segment_for_the_service(service, identifier):
     service.api.conversation.clear()
     result = run_task(UPDATE, base_url=service.url, id=identifier)
     (entry,) = service.api.conversation
@@ -90,13 +90,13 @@ CURRENT = {"id": "i", "region": "r", "tenant": None, "attributes": {"login": Tru
     ({"send": "given"}, {"attributes": {"login": False}}),
     ({"send": "complete"}, {"id": "i", "region": "r", "attributes": {"login": False, "name": "x"}}),
 ])
-def test_what_is_sent_is_what_was_given_or_all_of_the_asset(options, body):
+def test_either_the_given_fields_or_the_whole_asset_is_sent(options, body):
     with serving(answer(200, {})) as wire:
         run_task(UPDATE, base_url=wire.url, id="i", attributes={"login": False}, current=CURRENT, **options)
         assert json.loads(wire.sent[0].body) == body
 
 
-def test_what_is_known_to_be_so_is_sent_by_force():
+def test_force_sends_what_is_already_known_to_match():
     with serving(answer(200, {})) as wire:
         run_task(UPDATE, base_url=wire.url, id="i", current=CURRENT, force=True)
         assert len(wire.sent) == 1
@@ -113,7 +113,7 @@ def test_what_is_known_to_be_so_is_sent_by_force():
     ({"id": "..", "name": "x"}, "id"),
     ({"id": "a\nb", "name": "x"}, "id"),
 ])
-def test_what_cannot_be_updated_is_refused_by_name(options, named):
+def test_an_invalid_update_is_refused_naming_the_option(options, named):
     with serving() as wire:
         result = run_exactly(UPDATE, {"id": "i", "base_url": wire.url, "access_token": "token-of-the-tests", **options})
         assert wire.connections == 0
@@ -161,7 +161,7 @@ def test_a_placeholder_is_never_compared():
     ({"id": "i", "attributes": None}, "attributes"),
     ({"id": "i", "attributes": {"name": "x"}}, "attributes.login"),
 ])
-def test_the_whole_asset_is_not_sent_when_it_lacks_what_was_sent_before(asset, lacking):
+def test_the_whole_asset_is_not_sent_when_it_lacks_previously_sent_fields(asset, lacking):
     recorded = Recorded({"attributes": {"login": True}}, asset)
     options = {"id": "i", "send": "complete", "description": "d", "base_url": "https://service.example"}
     result = run_exactly(UPDATE, {"access_token": "token-of-the-tests", **options}, recorded=recorded)
@@ -170,7 +170,7 @@ def test_the_whole_asset_is_not_sent_when_it_lacks_what_was_sent_before(asset, l
 
 
 @pytest.mark.parametrize("empty", [{"effective_grants": []}])
-def test_what_is_emptied_is_sent(empty):
+def test_emptied_fields_are_sent(empty):
     current = {"id": "i", "attributes": {"effective_grants": [{"source": "a"}], "login": True}}
     with serving(answer(200, {})) as wire:
         run_task(UPDATE, base_url=wire.url, id="i", current=current, attributes=empty, send="complete")

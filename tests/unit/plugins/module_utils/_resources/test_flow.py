@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The way of every operation: what is sent, predicted, compared and returned, with and without check mode."""
+"""The flow that all operations share: what is sent, predicted, compared and returned, with and without check mode."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ ASSET = {"id": "a1", "name": "web01", "attributes": {"login": True, "cpu": 4}, "
     {"access_token": None, "client_id": "c", "client_secret": "s3cret-s3cret", "client_authentication": "post"},
 ])
 def test_check_mode_opens_no_connection(resource, more):
-    """Neither to the service nor to the token endpoint, which are both this one here."""
+    """Neither to the service nor to the token endpoint, which are the same server here."""
     with serving() as wire:
         result = run_task(resource, check_mode=True, base_url=wire.url, auth_url=f"{wire.url}/token", **more)
         assert wire.connections == 0
@@ -56,7 +56,7 @@ def test_check_mode_predicts_the_asset_with_null_for_what_only_the_service_knows
 
 @pytest.mark.parametrize("resource", RESOURCES)
 @pytest.mark.parametrize("check_mode", [False, True])
-def test_the_asset_is_a_fact_and_the_state_after(resource, check_mode):
+def test_the_asset_is_a_fact_and_the_after_state(resource, check_mode):
     with serving(answer(200, ASSET)) as wire:
         result = run_task(resource, check_mode, base_url=wire.url)
     assert check_mode or result["asset"] == ASSET
@@ -68,7 +68,7 @@ def test_the_asset_is_a_fact_and_the_state_after(resource, check_mode):
 
 
 @pytest.mark.parametrize("check_mode", [False, True])
-def test_what_is_known_to_be_so_is_not_sent(check_mode):
+def test_an_asset_that_already_matches_is_not_sent(check_mode):
     current = {"id": "role-0001", "attributes": {"login": True, "name": "x"}}
     with serving() as wire:
         result = run_task(UPDATE, check_mode, base_url=wire.url, current=current)
@@ -77,7 +77,7 @@ def test_what_is_known_to_be_so_is_not_sent(check_mode):
     assert result["asset"] == result["diff"]["before"] == result["diff"]["after"] == current
 
 
-def test_what_is_known_to_be_otherwise_is_sent_and_shown_as_before():
+def test_an_asset_that_differs_is_sent_and_shown_as_the_before_state():
     current = {"attributes": {"login": False}}
     with serving(answer(200, ASSET)) as wire:
         result = run_task(UPDATE, base_url=wire.url, current=current)
@@ -96,7 +96,7 @@ def test_what_is_known_to_be_otherwise_is_sent_and_shown_as_before():
     ({"name": None, "attributes": None},
      'name ("web01" sent, null came back), attributes ({"cpu": 4} sent, null came back)'),
 ])
-def test_what_came_back_otherwise_is_one_warning(back, named):
+def test_fields_that_came_back_different_raise_one_warning(back, named):
     with serving(answer(201, back)) as wire:
         result = run_task(CREATE, base_url=wire.url, name="web01", attributes={"cpu": 4})
     told = "virtual machine web01: these fields came back different from what was sent"
@@ -122,7 +122,7 @@ def test_a_failure_shows_the_request(resource):
 
 
 @pytest.mark.parametrize("resource", RESOURCES)
-def test_what_json_cannot_say_is_refused_before_anything_is_sent(resource):
+def test_values_that_json_cannot_express_are_refused_before_anything_is_sent(resource):
     with serving() as wire:
         result = run_task(resource, base_url=wire.url, **LEAST[resource] | {"extra_attributes": {"a": float("nan")}})
         assert wire.connections == 0
@@ -130,7 +130,7 @@ def test_what_json_cannot_say_is_refused_before_anything_is_sent(resource):
     assert "NaN" in result["msg"]
 
 
-def test_extra_attributes_go_beside_the_typed_ones():
+def test_extra_attributes_are_sent_with_the_typed_ones():
     typed = {"cpu": {}, "team": {}}
     extra = {"new": {"a": None, "b": 1}, "old": None}
     assert with_extra({"cpu": 4, "team": None}, extra, typed) == {"cpu": 4, "new": {"b": 1}}
@@ -143,7 +143,7 @@ def test_extra_attributes_go_beside_the_typed_ones():
 @pytest.mark.parametrize(("resource", "option"), [
     (CREATE, "extra_attributes"), (UPDATE, "extra_attributes"), (UPDATE, "body"), (UPDATE, "current"),
 ])
-def test_what_json_cannot_say_is_refused_by_the_name_of_its_option(resource, option, value):
+def test_values_that_json_cannot_express_are_refused_naming_their_option(resource, option, value):
     with serving() as wire:
         given = {"id": "role-1", "send": "given"} if resource == UPDATE else {"name": "web01"}
         given |= {"description": "d"} if option == "current" else {}
@@ -156,14 +156,14 @@ def test_what_json_cannot_say_is_refused_by_the_name_of_its_option(resource, opt
 @pytest.mark.parametrize(("resource", "option"), [
     (CREATE, "name"), (UPDATE, "name"), (UPDATE, "id"), (UPDATE, "tenant"),
 ])
-def test_half_a_surrogate_pair_is_refused_by_the_name_of_its_option(resource, option):
+def test_a_lone_surrogate_is_refused_naming_its_option(resource, option):
     result = run_task(resource, base_url="http://127.0.0.1:9", **{option: "web\ud800"})
     assert (result["failed"], result["outcome"]) == (True, "not_sent")
     assert result["msg"].startswith(f"{option}: holds a character that UTF-8 cannot encode")
 
 
 @pytest.mark.parametrize("resource", RESOURCES.values(), ids=RESOURCES)
-def test_a_loop_with_a_ledger_has_one_resource_which_looks_for_its_date_times_once(resource):
+def test_a_loop_with_a_ledger_keeps_one_resource_which_finds_its_date_times_once(resource):
     kept = kept_in(resource, "/ledger.db")
     assert kept_in(resource, "/ledger.db") is kept
     assert kept.instants is kept_in(resource, "/ledger.db").instants

@@ -25,7 +25,7 @@ LEAVES = {
 
 
 def values(shape: object) -> st.SearchStrategy:
-    """Return a strategy for what a user may give for a field of this shape: any field may be missing, or null."""
+    """Return a strategy for valid values of this shape: any field may be missing or null."""
     if isinstance(shape, dict):
         fields = {name: st.none() | values(inner) for name, inner in shape.items()}
         return st.fixed_dictionaries({}, optional=fields)
@@ -33,7 +33,7 @@ def values(shape: object) -> st.SearchStrategy:
 
 
 def given_fields(value: object) -> object:
-    """Return what has to go out: everything but nulls, a whole number without its point."""
+    """Return what has to be sent: everything but nulls, whole numbers without a decimal point."""
     if isinstance(value, dict):
         return {name: given_fields(inner) for name, inner in value.items() if inner is not None}
     if isinstance(value, list):
@@ -42,7 +42,7 @@ def given_fields(value: object) -> object:
 
 
 def body_of(**options) -> str:
-    """Return the body that goes out, as text."""
+    """Return the body that is sent, as text."""
     with serving(answer(201, {})) as wire:
         result = run_task(CREATE, base_url=wire.url, **options)
         assert result["outcome"] == "accepted", result
@@ -51,7 +51,7 @@ def body_of(**options) -> str:
 
 @pytest.fixture(scope="module")
 def service():
-    """A service that answers whatever it is asked, kept for all examples of a property."""
+    """A service that answers everything it is asked, shared by all examples of a property."""
     with serving(*[answer(201, {})] * 2000) as wire:
         yield wire
 
@@ -90,7 +90,7 @@ def test_the_body_is_what_was_given(options, body):
 
 
 @pytest.mark.parametrize("options", [{"name": ""}, {"name": " \t"}, {"extra_attributes": {"cpu": 4}}])
-def test_what_cannot_be_created_is_refused_by_name(options):
+def test_an_invalid_creation_is_refused_naming_the_option(options):
     with serving() as wire:
         result = run_task(CREATE, base_url=wire.url, **options)
         assert wire.connections == 0
@@ -99,7 +99,7 @@ def test_what_cannot_be_created_is_refused_by_name(options):
 
 
 @pytest.mark.parametrize(("on_difference", "failed"), [("warn", False), ("fail", True)])
-def test_other_values_than_those_it_was_created_with_are_told(on_difference, failed):
+def test_values_that_differ_from_those_at_creation_are_reported(on_difference, failed):
     recorded = Recorded({"name": "web01", "attributes": {"cpu": 2, "team": "a"}}, {"id": "1", "name": "web01"})
     options = {"name": "web01", "attributes": {"cpu": 4, "team": "a"}, "on_difference": on_difference}
     given = {"base_url": "https://service.example", "access_token": "token-of-the-tests", **options}
@@ -111,7 +111,7 @@ def test_other_values_than_those_it_was_created_with_are_told(on_difference, fai
     assert result["asset"] == recorded.asset
 
 
-def test_no_attributes_ask_for_no_difference():
+def test_without_attributes_there_is_no_difference():
     recorded = Recorded({"name": "web01", "attributes": {"cpu": 2}}, {"id": "1", "name": "web01"})
     given = {"base_url": "https://service.example", "access_token": "token-of-the-tests", "name": "web01"}
     assert run_exactly(CREATE, given, recorded=recorded)["warnings"] == []

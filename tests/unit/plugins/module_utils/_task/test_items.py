@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The items of a list are validated as ansible-core would, all their faults are told, and no two are the same."""
+"""List items are validated as ansible-core would, all their faults are reported, and no two are the same."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ VALUES = st.recursive(SCALARS, lambda inner: st.lists(inner, max_size=2) | st.di
 
 
 def fitting(option: dict) -> st.SearchStrategy:
-    """Values for an option, of its type as a rule."""
+    """Values for an option, usually of its type."""
     if "options" in option:
         one = dicts(option["options"])
         return one if option["type"] == "dict" else st.lists(one, max_size=2)
@@ -47,7 +47,7 @@ def dicts(options: dict) -> st.SearchStrategy:
 
 
 def by_ansible(plural, item: dict) -> dict | None:
-    """The options as ansible-core validates them, None when it refuses them."""
+    """The options as validated by ansible-core, None when it rejects them."""
     spec = ArgumentSpecValidator(plural.item_options, **plural.resource.constraints)
     result = spec.validate(task.readable(plural.item_options, item))
     return None if result.error_messages else result.validated_parameters
@@ -80,7 +80,7 @@ def test_a_choice_that_is_null_is_refused_as_ansible_core_does():
 
 
 @pytest.mark.parametrize("item", [None, 7, "web01", ["web01"]])
-def test_what_is_no_dict_is_refused(item):
+def test_an_item_that_is_not_a_dict_is_refused(item):
     with pytest.raises(ServicesError, match="must be a dict"):
         items.Items(VIRTUAL_MACHINES).validated(item)
 
@@ -101,7 +101,7 @@ def test_each_item_is_a_task_of_its_own():
     assert all(each.wanted.force and each.wanted.fails_on_difference for each in tasks)
 
 
-def test_all_faults_are_told_at_once_each_with_its_item():
+def test_all_faults_are_reported_at_once_each_with_its_item():
     wrong = [
         {"name": "web01", "attributes": {"cpu": "many"}},
         {"name": " "},
@@ -120,13 +120,13 @@ def test_all_faults_are_told_at_once_each_with_its_item():
     assert "virtual_machines[2]; " in told
 
 
-def test_many_faults_are_not_all_told():
+def test_only_some_of_many_faults_are_listed():
     with pytest.raises(InvalidInput, match="And 150 more faults") as caught:
         prepared([{"name": "web", f"surplus{number}": 1} for number in range(250)])
     assert len(str(caught.value)) < 40_000
 
 
-def test_a_fault_that_items_share_is_told_once():
+def test_a_fault_that_items_share_is_reported_once():
     with pytest.raises(InvalidInput) as caught:
         prepared([{"name": f"web{number}", "attributes": {"cpu": "many"}} for number in range(200)])
     told = str(caught.value)
@@ -143,7 +143,7 @@ def test_numbers_out_of_range_are_refused(option, value):
         prepared([{"name": "web01"}], **{option: value})
 
 
-def test_no_item_is_no_task():
+def test_without_items_there_are_no_tasks():
     assert prepared([]) == []
 
 
@@ -153,7 +153,7 @@ def test_no_item_is_no_task():
     ({"name": "web01", "attributes": {"qqq": 4}}, "attributes.qqq. Supported parameters include:"),
     ("web01", 'must be a dict, not "web01"; write it as - name: web01'),
 ])
-def test_what_was_meant_is_told(item, told):
+def test_a_misspelled_option_gets_a_suggestion(item, told):
     with pytest.raises(ServicesError) as refused:
         items.Items(VIRTUAL_MACHINES).validated(item)
     assert told in refused.value.msg

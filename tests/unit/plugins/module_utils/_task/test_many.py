@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""A list of tasks: each result is that of the single task, none is left out, and nothing goes out twice."""
+"""A list of tasks: each result equals that of the single task, none is left out, and nothing is sent twice."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Service:
     """Answers by name or id, in this process; each thread has a transport of its own."""
 
     def __init__(self, fates: dict | None = None, seconds: float = 0.0) -> None:
-        """`fates`: what to answer in place of an asset, or what to raise."""
+        """`fates`: what to answer instead of an asset, or what to raise."""
         self.fates, self.seconds = fates or {}, seconds
         self.received: list[str] = []
         self.threads: set[int] = set()
@@ -88,12 +88,12 @@ def machines(count: int) -> list[dict]:
     return [{"name": f"vm{number}", "attributes": {"cpu": 4}} for number in range(count)]
 
 
-def test_all_are_created_once_by_several_threads_with_a_transport_each():
+def test_all_are_created_once_by_threads_with_their_own_transports():
     service = Service(seconds=0.005)
     result = run(service, VIRTUAL_MACHINES, machines(200), concurrency=20)
     assert sorted(service.received) == sorted(f"vm{number}" for number in range(200))
     assert 4 <= len(service.threads) <= 20
-    assert service.opened - 1 <= 20  # one is made before, for what may be wrong with it
+    assert service.opened - 1 <= 20  # one is created first, to detect errors
     assert service.closed == service.opened
     assert [item["item"] for item in result["results"]] == [f"vm{number}" for number in range(200)]
     assert (result["changed"], result["outcome"], result.get("failed", False)) == (True, "accepted", False)
@@ -104,7 +104,7 @@ def test_all_are_created_once_by_several_threads_with_a_transport_each():
     assert len(result["diff"]) == 200
 
 
-def test_each_result_has_the_same_shape_whatever_comes_of_the_others():
+def test_each_result_has_the_same_shape_whatever_happens_to_the_others():
     service = Service({
         "vm3": Answer(403, {}),
         "vm5": Answer(503, {}),
@@ -133,7 +133,7 @@ def test_many_failures_are_named_up_to_ten():
     assert f"25 of 30 virtual machines failed: {named} and 15 more." in result["msg"]
 
 
-def test_one_unknown_outcome_ends_it_and_the_others_are_told_as_not_begun():
+def test_one_unknown_outcome_ends_it_and_the_others_are_reported_as_not_begun():
     result = run(Service({"vm3": Answer(502, {})}), VIRTUAL_MACHINES, machines(500), concurrency=4)
     skipped = [item for item in result["results"] if item.get("skipped")]
     assert len(skipped) == result["counts"]["not_begun"] > 450
@@ -149,7 +149,7 @@ def test_a_service_that_is_down_leaves_a_few_in_doubt():
     assert "nothing got through" in result["msg"]
 
 
-def test_a_host_that_cannot_be_reached_is_given_up_soon():
+def test_an_unreachable_host_is_given_up_soon():
     refused = AttemptFailed("connection refused", sent=False)
     service = Service({f"vm{number}": refused for number in range(1000)})
     result = run(service, VIRTUAL_MACHINES, machines(1000), concurrency=64)
@@ -171,7 +171,7 @@ def test_a_refused_request_is_sent_again_as_the_policy_says():
     assert result["counts"]["accepted"] == 5
 
 
-def test_one_token_serves_all_and_one_more_when_it_is_refused():
+def test_one_token_serves_all_and_is_replaced_once_when_refused():
     seen = []
 
     def expired(request):
@@ -198,7 +198,7 @@ def test_check_mode_is_the_plan_and_opens_nothing():
     assert "not_listed" not in result
 
 
-def test_roles_that_are_as_they_should_be_are_kept():
+def test_roles_that_already_match_are_kept():
     role = {"id": "role-1", "attributes": {"login": True}, "current": {"id": "role-1", "attributes": {"login": True}}}
     service = Service()
     result = run(service, APPLICATION_ROLES, [role, {**role, "id": "role-2", "current": None}])
@@ -209,7 +209,7 @@ def test_roles_that_are_as_they_should_be_are_kept():
     assert planned["results"][0]["plan"] == "keep"
 
 
-def test_a_plan_that_cannot_be_made_is_a_fault_of_its_item_and_nothing_is_sent():
+def test_an_item_that_cannot_be_planned_is_a_fault_and_nothing_is_sent():
     service = Service()
     roles = [{"id": f"role-{number}", "description": "d", "send": "complete"} for number in range(3)]
     with pytest.raises(InvalidInput, match=r"3 items are invalid.*\[1\] \(role-1\), \[2\] \(role-2\): send: complete"):
@@ -217,7 +217,7 @@ def test_a_plan_that_cannot_be_made_is_a_fault_of_its_item_and_nothing_is_sent()
     assert service.received == []
 
 
-def test_defaults_are_merged_into_each_item_and_what_it_says_itself_wins():
+def test_defaults_are_merged_into_each_item_whose_own_values_win():
     defaults = {"attributes": {"cpu": 4, "team": "web", "subnet": {"dns": "a", "mask": "b"}}}
     defaults["extra_attributes"] = {"zone": 1}
     given = [{"name": "vm0"}, {"name": "vm1", "attributes": {"cpu": 8, "team": None, "subnet": {"dns": "c"}}}]
@@ -235,14 +235,14 @@ def test_fields_are_picked_for_results_and_facts():
     assert result["ansible_facts"]["compute_virtual_machines"]["vm1"] == result["results"][1]["asset"]
 
 
-def test_a_result_that_is_too_large_for_awx_is_warned_of():
+def test_a_result_too_large_for_awx_raises_a_warning():
     large = [{"name": f"vm{number}", "attributes": {"team": "x" * 2000}} for number in range(200)]
     result = run(Service(), VIRTUAL_MACHINES, large)
     assert any("asset_fields" in warning for warning in result["warnings"])
     assert run(Service(), VIRTUAL_MACHINES, large, asset_fields=["id"])["warnings"] == []
 
 
-def test_an_end_is_told_for_each():
+def test_an_early_end_is_reported_for_each_item():
     service, lines = Service(seconds=0.05), []
     begun = time.monotonic()
     result = run(
@@ -257,7 +257,7 @@ def test_an_end_is_told_for_each():
     assert all("of 1,000 created, 0 rejected, 0 in doubt, " in line for line in lines)
 
 
-def test_what_does_not_end_in_time_is_in_doubt(monkeypatch):
+def test_items_that_do_not_finish_in_time_are_in_doubt(monkeypatch):
     monkeypatch.setattr(many, "GRACE", 0.3)
     silent = threading.Event()
     service = Service({"vm2": lambda request: silent.wait(30) and None})
@@ -271,8 +271,8 @@ def test_what_does_not_end_in_time_is_in_doubt(monkeypatch):
     assert (result["failed"], result["counts"]["unknown"]) == (True, 1)
 
 
-def test_an_answer_that_could_not_be_recorded_is_told_as_such():
-    """Its answer was usable; and whatever the message of an item ends with, a sentence may follow it."""
+def test_an_answer_that_could_not_be_recorded_is_reported_as_such():
+    """The answer was usable; and the message of an item may be followed by a further sentence."""
 
     class Full(many.NoLedger):
         def record(self, task, execute):
@@ -283,6 +283,6 @@ def test_an_answer_that_could_not_be_recorded_is_told_as_such():
     assert "disk full. results says what is known of each" in result["msg"]
 
 
-def test_nothing_to_do_is_no_failure():
+def test_an_empty_list_is_not_a_failure():
     result = run(Service(), VIRTUAL_MACHINES, [])
     assert (result["changed"], result["outcome"], result["results"]) == (False, "not_sent", [])

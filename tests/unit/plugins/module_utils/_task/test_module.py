@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The front of the module path: what Ansible gets on standard output, for every way a module can end."""
+"""The front of the module path: what Ansible reads from standard output, for every way a module can end."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ TOKEN = "token-of-the-tests"
 
 
 def run(resource: str, *answers: bytes, check_mode=False, diff=False, verbosity=0, **options) -> dict:
-    """Run a module against a server that gives these answers, each of which has to be asked for."""
+    """Run a module against a server with these answers, all of which have to be requested."""
     with serving(*answers) as wire:
         given = {"base_url": wire.url, "access_token": TOKEN, "retries": 0, **LEAST[resource], **options}
         result = run_module(resource, given, check_mode=check_mode, diff=diff, verbosity=verbosity)
@@ -42,12 +42,12 @@ def test_a_module_supports_check_mode(resource):
 @pytest.mark.parametrize(("diff", "verbosity", "shown"), [
     (False, 0, set()), (True, 0, {"diff"}), (False, 3, {"trace"}), (True, 4, {"diff", "trace"}),
 ])
-def test_diff_and_trace_are_printed_where_they_are_asked_for(diff, verbosity, shown):
+def test_diff_and_trace_are_printed_when_requested(diff, verbosity, shown):
     result = run(CREATE, answer(200, ASSET), diff=diff, verbosity=verbosity)
     assert {"diff", "trace"} & set(result) == shown
 
 
-def test_warnings_are_those_of_ansible():
+def test_warnings_are_passed_to_ansible():
     result = run(CREATE, answer(200, ASSET))
     assert "these fields came back different from what was sent: name" in json.dumps(result["warnings"])
     assert len(result["warnings"]) == 1
@@ -91,14 +91,14 @@ def test_a_refused_option_is_named_and_nothing_is_sent(resource, options, named)
     ({"puppet_classes": [True]}, "attributes.puppet_classes: must be a string (a word such as yes, no,"),
     ({"cpus": 1}, "attributes.cpus. Did you mean cpu?"),
 ])
-def test_a_value_of_the_wrong_type_is_told_with_the_whole_name_of_its_option(attributes, told):
+def test_a_value_of_the_wrong_type_is_reported_with_the_full_name_of_its_option(attributes, told):
     result = run(CREATE, name="vm", attributes=attributes)
     assert told in result["msg"]
     assert "convert" not in result["msg"]
 
 
 @pytest.mark.parametrize("options", [{}, {"timeout": 0}, {"no_such_option": 1}])
-def test_the_token_is_nowhere_in_what_is_printed(options):
+def test_the_token_is_not_printed(options):
     answers = [] if options else [answer(200, {"name": TOKEN})]
     assert TOKEN not in json.dumps(run(CREATE, *answers, verbosity=4, **options))
 

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The shared options: what is refused before anything is sent, and what the rest becomes."""
+"""The shared options: what is refused before anything is sent, and what the others become."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def settings(**options):
 
 
 def validation(options):
-    """Return what ansible-core makes of the options, as the collection hands them over."""
+    """Return ansible-core's validation of the options, as the collection passes them."""
     return ArgumentSpecValidator(ARGUMENT_SPEC).validate(readable(ARGUMENT_SPEC, options))
 
 
@@ -47,13 +47,13 @@ def validated(options):
     ("https://service.example/", "https://service.example"),
     ("https://service.example:8443/a/b/", "https://service.example:8443/a/b"),
 ])
-def test_a_base_url_is_kept_but_for_a_trailing_slash(url, base):
+def test_a_base_url_is_kept_except_for_a_trailing_slash(url, base):
     assert settings(base_url=url).base_url == base
 
 
 @pytest.mark.parametrize("option", ["base_url", "auth_url"])
 @pytest.mark.parametrize("url", ["service.example", "http://service.example", "https://user:secret@service.example"])
-def test_a_url_that_cannot_be_used_is_refused_by_name(option, url):
+def test_an_invalid_url_is_refused_naming_the_option(option, url):
     with pytest.raises(InvalidInput, match=rf"^{option}: "):
         settings(**{**CLIENT, option: url})
 
@@ -97,7 +97,7 @@ def test_a_token_that_no_header_can_carry_is_refused(token):
     ({"retry_max_delay": -0.1}, "retry_max_delay"),
     ({"retry_max_delay": math.inf}, "retry_max_delay"),
 ])
-def test_an_option_that_cannot_be_used_is_refused_by_name(options, named):
+def test_an_invalid_option_is_refused_by_name(options, named):
     with pytest.raises(InvalidInput, match=rf"^{named}: "):
         settings(**options)
 
@@ -113,11 +113,11 @@ def test_another_grant_needs_no_client():
     assert made.credentials.parameters == (("grant_type", "password"), ("n", "1"))
 
 
-def test_settings_of_the_same_options_are_the_same():
+def test_settings_from_equal_options_are_equal():
     assert len({settings(**CLIENT), settings(**CLIENT), settings(**{**CLIENT, "client_secret": "other"})}) == 2
 
 
-def test_the_environment_fills_what_is_not_given(monkeypatch):
+def test_the_environment_provides_missing_options(monkeypatch):
     for name, value in {"BASE_URL": "https://env.example", "ACCESS_TOKEN": "e", "TIMEOUT": "7", "RETRIES": "0"}.items():
         monkeypatch.setenv(ENVIRONMENT_PREFIX + name, value)
     made = settings_from(validated({"access_token": "t"}))
@@ -168,7 +168,7 @@ def test_an_option_of_the_wrong_type_is_refused_by_name(option, value):
     ("https://service.example/api/v1/", "https://service.example"),
     ("https://service.example/a//API/V1//", "https://service.example/a"),
 ])
-def test_a_base_url_with_the_start_of_every_path_is_refused_with_the_right_one(url, right):
+def test_a_base_url_with_the_api_prefix_is_refused_and_corrected(url, right):
     with pytest.raises(InvalidInput) as refused:
         settings(base_url=url)
     assert refused.value.msg == f"base_url: must not end in /api/v1, which every path starts with; give {right}"
@@ -176,7 +176,7 @@ def test_a_base_url_with_the_start_of_every_path_is_refused_with_the_right_one(u
     assert settings(base_url="https://service.example/my-api/v10").base_url.endswith("/my-api/v10")
 
 
-def test_a_timeout_that_is_too_long_is_told_the_longest():
+def test_a_timeout_that_is_too_long_names_the_maximum():
     with pytest.raises(InvalidInput, match=r"^timeout: must be at most 86400 seconds, which is a day$"):
         settings(timeout=86400.1)
     assert settings(timeout=86400).timeout == 86400
@@ -191,7 +191,7 @@ def test_a_missing_base_url_names_its_variable():
     assert "environment variable INFRASTRUCTURE_SERVICES_BASE_URL" in refusal(refused, refused.errors.msg)
 
 
-def test_what_is_missing_names_each_environment_variable():
+def test_missing_options_name_their_environment_variables():
     refused = ArgumentSpecValidator(entry_options.OPTIONS).validate({})
     told = refusal(refused, refused.errors.msg)
     for option in ("base_url", "ledger"):
@@ -206,7 +206,7 @@ VALUES = st.recursive(SCALARS, lambda inner: st.lists(inner) | st.dictionaries(s
 
 
 def problems(option: str, value: object) -> list[str]:
-    """Return what is said of an option that is refused."""
+    """Return the problems reported for a refused option."""
     result = validation({**LEAST, "auth_url": "https://id.example", option: value})
     if result.error_messages:
         return result.error_messages
@@ -219,18 +219,18 @@ def problems(option: str, value: object) -> list[str]:
 
 @given(st.sampled_from(sorted(ARGUMENT_SPEC)), VALUES)
 @settings_of_hypothesis(max_examples=500, deadline=None)
-def test_whatever_an_option_holds_is_used_or_refused_by_name(option, value):
+def test_any_value_of_an_option_is_used_or_refused_by_name(option, value):
     for problem in problems(option, value):
         assert option in problem or problem.startswith("client_id: ")
 
 
 @pytest.mark.parametrize("option", ["timeout", "connect_timeout", "retry_max_delay", "retries"])
 @pytest.mark.parametrize("value", [math.inf, -math.inf, math.nan, "inf", "nan", "-1", -1e308], ids=repr)
-def test_a_number_that_is_none_to_count_with_is_refused_by_name(option, value):
+def test_negative_and_non_finite_numbers_are_refused_by_name(option, value):
     (problem,) = problems(option, value)
     assert option in problem
 
 
-def test_a_number_beyond_all_others_is_refused_for_seconds():
+def test_a_number_beyond_a_float_is_refused_for_seconds():
     assert "timeout" in problems("timeout", 10**400)[0]
     assert problems("retries", 10**400) == []

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The pace: what holds for any sequence of ends, and what it makes of services that are well, limited and dead."""
+"""The pace: what holds for any sequence of results, and how it copes with healthy, limited and dead services."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ from support.simulation import Fixed, dead, healthy, limited_in_rate, limited_in
 
 FEEDBACKS = st.tuples(
     st.sampled_from([OK, OVERLOADED, RATE_LIMITED, NEUTRAL]),
-    st.booleans(),  # whether the asset is in doubt then
-    st.floats(0, 5),  # seconds that pass
+    st.booleans(),  # whether the asset is then in doubt
+    st.floats(0, 5),  # seconds that elapse
     st.one_of(st.none(), st.floats(0, 10)),  # Retry-After
-    st.integers(0, 300),  # which of those on their way it is
+    st.integers(0, 300),  # which of the requests in flight it is
 )
 
 

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The scheduler: each item is done once, nothing is begun after an end, and whatever happens, it comes back."""
+"""The scheduler: each item is processed once, nothing is started after a stop, and every item is accounted for."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ def nothing() -> str:
 
 
 def run_of(items: int, do, most: int = 16, limits: Limits = NO_LIMITS, watch=nothing, grace: float = 1.0) -> Scheduler:
-    """Return a scheduler that has run; `do` does one item, given its number and its slot."""
+    """Return a scheduler that has finished; `do` processes one item, given its number and its slot."""
     scheduler = Scheduler(items, lambda: do, Pace(most), limits)
     scheduler.run(most, grace, watch, nothing)
     return scheduler
 
 
 def send(slot, feedback: str = OK, seconds: float = 0.0, retry_after: float | None = None) -> bool:
-    """Make one attempt; return whether there could be one."""
+    """Make one attempt; return whether it was allowed."""
     if not slot.acquire():
         return False
     time.sleep(seconds)

@@ -27,20 +27,20 @@ def test_a_resource_adds_its_options_to_the_shared_ones(resource):
 
 
 @pytest.mark.parametrize("options", [{"timeout": 0}, {"base_url": "x"}, {"access_token": "a b"}, {"name": ""}])
-def test_a_refused_option_is_a_failed_task_in_which_nothing_was_sent(options):
+def test_a_refused_option_fails_the_task_and_nothing_is_sent(options):
     result = run_task(CREATE, **{"base_url": "https://service.example", **options})
     assert (result["failed"], result["changed"], result["outcome"]) == (True, False, "not_sent")
     assert result["msg"].startswith(f"{next(iter(options))}: ")
 
 
-def test_a_missing_library_is_a_failed_task(monkeypatch):
+def test_a_missing_library_fails_the_task(monkeypatch):
     monkeypatch.setattr(transport, "requests", None)
     result = run_task(CREATE, base_url="https://service.example")
     assert (result["failed"], result["changed"], result["outcome"]) == (True, False, "not_sent")
     assert "requests" in result["msg"]
 
 
-def test_a_mistake_of_ours_is_not_taken_for_an_error_of_the_service():
+def test_a_bug_of_ours_is_not_reported_as_an_error_of_the_service():
     def connect(settings):
         raise ZeroDivisionError
 
@@ -49,12 +49,12 @@ def test_a_mistake_of_ours_is_not_taken_for_an_error_of_the_service():
 
 
 @pytest.mark.parametrize(("validate_certs", "warned"), [(True, []), (False, ["validate_certs is false"])])
-def test_certificates_that_are_not_validated_are_warned_of(validate_certs, warned):
+def test_disabled_certificate_validation_raises_a_warning(validate_certs, warned):
     result = run_task(CREATE, check_mode=True, base_url="https://service.example", validate_certs=validate_certs)
     assert [warning[:23] for warning in result["warnings"]] == warned
 
 
-def test_the_trace_says_what_each_attempt_came_to():
+def test_the_trace_shows_the_result_of_each_attempt():
     with serving(answer(503), answer(200, {})) as wire:
         first, second = run_task(UPDATE, base_url=wire.url)["trace"]
     assert set(first) == {"method", "url", "status", "error", "seconds", "wait"}
@@ -63,7 +63,7 @@ def test_the_trace_says_what_each_attempt_came_to():
     assert first["url"] == second["url"] == f"{wire.url}/api/v1/services/cassandra/application_roles/role-0001"
 
 
-def test_diff_and_trace_are_shown_where_they_are_asked_for():
+def test_diff_and_trace_are_shown_when_requested():
     result = {"a": 1, "diff": {}, "trace": []}
     assert task.presentable(result, Secrets(), diff_mode=False, verbosity=2) == {"a": 1}
     assert task.presentable(result, Secrets(), diff_mode=True, verbosity=2) == {"a": 1, "diff": {}}
@@ -75,7 +75,7 @@ def test_diff_and_trace_are_shown_where_they_are_asked_for():
     answer(200, {"name": SECRET, SECRET: [SECRET, "assertion-secret"]}), answer(403), Last(b""),
 ])
 def test_a_secret_that_comes_back_is_hidden_in_every_form(last, check_mode):
-    """As a value of the answer and as a key of it; what the options say in the open stays."""
+    """As a value and as a key of the answer; values that other options state openly stay visible."""
     token = answer(200, {"access_token": "fetched-token"})
     with serving(token, last, token, last) as wire:
         options = {

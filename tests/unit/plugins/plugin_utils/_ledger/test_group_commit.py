@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""A ledger for many threads: commits gather, an asset that is held waits for nobody, and a failure is nobody else's."""
+"""A ledger shared by threads: commits are grouped, locked assets are not waited for, and failures stay isolated."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def ledger(tmp_path):
 
 @pytest.fixture
 def holder(ledger):
-    """Return a function that lets another process hold an asset; what it returns ends that."""
+    """Return a function that makes another process lock an asset, and returns a function that releases it."""
     started = []
 
     def hold(name: str):
@@ -88,12 +88,12 @@ def holder(ledger):
         process.wait(10)
 
 
-def test_what_gathers_is_one_commit(ledger, monkeypatch):
+def test_changes_that_queue_up_share_one_commit(ledger, monkeypatch):
     begun, original = [], ledger.begin_many
 
     def begin_many(changes):
         begun.append(len(changes))
-        time.sleep(0.05)  # a disk
+        time.sleep(0.05)  # as slow as a disk
         return original(changes)
 
     monkeypatch.setattr(ledger, "begin_many", begin_many)
@@ -112,7 +112,7 @@ def test_what_gathers_is_one_commit(ledger, monkeypatch):
     assert len(ledger.assets("compute_virtual_machine")) == 120
 
 
-def test_an_asset_that_another_process_holds_is_not_waited_for(ledger, holder):
+def test_an_asset_locked_by_another_process_is_not_waited_for(ledger, holder):
     end = holder("vm1")
     writer = GroupCommitLedger(ledger, {})
     with pytest.raises(KeyLocked):
@@ -125,7 +125,7 @@ def test_an_asset_that_another_process_holds_is_not_waited_for(ledger, holder):
     writer.close()
 
 
-def test_a_lock_is_given_up_at_the_end_of_the_hold(ledger, tmp_path):
+def test_a_lock_is_released_at_the_end_of_the_hold(ledger, tmp_path):
     writer = GroupCommitLedger(ledger, {})
     with writer.hold(key("vm1")):
         assert writer.begin(key("vm1"), intent("vm1"), None)
@@ -137,7 +137,7 @@ def test_a_lock_is_given_up_at_the_end_of_the_hold(ledger, tmp_path):
     assert (refused.returncode != 0, free.returncode) == (True, 0)
 
 
-def test_one_that_cannot_be_written_does_not_spoil_the_others(ledger, monkeypatch):
+def test_an_entry_that_cannot_be_written_does_not_affect_the_others(ledger, monkeypatch):
     original = ledger.begin_many
 
     def begin_many(changes):
@@ -168,8 +168,8 @@ def test_nobody_waits_for_a_thread_that_has_ended(ledger, monkeypatch):
     writer.close()
 
 
-def test_what_was_given_up_is_as_before_and_nothing_is_written_for_it_any_more(ledger, monkeypatch):
-    """One was begun, one is being begun in that moment, one would be begun later."""
+def test_assets_given_up_are_restored_and_nothing_more_is_written_for_them(ledger, monkeypatch):
+    """One was begun, one is being begun at that moment, one would be begun later."""
     writer, original = GroupCommitLedger(ledger, {}), ledger.begin_many
     begun = writer.begin(key("vm1"), intent("vm1"), None)
     monkeypatch.setattr(ledger, "begin_many", lambda changes: time.sleep(0.2) or original(changes))
@@ -225,7 +225,7 @@ def write(ledger, name: str, state: str) -> None:
         ledger.finish(key(name), begun, begun._replace(state=state, asset=asset), Ended(INTENT, state))
 
 
-def test_a_list_is_read_at_once_and_each_state_has_its_answer(ledger, monkeypatch):
+def test_a_list_is_read_in_one_query_and_each_state_is_handled(ledger, monkeypatch):
     for name, state in (("done", DONE), ("unknown", UNKNOWN), ("accepted", ACCEPTED), ("intent", INTENT)):
         write(ledger, name, state)
     monkeypatch.setattr(ledger, "get", None)
@@ -235,7 +235,7 @@ def test_a_list_is_read_at_once_and_each_state_has_its_answer(ledger, monkeypatc
     assert [error.outcome for error in found[2:]] == ["unknown", "accepted", "unknown"]
 
 
-def test_an_intent_is_another_runs_or_in_doubt_as_its_lock_says(ledger, holder):
+def test_an_intent_is_in_doubt_unless_another_run_holds_its_lock(ledger, holder):
     write(ledger, "vm1", INTENT)
     end, many = holder("vm1"), of_many(ledger)
     (task,) = tasks("vm1")
@@ -247,19 +247,19 @@ def test_an_intent_is_another_runs_or_in_doubt_as_its_lock_says(ledger, holder):
     assert (result["failed"], result["changed"], result["outcome"]) == (True, False, "unknown")
 
 
-def test_an_asset_that_another_run_has_made_meanwhile_is_kept(ledger):
+def test_an_asset_that_another_run_has_since_created_is_kept(ledger):
     many = of_many(ledger)
     (task,) = tasks("vm1")
     assert many.look_up([task]) == [None]
     write(ledger, "vm1", DONE)
-    assert many.record(task, accepted) is None  # overtaken, so it is put back
+    assert many.record(task, accepted) is None  # overtaken, so it goes back to the queue
     recorded = []
     many.record(task, lambda found: recorded.append(found) or dict(changed=False, outcome="not_sent"))
     many.close()
     assert recorded[0].asset == {"id": "1"}
 
 
-def test_what_is_recorded_and_not_listed_is_named(ledger):
+def test_assets_that_are_recorded_but_not_listed_are_named(ledger):
     for name in ("vm1", "vm2", "vm3"):
         write(ledger, name, DONE)
     many = of_many(ledger, check_mode=True)
@@ -267,7 +267,7 @@ def test_what_is_recorded_and_not_listed_is_named(ledger):
     assert many.not_listed([]) == []
 
 
-def test_names_of_another_service_are_one_warning(ledger):
+def test_names_at_another_service_raise_one_warning(ledger):
     for name in ("vm1", "vm2", "vm3"):
         other = Key("http://127.0.0.1:8", "compute_virtual_machine", name)
         ledger.begin(other, intent(name), None)

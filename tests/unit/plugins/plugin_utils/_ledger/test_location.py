@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""From the option `ledger` to an open ledger. What a ledger does once it is open is tested in tests/ledger."""
+"""From the option `ledger` to an open ledger. The behaviour of an open ledger is tested in tests/ledger."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_a_relative_path_is_below_the_directory(monkeypatch, location, path):
 
 @pytest.mark.parametrize(("playbook_dir", "from_environment"), [
     ("/play", True), ("/c/ansible_collections/infrastructure/services/playbooks", False)])
-def test_the_environment_and_a_playbook_of_a_collection_mean_the_working_directory(
+def test_from_the_environment_or_a_collection_s_playbook_it_is_below_the_working_directory(
     monkeypatch, tmp_path, playbook_dir, from_environment
 ):
     monkeypatch.chdir(tmp_path)
@@ -41,7 +41,7 @@ def test_the_environment_and_a_playbook_of_a_collection_mean_the_working_directo
     assert located("/var/ledger.db", playbook_dir, from_environment) == "/var/ledger.db"
 
 
-def test_nothing_is_kept_in_an_installed_collection(tmp_path):
+def test_nothing_is_stored_in_an_installed_collection(tmp_path):
     inside = tmp_path / "ansible_collections/a/b"
     inside.mkdir(parents=True)
     (tmp_path / "link").symlink_to(inside)
@@ -54,13 +54,13 @@ def test_nothing_is_kept_in_an_installed_collection(tmp_path):
     "http://host/db", "sqlite:///ledger.db", "sqlite://", "://", "postgresql:/host/db", " POSTGRESQL://host/db",
     "host=db.example password=hunter2", "dbname = ledger", "password='hunter2' host=x",
 ])
-def test_no_other_scheme_is_a_ledger_and_none_is_quoted(location):
+def test_other_schemes_are_refused_and_not_quoted(location):
     with pytest.raises(LedgerError, match=r"^ledger: it must be a path or a postgresql:// URL$"):
         located(location, "/play", from_environment=False)
 
 
 @pytest.mark.parametrize("location", ["", " ", "a\0b"])
-def test_what_is_no_path_is_refused(location):
+def test_a_value_that_is_not_a_path_is_refused(location):
     with pytest.raises(LedgerError, match="it is empty or contains a NUL character"):
         located(location, "/play", from_environment=False)
 
@@ -82,7 +82,7 @@ def test_psycopg_is_imported_for_postgresql_only(tmp_path):
     subprocess.run([sys.executable, "-c", code, tmp_path / "ledger.db"], cwd=ROOT / "tests", check=True)
 
 
-def test_the_files_are_for_their_owner_only(tmp_path: Path):
+def test_the_files_are_private_to_their_owner(tmp_path: Path):
     before = os.umask(0)
     try:
         ledger = open_ledger(str(tmp_path / "ledger.db"))

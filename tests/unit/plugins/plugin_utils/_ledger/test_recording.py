@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The table of states is whole, and docs/ledger.md tells and draws what it says."""
+"""The table of states is complete, and the text and diagram in docs/ledger.md match it."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.en
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.recording import AFTER, ON_FINDING, REFUSE
 
 PAGE = (Path(__file__).resolve().parents[5] / "docs/ledger.md").read_text(encoding="utf-8")
-NONE = "[*]"  # how the diagram writes that there is no entry
+NONE = "[*]"  # how the diagram represents a missing entry
 
 
 def rows(first: str) -> list[list[str]]:
-    """Return the cells of the table whose heading starts with this cell, without the marks for code."""
+    """Return the cells of the table whose header starts with this cell, without the backticks."""
     lines = PAGE.split(f"| {first} |")[1].splitlines()[2:]
     table = lines[: next(number for number, line in enumerate(lines) if not line.strip().startswith("|"))]
     return [[cell.strip(" `") for cell in line.strip().strip("|").split("|")] for line in table]
@@ -40,7 +40,7 @@ def test_every_refusal_says_what_is_known():
 
 @pytest.mark.parametrize("is_listed", [True, False])
 @pytest.mark.parametrize("state", sorted(recording._KNOWN))
-def test_a_refusal_tells_a_lost_answer_from_an_unknown_end(state, is_listed):
+def test_a_refusal_distinguishes_a_lost_answer_from_an_unknown_outcome(state, is_listed):
     key = entries.Key("https://s", "compute_virtual_machine", "web01")
     entry = entries.Entry(state, {}, {}, "2026-01-02T03:04:05Z")
     told = recording.InDoubt(key, entry, OPERATION, is_listed).result()
@@ -53,7 +53,7 @@ def test_a_refusal_tells_a_lost_answer_from_an_unknown_end(state, is_listed):
     assert ("force: true the task creates it whatever" in told["msg"]) == (state != ACCEPTED and not is_listed)
 
 
-def test_the_page_says_what_a_task_does_with_what_it_finds():
+def test_the_page_says_what_a_task_does_with_the_entry_it_finds():
     told = {(entry, create, update) for entry, _known, create, update in rows("entry")}
     assert told == {(state or "none", moves["POST"], moves["PUT"]) for state, moves in ON_FINDING.items()}
 
@@ -66,10 +66,10 @@ def test_the_page_says_what_is_left_behind():
     }
 
 
-def test_the_page_draws_every_move_and_no_other():
+def test_the_page_draws_every_transition_and_no_other():
     diagram = PAGE.split("stateDiagram-v2\n")[1].split("```")[0]
     drawn = set(re.findall(r"^ +(\S+) --> ([^\s:]+): ", diagram, re.MULTILINE))
-    begun = {(state or NONE, INTENT) for state in ON_FINDING}  # each may be sent again: an update, or by force
+    begun = {(state or NONE, INTENT) for state in ON_FINDING}  # each may be sent again: an update, or with force
     ended = {(INTENT, state or NONE) for state in AFTER.values()}
     confirmed = {(state, DONE) for state in STATES if state != DONE}
     assert drawn == begun | ended | confirmed

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The report of a run: what it says of each asset, which runs it has, and what if it cannot be written."""
+"""The report of a run: what it says about each asset, which runs it contains, and how write failures are handled."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def suites(path: str) -> list[ElementTree.Element]:
     return list(ElementTree.parse(path.replace(".json", ".xml")).getroot())
 
 
-def test_each_asset_is_told_with_what_is_known(path):
+def test_each_asset_is_reported_with_what_is_known(path):
     write(path, ITEMS)
     (run,) = runs(path)
     assert (run["run"], run["state"], run["began_at"] <= run["ended_at"]) == ("run-1", "ended", True)
@@ -95,7 +95,7 @@ def test_tasks_of_one_run_add_to_its_report_and_the_next_run_replaces_it(path):
     assert [(run["run"], len(run["assets"])) for run in runs(path)] == [("run-2", 1)]
 
 
-def test_a_run_that_was_killed_is_told_from_the_ledger_by_the_next_one_alone(path, tmp_path):
+def test_a_killed_run_is_reported_from_the_ledger_by_the_next_run_only(path, tmp_path):
     ledger = open_ledger(str(tmp_path / "l.db"))
     with pytest.raises(KeyboardInterrupt), reported(path, MACHINE, "run-0", ledger, pytest.fail):
         raise KeyboardInterrupt
@@ -133,14 +133,14 @@ def test_a_report_that_is_empty_or_damaged_is_replaced(path):
 
 
 def refused(path: object, problem: str, ledger=None) -> None:
-    """Hold that a path is refused before anything is sent."""
+    """Assert that a path is refused before anything is sent."""
     with pytest.raises(InvalidInput, match=f"^report: .*{problem}.* Nothing was sent"), \
             reported(str(path), MACHINE, "run-1", ledger, pytest.fail):
         pytest.fail("the tasks were begun")
 
 
 @pytest.mark.parametrize("suffix", [".json", ".xml"])
-def test_a_file_that_is_no_report_is_refused_and_stays(tmp_path, suffix):
+def test_a_file_that_is_not_a_report_is_refused_and_kept(tmp_path, suffix):
     path = tmp_path / "fleet.json"
     file = tmp_path / f"fleet{suffix}"
     for text in ("[]", "{}", '{"runs": []}', "a: 1\n", "\0", " ", "<testsuites></testsuites>"):
@@ -150,7 +150,7 @@ def test_a_file_that_is_no_report_is_refused_and_stays(tmp_path, suffix):
 
 
 @pytest.mark.parametrize("suffix", [".json", ".xml"])
-def test_what_is_no_regular_file_is_refused_and_never_opened(tmp_path, suffix):
+def test_anything_but_a_regular_file_is_refused_and_never_opened(tmp_path, suffix):
     path, file = tmp_path / "fleet.json", tmp_path / f"fleet{suffix}"
     for kind, make in (
         ("a named pipe", os.mkfifo), ("a directory", os.mkdir),
@@ -173,13 +173,13 @@ def test_the_files_of_the_ledger_are_refused(tmp_path, suffix):
     ledger.close()
 
 
-def test_the_ledger_is_not_taken_for_the_xml(tmp_path):
+def test_the_ledger_is_not_mistaken_for_the_xml(tmp_path):
     ledger = open_ledger(str(tmp_path / "fleet.xml"))
     refused(tmp_path / "fleet.json", "is a file of the ledger", ledger)
     ledger.close()
 
 
-def test_a_link_leads_to_the_report_and_its_mode_stays(tmp_path):
+def test_a_link_is_followed_and_the_mode_is_kept(tmp_path):
     (tmp_path / "far").mkdir()
     (tmp_path / "fleet.json").symlink_to("far/report.json")
     for _again in range(2):
@@ -193,7 +193,7 @@ def test_a_link_leads_to_the_report_and_its_mode_stays(tmp_path):
 
 
 def at_once(path: str, names: list[str], run: Callable[[str], str]) -> None:
-    """Let a process for each name write its machine, all at work at the same time."""
+    """Have one process per name write its machine, all at the same time."""
     context = multiprocessing.get_context("fork")
     barrier = context.Barrier(len(names))
 
@@ -229,7 +229,7 @@ def test_the_file_that_is_locked_is_replaced_last(path, monkeypatch):
     assert replaced == 2 * [path.replace(".json", ".xml"), path]
 
 
-def test_runs_that_write_at_once_are_all_told(path):
+def test_runs_that_write_at_once_are_all_reported(path):
     names = ["vm1", "vm2"]
     at_once(path, names, lambda name: f"run of {name}")
     told = {run["run"]: (run["state"], [asset["name"] for asset in run["assets"]]) for run in runs(path)}
@@ -243,7 +243,7 @@ def test_a_run_ends_with_the_last_of_its_tasks(path):
     assert [run["state"] for run in runs(path)] == ["ended"]
 
 
-def test_a_run_that_was_only_taken_for_killed_tells_its_assets_once(path, tmp_path):
+def test_a_run_wrongly_taken_for_killed_reports_its_assets_once(path, tmp_path):
     ledger = open_ledger(str(tmp_path / "l.db"))
     with reported(path, MACHINE, "run-1", ledger, pytest.fail) as results:
         entry = Entry(INTENT, {"name": "a"}, {}, run="run-1")
@@ -256,7 +256,7 @@ def test_a_run_that_was_only_taken_for_killed_tells_its_assets_once(path, tmp_pa
     ledger.close()
 
 
-def test_a_report_that_another_run_replaced_is_warned_of(path):
+def test_a_report_replaced_by_another_run_raises_a_warning(path):
     warnings = []
     write(path, ITEMS[:1])
     with reported(path, MACHINE, "run-1", None, warnings.append) as results:
@@ -268,7 +268,7 @@ def test_a_report_that_another_run_replaced_is_warned_of(path):
     assert warnings[0].startswith("report: the file was replaced or removed")
 
 
-def test_one_that_another_program_keeps_locked_is_refused(path, monkeypatch):
+def test_a_report_that_another_program_keeps_locked_is_refused(path, monkeypatch):
     monkeypatch.setattr(report_files, "_LOCK_TIMEOUT", 0.1)
     write(path, ITEMS)
     with open(path, encoding="utf-8") as file:
@@ -283,7 +283,7 @@ def test_without_a_path_nothing_is_written(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_what_cannot_be_written_is_told_before_anything_is_sent(tmp_path):
+def test_an_unwritable_report_is_refused_before_anything_is_sent(tmp_path):
     for path, problem in ((tmp_path / "none/fleet.json", "its directory does not exist"), (tmp_path, "directory"),
                           (tmp_path / "a\0b", "null"), (tmp_path / "\ud800", "surrogates"),
                           (tmp_path / "fleet.xml", "must not end in .xml"), ("/proc/fleet.json", "proc/fleet.json")):
@@ -291,7 +291,7 @@ def test_what_cannot_be_written_is_told_before_anything_is_sent(tmp_path):
 
 
 @pytest.mark.parametrize("place", [None, "a directory", "a named pipe", "exists and is not a report"])
-def test_what_cannot_be_written_at_the_end_is_a_warning(tmp_path, place):
+def test_a_report_that_cannot_be_written_at_the_end_raises_a_warning(tmp_path, place):
     warnings = []
     (tmp_path / "d").mkdir()
     path = tmp_path / "d/fleet.json"

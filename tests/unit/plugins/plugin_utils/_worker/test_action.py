@@ -15,6 +15,6 @@ EVERY = [Conditions(*values) for values in product(CONNECTIONS, *[[False, True]]
 
 
 @pytest.mark.parametrize("conditions", EVERY)
-def test_only_what_would_run_beside_the_worker_runs_inside_it(conditions):
+def test_only_tasks_that_would_run_next_to_the_worker_run_inside_it(conditions):
     inside = Conditions("local", is_async=False, becomes=False, has_requests=True)
     assert runs_in_worker(conditions) is (conditions == inside)

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the collection uses of ansible-core beyond its public API: there on this core, and used in one file only."""
+"""What the collection uses of ansible-core beyond its public API: present in this core, and used in one file only."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ansible_collections.infrastructure.services.plugins.plugin_utils._worker im
 from support.checkout import CHECKOUT
 
 FILE = "plugins/plugin_utils/_worker/core.py"
-# Methods of ActionBase that core.py overrides or calls, with the parameters that it gives them.
+# Methods of ActionBase that core.py overrides or calls, with the arguments that it passes.
 METHODS = {
     "_compute_environment_string": ("raw_environment_out",),
     "_execute_module": ("module_args", "task_vars", "wrap_async"),
@@ -37,7 +37,7 @@ def names_in(file: str) -> set[str]:
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_the_method_takes_what_it_is_given(method):
+def test_the_method_accepts_the_arguments_it_gets(method):
     parameters = inspect.signature(getattr(ActionBase, method)).parameters
     assert [name for name in METHODS[method] if name not in parameters] == []
 
@@ -50,16 +50,16 @@ def test_the_method_is_used(method):
 @pytest.mark.parametrize(("owner", "attribute"), [
     (ConnectionBase, "has_native_async"), (ConnectionBase, "become"), (LocalConnection, "transport"),
 ])
-def test_a_connection_says(owner, attribute):
+def test_a_connection_has_the_attribute(owner, attribute):
     assert hasattr(owner, attribute) or attribute in inspect.getsource(owner.__init__)
 
 
-def test_the_keyword_timeout_raises_what_ends_no_handler_of_ours():
+def test_the_keyword_timeout_raises_what_our_handlers_do_not_catch():
     assert issubclass(core.TIMEOUT, BaseException)
     assert "timeout" in core.TIMEOUT.__name__.lower()
 
 
-def test_settings_can_be_asked_for():
+def test_settings_can_be_read():
     assert "DEFAULT_LOCAL_TMP" in constants.config.get_configuration_definitions()
     assert constants.config.get_config_value("DEFAULT_LOCAL_TMP", variables={})
     assert core.run_directory() == constants.DEFAULT_LOCAL_TMP

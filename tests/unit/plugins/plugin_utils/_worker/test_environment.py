@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The environment of a task is there for the time of the task."""
+"""A task's environment is in effect for the duration of the task."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 from ansible_collections.infrastructure.services.plugins.plugin_utils._worker.environment import environment
 
 
-def test_the_environment_is_exactly_what_was_asked_for_and_then_as_before(monkeypatch):
+def test_the_environment_is_exactly_as_requested_and_then_restored(monkeypatch):
     monkeypatch.setenv("KEPT", "before")
     before = dict(os.environ)
     with environment({"KEPT": "within", "NEW": "x"}):
@@ -19,7 +19,7 @@ def test_the_environment_is_exactly_what_was_asked_for_and_then_as_before(monkey
     assert dict(os.environ) == before
 
 
-def test_it_is_as_before_after_an_error():
+def test_it_is_restored_after_an_error():
     before = dict(os.environ)
     with pytest.raises(ZeroDivisionError), environment({**before, "NEW": "x"}):
         raise ZeroDivisionError

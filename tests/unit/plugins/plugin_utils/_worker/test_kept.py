@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a worker uses again: separate limits, least recently used first, nothing of another process or thread."""
+"""What a worker reuses: separate limits, least recently used evicted first, nothing from another process or thread."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ def kept() -> Kept:
     return Kept(3)
 
 
-def test_a_thing_is_made_once(kept):
+def test_an_object_is_created_once(kept):
     assert kept.get("a", Thing) is kept.get("a", Thing)
     assert kept.get("a", Thing) is not kept.get("b", Thing)
 
 
-def test_the_least_recently_used_is_closed_for_a_new_one(kept):
+def test_the_least_recently_used_is_closed_to_make_room(kept):
     first = {name: kept.get(name, Thing) for name in "abc"}
     assert kept.get("a", Thing) is first["a"]
     kept.get("d", Thing)
@@ -51,7 +51,7 @@ def test_the_least_recently_used_is_closed_for_a_new_one(kept):
     assert kept.get("b", Thing) is not first["b"]
 
 
-def test_what_cannot_be_made_closes_nothing_and_is_tried_again(kept):
+def test_a_failed_creation_closes_nothing_and_is_retried(kept):
     def fail():
         raise OSError("no room")
 
@@ -62,7 +62,7 @@ def test_what_cannot_be_made_closes_nothing_and_is_tried_again(kept):
     assert not any(thing.closed for thing in first)
 
 
-def test_a_forgotten_thing_is_closed_and_made_anew(kept):
+def test_a_dropped_object_is_closed_and_recreated(kept):
     thing = kept.get("a", Thing)
     kept.forget("a")
     kept.forget("a")
@@ -70,7 +70,7 @@ def test_a_forgotten_thing_is_closed_and_made_anew(kept):
     assert kept.get("a", Thing) is not thing
 
 
-def test_what_a_fork_inherits_is_neither_used_nor_closed(kept):
+def test_objects_inherited_through_fork_are_neither_used_nor_closed(kept):
     mine, answers = [kept.get(name, Thing) for name in "abc"], FORK.Queue()
 
     def child() -> None:
@@ -83,7 +83,7 @@ def test_what_a_fork_inherits_is_neither_used_nor_closed(kept):
     process.join(5)
 
 
-def test_a_thread_has_things_of_its_own(kept):
+def test_each_thread_has_its_own_objects(kept):
     mine, theirs = kept.get("a", Thing), []
     thread = threading.Thread(target=lambda: theirs.extend(kept.get(name, Thing) for name in "abcd"))
     thread.start()
@@ -97,26 +97,26 @@ def test_a_thread_has_things_of_its_own(kept):
     {"retry_max_delay": 1},
     {"timeout": 7},
 ])
-def test_what_the_transport_does_not_need_makes_no_new_one(other):
+def test_options_that_the_transport_does_not_need_create_no_new_one(other):
     assert kept_transport(settings()) is kept_transport(settings(**other))
 
 
 @pytest.mark.parametrize("other", [
     {"connect_timeout": 7}, {"validate_certs": False},
 ])
-def test_what_the_transport_needs_makes_a_new_one(other):
+def test_options_that_the_transport_needs_create_a_new_one(other):
     assert kept_transport(settings()) is not kept_transport(settings(**other))
 
 
 @pytest.mark.parametrize("variable", ["HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "SSL_CERT_FILE", "SSL_CERT_DIR"])
-def test_an_environment_that_changes_between_items_makes_a_new_one(variable, monkeypatch):
+def test_an_environment_that_changes_between_items_creates_a_new_one(variable, monkeypatch):
     before = kept_transport(settings())
     monkeypatch.setenv(variable, "http://127.0.0.1:9")
     assert kept_transport(settings()) is not before
     assert (kept_transport(settings(use_proxy=False)) is before) is variable.endswith("PROXY")
 
 
-def test_a_loop_over_many_transports_leaves_the_ledger_open_that_it_holds(tmp_path):
+def test_a_loop_over_many_transports_keeps_its_ledger_open(tmp_path):
     ledger = kept_ledger(str(tmp_path / "ledger.db"), read_only=False)
     with ledger.hold(KEY):
         for seconds in range(1, 31):

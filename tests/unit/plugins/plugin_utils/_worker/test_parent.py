@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A worker whose parent has died knows it."""
+"""A worker detects that its parent has died."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ansible_collections.infrastructure.services.plugins.plugin_utils._worker.pa
 
 
 def said_by_a_grandchild(child_stays: bool) -> str:
-    """Return what a worker hears whose parent stays or dies."""
+    """Return what a worker reports whose parent stays or dies."""
     read, write = os.pipe()
     if not (child := os.fork()):
         if not os.fork():
@@ -33,7 +33,7 @@ def said_by_a_grandchild(child_stays: bool) -> str:
         return file.read()
 
 
-def test_a_worker_of_a_run_that_is_there_may_send():
+def test_a_worker_of_a_live_run_may_send():
     assert said_by_a_grandchild(child_stays=True) == "there"
 
 

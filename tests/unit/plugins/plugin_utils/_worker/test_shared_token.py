@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The token that all workers of a run share, with real processes."""
+"""The token that all workers of a run share, tested with real processes."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ WORKERS = 12
 
 
 class Endpoint:
-    """A token endpoint that writes down each request in a file that all processes share."""
+    """A token endpoint that records each request in a file shared by all processes."""
 
     def __init__(self, directory, answer=lambda: Token(f"t-{time.time_ns()}", time.time() + 60)) -> None:
         self.run, self.log, self.answer = RunMemory(), directory / "requests", answer
@@ -40,7 +40,7 @@ class Endpoint:
     def fetch(self) -> Token:
         with self.log.open("a") as file:
             file.write("x")
-        time.sleep(0.05)  # long enough that the others come meanwhile
+        time.sleep(0.05)  # long enough for the others to arrive meanwhile
         return self.answer()
 
     @property
@@ -61,7 +61,7 @@ def refuse() -> Token:
 
 
 def together(work, workers: int = WORKERS) -> list:
-    """What each of the processes got from `work`, all begun at once."""
+    """The results of `work` in each of the processes, all started at once."""
     gate, answers = FORK.Event(), FORK.Queue()
 
     def run() -> None:
@@ -81,7 +81,7 @@ def together(work, workers: int = WORKERS) -> list:
     return got
 
 
-def test_workers_that_come_at_once_make_one_token_request(endpoint):
+def test_concurrent_workers_make_one_token_request(endpoint):
     tokens = together(lambda: endpoint.shared().token())
     assert (len(set(tokens)), endpoint.requests) == (1, 1)
 
@@ -94,7 +94,7 @@ def test_each_identity_has_a_token_of_its_own(endpoint):
     assert len(tokens) == endpoint.requests == 1 + len(others)
 
 
-def test_one_of_those_whose_token_was_refused_fetches_a_new_one_for_all(endpoint):
+def test_one_of_the_workers_with_a_refused_token_fetches_a_new_one_for_all(endpoint):
     old, all_have_it, all_refused = endpoint.shared().token(), FORK.Barrier(WORKERS), FORK.Barrier(WORKERS)
 
     def work() -> list[str]:
@@ -109,23 +109,23 @@ def test_one_of_those_whose_token_was_refused_fetches_a_new_one_for_all(endpoint
     assert (first, len(second), old in second, endpoint.requests) == ({old}, 1, False, 2)
 
 
-def test_a_token_near_its_end_is_not_used(tmp_path):
+def test_a_token_about_to_expire_is_not_used(tmp_path):
     endpoint = Endpoint(tmp_path, lambda: Token("short", time.time() - 1))
     assert [endpoint.shared().token(), endpoint.shared().token(), endpoint.requests] == ["short", "short", 2]
 
 
 def refuse_slowly() -> Token:
-    time.sleep(0.5)  # so that all the others wait
+    time.sleep(0.5)  # so that all others wait
     return refuse()
 
 
-def test_a_dead_endpoint_is_asked_once_by_those_who_wait_for_it(tmp_path):
+def test_a_dead_endpoint_gets_one_request_from_all_who_wait(tmp_path):
     endpoint = Endpoint(tmp_path, refuse_slowly)
     assert set(together(lambda: endpoint.shared().token())) == {"no access token"}
-    assert endpoint.requests < WORKERS / 2  # who came after the failure asks again
+    assert endpoint.requests < WORKERS / 2  # those that came after the failure ask again
 
 
-def test_a_failure_is_not_remembered_for_those_who_come_later(tmp_path):
+def test_a_failure_is_not_cached_for_later_workers(tmp_path):
     endpoint = Endpoint(tmp_path, refuse)
     for dummy in range(2):
         with pytest.raises(TokenError):
@@ -153,7 +153,7 @@ def test_a_worker_that_dies_with_the_lock_does_not_block_the_rest(tmp_path):
 
 
 class OneAlive:
-    """A provider that keeps one token alive for each client, and a service that asks it, seen by all processes."""
+    """A provider that keeps one valid token per client, and a service that checks with it, shared by all processes."""
 
     def __init__(self, endpoint: Endpoint) -> None:
         self.endpoint, self.alive = endpoint, endpoint.log.with_name("alive")
@@ -165,11 +165,11 @@ class OneAlive:
         return token
 
     def use(self) -> bool:
-        """Whether one host's request is accepted, after one new token at most."""
+        """Whether one host's request is accepted, with at most one new token."""
         shared = self.endpoint.shared()
         for dummy in range(2):
             token = shared.token()
-            time.sleep(int(token[-4:]) / 1e6 + os.getpid() % 7 / 100)  # on its way for as long as others need to renew
+            time.sleep(int(token[-4:]) / 1e6 + os.getpid() % 7 / 100)  # in flight for as long as others need to renew
             if token == self.alive.read_text():
                 return True
             shared.renew(token)
@@ -211,7 +211,7 @@ def test_threads_whose_token_was_refused_fetch_one_new_token(endpoint):
     assert (len(got), len(set(got)), old in got, endpoint.requests) == (50, 1, False, 2)
 
 
-def test_an_identity_does_not_wait_for_the_endpoint_of_another(endpoint):
+def test_identities_do_not_wait_for_each_other_s_endpoints(endpoint):
     entered, other = FORK.Event(), CREDENTIALS._replace(client_id="you")
 
     def hang() -> Token:
@@ -227,10 +227,10 @@ def test_an_identity_does_not_wait_for_the_endpoint_of_another(endpoint):
 
 
 class Stopped(Exception):
-    """What a guard raises when this worker, and no other, must send nothing more."""
+    """Raised by a guard when this worker, and no other, must send nothing more."""
 
 
-def test_what_stops_one_worker_is_not_told_to_the_others(endpoint):
+def test_what_stops_one_worker_does_not_stop_the_others(endpoint):
     def stop() -> Token:
         raise Stopped
 
@@ -239,7 +239,7 @@ def test_what_stops_one_worker_is_not_told_to_the_others(endpoint):
     assert endpoint.shared().token().startswith("t-")
 
 
-def test_a_worker_that_is_killed_while_it_writes_leaves_nothing(endpoint):
+def test_a_worker_killed_while_writing_leaves_nothing(endpoint):
     class Cut(Exception):
         pass
 
@@ -258,7 +258,7 @@ def test_a_worker_that_is_killed_while_it_writes_leaves_nothing(endpoint):
     assert (endpoint.shared().token()[:2], endpoint.requests) == ("t-", 2)
 
 
-def test_there_is_always_room_for_the_last_identity(tmp_path):
+def test_there_is_always_room_for_the_latest_identity(tmp_path):
     endpoint = Endpoint(tmp_path, lambda: Token("t" * 100_000, time.time() + 60))
     everybody = [CREDENTIALS._replace(client_id=str(number)) for number in range(15)]
     for credentials in everybody:
@@ -270,12 +270,12 @@ def test_there_is_always_room_for_the_last_identity(tmp_path):
     assert endpoint.requests == 16
 
 
-def test_a_token_that_is_too_long_to_share_is_used_all_the_same(tmp_path):
+def test_a_token_too_long_to_share_is_still_used(tmp_path):
     endpoint = Endpoint(tmp_path, lambda: Token("t" * 2_000_000, time.time() + 60))
     assert [len(endpoint.shared().token()) for dummy in range(2)] == [2_000_000] * 2
 
 
-def test_nothing_is_on_disk(tmp_path, monkeypatch):
+def test_nothing_is_written_to_disk(tmp_path, monkeypatch):
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "temporary"))
     (tmp_path / "temporary").mkdir()
     endpoint = Endpoint(tmp_path)
@@ -291,7 +291,7 @@ def test_without_a_directory_for_temporary_files_each_process_has_a_token_of_its
     assert endpoint.shared().token() == endpoint.shared().token()
 
 
-def test_a_directory_that_goes_away_later_costs_nothing(tmp_path, monkeypatch):
+def test_a_directory_that_disappears_later_costs_nothing(tmp_path, monkeypatch):
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "temporary"))
     (tmp_path / "temporary").mkdir()
     endpoint = Endpoint(tmp_path)
@@ -307,13 +307,13 @@ def test_without_locks_each_process_may_fetch_a_token_of_its_own(endpoint, monke
     assert all(token.startswith("t-") for token in together(lambda: endpoint.shared().token()))
 
 
-def test_half_a_write_counts_as_none():
+def test_a_partial_write_counts_as_none():
     memory = RunMemory()
     memory.write({"identity": {"token": "first"}})
     whole = bytes(memory._bytes[:64])
     for end in range(8, len(whole)):
         memory._bytes[:64] = whole
-        if memory._bytes[end]:  # one that writes at the same time, and has come this far
+        if memory._bytes[end]:  # a concurrent writer that has got this far
             memory._bytes[end] ^= 1
             assert memory.read() == {}
     memory._bytes[:64] = whole

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A process that is told to end first records what was on its way."""
+"""A process that is asked to terminate first records the requests in flight."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ansible_collections.infrastructure.services.plugins.plugin_utils._worker.si
 
 
 def in_child(work) -> tuple[str, int]:
-    """Run `work` in a fork; return what it said and the signal that ended it."""
+    """Run `work` in a fork; return what it reported and the signal that ended it."""
     read, write = os.pipe()
     if not (pid := os.fork()):
         for number in (signal.SIGINT, signal.SIGTERM):
@@ -28,7 +28,7 @@ def in_child(work) -> tuple[str, int]:
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-def test_a_signal_ends_what_is_on_its_way_and_then_the_process(number):
+def test_a_signal_ends_the_request_in_flight_and_then_the_process(number):
     def work(say):
         with deferred() as signals:
             try:
@@ -37,14 +37,14 @@ def test_a_signal_ends_what_is_on_its_way_and_then_the_process(number):
                     say("never")
             except Interrupted as error:
                 say(f"{error}, ")
-            os.kill(os.getpid(), number)  # a second one does not disturb the recording
+            os.kill(os.getpid(), number)  # a second one does not interrupt the recording
             say("recorded")
         say("never")
 
     assert in_child(work) == (f"signal {number.name}, recorded", number)
 
 
-def test_a_signal_at_another_time_waits_for_the_end():
+def test_a_signal_at_another_time_is_deferred_to_the_end():
     def work(say):
         with deferred():
             os.kill(os.getpid(), signal.SIGTERM)
@@ -53,7 +53,7 @@ def test_a_signal_at_another_time_waits_for_the_end():
     assert in_child(work) == ("recorded", signal.SIGTERM)
 
 
-def test_without_a_signal_all_is_as_before():
+def test_without_a_signal_the_handlers_are_restored():
     before = [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)]
     with deferred() as signals, signals.raised():
         pass
@@ -70,7 +70,7 @@ def test_a_signal_that_is_ignored_stays_ignored(monkeypatch):
         signal.signal(signal.SIGHUP, before)
 
 
-def test_another_thread_holds_nothing_back():
+def test_another_thread_does_not_defer_signals():
     before, within = signal.getsignal(signal.SIGTERM), []
 
     def work():
