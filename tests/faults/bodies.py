@@ -37,9 +37,9 @@ def _own_keys(lab: Lab, result: dict) -> bool:
 
 
 BODIES = [
-    _body("73", "html-login-200", "200 with a page of HTML", b"<html><form>user name: </form></html>"),
+    _body("73", "html-login-200", "200 with an HTML page", b"<html><form>user name: </form></html>"),
     _body("74", "empty-200", "200 without a body", b""),
-    Case("75", "204-with-body", "204 with a body, which HTTP does not know", *UNUSABLE,
+    Case("75", "204-with-body", "204 with a body, which HTTP does not allow", *UNUSABLE,
          script=answers(lambda envelope: whole(envelope, status="204 No Content"))),
     _member("76", "json-nan", "NaN", "NaN", says="NaN"),
     _member("77", "json-1e999", "a number beyond a double", "1e999", says="beyond the range"),
@@ -61,7 +61,7 @@ BODIES = [
     Case("87", "json-ansible-facts-key", "members that Ansible would obey: ansible_facts, failed, changed", *GOOD,
          script=answers(with_member("ansible_facts", '{"a": 1}, "failed": true, "changed": false')),
          check=_own_keys, verbatim=False),
-    _member("88", "json-jinja-string", "a member that reads as a template", '"{{ 1 + 1 }}"', GOOD, verbatim=False,
+    _member("88", "json-jinja-string", "a member that looks like a template", '"{{ 1 + 1 }}"', GOOD, verbatim=False,
             check=lambda lab, result: result["asset"]["extra"] == "{{ 1 + 1 }}"),
     _member("89", "body-echoes-token", "the access token comes back", f'"Bearer {SECRET}"', GOOD, verbatim=False,
             options={"access_token": SECRET}, check=_hidden(SECRET)),

@@ -37,12 +37,12 @@ def _connect(number: str, name: str, what: str, expected, answer: bytes, end=Pee
 
 
 WAY = [
-    Case("W1", "refused", "nobody listens", *UNSENT, options={"base_url": "http://127.0.0.1:9"}, says="refused"),
+    Case("W1", "refused", "nothing listens", *UNSENT, options={"base_url": "http://127.0.0.1:9"}, says="refused"),
     Case("W2", "no-such-host", "no such name", *UNSENT_HOPELESS, options={"base_url": "https://no-such-host"},
          says="does not exist"),
     Case("W3", "name-later", "the name server has no answer for now", *UNSENT, options={"base_url": "https://ask-later"},
          says="at the moment"),
-    Case("W4", "silent-before-request", "the connection stands, but nobody reads", *LOST_UNREAD, options=BRIEF,
+    Case("W4", "silent-before-request", "the connection is open, but nothing is read", *LOST_UNREAD, options=BRIEF,
          script=unread(lambda peer: peer.service.stopping.wait(5))),
     Case("W5", "rst-unread", "a reset when the request has arrived, unread", *LOST_UNREAD,
          script=lambda peer: peer.arrived() and peer.rst()),
@@ -55,13 +55,13 @@ WAY = [
          script=never_answers(Peer.fin, carried_out=False)),
     Case("W10", "silent-after-request", "silence after the work was done", *LOST_DONE, options=BRIEF,
          script=never_answers(Peer.hold)),
-    Case("W11", "unknown-authority", "a certificate of an unknown authority", *UNSENT_HOPELESS, tls="server",
+    Case("W11", "unknown-authority", "a certificate from an unknown authority", *UNSENT_HOPELESS, tls="server",
          options={"ca_path": None}, says="certificate"),
     Case("W12", "plain-behind-https", "the server does not speak TLS", *UNSENT_HOPELESS, tls="script",
          script=greets(b"HTTP/1.1 400 Bad Request\r\n\r\n", Peer.fin), says="TLS"),
-    Case("W13", "tls-fin-hello", "an end of stream after the first message of TLS", *UNSENT, tls="script",
+    Case("W13", "tls-fin-hello", "an end of stream after the first TLS message", *UNSENT, tls="script",
          script=lambda peer: peer.sock.recv(65536) and peer.fin()),
-    Case("W14", "tls-silent", "silence after the first message of TLS", *UNSENT, tls="script", options=BRIEF,
+    Case("W14", "tls-silent", "silence after the first TLS message", *UNSENT, tls="script", options=BRIEF,
          script=unread(Peer.hold), says="handshake"),
     Case("W15", "tls-fin-after-request", "an end of stream over TLS after the work was done", *LOST_DONE, tls="server",
          script=never_answers(Peer.fin)),
@@ -74,7 +74,7 @@ WAY = [
     _connect("P7", "garbage", "bytes that are not HTTP", UNSENT, b"SSH-2.0-OpenSSH_9.2\r\n", says="proxy"),
     _connect("P8", "rst-in-tls", "200, then a reset in the TLS handshake", UNSENT, whole(b"", status="200 OK"),
              lambda peer: peer.sock.recv(1) and peer.rst()),
-    Case("P9", "http-proxy-502", "a proxy for http answers 502", *LOST_UNREAD, says="502",
+    Case("P9", "http-proxy-502", "an http proxy answers 502", *LOST_UNREAD, says="502",
          proxy=refuses("502 Bad Gateway")),
 ]
 

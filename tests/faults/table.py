@@ -14,7 +14,7 @@ from .tokens import MORE_TOKENS, TOKENS
 
 SECTIONS: dict[str, list[Case]] = {
     "Inputs": INPUTS,
-    "The way to the service": WAY,
+    "Connecting to the service": WAY,
     "Status line and headers": HEADERS,
     "Framing, TLS, encodings and redirects": FRAMING,
     "Bodies": BODIES,

@@ -42,7 +42,7 @@ def _odd_client(lab: Lab, result: dict) -> bool:
 
 
 TOKENS = [
-    _no_token("91", "token-200-html", "the token endpoint answers with a page of HTML", _says(b"<html>")),
+    _no_token("91", "token-200-html", "the token endpoint answers with an HTML page", _says(b"<html>")),
     _no_token("92", "no-access_token", "no access_token", grants(access_token=None)),
     _no_token("93a", "access_token-number", "access_token is a number", grants(access_token=4711)),
     _no_token("93b", "access_token-empty", "access_token is empty", grants(access_token="")),
@@ -68,7 +68,7 @@ TOKENS = [
 
 # In addition to the named ones.
 MORE_TOKENS = [
-    Case("T1", "token-401-once", "the service refuses the first token, and takes the next", *GOOD_AT_LAST,
+    Case("T1", "token-401-once", "the service refuses the first token, and accepts the next", *GOOD_AT_LAST,
          identity=grants(), script=refuses("401 Unauthorized"), times=1, check=_asked(2)),
     _no_token("T2", "token-500", "the token endpoint fails", refuses("500 Internal Server Error"), says="500"),
     _no_token("T3", "token-503", "the token endpoint is overloaded, twice", refuses("503 Unavailable"), 2, says="503"),

@@ -132,7 +132,7 @@ REFUSED = {
         "http to elsewhere": "{name: x, base_url: 'http://service.example'}",
         "bad token": '{name: x, access_token: "bad token\\nX-Header: y"}',
         "dict for a token": "{name: x, access_token: {a: b}}",
-        "secret that is no dict": "{name: x, auth_parameters: hidden-thing}",
+        "secret that is not a dict": "{name: x, auth_parameters: hidden-thing}",
         "client without a secret": '{name: x, access_token: null, auth_url: "{{ url }}/token", client_id: me}',
         "no such ca": "{name: x, ca_path: no/such/file}",
         "ca below the playbook": "{name: x, ca_path: authorities}",
@@ -149,7 +149,7 @@ REFUSED |= {
 }
 
 FAILURES = {
-    "nobody listens": create("{name: x, base_url: '{{ nobody }}', retries: 1, retry_max_delay: 0}", "not_sent"),
+    "nothing listens": create("{name: x, base_url: '{{ nobody }}', retries: 1, retry_max_delay: 0}", "not_sent"),
     "400": create("{name: x}", "rejected", answer(400)),
     "401": create("{name: x}", "rejected", answer(401, None, "X-Request-Id: 7")),
     "429 with a long wait": create("{name: x}", "rejected", answer(429, None, "Retry-After: 3600")),
@@ -174,7 +174,7 @@ TOKENS = {
                              "accepted", TOKEN, answer(201, dict(ASSET, name="hidden", hidden=[5, True]))),
     "client refused": create("{name: x, %s}" % CLIENT, "not_sent", answer(400, {"error": "invalid_client", "error_description": 'not se"cr/et'})),
     "endpoint fails": create("{name: x, retries: 1, retry_max_delay: 0, %s}" % CLIENT, "not_sent", answer(503), answer(503)),
-    "endpoint odd": create("{name: x, retries: 0, %s}" % CLIENT, "not_sent", answer(200, {"access_token": "two words"})),
+    "malformed token": create("{name: x, retries: 0, %s}" % CLIENT, "not_sent", answer(200, {"access_token": "two words"})),
     "endpoint lost": create("{name: x, retries: 0, %s}" % CLIENT, "not_sent", Last()),
     "token renewed": update("{id: r, name: n, %s}" % CLIENT, "accepted", TOKEN, answer(401), NEW_TOKEN, UPDATED),
     "token refused twice": update("{id: r, name: n, %s}" % CLIENT, "rejected", TOKEN, answer(401), NEW_TOKEN, answer(401)),
@@ -189,7 +189,7 @@ TOKENS = {
 ANSWERS = {
     name: create("{name: x}", "accepted", answer(201, asset)) for name, asset in {
         "template": {"name": "{{ 1 + 1 }}", "attributes": {"{{ key }}": ["{% raw %}", "{{ lookup('pipe', 'id') }}"]}},
-        "ansible's words": {"failed": True, "changed": False, "invocation": 1, "warnings": ["w"], "exception": "e", "rc": 7,
+        "ansible's own keys": {"failed": True, "changed": False, "invocation": 1, "warnings": ["w"], "exception": "e", "rc": 7,
                             "ansible_facts": {"a": 1}, "_ansible_no_log": True, "skipped": True, "stdout": "a\nb", "results": [1]},
         "marks of other encodings": {"a": {"__ansible_unsafe": "u"}, "b": {"__ansible_vault": "v"}, "c": {"__ansible_type": "x", "value": 1}},
         "connection variables": {"ansible_connection": "ssh", "ansible_python_interpreter": "/x", "discovered_interpreter_python": "/y"},
