@@ -19,7 +19,7 @@ PACKAGE = "oauth2-mock-server@8.2.3"
 pytestmark = [
     pytest.mark.stress,
     pytest.mark.skipif(not (shutil.which("npm") and shutil.which("node")),
-                       reason="npm and node are not at hand, and the identity provider is written for them"),
+                       reason="the identity provider needs npm and node, which are not available"),
 ]
 BASIC = "Basic " + base64.b64encode(b"web:s3cret-of-web").decode()
 BY_FORM = {"client_id": "web", "client_secret": "s3cret-of-web"}

@@ -116,7 +116,7 @@ def lines_of(cell: Cell, chosen: list[str]) -> list[list[str]]:
 def run_cell(cell: Cell, chosen: list[str]) -> Verdict:
     """Make the environment of a cell and run its tests, or those that are chosen."""
     if not all(interpreter(version).exists() for version in (cell.python, cell.target)):
-        return Verdict(cell, "left out", "its Python is not at hand")
+        return Verdict(cell, "skipped", "its Python is not available")
     start = time.monotonic()
     cell.directory.mkdir(parents=True, exist_ok=True)
     core = cell.directory / "core.txt"
