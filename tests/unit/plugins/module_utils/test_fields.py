@@ -147,7 +147,7 @@ def test_a_type_is_both_a_documented_name_and_a_converter(kind, documented, name
 
 
 @given(VALUES)
-def test_nothing_null_is_left_in_any_object(value):
+def test_no_object_keeps_a_null(value):
     before = copy.deepcopy(value)
     pruned = prune(value)
     assert value == before

@@ -154,7 +154,7 @@ def test_the_only_token_is_not_renewed_and_each_attempt_is_observed():
     assert [(result.event, wait) for result, wait in told] == [(Event.THROTTLED, 0.0), (Event.SUCCESS, None)]
 
 
-def test_the_longest_allowed_wait_is_waited():
+def test_the_longest_allowed_wait_is_honoured():
     busy = AttemptResult(Event.THROTTLED, headers={"Retry-After": "30"})
     assert run("POST", Limits(2, 30), [busy], renewable=False)[2] == [30.0, 30.0]
 
