@@ -20,7 +20,7 @@ class ActionModule(CheckedAction):
     def _run(self) -> dict:
         options = self.validated(entry_options.OPTIONS, entry_options.CONSTRAINTS)
         try:
-            options.insist()
+            options.require_valid()
             if not options.params["ledger"]:
                 raise InvalidInput("ledger", "is empty")
             result = self._edited(options)

@@ -19,7 +19,7 @@ class ActionModule(CheckedAction):
     def _run(self) -> dict:
         options = self.validated(info_options.OPTIONS, info_options.CONSTRAINTS)
         try:
-            options.insist()
+            options.require_valid()
             if not options.params["ledger"]:
                 raise InvalidInput("ledger", "is empty")
             result = listed(self.open_ledger(options.params["ledger"], read_only=True), options.params)

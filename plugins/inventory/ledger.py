@@ -33,7 +33,7 @@ options:
   ledger:
     description:
       - Where the ledger is, a path (an SQLite file) or a C(postgresql://) URL, which needs C(psycopg).
-      - A relative path is below the directory of this file, or below the working directory if it comes from the
+      - A relative path is resolved against the directory of this file, or the working directory if it comes from the
         environment.
       - A ledger that does not exist, or that has no matching host, causes a warning.
     type: str

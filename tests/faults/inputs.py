@@ -57,7 +57,7 @@ def _netrc(machine: str):
 
 
 INPUTS = [
-    _token("1", "newline", "the token holds a line end", "good\nX-Evil: 1"),
+    _token("1", "newline", "the token holds a line break", "good\nX-Evil: 1"),
     _token("2", "NUL", "the token holds a NUL", "go\0od"),
     _token("3", "non-latin1", "the token holds a character that a header cannot hold", "tok\u0119n"),
     _token("4", "empty", "the token is empty", ""),
@@ -85,7 +85,7 @@ INPUTS = [
     _text("22", "id-unicode", "r\u00f4le \u2603"),
     Case("23", "body-nan", "a field is not a number", *REFUSED_OPTION,
          options={"extra_attributes": {"load": float("nan")}}, says="NaN"),
-    Case("24", "body-lone-surrogate", "a field holds half of a surrogate pair", *REFUSED_OPTION,
+    Case("24", "body-lone-surrogate", "a field holds a lone surrogate", *REFUSED_OPTION,
          options={"extra_attributes": {"note": "\ud800"}}, says="surrogate"),
     Case("25", "body-unsafe-proxy-string", "a field is a string that Ansible marked unsafe", *GOOD,
          options={"extra_attributes": {"note": wrap_var("{{ 1 + 1 }}")}},

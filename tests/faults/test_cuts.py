@@ -36,7 +36,7 @@ FRAMINGS = {
     "chunked": Framing(chunked),
     "chunked-newline": Framing(lambda body: chunked(body + b"\n")),
     "close": Framing(close_delimited),
-    # Only the end of the connection shows that this line end is missing, and it is outside the object.
+    # Only the end of the connection shows that this line break is missing, and it is outside the object.
     "close-newline": Framing(lambda body: close_delimited(body + b"\n"), spare=1),
 }
 

@@ -46,7 +46,7 @@ TOKENS = [
     _no_token("92", "no-access_token", "no access_token", grants(access_token=None)),
     _no_token("93a", "access_token-number", "access_token is a number", grants(access_token=4711)),
     _no_token("93b", "access_token-empty", "access_token is empty", grants(access_token="")),
-    _no_token("93c", "access_token-newline", "access_token holds a line end", grants(access_token="a\r\nX-Evil: 1")),
+    _no_token("93c", "access_token-newline", "access_token holds a line break", grants(access_token="a\r\nX-Evil: 1")),
     _no_token("94", "token_type-mac", "token_type is mac", grants(token_type="mac"), says="token_type"),
     _expires("a", "0", 0),
     _expires("b", "negative", -60),

@@ -78,14 +78,14 @@ def test_compression_is_not_requested_but_accepted():
 
 # options, and how the message starts; a library would send these, or show them in the text of its exception.
 CONTROL = {
-    "token, line end": ({"access_token": f"{SECRET}\r\nX-Evil: 1"}, "access_token: holds"),
+    "token, line break": ({"access_token": f"{SECRET}\r\nX-Evil: 1"}, "access_token: holds"),
     "token, NUL": ({"access_token": f"{SECRET}\0"}, "access_token: holds"),
     "token, space": ({"access_token": f"{SECRET} x"}, "access_token: holds"),
     "token, beyond ASCII": ({"access_token": f"{SECRET}\u00e9"}, "access_token: holds"),
     "token, empty": ({"access_token": ""}, "access_token: is empty"),
-    "agent, line end": ({"http_agent": "a\r\nX-Evil: 1"}, "http_agent: holds"),
+    "agent, line break": ({"http_agent": "a\r\nX-Evil: 1"}, "http_agent: holds"),
     "agent, beyond ASCII": ({"http_agent": "\u2603"}, "http_agent: holds"),
-    "address, line end": ({"base_url": "http://127.0.0.1/\r\nX-Evil: 1"}, "base_url: holds"),
+    "address, line break": ({"base_url": "http://127.0.0.1/\r\nX-Evil: 1"}, "base_url: holds"),
     "address, space": ({"base_url": "http://127.0.0.1/ a"}, "base_url: holds"),
     "address, user": ({"base_url": f"http://eve:{SECRET}@127.0.0.1"}, "base_url: holds a user name"),
     "address, user, bad port": ({"base_url": f"http://eve:{SECRET}@127.0.0.1:x"}, "base_url: holds a user name"),

@@ -92,9 +92,9 @@ def test_the_query_of_auth_url_is_kept(task, emulator, conversation):
 REFUSED = {
     "no client": ({"client_id": None, "client_secret": None}, "client_id: client_id and client_secret are needed"),
     "no secret": ({"client_secret": None}, "client_id: client_id and client_secret are needed"),
-    "secret with a line end": ({"client_secret": "a\nb"}, "client_secret: holds a line end"),
-    "id with NUL": ({"client_id": "a\0b"}, "client_id: holds a line end or another control"),
-    "scope with a line end": ({"scopes": ["a", "b\r\nX: 1"]}, "scopes: holds a line end"),
+    "secret with a line break": ({"client_secret": "a\nb"}, "client_secret: holds a line break"),
+    "id with NUL": ({"client_id": "a\0b"}, "client_id: holds a line break or another control"),
+    "scope with a line break": ({"scopes": ["a", "b\r\nX: 1"]}, "scopes: holds a line break"),
     "a list as a parameter": ({"auth_parameters": {"a": ["b"]}}, "auth_parameters: the value of 'a' must be"),
     "http": ({"auth_url": "http://login.example/token"}, "auth_url: http:// would send secrets in the clear"),
     "credentials in the URL": ({"auth_url": "https://a:b@login.example/"}, "auth_url: holds a user name or password"),

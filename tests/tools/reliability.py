@@ -66,7 +66,7 @@ In all of them at most one POST is carried out, and no success lacks a byte of i
 
 ## What cannot be known
 
-- A body that only the end of the connection delimits may have lost a trailing line end: that is outside the JSON
+- A body that only the end of the connection delimits may have lost a trailing line break: that is outside the JSON
   object, so nothing of use is missing.
 - A 2xx without a JSON object is `accepted`, since the service said yes. A login page in front of the service that
   answers 200 in its place, and passes nothing on, is therefore reported as accepted, and the message says that the

@@ -71,6 +71,6 @@ def _checked_value(name: str, value: object) -> str:
     except TypeError as error:
         raise InvalidInput("headers", f"the value of {name}: {error}") from None
     if not _VALUE.fullmatch(value):
-        problem = "holds a line end, another control character or one that is not Latin-1"
+        problem = "holds a line break, another control character or one that is not Latin-1"
         raise InvalidInput("headers", f"the value of {name} {problem}")
     return value

@@ -32,7 +32,7 @@ def encode(value: object, option: str) -> bytes:
             raise InvalidInput(option, f"is nested deeper than {MAX_DEPTH} levels")
         return json.dumps(value, allow_nan=False, ensure_ascii=False, separators=(",", ":")).encode("utf-8")
     except UnicodeEncodeError:
-        raise InvalidInput(option, "holds a character that UTF-8 cannot encode (half of a surrogate pair)") from None
+        raise InvalidInput(option, "holds a character that UTF-8 cannot encode (a lone surrogate)") from None
     except (TypeError, ValueError):
         raise InvalidInput(
             option, "holds a value that JSON cannot represent (NaN, infinity, a date, a huge number)"
@@ -62,7 +62,7 @@ def decode_object(raw: bytes) -> dict:
     if depth(value) > MAX_DEPTH:
         raise InvalidJSON(f"it is nested deeper than {MAX_DEPTH} levels")
     if b"\\u" in raw and not _encodable(value):
-        raise InvalidJSON("it holds half of a surrogate pair")
+        raise InvalidJSON("it holds a lone surrogate")
     return value
 
 

@@ -74,7 +74,7 @@ def path_segment(option: str, value: str) -> str:
     if value in ("", ".", ".."):
         raise InvalidInput(option, "must not be empty, . or ..")
     if _NO_SEGMENT.search(value):
-        raise InvalidInput(option, "holds a line end or another control character")
+        raise InvalidInput(option, "holds a line break or another control character")
     return quote(value, safe="")
 
 

@@ -11,7 +11,7 @@ from .._errors import InvalidInput
 from .._fields import ABSENT, DATE_TIME, TEXT, overlay, prune
 from .._http.urls import path_segment
 from .._secrets import holds_placeholder, without_placeholders
-from .flow import Plan, Recorded, Resource, Wanted, insist_on_usable, with_extra
+from .flow import Plan, Recorded, Resource, Wanted, require_usable, with_extra
 from .plural import Plural
 
 OPERATION = Operation(
@@ -62,7 +62,7 @@ CONSTRAINTS = dict(
 
 def read(params: dict) -> Wanted:
     """Return the update that the options ask for; raise InvalidInput."""
-    insist_on_usable(params, OPTIONS, only_compared=["current"])
+    require_usable(params, OPTIONS, only_compared=["current"])
     identifier, current = params["id"], params["current"] or None
     segment = path_segment("id", identifier)
     if current and current.get("id") not in (None, identifier):

@@ -93,7 +93,7 @@ def kept_in(resource: Resource, in_doubt_command: str) -> Resource:
     return replace(resource, operation=resource.operation.kept_in(in_doubt_command))
 
 
-def insist_on_usable(params: dict, options: Iterable[str], only_compared: Iterable[str] = ()) -> None:
+def require_usable(params: dict, options: Iterable[str], only_compared: Iterable[str] = ()) -> None:
     """Raise InvalidInput for an option with what JSON cannot represent, or with Ansible's placeholder for a secret.
 
     `only_compared`: the options in which such a placeholder does no harm.

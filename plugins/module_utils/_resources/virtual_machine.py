@@ -9,7 +9,7 @@ from __future__ import annotations
 from .._call.operation import Operation
 from .._errors import InvalidInput
 from .._fields import DATE_TIME, MAPPING, NUMBER, TEXT
-from .flow import Plan, Recorded, Resource, Wanted, insist_on_usable, with_extra
+from .flow import Plan, Recorded, Resource, Wanted, require_usable, with_extra
 from .plural import Plural
 
 OPERATION = Operation(
@@ -74,7 +74,7 @@ OPTIONS = dict(
 
 def read(params: dict) -> Wanted:
     """Return the virtual machine that the options ask for; raise InvalidInput."""
-    insist_on_usable(params, OPTIONS)
+    require_usable(params, OPTIONS)
     name = params["name"]
     if not name.strip():
         raise InvalidInput("name", "must not be empty")

@@ -37,9 +37,9 @@ def own_options(plural: Plural, with_items: bool) -> dict:
 def prepare_all(plural: Plural, params: dict) -> list[Task]:
     """Return the task of each item; raise InvalidInput with the faults of all items."""
     settings, items = settings_from(params), Items(plural)
-    insist_on_range("concurrency", params["concurrency"], 1, MOST_AT_ONCE)
-    insist_on_range("max_unknown", params["max_unknown"], 0)
-    insist_on_range("max_failures", params["max_failures"], 0)
+    require_range("concurrency", params["concurrency"], 1, MOST_AT_ONCE)
+    require_range("max_unknown", params["max_unknown"], 0)
+    require_range("max_failures", params["max_failures"], 0)
     given = {name: params[name] for name in ("force", *plural.shared)}
     tasks, faults, first = [], Faults(plural), {}
     for number, item in enumerate(params[plural.option]):
@@ -52,7 +52,7 @@ def prepare_all(plural: Plural, params: dict) -> list[Task]:
             faults.add(number, item, f"{plural.key}: is the same as that of {plural.option}[{first[wanted.key]}]")
         first.setdefault(wanted.key, number)
         tasks.append(Task(plural.resource, settings, wanted, is_listed=True))
-    faults.insist_on_none()
+    faults.raise_if_any()
     return tasks
 
 
@@ -69,7 +69,7 @@ def _merged(below: Any, above: Any) -> Any:
     return below if above is None else above
 
 
-def insist_on_range(option: str, value: int, least: int, most: float = math.inf) -> None:
+def require_range(option: str, value: int, least: int, most: float = math.inf) -> None:
     """Raise InvalidInput for a number out of range."""
     if not least <= value <= most:
         raise InvalidInput(option, f"must be from {least} to {most}" if most < math.inf else f"must be {least} or more")
@@ -88,7 +88,7 @@ class Faults:
         label = f"[{number}] ({key})" if key and isinstance(key, (str, int)) else f"[{number}]"
         self._items.setdefault(msg, []).append(label)
 
-    def insist_on_none(self) -> None:
+    def raise_if_any(self) -> None:
         """Raise InvalidInput if there are faults."""
         if not self._items:
             return

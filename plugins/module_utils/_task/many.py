@@ -96,7 +96,7 @@ class _Many:
                 planned[number] = self._planned(self.tasks[number], found)
             except InvalidInput as error:
                 faults.add(number, self._params[self._plural.option][number], error.msg)
-        faults.insist_on_none()
+        faults.raise_if_any()
         self.to_send = [number for number, result in planned.items() if result is None]
         known = {number: result for number, result in planned.items() if result}
         for number, result in zip(known, self._secrets.scrub({"results": list(known.values())})["results"]):

@@ -148,14 +148,14 @@ def _token(token: str | None, auth_url: str | None) -> str | None:
     if token is None or TOKEN.fullmatch(token):
         return token
     raise InvalidInput(
-        "access_token", "holds a space, a line end or another character not valid in a token" if token else "is empty"
+        "access_token", "holds a space, a line break or another character not valid in a token" if token else "is empty"
     )
 
 
 def _credentials(params: dict) -> Credentials:
     for option in ("client_id", "client_secret"):
         if _CONTROL.search(params[option] or ""):
-            raise InvalidInput(option, "holds a line end or another control character")
+            raise InvalidInput(option, "holds a line break or another control character")
     credentials = Credentials(
         auth_url=checked_url("auth_url", params["auth_url"], params["allow_http"], query=True),
         client_id=params["client_id"],
@@ -174,7 +174,7 @@ def _credentials(params: dict) -> Credentials:
 
 def _header(option: str, value: str) -> str:
     if _CONTROL.search(value) or not value.isascii():
-        raise InvalidInput(option, "holds a line end, another control character or one that is not ASCII")
+        raise InvalidInput(option, "holds a line break, another control character or one that is not ASCII")
     return value
 
 

@@ -74,7 +74,7 @@ def main(plural: Plural) -> None:
 def _end(signals: list[int]) -> str:
     """Return why to stop now, empty to go on."""
     if signals:
-        return f"the module got the signal {signal.Signals(signals[0]).name}"
+        return f"the module received {signal.Signals(signals[0]).name}"
     return "" if _is_read() else "nothing reads the result any more"
 
 

@@ -40,8 +40,8 @@ def listed(ledger: Ledger, params: dict) -> dict[str, Any]:
 
 def _warnings(ledger: Ledger) -> dict[str, list[str]]:
     missing = (
-        f"There is no ledger at {ledger.where}. A relative path is below the directory of the playbook, or below the"
-        " working directory if it comes from the environment or the playbook is part of this collection."
+        f"There is no ledger at {ledger.where}. Check the path: a relative one is resolved against the directory of the"
+        " playbook, or the working directory if it comes from the environment or the playbook is part of this collection."
     )
     return {} if ledger.version else {"warnings": [missing]}
 

@@ -26,7 +26,7 @@ from . import core
 from .checked import CheckedAction, Options
 from .environment import environment
 from .kept_transports import kept_transport
-from .parent import insist_on_parent
+from .parent import require_parent
 from .shared_token import keep_token
 from .signals import Interrupted
 
@@ -79,14 +79,14 @@ class ServicesAction(CheckedAction):
             return self._run_module(dict(self._task.args))
         options = self.validated(self.resource.options, self.resource.constraints)
         try:
-            insist_on_parent()
+            require_parent()
             result = self._run_valid(options, in_worker)
         except ServicesError as error:
             result = options.secrets.scrub(error.result())
         return self.with_invocation(result, options) if in_worker else result
 
     def _run_valid(self, options: Options, in_worker: bool) -> dict:
-        options.insist()
+        options.require_valid()
         params, secrets = options.params, options.secrets
         prepared = task.prepare(self.resource, {**params, **self._absolute_paths(params)})
         ledger = self.open_ledger(params["ledger"]) if params["ledger"] else None
@@ -134,7 +134,7 @@ class ServicesAction(CheckedAction):
     def _run_in_worker(self, prepared: task.Task, secrets: Secrets, recorded: Recorded | None) -> dict:
         """Run the task in this process."""
         ends = (core.TIMEOUT, Interrupted, MemoryError)
-        runtime = task.Runtime(self._task.check_mode, kept_transport, keep_token, insist_on_parent, ends)
+        runtime = task.Runtime(self._task.check_mode, kept_transport, keep_token, require_parent, ends)
         with self.signals.raised():
             done = task.perform(prepared, recorded, runtime, secrets)
         warnings = [*secrets.warnings(), *done.warnings]

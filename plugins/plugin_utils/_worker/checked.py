@@ -41,7 +41,7 @@ class Options:
     secrets: Secrets
     problem: str  # AnsibleModule's message about invalid options; empty for valid ones
 
-    def insist(self) -> None:
+    def require_valid(self) -> None:
         """Raise ServicesError for options that are not valid."""
         if self.problem:
             raise ServicesError(self.problem)

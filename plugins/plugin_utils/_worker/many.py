@@ -29,7 +29,7 @@ from .._ledger.store import Ledger
 from . import core
 from .action import ServicesAction
 from .checked import NOT_WITH_ASYNC, Options
-from .parent import insist_on_parent, is_orphan
+from .parent import is_orphan, require_parent
 from .shared_token import keep_token
 
 
@@ -57,8 +57,8 @@ class PluralAction(ServicesAction):
         return super().with_invocation(result, Options(options.given, shown, options.secrets, options.problem))
 
     def _run_valid(self, options: Options, in_worker: bool) -> dict:
-        options.insist()
-        self._insist_on_worker(in_worker)
+        options.require_valid()
+        self._require_worker(in_worker)
         params, secrets = {**options.params, **self._absolute_paths(options.params)}, options.secrets
         check_mode = self._task.check_mode
         opened = self.open_ledger(params["ledger"]) if params["ledger"] else None
@@ -68,7 +68,7 @@ class PluralAction(ServicesAction):
         report = self._report("" if check_mode else params["report"], opened)
         # The keyword timeout would lose all results.
         with recorded_signals(signal.SIGALRM) as alarms, report as results:
-            runtime = Runtime(check_mode, Transport, keep_token, insist_on_parent)
+            runtime = Runtime(check_mode, Transport, keep_token, require_parent)
             say = partial(self._display.display, stderr=True)  # keeps stdout a document where a callback prints one
             next_step = partial(self._next_step, params)
             shown = self._task.diff, self._display.verbosity, self._task.no_log
@@ -78,7 +78,7 @@ class PluralAction(ServicesAction):
         warnings = [*secrets.warnings(), *done.warnings]
         return self._remembered(core.untrusted(dict(done.result, warnings=warnings) if warnings else done.result))
 
-    def _insist_on_worker(self, in_worker: bool) -> None:
+    def _require_worker(self, in_worker: bool) -> None:
         """Raise InvalidInput if a list with a ledger would not run in the worker."""
         if self._task.async_val:
             raise InvalidInput("ledger", f"{NOT_WITH_ASYNC}: the task itself sends several at once (concurrency)")
@@ -120,7 +120,7 @@ class PluralAction(ServicesAction):
 
         def watch() -> str:
             if self.signals.caught:
-                return f"the task got the signal {signal.Signals(self.signals.caught[0]).name}"
+                return f"the task received {signal.Signals(self.signals.caught[0]).name}"
             if alarms:
                 return f"the keyword timeout ({self._task.timeout} seconds) expired"
             return "the run of Ansible that the task belongs to has ended" if is_orphan() else ""

@@ -19,7 +19,7 @@ def is_orphan() -> bool:
     return os.getppid() != _fork["parent"]
 
 
-def insist_on_parent() -> None:
+def require_parent() -> None:
     """Raise ServicesError in an orphan."""
     if is_orphan():
         raise ServicesError("Nothing was sent: the run of Ansible that this task belongs to has ended.")

@@ -247,12 +247,12 @@ def test_an_early_end_is_reported_for_each_item():
     begun = time.monotonic()
     result = run(
         service, VIRTUAL_MACHINES, machines(1000), concurrency=4, say=lines.append,
-        watch=lambda: "the task got the signal SIGTERM" if time.monotonic() > begun + 2.6 else "",
+        watch=lambda: "the task received SIGTERM" if time.monotonic() > begun + 2.6 else "",
     )
     counts = result["counts"]
     assert counts["accepted"] + counts["not_begun"] == 1000
     assert counts["accepted"] == len(service.received)
-    assert "since the task got the signal SIGTERM" in result["msg"]
+    assert "since the task received SIGTERM" in result["msg"]
     assert lines
     assert all("of 1,000 created, 0 rejected, 0 in doubt, " in line for line in lines)
 

@@ -9,7 +9,7 @@ import os
 import time
 
 from ansible_collections.infrastructure.services.plugins.module_utils._errors import ServicesError
-from ansible_collections.infrastructure.services.plugins.plugin_utils._worker.parent import insist_on_parent
+from ansible_collections.infrastructure.services.plugins.plugin_utils._worker.parent import require_parent
 
 
 def said_by_a_grandchild(child_stays: bool) -> str:
@@ -19,7 +19,7 @@ def said_by_a_grandchild(child_stays: bool) -> str:
         if not os.fork():
             time.sleep(0.2)
             try:
-                insist_on_parent()
+                require_parent()
                 os.write(write, b"there")
             except ServicesError as error:
                 os.write(write, f"{error.outcome}: {error.msg}".encode())
