@@ -41,7 +41,7 @@ def listed(ledger: Ledger, params: dict) -> dict[str, Any]:
 def _warnings(ledger: Ledger) -> dict[str, list[str]]:
     missing = (
         f"There is no ledger at {ledger.where}. Check the path: a relative one is resolved against the directory of the"
-        " playbook, or the working directory if it comes from the environment or the playbook is part of this collection."
+        " playbook, or the working directory if it is from the environment or the playbook is part of this collection."
     )
     return {} if ledger.version else {"warnings": [missing]}
 

@@ -136,7 +136,7 @@ def test_many_failures_are_named_up_to_ten():
 def test_one_unknown_outcome_ends_it_and_the_others_are_reported_as_not_begun():
     result = run(Service({"vm3": Answer(502, {})}), VIRTUAL_MACHINES, machines(500), concurrency=4)
     skipped = [item for item in result["results"] if item.get("skipped")]
-    assert len(skipped) == result["counts"]["not_begun"] > 450
+    assert len(skipped) == result["counts"]["not_begun"] > 250
     assert all((item["outcome"], item["changed"], item["failed"]) == ("not_sent", False, False) for item in skipped)
     assert "1 ended with an unknown outcome (max_unknown: 1)" in skipped[0]["msg"]
     assert f"{len(skipped)} were not begun, since 1 ended with an unknown outcome" in result["msg"]
@@ -244,10 +244,9 @@ def test_a_result_too_large_for_awx_raises_a_warning():
 
 def test_an_early_end_is_reported_for_each_item():
     service, lines = Service(seconds=0.05), []
-    begun = time.monotonic()
     result = run(
         service, VIRTUAL_MACHINES, machines(1000), concurrency=4, say=lines.append,
-        watch=lambda: "the task received SIGTERM" if time.monotonic() > begun + 2.6 else "",
+        watch=lambda: "the task received SIGTERM" if lines else "",
     )
     counts = result["counts"]
     assert counts["accepted"] + counts["not_begun"] == 1000
