@@ -30,9 +30,7 @@ _DEFAULTS = {
     "keepalives_count": "3",
     "tcp_user_timeout": "60000",  # milliseconds
 }
-_STATEMENT_SECONDS = (
-    15.0  # after which the connection is cut, should the server not have cancelled the statement itself
-)
+_STATEMENT_SECONDS = 15.0  # after which the connection is cut if the server has not cancelled the statement itself
 _ROW_SECONDS = 0.01  # added for each row of a transaction
 # Whatever the server's defaults are: an intent is on disk before its request, no statement waits for long, a dead
 # controller loses its locks, and a session survives a request that takes long.
