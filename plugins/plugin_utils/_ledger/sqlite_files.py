@@ -12,9 +12,8 @@ import time
 from .entries import LedgerError
 
 _LEAST_SIZE = 512  # bytes of a database of one page; SQLite overwrites a smaller file
-_WAL_TIMEOUT = (
-    2.0  # seconds that another process may take to leave WAL mode: it removes the log first, then changes the header
-)
+# Seconds that another process may take to leave WAL mode: it removes the log first, then changes the header.
+_WAL_TIMEOUT = 2.0
 
 
 def check(file: str, where: str) -> None:
