@@ -21,6 +21,7 @@ from .._call.operation import effect_of
 from .._call.settings import Settings
 from .._call.tokens import FetchedToken
 from .._errors import NOT_SENT, UNKNOWN, RequestFailed, ServicesError
+from .._http import strict_json
 from .._http.settings import ConnectionSettings
 from .._resources.flow import Plan, Recorded, Resource, Wanted, carry_out
 from .._secrets import Secrets
@@ -188,9 +189,12 @@ def _scrubbed_body(body: str, secrets: Secrets) -> str:
     """Return a body without secrets; JSON is decoded first, since it may escape them."""
     try:
         said = json.loads(body)
-    except (ValueError, RecursionError):
+        is_deep = strict_json.depth(said) > strict_json.MAX_DEPTH
+    except ValueError:
         return secrets.scrub_message(body)
-    return json.dumps(secrets.scrub_message(said), ensure_ascii=False)
+    except RecursionError:
+        is_deep = True
+    return "(nested too deeply to be shown)" if is_deep else json.dumps(secrets.scrub_message(said), ensure_ascii=False)
 
 
 def secrets_of(own: Iterable[str], params: dict) -> Secrets:

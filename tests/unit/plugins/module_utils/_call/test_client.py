@@ -276,6 +276,18 @@ def test_a_failure_also_warns_about_scopes():
 
 
 @pytest.mark.parametrize("resource", [CREATE, UPDATE])
+@pytest.mark.parametrize(("status", "outcome"), [(200, "accepted"), (403, "rejected")])
+@pytest.mark.parametrize(("depth", "is_shown"), [(64, True), (65, False), (600, False), (900, False), (5000, False)])
+def test_a_deeply_nested_body_of_a_failure_hides_neither_its_outcome_nor_shows_a_secret(
+        resource, status, outcome, depth, is_shown):
+    page = f"{'[' * depth}{json.dumps('t0ken-t0ken').replace('t', chr(92) + 'u0074')}{']' * depth}".encode()
+    said = f"HTTP/1.1 {status} -\r\nContent-Length: {len(page)}\r\n\r\n".encode() + page
+    result, _sent = call(resource, said, access_token="t0ken-t0ken")
+    shown = f"{'[' * 64}\"VALUE_SPECIFIED_IN_NO_LOG_PARAMETER\"{']' * 64}" if is_shown else "(nested too deeply to be shown)"
+    assert (result["outcome"], result["error_body"]) == (outcome, shown)
+
+
+@pytest.mark.parametrize("resource", [CREATE, UPDATE])
 @pytest.mark.parametrize(("said", "is_named"), [
     ("No required SSL certificate was sent", True), ("The SSL certificate error", True), ("Bad Request", False),
 ])
