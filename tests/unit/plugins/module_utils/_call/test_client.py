@@ -283,7 +283,8 @@ def test_a_deeply_nested_body_of_a_failure_hides_neither_its_outcome_nor_shows_a
     page = f"{'[' * depth}{json.dumps('t0ken-t0ken').replace('t', chr(92) + 'u0074')}{']' * depth}".encode()
     said = f"HTTP/1.1 {status} -\r\nContent-Length: {len(page)}\r\n\r\n".encode() + page
     result, _sent = call(resource, said, access_token="t0ken-t0ken")
-    shown = f"{'[' * 64}\"VALUE_SPECIFIED_IN_NO_LOG_PARAMETER\"{']' * 64}" if is_shown else "(nested too deeply to be shown)"
+    hidden = f"{'[' * 64}\"VALUE_SPECIFIED_IN_NO_LOG_PARAMETER\"{']' * 64}"
+    shown = hidden if is_shown else "(nested too deeply to be shown)"
     assert (result["outcome"], result["error_body"]) == (outcome, shown)
 
 
