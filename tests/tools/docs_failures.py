@@ -54,7 +54,8 @@ def rows_of_events() -> Iterator[tuple[str, ...]]:
 
 
 def _cells(event: Event) -> list[str]:
-    again = {retry.NEVER: "", retry.AGAIN: ", sent again", retry.NEW_TOKEN: ", sent again once with a new token"}
+    with_token = ", sent again once if a new token can be fetched"
+    again = {retry.NEVER: "", retry.AGAIN: ", sent again", retry.NEW_TOKEN: with_token}
     return [f"``{outcome}``{again[answer]}" for answer, outcome in
             (retry.POLICY[event][method] for method in ("POST", "PUT"))]
 
