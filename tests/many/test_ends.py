@@ -124,7 +124,7 @@ def test_ctrl_c_is_reported_with_both_counts_though_requests_outlast_the_grace(s
     os.killpg(run.process.pid, signal.SIGINT)
     output = run.end(LONGEST)
     assert time.monotonic() - began < LONGEST
-    assert "[WARNING]: 4 of 100 virtual machines failed: vm0, vm1, vm2, vm3. Of these: 4 in doubt." in run.errors
+    assert "[WARNING]: 4 of 100 virtual machines failed (4 in doubt): vm0, vm1, vm2, vm3." in run.errors
     assert "96 were not begun" in run.errors
     assert "results says" not in output
     assert ("ledger_info lists what is in doubt" if ledger else "Look on the service for those in doubt") in run.errors

@@ -10,7 +10,7 @@ import json
 from collections import Counter
 from typing import Any, Callable, Iterable
 
-from .._errors import ACCEPTED, NOT_SENT, OUTCOMES, UNKNOWN, gravest, listing, sentence
+from .._errors import ACCEPTED, NOT_SENT, OUTCOMES, UNKNOWN, gravest, listing
 from .._resources.plural import Plural
 from .scheduler import Scheduler
 from .task import Done
@@ -135,15 +135,16 @@ class Report:
     def _msg(self, counts: dict[str, int], next_step: str) -> str:
         failed = [item for item in self._items if item["failed"]]
         names = listing([item["item"] for item in failed])
-        parts = [f"{len(failed):,} of {len(self._items):,} {self._noun}s failed{f': {names}' if failed else ''}."]
         by_outcome = sorted(failed, key=lambda item: OUTCOMES.index(item["outcome"]))
         effects = Counter(map(_known_effect, by_outcome)).items()
-        parts += [f"Of these: {', '.join(f'{count:,} {effect}' for effect, count in effects)}."] if failed else []
+        which = f" ({', '.join(f'{count:,} {effect}' for effect, count in effects)}): {names}" if failed else ""
+        parts = [f"{len(failed):,} of {len(self._items):,} {self._noun}s failed{which}."]
         if counts["not_begun"]:
             done = f"{counts['changed']:,} were {self._plural.resource.operation.done}, " if counts["changed"] else ""
             parts.append(f"{done}{counts['not_begun']:,} were not begun, since {self._reason}.")
-        parts += [sentence(f"The first: {failed[0].get('msg', '')}")] if failed else []
-        return " ".join([*parts, next_step])
+        # Last, since it may end with a command.
+        first = [f"The first failure: {failed[0].get('msg', '')}"] if failed else []
+        return " ".join([*parts, next_step, *first])
 
     def _some_warnings(self) -> list[str]:
         unique = list(dict.fromkeys(self._warnings))

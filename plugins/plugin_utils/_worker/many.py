@@ -86,9 +86,9 @@ class PluralAction(ServicesAction):
             require_libraries()
             raise InvalidInput(
                 "ledger",
-                "a list can use it in the worker only (connection: local, no become): on another host the outcome"
-                " of each item would be recorded only at the end, and lost with the connection. Nothing was sent. Add"
-                " delegate_to: localhost and become: false, or use the module for a single one in a loop",
+                "a list can use one only inside the Ansible worker (connection: local, no become): elsewhere the"
+                " outcomes would be recorded only at the end, and lost with the connection. Nothing was sent. Add"
+                " delegate_to: localhost and become: false, or use the module for a single asset in a loop",
             )
 
     def _asset(self, arguments: dict) -> str:
@@ -108,8 +108,8 @@ class PluralAction(ServicesAction):
             return f"The report {params['report']} says what is known of each."
         if params["ledger"]:
             return (
-                "infrastructure.services.ledger_info lists what is in doubt (states: [in_doubt]). Settle that, then run"
-                " again with the same ledger: it sends the rest."
+                "infrastructure.services.ledger_info lists what is in doubt (states: [in_doubt]). Settle that, if there"
+                " is anything, then run the task again with the same ledger: it sends the rest."
             )
         return (
             "Look on the service for those in doubt before you send the list again: without a ledger none is recorded."

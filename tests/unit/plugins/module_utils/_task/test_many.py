@@ -122,15 +122,15 @@ def test_each_result_has_the_same_shape_whatever_happens_to_the_others():
         assert item["failed"] == ("msg" in item)
     assert by_name["vm3"]["status"] == 403
     assert by_name["vm9"]["changed"] is True
-    assert "4 of 50 virtual machines failed: vm3, vm5, vm7, vm9." in result["msg"]
-    assert "1 not sent, 1 rejected, 1 in doubt, 1 accepted without a usable answer" in result["msg"]
+    known = "1 not sent, 1 rejected, 1 in doubt, 1 accepted without a usable answer"
+    assert f"4 of 50 virtual machines failed ({known}): vm3, vm5, vm7, vm9." in result["msg"]
     assert len(result["ansible_facts"]["compute_virtual_machines"]) == 46
 
 
 def test_many_failures_are_named_up_to_ten():
     result = run(Service({f"vm{number}": Answer(403, {}) for number in range(25)}), VIRTUAL_MACHINES, machines(30))
     named = ", ".join(f"vm{number}" for number in range(10))
-    assert f"25 of 30 virtual machines failed: {named} and 15 more." in result["msg"]
+    assert f"25 of 30 virtual machines failed (25 rejected): {named} and 15 more." in result["msg"]
 
 
 def test_one_unknown_outcome_ends_it_and_the_others_are_reported_as_not_begun():
@@ -278,8 +278,9 @@ def test_an_answer_that_could_not_be_recorded_is_reported_as_such():
             return dict(execute(None), failed=True, msg="it could not be recorded: disk full")
 
     result = run(Service({"vm1": Answer(204, {})}), VIRTUAL_MACHINES, machines(4), ledger=Full())
-    assert "Of these: 3 accepted but not recorded, 1 accepted without a usable answer." in result["msg"]
-    assert "disk full. results says what is known of each" in result["msg"]
+    assert "(3 accepted but not recorded, 1 accepted without a usable answer): " in result["msg"]
+    assert "results says what is known of each, and what to do. The first failure: " in result["msg"]
+    assert result["msg"].endswith("disk full")
 
 
 def test_an_empty_list_is_not_a_failure():
