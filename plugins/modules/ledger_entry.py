@@ -153,8 +153,8 @@ asset:
 entry_state:
   description:
     - What is known. V(done), the asset exists as recorded. V(accepted), the service accepted the request, but its
-      answer was lost. V(unknown), the request may or may not have been processed. V(intent), the same, since the task
-      that sent it died. V(absent), there is no entry.
+      answer was lost or unusable. V(unknown), the request may or may not have been processed. V(intent), the same,
+      since the task that sent it died. V(absent), there is no entry.
   returned: on success
   type: str
   sample: done

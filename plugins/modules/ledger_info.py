@@ -146,8 +146,8 @@ entries:
     state:
       description:
         - What is known. V(done), the asset exists as recorded. V(accepted), the service accepted the request, but its
-          answer was lost. V(unknown), the request may or may not have been processed. V(intent), a request is in
-          flight, or its process died.
+          answer was lost or unusable. V(unknown), the request may or may not have been processed. V(intent), a
+          request is in flight, or its process died.
       type: str
       returned: always
       sample: unknown

@@ -15,7 +15,7 @@ from support.running import BIN
 
 CREATE = "infrastructure.services.compute_virtual_machine"
 ANOTHER = "Look for it on the service before running this task again, which would create another one."
-SETTLE = "Running the task again sends nothing until that is settled. The commands for that: "
+SETTLE = "Running the task again sends nothing until that is settled. For the commands that settle it, run: "
 IN_DOUBT = "ansible-playbook infrastructure.services.in_doubt"
 
 
@@ -56,7 +56,7 @@ def test_after_a_lost_answer_the_message_says_what_rerunning_does(ansible, reque
 
 def test_a_pasted_command_finds_the_ledger(ansible, lost):
     failed = ansible.tasks(creation("ledger of us.db")).result("Create")
-    command = failed["msg"].rpartition("The commands for that: ")[2]
+    command = failed["msg"].rpartition("For the commands that settle it, run: ")[2]
     environment = ansible.environment(PATH=f"{BIN}:{os.environ['PATH']}")
     done = subprocess.run(command, shell=True, cwd=ansible.directory, env=environment, capture_output=True, text=True,
                           check=True)

@@ -36,7 +36,7 @@ class Operation(NamedTuple):
         """Return the operation for tasks with a ledger; `in_doubt_command`: lists what is in doubt there."""
         if not self.settle:
             return self
-        return self._replace(repeat=self.settle, commands=f" The commands for that: {in_doubt_command}")
+        return self._replace(repeat=self.settle, commands=f" For the commands that settle it, run: {in_doubt_command}")
 
 
 _EFFECTS = {

@@ -59,9 +59,9 @@ _RECORD_BY_HAND = {
     ),
 }
 
-_LOST, _UNKNOWN = "the service accepted it, but its answer was lost", "how it ended is not known"
+_UNUSABLE, _UNKNOWN = "the service accepted it, but its answer was lost or unusable", "how it ended is not known"
 _RECORD = (
-    "So it exists: do not create it again. Look up its id on the service, and record its asset with"
+    "It exists: do not create it again. Look up its id on the service, and record its asset with"
     " infrastructure.services.ledger_entry (state: present)."
 )
 _SETTLE = (
@@ -77,12 +77,12 @@ class InDoubt(ServicesError):
     def __init__(self, key: Key, entry: Entry, operation: Operation, is_listed: bool = False) -> None:
         """`is_listed`: whether the task is one of a list, where `force` would create all of it again."""
         self.outcome = _KNOWN[entry.state]
-        how, what_next = (_LOST, _RECORD) if entry.state == ACCEPTED else (_UNKNOWN, _SETTLE)
+        how, what_next = (_UNUSABLE, _RECORD) if entry.state == ACCEPTED else (_UNKNOWN, _SETTLE)
         force = "" if is_listed or entry.state == ACCEPTED else _FORCE
         began_at = entry.began_at or entry.changed_at
         super().__init__(
             f"{operation.noun} {key.name}: the ledger says that a task began to create it at {began_at}; {how}."
-            f" Nothing was sent now. {what_next}{force}{operation.commands}"
+            f" This task sent nothing. {what_next}{force}{operation.commands}"
         )
 
     def result(self) -> dict:

@@ -40,14 +40,15 @@ def test_every_refusal_says_what_is_known():
 
 @pytest.mark.parametrize("is_listed", [True, False])
 @pytest.mark.parametrize("state", sorted(recording._KNOWN))
-def test_a_refusal_distinguishes_a_lost_answer_from_an_unknown_outcome(state, is_listed):
+def test_a_refusal_distinguishes_an_unusable_answer_from_an_unknown_outcome(state, is_listed):
     key = entries.Key("https://s", "compute_virtual_machine", "web01")
     entry = entries.Entry(state, {}, {}, "2026-01-02T03:04:05Z")
     told = recording.InDoubt(key, entry, OPERATION, is_listed).result()
-    how = "the service accepted it, but its answer was lost" if state == ACCEPTED else "how it ended is not known"
+    accepted = "the service accepted it, but its answer was lost or unusable"
+    how = accepted if state == ACCEPTED else "how it ended is not known"
     assert f"create it at 2026-01-02T03:04:05Z; {how}." in told["msg"]
     assert told["outcome"] == ("accepted" if state == ACCEPTED else "unknown")
-    exists = "So it exists: do not create it again." in told["msg"]
+    exists = "It exists: do not create it again." in told["msg"]
     removed = "state: absent" in told["msg"]
     assert (exists, removed) == ((True, False) if state == ACCEPTED else (False, True))
     assert ("force: true the task creates it whatever" in told["msg"]) == (state != ACCEPTED and not is_listed)
