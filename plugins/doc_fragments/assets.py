@@ -264,7 +264,7 @@ options:
       - V(given) sends only what was given.
       - V(complete) sends what was given, merged into the asset as it is known from O(current) or O(ledger), so that the
         outcome is the same whether the service replaces the role or changes only the fields that are sent. It is
-        refused when no asset is known, when the known one lacks what was sent before, or when it holds a placeholder
+        refused when no asset is known, when the known one lacks what was sent before, or when it contains a placeholder
         for a secret.
     type: str
     choices:

@@ -57,11 +57,11 @@ def number(value: object) -> int | float:
         raise TypeError(f"{_shown(value)} is not a number")
     if isinstance(value, float):
         if not math.isfinite(value):
-            raise ValueError("it is not a finite number")
+            raise ValueError("must be a finite number")
         if value.is_integer() and abs(value) <= _EXACT:
             return int(value)
     if abs(value) > sys.float_info.max:  # RFC 8259 section 6: many parsers read it as infinity
-        raise ValueError("it is too large for a JSON number")
+        raise ValueError("is too large for a JSON number")
     return value
 
 

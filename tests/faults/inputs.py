@@ -57,14 +57,14 @@ def _netrc(machine: str):
 
 
 INPUTS = [
-    _token("1", "newline", "the token holds a line break", "good\nX-Evil: 1"),
-    _token("2", "NUL", "the token holds a NUL", "go\0od"),
-    _token("3", "non-latin1", "the token holds a character that a header cannot hold", "tok\u0119n"),
+    _token("1", "newline", "the token contains a line break", "good\nX-Evil: 1"),
+    _token("2", "NUL", "the token contains a NUL", "go\0od"),
+    _token("3", "non-latin1", "the token contains a character that a header cannot hold", "tok\u0119n"),
     _token("4", "empty", "the token is empty", ""),
     _token("5", "trailing-space", "the token ends with a space", "token "),
     Case("6", "token-one-letter", "the token is a single character", *GOOD, options={"access_token": "Z"},
          check=lambda lab, result: lab.last().headers["authorization"] == "Bearer Z"),
-    _url("7", "userinfo", "base_url holds a user and a password", "https://eve:mallory@127.0.0.1"),
+    _url("7", "userinfo", "base_url contains a user and a password", "https://eve:mallory@127.0.0.1"),
     _url("8", "no-scheme", "base_url has no scheme", "127.0.0.1:8080"),
     _url("9", "file", "base_url is a file: URL", "file:///etc/hostname"),
     _url("10", "port-99999", "base_url has an invalid port", "http://127.0.0.1:99999"),
@@ -85,7 +85,7 @@ INPUTS = [
     _text("22", "id-unicode", "r\u00f4le \u2603"),
     Case("23", "body-nan", "a field is not a number", *REFUSED_OPTION,
          options={"extra_attributes": {"load": float("nan")}}, says="NaN"),
-    Case("24", "body-lone-surrogate", "a field holds a lone surrogate", *REFUSED_OPTION,
+    Case("24", "body-lone-surrogate", "a field contains a lone surrogate", *REFUSED_OPTION,
          options={"extra_attributes": {"note": "\ud800"}}, says="surrogate"),
     Case("25", "body-unsafe-proxy-string", "a field is a string that Ansible marked unsafe", *GOOD,
          options={"extra_attributes": {"note": wrap_var("{{ 1 + 1 }}")}},

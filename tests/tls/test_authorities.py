@@ -104,9 +104,9 @@ def test_a_directory_of_hashed_names_is_trusted(certificates, https):
 
 UNUSABLE = {
     "missing": (lambda made: "/missing/ca.pem", "cannot be read: No such file or directory"),
-    "not PEM": (lambda made: made.file("text.pem", b"no certificate"), "holds no certificate in PEM form"),
-    "empty file": (lambda made: made.file("empty.pem"), "holds no certificate in PEM form"),
-    "DER": (lambda made: made.file("ca.der", b"\x30\x82\x01\x00"), "holds no certificate in PEM form"),
+    "not PEM": (lambda made: made.file("text.pem", b"no certificate"), "contains no certificate in PEM form"),
+    "empty file": (lambda made: made.file("empty.pem"), "contains no certificate in PEM form"),
+    "DER": (lambda made: made.file("ca.der", b"\x30\x82\x01\x00"), "contains no certificate in PEM form"),
     "directory without hashes": (lambda made: made.directory("plain", hashed=False), "openssl rehash"),
 }
 

@@ -115,7 +115,7 @@ UNUSABLE = {
     "empty object": (b"{}", "without a usable access_token"),
     "list": (b"[]", "it is JSON, but not an object"),
     "empty": (b"", "it is not JSON"),
-    "two tokens": (b'{"access_token": "a", "access_token": "b"}', "it holds the same key twice"),
+    "two tokens": (b'{"access_token": "a", "access_token": "b"}', "it contains the same key twice"),
     "space in the token": (b'{"access_token": "a b"}', "without a usable access_token"),
     "letter beyond ASCII": ('{"access_token": "a\u00e9"}'.encode(), "without a usable access_token"),
     "null": (b'{"access_token": null}', "without a usable access_token"),

@@ -90,14 +90,14 @@ def test_the_query_of_auth_url_is_kept(task, emulator, conversation):
 
 
 REFUSED = {
-    "no client": ({"client_id": None, "client_secret": None}, "client_id: client_id and client_secret are needed"),
-    "no secret": ({"client_secret": None}, "client_id: client_id and client_secret are needed"),
-    "secret with a line break": ({"client_secret": "a\nb"}, "client_secret: holds a line break"),
-    "id with NUL": ({"client_id": "a\0b"}, "client_id: holds a line break or another control"),
-    "scope with a line break": ({"scopes": ["a", "b\r\nX: 1"]}, "scopes: holds a line break"),
+    "no client": ({"client_id": None, "client_secret": None}, "auth_url: needs client_id and client_secret"),
+    "no secret": ({"client_secret": None}, "auth_url: needs client_id and client_secret"),
+    "secret with a line break": ({"client_secret": "a\nb"}, "client_secret: contains a line break"),
+    "id with NUL": ({"client_id": "a\0b"}, "client_id: contains a line break or another control"),
+    "scope with a line break": ({"scopes": ["a", "b\r\nX: 1"]}, "scopes: contains a line break"),
     "a list as a parameter": ({"auth_parameters": {"a": ["b"]}}, "auth_parameters: the value of 'a' must be"),
     "http": ({"auth_url": "http://login.example/token"}, "auth_url: http:// would send secrets in the clear"),
-    "credentials in the URL": ({"auth_url": "https://a:b@login.example/"}, "auth_url: holds a user name or password"),
+    "credentials in the URL": ({"auth_url": "https://a:b@login.example/"}, "auth_url: contains a user name"),
     "no host": ({"auth_url": "https:///token"}, "auth_url: is not an absolute URL"),
     "nothing at all": ({"auth_url": None}, "access_token: is missing"),
     "fragment": ({"auth_url": "https://login.example/token#part"}, "auth_url: must not have"),

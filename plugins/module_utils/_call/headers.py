@@ -53,7 +53,7 @@ def checked_headers(headers: dict | None) -> tuple[tuple[str, str], ...]:
         name = str(given)
         if not _NAME.fullmatch(name):
             raise InvalidInput(
-                "headers", "holds a name that is empty or has a character that is not allowed in header names"
+                "headers", "contains a name that is empty or has a character that header names cannot have"
             )
         if _RESERVED.fullmatch(name):
             raise InvalidInput("headers", f"{name} cannot be given: the collection or the connection sets it")
@@ -71,6 +71,6 @@ def _checked_value(name: str, value: object) -> str:
     except TypeError as error:
         raise InvalidInput("headers", f"the value of {name}: {error}") from None
     if not _VALUE.fullmatch(value):
-        problem = "holds a line break, another control character or one that is not Latin-1"
+        problem = "contains a line break, another control character or one that is not Latin-1"
         raise InvalidInput("headers", f"the value of {name} {problem}")
     return value

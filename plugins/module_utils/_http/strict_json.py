@@ -32,10 +32,10 @@ def encode(value: object, option: str) -> bytes:
             raise InvalidInput(option, f"is nested deeper than {MAX_DEPTH} levels")
         return json.dumps(value, allow_nan=False, ensure_ascii=False, separators=(",", ":")).encode("utf-8")
     except UnicodeEncodeError:
-        raise InvalidInput(option, "holds a character that UTF-8 cannot encode (a lone surrogate)") from None
+        raise InvalidInput(option, "contains a character that UTF-8 cannot encode (a lone surrogate)") from None
     except (TypeError, ValueError):
         raise InvalidInput(
-            option, "holds a value that JSON cannot represent (NaN, infinity, a date, a huge number)"
+            option, "contains a value that JSON cannot represent (NaN, infinity, a date, a huge number)"
         ) from None
 
 
@@ -62,14 +62,14 @@ def decode_object(raw: bytes) -> dict:
     if depth(value) > MAX_DEPTH:
         raise InvalidJSON(f"it is nested deeper than {MAX_DEPTH} levels")
     if b"\\u" in raw and not _encodable(value):
-        raise InvalidJSON("it holds a lone surrogate")
+        raise InvalidJSON("it contains a lone surrogate")
     return value
 
 
 def _bounded_text(text: str) -> str:
     """Return the text unless parsing it could exhaust memory, which its size on the wire does not tell."""
     if sum(map(text.count, "[{,")) > MAX_VALUES:
-        raise InvalidJSON(f"it holds more than {MAX_VALUES} values")
+        raise InvalidJSON(f"it contains more than {MAX_VALUES} values")
     width = 4 if _SURROGATE.search(text) else 2 if "\\u" in text else 1  # bytes of an escaped character
     if max(sys.getsizeof(text), width * len(text)) > MAX_MEMORY:
         raise InvalidJSON("it is too long for a text with characters beyond Latin-1")
@@ -96,26 +96,26 @@ def _encodable(value: object) -> bool:
 
 
 def _no_constant(name: str) -> None:
-    raise InvalidJSON(f"it holds {name}, which is not JSON")
+    raise InvalidJSON(f"it contains {name}, which is not JSON")
 
 
 def _finite(digits: str) -> float:
     number = float(digits)
     if not math.isfinite(number):
-        raise InvalidJSON("it holds a number beyond the range of a double")
+        raise InvalidJSON("it contains a number beyond the range of a double")
     return number
 
 
 def _bounded(digits: str) -> int:
     if len(digits.lstrip("-")) > MAX_INTEGER_DIGITS:
-        raise InvalidJSON(f"it holds an integer of more than {MAX_INTEGER_DIGITS} digits")
+        raise InvalidJSON(f"it contains an integer of more than {MAX_INTEGER_DIGITS} digits")
     return int(digits)
 
 
 def _members(pairs: list) -> dict:
     members = dict(pairs)
     for key in _RESERVED & members.keys():
-        raise InvalidJSON(f"it holds the key {key}, which Ansible reserves")
+        raise InvalidJSON(f"it contains the key {key}, which Ansible reserves")
     if len(members) != len(pairs):
-        raise InvalidJSON("it holds the same key twice in one object")
+        raise InvalidJSON("it contains the same key twice in one object")
     return members

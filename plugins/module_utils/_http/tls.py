@@ -85,9 +85,9 @@ def _trusting(ca_path: str) -> ssl.SSLContext:
         if any(map(_HASHED.fullmatch, os.listdir(ca_path))):
             return ssl.create_default_context(capath=ca_path)
     except ssl.SSLError:
-        raise InvalidInput("ca_path", "holds no certificate in PEM form") from None
+        raise InvalidInput("ca_path", "contains no certificate in PEM form") from None
     except OSError as error:
-        raise InvalidInput("ca_path", f"cannot be read: {error.strerror}") from None
+        raise InvalidInput("ca_path", f"{ca_path} cannot be read: {error.strerror}") from None
     raise InvalidInput("ca_path", "has no certificate under the name that OpenSSL looks for (see openssl rehash)")
 
 

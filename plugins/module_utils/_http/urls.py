@@ -24,8 +24,8 @@ _RULES = (
         lambda parts: parts.scheme in ("http", "https") and parts.hostname,
         "is not an absolute URL: it must start with https:// or http:// and name a host",
     ),
-    (lambda parts: "@" not in parts.netloc, "holds a user name or password; credentials have their own options"),
-    (lambda parts: not {".", ".."} & set(parts.path.split("/")), "holds a path segment . or .."),
+    (lambda parts: "@" not in parts.netloc, "contains a user name or password; credentials have their own options"),
+    (lambda parts: not {".", ".."} & set(parts.path.split("/")), "contains a path segment . or .."),
     (lambda parts: parts.port != 0 and _could_exist(parts.hostname), "names a host or a port that cannot exist"),
 )
 
@@ -33,7 +33,7 @@ _RULES = (
 def checked_url(option: str, url: str, allow_http: bool, query: bool = False) -> str:
     """Return `url` when it is an absolute http(s) URL that exposes no secret; raise InvalidInput otherwise."""
     if not _CHARACTERS.fullmatch(url):
-        raise InvalidInput(option, "holds a space or another character that must be encoded in a URL (%20, IDNA)")
+        raise InvalidInput(option, "contains a space or another character that must be encoded in a URL (%20, IDNA)")
     try:
         parts = urlsplit(url)
         problem = next((problem for holds, problem in _RULES if not holds(parts)), "")
@@ -74,7 +74,7 @@ def path_segment(option: str, value: str) -> str:
     if value in ("", ".", ".."):
         raise InvalidInput(option, "must not be empty, . or ..")
     if _NO_SEGMENT.search(value):
-        raise InvalidInput(option, "holds a line break or another control character")
+        raise InvalidInput(option, "contains a line break or another control character")
     return quote(value, safe="")
 
 

@@ -91,7 +91,7 @@ def _whole(known: dict | None, recorded: Recorded | None) -> dict:
             "send", "complete needs to know the asset as it is now: give current, or a ledger that has it"
         )
     if holds_placeholder(known):
-        raise InvalidInput("send", "complete cannot send the known asset: it holds a placeholder for a secret")
+        raise InvalidInput("send", "complete cannot send the known asset: it contains a placeholder for a secret")
     sent = APPLICATION_ROLE.differences(prune(recorded.sent), known) if recorded else ()
     lacking = [difference.field for difference in sent if difference.found in (ABSENT, None)]
     if lacking:

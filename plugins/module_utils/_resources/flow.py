@@ -107,7 +107,7 @@ def require_usable(params: dict, options: Iterable[str], only_compared: Iterable
     for option, value in given.items():
         strict_json.encode(value, option)
         if option not in only_compared and holds_placeholder(value):
-            raise InvalidInput(option, "holds a placeholder for a secret, so it is not the real value")
+            raise InvalidInput(option, "contains a placeholder for a secret, so it is not the real value")
 
 
 def with_extra(attributes: dict | None, extra: dict | None, typed: dict) -> dict:

@@ -51,7 +51,7 @@ def _scalar(documented: str) -> Type:
         try:
             return DEFAULT_TYPE_VALIDATORS[documented](value)
         except OverflowError:
-            raise ValueError("it is too large") from None
+            raise ValueError("is too large") from None
 
     convert.__name__ = documented
     return Type(documented, convert)
@@ -148,14 +148,17 @@ def _token(token: str | None, auth_url: str | None) -> str | None:
     if token is None or TOKEN.fullmatch(token):
         return token
     raise InvalidInput(
-        "access_token", "holds a space, a line break or another character not valid in a token" if token else "is empty"
+        "access_token",
+        "contains a space, a line break or another character that a token cannot have"
+        if token
+        else "is empty; give a token, or omit it and set auth_url",
     )
 
 
 def _credentials(params: dict) -> Credentials:
     for option in ("client_id", "client_secret"):
         if _CONTROL.search(params[option] or ""):
-            raise InvalidInput(option, "holds a line break or another control character")
+            raise InvalidInput(option, "contains a line break or another control character")
     credentials = Credentials(
         auth_url=checked_url("auth_url", params["auth_url"], params["allow_http"], query=True),
         client_id=params["client_id"],
@@ -166,22 +169,20 @@ def _credentials(params: dict) -> Credentials:
         http_agent=params["http_agent"],
     )
     if not (credentials.client_id and credentials.client_secret) and not params["auth_parameters"]:
-        raise InvalidInput(
-            "client_id", "client_id and client_secret are needed for auth_url, or auth_parameters for another grant"
-        )
+        raise InvalidInput("auth_url", "needs client_id and client_secret, or auth_parameters for another grant")
     return credentials
 
 
 def _header(option: str, value: str) -> str:
     if _CONTROL.search(value) or not value.isascii():
-        raise InvalidInput(option, "holds a line break, another control character or one that is not ASCII")
+        raise InvalidInput(option, "contains a line break, another control character or one that is not ASCII")
     return value
 
 
 def _number(option: str, value: float, above: bool = False, most: float = math.inf) -> float:
     """Return a finite number from 0 to `most` (seconds, or attempts); `above`: 0 itself is refused."""
     if not (value > 0 or (value == 0 and not above)) or value == math.inf:
-        raise InvalidInput(option, f"must be a finite number {'above' if above else 'not below'} 0")
+        raise InvalidInput(option, f"must be a finite number, {'greater than 0' if above else '0 or greater'}")
     if value > most:
         raise InvalidInput(option, f"must be at most {most:.0f} seconds, which is a day")
     return value

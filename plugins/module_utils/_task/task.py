@@ -33,6 +33,7 @@ _NOT_CONVERTED = re.compile(
     r"(?:argument|Elements value for option) '([^']+)'(?: found in '([^']+)')? is of type .*?(?: found in '([^']+)'\.)?"
     r" and we were unable to convert to [\w-]+: "
 )
+_WRONG_TYPE = re.compile(r"(?:<class '(\w+)'>|\"(.*)\") cannot be converted to (an? \w+)")  # the rest of that message
 LONGEST_ERROR_BODY = 1000  # characters in a result
 _UNCHECKED = "validate_certs is false: anyone between here and the service can read the token and change what is sent."
 
@@ -125,6 +126,7 @@ def meant(msg: str) -> str:
     For unknown options it suggests known ones with a similar spelling.
     """
     msg = _NOT_CONVERTED.sub(lambda match: f"{_dotted(match[2] or match[3])}{match[1]}: ", msg)
+    msg = _WRONG_TYPE.sub(lambda match: f"must be {match[3]}, not {match[1] or match[2]}", msg)
     unknown, said, known = msg.partition(". Supported parameters include: ")
     listed = unknown.rpartition(" module: ")[2]  # AnsibleModule puts the name of the module in front
     names = [name.rpartition(".")[2] for name in listed.split(", ")] if said else []
