@@ -78,15 +78,15 @@ def test_compression_is_not_requested_but_accepted():
 
 # options, and how the message starts; a library would send these, or show them in the text of its exception.
 CONTROL = {
-    "token, line break": ({"access_token": f"{SECRET}\r\nX-Evil: 1"}, "access_token: holds"),
-    "token, NUL": ({"access_token": f"{SECRET}\0"}, "access_token: holds"),
-    "token, space": ({"access_token": f"{SECRET} x"}, "access_token: holds"),
-    "token, beyond ASCII": ({"access_token": f"{SECRET}\u00e9"}, "access_token: holds"),
+    "token, line break": ({"access_token": f"{SECRET}\r\nX-Evil: 1"}, "access_token: contains"),
+    "token, NUL": ({"access_token": f"{SECRET}\0"}, "access_token: contains"),
+    "token, space": ({"access_token": f"{SECRET} x"}, "access_token: contains"),
+    "token, beyond ASCII": ({"access_token": f"{SECRET}\u00e9"}, "access_token: contains"),
     "token, empty": ({"access_token": ""}, "access_token: is empty"),
-    "agent, line break": ({"http_agent": "a\r\nX-Evil: 1"}, "http_agent: holds"),
-    "agent, beyond ASCII": ({"http_agent": "\u2603"}, "http_agent: holds"),
-    "address, line break": ({"base_url": "http://127.0.0.1/\r\nX-Evil: 1"}, "base_url: holds"),
-    "address, space": ({"base_url": "http://127.0.0.1/ a"}, "base_url: holds"),
+    "agent, line break": ({"http_agent": "a\r\nX-Evil: 1"}, "http_agent: contains"),
+    "agent, beyond ASCII": ({"http_agent": "\u2603"}, "http_agent: contains"),
+    "address, line break": ({"base_url": "http://127.0.0.1/\r\nX-Evil: 1"}, "base_url: contains"),
+    "address, space": ({"base_url": "http://127.0.0.1/ a"}, "base_url: contains"),
     "address, user": ({"base_url": f"http://eve:{SECRET}@127.0.0.1"}, "base_url: contains a user name"),
     "address, user, bad port": ({"base_url": f"http://eve:{SECRET}@127.0.0.1:x"}, "base_url: contains a user name"),
     "address, query": ({"base_url": f"http://127.0.0.1/?k={SECRET}"}, "base_url: must not have a query"),

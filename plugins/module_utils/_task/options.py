@@ -47,7 +47,7 @@ def _scalar(documented: str) -> Type:
 
     def convert(value: object) -> object:
         if isinstance(value, (bool, dict)) or (isinstance(value, list) and documented != "list"):
-            raise TypeError(f"it is a {type(value).__name__}")
+            raise TypeError(f"must not be a {type(value).__name__}")
         try:
             return DEFAULT_TYPE_VALIDATORS[documented](value)
         except OverflowError:

@@ -111,7 +111,7 @@ class ServicesAction(CheckedAction):
         """Return the result of the earlier attempt instead of making another one."""
         why = "This attempt sent nothing: the keyword until does not repeat a creation that may have happened."
         if result.get("failed"):
-            return dict(result, msg=f"{result['msg']} {why}")
+            return dict(result, msg=f"{why} The earlier attempt: {result['msg']}")
         return dict(result, warnings=[*result.get("warnings", []), why])
 
     def _ended_job(self, polled: Any) -> tuple[object, dict]:

@@ -234,7 +234,7 @@ def test_a_missing_or_empty_ledger_is_a_warning(listed, record, tmp_path):
 @pytest.mark.parametrize(("config", "problem"), [
     ({"ledger": "."}, "is a directory"),
     ({"ledger": "http://s"}, "must be a path"),
-    ({"base_url": "https://user:password@s"}, "holds a user name or password"),
+    ({"base_url": "https://user:password@s"}, "contains a user name or password"),
 ])
 def test_a_ledger_that_cannot_be_read_is_an_error(listed, config, problem):
     with pytest.raises(AnsibleParserError, match=problem):

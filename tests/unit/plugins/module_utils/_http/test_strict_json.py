@@ -142,7 +142,7 @@ def test_a_reason_quotes_nothing_from_the_answer(template):
 
 @pytest.mark.parametrize("body", UNSPEAKABLE.values(), ids=UNSPEAKABLE)
 def test_values_that_json_cannot_express_are_refused_naming_the_option(body):
-    with pytest.raises(InvalidInput, match=r"^attributes: holds a"):
+    with pytest.raises(InvalidInput, match=r"^attributes: contains a"):
         encode(body, "attributes")
 
 

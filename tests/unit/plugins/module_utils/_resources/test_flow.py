@@ -150,7 +150,7 @@ def test_values_that_json_cannot_express_are_refused_naming_their_option(resourc
         result = run_exactly(resource, {"base_url": wire.url, "access_token": "token", **given, option: {"x": value}})
         assert wire.connections == 0
     assert (result["failed"], result["outcome"]) == (True, "not_sent")
-    assert result["msg"].startswith(f"{option}: holds a ")
+    assert result["msg"].startswith(f"{option}: contains a ")
 
 
 @pytest.mark.parametrize(("resource", "option"), [
@@ -159,7 +159,7 @@ def test_values_that_json_cannot_express_are_refused_naming_their_option(resourc
 def test_a_lone_surrogate_is_refused_naming_its_option(resource, option):
     result = run_task(resource, base_url="http://127.0.0.1:9", **{option: "web\ud800"})
     assert (result["failed"], result["outcome"]) == (True, "not_sent")
-    assert result["msg"].startswith(f"{option}: holds a character that UTF-8 cannot encode")
+    assert result["msg"].startswith(f"{option}: contains a character that UTF-8 cannot encode")
 
 
 @pytest.mark.parametrize("resource", RESOURCES.values(), ids=RESOURCES)

@@ -77,8 +77,8 @@ def test_a_token_that_no_header_can_carry_is_refused(token):
 
 @pytest.mark.parametrize(("options", "named"), [
     ({"access_token": None}, "access_token"),
-    ({**CLIENT, "client_id": None}, "client_id"),
-    ({**CLIENT, "client_secret": None}, "client_id"),
+    ({**CLIENT, "client_id": None}, "auth_url"),
+    ({**CLIENT, "client_secret": None}, "auth_url"),
     ({**CLIENT, "client_secret": "a\nb"}, "client_secret"),
     ({**CLIENT, "client_id": "a\x7f"}, "client_id"),
     ({**CLIENT, "scopes": ["a\nb"]}, "scopes"),
@@ -221,7 +221,7 @@ def problems(option: str, value: object) -> list[str]:
 @settings_of_hypothesis(max_examples=500, deadline=None)
 def test_any_value_of_an_option_is_used_or_refused_by_name(option, value):
     for problem in problems(option, value):
-        assert option in problem or problem.startswith("client_id: ")
+        assert option in problem or problem.startswith("auth_url: ")
 
 
 @pytest.mark.parametrize("option", ["timeout", "connect_timeout", "retry_max_delay", "retries"])
