@@ -24,7 +24,8 @@ author:
 options:
   ledger:
     description:
-      - Location of the ledger, a path (an SQLite file) or a C(postgresql://) URL. One that does not exist counts as empty.
+      - Location of the ledger, a path (an SQLite file) or a C(postgresql://) URL. One that does not exist counts as
+        empty.
       - A relative path is resolved against the directory of the playbook, or against the working directory if the
         playbook is part of a collection or the path comes from the environment.
       - If not given, the environment variable E(INFRASTRUCTURE_SERVICES_LEDGER) is used.
