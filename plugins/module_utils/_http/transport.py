@@ -15,9 +15,10 @@ import logging
 import platform
 import re
 import sys
+import threading
 import time
 import warnings
-from contextlib import contextmanager
+from contextlib import ExitStack
 from typing import Iterator
 
 try:
@@ -72,7 +73,7 @@ class Transport:
         proxy = self._settings.proxies.for_url(request.url)
         self._meter.start(timeout, f", the proxy that {proxy.variable} names" if proxy else "")
         try:
-            with _logging_disabled():
+            with _logging_disabled:
                 answer = self._read(self._open(request, proxy))
         except AttemptFailed:
             self.close()
@@ -145,17 +146,34 @@ class Transport:
         return AttemptFailed(why, sent=False, hopeless=hopeless)
 
 
-@contextmanager
-def _logging_disabled() -> Iterator[None]:
-    """Log nothing: urllib3 quotes what servers send, secrets included, on standard error or in Ansible's log."""
-    before = logging.root.manager.disable
-    logging.disable(logging.CRITICAL)
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", InsecureRequestWarning)  # reported once, as a warning of the task
-            yield
-    finally:
-        logging.disable(before)
+class _LoggingDisabled:
+    """Log nothing: urllib3 quotes what servers send, secrets included, on standard error or in Ansible's log.
+
+    Both settings are the whole process's: the first thread to enter makes them, the last one to leave restores them.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._inside = 0
+        self._restore = ExitStack()
+
+    def __enter__(self) -> None:
+        with self._lock:
+            if not self._inside:
+                self._restore.callback(logging.disable, logging.root.manager.disable)
+                logging.disable(logging.CRITICAL)
+                self._restore.enter_context(warnings.catch_warnings())
+                warnings.simplefilter("ignore", InsecureRequestWarning)  # reported once, as a warning of the task
+            self._inside += 1
+
+    def __exit__(self, *_error: object) -> None:
+        with self._lock:
+            self._inside -= 1
+            if not self._inside:
+                self._restore.close()
+
+
+_logging_disabled = _LoggingDisabled()
 
 
 def require_libraries() -> None:

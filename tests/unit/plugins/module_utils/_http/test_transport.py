@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import gzip
 import http.client
+import logging
 import platform
 import socket
 import ssl
 import sys
+import threading
 import time
 import zlib
 from types import SimpleNamespace
@@ -24,7 +26,7 @@ from ansible_collections.infrastructure.services.plugins.module_utils._http.prox
 from ansible_collections.infrastructure.services.plugins.module_utils._http.settings import ConnectionSettings
 from ansible_collections.infrastructure.services.plugins.module_utils._http.transport import Transport
 from requests.certs import where
-from support.wire import Last, answer, serving
+from support.wire import Last, answer, running, serving
 from urllib3.connection import HTTPSConnection
 
 OK = b"HTTP/1.1 200 OK\r\n"
@@ -297,3 +299,30 @@ def test_the_transports_of_several_threads_share_a_context(monkeypatch):
     assert len({tls.context(each, where()) for each in settings}) == len(made) == 1
     tls.context(settings[0]._replace(system_trust=("/b", None)), where())
     assert len(made) == 2
+
+
+def test_nothing_is_logged_while_any_thread_still_sends(caplog):
+    """The first thread ends while the second sends; urllib3 would quote the malformed line of the second answer."""
+    begun, first_ended = [threading.Event(), threading.Event()], threading.Event()
+    before = logging.root.manager.disable
+
+    def choose(sent):
+        number = int(sent.case)
+        begun[number].set()
+        assert (first_ended if number else begun[1]).wait(5)
+        return b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nmalformed, with the token\r\n\r\n{}"
+
+    def send(number):
+        sender = transport()
+        sender.send(Request("POST", f"{wire.url}/{number}", {}, b"{}"), 10)
+        sender.close()
+
+    with running(choose) as wire, caplog.at_level(logging.DEBUG):
+        threads = [threading.Thread(target=send, args=(number,)) for number in range(2)]
+        for number, thread in enumerate(threads):
+            thread.start()
+            assert begun[number].wait(5)
+        threads[0].join()
+        first_ended.set()
+        threads[1].join()
+    assert (caplog.messages, logging.root.manager.disable, len(wire.sent)) == ([], before, 2)
