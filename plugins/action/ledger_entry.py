@@ -30,10 +30,10 @@ class ActionModule(CheckedAction):
         return self.with_invocation(result, options)
 
     def _edited(self, options: Options) -> dict:
-        """Return the result; an entry to be forgotten is looked up read-only first, to create no ledger for it."""
+        """Return the result; no ledger is created in order to forget an entry."""
         params, check_mode = options.params, self._task.check_mode
         if check_mode or params["state"] == ABSENT:
-            seen = edited(self.open_ledger(params["ledger"], read_only=True), params, True, options.secrets)
-            if check_mode or not seen["changed"]:
-                return seen
+            reader = self.open_ledger(params["ledger"], read_only=True)
+            if check_mode or not reader.version:
+                return edited(reader, params, True, options.secrets)
         return edited(self.open_ledger(params["ledger"]), params, False, options.secrets, run_id())

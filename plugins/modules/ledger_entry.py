@@ -76,7 +76,9 @@ notes:
   - The task runs on the controller, whatever the connection of its host, and cannot be combined with C(async).
   - It is in the action group C(infrastructure.services.all), so that C(module_defaults) can give O(ledger) and
     O(base_url) to all modules of the collection. It accepts the other options of the group too, but does not use them.
-  - If another task is working on the asset, this one waits until it has ended.
+  - If another task is working on the asset, this one waits until it has ended, and then fails without a change if the
+    entry has changed meanwhile, unless it already is as wanted. Behind a pooler of PostgreSQL connections it cannot
+    wait.
   - Each change is recorded in the history of the ledger.
 seealso:
   - module: infrastructure.services.ledger_info

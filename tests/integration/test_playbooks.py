@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import json
 import shlex
+import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -172,6 +174,11 @@ def test_assets_in_doubt_are_listed_with_what_was_sent_and_how_to_settle_them(an
     said = ansible_once.playbook(doubt, *ledger).ok().result(told)["msg"]
     assert [line.split()[0] for line in said[:3]] == ["STATE", "unknown", "unknown"]
     assert all('{"name": "web0' in line for line in said[1:3])
+    assert "in flight" not in "".join(said)
+    with closing(sqlite3.connect(path)) as database:
+        database.executescript("UPDATE infrastructure_services_entry SET state = 'intent' WHERE name = 'web02'")
+    said = ansible_once.playbook(doubt, *ledger).ok().result(told)["msg"]
+    assert "A request in state intent may still be in flight" in said[3]
     found, gone = [said.index(f"If {name} is there, record it, with its id at the end:") for name in ("web01", "web02")]
     for line in (said[found + 1].replace("asset=id=", "asset=id=found"), said[gone + 3]):
         command, *arguments = shlex.split(line)

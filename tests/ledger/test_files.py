@@ -8,9 +8,11 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import signal
 import sqlite3
 import subprocess
 import sys
+import threading
 from contextlib import closing
 from pathlib import Path
 
@@ -52,6 +54,33 @@ def test_two_names_of_one_ledger_create_nothing_twice(tmp_path, path, service):
     (tmp_path / "other/link.db").symlink_to(path)
     assert set(race(service, [path, str(tmp_path / "other/link.db")], 10).values()) == {1}
     assert not list((tmp_path / "other").glob("*-*"))
+
+
+class Ended(BaseException):
+    """What ends a task at any point, like the keyword `timeout`."""
+
+
+def test_a_task_that_is_ended_while_it_begins_to_write_leaves_no_transaction_open(path, opened):
+    """The handler of a signal runs when BEGIN returns, which is after another writer has finished."""
+
+    def end(*_signal) -> None:
+        raise Ended
+
+    ledger = opened(path)
+    before = signal.signal(signal.SIGALRM, end)
+    with closing(sqlite3.connect(path, isolation_level=None, check_same_thread=False)) as writer:
+        writer.execute("BEGIN IMMEDIATE")
+        threading.Timer(0.5, writer.execute, ["ROLLBACK"]).start()
+        signal.setitimer(signal.ITIMER_REAL, 0.1)
+        try:
+            with pytest.raises(Ended):
+                ledger.begin(KEY, ENTRY, None)
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            signal.signal(signal.SIGALRM, before)
+        writer.execute("BEGIN IMMEDIATE")
+        writer.execute("ROLLBACK")
+    assert ledger.begin(KEY, ENTRY, None)
 
 
 def test_without_locks_nothing_is_created_twice(path, service, opened, monkeypatch):

@@ -5,6 +5,10 @@
 
 from __future__ import annotations
 
+import threading
+import time
+from contextlib import contextmanager
+
 import pytest
 from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 from ansible_collections.infrastructure.services.plugins.module_utils._errors import InvalidInput
@@ -23,6 +27,7 @@ from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.en
     Key,
     LedgerError,
 )
+from emulator import faults
 from ledger.entries import put
 from ledger.tasks import key, task
 from support import CREATE, RESOURCES, UPDATE
@@ -54,7 +59,7 @@ def edit(location, opened, resource):
             known.add(secret)
         return edited(ledger, validated.validated_parameters, check_mode, known, "this run")
 
-    edit.ledger, edit.key = ledger, KEYS[resource]
+    edit.ledger, edit.key, edit.location = ledger, KEYS[resource], location
     return edit
 
 
@@ -157,16 +162,95 @@ def test_each_edit_is_in_the_history(edit):
 def test_an_edit_that_lost_a_race_is_reported(edit, opened, monkeypatch):
     """Without a lock that makes one wait for the other, as behind a pooler."""
     put(edit.ledger, edit.key, Entry(UNKNOWN, SENT, {}))
-    found = edit.ledger.get(edit.key)
-    monkeypatch.setattr(edit.ledger, "get", lambda key: found)
-    edit(asset=WHOLE)
-    with pytest.raises(LedgerError, match="was changed by another task at the same time"):
+    real = edit.ledger.edit
+
+    def late(change) -> bool:
+        put(opened(edit.location), edit.key, Entry(DONE, SENT, WHOLE))
+        return real(change)
+
+    monkeypatch.setattr(edit.ledger, "edit", late)
+    with pytest.raises(LedgerError, match=f"{edit.key.name}: .* and its entry is now done. Nothing was changed."):
         edit(state="absent")
+    assert edit.ledger.get(edit.key).state == DONE
+
+
+SEEN, DOUBTFUL, FINISHED = Entry(INTENT, SENT, {}), Entry(UNKNOWN, SENT, {}), Entry(DONE, SENT, WHOLE)
+FORGET, ADOPT = {"state": "absent"}, {"asset": WHOLE}
+
+
+@pytest.fixture
+def meanwhile(edit, monkeypatch):
+    """Let another task leave this entry while ours waits for the lock."""
+
+    def meanwhile(entry: Entry | None) -> None:
+        real = edit.ledger.hold
+
+        @contextmanager
+        def hold(key):
+            put(edit.ledger, key, entry)
+            with real(key):
+                yield
+
+        monkeypatch.setattr(edit.ledger, "hold", hold)
+
+    return meanwhile
+
+
+@pytest.mark.parametrize(("before", "after", "wanted"), [
+    (SEEN, FINISHED, FORGET),
+    (SEEN, FINISHED, {"asset": {**WHOLE, "region": "other"}}),
+    (SEEN, DOUBTFUL, FORGET),
+    (SEEN, DOUBTFUL, ADOPT),
+    (SEEN, SEEN, FORGET),
+    (SEEN, None, ADOPT),
+    (None, FINISHED, {"asset": {**WHOLE, "region": "other"}}),
+])
+def test_an_entry_that_changed_while_it_waited_is_not_touched(edit, meanwhile, before, after, wanted):
+    put(edit.ledger, edit.key, before)
+    meanwhile(after)
+    state = after.state if after else ABSENT
+    with pytest.raises(LedgerError) as error:
+        edit(**wanted)
+    begin, rest = error.value.msg.split(" meanwhile, ")
+    began = " another task began to work on it"
+    assert begin == f"{edit.key.resource} {edit.key.name}:" + (
+        began if state == INTENT else " the task that was working on it finished")
+    assert rest.startswith(f"and its entry is now {state}. Nothing was changed.")
+    assert "infrastructure.services.ledger_info" in rest
+    found = edit.ledger.get(edit.key)
+    assert (found.state if found else ABSENT) == state
+
+
+@pytest.mark.parametrize(("after", "wanted"), [(None, FORGET), (FINISHED, ADOPT)])
+def test_an_entry_that_became_as_wanted_while_it_waited_is_left(edit, meanwhile, after, wanted):
+    put(edit.ledger, edit.key, SEEN)
+    meanwhile(after)
+    assert edit(**wanted)["changed"] is False
+
+
+def test_a_request_in_flight_is_not_forgotten(ansible_once, service, opened):
+    """The entry is in doubt when it is listed, and done when `ledger_entry` gets the lock."""
+    path = str(ansible_once.directory / "ledger.db")
+    ledger, results = opened(path), []
+    service.api.add_fault(faults.parse({"kind": "delay", "seconds": 6}))
+    thread = threading.Thread(target=lambda: results.append(task(path, base_url=service.url)))
+    thread.start()
+    while not ledger.get(key(service)):
+        time.sleep(0.01)
+    run = ansible_once.adhoc(
+        "infrastructure.services.ledger_entry",
+        f"ledger={path} base_url={service.url} resource={CREATE} name=web01 state=absent",
+    )
+    thread.join()
+    assert run.rc != 0
+    assert "finished meanwhile, and its entry is now done" in run.output
+    assert (ledger.get(key(service)).state, results[0]["outcome"]) == (DONE, "accepted")
 
 
 @pytest.mark.parametrize("options", [
     {"asset": {}},
     {"asset": {"attributes": "text"}},
+    {"asset": {"attributes": []}},
     {"asset": {"attributes": {"cpu": float("nan")}}},
     {"asset": {"name": "\ud800"}},
     {"asset": WHOLE, "state": "absent"},

@@ -11,7 +11,9 @@ import time
 import pytest
 from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 from ansible_collections.infrastructure.services.plugins.module_utils._errors import InvalidInput
+from ansible_collections.infrastructure.services.plugins.module_utils._secrets import Secrets
 from ansible_collections.infrastructure.services.plugins.module_utils._task import info_options
+from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.editing import edited
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.entries import (
     ABSENT,
     ACCEPTED,
@@ -100,6 +102,16 @@ def test_history_is_returned_when_requested(info):
     info.ledger.edit(Change(key, info.ledger.get(key), FLEET[key], ended))
     found = {entry["name"]: entry["history"] for entry in info(resource=CREATE, base_url=URL, history=True)["entries"]}
     assert found == {"app01": [], "web01": [], "web02": [{**ended._asdict(), "trace_id": None}]}
+
+
+@pytest.mark.parametrize("asset", [{"id": "1"}, {"id": "1", "attributes": {"cpu": 4}}])
+def test_an_entry_that_is_listed_can_be_given_back(info, asset):
+    """Also that of an asset that was adopted by its id alone."""
+    key = {"ledger": "x", "base_url": URL, "resource": CREATE, "name": "web09", "state": "present"}
+    edited(info.ledger, {**key, "asset": asset}, False, Secrets())
+    (entry,) = info(names=["web09"])["entries"]
+    again = edited(info.ledger, {**key, "asset": entry["asset"]}, False, Secrets())
+    assert (again["changed"], again["asset"]) == (False, entry["asset"])
 
 
 def test_an_invalid_filter_is_refused(info):

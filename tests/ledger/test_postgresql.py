@@ -107,6 +107,45 @@ def test_an_insert_whose_answer_was_lost_is_recognised(postgres, opened, monkeyp
     assert (ledger.get(KEY), len(list(ledger.history({})))) == (None, 1)
 
 
+@pytest.mark.parametrize("step", ["begin", "update", "finish"])
+def test_a_transaction_that_the_server_commits_late_is_ours(postgres, opened, monkeypatch, step):
+    """The answer was lost while the server was still committing: the second write then changes no row."""
+    ledger, real, writes = opened(postgres), postgresql.PostgresLedger.write, []
+    before = None if step == "begin" else ledger.begin(KEY, BEGUN, None)
+
+    def late(self, statements, durable):
+        writes.append(statements)
+        if len(writes) == 1:
+            self._connection.close()
+            raise psycopg.OperationalError("the connection is lost")
+        real(self, writes[0], durable)
+        return real(self, statements, durable)
+
+    monkeypatch.setattr(postgresql.PostgresLedger, "write", late)
+    if step == "finish":
+        assert ledger.finish(KEY, before, None, ENDED) is True
+        assert ledger.get(KEY) is None
+    else:
+        assert ledger.begin(KEY, BEGUN, before) == ledger.get(KEY)
+
+
+@pytest.mark.parametrize("after", [BEGUN, None])
+def test_an_overtaken_end_whose_answer_was_lost_is_not_ours(postgres, opened, monkeypatch, after):
+    ledger, real = opened(postgres), postgresql.PostgresLedger.write
+    begun = ledger.begin(KEY, BEGUN, None)
+    other = opened(postgres).begin(KEY, BEGUN, begun)
+
+    def lost(self, statements, durable):
+        real(self, statements, durable)
+        monkeypatch.setattr(postgresql.PostgresLedger, "write", real)
+        self._connection.close()
+        raise psycopg.OperationalError("the connection is lost")
+
+    monkeypatch.setattr(postgresql.PostgresLedger, "write", lost)
+    assert ledger.finish(KEY, begun, after, ENDED) is False
+    assert (ledger.get(KEY), len(list(ledger.history({})))) == (other, 1)
+
+
 def test_a_session_that_is_idle_for_long_stays_open(postgres, service):
     url = postgres.replace("options=", "options=-cidle_session_timeout%3D300%20")
     service.api.add_fault(faults.parse({"kind": "delay", "seconds": 1}))

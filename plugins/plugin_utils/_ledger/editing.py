@@ -14,29 +14,39 @@ from ...module_utils._http.urls import canonical_url, checked_url
 from ...module_utils._resources.flow import ENVELOPE
 from ...module_utils._secrets import Secrets, without_placeholders
 from ...module_utils._task.entry_options import KEYS
-from .entries import ABSENT, DONE, Change, Ended, Entry, Key, LedgerError, author
+from .entries import ABSENT, DONE, INTENT, Change, Ended, Entry, Key, LedgerError, author
 from .store import Ledger
 
 
 def edited(ledger: Ledger, params: dict, check_mode: bool, secrets: Secrets, run: str = "") -> dict:
     """Bring one entry into the wanted state and return the task's result; raise InvalidInput or LedgerError.
 
-    Waits for a task that is working on the asset, except in check mode. `run` names the ansible run.
+    Waits for a task that is working on the asset, except in check mode. What is wanted was decided from the entry as it
+    was before, so one that changes meanwhile is left as it is. `run` names the ansible run.
     """
     key = _key(params)
     asset = _asset(params, secrets)
+    seen = ledger.get(key)
     with nullcontext() if check_mode else ledger.hold(key):
         before = ledger.get(key)
         after = _after(before, asset)
         if before != after and not check_mode:
             after = after and after._replace(by=author(), run=run)
-            if not ledger.edit(Change(key, before, after, _ended(before, after, run))):
-                raise LedgerError(
-                    f"The entry of {key.name} was changed by another task at the same time. Run the task again"
-                )
+            if seen != before or not ledger.edit(Change(key, before, after, _ended(before, after, run))):
+                raise _changed(key, ledger.get(key))
             after = ledger.get(key)
     missing = [_missing(ledger, key)] if before is after is None else []
     return dict(_result(key, before, after), changed=before != after, **({"warnings": missing} if missing else {}))
+
+
+def _changed(key: Key, now: Entry | None) -> LedgerError:
+    """Return the refusal to change an entry that another task changed meanwhile."""
+    state = now.state if now else ABSENT
+    who = "another task began to work on it" if state == INTENT else "the task that was working on it finished"
+    return LedgerError(
+        f"{key.resource} {key.name}: {who} meanwhile, and its entry is now {state}. Nothing was changed. Look at it"
+        " again with infrastructure.services.ledger_info before you run this task again"
+    )
 
 
 def _missing(ledger: Ledger, key: Key) -> str:
@@ -66,7 +76,7 @@ def _asset(params: dict, secrets: Secrets) -> dict | None:
         if asset is not None:
             raise InvalidInput("asset", "cannot be combined with state: absent")
         return None
-    if not asset or not isinstance(asset.get("attributes", {}), dict):
+    if not asset or not isinstance(asset.get("attributes"), (dict, type(None))):
         raise InvalidInput("asset", "must be the envelope of the asset, with attributes (a dict)")
     strict_json.encode(asset, "asset")
     if asset.get(option, params[option]) != params[option]:

@@ -65,11 +65,14 @@ def prepare(ledger: Ledger, read_only: bool) -> None:
 
 
 def copy(old: Ledger, new: Ledger) -> Ledger:
-    """Fill an empty ledger with the migrated entries of an older one, which stays unchanged; return the new one."""
+    """Fill an empty ledger with the migrated entries of an older one, which stays unchanged; return the new one.
+
+    Its `version` is that of the older one, whose later entries it does not have.
+    """
     _create(new)
     for statement, values in _upgraded(old, new):
         new.execute(statement, values)
-    new.version = SCHEMA_VERSION
+    new.version = old.version
     return new
 
 

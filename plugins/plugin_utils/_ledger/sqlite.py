@@ -124,8 +124,8 @@ class SqliteLedger(Ledger):
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        self.run("BEGIN IMMEDIATE")
         try:
+            self.run("BEGIN IMMEDIATE")
             yield
             self.run("COMMIT")
         finally:

@@ -198,17 +198,16 @@ class Ledger:
         statements += [self.recording(change.key, change.ended, change.revision) for change in changes if change.ended]
         try:
             try:
-                counts = self.write(statements, durable)
+                return [count == 1 for count in self.write(statements, durable)[: len(changes)]]
             except self.error as error:
                 if not self.has_lost(error):
                     raise
-                written = [self._is_written(change) for change in changes]
-                if any(written):
-                    return written
-                counts = self.write(statements, durable)
+                is_committed = any(self._is_committed(change) for change in changes)
+                counts = [0] * len(changes) if is_committed else self.write(statements, durable)
+                # Asked only now: the server may have been committing the first write when the second one began.
+                return [count == 1 or self._is_in_force(change) for count, change in zip(counts, changes)]
         except self.error as error:
             raise self.failure(error) from None
-        return [count == 1 for count in counts[: len(changes)]]
 
     def _statement(self, change: Change) -> tuple[str, tuple]:
         key, before, after = change.key, change.before, change.after
@@ -218,12 +217,15 @@ class Ledger:
             return sql.DELETE, (*self._stored(key), before.revision)
         return sql.UPDATE, (*self._row(after), *self._stored(key), before.revision)
 
-    def _is_written(self, change: Change) -> bool:
-        """Whether a change that was sent to the database before the connection was lost has been committed."""
-        if change.ended:
-            return bool(self.run(sql.IS_RECORDED, (*self._stored(change.key), change.revision)))
+    def _is_committed(self, change: Change) -> bool:
+        """Whether the transaction of a change was committed, even if it found that the entry was another one."""
+        written = (*self._stored(change.key), change.revision)
+        return bool(self.run(sql.IS_RECORDED, written)) if change.ended else self._is_in_force(change)
+
+    def _is_in_force(self, change: Change) -> bool:
+        """Whether the entry is as the change leaves it."""
         found = self.get(change.key)
-        return found is not None and found.revision == change.revision
+        return found.revision == change.revision if found else change.after is None
 
     def _select(self, columns: str, table: str, where: dict[str, tuple], order: str) -> list[tuple]:
         conditions = " AND ".join(where) or "1 = 1"

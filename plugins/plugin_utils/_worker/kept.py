@@ -11,6 +11,7 @@ import threading
 from typing import Any, Callable, Hashable
 
 from .._ledger.location import Ledger, open_ledger
+from .._ledger.migrations import SCHEMA_VERSION
 from . import at_exit
 
 _MOST = 8  # of each kind; a loop over more services or ledgers reopens some
@@ -27,9 +28,13 @@ class Kept(threading.local):
         self._most = most
         self._things: dict[tuple[int, Hashable], Any] = {}  # by process and key, the most recently used last
 
-    def get(self, key: Hashable, make: Callable[[], Any]) -> Any:
-        """Return what is kept for the key, or else what `make` returns; raise what `make` raises."""
+    def get(
+        self, key: Hashable, make: Callable[[], Any], is_current: Callable[[Any], bool] = lambda _thing: True
+    ) -> Any:
+        """Return what is kept for the key if it is current, or else what `make` returns; raise what `make` raises."""
         own = os.getpid(), key
+        if own in self._things and not is_current(self._things[own]):
+            self.forget(key)
         thing = self._things.pop(own) if own in self._things else make()
         self._things[own] = thing
         mine = [kept for kept in self._things if kept[0] == own[0]]
@@ -48,8 +53,13 @@ _ledgers = Kept()
 
 
 def kept_ledger(location: str, read_only: bool) -> Ledger:
-    """Return this thread's open ledger; raise LedgerError or MissingLibrary."""
-    return _ledgers.get((location, read_only), lambda: _opened(location, read_only))
+    """Return this thread's open ledger; raise LedgerError or MissingLibrary.
+
+    A reader that found no ledger, or copied an older one, is not kept: others may have written since.
+    """
+    return _ledgers.get(
+        (location, read_only), lambda: _opened(location, read_only), lambda kept: kept.version == SCHEMA_VERSION
+    )
 
 
 def _opened(location: str, read_only: bool) -> Ledger:
