@@ -103,3 +103,19 @@ def test_requests_in_flight_are_unknown_and_reported(collections, tmp_path, sile
     told = {line["host"]: line["result"] for line in run.results}
     assert {name: result["outcome"] for name, result in told.items()} == dict.fromkeys(told, "unknown")
     assert set(told) == (set() if ENDS[end] else set(HOSTS))
+
+
+@pytest.mark.parametrize("path", PATHS)
+@pytest.mark.parametrize("form", ["one", "list"])
+def test_under_no_log_only_the_outcome_is_shown(collections, tmp_path, silent, path, form):
+    module, given = (CREATE, {"name": "hidden-name"}) if form == "one" else (
+        f"{CREATE}s", {"virtual_machines": [{"name": "hidden-name"}]})
+    task = {"name": "Create", module: {**given, "retries": 0}, **PATHS[path], "no_log": True}
+    ansible = Ansible(tmp_path, collections, silent.url, "local")
+    play = {"hosts": "localhost", "gather_facts": False, "tasks": [task]}
+    with ansible.interrupted(json.dumps([play]), ANSIBLE_PIPELINING="true") as run:
+        until(lambda: silent.sent)
+        os.killpg(run.process.pid, signal.SIGINT)
+        output = " ".join(run.end(20.0).output.split())
+    assert f"{module}: a task with no_log was interrupted; its outcome is unknown" in output
+    assert "hidden-name" not in output

@@ -10,10 +10,11 @@ from ansible.module_utils.basic import AnsibleModule
 
 from .._errors import NOT_SENT, ServicesError
 from .._http.transport import Transport
-from .._resources.flow import Resource, kept_in
+from .._resources.flow import Recorded, Resource, kept_in
 from .._secrets import Secrets
 from .task import (
     KEPT_IN,
+    RECORDED,
     Runtime,
     argument_spec,
     perform,
@@ -47,6 +48,7 @@ class ServicesModule(AnsibleModule):
         """Keep AnsibleModule from failing with a traceback; extract what the action plugin passes about the ledger."""
         super()._load_params()
         self.ledger_elsewhere = self.params.pop(KEPT_IN, "")
+        self.recorded = self.params.pop(RECORDED, None)
         self.params = readable(self.argument_spec, self.params)
 
     def exit_json(self, **kwargs):
@@ -85,7 +87,8 @@ def main(resource: Resource) -> None:
     warnings: list[str] = []
     try:
         resource = kept_in(resource, module.ledger_elsewhere) if module.ledger_elsewhere else resource
-        done = perform(prepare(resource, module.params), None, Runtime(module.check_mode, Transport), secrets)
+        recorded = Recorded(**module.recorded) if module.recorded else None
+        done = perform(prepare(resource, module.params), recorded, Runtime(module.check_mode, Transport), secrets)
         result, warnings = done.result, done.warnings
     except ServicesError as error:
         result = error.result()

@@ -27,7 +27,8 @@ from .._resources.flow import Plan, Recorded, Resource, Wanted, carry_out
 from .._secrets import Secrets
 from . import options
 
-KEPT_IN = "_infrastructure_services_kept_in"  # passes the argument of flow.kept_in from the action plugin to the module
+# What the action plugin passes of the ledger to the module: the argument of flow.kept_in, and the fields of a Recorded.
+KEPT_IN, RECORDED = "_infrastructure_services_kept_in", "_infrastructure_services_recorded"
 # The start of ansible-core's message about a value of the wrong type; 2.16 shows the type as `repr` does.
 _NOT_CONVERTED = re.compile(
     r"(?:argument|Elements value for option) '([^']+)'(?: found in '([^']+)')? is of type .*?(?: found in '([^']+)'\.)?"

@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import replace
+from dataclasses import asdict, replace
 from functools import partial
 from typing import Any, Callable, NamedTuple
 
@@ -17,7 +17,7 @@ from ...module_utils._call.operation import effect_of
 from ...module_utils._errors import ACCEPTED, NOT_SENT, REJECTED, UNKNOWN, ServicesError
 from ...module_utils._http.transport import requests
 from ...module_utils._resources.flow import Recorded, Resource, kept_in
-from ...module_utils._secrets import Secrets
+from ...module_utils._secrets import Secrets, password_in
 from ...module_utils._task import task
 from ...module_utils._task.entry_options import KEYS
 from ...module_utils._task.options import ARGUMENT_SPEC
@@ -71,12 +71,15 @@ class ServicesAction(CheckedAction):
             ServicesAction._last = self._ended_job(core.last_result(self, task_vars or {}))
         if self._may_exist:
             return self._repeated_result(self._may_exist)
-        return super().run(tmp, task_vars)
+        result = super().run(tmp, task_vars)
+        if self._may_exist:  # as the ledger and the keyword timeout left the result
+            ServicesAction._last = (self._task, dict(result))
+        return result
 
     def _run(self) -> dict:
         in_worker = runs_in_worker(self._conditions())
         if not in_worker and self.given_ledger() == "":
-            return self._run_module(dict(self._task.args))
+            return self._run_module(self.given_options())
         options = self.validated(self.resource.options, self.resource.constraints)
         try:
             require_parent()
@@ -147,9 +150,8 @@ class ServicesAction(CheckedAction):
         """Run the module on the target, unless there is nothing to send; the ledger stays on the controller."""
         if prepared.plan(recorded).settled:
             return in_worker(recorded)
-        known = {"current": recorded.asset} if recorded and not prepared.wanted.current else {}
-        elsewhere = {"ledger": "", task.KEPT_IN: self._kept_in}
-        return self._run_module({**given, **known, "base_url": prepared.settings.base_url, **elsewhere})
+        known = {task.KEPT_IN: self._kept_in, task.RECORDED: recorded and asdict(recorded)}
+        return self._run_module({**given, "base_url": prepared.settings.base_url, "ledger": "", **known})
 
     def _run_module(self, arguments: dict) -> dict:
         """Run the module on the target and return its result unchanged; add `outcome` where it is missing."""
@@ -164,6 +166,8 @@ class ServicesAction(CheckedAction):
                 result = self.run_module(arguments, self.task_vars)
         except AnsibleConnectionFailure as error:
             result = dict(self._no_result(error, arguments), unreachable=True)
+        except ServicesError as error:  # the run of Ansible has ended
+            result = error.result()
         except (AnsibleError, core.TIMEOUT, Interrupted) as error:
             result = dict(self._no_result(error, arguments), failed=True)
         if "outcome" not in result:
@@ -177,7 +181,10 @@ class ServicesAction(CheckedAction):
         request = f" to {operation.method} {arguments.get('base_url') or ''}{operation.path}"
         problem = f"the module{request if outcome == UNKNOWN else ''} gave no result ({str(error).rstrip('.')})"
         msg = f"{self._asset(arguments)}: {problem}. {effect_of(operation, outcome)}"
-        return dict(changed=False, outcome=outcome, msg=msg)
+        secrets = self.validated(self.resource.options, self.resource.constraints).secrets
+        for password in password_in(str(arguments.get("base_url"))):  # the module would refuse it, but gave no result
+            secrets.add(password)
+        return secrets.scrub(dict(changed=False, outcome=outcome, msg=msg))
 
     def _asset(self, arguments: dict) -> str:
         """Return how a message names the asset of the task."""

@@ -62,10 +62,12 @@ class CheckedAction(core.ObservedAction):
             with deferred() as self.signals, environment(variables):
                 result = self._run()
                 if self.signals.caught and "msg" in result:
-                    at_exit.show_message(result["msg"])
+                    at_exit.show_message(self._interrupted_message(result))
         except core.TIMEOUT as error:
             msg = f"The keyword timeout ended the task. {error}".strip()
             result = dict(ServicesError(msg).result(), outcome=self.known_outcome())
+        except InvalidInput as error:  # in the keyword environment
+            result = error.result()
         if is_orphan():
             os._exit(1)  # the result would fill a pipe that nobody reads, and this process would never end
         return result
@@ -73,6 +75,13 @@ class CheckedAction(core.ObservedAction):
     def _run(self) -> dict:
         """Run the task and return its result."""
         raise NotImplementedError
+
+    def _interrupted_message(self, result: dict) -> str:
+        """Return what to show of a task that a signal ended, whose result nobody receives."""
+        if not self._task.no_log:
+            return result["msg"]
+        outcome = result.get("outcome", NOT_SENT)
+        return f"{self._task.action}: a task with no_log was interrupted; its outcome is {outcome}."
 
     def known_outcome(self) -> str:
         """Return the outcome of a task that was ended before it had a result."""
@@ -82,11 +91,19 @@ class CheckedAction(core.ObservedAction):
         """Return the options; `own`: the argument spec of the module's own options."""
         if id(own) not in _validators:
             _validators[id(own)] = ArgumentSpecValidator(**task.argument_spec(own, constraints))
-        given = json.loads(json.dumps(self._task.args, cls=core.ENCODER))
+        given = self.given_options()
         validator = _validators[id(own)]
         validated = self.validation(validator, task.readable(validator.argument_spec, given))
         params = validated.validated_parameters
         return Options(given, params, task.secrets_of(own, params), self._problem(validated))
+
+    def given_options(self) -> dict:
+        """Return the options as a module gets them; raise InvalidInput for what cannot be passed to one."""
+        try:
+            return json.loads(json.dumps(self._task.args, cls=core.ENCODER))
+        except (TypeError, ValueError):
+            problem = "contains a value that JSON cannot represent (binary data, a set, a huge number)"
+            raise InvalidInput(".".join(_not_json(self._task.args)), problem) from None
 
     def validation(self, validator: ArgumentSpecValidator, given: dict) -> ValidationResult:
         """Validate the options as ansible-core does."""
@@ -117,3 +134,14 @@ class CheckedAction(core.ObservedAction):
         if core.wants_invocation(self.task_vars):
             result["invocation"] = {"module_args": task.shown_options(options.params, options.secrets)}
         return result
+
+
+def _not_json(value: Any) -> list[str]:
+    """Return the path to the innermost part that JSON cannot represent."""
+    parts = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, part in parts:
+        try:
+            json.dumps(part, cls=core.ENCODER)
+        except (TypeError, ValueError):
+            return [str(key), *_not_json(part)]
+    return []

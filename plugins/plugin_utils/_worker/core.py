@@ -12,6 +12,8 @@ from functools import partial
 from ansible import constants
 from ansible.plugins.action import ActionBase
 
+from .parent import require_parent
+
 try:  # since ansible-core 2.19
     from ansible._internal._errors._task_timeout import TaskTimeoutError
     from ansible.module_utils.common.json import Direction, get_module_encoder
@@ -81,6 +83,9 @@ class ObservedAction(ActionBase):
     module_was_started = False
 
     def _low_level_execute_command(self, cmd, sudoable=True, **more):
+        """Run a command on the target; raise ServicesError instead of starting the module for a run that has ended."""
+        if sudoable:
+            require_parent()
         self.module_was_started = self.module_was_started or sudoable
         return super()._low_level_execute_command(cmd, sudoable=sudoable, **more)
 

@@ -10,16 +10,20 @@ import os
 from contextlib import contextmanager
 from typing import Iterator, Mapping
 
+from ...module_utils._errors import InvalidInput
+
+_WHY = "a name must not be empty or contain =; neither it nor its value may contain NUL or a lone surrogate"
+
 
 @contextmanager
 def environment(variables: Mapping[str, str]) -> Iterator[None]:
-    """Set exactly these environment variables within the context."""
+    """Set exactly these environment variables within the context; raise InvalidInput for one that cannot be set."""
     before = dict(os.environ)
     if before == variables:
         yield
         return
-    _set(variables)
     try:
+        _set(variables)
         yield
     finally:
         _set(before)
@@ -28,4 +32,8 @@ def environment(variables: Mapping[str, str]) -> Iterator[None]:
 def _set(variables: Mapping[str, str]) -> None:
     for name in os.environ.keys() - variables.keys():
         del os.environ[name]
-    os.environ.update(variables)
+    for name, value in variables.items():
+        try:
+            os.environ[name] = value
+        except (OSError, ValueError):
+            raise InvalidInput("environment", f"the variable {name!r} cannot be set: {_WHY}") from None

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 
 import pytest
+from ansible_collections.infrastructure.services.plugins.module_utils._errors import InvalidInput
 from ansible_collections.infrastructure.services.plugins.plugin_utils._worker.environment import environment
 
 
@@ -24,3 +25,15 @@ def test_it_is_restored_after_an_error():
     with pytest.raises(ZeroDivisionError), environment({**before, "NEW": "x"}):
         raise ZeroDivisionError
     assert dict(os.environ) == before
+
+
+@pytest.mark.parametrize(("name", "value"), [
+    ("BAD", "a\0b"), ("BAD\0", "x"), ("A=B", "x"), ("", "x"), ("BAD", "\ud800"),
+])
+def test_a_variable_that_cannot_be_set_is_named_and_leaves_nothing_set(name, value):
+    before = dict(os.environ)
+    with pytest.raises(InvalidInput) as error, environment({**before, "NEW": "x", name: value}):
+        raise AssertionError("the context was entered")
+    assert dict(os.environ) == before
+    assert error.value.msg.startswith(f"environment: the variable {name!r} cannot be set")
+    assert error.value.outcome == "not_sent"
