@@ -33,28 +33,28 @@ _CREDENTIAL_WORD = re.compile(
     "auth|authentication|bearer|hmac|jwt|mfa|otp|totp|pin|pwd|saml|sas|session|sid|sig|verifier"
 )
 _METADATA_WORDS = {"type", "method", "version", "algorithm", "alg", "user", "username", "email"}
-_NAME = re.compile(r"[\w.-]{1,32}")  # what could be a name
 _NOTHING = re.compile(r"(?!)")
 _WEAK = (
     f"A credential has fewer than {SHORTEST} characters, or is also part of a name, an id or another value of the task;"
     " it is masked in messages, but not in data."
 )
 _PASSWORD_OPTION = re.compile(r"(?:password|passwd|secret)\s*=\s*('(?:[^'\\]|\\.)*'|[^&\s]*)", re.IGNORECASE)
+_ESCAPE = re.compile("%[0-9A-F]{2}")
 _LONGEST_QUOTED = 1000  # characters; the error descriptions of identity providers have a few hundred
 
 
 @lru_cache  # all items of a loop have the same secrets
 def forms(secret: str) -> frozenset[str]:
     """Return the secret verbatim, URL-quoted, JSON-escaped, as its repr() and as messages show it; nothing if empty."""
-    shown = {
-        secret,
+    quoted = {
         quote(secret, "", errors="replace"),
         quote(secret, errors="replace"),
         quote_plus(secret, errors="replace"),
     }
-    shown |= {repr(secret)[1:-1], printable(secret)}
-    shown |= {json.dumps(form)[1:-1] for form in (secret, repr(secret)[1:-1])}
-    shown |= {_in_json(secret)}
+    shown = quoted | {_ESCAPE.sub(lambda escape: escape[0].lower(), form) for form in quoted}
+    shown |= {secret, repr(secret)[1:-1], printable(secret)}
+    in_json = {_in_json(secret)} | {json.dumps(form)[1:-1] for form in (secret, repr(secret)[1:-1])}
+    shown |= in_json | {form.replace("/", r"\/") for form in in_json}  # as PHP escapes it
     return frozenset(shown - {""})
 
 
@@ -66,9 +66,13 @@ def is_credential_name(name: str) -> bool:
 
 
 def basic(user: str, password: str) -> set[str]:
-    """Return the Basic credentials (RFC 7617), from both verbatim and form-encoded first (RFC 6749 section 2.3.1)."""
+    """Return the Basic credentials (RFC 7617), with and without their padding.
+
+    They are made from both verbatim and form-encoded first (RFC 6749 section 2.3.1).
+    """
     pairs = f"{user}:{password}", f"{quote_plus(user, errors='replace')}:{quote_plus(password, errors='replace')}"
-    return {base64.b64encode(pair.encode("utf-8", "replace")).decode("ascii") for pair in pairs}
+    encoded = {base64.b64encode(pair.encode("utf-8", "replace")).decode("ascii") for pair in pairs}
+    return encoded | {text.rstrip("=") for text in encoded}
 
 
 def password_in(url: str) -> frozenset[str]:
@@ -87,6 +91,12 @@ def password_in(url: str) -> frozenset[str]:
     )
 
 
+def login_in(url: str) -> tuple[str, frozenset[str]]:
+    """Return the user in the URL of a proxy, which may lack its scheme, and every form of the password."""
+    url = url if "://" in url else f"http://{url}"
+    return unquote(url.partition("://")[2].partition(":")[0]), password_in(url)
+
+
 def printable(text: str) -> str:
     """Return the text with a space for each unprintable character."""
     return "".join(letter if letter.isprintable() else " " for letter in text)
@@ -100,14 +110,14 @@ def for_message(text: str) -> str:
 class Secrets:
     """The credentials of one task, with every form in which they can appear.
 
-    One of at least SHORTEST characters is masked everywhere. One that is shorter, or that looks like a name and also
-    occurs as a word in the public options, is masked in messages only, and only as a whole word, since masking it in
-    data would corrupt names, ids and bodies.
+    One of at least SHORTEST characters is masked everywhere. One that is shorter, or any form of which is part of what
+    is public, is masked in messages only, and only as a whole word, since masking it in data would corrupt names, ids
+    and bodies.
     """
 
-    def __init__(self, public_options: object = None) -> None:
-        """`public_options`: the options that are not secret, as JSON."""
-        self._public = json.dumps(public_options, ensure_ascii=False)
+    def __init__(self, public: object = None) -> None:
+        """`public`: the options that are not secret and the words of the interface, as JSON."""
+        self._public = json.dumps(public, ensure_ascii=False)
         self._everywhere: set[str] = set()
         self._in_messages: set[str] = set()
         self._known: set[str] = set()
@@ -117,11 +127,12 @@ class Secrets:
         if credential in self._known and not derived:
             return
         self._known.add(credential)
-        is_name = _NAME.fullmatch(credential) and _words(frozenset({credential})).search(self._public)
-        if len(credential) < SHORTEST or is_name:
-            self._in_messages = self._in_messages | forms(credential)  # a new set: another thread may be reading
+        shown = forms(credential)
+        is_public = any(_in_json(form) in self._public for form in shown | {unquote(credential)})  # a URL quotes the id
+        if len(credential) < SHORTEST or is_public:
+            self._in_messages = self._in_messages | shown  # a new set: another thread may be reading
         else:
-            self._everywhere = self._everywhere | forms(credential)
+            self._everywhere = self._everywhere | shown
         self._everywhere = self._everywhere | set(derived)
 
     def warnings(self) -> list[str]:

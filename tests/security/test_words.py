@@ -52,7 +52,8 @@ def drawn(path: str) -> list[Drawn]:
         words = chance.sample(WORDS, 4)
         name, note, platform = f"{words[0]}-{number}-{words[1]}", " ".join(words[1:3]), chance.choice(WORDS)
         made = chance.random() < 0.6
-        secret = f"{'.'.join(words[:3])}.{number}" if made else chance.choice([name, note, words[0], words[2], "p"])
+        known = [name, name[:-1], note, words[0], words[2], "p", "platform"]
+        secret = f"{'.'.join(words[:3])}.{number}" if made else chance.choice(known)
         if not (secret.isascii() and " " not in secret):  # not possible in a token or a header
             secret = quote(secret)
         option = chance.choice(OPTIONS)
@@ -148,3 +149,24 @@ def test_a_secret_that_is_a_word_is_masked_in_messages(ran):
     assert told
     for task, said in zip([task for task in tasks if task.refused], told):
         assert f"{task.secret} may not make" not in said, task
+
+
+def test_a_secret_that_is_part_of_a_fields_name_leaves_the_ledger_intact(collections, tmp_path):
+    """What was sent is recorded whole, so the second run has nothing to do."""
+    asset = {"id": "r1", "name": "app", "attributes": {"password_location": "vault/x"}}
+
+    def choose(sent):
+        return answer(200, {"access_token": "fetched", "token_type": "Bearer"} if sent.case == "token" else asset)
+
+    with running(choose) as service:
+        options = {"id": "r1", "attributes": asset["attributes"], "auth_url": f"{service.url}/token", "client_id": "me",
+                   "client_secret": "password", "ledger": "{{ playbook_dir }}/ledger.db"}
+        tasks = [{"name": name, "infrastructure.services.cassandra_application_role": options} for name in ("a", "b")]
+        play = {"hosts": "localhost", "gather_facts": False, "tasks": tasks}
+        run = Ansible(tmp_path, collections, service.url, "local").playbook(
+            json.dumps([play]) + "\n", INFRASTRUCTURE_SERVICES_ACCESS_TOKEN=None)
+    assert [run.result(name)["changed"] for name in ("a", "b")] == [True, False]
+    assert run.result("a")["asset"] == run.result("b")["asset"] == asset
+    with closing(sqlite3.connect(tmp_path / "ledger.db")) as connection:
+        ((sent,),) = connection.execute("SELECT sent FROM infrastructure_services_entry")
+    assert json.loads(sent) == {"attributes": asset["attributes"]}

@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import time
 from dataclasses import dataclass, field
@@ -22,8 +23,10 @@ from .._call.settings import Settings
 from .._call.tokens import FetchedToken
 from .._errors import NOT_SENT, UNKNOWN, RequestFailed, ServicesError
 from .._http import strict_json
+from .._http.proxies import named_in
 from .._http.settings import ConnectionSettings
 from .._resources.flow import Plan, Recorded, Resource, Wanted, carry_out
+from .._resources.words import WORDS
 from .._secrets import Secrets
 from . import options
 
@@ -35,6 +38,7 @@ _NOT_CONVERTED = re.compile(
     r" and we were unable to convert to [\w-]+: "
 )
 _WRONG_TYPE = re.compile(r"(?:<class '(\w+)'>|\"(.*)\") cannot be converted to (an? \w+)")  # the rest of that message
+_WITH_SCHEME = re.compile(r"[A-Za-z-]+ +([^\s,;]+)")  # the value of a header such as `Bearer abc`
 LONGEST_ERROR_BODY = 1000  # characters in a result
 _UNCHECKED = "validate_certs is false: anyone between here and the service can read the token and change what is sent."
 
@@ -197,12 +201,14 @@ def _scrubbed_body(body: str, secrets: Secrets) -> str:
         return secrets.scrub_message(body)
     except RecursionError:
         is_deep = True
-    return "(nested too deeply to be shown)" if is_deep else json.dumps(secrets.scrub_message(said), ensure_ascii=False)
+    if is_deep:
+        return "(nested too deeply to be shown)"
+    return _secrets.printable(json.dumps(secrets.scrub_message(said), ensure_ascii=False))
 
 
 def secrets_of(own: Iterable[str], params: dict) -> Secrets:
     """Return the secrets that the options hold, valid or not; `own`: the names of the module's own options."""
-    secrets = Secrets({name: params.get(name) for name in (*own, "base_url")})
+    secrets = Secrets([{name: params.get(name) for name in (*own, "base_url")}, WORDS])
     client, client_secret = _text(params.get("client_id")), _text(params.get("client_secret"))
     if client_secret:
         secrets.add(client_secret, _secrets.basic(client, client_secret) if client else ())
@@ -210,11 +216,18 @@ def secrets_of(own: Iterable[str], params: dict) -> Secrets:
     for option in ("auth_parameters", "headers"):
         fields = params.get(option)
         named = fields.items() if isinstance(fields, dict) else [("secret", fields)]
-        given += [value for name, value in named if _secrets.is_credential_name(str(name))]
+        values = [_text(value) for name, value in named if _secrets.is_credential_name(str(name))]
+        schemes = map(_WITH_SCHEME.fullmatch, values if option == "headers" else ())
+        given += [*values, *(match[1] for match in schemes if match)]
     for credential in filter(None, map(_text, given)):
         secrets.add(credential)
     for password in _secrets.password_in(_text(params.get("ledger"))):
         secrets.add(password)
+    proxies = () if params.get("use_proxy") is False else named_in(os.environ)[:2]
+    for proxy in filter(None, proxies):
+        user, passwords = _secrets.login_in(proxy.url)
+        for password in passwords:
+            secrets.add(password, _secrets.basic(user, password))
     return secrets
 
 

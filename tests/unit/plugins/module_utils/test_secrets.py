@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import json
+import re
 from urllib.parse import parse_qsl, quote, quote_plus, urlencode
 
 import pytest
@@ -37,6 +38,9 @@ SHOWN = {
     "json in UTF-8": lambda text: json.dumps(text, ensure_ascii=False)[1:-1],
     "repr": lambda text: repr(text)[1:-1],
     "json of repr": lambda text: json.dumps(repr(text)[1:-1])[1:-1],
+    "quoted in lower case": lambda text: re.sub("%..", lambda escape: escape[0].lower(), quote(text, safe="")),
+    "form in lower case": lambda text: re.sub("%..", lambda escape: escape[0].lower(), quote_plus(text)),
+    "json with escaped slashes": lambda text: json.dumps(text)[1:-1].replace("/", r"\/"),
 }
 
 
@@ -54,8 +58,8 @@ def test_the_form_encoded_variant_is_recognised(secret):
     assert dict(parse_qsl(sent, keep_blank_values=True)) == {"client_secret": secret}
 
 
-def secrets(*credentials: str, public_options: object = None) -> Secrets:
-    known = Secrets(public_options)
+def secrets(*credentials: str, public: object = None) -> Secrets:
+    known = Secrets(public)
     for credential in credentials:
         known.add(credential)
     return known
@@ -101,8 +105,12 @@ def test_other_names_do_not(name):
     assert not is_credential_name(name)
 
 
-WORDS = ["web", "web01", "accepted", "false", "403", "company01", "company01.example.com", "any", "a", "not-there-x"]
-MACHINE = {"id": "company01-0001", "name": "company01.example.com", "attributes": {"team": "web", "cpu": 403}}
+WORDS = ["web", "web01", "accepted", "false", "403", "company01", "company01.example.com", "any", "a", "not-there-x",
+         "company0", "01.example", "prod/web-1", "prod%2Fweb", "a value of more than 32 characters in words",
+         "of more than"]
+MACHINE = {"id": "company01-0001", "name": "company01.example.com",
+           "attributes": {"team": "web", "cpu": 403, "path": "prod/web-1", "url": "x/prod%2Fweb-1",
+                          "note": "a value of more than 32 characters in words"}}
 
 
 @given(st.lists(st.sampled_from(WORDS), max_size=3), st.sampled_from(WORDS))
@@ -111,7 +119,7 @@ def test_names_ids_bodies_and_outcomes_are_not_changed(credentials, name):
     asset = dict(MACHINE, description=name)
     result = {"outcome": "accepted", "changed": True, "failed": False, "status": 403, "asset": asset,
               "request": {"url": "https://company01.example.com/x", "body": asset}, "ansible_facts": {"m": asset}}
-    scrubbed = secrets(*credentials, public_options=asset).scrub(dict(result, msg="no"))
+    scrubbed = secrets(*credentials, public=asset).scrub(dict(result, msg="no"))
     assert scrubbed == dict(result, msg=scrubbed["msg"])
 
 
@@ -121,7 +129,7 @@ def test_names_ids_bodies_and_outcomes_are_not_changed(credentials, name):
     ("long-secret", "xlong-secretx", "x********x"),
 ])
 def test_a_weak_credential_is_masked_in_messages_as_a_whole_word(credential, said, shown):
-    known = secrets(credential, public_options={"name": "company01"})
+    known = secrets(credential, public={"name": "company01"})
     assert known.scrub({"msg": said, "warnings": [said]}) == {"msg": shown, "warnings": [shown]}
     assert bool(known.warnings()) is (credential != "long-secret")
 
@@ -148,7 +156,7 @@ def test_no_form_is_empty(secret):
 def test_basic_credentials_are_recognised_in_both_encodings(user, password):
     raw = base64.b64encode(f"{user}:{password}".encode()).decode()
     encoded = base64.b64encode(f"{quote_plus(user)}:{quote_plus(password)}".encode()).decode()
-    assert basic(user, password) == {raw, encoded}
+    assert basic(user, password) == {raw, encoded, raw.rstrip("="), encoded.rstrip("=")}
 
 
 def test_the_keys_of_a_result_are_kept_whatever_the_secret_is():

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 from urllib.parse import quote
 
@@ -13,7 +14,7 @@ from ansible_collections.infrastructure.services.plugins.module_utils._http impo
 from ansible_collections.infrastructure.services.plugins.module_utils._secrets import Secrets
 from ansible_collections.infrastructure.services.plugins.module_utils._task import options, task
 from support import CREATE, RESOURCES, UPDATE, run_exactly, run_task
-from support.wire import Last, answer, serving
+from support.wire import Last, answer, running, serving
 
 SECRET = "s3cret/ü+\"%"  # has another form in a URL, in a form field, in JSON and in Python
 HIDDEN = [SECRET, quote(SECRET, safe=""), json.dumps(SECRET)[1:-1]]
@@ -89,3 +90,61 @@ def test_a_secret_that_comes_back_is_hidden_in_every_form(last, check_mode):
     shown = json.dumps(result, ensure_ascii=False)
     for secret in (*HIDDEN, "assertion-secret", *([] if check_mode else ["fetched-token"])):
         assert json.dumps(secret, ensure_ascii=False)[1:-1] not in shown
+
+
+ASSET = {
+    "id": "prod/web-1", "name": "company01", "description": "the password of an application", "service": "cassandra",
+    "platform": "p", "region": "r", "tenant": "t",
+    "attributes": {"password_location": "vault/x", "password_last_rotated_at": None, "name": "n", "cluster_id": "c"},
+}
+
+
+@pytest.mark.parametrize("option", ["access_token", "client_secret"])
+@pytest.mark.parametrize("secret", [
+    "password", "rotated_at", "platform", "attributes", "cassandra", "services", "application", "description",
+    "company0", "company01", "prod/web-1", "prod%2Fweb-1",
+])
+@pytest.mark.parametrize("given", [{"name": "company01", "attributes": {"password_location": "vault/x"}},
+                                   {"body": {"name": "company01"}}], ids=["typed", "body"])
+def test_a_secret_that_is_part_of_a_name_corrupts_no_data(option, secret, given):
+    """Whether the name is that of a field, a resource or an asset."""
+    with running(lambda sent: answer(200, {"access_token": "fetched"} if sent.case == "token" else ASSET)) as wire:
+        options = {"base_url": wire.url, "auth_url": f"{wire.url}/token", "client_id": "c", "id": ASSET["id"]}
+        result = run_exactly(UPDATE, {**options, **given, option: secret})
+    assert result["asset"] == result["diff"]["after"] == result["ansible_facts"][UPDATE] == ASSET
+    assert result["request"]["body"] == given.get("body", given)
+    assert result["request"]["url"].endswith("/api/v1/services/cassandra/application_roles/prod%2Fweb-1")
+
+
+@pytest.mark.parametrize("scheme", ["http://", ""])
+@pytest.mark.parametrize("variable", ["http_proxy", "HTTP_PROXY", "all_proxy"])
+def test_the_login_at_a_proxy_is_hidden_when_the_proxy_echoes_it(monkeypatch, variable, scheme):
+    def choose(sent):
+        echo = "\n".join(f"{name}: {value}" for name, value in sent.headers)
+        return answer(403, f"{echo} proxy/passw0rd proxy%2Fpassw0rd")
+
+    with running(choose) as proxy:
+        login = f"{scheme}user:proxy%2Fpassw0rd@"
+        monkeypatch.setenv(variable, proxy.url.replace("http://", login))
+        result = run_task(CREATE, base_url="http://service.example", allow_http=True)
+    basic = base64.b64encode(b"user:proxy/passw0rd").decode()
+    assert ("Proxy-Authorization", f"Basic {basic}") in proxy.sent[0].headers
+    assert "Basic ********" in result["error_body"]
+    assert [form for form in (basic, "passw0rd") if form in json.dumps(result)] == []
+
+
+def test_a_credential_in_a_header_is_hidden_without_its_scheme_too():
+    with serving(answer(403, "no such key: abcdef-123456")) as wire:
+        result = run_task(CREATE, base_url=wire.url, headers={"X-Auth": "Bearer abcdef-123456"})
+    assert "no such key: ********" in result["error_body"]
+
+
+@pytest.mark.parametrize("said", [r'{"error":"\ud800"}', r'{"a\u202e":"\u009b31m\u007f"}', r'["\u2028"]'])
+def test_an_error_body_has_only_printable_characters(said):
+    """Even those that JSON escapes: ansible-core 2.19 loses a result with a lone surrogate."""
+    body = said.encode()
+    whole = b"HTTP/1.1 403 No\r\nContent-Length: %d\r\n\r\n%s" % (len(body), body)
+    with serving(whole) as wire:
+        result = run_task(CREATE, base_url=wire.url)
+    assert result["error_body"].isprintable()
+    assert result["outcome"] == "rejected"
