@@ -24,6 +24,15 @@ def test_an_empty_ledger_means_none_whatever_the_environment_says(ansible, emula
     assert '"changed": true' in run.output
 
 
+def test_null_means_the_ledger_of_the_environment(ansible, emulator):
+    for _run in range(2):
+        ansible.adhoc(CREATE, json.dumps({"name": "web01", "ledger": None}), **{VARIABLE: "ledger.db"}).ok()
+    assert len(emulator.conversation()) == 1
+    of_ledger = {"ledger": None, "base_url": None}
+    found = ansible.adhoc("infrastructure.services.ledger_info", json.dumps(of_ledger), **{VARIABLE: "ledger.db"}).ok()
+    assert '"name": "web01"' in found.output
+
+
 def test_the_files_are_private_to_their_owner_and_hold_no_token(ansible):
     ansible.adhoc(CREATE, "name=web01 ledger=ledger.db access_token=token-of-this-test").ok()
     files = list(ansible.directory.glob("ledger.db*"))

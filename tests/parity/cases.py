@@ -47,6 +47,7 @@ FULL = """{name: web01, attributes: {bios_serial_number: b, cdc_security: {anti_
 
 VALUES = {
     "least": create("{name: web01}"),
+    "null for a default": create("{name: x, timeout: null, http_agent: null}"),
     "full": create(FULL),
     "k=v": create("'name=web01 retries=2 validate_certs=yes'"),
     "k=v with json": create(r"""'name=web01 attributes=''{"cpu": 2, "team": null}'''"""),
@@ -123,7 +124,6 @@ REFUSED = {
         "null in a list": "{name: x, attributes: {puppet_classes: [a, null]}}",
         "a day": "{name: x, attributes: {creation_date: 2026-01-02}}",
         "typed twice": "{name: x, extra_attributes: {cpu: 1}}",
-        "null for a default": "{name: x, timeout: null}",
         "word for an int": "{name: x, retries: three}",
         "fraction for an int": "{name: x, retries: 1.5}",
         "word for a bool": "{name: x, validate_certs: perhaps}",

@@ -20,6 +20,7 @@ import time
 import warnings
 from contextlib import ExitStack
 from typing import Iterator
+from urllib.parse import urlsplit
 
 try:
     import requests
@@ -37,6 +38,7 @@ from .messages import Answer, Request
 from .proxies import Proxy
 from .settings import ConnectionSettings
 from .sockets import Meter
+from .urls import could_exist
 
 REQUIRED = "requests>=2.31", "urllib3<3"  # as in requirements.txt
 MAX_IDLE = 3.0  # seconds after which a kept-alive connection is not used again
@@ -195,13 +197,22 @@ def _version(library) -> tuple[int, ...]:
 
 
 def _usable(proxy: Proxy | None) -> str:
-    """Return the URL of a proxy, empty for none; raise AttemptFailed for one of an unsupported kind."""
+    """Return the URL of a proxy, empty for none; raise AttemptFailed for a malformed one or an unsupported kind."""
     if proxy is None:
         return ""
+    url, why = proxy.url if "://" in proxy.url else f"http://{proxy.url}", ""
     if not _PROXY.match(proxy.url):
         why = f"the proxy that {proxy.variable} names is neither an http:// nor an https:// URL with a host"
+    else:
+        try:
+            parts = urlsplit(url)
+            usable = parts.port != 0 and could_exist(parts)
+        except ValueError:
+            usable = False
+        why = "" if usable else f"the URL of the proxy that {proxy.variable} names is malformed: its host or port"
+    if why:
         raise AttemptFailed(why, sent=False, hopeless=True)
-    return proxy.url if "://" in proxy.url else f"http://{proxy.url}"
+    return url
 
 
 def _release(response) -> None:

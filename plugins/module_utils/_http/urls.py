@@ -16,6 +16,7 @@ from .._errors import InvalidInput
 _CHARACTERS = re.compile(r"[A-Za-z0-9\-._~:/?#\[\]@!$&'()*+,;=%]*")  # appendix A: all that a URI may contain
 _UNRESERVED = re.compile(r"[A-Za-z0-9\-._~]")  # section 2.3
 _ESCAPE = re.compile(r"%([0-9A-Fa-f]{2})")
+_HOST_AND_PORT = re.compile(r"(\[[^\[\]]*:[^\[\]]*\]|[^\[\]:]+)(:[0-9]*)?")
 _NO_SEGMENT = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")
 
 # What must hold for a URL, in this order, and the problem with one for which it does not.
@@ -26,7 +27,7 @@ _RULES = (
     ),
     (lambda parts: "@" not in parts.netloc, "contains a user name or password; credentials have their own options"),
     (lambda parts: not {".", ".."} & set(parts.path.split("/")), "contains a path segment . or .."),
-    (lambda parts: parts.port != 0 and _could_exist(parts.hostname), "names a host or a port that cannot exist"),
+    (lambda parts: parts.port != 0 and could_exist(parts), "names a host or a port that cannot exist"),
 )
 
 
@@ -78,8 +79,14 @@ def path_segment(option: str, value: str) -> str:
     return quote(value, safe="")
 
 
-def _could_exist(host: str) -> bool:
-    """Whether each label of the name has 1 to 63 characters (RFC 1035), none percent-encoded; IPv6 has no labels."""
+def could_exist(parts: SplitResult) -> bool:
+    """Whether a URL names a host that can exist, and nothing but a port after it.
+
+    Each label of a name has 1 to 63 characters (RFC 1035), none percent-encoded; only an IPv6 address has brackets.
+    """
+    host = parts.hostname or ""
+    if not _HOST_AND_PORT.fullmatch(parts.netloc.rpartition("@")[2]):
+        return False
     return ":" in host or ("%" not in host and all(0 < len(label) <= 63 for label in host.rstrip(".").split(".")))
 
 

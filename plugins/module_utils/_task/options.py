@@ -57,7 +57,19 @@ def _scalar(documented: str) -> Type:
     return Type(documented, convert)
 
 
-FLOAT, INT, LIST, PATH = map(_scalar, ("float", "int", "list", "path"))
+FLOAT, INT, LIST, _ANY_PATH = map(_scalar, ("float", "int", "list", "path"))
+
+
+def _path(value: object) -> str:
+    """Return a path; refuse characters that no file name has, for which Python's functions raise a ValueError."""
+    path = _ANY_PATH(value)
+    if _IN_NO_PATH.search(path):
+        raise ValueError("contains a character that no path can have")
+    return path
+
+
+_path.__name__ = "path"
+PATH = Type("path", _path)
 
 ARGUMENT_SPEC = dict(
     base_url=dict(type=TEXT, required=True, **_environment("base_url")),
@@ -86,6 +98,7 @@ ARGUMENT_SPEC = dict(
     force=dict(type="bool", default=False),
 )
 
+_IN_NO_PATH = re.compile("[\\0\ud800-\udc7f\udd00-\udfff]")  # other surrogates are bytes of a name (PEP 383)
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")  # surrogates too: UTF-8 cannot encode them
 
 # The additional options of the modules for a list.

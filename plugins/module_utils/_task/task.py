@@ -87,6 +87,9 @@ def argument_spec(own: dict, constraints: dict) -> dict[str, Any]:
 def readable(spec: dict, params: dict) -> dict:
     """Return the options, with the name of its type in place of each value that should be a dict but is not.
 
+    One that is null is left out where it has a fallback or a default: null means not given, but for ansible-core any
+    value is one that was given.
+
     ansible-core looks for suboptions in a value before it checks the type, and fails with a traceback for a number; for
     a string it reports that it is not a dict. Version 2.16 joins the items of a list that are not valid choices: they
     must be strings.
@@ -94,7 +97,15 @@ def readable(spec: dict, params: dict) -> dict:
     inner = {name: option["options"] for name, option in spec.items() if "options" in option}
     chosen = {name for name, option in spec.items() if "choices" in option and isinstance(params.get(name), list)}
     shown = {**params, **{name: [str(item) for item in params[name]] for name in chosen}}
-    return {name: _readable(inner[name], value) if name in inner else value for name, value in shown.items()}
+    return {
+        name: _readable(inner[name], value) if name in inner else value
+        for name, value in shown.items()
+        if value is not None or not _has_substitute(spec.get(name, {}))
+    }
+
+
+def _has_substitute(option: dict) -> bool:
+    return "fallback" in option or option.get("default") is not None
 
 
 def _readable(spec: dict, value: Any) -> Any:

@@ -30,6 +30,7 @@ from support.wire import Last, answer, running, serving
 from urllib3.connection import HTTPSConnection
 
 OK = b"HTTP/1.1 200 OK\r\n"
+MEMBERS = b"".join(map(gzip.compress, (b'{"id"', b"", b":1}")))  # RFC 1952 section 2.2
 GZIP, BOMB = (gzip.compress(plain, mtime=0) for plain in (b"{}", bytes(20 << 20)))
 RAW = zlib.compress(b"{}")[2:-4]  # without header and checksum
 
@@ -84,6 +85,8 @@ WHOLE = [
     *((OK + b"Content-Encoding: %s\r\nContent-Length: %d\r\n\r\n" % (coding, len(body)) + body, b"{}")
       for coding, body in ((b"gzip", GZIP), (b"X-GZIP", GZIP), (b"deflate", zlib.compress(b"{}")), (b"deflate", RAW))),
     (OK + b"Content-Encoding: gzip\r\nContent-Length: 0\r\n\r\n", b""),
+    (OK + b"Content-Encoding: gzip\r\nContent-Length: %d\r\n\r\n" % len(MEMBERS) + MEMBERS, b'{"id":1}'),
+    (OK + b"Content-Encoding: gzip\r\nContent-Length: %d\r\n\r\n" % (len(GZIP) + 5) + GZIP + b"\0more", b"{}"),
 ]
 
 
@@ -106,6 +109,8 @@ UNUSABLE = [
     (OK + b"Content-Encoding: gzip, gzip\r\nContent-Length: 2\r\n\r\n{}", "compressed in a way that", False),
     (OK + b"Content-Encoding: gzip\r\nContent-Length: 20\r\n\r\n" + GZIP[:20], "data is cut off", False),
     (OK + b"Content-Encoding: gzip\r\n\r\n" + GZIP[:20], "data is cut off", True),
+    (OK + b"Content-Encoding: gzip\r\n\r\n" + MEMBERS[:-9], "data is cut off", True),
+    (OK + b"Content-Encoding: gzip\r\nContent-Length: %d\r\n\r\n" % (2 * len(BOMB)) + BOMB * 2, "longer than", False),
     (OK + b"Content-Encoding: gzip\r\nContent-Length: %d\r\n\r\n" % len(BOMB) + BOMB, "longer than 4194304", False),
 ]
 
@@ -226,6 +231,26 @@ def test_a_proxy_with_an_unknown_scheme_is_refused():
     with pytest.raises(AttemptFailed, match=r"ALL_PROXY names is neither (an )?http:// nor (an )?https://") as failed:
         transport(proxies=proxies).send(request("http://192.0.2.1"), 5)
     assert (failed.value.sent, failed.value.hopeless) == (False, True)
+
+
+@pytest.mark.parametrize("url", [
+    "http://[abc]:3128", "http://h\u2100st:1", "[abc]", "http://user:secret@[::1]]:1", "http://host:port", "host:99999",
+    "http://host:0", "http://[::1", f"http://{'a' * 70}",
+])
+def test_a_malformed_proxy_is_reported_with_the_variable_that_names_it(url):
+    proxies = Proxies(http=Proxy(url, "http_proxy"))
+    with pytest.raises(AttemptFailed) as failed:
+        transport(proxies=proxies).send(request("http://192.0.2.1"), 5)
+    assert (failed.value.sent, failed.value.hopeless) == (False, True)
+    assert "the proxy that http_proxy names is" in failed.value.msg
+    assert "secret" not in failed.value.msg
+
+
+@pytest.mark.parametrize("url", ["127.0.0.1:1", "http://user:p%zz@127.0.0.1:1", "http://[::1]:1/", "http://127.0.0.1:1?x"])
+def test_a_proxy_that_is_not_there_is_tried(url):
+    proxies = Proxies(http=Proxy(url, "http_proxy"))
+    with pytest.raises(AttemptFailed, match=r"no connection: .*the proxy that http_proxy names"):
+        transport(proxies=proxies).send(request("http://192.0.2.1"), 5)
 
 
 @pytest.mark.parametrize(("library", "version", "found"), [

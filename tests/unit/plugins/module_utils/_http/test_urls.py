@@ -44,6 +44,7 @@ REFUSED = [
     "https://service.example/a b", " https://service.example", "https://service.example\n", "https://service.example\\@x",
     "https://service.example/é", "https://sërvice.example", "https://service.example/\x00", "https://service.example/\ud800",
     "https://service.example:0", "https://service.example:99999", "https://service.example:port", "https://[::1",
+    "https://[::1]]", "http://[::1]]", "https://[[::1]]", "https://[::1]x", "https://a]", "https://[abc]",
     "https://a..b", "https://%6cocalhost", "https://.", f"https://{'a' * 64}.example",
     "https://service.example/../admin", "https://service.example/a/./b",
     "http://service.example", "http://192.0.2.1", "http://127.0.0.1.example", "http://localhost.example", "http://[::2]",

@@ -83,6 +83,14 @@ def test_a_refused_option_is_named_and_nothing_is_sent(resource, options, named)
     assert "exception" not in result
 
 
+def test_null_leaves_an_option_to_its_default_and_its_variable(monkeypatch):
+    with serving(answer(201, ASSET)) as wire:
+        monkeypatch.setenv("INFRASTRUCTURE_SERVICES_BASE_URL", wire.url)
+        given = dict(LEAST[CREATE], base_url=None, http_agent=None, timeout=None, access_token=TOKEN)
+        assert run_module(CREATE, given)["outcome"] == "accepted"
+    assert dict(wire.sent[0].headers)["User-Agent"].startswith("infrastructure.services/")
+
+
 @pytest.mark.parametrize(("attributes", "told"), [
     ({"creation_date": "tomorrow"},
      'attributes.creation_date: "tomorrow" is not a date-time such as 2026-01-02T03:04:05Z'),

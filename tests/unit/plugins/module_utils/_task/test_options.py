@@ -10,13 +10,18 @@ import math
 import pytest
 from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 from ansible_collections.infrastructure.services.plugins.module_utils._errors import InvalidInput
-from ansible_collections.infrastructure.services.plugins.module_utils._task import entry_options
+from ansible_collections.infrastructure.services.plugins.module_utils._task import entry_options, info_options
 from ansible_collections.infrastructure.services.plugins.module_utils._task.options import (
     ARGUMENT_SPEC,
     ENVIRONMENT_PREFIX,
     settings_from,
 )
-from ansible_collections.infrastructure.services.plugins.module_utils._task.task import readable, refusal
+from ansible_collections.infrastructure.services.plugins.module_utils._task.task import (
+    argument_spec,
+    meant,
+    readable,
+    refusal,
+)
 from hypothesis import given
 from hypothesis import settings as settings_of_hypothesis
 from hypothesis import strategies as st
@@ -143,6 +148,31 @@ def test_an_empty_ledger_means_none_whatever_the_environment_says(monkeypatch):
     assert validated({**LEAST, "ledger": ""})["ledger"] == ""
 
 
+@pytest.mark.parametrize("option", [
+    name for name, option in ARGUMENT_SPEC.items() if "fallback" in option or option.get("default") is not None
+])
+def test_null_means_not_given(monkeypatch, option):
+    given = {name: value for name, value in LEAST.items() if name != option}
+    for variables in FROM_ENVIRONMENT.values():
+        monkeypatch.delenv(variables[0], raising=False)
+    monkeypatch.setenv(ENVIRONMENT_PREFIX + "BASE_URL", "https://env.example")
+    if option in FROM_ENVIRONMENT:
+        values = {"bool": "true", "int": "7", "float": "7"}
+        value = "post" if option == "client_authentication" else values.get(str(ARGUMENT_SPEC[option]["type"]), "/env")
+        monkeypatch.setenv(FROM_ENVIRONMENT[option][0], value)
+    expected = validated(given)
+    assert validated({**given, option: None}) == expected
+    assert expected[option] is not None
+
+
+@pytest.mark.parametrize("own", [entry_options.OPTIONS, info_options.OPTIONS])
+def test_a_ledger_that_is_null_is_the_one_of_the_environment_for_every_module(monkeypatch, own):
+    spec, others = argument_spec(own, {})["argument_spec"], {**LEAST, "resource": "compute_virtual_machine"}
+    monkeypatch.setenv(ENVIRONMENT_PREFIX + "LEDGER", "/ledger.db")
+    result = ArgumentSpecValidator(spec).validate(readable(spec, {**others, "ledger": None}))
+    assert (result.error_messages, result.validated_parameters["ledger"]) == ([], "/ledger.db")
+
+
 WRONG = {
     "str": [True, [1], {"a": 1}, [], {}],
     "path": [True, [1], {"a": 1}, [], {}],
@@ -161,6 +191,14 @@ def test_an_option_of_the_wrong_type_is_refused_by_name(option, value):
     refused = validation({**LEAST, option: value})
     assert refused.error_messages
     assert all(option in message for message in refused.error_messages), refused.error_messages
+
+
+@pytest.mark.parametrize("option", ["ca_path", "client_cert", "client_key"])
+@pytest.mark.parametrize("path", ["a\0b", "\ud800"], ids=ascii)
+def test_a_path_that_cannot_be_is_refused_by_name(option, path):
+    (problem,) = validation({**LEAST, option: path}).error_messages
+    assert meant(problem) == f"{option}: contains a character that no path can have"
+    assert not validation({**LEAST, option: "a\udcffb"}).error_messages  # a byte that is not UTF-8
 
 
 @pytest.mark.parametrize(("url", "right"), [
