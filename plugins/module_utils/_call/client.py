@@ -11,12 +11,12 @@ import threading
 import time
 from typing import Any, Callable, NamedTuple
 
-from .._errors import AttemptFailed, RequestFailed, ServicesError
+from .._errors import NOT_SENT, UNKNOWN, AttemptFailed, RequestFailed, ServicesError, gravest
 from .._http.messages import Answer, Request
 from .._http.settings import ConnectionSettings
 from .events import Event
 from .operation import Operation, judge, message
-from .retry import AttemptResult, Finished, retry
+from .retry import POLICY, AttemptResult, Finished, retry
 from .settings import Settings
 from .tokens import FetchedToken, StaticToken, Token, fetch_token, missing_scopes
 
@@ -53,7 +53,10 @@ class Client:
         self.trace: list[dict[str, Any]] = []  # each attempt: method, url, status, error, seconds, wait
         self.tokens: set[str] = set()  # all that were used; each is a secret
         self.warnings: list[str] = []
-        self.was_tried = False  # whether an attempt of the request itself, not of a token request, has begun
+        self._outcome, self._in_flight = (
+            NOT_SENT,
+            False,
+        )  # of the ended attempts together; of the one that has not ended
         self._connect, self._guard, self._sleep = connect, guard, sleep
         self._own = threading.local()
         if settings.access_token:
@@ -99,6 +102,12 @@ class Client:
         counted = {"attempts": attempts, "request_attempts": attempts}  # `until` overwrites the first
         return {**counted, "trace_id": self.settings.trace.trace_id} if self.settings.trace else counted
 
+    @property
+    def outcome(self) -> str:
+        """What is known of the request if the task ends now, between two attempts or within one."""
+        is_sent = self._in_flight and self._transport().has_sent
+        return gravest(self._outcome, UNKNOWN if is_sent else NOT_SENT)
+
     def _transport(self):
         """Return the transport of this thread; raise MissingLibrary or InvalidInput."""
         if not hasattr(self._own, "transport"):
@@ -110,13 +119,15 @@ class Client:
             token = self._source.token()
             self.tokens.add(token)
             used.append(token)
-            self.was_tried = True
             authorized = {**request.headers, "Authorization": f"Bearer {token}"}
             if self.settings.trace:
                 authorized["traceparent"] = self.settings.trace.traceparent()
-            return self._send(request._replace(headers=authorized), lambda answer: judge(operation, answer))
+            self._in_flight = True
+            result = self._send(request._replace(headers=authorized), lambda answer: judge(operation, answer))
         except ServicesError as error:  # there is no token, or the guard forbids sending
             return AttemptResult(Event.TOKEN_UNAVAILABLE, error.msg)
+        self._outcome, self._in_flight = gravest(self._outcome, POLICY[result.event][request.method][1]), False
+        return result
 
     def _fetch_token(self) -> Token:
         token = fetch_token(self.settings.credentials, self._exchange_token)

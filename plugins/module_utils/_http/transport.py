@@ -60,6 +60,11 @@ class Transport:
         self._closes_early: set[str] = set()  # origins that close idle connections early, perhaps as one is used again
         self._routes: dict[str, tuple] = {}  # by URL: the connection pool, and the target for the request line
 
+    @property
+    def has_sent(self) -> bool:
+        """Whether a byte of the last attempt was handed to the socket."""
+        return self._meter.sent
+
     def close(self) -> None:
         """Close all connections; the next attempt opens a new one."""
         self._kept.clear()

@@ -44,6 +44,11 @@ class PacedTransport:
     def __init__(self, transport: Any, slots: Slots) -> None:
         self._transport, self._slots = transport, slots
 
+    @property
+    def has_sent(self) -> bool:
+        """Whether a byte of the last attempt was handed to the socket."""
+        return self._transport.has_sent
+
     def send(self, request: Request, timeout: float) -> Answer:
         """Make one attempt, within `timeout` seconds.
 

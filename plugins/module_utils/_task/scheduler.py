@@ -122,6 +122,7 @@ class Scheduler:
         at every check. Afterwards `begun` has the items that had not ended when the grace period was over; an item in
         neither `begun` nor `ended` was not begun.
         """
+        self._keep_limits()
         self._start(min(most, len(self._pending)))
         deadline = math.inf
         while self._threads and time.monotonic() < deadline:
@@ -217,10 +218,13 @@ class Scheduler:
             self._unknown += in_doubt
             if ended.failed and (in_doubt or slot.overloaded or ended.outcome == NOT_SENT):
                 self.pace.item_failed(slot.last, in_doubt and slot.overloaded)
-            if 0 < self._limits.max_unknown <= self._unknown:
-                self.stop(f"{self._unknown} ended with an unknown outcome (max_unknown: {self._limits.max_unknown})")
-            elif 0 < self._limits.max_failures <= self._failures:
-                self.stop(f"{self._failures} failed (max_failures: {self._limits.max_failures})")
+            self._keep_limits()
+
+    def _keep_limits(self) -> None:
+        if 0 < self._limits.max_unknown <= self._unknown:
+            self.stop(f"{self._unknown} ended with an unknown outcome (max_unknown: {self._limits.max_unknown})")
+        elif 0 < self._limits.max_failures <= self._failures:
+            self.stop(f"{self._failures} failed (max_failures: {self._limits.max_failures})")
 
     def _exit(self, crash: str | None) -> None:
         with self.lock:

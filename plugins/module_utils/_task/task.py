@@ -10,9 +10,10 @@ import json
 import os
 import re
 import time
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from difflib import get_close_matches
-from typing import Any, Callable, Iterable
+from typing import Any, Callable, ContextManager, Iterable
 
 from ansible.module_utils.errors import NoLogError, RequiredError
 
@@ -21,7 +22,7 @@ from .._call.client import Client
 from .._call.operation import effect_of
 from .._call.settings import Settings
 from .._call.tokens import FetchedToken
-from .._errors import NOT_SENT, UNKNOWN, RequestFailed, ServicesError
+from .._errors import UNKNOWN, RequestFailed, ServicesError
 from .._http import strict_json
 from .._http.proxies import named_in
 from .._http.settings import ConnectionSettings
@@ -65,6 +66,7 @@ class Runtime:
     connect: Callable[[ConnectionSettings], Any]  # makes a transport or returns a kept one
     keep_token: Callable = FetchedToken  # the same for a fetched token
     guard: Callable[[], None] = lambda: None  # raises ServicesError when nothing may be sent any more
+    interruptible: Callable[[], ContextManager] = nullcontext  # what may interrupt a task does so within it
     interrupts: tuple[type[BaseException], ...] = (MemoryError,)  # exceptions that interrupt a task from outside
     sleep: Callable[[float], None] = time.sleep  # waits the given seconds before a further attempt
 
@@ -172,17 +174,25 @@ def perform(
     client = Client(settings, runtime.connect, runtime.keep_token, guard=runtime.guard, sleep=runtime.sleep)
     try:
         plan = plan or task.plan(recorded)
-        done.result = carry_out(task.resource, task.wanted, plan, runtime.check_mode, client)
+        with runtime.interruptible():
+            done.result = _carried_out(task, plan, runtime, client)
     except ServicesError as error:
         done.result = error.result()
     except runtime.interrupts as error:
-        done.result = interrupted(task, UNKNOWN if client.was_tried else NOT_SENT, error).result()
+        done.result = done.result or interrupted(task, client.outcome, error).result()
     for token in client.tokens:
         secrets.add(token)
     done.result["trace"] = client.trace
     unchecked = [] if settings.connection.validate_certs else [_UNCHECKED]
     done.warnings = [*unchecked, *client.warnings, *done.result.pop("warnings", [])]
     return done
+
+
+def _carried_out(task: Task, plan: Plan, runtime: Runtime, client: Client) -> dict:
+    try:
+        return carry_out(task.resource, task.wanted, plan, runtime.check_mode, client)
+    except ServicesError as error:
+        return error.result()
 
 
 def interrupted(task: Task, outcome: str, error: BaseException) -> RequestFailed:

@@ -98,7 +98,8 @@ class PostgresLedger(Ledger):
         while not (self._pooled or self.execute("SELECT pg_try_advisory_lock(?)", (number,))[0][0]):
             if not wait:
                 return False
-            time.sleep(pause)
+            with self.interruptible():
+                time.sleep(pause)
             pause = min(2 * pause, _LONGEST_PAUSE)
         return True
 

@@ -15,7 +15,7 @@ import os
 import sqlite3
 import stat
 import time
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, contextmanager, nullcontext, suppress
 from typing import Iterator
 from urllib.parse import quote
 
@@ -97,7 +97,8 @@ class SqliteLedger(Ledger):
         if self._locks < 0:
             return True
         try:
-            fcntl.lockf(self._locks, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB), 1, number)
+            with self.interruptible() if wait else nullcontext():  # only a single task waits, in the main thread
+                fcntl.lockf(self._locks, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB), 1, number)
         except BlockingIOError:
             return False
         except OSError as error:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import json
 import shlex
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from itertools import groupby
 from typing import Callable, ContextManager, Iterable, Iterator
 
@@ -36,6 +36,7 @@ class Ledger:
     def __init__(self, where: str) -> None:
         """`where`: the ledger's name in messages, without a password."""
         self.where = where
+        self.interruptible: Callable[[], ContextManager] = nullcontext  # around waits for others
         self.version = 0  # of its tables; 0: there are none, which only happens when opened for reading
         self._seen: set[str] = set()
 
@@ -127,8 +128,8 @@ class Ledger:
     @contextmanager
     def hold(self, key: Key) -> Iterator[None]:
         """Hold this key exclusively; others block. The lock ends with the process."""
-        self.lock(key.number(), wait=True)
         try:
+            self.lock(key.number(), wait=True)
             self.check_not_replaced()
             yield
         finally:

@@ -137,9 +137,10 @@ class ServicesAction(CheckedAction):
     def _run_in_worker(self, prepared: task.Task, secrets: Secrets, recorded: Recorded | None) -> dict:
         """Run the task in this process."""
         ends = (core.TIMEOUT, Interrupted, MemoryError)
-        runtime = task.Runtime(self._task.check_mode, kept_transport, keep_token, require_parent, ends)
-        with self.signals.raised():
-            done = task.perform(prepared, recorded, runtime, secrets)
+        runtime = task.Runtime(
+            self._task.check_mode, kept_transport, keep_token, require_parent, self.signals.raised, ends
+        )
+        done = task.perform(prepared, recorded, runtime, secrets)
         warnings = [*secrets.warnings(), *done.warnings]
         result = dict(done.result, warnings=warnings) if warnings else done.result
         return self._remembered(

@@ -14,7 +14,7 @@ from typing import Any
 from ansible.module_utils.common.arg_spec import ArgumentSpecValidator, ValidationResult
 from ansible.module_utils.errors import UnsupportedError
 
-from ...module_utils._errors import NOT_SENT, InvalidInput, ServicesError
+from ...module_utils._errors import NOT_SENT, InvalidInput, RequestFailed, ServicesError
 from ...module_utils._secrets import Secrets
 from ...module_utils._task import task
 from ...module_utils._task.options import LEDGER_VARIABLE
@@ -24,7 +24,7 @@ from . import at_exit, core
 from .environment import environment
 from .kept import kept_ledger
 from .parent import is_orphan
-from .signals import deferred
+from .signals import Interrupted, deferred
 
 NOT_WITH_ASYNC = (
     "cannot be combined with async, since nothing would record how the task ended. Nothing was sent. Remove async"
@@ -58,19 +58,25 @@ class CheckedAction(core.ObservedAction):
         self.task_vars = task_vars or {}
         self.controller_environment = dict(os.environ)
         variables = {**self.controller_environment, **core.task_environment(self)}
-        try:
-            with deferred() as self.signals, environment(variables):
-                result = self._run()
-                if self.signals.caught and "msg" in result:
-                    at_exit.show_message(self._interrupted_message(result))
-        except core.TIMEOUT as error:
-            msg = f"The keyword timeout ended the task. {error}".strip()
-            result = dict(ServicesError(msg).result(), outcome=self.known_outcome())
-        except InvalidInput as error:  # in the keyword environment
-            result = error.result()
+        with deferred() as self.signals:
+            result = self._run_until_ended(variables)
+            if self.signals.caught and "msg" in result:
+                at_exit.show_message(self._interrupted_message(result))
         if is_orphan():
             os._exit(1)  # the result would fill a pipe that nobody reads, and this process would never end
         return result
+
+    def _run_until_ended(self, variables: dict[str, str]) -> dict:
+        try:
+            with environment(variables):
+                return self._run()
+        except core.TIMEOUT as error:
+            msg = f"The keyword timeout ended the task. {error}".strip()
+        except Interrupted as error:
+            msg = f"The task was interrupted ({error})."
+        except InvalidInput as error:  # in the keyword environment
+            return error.result()
+        return RequestFailed(msg, self.known_outcome()).result()
 
     def _run(self) -> dict:
         """Run the task and return its result."""
@@ -127,7 +133,9 @@ class CheckedAction(core.ObservedAction):
             raise InvalidInput("ledger", NOT_WITH_ASYNC)
         from_environment = self._task.args.get("ledger") is None
         place = located(location, self._loader.get_basedir(), from_environment)
-        return kept_ledger(place, read_only or self._task.check_mode)
+        ledger = kept_ledger(place, read_only or self._task.check_mode)
+        ledger.interruptible = self.signals.raised
+        return ledger
 
     def with_invocation(self, result: dict, options: Options) -> dict:
         """Return the result, with its options where this ansible-core has them in results."""

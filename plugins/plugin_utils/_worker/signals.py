@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Ends a task in order when a signal terminates its process: requests in flight are recorded first."""
+"""Ends a task in order when a signal terminates it or its process: requests in flight are recorded first."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import os
 import signal
 import threading
 from contextlib import contextmanager
-from typing import Iterator
+from typing import Any, Iterator
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
@@ -20,24 +20,38 @@ class Interrupted(BaseException):
 
 
 class Signals:
-    """The signals that came within `deferred`; the first of them is raised again when it ends."""
+    """The signals that came within `deferred`; the first that terminates the process is raised again when it ends."""
 
-    def __init__(self) -> None:
+    def __init__(self, alarm: Any = None) -> None:
+        """`alarm`: the handler of SIGALRM, which raises the end of the keyword `timeout`; None if it is not handled."""
         self.caught: list[int] = []
-        self._raises = False
+        self._alarm, self._is_late, self._raises = alarm, False, False
 
     def note(self, number: int, _frame) -> None:
-        """Handle a signal: remember it, and raise Interrupted within `raised`."""
-        self.caught.append(number)
-        if self._raises:
-            self._raises = False
-            raise Interrupted(f"signal {signal.Signals(number).name}")
+        """Handle a signal: remember it, and raise within `raised`."""
+        if number == signal.SIGALRM:
+            self._is_late = True
+        else:
+            self.caught.append(number)
+        self._raise()
+
+    def _raise(self) -> None:
+        if not self._raises or not (self.caught or self._is_late):
+            return
+        self._raises = False
+        if self.caught:
+            raise Interrupted(f"signal {signal.Signals(self.caught[0]).name}")
+        self._alarm(signal.SIGALRM, None)
 
     @contextmanager
     def raised(self) -> Iterator[None]:
-        """Raise Interrupted within the context, once."""
+        """Raise within the context, once: Interrupted, or the end of the keyword `timeout`; also for an earlier signal.
+
+        Everywhere else a task goes on: a write to the ledger that is cut off could not be reported truthfully.
+        """
         self._raises = True
         try:
+            self._raise()
             yield
         finally:
             self._raises = False
@@ -45,12 +59,14 @@ class Signals:
 
 @contextmanager
 def deferred() -> Iterator[Signals]:
-    """Defer the signals that terminate a process; in any thread but the main one, do nothing."""
-    signals = Signals()
+    """Defer the signals that terminate a process or a task; in any thread but the main one, do nothing."""
     if threading.current_thread() is not threading.main_thread():
-        yield signals
+        yield Signals()
         return
+    alarm = signal.getsignal(signal.SIGALRM)
+    signals = Signals(alarm)
     heeded = [number for number in _SIGNALS if signal.getsignal(number) is not signal.SIG_IGN]  # as under nohup
+    heeded += [signal.SIGALRM] if callable(alarm) else []
     before = {number: signal.signal(number, signals.note) for number in heeded}
     try:
         yield signals

@@ -133,6 +133,12 @@ def test_failures_before_it_began_count():
     assert len(scheduler.ended) == 1
 
 
+def test_nothing_is_begun_when_enough_failed_before():
+    scheduler = Scheduler(10, lambda: lambda item, slot: DONE, Pace(1), Limits(max_failures=2), failures=2)
+    scheduler.run(1, 1.0, nothing, nothing)
+    assert (scheduler.ended, scheduler.reason) == ({}, "2 failed (max_failures: 2)")
+
+
 def test_a_service_from_which_nothing_gets_through_is_not_asked_for_all():
     def do(_item, slot):
         send(slot, OVERLOADED)
