@@ -20,7 +20,7 @@ from ansible_collections.infrastructure.services.plugins.module_utils._resources
 from ansible_collections.infrastructure.services.plugins.module_utils._resources.virtual_machine import (
     VIRTUAL_MACHINES,
 )
-from ansible_collections.infrastructure.services.plugins.module_utils._task import items, many, task
+from ansible_collections.infrastructure.services.plugins.module_utils._task import credentials, items, many, task
 from support import CREATE, LEAST, UPDATE
 
 from . import lab as laboratory
@@ -61,7 +61,7 @@ def one_of_fifty(resource: str, **options) -> dict:
     given = {"max_unknown": 0, "concurrency": 2, **given}
     validated = ArgumentSpecValidator(**task.argument_spec(own, {})).validate(given)
     assert not validated.error_messages
-    secrets, memory = task.secrets_of(own, validated.validated_parameters), Memory()
+    secrets, memory = credentials.secrets_of(own, validated.validated_parameters), Memory()
     runtime = task.Runtime(False, SplitTransport, lambda *how: FetchedToken(*how, memory))
     try:
         done = many.perform_all(plural, validated.validated_parameters, many.Place(runtime), secrets)

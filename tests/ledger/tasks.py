@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from ansible_collections.infrastructure.services.plugins.module_utils._errors import ServicesError
 from ansible_collections.infrastructure.services.plugins.module_utils._http.transport import Transport
+from ansible_collections.infrastructure.services.plugins.module_utils._task import credentials
 from ansible_collections.infrastructure.services.plugins.module_utils._task import task as task_module
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.entries import Key
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.location import open_ledger
@@ -20,7 +21,7 @@ TOKEN = "token-of-the-tests"
 def task(ledger: Ledger | str, resource: str = CREATE, check_mode: bool = False, **options) -> dict:
     """Return the result of a task; `ledger`: an open one, or where to open one for this task only."""
     params = validated(resource, {"access_token": TOKEN, "retry_max_delay": 0, **LEAST[resource], **options})
-    secrets = task_module.secrets_of(RESOURCES[resource].options, params)
+    secrets = credentials.secrets_of(RESOURCES[resource].options, params)
     own = isinstance(ledger, str)
 
     def execute(recorded):

@@ -17,7 +17,7 @@ from ansible_collections.infrastructure.services.plugins.module_utils._resources
 from ansible_collections.infrastructure.services.plugins.module_utils._resources.virtual_machine import (
     VIRTUAL_MACHINES,
 )
-from ansible_collections.infrastructure.services.plugins.module_utils._task import items, many, task
+from ansible_collections.infrastructure.services.plugins.module_utils._task import credentials, items, many, task
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.entries import DONE, STATES, Entry, Key
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.listing import listed
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.many import LedgerOfMany
@@ -54,7 +54,7 @@ class Fleet:
         checked = ArgumentSpecValidator(**task.argument_spec(own, {})).validate(options)
         assert not checked.error_messages
         params = checked.validated_parameters
-        secrets = task.secrets_of(own, params)
+        secrets = credentials.secrets_of(own, params)
         kept = LedgerOfMany(self.ledger, secrets, "run-of-the-tests", check_mode)
         place = many.Place(task.Runtime(check_mode, Transport), diff_mode=True)
         done = many.perform_all(self.plural, params, place, secrets, kept)

@@ -24,7 +24,7 @@ from ansible_collections.infrastructure.services.plugins.module_utils._http.tran
 from ansible_collections.infrastructure.services.plugins.module_utils._resources.virtual_machine import (
     VIRTUAL_MACHINES,
 )
-from ansible_collections.infrastructure.services.plugins.module_utils._task import items, many, task
+from ansible_collections.infrastructure.services.plugins.module_utils._task import credentials, items, many, task
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.location import open_ledger
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.many import LedgerOfMany
 
@@ -38,7 +38,7 @@ def run(location: str, url: str, names: list[str], at_once: int = AT_ONCE) -> di
     given = {"base_url": url, "access_token": "token-of-the-tests", "concurrency": at_once, "max_unknown": 0}
     given["virtual_machines"] = [{"name": name} for name in names]
     params = ArgumentSpecValidator(**task.argument_spec(own, {})).validate(given).validated_parameters
-    secrets, ledger = task.secrets_of(own, params), open_ledger(location)
+    secrets, ledger = credentials.secrets_of(own, params), open_ledger(location)
     kept = LedgerOfMany(ledger, secrets, "run", check_mode=False)
     place = many.Place(task.Runtime(False, Transport))
     result = many.perform_all(VIRTUAL_MACHINES, params, place, secrets, kept).result

@@ -16,7 +16,7 @@ from ansible_collections.infrastructure.services.plugins.module_utils._resources
     APPLICATION_ROLE,
 )
 from ansible_collections.infrastructure.services.plugins.module_utils._resources.virtual_machine import VIRTUAL_MACHINE
-from ansible_collections.infrastructure.services.plugins.module_utils._task import task
+from ansible_collections.infrastructure.services.plugins.module_utils._task import credentials, task
 
 RESOURCES = {resource.operation.resource: resource for resource in (VIRTUAL_MACHINE, APPLICATION_ROLE)}
 CREATE, UPDATE = "compute_virtual_machine", "cassandra_application_role"
@@ -37,7 +37,7 @@ def run_task(resource: str, check_mode: bool = False, connect=Transport, **optio
 def run_exactly(resource: str, options: dict, check_mode: bool = False, connect=Transport, recorded=None) -> dict:
     """Return the result of a task that has exactly these options."""
     resource, params = RESOURCES[resource], validated(resource, options)
-    secrets, warnings = task.secrets_of(resource.options, params), []
+    secrets, warnings = credentials.secrets_of(resource.options, params), []
     try:
         runtime = task.Runtime(check_mode, connect)
         done = task.perform(task.prepare(resource, params), recorded, runtime, secrets)

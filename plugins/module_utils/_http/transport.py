@@ -11,14 +11,10 @@ byte of it was handed to the socket (`Meter.sent`). This layer neither retries n
 from __future__ import annotations
 
 import http.client
-import logging
 import platform
 import re
 import sys
-import threading
 import time
-import warnings
-from contextlib import ExitStack
 from typing import Iterator
 from urllib.parse import urlsplit
 
@@ -27,13 +23,14 @@ try:
     import urllib3
     from requests.certs import where
     from urllib3 import Timeout
-    from urllib3.exceptions import HTTPError, InsecureRequestWarning
+    from urllib3.exceptions import HTTPError
 except ImportError:
     requests = None
 
 from .._errors import AttemptFailed, MissingLibrary
 from . import bodies, causes, tls
 from .adapter import MeteredAdapter
+from .logs import logging_disabled
 from .messages import Answer, Request
 from .proxies import Proxy
 from .settings import ConnectionSettings
@@ -80,7 +77,7 @@ class Transport:
         proxy = self._settings.proxies.for_url(request.url)
         self._meter.start(timeout, f", the proxy that {proxy.variable} names" if proxy else "")
         try:
-            with _logging_disabled:
+            with logging_disabled:
                 answer = self._read(self._open(request, proxy))
         except AttemptFailed:
             self.close()
@@ -151,36 +148,6 @@ class Transport:
             return AttemptFailed(causes.lost(error), sent=True)
         hopeless, why = causes.unsent(error, meter.phase, meter.peer)
         return AttemptFailed(why, sent=False, hopeless=hopeless)
-
-
-class _LoggingDisabled:
-    """Log nothing: urllib3 quotes what servers send, secrets included, on standard error or in Ansible's log.
-
-    Both settings are the whole process's: the first thread to enter makes them, the last one to leave restores them.
-    """
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._inside = 0
-        self._restore = ExitStack()
-
-    def __enter__(self) -> None:
-        with self._lock:
-            if not self._inside:
-                self._restore.callback(logging.disable, logging.root.manager.disable)
-                logging.disable(logging.CRITICAL)
-                self._restore.enter_context(warnings.catch_warnings())
-                warnings.simplefilter("ignore", InsecureRequestWarning)  # reported once, as a warning of the task
-            self._inside += 1
-
-    def __exit__(self, *_error: object) -> None:
-        with self._lock:
-            self._inside -= 1
-            if not self._inside:
-                self._restore.close()
-
-
-_logging_disabled = _LoggingDisabled()
 
 
 def require_libraries() -> None:

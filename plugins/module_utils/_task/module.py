@@ -12,6 +12,7 @@ from .._errors import NOT_SENT, ServicesError
 from .._http.transport import Transport
 from .._resources.flow import Recorded, Resource, kept_in
 from .._secrets import Secrets
+from .credentials import secrets_of, shown_options
 from .task import (
     KEPT_IN,
     RECORDED,
@@ -22,8 +23,6 @@ from .task import (
     presentable,
     readable,
     refusal,
-    secrets_of,
-    shown_options,
 )
 
 LEDGER_ELSEWHERE = (

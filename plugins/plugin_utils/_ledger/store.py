@@ -118,9 +118,8 @@ class Ledger:
 
     def history(self, where: dict[str, tuple]) -> Iterator[tuple[Key, Ended]]:
         """Yield the rows of the history that meet all conditions, oldest first."""
-        for base_url, resource, name, *row in self._select(
-            f"base_url, resource, name, {sql.ENDED}", "history", where, "at"
-        ):
+        columns = f"base_url, resource, name, {sql.ENDED}"
+        for base_url, resource, name, *row in self._select(columns, "history", where, "at"):
             ended = Ended(*row)
             plain = {"by": self._plain(ended.by), "message": self._plain(ended.message)}
             yield Key(base_url, resource, self._plain(name)), ended._replace(**plain)

@@ -16,7 +16,7 @@ from ansible.module_utils.errors import UnsupportedError
 
 from ...module_utils._errors import NOT_SENT, InvalidInput, RequestFailed, ServicesError
 from ...module_utils._secrets import Secrets
-from ...module_utils._task import task
+from ...module_utils._task import credentials, task
 from ...module_utils._task.options import LEDGER_VARIABLE
 from .._ledger.location import located
 from .._ledger.store import Ledger
@@ -101,7 +101,7 @@ class CheckedAction(core.ObservedAction):
         validator = _validators[id(own)]
         validated = self.validation(validator, task.readable(validator.argument_spec, given))
         params = validated.validated_parameters
-        return Options(given, params, task.secrets_of(own, params), self._problem(validated))
+        return Options(given, params, credentials.secrets_of(own, params), self._problem(validated))
 
     def given_options(self) -> dict:
         """Return the options as a module gets them; raise InvalidInput for what cannot be passed to one."""
@@ -140,7 +140,7 @@ class CheckedAction(core.ObservedAction):
     def with_invocation(self, result: dict, options: Options) -> dict:
         """Return the result, with its options where this ansible-core has them in results."""
         if core.wants_invocation(self.task_vars):
-            result["invocation"] = {"module_args": task.shown_options(options.params, options.secrets)}
+            result["invocation"] = {"module_args": credentials.shown_options(options.params, options.secrets)}
         return result
 
 

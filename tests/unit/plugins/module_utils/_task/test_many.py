@@ -23,7 +23,7 @@ from ansible_collections.infrastructure.services.plugins.module_utils._resources
 from ansible_collections.infrastructure.services.plugins.module_utils._resources.virtual_machine import (
     VIRTUAL_MACHINES,
 )
-from ansible_collections.infrastructure.services.plugins.module_utils._task import items, many, task
+from ansible_collections.infrastructure.services.plugins.module_utils._task import credentials, items, many, task
 
 TOKEN = "token-of-the-tests"
 
@@ -77,7 +77,7 @@ def run(service: Service, plural, given: list, *, check_mode=False, watch=str, s
     least.update({} if "auth_url" in options else {"access_token": TOKEN})
     validated = ArgumentSpecValidator(**task.argument_spec(own, {})).validate({**least, **options})
     assert not validated.error_messages
-    secrets, memory = task.secrets_of(own, validated.validated_parameters), Memory()
+    secrets, memory = credentials.secrets_of(own, validated.validated_parameters), Memory()
     runtime = task.Runtime(check_mode, service.connect, lambda *given: FetchedToken(*given, memory))
     place = many.Place(runtime, diff_mode=True, watch=watch, say=say)
     done = many.perform_all(plural, validated.validated_parameters, place, secrets, ledger)
