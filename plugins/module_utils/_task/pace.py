@@ -79,16 +79,16 @@ class Rate:
             self._base = max(dispatch.rate / math.sqrt(2), guess, got)
         self._searching, self._passed = first, 0.0
 
-    def pause(self, refusals: int, now: float) -> None:
-        """Pause dispatching, for longer with each consecutive 429."""
-        self._next = max(self._next, now + 2 ** min(refusals, 10) / self.now())
+    def pause(self, refusals: int, longest: float, now: float) -> None:
+        """Pause dispatching, for longer with each consecutive 429, at most `longest` seconds."""
+        self._next = max(self._next, now + min(longest, 2 ** min(refusals, 10) / self.now()))
 
 
 class Pace:
     """Decides when the next request may be sent, and adapts to how each one ended; not thread-safe."""
 
     def __init__(self, most: int, longest_wait: float = math.inf) -> None:
-        """`most`: upper bound of the width; `longest_wait`: the longest Retry-After to comply with, in seconds."""
+        """`most`: upper bound of the width; `longest_wait`: the longest pause or Retry-After, in seconds."""
         self.width = float(min(FIRST, most))
         self.failing = False  # whether nothing has succeeded since a failure
         self.stop_reason = ""  # why no more requests may be sent, empty while they may
@@ -143,7 +143,7 @@ class Pace:
         elif feedback == RATE_LIMITED:
             if not self.failing:
                 self._rate.lower(dispatch, now)
-            self._rate.pause(self._refused_in_a_row, now)
+            self._rate.pause(self._refused_in_a_row, self._longest_wait, now)
             self._refused_in_a_row += 1
 
     def item_failed(self, dispatch: Dispatch | None, left_in_doubt: bool) -> None:

@@ -73,7 +73,8 @@ class Report:
         kept = {name: result[name] for name in (*_SHOWN, "skipped") if result.get(name) is not None or name == "status"}
         if "asset" in kept:
             kept["asset"] = picked(kept["asset"], self._fields)
-        return dict(kept, warnings=[] if result["failed"] else warnings)
+        said = result["msg"] if result["failed"] else ""  # may quote a warning, which would then be told twice
+        return dict(kept, warnings=[warning for warning in warnings if warning not in said])
 
     def done(
         self, not_listed: list[str] | None = None, warnings: Iterable[str] = (), next_step: str = RESULTS_SAY

@@ -14,7 +14,7 @@ import time
 from typing import Callable, NamedTuple
 
 from .._errors import NOT_SENT, UNKNOWN
-from .pace import NEUTRAL, OVERLOADED, Dispatch, Pace
+from .pace import NEUTRAL, OVERLOADED, RATE_LIMITED, Dispatch, Pace
 
 _POLL_INTERVAL = 0.5  # seconds between checks by the main thread, the only one that receives signals
 _MAX_WAIT = 1.0  # seconds after which a waiting thread checks again, whatever it waits for
@@ -47,6 +47,7 @@ class Slot:
         self.last: Dispatch | None = None
         self.was_refused = False  # whether an attempt was denied because the scheduler had stopped
         self.overloaded = False  # whether the last attempt failed because of overload
+        self.throttled = False  # whether the last attempt was refused because of a rate limit, as those before it
         self._scheduler = scheduler
         self._dispatch: Dispatch | None = dispatch
 
@@ -66,6 +67,7 @@ class Slot:
         """Release the slot after an attempt; `feedback`: one of pace; `retry_after`: the seconds of its Retry-After."""
         with self._scheduler.lock:
             self._release(feedback, retry_after)
+            self.throttled = feedback == RATE_LIMITED and self.last is not None and self.last.is_probe
             self._set_overloaded(feedback == OVERLOADED)
 
     def pause(self, seconds: float) -> None:
@@ -216,7 +218,7 @@ class Scheduler:
             self._failures += ended.failed
             in_doubt = ended.outcome == UNKNOWN and slot.attempts > 0
             self._unknown += in_doubt
-            if ended.failed and (in_doubt or slot.overloaded or ended.outcome == NOT_SENT):
+            if ended.failed and (in_doubt or slot.overloaded or slot.throttled or ended.outcome == NOT_SENT):
                 self.pace.item_failed(slot.last, in_doubt and slot.overloaded)
             self._keep_limits()
 

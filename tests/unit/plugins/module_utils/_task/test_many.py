@@ -149,6 +149,22 @@ def test_a_service_that_is_down_leaves_a_few_in_doubt():
     assert "nothing got through" in result["msg"]
 
 
+def test_a_service_that_refuses_everything_for_its_rate_limit_is_given_up_soon():
+    service = Service({f"vm{number}": Answer(429, {}) for number in range(1000)})
+    started = time.monotonic()
+    result = run(service, VIRTUAL_MACHINES, machines(1000), retries=0)
+    assert time.monotonic() - started < 5
+    assert len(service.received) <= 4 + 5
+    assert "nothing got through" in result["msg"]
+
+
+def test_a_warning_about_the_task_stays_when_all_items_fail_and_no_message_is_told_twice():
+    service = Service({"vm0": Answer(403, {}), "vm1": Answer(403, {})})
+    result = run(service, VIRTUAL_MACHINES, machines(2), validate_certs=False)
+    assert [warning.partition(":")[0] for warning in result["warnings"]] == ["validate_certs is false"]
+    assert all("validate_certs" not in item["msg"] for item in result["results"])
+
+
 def test_an_unreachable_host_is_given_up_soon():
     refused = AttemptFailed("connection refused", sent=False)
     service = Service({f"vm{number}": refused for number in range(1000)})

@@ -110,6 +110,15 @@ def test_a_retry_after_is_kept_by_all_until_something_that_left_later_gets_throu
     assert pace.wait(10) == 0
 
 
+@pytest.mark.parametrize("longest", [0, 3])
+def test_no_pause_is_longer_than_the_longest_wait(longest):
+    pace, now = Pace(1, longest_wait=longest), 0.0
+    for _refusal in range(12):
+        pace.completed(pace.dispatch(now), RATE_LIMITED, now)
+        assert pace.wait(now) <= longest + 0.5
+        now += pace.wait(now)
+
+
 def test_a_retry_after_that_is_longer_than_is_borne_ends_it():
     pace = Pace(4, longest_wait=30)
     first = dispatch_all(pace, 0)
