@@ -9,6 +9,7 @@ Each row is run without a ledger and with an SQLite ledger.
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import NamedTuple
 
 import pytest
@@ -36,11 +37,14 @@ class Row(NamedTuple):
     slow: bool = False  # whether the service never answers
 
 
+OLD_PYTHON = str(Path(__file__).with_name("old_python"))
 DONE = {"outcome": ("accepted", "accepted"), "failed": (False, False), "requests": (1, 1), "state": "done"}
 NOT_SENT, UNKNOWN = ("not_sent", "not_sent"), ("unknown", "unknown")
 ROWS = {
     "no interpreter": Row({"vars": {"ansible_python_interpreter": "/no/such/python", "ansible_connection": "process"}},
                           NOT_SENT),
+    "old interpreter": Row({"vars": {"ansible_python_interpreter": OLD_PYTHON, "ansible_connection": "process"}},
+                           NOT_SENT, says=("requires Python",)),
     "no such user": Row({"become": True, "become_method": "myself", "become_user": "nobody"}, NOT_SENT,
                         says=("not allowed",)),
     "host away": Row({"vars": {"ansible_connection": "away"}}, NOT_SENT, says=("refused",)),

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The keyword until repeats the failure to record an outcome, not the success that was not recorded."""
+"""The keyword until: it repeats a failure to record an outcome as such, and `attempts` has its count."""
 
 from __future__ import annotations
 
@@ -40,3 +40,16 @@ def test_what_could_not_be_recorded_fails_at_each_attempt(collections, tmp_path,
     assert result["changed"]
     assert "could not be recorded" in result["msg"]
     assert "This attempt sent nothing" in result["msg"]
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_attempts_counts_those_of_until_as_for_any_module(collections, tmp_path, path):
+    repeated = {"until": "seen is success", "register": "seen", "retries": 2, "delay": 0, "ignore_errors": True}
+    tasks = [{"name": "Create", CREATE: {"name": "vm", "retries": 0}, **PATHS[path], **repeated},
+             {"name": "Compare", "ansible.builtin.command": "false", **repeated}]
+    play = json.dumps([{"hosts": "localhost", "gather_facts": False, "tasks": tasks}]) + "\n"
+    with running(lambda sent: answer(403)) as service:
+        run = Ansible(tmp_path, collections, service.url, "local").playbook(play, ANSIBLE_PIPELINING="true")
+    assert len(service.sent) == 3
+    assert run.result("Create")["attempts"] == run.result("Compare")["attempts"]
+    assert run.result("Create")["request_attempts"] == 1

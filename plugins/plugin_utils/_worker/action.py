@@ -67,6 +67,10 @@ class ServicesAction(CheckedAction):
         return result if task is self._task else {}
 
     def run(self, tmp=None, task_vars=None):
+        result = self._attempt(tmp, task_vars)
+        return {name: result[name] for name in result if name != "attempts" or not core.counts_attempts(self)}
+
+    def _attempt(self, tmp, task_vars) -> dict:
         if _JOB in self._may_exist and self._task.poll:
             ServicesAction._last = self._ended_job(core.last_result(self, task_vars or {}))
         if self._may_exist:
@@ -172,8 +176,8 @@ class ServicesAction(CheckedAction):
         except (AnsibleError, core.TIMEOUT, Interrupted) as error:
             result = dict(self._no_result(error, arguments), failed=True)
         if "outcome" not in result:
-            started = result.get("rc") not in _SHELL_CANNOT_START and not self._task.check_mode
-            result["outcome"] = UNKNOWN if started else NOT_SENT
+            cannot_start = result.get("rc") in _SHELL_CANNOT_START or core.is_python_too_old(result)
+            result["outcome"] = NOT_SENT if cannot_start or self._task.check_mode else UNKNOWN
         return self._remembered(result)
 
     def _no_result(self, error: object, arguments: dict, outcome: str = "") -> dict:

@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import os
+import re
 from functools import partial
 
 from ansible import constants
@@ -43,6 +44,8 @@ TIMEOUT = TaskTimeoutError
 _INVOCATION = "INJECT_INVOCATION"
 _INVOCATION_IS_A_SETTING = _INVOCATION in constants.config.get_configuration_definitions()
 
+_PYTHON_TOO_OLD = re.compile("(?:Ansible|ansible-core) requires .*Python.* Current version: ")
+
 
 def wants_invocation(task_vars: dict) -> bool:
     """Return whether the result is to have `invocation`, by the rule of this ansible-core."""
@@ -61,6 +64,16 @@ def last_result(action, task_vars: dict):
     """Return the result of an earlier attempt of the task (`until`), if it is registered, else None."""
     register = action._task.register
     return task_vars["_task"].result if isinstance(register, dict) else task_vars.get(register)  # a dict since 2.21
+
+
+def counts_attempts(action) -> bool:
+    """Return whether ansible-core repeats the task and counts in `attempts`, where 2.21 keeps the count of a module."""
+    return bool(action._task.until) or action._task.retries is not None
+
+
+def is_python_too_old(result: dict) -> bool:
+    """Return whether the target's Python is too old for ansible-core, which it says before the module's code runs."""
+    return bool(_PYTHON_TOO_OLD.match(str(result.get("msg"))))
 
 
 def run_directory() -> str:

@@ -7,6 +7,9 @@ from __future__ import annotations
 
 import ast
 import inspect
+import json
+import subprocess
+import sys
 
 import pytest
 from ansible import constants
@@ -71,3 +74,10 @@ OTHERS = [path.relative_to(CHECKOUT).as_posix() for path in (CHECKOUT / "plugins
 @pytest.mark.parametrize("file", [file for file in OTHERS if file != FILE])
 def test_no_other_file_uses_it(file):
     assert names_in(file).isdisjoint(PRIVATE)
+
+
+def test_a_python_that_is_too_old_is_recognized_by_the_message_of_this_core():
+    start = "import sys; sys.version_info = (2, 0); import ansible.module_utils.basic"
+    done = subprocess.run([sys.executable, "-c", start], capture_output=True, text=True, check=False, timeout=60)
+    assert core.is_python_too_old(json.loads(done.stdout))
+    assert not core.is_python_too_old({"msg": "MODULE FAILURE: Ansible requires more"})
