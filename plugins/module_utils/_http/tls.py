@@ -87,7 +87,7 @@ def _trusting(ca_path: str) -> ssl.SSLContext:
     except ssl.SSLError:
         raise InvalidInput("ca_path", "contains no certificate in PEM form") from None
     except OSError as error:
-        raise InvalidInput("ca_path", f"{ca_path} cannot be read: {error.strerror}") from None
+        raise InvalidInput("ca_path", f"{os.path.abspath(ca_path)} cannot be read: {error.strerror}") from None
     raise InvalidInput("ca_path", "has no certificate under the name that OpenSSL looks for (see openssl rehash)")
 
 
