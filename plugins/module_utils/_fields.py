@@ -18,7 +18,7 @@ from ansible.module_utils.common.validation import check_type_dict
 # ISO 8601, extended or basic; an unquoted YAML timestamp has this form too once it is converted to text.
 _DATE_TIME = re.compile(
     r"(?P<year>\d{4})(?P<dash>-?)(?P<month>\d\d)(?P=dash)(?P<day>\d\d)"
-    r"(?:[Tt]|[ ]+)(?P<hour>\d\d)(?P<colon>:?)(?P<minute>\d\d)(?:(?P=colon)(?P<second>\d\d)(?:[.,]\d+)?)?"
+    r"(?:[Tt]|[ ]+)(?P<hour>\d\d)(?P<colon>:?)(?P<minute>\d\d)(?:(?P=colon)(?P<second>\d\d)(?:[.,](?P<fraction>\d+))?)?"
     r"[ ]*(?P<zone>[Zz]|(?P<sign>[+-])(?P<zone_hour>\d\d)(?::?(?P<zone_minute>\d\d))?)?",
     re.ASCII,
 )
@@ -81,7 +81,8 @@ def date_time(value: object) -> str:
 
 def _moment(match: re.Match) -> datetime:
     """Return the moment that a date-time denotes, in UTC; raise ValueError or OverflowError."""
-    part = {name: int(digits) for name, digits in match.groupdict("0").items() if digits.isdigit()}
+    digits = {name: found for name, found in match.groupdict("0").items() if name != "fraction" and found.isdigit()}
+    part = {name: int(found) for name, found in digits.items()}
     offset = timedelta(hours=part.get("zone_hour", 0), minutes=part.get("zone_minute", 0))
     if offset >= timedelta(hours=24) or part.get("zone_minute", 0) > 59:
         raise ValueError("its time zone is not an offset from UTC")
@@ -159,10 +160,16 @@ def _same(one: object, other: object, is_instant: bool) -> bool:
         return one is other
     if is_instant and isinstance(one, str) and isinstance(other, str):
         try:
-            return date_time(one) == date_time(other)
+            return date_time(one) == date_time(other) and _have_one_fraction(one, other)
         except ValueError:
             return one == other
     return one == other
+
+
+def _have_one_fraction(one: str, other: str) -> bool:
+    """Whether two date-times have the same fraction of a second, or one of them has none."""
+    fractions = [_DATE_TIME.fullmatch(each.strip())["fraction"] for each in (one, other)]
+    return None in fractions or len({fraction.rstrip("0") for fraction in fractions}) == 1
 
 
 def _shown(value: object) -> str:
