@@ -190,7 +190,7 @@ ANSWERS = {
     name: create("{name: x}", "accepted", answer(201, asset)) for name, asset in {
         "template": {"name": "{{ 1 + 1 }}", "attributes": {"{{ key }}": ["{% raw %}", "{{ lookup('pipe', 'id') }}"]}},
         "ansible's own keys": {"failed": True, "changed": False, "invocation": 1, "warnings": ["w"], "exception": "e", "rc": 7,
-                            "ansible_facts": {"a": 1}, "_ansible_no_log": True, "skipped": True, "stdout": "a\nb", "results": [1]},
+                               "ansible_facts": {"a": 1}, "_ansible_no_log": True, "skipped": True, "stdout": "a\nb", "results": [1]},
         "marks of other encodings": {"a": {"__ansible_unsafe": "u"}, "b": {"__ansible_vault": "v"}, "c": {"__ansible_type": "x", "value": 1}},
         "connection variables": {"ansible_connection": "ssh", "ansible_python_interpreter": "/x", "discovered_interpreter_python": "/y"},
         "numbers": {"id": "1", "a": 2**80, "b": -0.0, "c": 1e300, "d": 0.1, "e": 10**400},

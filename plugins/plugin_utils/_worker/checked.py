@@ -70,12 +70,14 @@ class CheckedAction(core.ObservedAction):
         try:
             with environment(variables):
                 return self._run()
-        except core.TIMEOUT as error:
-            msg = f"The keyword timeout ended the task. {error}".strip()
-        except Interrupted as error:
-            msg = f"The task was interrupted ({error})."
         except InvalidInput as error:  # in the keyword environment
             return error.result()
+        except core.TIMEOUT as error:
+            return self._ended(f"The keyword timeout ended the task. {error}".strip())
+        except Interrupted as error:
+            return self._ended(f"The task was interrupted ({error}).")
+
+    def _ended(self, msg: str) -> dict:
         return RequestFailed(msg, self.known_outcome()).result()
 
     def _run(self) -> dict:
