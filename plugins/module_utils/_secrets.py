@@ -17,6 +17,7 @@ from ansible.module_utils.common.parameters import remove_values
 
 # What replaces a secret that is part of a text, and one that is all of it; the same as in ansible-core.
 PLACEHOLDER, HIDDEN = _PLACEHOLDERS = ("********", "VALUE_SPECIFIED_IN_NO_LOG_PARAMETER")
+CHANCE = 32  # characters from which a credential is not a part of a longer word by chance
 SHORTEST = 8  # characters; a credential of this length is unlikely to be part of a name by chance
 
 # Keys of a result: those whose values are the collection's own words, and those that hold data, not messages.
@@ -111,8 +112,8 @@ class Secrets:
     """The credentials of one task, with every form in which they can appear.
 
     One of at least SHORTEST characters is masked everywhere. One that is shorter, or any form of which is part of what
-    is public, is masked in messages only, and only as a whole word, since masking it in data would corrupt names, ids
-    and bodies.
+    is public (a whole word of it, from CHANCE characters on), is masked in messages only, and only as a whole word,
+    since masking it in data would corrupt names, ids and bodies.
     """
 
     def __init__(self, public: object = None) -> None:
@@ -128,7 +129,9 @@ class Secrets:
             return
         self._known.add(credential)
         shown = forms(credential)
-        is_public = any(_in_json(form) in self._public for form in shown | {unquote(credential)})  # a URL quotes the id
+        written = frozenset(map(_in_json, shown | {unquote(credential)}))  # a URL quotes the id
+        is_short = len(credential) < CHANCE
+        is_public = any(form in self._public for form in written) and (is_short or _words(written).search(self._public))
         if len(credential) < SHORTEST or is_public:
             self._in_messages = self._in_messages | shown  # a new set: another thread may be reading
         else:
