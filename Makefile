@@ -4,30 +4,35 @@ SHELL := /bin/bash
 MAKEFLAGS += --no-print-directory
 .DEFAULT_GOAL := help
 
-# Each directory under tests/ that holds tests is a target of its name, and part of `make test`; but tests/docs is
-# called guides, since docs are something to build, and tests/page is left out: pip cannot bring the browser it needs.
+# Each directory under tests/ that holds tests is a target of its name; but tests/docs is called guides, since docs are
+# something to build, and tests/page is left out: pip cannot bring the browser it needs.
 FILES := $(wildcard tests/*/test_*.py tests/*/*/test_*.py)
 SUITES := $(patsubst docs,guides,$(filter-out page,$(sort $(foreach file,$(FILES),$(word 2,$(subst /, ,$(file)))))))
 STEP := tests/tools/step
 PYTEST := env TEST_COLLECTIONS=.build/collections python -m pytest -p no:cacheprovider
+# Three workers on two cores, since much of the time is waiting; a file's tests share what they set up.
+PARALLEL := -n 3 --dist loadfile --no-loadscope-reorder
+# What takes long and what ruff and the tests find almost all of; make sanity runs it.
+QUICK := --skip-test pylint --skip-test import --skip-test compile
 
 .PHONY: help demo test $(SUITES) molecule lint certify sanity matrix stress reliability bench page docs coverage \
 	mutation release venv artifact clean
 
 help: ## List the targets
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 12
-	@echo "and one for each test suite (make test runs all but parity): $(SUITES)"
+	@echo "and one for each test suite (make test runs all but parity, which is part of make matrix): $(SUITES)"
 
 demo: ## Install the collection and show it at work against the emulator, on one screen
 	@$(STEP) demo tests/tools/demo
 
-# The tests marked `matrix`, and those of parity, depend on ansible-core and take long: make matrix runs them.
-test: venv ## Run every test that a contributor needs, in parallel where that is safe
-	@exec 3>&2; $(STEP) "make test" $(MAKE) -j2 --keep-going --output-sync=target \
-		sanity integration molecule $(filter-out parity,$(SUITES)) lint certify
+# make matrix runs the tests marked `matrix`; .ci/run runs everything but stress and bench.
+test: artifact ## Run every test that a contributor needs, under five minutes on two cores
+	@$(STEP) "make test" python tests/tools/parts.py .build/test \
+		"pytest=$(PYTEST) --parts $(PARALLEL) --ignore=tests/page tests" \
+		"lint=tests/tools/lint" "sanity=tests/tools/sanity $(QUICK)"
 
 $(SUITES): artifact
-	@$(STEP) $@ $(PYTEST) tests/$(patsubst guides,docs,$@)
+	@$(STEP) $@ $(PYTEST) $(if $(filter parity,$@),-m "not stress") tests/$(patsubst guides,docs,$@)
 
 molecule: artifact ## Run the molecule scenarios
 	@$(STEP) molecule tests/tools/molecule

@@ -9,9 +9,13 @@ from __future__ import annotations
 import os
 import signal
 
+import pytest
+from hypothesis import HealthCheck, settings
 from support.checkout import CHECKOUT
 
 __all__ = ["CHECKOUT"]
+
+pytest_plugins = ["support.parts"]
 
 # Nothing set in the caller's shell may affect the result of a test: under nohup SIGHUP would be ignored, and in the
 # background of a script SIGINT.
@@ -22,3 +26,27 @@ _DECIDING = ("ANSIBLE_", "INFRASTRUCTURE_SERVICES_", "TRACEPARENT", "SSL_CERT_")
 for _name in list(os.environ):
     if _name.startswith(_DECIDING) or _name.lower().endswith(("_proxy", "_ca_bundle")):
         del os.environ[_name]
+
+# With several workers, long files begin first, so that none is left at the end.
+_LONGEST_FIRST = ("crossing", "many", "ledger", "integration", "docs", "ecosystem", "security")
+
+# No deadline: beside other tests an example may take long. `make stress` draws more examples.
+for _profile, _examples in (("test", 40), ("stress", 1000)):
+    settings.register_profile(
+        _profile, max_examples=_examples, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Choose how many examples hypothesis draws."""
+    settings.load_profile("stress" if config.option.markexpr == "stress" else "test")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Order the suites by how long their files take; run the tests that hypothesis feeds in `make stress` too."""
+    order = {name: number for number, name in enumerate(_LONGEST_FIRST)}
+    items.sort(key=lambda item: order.get(item.nodeid.split("/")[1], len(order)))
+    for item in items if config.option.markexpr == "stress" else ():
+        if getattr(getattr(item, "obj", None), "is_hypothesis_test", False):
+            item.add_marker(pytest.mark.stress)

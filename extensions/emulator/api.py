@@ -36,9 +36,9 @@ class Api:
     def __init__(
         self, settings: Settings = DEFAULT, roles: Iterable[str] = (), clock: Callable[[], float] = time.time
     ) -> None:
-        self._document = openapi.load()
-        self._operations = openapi.operations(self._document)
-        schemas = self._document["components"]["schemas"]
+        document = openapi.load()
+        self._operations = openapi.operations(document)
+        schemas = document["components"]["schemas"]
         self._envelope = tuple(schemas["Envelope"]["properties"])
         self._attributes = {
             "create_virtual_machine": tuple(schemas["VirtualMachineAttributes"]["properties"]),

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cache
 from pathlib import Path
 
 import yaml
@@ -28,8 +29,9 @@ class Operation:
     body: Draft202012Validator
 
 
+@cache
 def load(path: Path = DOCUMENT) -> dict:
-    """Return the document with every `$ref` replaced by what it points to."""
+    """Return the document with every `$ref` replaced by what it points to; all callers share it."""
     document = yaml.safe_load(path.read_text(encoding="utf-8"))
     return _inline(document, document)
 

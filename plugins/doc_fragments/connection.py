@@ -28,7 +28,7 @@ options:
     description:
       - OAuth 2.0 token endpoint. A token is fetched from it with the client credentials grant (RFC 6749 section 4.4),
         used until it expires, and replaced once when the service rejects it with status 401.
-        All workers of a run share it.
+        All workers of a run share it. The values in its query are credentials, and never shown.
       - If not given, the environment variable E(INFRASTRUCTURE_SERVICES_AUTH_URL) is used.
     type: str
   client_id:

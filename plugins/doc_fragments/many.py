@@ -32,7 +32,7 @@ options:
     default: 0
   asset_fields:
     description:
-      - The fields of each asset to return in RV(results) and RV(ansible_facts), by their dotted names, such as
+      - The fields of each asset to return in RV(results) and in the facts, by their dotted names, such as
         V(id), V(name) and V(attributes.ip). If not given, the whole asset is returned. O(ledger) has all of it anyway.
       - AWX and ansible-runner drop a result of more than 700,000 characters; a thousand whole assets are longer.
     type: list

@@ -44,15 +44,15 @@ class ServicesError(Exception):
 
     outcome = NOT_SENT
 
-    def __init__(self, msg: str, **facts: object) -> None:
-        """`facts`: what a failed task returns in addition to `msg` (`request`, `status`, `attempts`)."""
+    def __init__(self, msg: str, **details: object) -> None:
+        """`details`: what a failed task returns in addition to `msg` (`request`, `status`, `attempts`)."""
         super().__init__(msg)
         self.msg = msg
-        self.facts = facts
+        self.details = details
 
     def result(self) -> dict:
         """Return the result of the failed task; accepted work counts as a change, since it was done."""
-        return dict(self.facts, failed=True, changed=self.outcome == ACCEPTED, outcome=self.outcome, msg=self.msg)
+        return dict(self.details, failed=True, changed=self.outcome == ACCEPTED, outcome=self.outcome, msg=self.msg)
 
 
 class InvalidInput(ServicesError):
@@ -86,6 +86,6 @@ class TokenError(ServicesError):
 class RequestFailed(ServicesError):
     """The request did not succeed; `outcome` says what is known of its effect."""
 
-    def __init__(self, msg: str, outcome: str, **facts: object) -> None:
-        super().__init__(msg, **facts)
+    def __init__(self, msg: str, outcome: str, **details: object) -> None:
+        super().__init__(msg, **details)
         self.outcome = outcome

@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import json
 import re
+import threading
 from functools import lru_cache
 from typing import Any, Iterable
 from urllib.parse import quote, quote_plus, unquote, unquote_plus
@@ -35,6 +36,7 @@ _CREDENTIAL_WORD = re.compile(
 )
 _METADATA_WORDS = {"type", "method", "version", "algorithm", "alg", "user", "username", "email"}
 _NOTHING = re.compile(r"(?!)")
+_json = json.JSONEncoder(ensure_ascii=False).encode  # json.dumps would make an encoder each time
 _WEAK = (
     f"A credential has fewer than {SHORTEST} characters, or is also part of a name, an id or another value of the task;"
     " it is masked in messages, but not in data."
@@ -92,6 +94,13 @@ def password_in(url: str) -> frozenset[str]:
     )
 
 
+def values_in_query(url: str) -> frozenset[str]:
+    """Return the values in the query of a URL, as they are written and decoded; a member without a value is one."""
+    members = [member.partition("=") for member in url.partition("?")[2].split("&")]
+    written = {value or name for name, _sign, value in members} - {""}
+    return frozenset(written | set(map(unquote_plus, written)))
+
+
 def login_in(url: str) -> tuple[str, frozenset[str]]:
     """Return the user in the URL of a proxy, which may lack its scheme, and every form of the password."""
     url = url if "://" in url else f"http://{url}"
@@ -118,25 +127,27 @@ class Secrets:
 
     def __init__(self, public: object = None) -> None:
         """`public`: the options that are not secret and the words of the interface, as JSON."""
-        self._public = json.dumps(public, ensure_ascii=False)
+        self._public = _json(public)
         self._everywhere: set[str] = set()
         self._in_messages: set[str] = set()
         self._known: set[str] = set()
+        self._one_at_a_time = threading.Lock()
 
     def add(self, credential: str, derived: Iterable[str] = ()) -> None:
         """Mask a credential from now on, in any thread; `derived`: values made of it, which are never names."""
         if credential in self._known and not derived:
             return
-        self._known.add(credential)
-        shown = forms(credential)
-        written = frozenset(map(_in_json, shown | {unquote(credential)}))  # a URL quotes the id
-        is_short = len(credential) < CHANCE
-        is_public = any(form in self._public for form in written) and (is_short or _words(written).search(self._public))
-        if len(credential) < SHORTEST or is_public:
-            self._in_messages = self._in_messages | shown  # a new set: another thread may be reading
-        else:
-            self._everywhere = self._everywhere | shown
-        self._everywhere = self._everywhere | set(derived)
+        with self._one_at_a_time:  # new sets, and only then known: another thread may be reading
+            shown = forms(credential)
+            written = frozenset(map(_in_json, shown | {unquote(credential)}))  # a URL quotes the id
+            is_part = any(form in self._public for form in written)
+            is_public = is_part and (len(credential) < CHANCE or _words(written).search(self._public))
+            if len(credential) < SHORTEST or is_public:
+                self._in_messages = self._in_messages | shown
+            else:
+                self._everywhere = self._everywhere | shown
+            self._everywhere = self._everywhere | set(derived)
+            self._known.add(credential)
 
     def warnings(self) -> list[str]:
         """Return a warning when a credential cannot be masked everywhere."""
@@ -167,7 +178,7 @@ class Secrets:
 
 def holds_placeholder(value: object) -> bool:
     """Whether the value contains a placeholder for a secret."""
-    return names_placeholder(json.dumps(value, ensure_ascii=False))
+    return names_placeholder(_json(value))
 
 
 def names_placeholder(text: str) -> bool:
@@ -196,14 +207,17 @@ def _words(secrets: frozenset[str]) -> re.Pattern:
 
 
 def _mentions(result: dict, secrets: set[str]) -> bool:
-    """Whether any secret occurs; JSON escapes character by character, so searching the JSON text finds all of them."""
-    text = json.dumps(result, ensure_ascii=False)
-    return any(_in_json(secret) in text for secret in secrets)
+    """Whether any secret occurs; JSON escapes character by character, so searching the JSON text finds all of them.
+
+    One value at a time: several hold the same answer, which may be large.
+    """
+    written = [*map(_in_json, secrets)]
+    return any(any(map(_json(value).__contains__, written)) for value in result.values())
 
 
 @lru_cache(maxsize=1024)
 def _in_json(text: str) -> str:
-    return json.dumps(text, ensure_ascii=False)[1:-1]
+    return _json(text)[1:-1]
 
 
 def _with_masked_keys(value: object, secrets: set[str]) -> object:

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import ast
+from functools import cache
 from pathlib import Path
 from typing import Iterator
 
@@ -41,6 +42,7 @@ FOLDERS = sorted({file.rpartition("/")[0] for file in PLUGINS if file.count("/")
 MODULES = [file for file in PLUGINS if file.startswith("plugins/modules/")]
 
 
+@cache
 def parse(file: str) -> ast.Module:
     return ast.parse((ROOT / file).read_text(encoding="utf-8"))
 
@@ -59,6 +61,7 @@ def imported(file: str) -> Iterator[str]:
         yield from (name.removeprefix(COLLECTION) for name in names)
 
 
+@cache
 def own(file: str) -> set[str]:
     """Return the files of the collection that a file imports."""
     names = [name.split(".") for name in imported(file)]

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from crossing.table import CPU, LEDGERS, REFUSED, UNTIL_ATTEMPTS, Case, cases
+from crossing.table import CPU, LEDGERS, REFUSED, Case, attempts, cases
 
 MODULE = "infrastructure.services.compute_virtual_machine"
 PREFIX = "INFRASTRUCTURE_SERVICES_"
@@ -40,7 +40,7 @@ def task(path: str, case: Case) -> dict[str, Any]:
     ledger = "untouched" if case.form == "check" else "ledger"
     token = f"token-of-{case.machine}" + ("-{{ item }}" if case.items else "")
     keywords = {
-        "until": {"register": "seen", "until": "seen.outcome == 'never'", "retries": UNTIL_ATTEMPTS - 1, "delay": 0},
+        "until": {"register": "seen", "until": "seen.outcome == 'never'", "retries": attempts(path) - 1, "delay": 0},
         "loop": {"loop": list(range(case.items))},
         "check": {"check_mode": True},
         "plan": {"check_mode": True},

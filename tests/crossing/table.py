@@ -20,7 +20,6 @@ PATHS = ("worker", "become", "delegate", "environment")
 LEDGERS = ("none", "sqlite", "postgresql")
 # `again` follows `plain`, and `plan` follows both in check mode: the same machine each time.
 FORMS = ("plain", "again", "plan", "until", "loop", "check")
-UNTIL_ATTEMPTS = 3
 CPU = 4
 
 
@@ -77,7 +76,7 @@ def expected(path: str, ledger: str, fate: str, form: str) -> Expected:
     """Return the expected result of a task; `requests`: those of this task alone, or of one item in a loop."""
     once = _once(path, ledger, fate)
     if form == "until":
-        return _until(once)
+        return _until(once, attempts(path))
     state = state_after(path, fate) if ledger != "none" else None
     if state and form in ("again", "plan"):
         return _known(once, state)
@@ -97,11 +96,11 @@ def _once(path: str, ledger: str, fate: str) -> Expected:
     return FATES[fate].expected if is_found_here else NOWHERE
 
 
-def _until(once: Expected) -> Expected:
+def _until(once: Expected, attempts: int) -> Expected:
     """Return the result under a condition that is never met: nothing is created twice, and the effect is reported."""
     may_have_happened = once.outcome in ("accepted", "unknown")
     says = ("until",) if may_have_happened and once.failed else once.says
-    return once._replace(failed=True, says=says, requests=once.requests * (1 if may_have_happened else UNTIL_ATTEMPTS))
+    return once._replace(failed=True, says=says, requests=once.requests * (1 if may_have_happened else attempts))
 
 
 def _known(once: Expected, state: str) -> Expected:
@@ -129,9 +128,14 @@ class Case(NamedTuple):
         return [f"vm-{self.machine}-{item}" for item in range(self.items)] or [f"vm-{self.machine}"]
 
 
-def items(path: str, fate: str) -> int:
-    """Return the length of a loop: 30, or 2 for failures on `become`, where each item costs a process."""
-    return 30 if path != "become" or fate == "ok" else 2
+def items(path: str) -> int:
+    """Return the length of a loop; on `become` each item starts a Python."""
+    return 2 if path == "become" else 3
+
+
+def attempts(path: str) -> int:
+    """Return how often `until` tries; the third attempt repeats what the second one reported."""
+    return 2 if path == "become" else 3
 
 
 def cases(path: str) -> list[Case]:
@@ -139,5 +143,5 @@ def cases(path: str) -> list[Case]:
     made, machines = [], {}
     for number, (fate, form) in enumerate(product(FATES, FORMS)):
         machine = machines.setdefault((fate, "plain" if form in ("again", "plan") else form), number)
-        made.append(Case(fate, form, items(path, fate) if form == "loop" else 0, machine))
+        made.append(Case(fate, form, items(path) if form == "loop" else 0, machine))
     return made

@@ -40,6 +40,8 @@ FATES = {
     "unreachable": Fate(None, ("not_sent",) * 3, "not_sent", 0, says="refused"),
 }
 CASES = list(product(PATHS, LEDGERS, FATES))
+# The ledger compares the spellings before a module starts, so one case becomes another user.
+SPELLED = [*(("worker", ledger) for ledger in LEDGERS), ("become", "sqlite")]
 REFUSED = Fate(None, (), "not_sent", 0, says="delegate_to")  # outcomes could only be recorded at the end
 
 
@@ -60,7 +62,8 @@ def of_spellings(path: str) -> list[dict]:
     """Return the tasks that create one machine at two spellings of a service's URL, then again at the second one."""
     given = {"name": f"{path}-spelled", "ledger": "{{ spelled | default(omit) }}"}
     urls = {"first": "{{ service }}", "second": "{{ service | replace('127.0.0.1', 'localhost') }}"}
-    return [{"name": f"{path} {when}", **KEYWORDS[path],
+    hosts = [ledger for where, ledger in SPELLED if where == path]
+    return [{"name": f"{path} {when}", **KEYWORDS[path], "when": f"inventory_hostname in {hosts}",
              MODULE: {**given, "base_url": f"{urls.get(when, urls['second'])}/{path}-{{{{ inventory_hostname }}}}"}}
             for when in ("first", "second", "again")]
 
@@ -111,8 +114,7 @@ def test_the_ledger_records_each(ran, path, ledger, fate):
     assert known == {f"{path}-{fate}-{name}": want.state for name in NAMES[:want.requests] if want.state}
 
 
-@pytest.mark.parametrize("path", PATHS)
-@pytest.mark.parametrize("ledger", LEDGERS)
+@pytest.mark.parametrize(("path", "ledger"), SPELLED)
 def test_a_second_spelling_of_a_service_raises_a_warning(ran, path, ledger):
     first, second, again = (result_of(ran, ledger, f"{path} {when}") for when in ("first", "second", "again"))
     outcome = "accepted" if ledger == "none" else "not_sent"

@@ -15,41 +15,50 @@ from support.wire import answer, running
 
 CREATE = "infrastructure.services.compute_virtual_machine"
 PATHS = {"worker": {}, "become": {"become": True, "become_method": "myself"}}
+REPEATED = {"until": "seen is success", "register": "seen", "delay": 0, "ignore_errors": True}
 
 
-@pytest.mark.parametrize("path", PATHS)
-def test_what_could_not_be_recorded_fails_at_each_attempt(collections, tmp_path, path):
-    ledger = tmp_path / "ledger.db"
+@pytest.fixture(scope="module")
+def ran(collections, tmp_path_factory):
+    """Run all tasks; return the run and the service."""
+    directory = tmp_path_factory.mktemp("until")
 
     def choose(sent):
-        """Replace the ledger while the request is in flight."""
+        """Refuse, or replace the ledger while the request is in flight."""
+        path, aim = sent.case.split("-")
+        if aim == "refused":
+            return answer(403)
+        ledger = directory / f"{path}.db"
         os.rename(ledger, f"{ledger}.away")
         shutil.copy(f"{ledger}.away", ledger)
         return answer(201, {"id": "i", "name": "vm"})
 
-    task = {"name": "Create", CREATE: {"name": "vm", "ledger": str(ledger)}, **PATHS[path],
-            "register": "seen", "until": "seen is success", "retries": 2, "delay": 0}
     with running(choose) as service:
-        ansible = Ansible(tmp_path, collections, service.url, "local")
-        run = ansible.playbook(json.dumps([{"hosts": "localhost", "gather_facts": False, "tasks": [task]}]) + "\n",
-                               ANSIBLE_PIPELINING="true")
-    result = run.result("Create")
-    assert len(service.sent) == 1
+        tasks = [{"name": "command", "ansible.builtin.command": "false", **REPEATED, "retries": 1}]
+        for path, keywords in PATHS.items():
+            ledger = {"ledger": str(directory / f"{path}.db")}
+            for aim, given, retries in (("refused", {}, 1), ("created", ledger, 2)):
+                options = {"name": "vm", "base_url": f"{service.url}/{path}-{aim}", "retries": 0, **given}
+                tasks.append({"name": f"{path}-{aim}", CREATE: options, **keywords, **REPEATED, "retries": retries})
+        play = json.dumps([{"hosts": "localhost", "gather_facts": False, "tasks": tasks}]) + "\n"
+        run = Ansible(directory, collections, service.url, "local").playbook(play, ANSIBLE_PIPELINING="true")
+    return run, service
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_what_could_not_be_recorded_fails_at_each_attempt(ran, path):
+    result = ran[0].result(f"{path}-created")
+    assert len(ran[1].sent_by(f"{path}-created")) == 1
     assert result["failed"], result
     assert result["outcome"] == "accepted"
     assert result["changed"]
     assert "could not be recorded" in result["msg"]
-    assert "This attempt sent nothing" in result["msg"]
+    assert result["msg"].count("This attempt sent nothing") == 1
 
 
 @pytest.mark.parametrize("path", PATHS)
-def test_attempts_counts_those_of_until_as_for_any_module(collections, tmp_path, path):
-    repeated = {"until": "seen is success", "register": "seen", "retries": 2, "delay": 0, "ignore_errors": True}
-    tasks = [{"name": "Create", CREATE: {"name": "vm", "retries": 0}, **PATHS[path], **repeated},
-             {"name": "Compare", "ansible.builtin.command": "false", **repeated}]
-    play = json.dumps([{"hosts": "localhost", "gather_facts": False, "tasks": tasks}]) + "\n"
-    with running(lambda sent: answer(403)) as service:
-        run = Ansible(tmp_path, collections, service.url, "local").playbook(play, ANSIBLE_PIPELINING="true")
-    assert len(service.sent) == 3
-    assert run.result("Create")["attempts"] == run.result("Compare")["attempts"]
-    assert run.result("Create")["request_attempts"] == 1
+def test_attempts_counts_those_of_until_as_for_any_module(ran, path):
+    assert len(ran[1].sent_by(f"{path}-refused")) == 2
+    result = ran[0].result(f"{path}-refused")
+    assert result["attempts"] == ran[0].result("command")["attempts"]
+    assert result["request_attempts"] == 1

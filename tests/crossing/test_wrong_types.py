@@ -1,9 +1,11 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Every option at every level with a value of every wrong type, in the worker and as a module.
+"""Every option at every level with a value of every wrong type, as a module; in the worker one option of each kind.
 
-Nothing is sent and no Python error comes back; a value that can only be a mistake is refused, naming its option.
+Nothing is sent and no Python error comes back; a value that can only be a mistake is refused, naming its option. Both
+places have the same specification and validator, so the worker runs one option of each kind at each depth, and those
+that it reads itself.
 """
 
 from __future__ import annotations
@@ -28,6 +30,7 @@ SCALARS = ("list", "dict", "nested")  # never a valid scalar
 NEVER_MEANT = {
     "dict": ("list", "number", "true", "text", "nested"), "list": ("dict",), "list of dict": ("number", "true"),
 }
+READ_BY_THE_WORKER = {"base_url", "access_token", "client_secret", "auth_parameters", "ca_path", "ledger", "name", "id"}
 # What an unhandled Python error looks like.
 PYTHON = re.compile(r"Traceback|object has no attribute|is not iterable|not subscriptable|unhashable"
                     r"|argument of type|string indices|Internal error|task failed|Unexpected", re.IGNORECASE)
@@ -69,17 +72,29 @@ def _options(spec: dict, above: tuple = ()) -> Iterator[tuple[tuple, str]]:
             yield from _options(inner, (*path, 0) if kind == "list of dict" else path)
 
 
-WRONG = [Wrong(name, path, kind, value) for name, resource in RESOURCES.items()
-         for path, kind in _options(argument_spec(resource.options, resource.constraints)["argument_spec"])
-         for value in VALUES]
+OPTIONS = {f"{name}-{'.'.join(map(str, path))}": [Wrong(name, path, kind, value) for value in VALUES]
+           for name, resource in RESOURCES.items()
+           for path, kind in _options(argument_spec(resource.options, resource.constraints)["argument_spec"])}
+
+
+def _in_the_worker() -> list[str]:
+    """Return the options to run in the worker."""
+    chosen: dict[object, str] = {}
+    for name, (case, *_others) in OPTIONS.items():
+        own = case.path if case.path[0] in READ_BY_THE_WORKER else ()
+        chosen.setdefault((own, case.kind, len(case.path) > 1, 0 in case.path), name)
+    return list(chosen.values())
+
+
+IN_THE_WORKER = _in_the_worker()
 
 
 def check(case: Wrong, result: dict) -> None:
     """Assert what holds for every result of such a task."""
     said = str(result.get("msg", ""))
-    assert result["outcome"] == "not_sent"
+    assert result["outcome"] == "not_sent", case
     assert not PYTHON.search(said), said
-    assert "exception" not in result or "(traceback unavailable)" in result["exception"]
+    assert "exception" not in result or "(traceback unavailable)" in result["exception"], case
     assert result.get("failed", False) or not case.is_refused, f"{case} is taken: {result.get('request')}"
     if result.get("failed"):
         names = [part for part in case.path if part]
@@ -94,22 +109,23 @@ def silent():
     assert wire.connections == 0
 
 
-@pytest.mark.parametrize("case", WRONG, ids=str)
-def test_a_module_refuses_it_and_names_the_option(silent, case: Wrong):
-    if case.path == ("ledger",) and not case.is_refused:
-        return  # outside the worker, a module refuses every ledger
-    check(case, run_module(case.resource, case.options(silent.url), check_mode=True))
+@pytest.mark.parametrize("option", OPTIONS)
+def test_a_module_refuses_it_and_names_the_option(silent, option: str):
+    for case in OPTIONS[option]:
+        if case.path != ("ledger",) or case.is_refused:  # outside the worker, a module refuses every ledger
+            check(case, run_module(case.resource, case.options(silent.url), check_mode=True))
     assert silent.connections == 0
 
 
 @pytest.fixture(scope="module")
 def in_the_worker(silent, collections: Path, tmp_path_factory) -> dict[str, dict]:
-    """Return the result of each case in the worker: one loop over a module's cases, and one over the ledger's."""
+    """Return the result of each case in the worker: one loop over each module's cases."""
     tasks = [{"name": name, f"infrastructure.services.{name}": "{{ item.options }}", "loop": f"{{{{ {name} }}}}",
               "loop_control": {"label": "{{ item.case }}"}, "check_mode": True, "ignore_errors": True}
              for name in RESOURCES]
-    cases = {name: [{"case": str(case), "options": case.options(silent.url)} for case in WRONG if case.resource == name]
-             for name in RESOURCES}
+    chosen = [case for option in IN_THE_WORKER for case in OPTIONS[option]]
+    cases = {name: [{"case": str(case), "options": case.options(silent.url)} for case in chosen
+                    if case.resource == name] for name in RESOURCES}
     directory = tmp_path_factory.mktemp("wrong")
     variables = directory / "variables.json"
     variables.write_text(json.dumps(cases))
@@ -120,7 +136,8 @@ def in_the_worker(silent, collections: Path, tmp_path_factory) -> dict[str, dict
     return {item["item"]["case"]: item for item in items}
 
 
-@pytest.mark.parametrize("case", WRONG, ids=str)
-def test_a_task_refuses_it_and_names_the_option(silent, in_the_worker, case: Wrong):
-    check(case, in_the_worker[str(case)])
+@pytest.mark.parametrize("option", IN_THE_WORKER)
+def test_a_task_refuses_it_and_names_the_option(silent, in_the_worker, option: str):
+    for case in OPTIONS[option]:
+        check(case, in_the_worker[str(case)])
     assert silent.connections == 0

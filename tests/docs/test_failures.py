@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from ansible_collections.infrastructure.services.plugins.module_utils import _errors
 from ansible_collections.infrastructure.services.plugins.module_utils._call import retry, statuses
-from ansible_collections.infrastructure.services.plugins.module_utils._call.events import Event
+from ansible_collections.infrastructure.services.plugins.module_utils._call.statuses import Event
 from tools import docs_failures
 
 PAGE = docs_failures.PAGE.read_text(encoding="utf-8")

@@ -120,44 +120,57 @@ def test_the_result_of_a_whole_loop_adds_no_rows():
     assert rows(CREATE, {"results": [done, done], "changed": True, "msg": "All items completed"}) == []
 
 
-CREATED = """
-- name: {task}
-  infrastructure.services.compute_virtual_machine: {{name: {name}, ledger: "{{{{ playbook_dir }}}}/ledger.db"}}
-"""
-ADOPTED = """
-- name: Adopt
-  infrastructure.services.ledger_entry:
-    ledger: "{{ playbook_dir }}/ledger.db"
-    resource: compute_virtual_machine
-    name: app01
-    asset: {id: id-of-app01, attributes: {cpu: 8}}
-"""
+ADOPT = {"name": "Adopt", "infrastructure.services.ledger_entry": {
+    "resource": CREATE, "name": "app01", "asset": {"id": "id-of-app01", "attributes": {"cpu": 8}}}}
+LEDGER = "{{ playbook_dir }}/{{ inventory_hostname }}.db"
+
+
+def create(name: str, task: str) -> dict:
+    return {"name": task, f"infrastructure.services.{CREATE}": {"name": name}}
+
+
+def create_all(task: str) -> dict:
+    machines = [{"name": "web01"}, {"name": "web02"}]
+    return {"name": task, f"infrastructure.services.{PLURAL[CREATE]}": {"virtual_machines": machines}}
+
+
+def plays() -> list[dict]:
+    """A machine that is planned, created, adopted, and created again, on both connections; and a list likewise."""
+    again = [ADOPT, create("web01", "Create web01"), create("app01", "Create app01")]
+    of_one = [{**create("web01", "Plan"), "check_mode": True}, *again * 3,
+              {**create("web01", "Plan again"), "check_mode": True}]
+    of_many = [{**create_all("Plan"), "check_mode": True}, create_all("Create"),
+               {**create_all("Plan again"), "check_mode": True}, create_all("Create again")]
+    common = {"gather_facts": False, "module_defaults": {
+        "group/infrastructure.services.all": {"ledger": LEDGER, "access_token": "{{ inventory_hostname }}"}}}
+    return [{"hosts": ",".join(CONNECTIONS), "tasks": of_one, **common}, {"hosts": "list", "tasks": of_many, **common}]
+
+
+@pytest.fixture(scope="module")
+def repeated(collections, running_service, tmp_path_factory):
+    """One run of the plays: what Ansible recorded, and the tokens that the service received."""
+    directory = tmp_path_factory.mktemp("audit")
+    hosts = {**{name: {"ansible_connection": connection} for name, connection in CONNECTIONS.items()}, "list": {}}
+    running_service.reset()
+    run = Ansible(directory, collections, running_service.url, "local", {"all": {"hosts": hosts}}).playbook(
+        yaml.safe_dump(plays()))
+    return run.ok(), running_service.header("Authorization")
 
 
 @pytest.mark.parametrize("connection", CONNECTIONS)
-def test_created_rerun_and_adopted_with_a_ledger_each_machine_is_one_row(collections, service, tmp_path, connection):
-    ansible = Ansible(tmp_path, collections, service.url, CONNECTIONS[connection])
-    tasks = ADOPTED + "".join(CREATED.format(task=f"Create {name}", name=name) for name in ("web01", "app01"))
-    planned = ansible.tasks(CREATED.format(task="Plan", name="web01"), "--check").ok().result("Plan")
-    runs = [ansible.tasks(tasks).ok() for _run in range(3)]
-    replanned = ansible.tasks(CREATED.format(task="Plan", name="web01"), "--check").ok().result("Plan")
+def test_created_rerun_and_adopted_with_a_ledger_each_machine_is_one_row(repeated, connection):
+    run, tokens = repeated[0].on(connection), repeated[1]
+    planned, replanned = run.result("Plan"), run.result("Plan again")
     assert (replanned["changed"], replanned["plan"], names(CREATE, planned, replanned)) == (False, "keep", [])
-    results = [planned, *(run.result(f"Create {name}") for run in runs for name in ("web01", "app01"))]
-    assert [request["method"] for request in service.conversation()] == ["POST"]
+    results = [planned, *(line["result"] for line in run.results if line["task"].startswith("Create"))]
+    assert tokens.count(f"Bearer {connection}") == 1
     assert [result["changed"] for result in results] == [True, True, False, False, False, False, False]
     assert names(CREATE, *results) == ["web01", "app01"]
 
 
-LISTED = """
-- name: {task}
-  infrastructure.services.compute_virtual_machines:
-    virtual_machines: [{{name: web01}}, {{name: web02}}]
-    ledger: "{{{{ playbook_dir }}}}/ledger.db"
-"""
-
-
-def test_each_run_of_a_list_has_a_row_per_machine_and_none_in_check_mode(ansible_once, service):
-    for task, options, expected in (("Plan", ["--check"], []), ("Create", [], ["web01", "web02"]),
-                                    ("Plan again", ["--check"], []), ("Create again", [], ["web01", "web02"])):
-        result = ansible_once.tasks(LISTED.format(task=task), *options).ok().result(task)
-        assert names(PLURAL[CREATE], result) == expected, task
+def test_each_run_of_a_list_has_a_row_per_machine_and_none_in_check_mode(repeated):
+    run, tokens = repeated[0].on("list"), repeated[1]
+    for task, expected in (("Plan", []), ("Create", ["web01", "web02"]),
+                           ("Plan again", []), ("Create again", ["web01", "web02"])):
+        assert names(PLURAL[CREATE], run.result(task)) == expected, task
+    assert tokens.count("Bearer list") == 2

@@ -1,18 +1,20 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What services, proxies and token endpoints do, right and wrong: scripts for `servers.Service`."""
+"""What services, proxies and token endpoints do, right and wrong: scripts for `support.service`."""
 
 from __future__ import annotations
 
 import json
 import os
 import ssl
+from itertools import repeat
 from typing import Callable, Union
 
-from .servers import Peer, Received, Script
+from support.service import Peer, Received, Script
 
 END_OF_HEAD = b"\r\n\r\n"
+PIECES = 1000  # of a drip; by default they take 20 seconds
 Raw = Union[bytes, Callable[[bytes], bytes]]  # an answer as sent, or a function that makes it from the envelope
 
 
@@ -55,6 +57,12 @@ def answers(raw: Raw = whole, end: Callable[[Peer], None] | None = None, carried
     return script
 
 
+def once(first: Script, then: Script | None = None) -> Script:
+    """Take the first turn with one script, and the others with another one, which answers well."""
+    then = then or answers()
+    return lambda peer: (first if peer.service.turns == 1 else then)(peer)
+
+
 def refuses(status: str, *headers: str) -> Script:
     """Answer a request with an error and an empty body (as the service's errors are), and do nothing."""
     return answers(whole(b"", *headers, status=status), carried_out=False)
@@ -65,7 +73,7 @@ def drips(before: Callable[[bytes], bytes], dripped: bytes, pause: float = 0.02,
     def script(peer: Peer) -> None:
         if request := peer.request():
             peer.say(before(peer.service.carry_out(request) if carried_out else b"{}"))
-            peer.drip((dripped for dummy in range(1000)), pause)
+            peer.drip(repeat(dripped, PIECES), pause)
     return script
 
 

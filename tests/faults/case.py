@@ -8,12 +8,14 @@ from __future__ import annotations
 from types import MappingProxyType
 from typing import Any, Callable, Mapping, NamedTuple, Union
 
+from support import CREATE
+from support.service import Script
+
 from .behaviours import answers
 from .lab import Lab
-from .servers import Script
 
 
-class Seen(NamedTuple):
+class End(NamedTuple):
     """How a task must end, and what the service must have seen; every task may make two attempts.
 
     `attempts`: what the task reports (None when an option is refused); `received`: whole requests that the service
@@ -27,42 +29,59 @@ class Seen(NamedTuple):
     success: bool = False
 
 
-# POST and PUT, according to the policy.
-GOOD = (Seen("accepted", 1, 1, 1, success=True),) * 2
-GOOD_AT_LAST = (Seen("accepted", 2, 2, 1, success=True),) * 2
-REFUSED_OPTION = (Seen("not_sent", None, 0, 0),) * 2
-UNSENT = (Seen("not_sent", 2, 0, 0),) * 2
-UNSENT_HOPELESS = (Seen("not_sent", 1, 0, 0),) * 2
-NO_TOKEN = (Seen("not_sent", 0, 0, 0),) * 2
-REJECTED = (Seen("rejected", 1, 1, 0),) * 2
-REJECTED_TWICE = (Seen("rejected", 2, 2, 0),) * 2
-LOST_DONE = Seen("unknown", 1, 1, 1), Seen("unknown", 2, 2, 2)
-LOST_UNDONE = Seen("unknown", 1, 1, 0), Seen("unknown", 2, 2, 0)
-LOST_UNREAD = Seen("unknown", 1, 0, 0), Seen("unknown", 2, 0, 0)
-IN_DOUBT_DONE = (Seen("unknown", 1, 1, 1),) * 2
-IN_DOUBT_UNDONE = (Seen("unknown", 1, 1, 0),) * 2
-CUT = Seen("accepted", 1, 1, 1), Seen("accepted", 2, 2, 2)
-UNUSABLE = (Seen("accepted", 1, 1, 1),) * 2
+class Ends(NamedTuple):
+    """How a POST and a PUT must end according to the policy."""
 
-NOTHING = MappingProxyType({})
-Given = Union[Mapping[str, Any], Callable[[Lab], Mapping[str, Any]]]
+    post: End
+    put: End
+
+    def of(self, resource: str) -> End:
+        return self.post if resource == CREATE else self.put
+
+
+def _both(*end) -> Ends:
+    return Ends(End(*end), End(*end))
+
+
+SUCCESS = _both("accepted", 1, 1, 1, True)
+SUCCESS_AT_SECOND_ATTEMPT = _both("accepted", 2, 2, 1, True)
+INVALID_OPTION = _both("not_sent", None, 0, 0)
+NO_TOKEN = _both("not_sent", 0, 0, 0)
+
+# No byte of the request was sent.
+NOT_SENT = _both("not_sent", 2, 0, 0)
+NOT_SENT_NO_RETRY = _both("not_sent", 1, 0, 0)
+
+# The service said no.
+REJECTED = _both("rejected", 1, 1, 0)
+REJECTED_TWICE = _both("rejected", 2, 2, 0)
+
+# The answer does not say whether the work was done: a PUT is sent again, a POST is not.
+LOST_UNREAD = Ends(post=End("unknown", 1, 0, 0), put=End("unknown", 2, 0, 0))
+LOST_BEFORE_WORK = Ends(post=End("unknown", 1, 1, 0), put=End("unknown", 2, 2, 0))
+LOST_AFTER_WORK = Ends(post=End("unknown", 1, 1, 1), put=End("unknown", 2, 2, 2))
+
+# Nor does it here, but repeating it would be of no use: neither is sent again.
+UNKNOWN_BEFORE_WORK = _both("unknown", 1, 1, 0)
+UNKNOWN_AFTER_WORK = _both("unknown", 1, 1, 1)
+
+# The service said yes, but its answer is cut (a PUT is sent again), or cannot be used.
+ANSWER_CUT = Ends(post=End("accepted", 1, 1, 1), put=End("accepted", 2, 2, 2))
+ANSWER_UNUSABLE = _both("accepted", 1, 1, 1)
+
+Options = Union[Mapping[str, Any], Callable[[Lab], Mapping[str, Any]]]
 
 
 class Case(NamedTuple):
-    """A row: its number, a name, a description of the fault, how a POST and a PUT end, and how to cause it."""
+    """A row: its number and name, what happens, how a task ends, and who causes it; by default all is well."""
 
-    number: str
-    name: str
-    what: str
-    post: Seen
-    put: Seen
-    script: Script = answers()
-    times: int | None = None  # how many turns the script takes before good answers follow; None: all
-    options: Given = NOTHING
-    environment: Given = NOTHING
-    tls: str = ""  # "": http; "server": https; "mutual": requires a client certificate; "script": up to the script
-    identity: Script | None = None  # a token endpoint, used instead of access_token
+    name: str = ""
+    what: str = ""
+    ends: Ends = SUCCESS
+    service: Script = answers()
+    token_endpoint: Script | None = None  # used instead of access_token
     proxy: Script | None = None
+    options: Options = MappingProxyType({})  # of the task; in capitals: variables of its environment
+    tls: str = ""  # "": http; "server": https; "mutual": requires a client certificate; "script": up to the script
     says: str = ""  # part of the message
     check: Callable[[Lab, dict], bool] | None = None  # what else must hold
-    verbatim: bool = True  # whether the asset is the envelope as it was sent

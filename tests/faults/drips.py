@@ -9,18 +9,20 @@ import socket
 import threading
 import time
 from contextlib import ExitStack, contextmanager
+from itertools import repeat
 from pathlib import Path
 from typing import Iterator
 from unittest import mock
 
 from ansible_collections.infrastructure.services.plugins.module_utils._http.transport import Transport
 from support import CREATE
+from support.service import PATIENCE, Peer
 
-from .behaviours import END_OF_HEAD, drips, head, never_answers, whole
-from .case import CUT, LOST_DONE, LOST_UNREAD, UNSENT, Case
+from .behaviours import END_OF_HEAD, PIECES, drips, head, never_answers, whole
+from .case import ANSWER_CUT, LOST_AFTER_WORK, LOST_UNREAD, NOT_SENT, Case
 from .lab import Authority, lab_of, run
-from .servers import Peer
 
+PAUSE = 0.02  # seconds
 SMALL_BUFFER = 4096  # bytes that the kernel buffers for a slow reader
 HUGE = {"extra_attributes": {"note": "a" * (8 << 20)}}  # more than the kernel buffers
 
@@ -29,28 +31,28 @@ def _never_ending_handshake(peer: Peer) -> None:
     """Announce a TLS record of 16 KiB, and send it byte by byte."""
     peer.sock.recv(65536)
     peer.say(b"\x16\x03\x03\x40\x00")
-    peer.drip((b"\x00" for dummy in range(1000)), 0.02)
+    peer.drip(repeat(b"\x00", PIECES), PAUSE)
 
 
 def _never_ending_connect(peer: Peer) -> None:
     """Accept CONNECT, then keep sending headers."""
     peer.sock.recv(65536)
     peer.say(b"HTTP/1.1 200 OK\r\nX-Long: ")
-    peer.drip((b"a" for dummy in range(1000)), 0.02)
+    peer.drip(repeat(b"a", PIECES), PAUSE)
 
 
 def _slow_reader(peer: Peer) -> None:
     """Keep reading a little of the request at a time."""
-    while not peer.service.stopping.wait(0.02) and peer.sock.recv(1024):
+    while not peer.service.stopping.wait(PAUSE) and peer.sock.recv(1024):
         pass
 
 
 def _body(name: str, what: str, before: bytes, dripped: bytes) -> Case:
-    return Case("", name, what, *CUT, script=drips(lambda envelope: before, dripped))
+    return Case(name, what, ANSWER_CUT, service=drips(lambda envelope: before, dripped))
 
 
 def _head(name: str, what: str, before: bytes, dripped: bytes) -> Case:
-    return Case("", name, what, *LOST_DONE, script=drips(lambda envelope: before, dripped))
+    return Case(name, what, LOST_AFTER_WORK, service=drips(lambda envelope: before, dripped))
 
 
 _CHUNKED, _NO_BYTES = head("Transfer-Encoding: chunked"), b""
@@ -64,16 +66,16 @@ DRIPS = [
     _body("chunks", "chunks", _CHUNKED, b"1\r\n \r\n"),
     _body("chunk-extension", "a chunk's extension", _CHUNKED + b"1;a=", b"a"),
     _body("trailer", "the trailer after the last chunk", _CHUNKED + b"0\r\n", b"X: a\r\n"),
-    Case("", "silence", "nothing at all", *LOST_DONE, script=never_answers(Peer.hold)),
-    Case("", "tls-body", "a body over TLS", *CUT, tls="server",
-         script=drips(lambda envelope: head("Content-Length: 9999"), b" ")),
-    Case("", "tls-handshake", "the TLS handshake", *UNSENT, tls="script", script=_never_ending_handshake),
-    Case("", "connect", "a proxy's answer to CONNECT", *UNSENT, tls="server", proxy=_never_ending_connect),
-    Case("", "slow-reader", "the request, read slowly", *LOST_UNREAD, options=HUGE, script=_slow_reader),
-    Case("", "look-up", "the name look-up", *UNSENT, options={"base_url": "https://slow-name"}),
-    Case("", "addresses", "connects to five dead addresses", *UNSENT, options={"base_url": "https://dead-addresses"}),
-    Case("", "token", "the token endpoint's answer", *UNSENT, identity=drips(lambda body: whole(b"")[:-4], b"X: a\r\n",
-                                                                             carried_out=False)),
+    Case("silence", "nothing at all", LOST_AFTER_WORK, service=never_answers(Peer.hold)),
+    Case("tls-body", "a body over TLS", ANSWER_CUT, tls="server",
+         service=drips(lambda envelope: head("Content-Length: 9999"), b" ")),
+    Case("tls-handshake", "the TLS handshake", NOT_SENT, tls="script", service=_never_ending_handshake),
+    Case("connect", "a proxy's answer to CONNECT", NOT_SENT, tls="server", proxy=_never_ending_connect),
+    Case("slow-reader", "the request, read slowly", LOST_UNREAD, options=HUGE, service=_slow_reader),
+    Case("look-up", "the name look-up", NOT_SENT, options={"base_url": "https://slow-name"}),
+    Case("addresses", "connects to five dead addresses", NOT_SENT, options={"base_url": "https://dead-addresses"}),
+    Case("token", "the token endpoint's answer", NOT_SENT,
+         token_endpoint=drips(lambda body: whole(b"")[:-4], b"X: a\r\n", carried_out=False)),
 ]
 
 
@@ -99,7 +101,7 @@ def slow_names() -> Iterator[None]:
         if host == "dead-addresses":
             return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", address)] * 5
         if host == "slow-name":
-            done.wait(10)
+            done.wait(PATIENCE)
             raise socket.gaierror(socket.EAI_AGAIN, "scripted")
         return real(host, *args, **kwargs)
 
@@ -127,7 +129,7 @@ def endure(case: Case, directory: Path, authority: Authority, timeout: float, ca
     `call`: runs the task, here or in another process.
     """
     with slow_names(), lab_of(case, CREATE, directory, authority) as lab:
-        lab.service.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, SMALL_BUFFER)
+        lab.service.listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, SMALL_BUFFER)
 
         def task() -> tuple[dict, float]:
             made: list[TimedTransport] = []

@@ -16,10 +16,9 @@ from unittest import mock
 
 import trustme
 from support import CREATE, run_task
+from support.service import Received, Service
 
-from .behaviours import answers, secured
 from .relay import Relay
-from .servers import Received, Service
 
 CLIENT = {"client_id": "client-of-the-tests", "client_secret": "secret-of-the-tests"}
 
@@ -76,14 +75,13 @@ def lab_of(case, resource: str, directory: Path, authority: Authority, *, relaye
             return stack.enter_context(service)
 
         context = {"server": authority.context, "mutual": authority.demanding}.get(case.tls)
-        after = secured(authority.context) if case.tls == "script" else answers()
-        service = start(Service(case.script, times=case.times, after=after, tls=context))
+        service = start(Service(case.service, tls=context))
         if case.tls == "script":
             service.scheme = "https"
         lab = Lab(resource, directory, authority, service, service.url)
         if relayed:
-            lab.url = f"{service.scheme}://127.0.0.1:{start(Relay(service.port)).port}"
-        for name in ("identity", "proxy"):
+            lab.url = f"{service.scheme}://127.0.0.1:{start(Service(Relay(service.port))).port}"
+        for name in ("token_endpoint", "proxy"):
             if getattr(case, name):
                 lab.others[name] = start(Service(getattr(case, name)))
         yield lab
@@ -92,30 +90,34 @@ def lab_of(case, resource: str, directory: Path, authority: Authority, *, relaye
 def run(lab: Lab, case, **options) -> dict:
     """Run the task of a case and return its result."""
     given = {"base_url": lab.url, "retries": 1, "timeout": 5, **options}
-    environment = dict(case.environment(lab) if callable(case.environment) else case.environment)
+    chosen = case.options(lab) if callable(case.options) else case.options
+    environment = {name: value for name, value in chosen.items() if name.isupper()}
     if lab.service.scheme == "https":
         given["ca_path"] = lab.authority.path
-    if "identity" in lab.others:
-        given.update(CLIENT, access_token=None, auth_url=f"{lab.others['identity'].url}/token")
+    if "token_endpoint" in lab.others:
+        given.update(CLIENT, access_token=None, auth_url=f"{lab.others['token_endpoint'].url}/token")
     if "proxy" in lab.others:
         environment.update(HTTP_PROXY=lab.others["proxy"].url, HTTPS_PROXY=lab.others["proxy"].url)
-    given.update(case.options(lab) if callable(case.options) else case.options)
+    given.update((name, value) for name, value in chosen.items() if name not in environment)
     with mock.patch.dict(os.environ, environment):
         return run_task(lab.resource, **given)
 
 
-def contradiction(lab: Lab, result: dict) -> str:
-    """Return how the result and the service contradict each other; empty if they do not."""
+def assert_agreement(lab: Lab, result: dict, told: str = "") -> None:
+    """Check that the result is what really happened at the service."""
     done, outcome, failed = len(lab.service.done), result["outcome"], result.get("failed", False)
-    contradictions = {
-        "not_sent, but the service read something": outcome == "not_sent" and lab.service.bytes_read,
-        "rejected, but it was done": outcome == "rejected" and done,
-        "accepted, but it was not done": outcome == "accepted" and not done,
-        "a success that was not accepted": not failed and outcome != "accepted",
-        "changed and outcome disagree": result["changed"] != (outcome == "accepted"),
-        "created more than once": lab.operation == "POST" and done > 1,
-    }
-    return "; ".join(words for words, found in contradictions.items() if found)
+    told = told or result.get("msg", "ok")
+    if outcome == "not_sent":
+        assert lab.service.bytes_read == 0, told
+    if outcome == "rejected":
+        assert done == 0, told
+    if outcome == "accepted":
+        assert done > 0, told
+    if not failed:
+        assert outcome == "accepted", told
+    assert result["changed"] == (outcome == "accepted"), told
+    if lab.operation == "POST":
+        assert done <= 1, told
 
 
 def asset_is_whole(lab: Lab, result: dict) -> bool:

@@ -5,76 +5,78 @@
 
 from __future__ import annotations
 
+from support.service import Peer
+
 from .behaviours import answers, greets, never_answers, refuses, unread, whole
 from .case import (
-    IN_DOUBT_DONE,
-    IN_DOUBT_UNDONE,
-    LOST_DONE,
-    LOST_UNDONE,
+    LOST_AFTER_WORK,
+    LOST_BEFORE_WORK,
     LOST_UNREAD,
+    NOT_SENT,
+    NOT_SENT_NO_RETRY,
     REJECTED,
     REJECTED_TWICE,
-    UNSENT,
-    UNSENT_HOPELESS,
+    UNKNOWN_AFTER_WORK,
+    UNKNOWN_BEFORE_WORK,
     Case,
 )
 from .messages import BRIEF
-from .servers import Peer
 
 
 def _status(status: str, expected, carried_out: bool = False, **more) -> Case:
     code, done = status.split(maxsplit=1)[0], "after the work was done" if carried_out else "and nothing was done"
     script = answers(whole(b"", status=status), carried_out=carried_out)
-    name = f"status-{code}-{'done' if carried_out else 'undone'}"
-    number = f"S{code}d" if carried_out else f"S{code}"
-    return Case(number, name, f"{status}, {done}", *expected, script=script, says=code, **more)
+    name = f"S{code}d status-{code}-done" if carried_out else f"S{code} status-{code}-undone"
+    return Case(name, f"{status}, {done}", expected, service=script, says=code, **more)
 
 
-def _connect(number: str, name: str, what: str, expected, answer: bytes, end=Peer.fin, **more) -> Case:
+def _connect(name: str, what: str, expected, answer: bytes, end=Peer.fin, **more) -> Case:
     """A case in which the proxy answers CONNECT with this."""
     proxy = greets(answer, end)
-    return Case(number, f"connect-{name}", f"CONNECT: {what}", *expected, tls="server", proxy=proxy, **more)
+    return Case(name, f"CONNECT: {what}", expected, tls="server", proxy=proxy, **more)
 
 
 WAY = [
-    Case("W1", "refused", "nothing listens", *UNSENT, options={"base_url": "http://127.0.0.1:9"}, says="refused"),
-    Case("W2", "no-such-host", "no such name", *UNSENT_HOPELESS, options={"base_url": "https://no-such-host"},
+    Case("W1 refused", "nothing listens", NOT_SENT, options={"base_url": "http://127.0.0.1:9"}, says="refused"),
+    Case("W2 no-such-host", "no such name", NOT_SENT_NO_RETRY, options={"base_url": "https://no-such-host"},
          says="does not exist"),
-    Case("W3", "name-later", "the name server has no answer for now", *UNSENT, options={"base_url": "https://ask-later"},
+    Case("W3 name-later", "the name server has no answer for now", NOT_SENT, options={"base_url": "https://ask-later"},
          says="at the moment"),
-    Case("W4", "silent-before-request", "the connection is open, but nothing is read", *LOST_UNREAD, options=BRIEF,
-         script=unread(lambda peer: peer.service.stopping.wait(5))),
-    Case("W5", "rst-unread", "a reset when the request has arrived, unread", *LOST_UNREAD,
-         script=lambda peer: peer.arrived() and peer.rst()),
-    Case("W6", "rst-after-request-done", "a reset after the work was done", *LOST_DONE, script=never_answers(Peer.rst)),
-    Case("W7", "rst-after-request-undone", "a reset, and nothing was done", *LOST_UNDONE,
-         script=never_answers(Peer.rst, carried_out=False)),
-    Case("W8", "fin-after-request-done", "an end of stream after the work was done", *LOST_DONE,
-         script=never_answers(Peer.fin)),
-    Case("W9", "fin-after-request-undone", "an end of stream, and nothing was done", *LOST_UNDONE,
-         script=never_answers(Peer.fin, carried_out=False)),
-    Case("W10", "silent-after-request", "silence after the work was done", *LOST_DONE, options=BRIEF,
-         script=never_answers(Peer.hold)),
-    Case("W11", "unknown-authority", "a certificate from an unknown authority", *UNSENT_HOPELESS, tls="server",
+    Case("W4 silent-before-request", "the connection is open, but nothing is read", LOST_UNREAD, options=BRIEF,
+         service=unread(lambda peer: peer.service.stopping.wait(5))),
+    Case("W5 rst-unread", "a reset when the request has arrived, unread", LOST_UNREAD,
+         service=lambda peer: peer.arrived() and peer.rst()),
+    Case("W6 rst-after-request-done", "a reset after the work was done", LOST_AFTER_WORK,
+         service=never_answers(Peer.rst)),
+    Case("W7 rst-after-request-undone", "a reset, and nothing was done", LOST_BEFORE_WORK,
+         service=never_answers(Peer.rst, carried_out=False)),
+    Case("W8 fin-after-request-done", "an end of stream after the work was done", LOST_AFTER_WORK,
+         service=never_answers(Peer.fin)),
+    Case("W9 fin-after-request-undone", "an end of stream, and nothing was done", LOST_BEFORE_WORK,
+         service=never_answers(Peer.fin, carried_out=False)),
+    Case("W10 silent-after-request", "silence after the work was done", LOST_AFTER_WORK, options=BRIEF,
+         service=never_answers(Peer.hold)),
+    Case("W11 unknown-authority", "a certificate from an unknown authority", NOT_SENT_NO_RETRY, tls="server",
          options={"ca_path": None}, says="certificate"),
-    Case("W12", "plain-behind-https", "the server does not speak TLS", *UNSENT_HOPELESS, tls="script",
-         script=greets(b"HTTP/1.1 400 Bad Request\r\n\r\n", Peer.fin), says="TLS"),
-    Case("W13", "tls-fin-hello", "an end of stream after the first TLS message", *UNSENT, tls="script",
-         script=lambda peer: peer.sock.recv(65536) and peer.fin()),
-    Case("W14", "tls-silent", "silence after the first TLS message", *UNSENT, tls="script", options=BRIEF,
-         script=unread(Peer.hold), says="handshake"),
-    Case("W15", "tls-fin-after-request", "an end of stream over TLS after the work was done", *LOST_DONE, tls="server",
-         script=never_answers(Peer.fin)),
-    _connect("P1", "403", "403", UNSENT_HOPELESS, whole(b"", status="403 Forbidden"), says="403"),
-    _connect("P2", "407", "407", UNSENT_HOPELESS, whole(b"", status="407 Proxy Authentication Required"), says="407"),
-    _connect("P3", "502", "502", UNSENT, whole(b"", status="502 Bad Gateway"), says="502"),
-    _connect("P4", "fin", "an end of stream", UNSENT, b"", says="proxy"),
-    _connect("P5", "rst", "a reset", UNSENT, b"", Peer.rst, says="proxy"),
-    _connect("P6", "silent", "silence", UNSENT, b"", Peer.hold, options=BRIEF, says="proxy"),
-    _connect("P7", "garbage", "bytes that are not HTTP", UNSENT, b"SSH-2.0-OpenSSH_9.2\r\n", says="proxy"),
-    _connect("P8", "rst-in-tls", "200, then a reset in the TLS handshake", UNSENT, whole(b"", status="200 OK"),
+    Case("W12 plain-behind-https", "the server does not speak TLS", NOT_SENT_NO_RETRY, tls="script",
+         service=greets(b"HTTP/1.1 400 Bad Request\r\n\r\n", Peer.fin), says="TLS"),
+    Case("W13 tls-fin-hello", "an end of stream after the first TLS message", NOT_SENT, tls="script",
+         service=lambda peer: peer.sock.recv(65536) and peer.fin()),
+    Case("W14 tls-silent", "silence after the first TLS message", NOT_SENT, tls="script", options=BRIEF,
+         service=unread(Peer.hold), says="handshake"),
+    Case("W15 tls-fin-after-request", "an end of stream over TLS after the work was done", LOST_AFTER_WORK,
+         tls="server", service=never_answers(Peer.fin)),
+    _connect("P1 connect-403", "403", NOT_SENT_NO_RETRY, whole(b"", status="403 Forbidden"), says="403"),
+    _connect("P2 connect-407", "407", NOT_SENT_NO_RETRY,
+             whole(b"", status="407 Proxy Authentication Required"), says="407"),
+    _connect("P3 connect-502", "502", NOT_SENT, whole(b"", status="502 Bad Gateway"), says="502"),
+    _connect("P4 connect-fin", "an end of stream", NOT_SENT, b"", says="proxy"),
+    _connect("P5 connect-rst", "a reset", NOT_SENT, b"", Peer.rst, says="proxy"),
+    _connect("P6 connect-silent", "silence", NOT_SENT, b"", Peer.hold, options=BRIEF, says="proxy"),
+    _connect("P7 connect-garbage", "bytes that are not HTTP", NOT_SENT, b"SSH-2.0-OpenSSH_9.2\r\n", says="proxy"),
+    _connect("P8 connect-rst-in-tls", "200, then a reset in the TLS handshake", NOT_SENT, whole(b"", status="200 OK"),
              lambda peer: peer.sock.recv(1) and peer.rst()),
-    Case("P9", "http-proxy-502", "an http proxy answers 502", *LOST_UNREAD, says="502",
+    Case("P9 http-proxy-502", "an http proxy answers 502", LOST_UNREAD, says="502",
          proxy=refuses("502 Bad Gateway")),
 ]
 
@@ -84,9 +86,10 @@ STATUSES = [
         "409 Conflict", "410 Gone", "412 Precondition Failed", "413 Too Large", "415 Unsupported", "418 Teapot",
         "421 Misdirected", "422 Unprocessable", "423 Locked", "425 Too Early", "431 Too Large", "451 Legal")),
     _status("429 Too Many Requests", REJECTED_TWICE),
-    *(_status(status, LOST_DONE if done else LOST_UNDONE, done) for done in (False, True) for status in (
+    *(_status(status, LOST_AFTER_WORK if done else LOST_BEFORE_WORK, done) for done in (False, True) for status in (
         "408 Request Timeout", "502 Bad Gateway", "503 Unavailable", "504 Gateway Timeout")),
-    *(_status(status, IN_DOUBT_DONE if done else IN_DOUBT_UNDONE, done) for done in (False, True) for status in (
+    *(_status(status, UNKNOWN_AFTER_WORK if done else UNKNOWN_BEFORE_WORK, done)
+      for done in (False, True) for status in (
         "500 Internal Server Error", "501 Not Implemented", "507 Insufficient Storage", "599 Odd", "600 Odd",
         "799 Odd")),
 ]

@@ -10,33 +10,29 @@ import itertools
 import pytest
 from ansible_collections.infrastructure.services.plugins.module_utils._http.transport import Transport
 from support import CREATE, UPDATE
+from support.service import Peer, Service
 
 from .behaviours import answers, chunked, close_delimited, grants, whole
-from .case import GOOD, Case
+from .case import Case
 from .injector import FAULTS, Injector
-from .lab import asset_is_whole, contradiction, lab_of, run
+from .lab import assert_agreement, asset_is_whole, lab_of, run
 from .relay import Relay
-from .servers import Peer
 
 MOST_CALLS = 1000  # more than any run has: the sweep ends before
 
 
-def _way(name: str, **more) -> Case:
-    return Case(name, name, "", *GOOD, **more)
-
-
 WAYS = [
-    _way("http"),
-    _way("https", tls="server"),
-    _way("token", identity=grants()),
-    _way("proxy", tls="server"),
-    _way("kept-alive"),
-    _way("kept-alive-https", tls="server"),
+    Case("http"),
+    Case("https", tls="server"),
+    Case("token", token_endpoint=grants()),
+    Case("proxy", tls="server"),
+    Case("kept-alive"),
+    Case("kept-alive-https", tls="server"),
 ]
 FRAMINGS = [
-    _way("length", script=answers(whole)),
-    _way("chunked", script=answers(chunked)),
-    _way("close", script=answers(close_delimited, Peer.fin)),
+    Case("length", service=answers(whole)),
+    Case("chunked", service=answers(chunked)),
+    Case("close", service=answers(close_delimited, Peer.fin)),
 ]
 METHODS = pytest.mark.parametrize("resource", [CREATE, UPDATE], ids=["POST", "PUT"])
 
@@ -58,7 +54,7 @@ def fail_one_call(case: Case, resource: str, injector: Injector, surroundings) -
     with lab_of(case, resource, *surroundings) as lab:
         options = {"connect": transports.__getitem__}
         if case.name == "proxy":
-            with Relay(lab.service.port, alone=0, tunnel=True) as proxy:
+            with Service(Relay(lab.service.port, alone=0, tunnel=True)) as proxy:
                 lab.others["proxy"] = proxy
                 with injector:
                     result = run(lab, case, **options)
@@ -70,7 +66,7 @@ def fail_one_call(case: Case, resource: str, injector: Injector, surroundings) -
                 result = run(lab, case, **options)
         transports.close()
     told = f"call {injector.nth} of {injector.calls}, {injector.fault}: {result.get('msg', 'ok')}"
-    assert contradiction(lab, result) == "", told
+    assert_agreement(lab, result, told)
     if "failed" in result:  # a PUT survives any single fault, and so does a POST that sent nothing
         assert resource == CREATE, told
         assert result["outcome"] in ("unknown", "accepted"), told

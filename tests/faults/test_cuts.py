@@ -9,12 +9,12 @@ from typing import Callable, NamedTuple
 
 import pytest
 from support import CREATE, UPDATE
+from support.service import Peer, Service
 
-from .behaviours import END_OF_HEAD, answers, chunked, close_delimited, whole
-from .case import GOOD, Case
-from .lab import Lab, asset_is_whole, contradiction, lab_of, run
+from .behaviours import END_OF_HEAD, answers, chunked, close_delimited, once, whole
+from .case import Case
+from .lab import Lab, assert_agreement, asset_is_whole, lab_of, run
 from .relay import Relay
-from .servers import Peer
 
 STRIDE = 37  # between the cuts of an ordinary run; `make stress` makes every cut
 EVERY_CUT = pytest.mark.parametrize("stride", [STRIDE, pytest.param(1, marks=pytest.mark.stress)], ids=["some", "all"])
@@ -50,7 +50,7 @@ def check_cut(lab: Lab, result: dict, at: int, answer: bytes, *, spare: int, by_
     """A POST reports what is known of its one attempt; a PUT is sent again and succeeds."""
     told = f"cut after {at} of {len(answer)} bytes: {result.get('msg', 'ok')}"
     complete = at >= len(answer) - spare
-    assert contradiction(lab, result) == "", told
+    assert_agreement(lab, result, told)
     if "failed" not in result:
         assert complete or result["attempts"] == 2, told
         assert asset_is_whole(lab, result), told
@@ -66,12 +66,12 @@ def check_cut(lab: Lab, result: dict, at: int, answer: bytes, *, spare: int, by_
 @METHODS
 @pytest.mark.parametrize("framing", FRAMINGS.values(), ids=FRAMINGS)
 def test_cut_answers(framing, resource, tls, end, stride, tmp_path, authority):
-    case = Case("", "", "", *GOOD, tls=tls)
+    case = Case(tls=tls)
     with lab_of(case, resource, tmp_path, authority) as lab:
         assert run(lab, case)["outcome"] == "accepted"
         answer = framing.make(lab.service.envelopes[-1])
         for at in cuts(len(answer), stride):
-            lab.service.begin(answers(lambda body, at=at: framing.make(body)[:at], end), times=1)
+            lab.service.begin(once(answers(lambda body, at=at: framing.make(body)[:at], end)))
             check_cut(lab, run(lab, case), at, answer, spare=framing.spare, by_fin=end is Peer.fin)
 
 
@@ -80,15 +80,15 @@ def test_cut_answers(framing, resource, tls, end, stride, tmp_path, authority):
 @METHODS
 def test_cut_tls(resource, end, stride, tmp_path, authority):
     """Every TLS byte that the service sends, including the handshake."""
-    case = Case("", "", "", *GOOD, tls="server")
-    with lab_of(case, resource, tmp_path, authority) as lab, Relay(lab.service.port, alone=0) as wire:
-        lab.url = f"https://127.0.0.1:{wire.port}"
+    case = Case(tls="server")
+    with lab_of(case, resource, tmp_path, authority) as lab, Service(Relay(lab.service.port, alone=0)) as relay:
+        lab.url, relayed = f"https://127.0.0.1:{relay.port}", relay.script
         at, outcomes = 0, []
-        while not outcomes or wire.cut is None:  # until the cut lies beyond all that is sent
+        while not outcomes or relayed.cut is None:  # until the cut lies beyond all that is sent
             lab.service.begin(answers())
-            wire.cut = at, end is Peer.rst
+            relayed.cut = at, end is Peer.rst
             result = run(lab, case)
-            assert contradiction(lab, result) == "", f"cut after {at} bytes: {result.get('msg', 'ok')}"
+            assert_agreement(lab, result, f"cut after {at} bytes: {result.get('msg', 'ok')}")
             assert "failed" in result or asset_is_whole(lab, result)
             outcomes.append(result["outcome"])
             at += stride

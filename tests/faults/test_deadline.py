@@ -7,14 +7,16 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import warnings
 
 import pytest
 
 from .drips import DRIPS, endure
 
-TIMEOUT = 0.2  # seconds
-GENEROUS = 1.0  # seconds of overrun allowed; tests/benchmark/deadline.py measures the actual overrun
+TIMEOUT = 0.3  # seconds
+LONGEST = 10.0  # seconds; half of what a drip takes by itself. tests/benchmark/deadline.py measures the overrun.
+OVER = re.compile("in time|too long|timed out|cannot be resolved at the moment")
 
 
 def in_a_fork(task):
@@ -42,5 +44,6 @@ def in_a_fork(task):
 def test_a_drip_ends_at_the_deadline(case, call, tmp_path, authority):
     result, seconds = endure(case, tmp_path, authority, TIMEOUT, call)
     assert result["failed"]
-    assert result["outcome"] == case.post.outcome
-    assert TIMEOUT <= seconds < TIMEOUT + GENEROUS
+    assert result["outcome"] == case.ends.post.outcome
+    assert OVER.search(result["msg"])
+    assert TIMEOUT <= seconds < LONGEST

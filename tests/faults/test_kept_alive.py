@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import pytest
 from support import CREATE, UPDATE
+from support.service import Peer
 
 from .behaviours import whole
-from .case import GOOD, Case
-from .lab import asset_is_whole, contradiction, lab_of, run
-from .servers import Peer
+from .case import Case
+from .lab import assert_agreement, asset_is_whole, lab_of, run
 from .test_calls import KeptTransports
 
 ITEMS = 12
@@ -32,13 +32,13 @@ def _breaks_every_third(peer: Peer) -> bool:
 @pytest.mark.parametrize("resource", [CREATE, UPDATE], ids=["POST", "PUT"])
 def test_a_connection_that_breaks_midway(resource, tls, tmp_path, authority):
     transports, outcomes = KeptTransports(), []
-    case = Case("", "", "", *GOOD, script=_breaks_every_third, tls=tls)
+    case = Case(service=_breaks_every_third, tls=tls)
     with lab_of(case, resource, tmp_path, authority) as lab:
         for _item in range(ITEMS):
             lab.service.forget()
             result = run(lab, case, connect=transports.__getitem__)
             outcomes.append(result["outcome"])
-            assert contradiction(lab, result) == ""
+            assert_agreement(lab, result)
             assert "failed" in result or asset_is_whole(lab, result)
         transports.close()
     if resource == CREATE:  # the broken request is reported, and the next one uses a new connection

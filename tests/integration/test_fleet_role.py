@@ -1,7 +1,10 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The role `fleet`: from lists in variables to machines and roles, on the controller, and how it reports failures."""
+"""The role `fleet`: from lists in variables to machines and roles, on the controller, and how it reports failures.
+
+A run has a play for each case, with a host and a token of its own, by which its results and requests are known.
+"""
 
 from __future__ import annotations
 
@@ -10,121 +13,177 @@ import re
 
 import pytest
 import yaml
-from support.running import TOKEN
+from support.running import TOKEN, Ansible, Run
 
 MACHINES = [{"name": "web01"}, {"name": "web02", "attributes": {"cpu": 8, "subnet": {"mask": "255.0.0.0"}}}]
 ROLES = [{"id": "role-1", "attributes": {"login": True}}]
 FLEET = {
-    "fleet_ledger": "{{ playbook_dir }}/ledger.db",
     "fleet_defaults": {"attributes": {"cpu": 4, "subnet": {"dns": "192.0.2.1"}}},
     "fleet_application_role_defaults": {"service": "cassandra"},
     "fleet_virtual_machines": MACHINES,
     "fleet_application_roles": ROLES,
 }
-LAST = "infrastructure.services.fleet : Show the results"
+NOTHING = {"fleet_virtual_machines": [], "fleet_application_roles": []}
+FIRST = {"fleet_virtual_machines": MACHINES[:1], "fleet_application_roles": []}
+OTHERS = [{"name": "new"}, {"name": "web02", "attributes": {"cpu": 16}}]
+# Name of the case, up to a hyphen that of its ledger: (keywords of the play, variables of the role). Those that meet
+# faults come first.
+CASES = {
+    "refused": ({}, {"fleet_concurrency": 1, "fleet_report": "{{ playbook_dir }}/report.json"}),
+    "stop": ({}, FIRST),
+    "skip": ({}, FIRST),
+    "stop-again": ({}, {"fleet_in_doubt": "stop"}),
+    "skip-again": ({}, {"fleet_in_doubt": "skip"}),
+    "first": ({}, {}),
+    "first-again": ({}, {}),
+    "machines": ({}, {"fleet_application_roles": []}),
+    "unreachable": ({"hosts": "fleet"}, {"fleet_ledger": "{{ playbook_dir }}/fleet.db"}),
+    "empty-ledger": ({}, {"fleet_ledger": ""}),
+    "null-ledger": ({}, {"fleet_ledger": None}),
+    "empty-lists": ({}, NOTHING),
+    "mistake": ({}, {**FIRST, "fleet_virtual_machines": [{"name": "web01", "attributes": {"cpus": 4}}]}),
+}
+# Afterwards, in check mode.
+PLANNED = {
+    "stop-planned": ({}, {"fleet_in_doubt": "stop"}),
+    "skip-planned": ({}, {"fleet_in_doubt": "skip"}),
+    "machines-planned": ({}, {"fleet_virtual_machines": OTHERS}),
+}
+HOSTS = {"all": {
+    "hosts": {case: {} for case in (*CASES, *PLANNED)},
+    "children": {"fleet": {"hosts": {"a": {}, "b": {}}, "vars": {
+        "ansible_connection": "ssh", "ansible_host": "192.0.2.1", "ansible_become": True,
+        "ansible_python_interpreter": "/nonexistent/python"}}}}}
 
 
-@pytest.fixture
-def fleet(ansible_once, service):
-    """Return a function that runs the role in a play."""
-    service.seed("role-1", name="reader")
-
-    def fleet(*options: str, hosts: str = "localhost", **variables):
-        play = {"hosts": hosts, "gather_facts": False, "roles": ["infrastructure.services.fleet"]}
-        return ansible_once.playbook(yaml.safe_dump([{**play, "vars": {**FLEET, **variables}}]), *options)
-
-    return fleet
+def play(case: str, keywords: dict, variables: dict) -> dict:
+    """The play of a case: the role, and a task that runs when it fails, so that the other cases follow."""
+    ledger = {"fleet_ledger": f"{{{{ playbook_dir }}}}/{case.partition('-')[0]}.db"}
+    return {
+        "hosts": case, "gather_facts": False, **keywords, "vars": {**FLEET, **ledger, **variables},
+        "module_defaults": {"group/infrastructure.services.all": {"access_token": case}},
+        "tasks": [{"block": [{"import_role": {"name": "infrastructure.services.fleet"}}],
+                   "rescue": [{"name": "The role failed", "debug": {"msg": "failed"}}]}]}
 
 
-def named(service) -> list[str]:
-    """The names in the bodies that the service received, or the ids in the paths."""
-    return sorted(body.get("name") or "role-1" for body in service.bodies())
+class Told:
+    """What the cases returned and sent."""
+
+    def __init__(self, runs: list[Run], conversation: list[dict], report: str) -> None:
+        self.output = "".join(run.output for run in runs)
+        self.report = json.loads(report)
+        self._all = Run(0, self.output, [line for run in runs for line in run.results])
+        self._conversation = conversation
+
+    def tasks(self, case: str) -> list[str]:
+        return [line["task"] for line in self._all.on(case).results]
+
+    def failed(self, case: str) -> bool:
+        return "The role failed" in self.tasks(case)
+
+    def result(self, case: str, task: str = "Show the results") -> dict:
+        return self._all.on(case).result(f"infrastructure.services.fleet : {task}")
+
+    def shown(self, case: str) -> str:
+        return json.dumps(self._all.on(case).results)
+
+    def bodies(self, case: str) -> list[dict]:
+        return [json.loads(request["body"]) for request in self._conversation
+                if ["Authorization", f"Bearer {case}"] in request["headers"]]
+
+    def names(self, case: str) -> list[str]:
+        """The names in the bodies of a case; an update has none."""
+        return sorted(body.get("name") or "role-1" for body in self.bodies(case))
 
 
-def test_machines_and_roles_are_sent_once_with_their_shared_defaults(fleet, service):
-    run = fleet().ok()
-    assert len({line["task"] for line in run.results}) <= 5
-    assert sorted(service.bodies(), key=json.dumps) == sorted([
+@pytest.fixture(scope="module")
+def told(collections, running_service, tmp_path_factory) -> Told:
+    directory = tmp_path_factory.mktemp("fleet")
+    running_service.reset()
+    running_service.seed("role-1", name="reader")
+    running_service.fault(kind="status", status=403, operation="update_application_role")
+    running_service.fault(kind="status", status=403, operation="create_virtual_machine")
+    # One creation of the case `refused` passes; the answers to the first ones of `stop` and `skip` are lost.
+    running_service.fault(kind="drop", when="after", operation="create_virtual_machine", skip=1, count=2)
+    ansible = Ansible(directory, collections, running_service.url, "local", HOSTS)
+    runs = [ansible.playbook(yaml.safe_dump([play(case, *how) for case, how in cases.items()]), *options).ok()
+            for cases, options in ((CASES, []), (PLANNED, ["--check", "--diff"]))]
+    return Told(runs, running_service.conversation(), (directory / "report.json").read_text())
+
+
+def test_machines_and_roles_are_sent_once_with_their_shared_defaults(told):
+    assert len(set(told.tasks("first"))) <= 5
+    assert sorted(told.bodies("first"), key=json.dumps) == sorted([
         {"name": "web01", "attributes": {"cpu": 4, "subnet": {"dns": "192.0.2.1"}}},
         {"name": "web02", "attributes": {"cpu": 8, "subnet": {"dns": "192.0.2.1", "mask": "255.0.0.0"}}},
         {"service": "cassandra", "attributes": {"login": True}}], key=json.dumps)
-    assert run.result(LAST)["msg"] == ["virtual machines: accepted 2 (web01, web02)",
-                                       "application roles: accepted 1 (role-1)"]
-    again = fleet().ok()
-    assert len(service.conversation()) == 3
-    assert again.result(LAST)["msg"] == ["virtual machines: not_sent 2 (web01, web02)",
-                                         "application roles: not_sent 1 (role-1)"]
+    assert told.result("first")["msg"] == ["virtual machines: accepted 2 (web01, web02)",
+                                           "application roles: accepted 1 (role-1)"]
+    assert told.bodies("first-again") == []
+    assert told.result("first-again")["msg"] == ["virtual machines: not_sent 2 (web01, web02)",
+                                                 "application roles: not_sent 1 (role-1)"]
 
 
-def test_check_mode_is_the_plan(fleet, service):
-    fleet(fleet_application_roles=[]).ok()
-    sent = len(service.conversation())
-    wanted = [{"name": "new"}, {"name": "web02", "attributes": {"cpu": 16}}]
-    run = fleet("--check", "--diff", fleet_virtual_machines=wanted).ok()
-    assert run.result(LAST)["msg"] == [
+def test_check_mode_is_the_plan(told):
+    assert told.names("machines") == ["web01", "web02"]
+    assert told.result("machines-planned")["msg"] == [
         "virtual machines: create 1 (new)", "virtual machines: differs 1 (web02)",
         "virtual machines: not_listed 1 (web01)", "application roles: update 1 (role-1)"]
-    assert "attributes.cpu (16 asked for, created with 8)" in " ".join(run.output.split())
-    assert '"login": true' in run.output
-    assert len(service.conversation()) == sent
+    assert "attributes.cpu (16 asked for, created with 8)" in " ".join(told.output.split())
+    assert '"login": true' in told.output
+    assert told.bodies("machines-planned") == []
 
 
-def test_everything_is_attempted_and_failures_are_named_at_the_end(fleet, service, tmp_path):
-    service.fault(kind="status", status=403, operation="create_virtual_machine", count=1)
-    service.fault(kind="status", status=403, operation="update_application_role", count=1)
-    run = fleet(fleet_concurrency=1, fleet_report=str(tmp_path / "fleet.json"))
-    assert run.rc == 2
-    assert len(service.conversation()) == 3
-    said = run.result(LAST.replace("Show the results", "Fail with what failed"))["msg"]
+def test_everything_is_attempted_and_failures_are_named_at_the_end(told):
+    assert told.failed("refused")
+    assert len(told.bodies("refused")) == 3
+    said = told.result("refused", "Fail with what failed")["msg"]
     assert re.findall(r"1 of \d [a-z ]+ failed", said) == [
         "1 of 2 virtual machines failed", "1 of 1 application roles failed"]
     assert "web01" in said
-    (one,) = json.loads((tmp_path / "fleet.json").read_text())["runs"]
+    (one,) = told.report["runs"]
     assert {asset["name"]: asset["outcome"] for asset in one["assets"]} == {
         "web01": "rejected", "web02": "accepted", "role-1": "rejected"}
 
 
-@pytest.mark.parametrize(("word", "sent", "rc"), [("stop", ["role-1"], 2), ("skip", ["role-1", "web02"], 0)])
-def test_a_machine_in_doubt_stops_the_run_or_is_skipped(fleet, service, word, sent, rc):
-    service.fault(kind="drop", when="after", operation="create_virtual_machine")
-    fleet(fleet_virtual_machines=MACHINES[:1], fleet_application_roles=[])
-    assert named(service) == ["web01"]
-    for options in (["--check"], []):
-        run = fleet(*options, fleet_in_doubt=word)
-        assert run.rc == rc, run.output
-        assert "ledger_entry" in run.output
-    assert named(service) == sorted(["web01", *sent])
+@pytest.mark.parametrize(("word", "sent", "fails"), [("stop", ["role-1"], True), ("skip", ["role-1", "web02"], False)])
+def test_a_machine_in_doubt_stops_the_run_or_is_skipped(told, word, sent, fails):
+    assert told.names(word) == ["web01"]
+    for case in (f"{word}-planned", f"{word}-again"):
+        assert told.failed(case) is fails
+        assert "ledger_entry" in told.shown(case)
+    assert told.names(f"{word}-planned") == []
+    assert told.names(f"{word}-again") == sent
 
 
-def test_it_runs_on_the_controller_once_whatever_the_inventory_says(fleet, ansible_once, service):
-    says = {"ansible_connection": "ssh", "ansible_host": "192.0.2.1", "ansible_become": True,
-            "ansible_python_interpreter": "/nonexistent/python"}
-    inventory = {"all": {"children": {"fleet": {"hosts": {"a": {}, "b": {}}, "vars": says}}}}
-    (ansible_once.directory / "fleet.json").write_text(json.dumps(inventory))
-    fleet("-i", "fleet.json", hosts="fleet").ok()
-    assert named(service) == ["role-1", "web01", "web02"]
+def test_it_runs_on_the_controller_once_whatever_the_inventory_says(told):
+    assert told.names("unreachable") == ["role-1", "web01", "web02"]
 
 
-@pytest.mark.parametrize("ledger", ["", None])
-def test_without_a_ledger_nothing_is_sent(fleet, service, ledger):
-    run = fleet(fleet_ledger=ledger)
+@pytest.mark.parametrize("case", ["empty-ledger", "null-ledger"])
+def test_without_a_ledger_nothing_is_sent(told, case):
+    assert told.failed(case)
+    assert "ledger" in told.shown(case)
+    assert told.bodies(case) == []
+
+
+def test_an_empty_list_is_valid(told):
+    assert not told.failed("empty-lists")
+    assert told.bodies("empty-lists") == []
+
+
+def test_a_mistake_in_every_machine_is_reported_once_at_the_end(told):
+    assert told.failed("mistake")
+    assert "Error while" not in told.output
+    assert "cpus" in told.result("mistake", "Fail with what failed")["msg"]
+    assert told.bodies("mistake") == []
+
+
+def test_a_failure_has_its_exit_status_and_no_secret_is_shown(ansible_once, service):
+    play = {"hosts": "localhost", "gather_facts": False, "roles": ["infrastructure.services.fleet"]}
+    missing = [{"id": "not there", "name": "x"}]
+    variables = {**FLEET, "fleet_ledger": "ledger.db", "fleet_application_roles": missing}
+    run = ansible_once.playbook(yaml.safe_dump([{**play, "vars": variables}]), "-vvv")
     assert run.rc == 2
-    assert "ledger" in run.output
-    assert service.conversation() == []
-
-
-def test_no_secret_is_shown(fleet):
-    assert TOKEN not in fleet("-vvv").ok().output
-
-
-def test_an_empty_list_is_valid(fleet, service):
-    fleet(fleet_virtual_machines=[], fleet_application_roles=[]).ok()
-    assert service.conversation() == []
-
-
-def test_a_mistake_in_every_machine_is_reported_once_at_the_end(fleet, service):
-    run = fleet(fleet_virtual_machines=[{"name": "web01", "attributes": {"cpus": 4}}], fleet_application_roles=[])
-    assert run.rc == 2
-    assert "Error while" not in run.output
-    assert "cpus" in run.result(LAST.replace("Show the results", "Fail with what failed"))["msg"]
-    assert service.conversation() == []
+    assert len(service.conversation()) == 3
+    assert TOKEN not in run.output

@@ -39,7 +39,7 @@ class Orphans(NamedTuple):
 
 def until(condition: Callable[[], bool]) -> None:
     """Wait until the condition holds."""
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 60
     while not condition():
         assert time.monotonic() < deadline
         time.sleep(0.02)
@@ -72,14 +72,16 @@ def killed(ansible: Ansible, task: dict, waits: Callable[[list[int]], bool]) -> 
 
 @pytest.mark.parametrize("module", MODULES)
 def test_a_slow_shell_is_followed_by_no_module(collections, tmp_path, module):
-    begun, shell = tmp_path / "begun", tmp_path / "shell"
-    shell.write_text(f'#!/bin/sh\ntouch {begun}\nsleep 2\nexec /bin/sh "$@"\n', encoding="utf-8")
+    begun, shell, goes_on = tmp_path / "begun", tmp_path / "shell", tmp_path / "goes on"
+    waits = f"until [ -e '{goes_on}' ]; do sleep 0.05; done"
+    shell.write_text(f'#!/bin/sh\ntouch {begun}\n{waits}\nexec /bin/sh "$@"\n', encoding="utf-8")
     shell.chmod(0o755)
     task = {module: MODULES[module],
             "vars": {"ansible_connection": "process", "ansible_shell_executable": str(shell)}}
     with running(lambda sent: answer(201, {"name": "vm"})) as service:
         with killed(Ansible(tmp_path, collections, service.url, "local"), task, lambda pids: begun.exists()) as orphans:
             assert not orphans.have_ended
+            goes_on.touch()
         assert not service.sent
 
 
@@ -92,7 +94,6 @@ def test_the_lock_of_another_run_is_followed_by_no_module(collections, tmp_path)
         with ExitStack() as lock:
             lock.enter_context(ledger.hold(key))
             with killed(ansible, task, lambda pids: has_open(pids, Path(f"{location}.lock"))) as orphans:
-                time.sleep(0.5)
                 assert not orphans.have_ended
                 lock.close()
         assert not service.sent

@@ -47,9 +47,13 @@ def told(tmp_path_factory, running_service, ansible_in):
     for case in CASES.values():
         running_service.fault(operation="create_virtual_machine", **case[0])
     tasks = [{"name": name, VM: {"name": name, "timeout": 10}, "ignore_errors": True} for name in CASES]
-    run = ansible_in(tmp_path_factory.mktemp("outcomes")).playbook(
-        yaml.safe_dump([{"hosts": "localhost", "gather_facts": False, "tasks": tasks}], sort_keys=False)).ok()
-    return {name: run.result(name) for name in CASES}, running_service.conversation()
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))  # bound but not listening: connections are refused
+        here = {"name": "refused", "retries": 0, "base_url": f"http://127.0.0.1:{taken.getsockname()[1]}"}
+        tasks.append({"name": "refused connection", VM: here, "ignore_errors": True})
+        run = ansible_in(tmp_path_factory.mktemp("outcomes")).playbook(
+            yaml.safe_dump([{"hosts": "localhost", "gather_facts": False, "tasks": tasks}], sort_keys=False)).ok()
+    return {task["name"]: run.result(task["name"]) for task in tasks}, running_service.conversation()
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -65,15 +69,10 @@ def test_no_create_was_sent_twice(told):
     assert len(told[1]) == len(CASES)
 
 
-def test_a_refused_connection_sent_nothing(ansible):
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))  # bound but not listening: connections are refused
-        address = f"http://127.0.0.1:{taken.getsockname()[1]}"
-        run = ansible.adhoc(VM, f"name=web01 retries=0 base_url={address}")
-    (line,) = run.results
-    assert (line["result"]["outcome"], line["result"]["changed"]) == ("not_sent", False)
-    assert address in line["result"]["msg"]
-    assert "Traceback" not in run.output
+def test_a_refused_connection_sent_nothing(told):
+    result = told[0]["refused connection"]
+    assert (result["outcome"], result["changed"]) == ("not_sent", False)
+    assert result["request"]["url"].partition("/api")[0] in result["msg"]
 
 
 def test_requests_missing_on_the_target_is_reported(ansible_once, service, tmp_path):

@@ -10,8 +10,10 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
+from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
@@ -106,7 +108,7 @@ def on_hosts(directory: Path, hosts: int, *tasks: str) -> tuple[str, str]:
 
 
 @pytest.mark.parametrize("hosts", [
-    20, 50, *(pytest.param(50, marks=pytest.mark.stress, id=f"50-again-{number}") for number in range(10)),
+    20, *(pytest.param(50, marks=pytest.mark.stress, id=f"50-{number}") for number in range(10)),
 ])
 def test_a_revoked_token_costs_one_token_request_and_fails_no_task(ansible_once, provider, identity, tmp_path, hosts):
     text, inventory = on_hosts(tmp_path, hosts, "first", "second")
@@ -132,22 +134,29 @@ def everything(directory: Path) -> bytes:
     return b"".join(path.read_bytes() for path in directory.rglob("*") if path.is_file())
 
 
+@pytest.fixture
+def short_path() -> Iterator[Path]:
+    """A directory for temporary files; ansible-core 2.21 makes a socket there, whose path must not be long."""
+    with tempfile.TemporaryDirectory() as directory:
+        yield Path(directory)
+
+
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGKILL])
-def test_a_killed_run_leaves_neither_token_nor_secret_on_disk(ansible_once, provider, identity, tmp_path, number):
+def test_a_killed_run_leaves_neither_token_nor_secret_on_disk(
+        ansible_once, provider, identity, tmp_path, short_path, number):
     text, inventory = on_hosts(tmp_path, 2, "first")
     (tmp_path / "playbook.yml").write_text(text, encoding="utf-8")
     (tmp_path / "ansible.cfg").touch()
-    (tmp_path / "temporary").mkdir()
     provider.may_answer.clear()
     process = subprocess.Popen(
         [str(BIN / "ansible-playbook"), "playbook.yml", "-i", inventory], cwd=tmp_path, start_new_session=True,
-        env=ansible_once.environment(**identity, TMPDIR=str(tmp_path / "temporary")), stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL)
+        env=ansible_once.environment(**identity, TMPDIR=str(short_path)), stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
         assert provider.reached.wait(60)
         os.kill(process.pid, number)
-        process.wait(30)
-        left = everything(tmp_path)
+        process.wait(60)
+        left = everything(tmp_path) + everything(short_path)
     finally:
         provider.may_answer.set()
         if process.poll() is None:

@@ -6,9 +6,9 @@
 from __future__ import annotations
 
 import json
-import sys
 
 import pytest
+from support.running import TARGET_PYTHON, Ansible
 
 VM = "infrastructure.services.compute_virtual_machine"
 ITEMS = 50
@@ -28,14 +28,6 @@ def executable(path, *lines: str) -> str:
     return str(path)
 
 
-@pytest.fixture
-def watched_python(tmp_path):
-    """An interpreter that logs each start to a file, and that file."""
-    log = tmp_path / "starts"
-    log.touch()
-    return executable(tmp_path / "python3", f"echo start >> {log}", f'exec {sys.executable} "$@"'), log
-
-
 def test_a_loop_opens_one_connection_starts_no_process_and_imports_nothing_after_its_first_item(
         ansible_once, service, tmp_path):
     audit = tmp_path / "audit"
@@ -52,60 +44,71 @@ def test_a_loop_opens_one_connection_starts_no_process_and_imports_nothing_after
     assert not [line for line in lines[places[0]:] if line.startswith(("os.", "subprocess."))]
 
 
+# name of the case: (keywords of the task, the hosts whose Python is started)
 PLACES = {
-    "plain": ("", False),
-    "become": ("become: true", True),
-    "async": ("async: 60\n  poll: 1", True),
-    "environment": ("environment: {SOME: thing}", False),
-    "connection": ("vars: {ansible_connection: process}", True),
-    "delegated to a local host": ("delegate_to: near", False),
-    "delegated to a far host": ("delegate_to: far", True),
+    "plain": ({}, []),
+    "become": ({"become": True}, ["become"]),
+    "async": ({"async": 60, "poll": 1}, ["async"]),
+    "environment": ({"environment": {"SOME": "thing"}}, []),
+    "connection": ({"vars": {"ansible_connection": "process"}}, ["connection"]),
+    "delegated-here": ({"delegate_to": "here"}, []),
+    "delegated-away": ({"delegate_to": "away"}, ["away"]),
 }
 
 
-@pytest.mark.parametrize(("keywords", "elsewhere"), PLACES.values(), ids=PLACES)
-def test_what_is_unsafe_in_the_worker_runs_as_a_module_with_the_same_result(
-        ansible_once, service, tmp_path, watched_python, keywords, elsewhere):
-    python, log = watched_python
-    become = executable(tmp_path / "sudo", 'while [ "$1" != /bin/sh ]; do shift; done', 'exec "$@"')
-    hosts = {"near": {"ansible_connection": "local"}, "far": {"ansible_connection": "process"}}
-    inventory = tmp_path / "hosts.json"
-    inventory.write_text(json.dumps({"all": {
-        "hosts": {"localhost": {"ansible_connection": "local"}, **hosts},
-        "vars": {"ansible_python_interpreter": python, "ansible_become_exe": become}}}), encoding="utf-8")
-    run = ansible_once.tasks(f"""
-- name: Create
-  {VM}:
-    name: web01
-    attributes: {{cpu: 4}}
-  {keywords}
-""", "-i", str(inventory)).ok()
-    result = run.result("Create")
+@pytest.fixture(scope="module")
+def placed(collections, running_service, tmp_path_factory):
+    """Each task of PLACES on a host of its own: the results, the names sent, and the hosts whose Python was started."""
+    directory = tmp_path_factory.mktemp("where")
+    become = executable(directory / "sudo", 'while [ "$1" != /bin/sh ]; do shift; done', 'exec "$@"')
+    hosts = {}
+    for host in (*PLACES, "here", "away"):
+        lines = f"touch {directory}/{host}.started", f'exec {TARGET_PYTHON} "$@"'
+        hosts[host] = {"ansible_connection": "process" if host == "away" else "local", "ansible_become_exe": become,
+                       "ansible_python_interpreter": executable(directory / f"{host}.python3", *lines)}
+    (directory / "hosts.json").write_text(json.dumps({"all": {"hosts": hosts}}), encoding="utf-8")
+    plays = [{"hosts": place, "gather_facts": False, "tasks": [
+        {"name": "Create", VM: {"name": place, "attributes": {"cpu": 4}}, **keywords}]}
+        for place, (keywords, _started) in PLACES.items()]
+    running_service.reset()
+    run = Ansible(directory, collections, running_service.url, "local").playbook(
+        f"{json.dumps(plays)}\n", "-i", str(directory / "hosts.json")).ok()
+    return run, [body["name"] for body in running_service.bodies()], {path.stem for path in directory.glob("*.started")}
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_what_is_unsafe_in_the_worker_runs_as_a_module_with_the_same_result(placed, place):
+    run, sent, started = placed
+    result = run.on(place).result("Create")
     assert (result["outcome"], result["changed"], result["status"], result["attempts"]) == ("accepted", True, 201, 1)
     assert result["asset"] == result["ansible_facts"]["compute_virtual_machine"]
-    assert result["request"]["body"] == {"name": "web01", "attributes": {"cpu": 4}}
-    assert len(service.conversation()) == 1
-    assert bool(log.read_text()) is elsewhere
+    assert result["request"]["body"] == {"name": place, "attributes": {"cpu": 4}}
+    assert sent.count(place) == 1
+    keywords, expected = PLACES[place]
+    assert started & {place, keywords.get("delegate_to", place)} == set(expected)
 
 
 IDENTITY = {"INFRASTRUCTURE_SERVICES_ACCESS_TOKEN": None, "INFRASTRUCTURE_SERVICES_CLIENT_ID": "emulator",
             "INFRASTRUCTURE_SERVICES_CLIENT_SECRET": "emulator"}
 
 
-def test_a_hundred_hosts_share_one_token(ansible_once, service, tmp_path):
+@pytest.mark.parametrize("hosts", [30, pytest.param(100, marks=pytest.mark.stress)])
+def test_all_hosts_share_one_token_and_check_mode_requests_none(ansible_once, service, tmp_path, hosts):
     inventory = tmp_path / "hosts.ini"
-    inventory.write_text("[all]\nweb[001:100] ansible_connection=local\n", encoding="utf-8")
+    inventory.write_text(f"[all]\nweb[001:{hosts:03}] ansible_connection=local\n", encoding="utf-8")
     text = f"""
+- hosts: web001,web002
+  gather_facts: false
+  check_mode: true
+  tasks:
+    - {VM}: {{name: planned, client_id: of-another-client}}
 - hosts: all
   gather_facts: false
   tasks:
-    - name: Create
-      {VM}:
+    - {VM}:
         name: "{{{{ inventory_hostname }}}}"
 """
     environment = {**IDENTITY, "INFRASTRUCTURE_SERVICES_AUTH_URL": f"{service.url}/oauth/token"}
-    ansible_once.playbook(text, "-i", str(inventory), "--forks", "10", "--check", **environment).ok()
-    assert service.conversation() == []
     ansible_once.playbook(text, "-i", str(inventory), "--forks", "10", **environment).ok()
     paths = [request["path"] for request in service.conversation()]
-    assert (paths.count("/oauth/token"), len(paths)) == (1, 101)
+    assert (paths.count("/oauth/token"), len(paths)) == (1, hosts + 1)

@@ -12,6 +12,7 @@ import pytest
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.location import open_ledger
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.store import Ledger
 from emulator import server
+from ledger.forked import Process, forking
 from support.databases import postgres_server, schema_in
 from support.fixtures import ansible, ansible_in, ansible_once, collections, installed, running_service
 from support.fixtures import service as emulator
@@ -32,6 +33,13 @@ def location(request, tmp_path: Path) -> str:
     return str(tmp_path / "ledger.db") if request.param == "sqlite" else request.getfixturevalue("postgres")
 
 
+@pytest.fixture(scope="session")
+def fork() -> Iterator[Callable[..., Process]]:
+    """Start a function of processes.py, given its name and arguments, in a process of its own."""
+    with forking() as fork:
+        yield fork
+
+
 @pytest.fixture
 def opened() -> Iterator[Callable[..., Ledger]]:
     """Open ledgers, which are closed at the end of the test."""
@@ -46,8 +54,15 @@ def opened() -> Iterator[Callable[..., Ledger]]:
         ledger.close()
 
 
-@pytest.fixture
-def service() -> Iterator[server.Running]:
+@pytest.fixture(scope="module")
+def started() -> Iterator[server.Running]:
     """The emulator in this process."""
     with server.start(roles=["role-0001"]) as running:
         yield running
+
+
+@pytest.fixture
+def service(started: server.Running) -> server.Running:
+    """The emulator in this process, reset to its initial state."""
+    started.api.reset()
+    return started

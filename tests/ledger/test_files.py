@@ -5,19 +5,15 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import signal
 import sqlite3
-import subprocess
-import sys
 import threading
 from contextlib import closing
 from pathlib import Path
 
 import pytest
-from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger import sqlite_files
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.entries import (
     DONE,
     INTENT,
@@ -25,19 +21,15 @@ from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.en
     Key,
     LedgerError,
 )
-from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.sqlite import checkpoint
 from ledger.entries import put
 from ledger.loops import race
 from ledger.tasks import task
-from ledger.test_places import AS_ANYBODY, LIMITED
+from ledger.test_places import AS_ANYBODY, as_anybody
+
+__all__ = ["as_anybody"]
 
 KEY = Key("https://s", "compute_virtual_machine", "web01")
 ENTRY = Entry(DONE, {"name": "web01"}, {"id": "1"})
-
-
-@pytest.fixture(autouse=True)
-def impatient(monkeypatch):
-    monkeypatch.setattr(sqlite_files, "_WAL_TIMEOUT", 0.1)
 
 
 @pytest.fixture
@@ -49,10 +41,10 @@ def names(path: str) -> set[str]:
     return {file.name for file in Path(path).parent.iterdir()}
 
 
-def test_two_names_of_one_ledger_create_nothing_twice(tmp_path, path, service):
+def test_two_names_of_one_ledger_create_nothing_twice(tmp_path, path, fork, service):
     (tmp_path / "other").mkdir()
     (tmp_path / "other/link.db").symlink_to(path)
-    assert set(race(service, [path, str(tmp_path / "other/link.db")], 10).values()) == {1}
+    assert set(race(fork, service, [path, str(tmp_path / "other/link.db")], 10).values()) == {1}
     assert not list((tmp_path / "other").glob("*-*"))
 
 
@@ -129,70 +121,6 @@ def test_an_answer_for_a_ledger_that_is_gone_is_in_the_result(path, opened, serv
     assert result["asset"]["id"]
 
 
-def test_the_last_to_close_leaves_one_complete_file(path, opened):
-    first, second = opened(path), opened(path)
-    put(first, KEY, ENTRY)
-    first.close()
-    assert {"ledger.db", "ledger.db-wal"} <= names(path)
-    second.close()
-    assert names(path) == {"ledger.db", "ledger.db.lock"}
-    shutil.copy(path, f"{path}.copy")
-    assert opened(f"{path}.copy").get(KEY).asset == ENTRY.asset
-
-
-def test_the_end_of_the_run_cleans_up_after_a_dead_worker(path, opened):
-    child = os.fork()
-    if not child:
-        put(opened(path), KEY, ENTRY)
-        os._exit(0)
-    os.waitpid(child, 0)
-    assert "ledger.db-wal" in names(path)
-    checkpoint(path)
-    assert names(path) == {"ledger.db", "ledger.db.lock"}
-    assert opened(path).get(KEY).asset == ENTRY.asset
-
-
-def test_a_ledger_in_use_keeps_its_log(path, opened):
-    put(opened(path), KEY, ENTRY)
-    checkpoint(path)
-    assert {"ledger.db", "ledger.db-wal"} <= names(path)
-
-
-def test_a_copy_without_its_log_is_refused(path, opened, tmp_path, service):
-    put(opened(path), KEY, ENTRY)
-    shutil.copy(path, tmp_path / "copy.db")
-    for read_only in (False, True):
-        with pytest.raises(LedgerError, match=r"copy.db-wal is missing.*PRAGMA journal_mode = DELETE"):
-            opened(str(tmp_path / "copy.db"), read_only)
-    shutil.copy(f"{path}-wal", tmp_path / "copy.db-wal")
-    assert opened(str(tmp_path / "copy.db")).get(KEY).asset == ENTRY.asset
-
-
-@pytest.mark.parametrize("read_only", [True, False])
-def test_a_ledger_that_another_program_closed_after_a_crash_is_complete(path, opened, read_only):
-    child = os.fork()
-    if not child:
-        put(opened(path), KEY, ENTRY)
-        os._exit(0)
-    os.waitpid(child, 0)
-    with closing(sqlite3.connect(path)) as shell:
-        assert shell.execute("SELECT count(*) FROM infrastructure_services_entry").fetchone() == (1,)
-    assert "ledger.db-wal" not in names(path)
-    assert opened(path, read_only).get(KEY).asset == ENTRY.asset
-
-
-def test_the_remedy_in_the_message_works(path, opened, tmp_path):
-    ledger = opened(path)
-    put(ledger, KEY, ENTRY)
-    with closing(sqlite3.connect(tmp_path / "backup.db")) as backup:
-        ledger._connection.backup(backup)
-    with pytest.raises(LedgerError, match="is missing"):
-        opened(str(tmp_path / "backup.db"))
-    with closing(sqlite3.connect(tmp_path / "backup.db")) as backup:
-        backup.execute("PRAGMA journal_mode = DELETE")
-    assert opened(str(tmp_path / "backup.db")).get(KEY).asset == ENTRY.asset
-
-
 def test_the_locks_follow_the_mode_of_the_ledger(path, opened):
     opened(path).close()
     assert Path(f"{path}.lock").stat().st_mode & 0o777 == 0o600
@@ -202,10 +130,9 @@ def test_the_locks_follow_the_mode_of_the_ledger(path, opened):
 
 
 @pytest.mark.skipif(not AS_ANYBODY, reason="root is needed to make a file that others may not open")
-def test_a_ledger_works_without_a_lock_file_it_may_not_open(path, opened, service):
+def test_a_ledger_works_without_a_lock_file_it_may_not_open(path, opened, service, as_anybody):
     opened(path).close()
     Path(f"{path}.lock").chmod(0o000)
     os.chown(f"{path}.lock", 12345, 12345)
-    line = [*AS_ANYBODY, sys.executable, str(LIMITED), path, service.url, "run"]
-    done = subprocess.run(line, capture_output=True, text=True, timeout=60, check=True)
-    assert json.loads(done.stdout)["outcome"] == "accepted"
+    with as_anybody("limited", path, service.url, "run") as process:
+        assert process.result()["outcome"] == "accepted"

@@ -36,28 +36,18 @@ def imported(ansible_once):
     return run
 
 
-@pytest.fixture
-def ledger(ansible_once) -> str:
-    return str(ansible_once.directory / "ledger.db")
-
-
-def test_tasks_that_send_nothing_import_neither_library(imported, ledger):
+def test_nothing_is_imported_that_no_task_needs(ansible_once, imported):
+    """Nor by the inventory; a request with a ledger in a file needs requests."""
+    ledger = str(ansible_once.directory / "ledger.db")
     entry = {ENTRY: {"ledger": "{{ ledger }}", "base_url": "https://s.example", "name": "web01", "state": "absent",
                      "resource": VM.rpartition(".")[2]}}
-    assert imported(entry, {INFO: {"ledger": "{{ ledger }}"}}, ledger=ledger) == [[]] * 4
-
-
-def test_the_inventory_imports_neither_library(ansible_once, imported, ledger):
-    imported(CREATE, ledger=ledger)
+    info = {INFO: {"ledger": "{{ ledger }}"}}
+    assert imported(entry, info, CREATE, ledger=ledger) == [[]] * 4 + [["requests"]] * 2
     source = ansible_once.directory / "ledger.yml"
     source.write_text(json.dumps({"plugin": "infrastructure.services.ledger", "ledger": ledger}))
     inventories = f"{ansible_once.directory / 'inventory.yml'},{source}"
     assert imported({"ansible.builtin.ping": {}, "delegate_to": "web01", "vars": {"ansible_connection": "local"}},
                     ANSIBLE_INVENTORY=inventories) == [[], []]
-
-
-def test_a_request_needs_only_requests_and_finds_it_imported(imported, ledger):
-    assert imported(CREATE, ledger=ledger) == [["requests"], ["requests"]]
 
 
 def test_the_parent_imports_psycopg_once_a_task_has_used_a_ledger_in_postgresql(imported, postgres):
@@ -67,7 +57,6 @@ def test_the_parent_imports_psycopg_once_a_task_has_used_a_ledger_in_postgresql(
 
 
 def test_the_first_task_finds_psycopg_imported_when_the_environment_names_the_ledger(imported, postgres):
-    create = {VM: {"name": "web01"}}
-    assert imported(create, INFRASTRUCTURE_SERVICES_LEDGER=postgres) == [[*LIBRARIES], [*LIBRARIES]]
-    ping = {"ansible.builtin.ping": {}}
-    assert imported(ping, INFRASTRUCTURE_SERVICES_LEDGER=postgres) == [[], []]
+    create, ping = {VM: {"name": "web01"}}, {"ansible.builtin.ping": {}}
+    told = imported(ping, create, INFRASTRUCTURE_SERVICES_LEDGER=postgres)
+    assert told == [[], [], [*LIBRARIES], [*LIBRARIES]]

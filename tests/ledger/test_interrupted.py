@@ -10,7 +10,6 @@ import os
 import re
 import signal
 import sqlite3
-import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
 
@@ -19,24 +18,25 @@ import pytest
 from ansible.executor.task_queue_manager import TaskQueueManager
 from support.databases import schema_in
 from support.running import Ansible, Run
+from support.waiting import time_out, until
 from support.wire import Silence, Wire, running
 
 CREATE = "infrastructure.services.compute_virtual_machine"
 HISTORY = "SELECT to_state, outcome, message FROM infrastructure_services_history"
-HOSTS = ("none", "sqlite", "postgresql")
-PATHS = {"worker": {}, "become": {"become": True, "become_method": "myself"}}
+PATHS = ("worker", "become")
+HOSTS = {f"{kind}-{path}": (kind, path) for kind in ("none", "sqlite", "postgresql") for path in PATHS}
 OPERATION = "/api/v1/services/compute/virtual_machines"
-TELLS = ("Ctrl-C", "timeout")  # the ends that leave ansible-playbook time to report
-LONGEST = 10.0  # seconds that ending may take
+REPORTED = ("Ctrl-C", "timeout")  # the ends that leave ansible-playbook time to report
+TIMEOUTS = {"timeout": 600}
 
-# Which process gets which signal; None: the keyword timeout ends the task.
-ENDS: dict[str, tuple[Callable[[int, int], None], int] | None] = {
-    "Ctrl-C": (os.killpg, signal.SIGINT),
-    "SIGTERM to all": (os.killpg, signal.SIGTERM),
-    "timeout": None,
+# How ansible-playbook, whose pid is given, or its workers are ended.
+ENDS: dict[str, Callable[[int], None]] = {
+    "Ctrl-C": lambda pid: os.killpg(pid, signal.SIGINT),
+    "SIGTERM to all": lambda pid: os.killpg(pid, signal.SIGTERM),
+    "timeout": time_out,
 }
 if hasattr(TaskQueueManager, "_signal_handler"):  # else the workers get no signal and wait for their answers
-    ENDS["SIGTERM to the parent"] = (os.kill, signal.SIGTERM)
+    ENDS["SIGTERM to the parent"] = lambda pid: os.kill(pid, signal.SIGTERM)
 
 
 @pytest.fixture
@@ -60,62 +60,56 @@ def history(location: str) -> list[tuple]:
         return connection.execute(HISTORY).fetchall()
 
 
-def until(condition: Callable[[], bool]) -> None:
-    """Wait until the condition holds."""
-    deadline = time.monotonic() + 30
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
-
-
-def interrupted(ansible: Ansible, service: Wire, keywords: dict, end: tuple | None, ledgers: Iterable[str]) -> Run:
+def interrupted(ansible: Ansible, service: Wire, timeout: int, end: Callable, ledgers: Iterable[str]) -> Run:
     """Run a task on all hosts, end it when all requests are in flight, and wait for the run to end."""
     play = {"hosts": "all", "gather_facts": False, "tasks": [{
-        "name": "Create", **keywords, **({} if end else {"timeout": 10 if keywords else 3}),
+        "name": "Create", "become": "{{ becomes }}", "become_method": "myself", "timeout": timeout,
         CREATE: {"name": "vm-{{ inventory_hostname }}", "retries": 0, "ledger": "{{ ledger | default(omit) }}"}}]}
-    with ansible.interrupted(json.dumps([play]), "--forks", "3", ANSIBLE_PIPELINING="true") as run:
+    with ansible.interrupted(json.dumps([play]), "--forks", str(len(HOSTS)), ANSIBLE_PIPELINING="true") as run:
         until(lambda: len(service.sent) == len(HOSTS))
-        if end:
-            who, number = end
-            who(run.process.pid, number)
-        done = run.end(LONGEST)
-        until(lambda: all(map(history, ledgers)))  # the parent may exit before its workers
+        end(run.process.pid)
+        done = run.end(60)
+        until(lambda: [len(history(ledger)) for ledger in ledgers] == [2, 2])  # the parent may exit before its workers
         return done
 
 
-@pytest.mark.parametrize("path", PATHS)
 @pytest.mark.parametrize("end", ENDS)
-def test_requests_in_flight_are_unknown_and_reported(collections, tmp_path, silent, ledgers, path, end):
-    hosts = {"none": {}, **{name: {"ledger": location} for name, location in ledgers.items()}}
+def test_requests_in_flight_are_unknown_and_reported(collections, tmp_path, silent, ledgers, end):
+    hosts = {host: {"becomes": path == "become", **({"ledger": ledgers[kind]} if kind in ledgers else {})}
+             for host, (kind, path) in HOSTS.items()}
     ansible = Ansible(tmp_path, collections, silent.url, "local", {"all": {"hosts": hosts}})
-    run = interrupted(ansible, silent, PATHS[path], ENDS[end], ledgers.values())
+    run = interrupted(ansible, silent, TIMEOUTS.get(end, 0), ENDS[end], ledgers.values())
     assert run.rc != 0
     assert len(silent.sent) == len(HOSTS)
     for name, location in ledgers.items():
-        ((state, outcome, message),) = history(location)
-        assert (state, outcome) == ("unknown", "unknown")
-        assert message.startswith(f"virtual machine vm-{name}: the ")
-        assert f"POST {silent.url}{OPERATION}" in message
-    if end in TELLS:
+        for path, (state, outcome, message) in zip(sorted(PATHS), sorted(history(location), key=lambda row: row[2])):
+            assert (state, outcome) == ("unknown", "unknown")
+            assert message.startswith(f"virtual machine vm-{name}-{path}: the ")
+            assert f"POST {silent.url}{OPERATION}" in message
+    if end in REPORTED:
         for name in HOSTS:
             assert re.search(rf"virtual machine vm-{name}: the .*POST .*{OPERATION}", " ".join(run.output.split()))
         assert {path.name for path in tmp_path.glob("ledger*")} == {"ledger.db", "ledger.db.lock"}
     told = {line["host"]: line["result"] for line in run.results}
     assert {name: result["outcome"] for name, result in told.items()} == dict.fromkeys(told, "unknown")
-    assert set(told) == (set() if ENDS[end] else set(HOSTS))
+    assert set(told) == (set(HOSTS) if end == "timeout" else set())
 
 
 @pytest.mark.parametrize("path", PATHS)
-@pytest.mark.parametrize("form", ["one", "list"])
-def test_under_no_log_only_the_outcome_is_shown(collections, tmp_path, silent, path, form):
-    module, given = (CREATE, {"name": "hidden-name"}) if form == "one" else (
-        f"{CREATE}s", {"virtual_machines": [{"name": "hidden-name"}]})
-    task = {"name": "Create", module: {**given, "retries": 0}, **PATHS[path], "no_log": True}
-    ansible = Ansible(tmp_path, collections, silent.url, "local")
-    play = {"hosts": "localhost", "gather_facts": False, "tasks": [task]}
+def test_under_no_log_only_the_outcome_is_shown(collections, tmp_path, silent, path):
+    """For one machine and for a list."""
+    tasks = [{
+        "name": module, "when": f"module == '{module}'", module: {**given, "retries": 0},
+        "become": path == "become", "become_method": "myself", "no_log": True,
+    } for module, given in (
+        (CREATE, {"name": "hidden-name"}), (f"{CREATE}s", {"virtual_machines": [{"name": "hidden-name"}]}))]
+    hosts = {form: {"module": task["name"]} for form, task in zip(("one", "list"), tasks)}
+    ansible = Ansible(tmp_path, collections, silent.url, "local", {"all": {"hosts": hosts}})
+    play = {"hosts": "all", "gather_facts": False, "strategy": "free", "tasks": tasks}
     with ansible.interrupted(json.dumps([play]), ANSIBLE_PIPELINING="true") as run:
-        until(lambda: silent.sent)
+        until(lambda: len(silent.sent) == len(hosts))
         os.killpg(run.process.pid, signal.SIGINT)
-        output = " ".join(run.end(20.0).output.split())
-    assert f"{module}: a task with no_log was interrupted; its outcome is unknown" in output
+        output = " ".join(run.end(60).output.split())
+    for module in (CREATE, f"{CREATE}s"):
+        assert f"{module}: a task with no_log was interrupted; its outcome is unknown" in output
     assert "hidden-name" not in output

@@ -17,20 +17,24 @@ SECRET = "hunter2"
 UNREACHABLE = (f"postgresql://me:{SECRET}%21@127.0.0.1:1/db", f"postgresql://127.0.0.1:1/db?password={SECRET}%21")
 
 
-def test_an_empty_ledger_means_none_whatever_the_environment_says(ansible, emulator):
-    for arguments, requests in (("name=web01", 1), ("name=web01", 1), ("name=web01 ledger=", 2)):
-        run = ansible.adhoc(CREATE, arguments, **{VARIABLE: "ledger.db"}).ok()
-        assert len(emulator.conversation()) == requests
-    assert '"changed": true' in run.output
+def create(name: str, **options) -> dict:
+    return {"name": name, CREATE: {"name": "web01", **options}, "ignore_errors": True}
 
 
-def test_null_means_the_ledger_of_the_environment(ansible, emulator):
-    for _run in range(2):
-        ansible.adhoc(CREATE, json.dumps({"name": "web01", "ledger": None}), **{VARIABLE: "ledger.db"}).ok()
-    assert len(emulator.conversation()) == 1
-    of_ledger = {"ledger": None, "base_url": None}
-    found = ansible.adhoc("infrastructure.services.ledger_info", json.dumps(of_ledger), **{VARIABLE: "ledger.db"}).ok()
-    assert '"name": "web01"' in found.output
+def play(ansible, *tasks: dict, verbosity: str = "-v", **environment: str):
+    """Run tasks in one play."""
+    text = json.dumps([{"hosts": "localhost", "gather_facts": False, "tasks": tasks}])
+    return ansible.playbook(f"{text}\n", verbosity, **environment)
+
+
+def test_the_ledger_of_the_environment_is_used_unless_the_option_is_empty(ansible, emulator):
+    info = {"name": "info", "infrastructure.services.ledger_info": {"ledger": None, "base_url": None}}
+    run = play(ansible, create("first"), create("again"), create("null", ledger=None), create("none", ledger=""), info,
+               **{VARIABLE: "ledger.db"}).ok()
+    changed = {name: run.result(name)["changed"] for name in ("first", "again", "null", "none")}
+    assert changed == {"first": True, "again": False, "null": False, "none": True}
+    assert len(emulator.conversation()) == 2
+    assert [entry["name"] for entry in run.result("info")["entries"]] == ["web01"]
 
 
 def test_the_files_are_private_to_their_owner_and_hold_no_token(ansible):
@@ -43,12 +47,10 @@ def test_the_files_are_private_to_their_owner_and_hold_no_token(ansible):
     assert any(b"web01" in file.read_bytes() for file in files)
 
 
-@pytest.mark.parametrize("url", UNREACHABLE)
-@pytest.mark.parametrize("how", ["by the option", "by the environment"])
-def test_the_password_of_a_ledger_is_not_shown(ansible, emulator, url, how):
-    ledger = {"ledger": url} if how == "by the option" else {}
-    environment = {} if ledger else {VARIABLE: url}
-    run = ansible.adhoc(CREATE, json.dumps({"name": "web01", **ledger}), "-vvvv", **environment)
-    assert run.rc != 0
-    assert "ledger: postgresql://127.0.0.1:1/db cannot be reached" in run.output
+@pytest.mark.parametrize(("option", "environment"), [UNREACHABLE, UNREACHABLE[::-1]])
+def test_the_password_of_a_ledger_is_not_shown(ansible, emulator, option, environment):
+    run = play(ansible, create("option", ledger=option), create("environment"), verbosity="-vvvv",
+               **{VARIABLE: environment})
+    for name in ("option", "environment"):
+        assert "ledger: postgresql://127.0.0.1:1/db cannot be reached" in run.result(name)["msg"]
     assert (SECRET in run.output, emulator.conversation()) == (False, [])

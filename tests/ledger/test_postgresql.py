@@ -5,16 +5,19 @@
 
 from __future__ import annotations
 
-import itertools
+import logging
 import os
 import shutil
 import signal
 import subprocess
 import tempfile
+import threading
 import time
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
+from urllib.parse import urlsplit
+from uuid import uuid4
 
 import psycopg
 import pytest
@@ -31,14 +34,16 @@ from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.en
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.location import open_ledger
 from emulator import faults
 from ledger.entries import put
-from ledger.loops import race
+from ledger.loops import created, crowd, race
 from ledger.tasks import key, task
-from ledger.test_together import created, crowd, results
 
 KEY = Key("https://s", "compute_virtual_machine", "web01")
 BEGUN = Entry(INTENT, {}, {})
 ENDED = Ended(ABSENT, DONE)
-NAMES = (f"database{number}" for number in itertools.count())
+ADVISORY_LOCKS = (
+    "SELECT count(*) FROM pg_locks JOIN pg_database ON pg_database.oid = database"
+    " WHERE locktype = 'advisory' AND datname = current_database()"
+)
 
 
 @pytest.fixture
@@ -46,10 +51,10 @@ def database(postgres_server):
     """Return a function that creates a database with the given encoding and returns its URL."""
 
     def database(encoding: str = "UTF8") -> str:
-        name, url = next(NAMES), postgres_server.get_uri()
-        with psycopg.connect(url, autocommit=True) as connection:
+        name = f"database_{uuid4().hex}"
+        with psycopg.connect(postgres_server, autocommit=True) as connection:
             connection.execute(f"CREATE DATABASE {name} ENCODING '{encoding}' LOCALE 'C' TEMPLATE template0")
-        return url.replace("/postgres?", f"/{name}?")
+        return urlsplit(postgres_server)._replace(path=f"/{name}").geturl()
 
     return database
 
@@ -57,6 +62,84 @@ def database(postgres_server):
 def backend(ledger) -> int:
     """Return the pid of the backend that serves a ledger."""
     return ledger.execute("SELECT pg_backend_pid()")[0][0]
+
+
+def end_session(url: str, pid: int) -> None:
+    """End a session as an administrator, a restart or a failover does."""
+    with psycopg.connect(url, autocommit=True) as administrator:
+        administrator.execute("SELECT pg_terminate_backend(%s)", (pid,))
+
+
+def test_a_new_session_takes_the_locks_of_the_ended_one(postgres, opened):
+    """Else another run would not wait for a creation in flight, and its user would be told to look for the machine."""
+    mine, other = opened(postgres), opened(postgres)
+    assert mine.lock(KEY.number(), wait=False)
+    end_session(postgres, backend(mine))
+    assert mine.get(KEY) is None  # any statement, over the new session
+    assert not other.lock(KEY.number(), wait=False)
+    mine.unlock(KEY.number())
+    assert other.lock(KEY.number(), wait=False)
+
+
+def test_a_lock_that_another_one_took_meanwhile_is_not_held(postgres, opened):
+    mine, other = opened(postgres), opened(postgres)
+    assert mine.lock(KEY.number(), wait=False)
+    end_session(postgres, backend(mine))
+    assert other.lock(KEY.number(), wait=False)
+    assert mine.get(KEY) is None
+    mine.unlock(KEY.number())
+    assert not mine.lock(KEY.number(), wait=False)
+
+
+def test_an_error_in_a_transaction_keeps_the_session_and_its_locks(postgres, opened):
+    """One asset that cannot be recorded drops the locks of no other one in flight."""
+    mine, other = opened(postgres), opened(postgres)
+    assert mine.lock(KEY.number(), wait=False)
+    session = backend(mine)
+    with pytest.raises(LedgerError):
+        mine.begin(KEY._replace(name="nul"), BEGUN._replace(trace_id="a\0b"), None)
+    with pytest.raises(LedgerError):
+        mine.begin(KEY._replace(name="constraint"), BEGUN._replace(state=None), None)
+    assert backend(mine) == session
+    assert not other.lock(KEY.number(), wait=False)
+    assert mine.begin(KEY, BEGUN, None)
+
+
+def test_a_name_too_long_for_the_index_is_refused_before_the_request(postgres, opened):
+    """These 3,200 bytes cannot be compressed; 5,000 times the same letter can."""
+    name = "".join(uuid4().hex for _number in range(100))
+    with pytest.raises(LedgerError, match="longer than the index of PostgreSQL takes"):
+        opened(postgres).begin(KEY._replace(name=name), BEGUN, None)
+
+
+def test_the_isolation_that_the_server_has_by_default_does_not_matter(postgres, opened):
+    with psycopg.connect(postgres, autocommit=True) as administrator:
+        name = administrator.execute("SELECT current_database()").fetchone()[0]
+        administrator.execute(f"ALTER DATABASE {name} SET default_transaction_isolation = serializable")
+        try:
+            ledger = opened(postgres)
+            with ledger.transaction():
+                assert ledger.execute("SHOW transaction_isolation") == [("read committed",)]
+        finally:
+            administrator.execute(f"ALTER DATABASE {name} RESET default_transaction_isolation")
+
+
+def test_no_statement_starts_a_thread(postgres, opened, monkeypatch):
+    """Under a limit on threads the ledger must go on: without it, what was accepted could not be recorded."""
+    ledger = opened(postgres)
+
+    def start(thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(threading.Thread, "start", start)
+    begun = ledger.begin(KEY, BEGUN, None)
+    assert ledger.finish(KEY, begun, begun._replace(state=DONE), ENDED)
+
+
+def test_the_library_writes_no_log(postgres, opened):
+    """Its warnings would come from a thread while Ansible's main thread may hold the lock of stderr."""
+    opened(postgres)
+    assert not logging.getLogger("psycopg").isEnabledFor(logging.CRITICAL)
 
 
 @pytest.mark.parametrize("encoding", ["LATIN1", "SQL_ASCII", "UTF8"])
@@ -189,12 +272,13 @@ def test_a_url_that_looks_wrong_is_refused_and_not_quoted(url):
 
 
 @pytest.fixture(params=["transaction", "session"])
-def pooled(request, postgres_server, database) -> Iterator[str]:
+def pooled(request, database) -> Iterator[str]:
     """The URL of a ledger behind PgBouncer, whose transactions share one connection to the server."""
     program = shutil.which("pgbouncer", path=f"{os.environ['PATH']}:/usr/sbin")
     if not program:
         pytest.fail("PgBouncer is missing: apt-get install pgbouncer")
-    name, host = database().partition("?")[0].rpartition("/")[2], postgres_server.get_uri().partition("host=")[2]
+    url = urlsplit(database())
+    name, host = url.path[1:], url.query.partition("host=")[2]
     with tempfile.TemporaryDirectory(prefix="pgbouncer-") as directory:
         os.chmod(directory, 0o777)  # it refuses to run as root
         Path(directory, "users.txt").write_text('"postgres" ""\n')
@@ -213,13 +297,12 @@ def pooled(request, postgres_server, database) -> Iterator[str]:
 
 @pytest.mark.stress
 @pytest.mark.parametrize("again", range(10))
-def test_behind_a_pooler_nothing_is_created_twice_and_no_lock_is_left(pooled, service, opened, again):
+def test_behind_a_pooler_nothing_is_created_twice_and_no_lock_is_left(pooled, fork, service, opened, again):
     assert opened(pooled)._pooled is True
     service.api.add_fault(faults.parse({"kind": "delay", "seconds": 0.01, "count": 0}))
-    assert set(race(service, [pooled, pooled], 15).values()) == {1}
-    assert opened(pooled).execute("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory'") == [(0,)]
-    with crowd(pooled, service, 20, "many") as process:
-        said = Counter(result["outcome"] for result in results(process))
+    assert set(race(fork, service, [pooled, pooled], 15).values()) == {1}
+    assert opened(pooled).execute(ADVISORY_LOCKS) == [(0,)]
+    said = Counter(result["outcome"] for result in crowd(fork, pooled, service, 20, "many"))
     assert said["accepted"] == 1
     assert set(said) <= {"accepted", "not_sent", "unknown"}
     put(opened(pooled), KEY, Entry(DONE, {}, {}))

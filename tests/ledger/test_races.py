@@ -14,9 +14,8 @@ from pathlib import Path
 import pytest
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.entries import DONE
 from emulator import faults
-from ledger.loops import Loop, run
+from ledger.loops import created, run
 from ledger.tasks import key
-from ledger.test_together import created
 
 MACHINES = 25
 TEN_TIMES = pytest.mark.parametrize("again", [0, *(pytest.param(n, marks=pytest.mark.stress) for n in range(1, 10))])
@@ -63,14 +62,14 @@ def no_lock(path: str) -> str:
 
 @TEN_TIMES
 @pytest.mark.parametrize("other", [symlink, hard_link, no_lock])
-def test_two_names_of_one_ledger(path, service, opened, other: Callable[[str], str], again):
+def test_two_names_of_one_ledger(path, fork, service, opened, other: Callable[[str], str], again):
     """The second run starts after the first; through a hard link it is refused.
 
     Without the lock neither can wait for the other's request in flight, and reports that it does not know.
     """
-    with Loop(path, service.url, MACHINES) as first:
+    with fork("loop", path, service.url, MACHINES) as first:
         first.wait(2)
-        with Loop(other(path), service.url, MACHINES) as second:
+        with fork("loop", other(path), service.url, MACHINES) as second:
             results = [*first.results(), *second.results()]
     if other is no_lock:
         results = [result for result in results if result["outcome"] != "unknown"]
@@ -82,11 +81,11 @@ def test_two_names_of_one_ledger(path, service, opened, other: Callable[[str], s
 
 @TEN_TIMES
 @pytest.mark.parametrize("what", ["removed", "replaced"])
-def test_a_ledger_that_disappears_during_a_loop(path, service, opened, what, again):
+def test_a_ledger_that_disappears_during_a_loop(path, fork, service, opened, what, again):
     """Nothing more is sent; once the file is back, the next run creates what is missing and nothing else."""
-    run(path, service.url, 2)
+    run(fork, path, service, 2)
     shutil.copy(path, f"{path}.backup")
-    with Loop(path, service.url, MACHINES) as loop:
+    with fork("loop", path, service.url, MACHINES) as loop:
         loop.wait(8)
         os.rename(path, f"{path}.gone")
         if what == "replaced":
@@ -98,5 +97,5 @@ def test_a_ledger_that_disappears_during_a_loop(path, service, opened, what, aga
     assert sent < MACHINES
     os.replace(f"{path}.gone", path)
     # The request in flight when the file disappeared could not be recorded.
-    check(service, opened(path), run(path, service.url, MACHINES), in_doubt=1)
+    check(service, opened(path), run(fork, path, service, MACHINES), in_doubt=1)
     assert len(service.api.conversation) == MACHINES

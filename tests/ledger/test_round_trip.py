@@ -66,7 +66,7 @@ def cpu() -> float:
     return used.ru_utime + used.ru_stime
 
 
-@pytest.mark.parametrize("count", [100, pytest.param(1000, marks=pytest.mark.stress)])
+@pytest.mark.parametrize("count", [20, pytest.param(1000, marks=pytest.mark.stress)])
 @pytest.mark.parametrize(("how", "state"), [('asset: "{{ item.sent }}"', DONE), ("state: absent", None)],
                          ids=["confirm", "forget"])
 def test_everything_in_doubt_is_settled_in_one_task(ansible_once, opened, count, how, state):

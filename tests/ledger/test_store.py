@@ -6,13 +6,10 @@
 from __future__ import annotations
 
 import contextlib
-import subprocess
-import sys
 import time
-from pathlib import Path
 
 import pytest
-from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger import migrations
+from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger import schema
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.entries import (
     ABSENT,
     DONE,
@@ -26,6 +23,7 @@ from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.en
 )
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.location import open_ledger
 from ledger.entries import bare, put
+from support.waiting import until, waiting
 
 KEY = Key("https://s", "compute_virtual_machine", "web01")
 OTHER = KEY._replace(name="web02")
@@ -33,7 +31,6 @@ AT = "2026-01-02T03:04:05Z"
 ENTRY = Entry(DONE, {"name": "web01"}, {"id": "1", "attributes": {"ip": "192.0.2.1"}}, AT, AT, "me@here", "run-1", "ab")
 BEGUN = Entry(INTENT, {"name": "web01"}, {})
 ENDED = Ended(ABSENT, DONE, AT, "me@here", "run-1", "accepted", 201, "ä€ \\ fine", 1.5, "ab")
-HOLDER = Path(__file__).with_name("holder.py")
 
 
 def everything(ledger) -> list:
@@ -183,19 +180,23 @@ def test_reading_a_missing_ledger_finds_and_creates_nothing(location, opened):
     assert opened(location, read_only=True).version == 0
 
 
-def test_a_ledger_of_a_newer_collection_is_refused(location, opened):
-    newer = migrations.SCHEMA_VERSION + 1
-    opened(location).execute("INSERT INTO infrastructure_services_schema VALUES (?)", (newer,))
+@pytest.mark.parametrize("other", [schema.SCHEMA_VERSION - 1, schema.SCHEMA_VERSION + 1])
+def test_a_ledger_with_another_schema_is_refused_and_left_alone(location, opened, other):
+    ledger = opened(location)
+    put(ledger, KEY, ENTRY)
+    ledger.execute("UPDATE infrastructure_services_schema SET version = ?", (other,))
     for read_only in (True, False):
-        with pytest.raises(LedgerError, match=f"written by a newer version of this collection .schema {newer}, not 2"):
+        with pytest.raises(LedgerError, match=f"by another version of this collection.* .schema {other}, not 2.. Use"):
             opened(location, read_only)
+    ledger.execute("UPDATE infrastructure_services_schema SET version = ?", (schema.SCHEMA_VERSION,))
+    assert bare(opened(location).get(KEY)) == ENTRY
 
 
 @pytest.mark.parametrize("statement", ["DROP TABLE", "DELETE FROM"])
 def test_tables_without_a_version_are_refused_as_foreign(location, opened, statement):
     opened(location).execute(f"{statement} infrastructure_services_schema")
     for read_only in (True, False):
-        with pytest.raises(LedgerError, match="written by something else"):
+        with pytest.raises(LedgerError, match=r"or by something else \(schema None"):
             opened(location, read_only)
 
 
@@ -208,39 +209,25 @@ def test_an_entry_written_by_another_program_is_refused(location, opened):
             read()
 
 
-@contextlib.contextmanager
-def holder(location: str, name: str):
-    """Run a process that holds a key, and wait until it does; the process is killed at the end."""
-    with subprocess.Popen([sys.executable, str(HOLDER), location, name], stdout=subprocess.PIPE, text=True) as process:
-        try:
-            yield process
-        finally:
-            process.kill()
-
-
-def line(process: subprocess.Popen) -> str:
-    """Return the next line that the process prints."""
-    return process.stdout.readline().strip()
-
-
-def test_a_key_is_held_by_one_process_and_other_keys_never_wait(location, opened):
-    with holder(location, "web01") as first, holder(location, "web02") as another:
-        assert (line(first), line(another)) == ("held", "held")
+def test_a_key_is_held_by_one_process_and_other_keys_never_wait(location, opened, fork):
+    with fork("hold", location, "web01") as first, fork("hold", location, "web02") as another:
+        assert first.wait()
+        assert another.wait()
         put(opened(location), OTHER, ENTRY)
-        with holder(location, "web01") as second:
-            time.sleep(0.5)
+        with fork("hold", location, "web01") as second:
+            until(lambda: waiting(location) == 1)
             killed = time.monotonic()
             first.kill()
-            first.wait()
-            assert line(second) == "held"
-            assert float(line(second)) >= killed
+            assert second.wait() >= killed
 
 
-def test_many_processes_open_a_ledger_that_does_not_exist_yet(location, opened):
+def test_many_processes_open_a_ledger_that_does_not_exist_yet(location, opened, fork):
     with contextlib.ExitStack() as stack:
-        holders = [stack.enter_context(holder(location, f"web{number}")) for number in range(8)]
-        assert [line(process) for process in holders] == ["held"] * 8
-    assert opened(location).get(KEY) is None
+        for holder in [stack.enter_context(fork("hold", location, f"web{number}")) for number in range(8)]:
+            assert holder.wait()
+    ledger = opened(location)
+    assert ledger.get(KEY) is None
+    assert ledger.run("SELECT version FROM infrastructure_services_schema") == [(schema.SCHEMA_VERSION,)]
 
 
 @pytest.mark.stress

@@ -5,12 +5,13 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shlex
 import subprocess
 
 import pytest
-from emulator import faults
+from support.databases import schema_in
 from support.running import BIN
 
 CREATE = "infrastructure.services.compute_virtual_machine"
@@ -19,66 +20,72 @@ SETTLE = "Running the task again sends nothing until that is settled. For the co
 IN_DOUBT = "ansible-playbook infrastructure.services.in_doubt"
 
 
-def creation(ledger: str, force: bool = False) -> str:
-    return f"""
-- name: Create
-  {CREATE}:
-    name: web01
-    retries: 0
-    ledger: "{ledger}"
-    force: {force}
-"""
+LEDGERS = {"none": "", "file": "ledger.db", "file with spaces": "ledger of us.db"}
 
 
-@pytest.fixture
-def lost(emulator):
-    """Lose the answer to the next request."""
-    emulator.fault(kind="drop", when="after")
+def task(name: str, ledger: str, **options) -> dict:
+    """Return a task that creates a machine, whose name is the last word of its own."""
+    given = {"name": name.rpartition(" ")[2], "retries": 0, "ledger": ledger, **options}
+    return {"name": name, CREATE: given, "ignore_errors": True}
 
 
-@pytest.mark.parametrize("ledger", ["ledger.db", "ledger of us.db", "postgresql", ""])
-def test_after_a_lost_answer_the_message_says_what_rerunning_does(ansible, request, lost, ledger):
-    location = request.getfixturevalue("postgres") if ledger == "postgresql" else ledger
-    failed = ansible.tasks(creation(location)).result("Create")
-    path = shlex.quote(f"{ansible.directory}/{ledger}")
-    told = {
-        "": ANOTHER,
-        "ledger.db": f"{SETTLE}{IN_DOUBT} -e ledger={path}",
-        "ledger of us.db": f"{SETTLE}INFRASTRUCTURE_SERVICES_LEDGER={path} {IN_DOUBT}",
+@pytest.fixture(scope="module")
+def failed(ansible_in, running_service, postgres_server, tmp_path_factory):
+    """Lose the answer to each creation of a play, and return Ansible's commands and the results of its tasks."""
+    ansible = ansible_in(tmp_path_factory.mktemp("what-next"))
+    running_service.reset()
+    running_service.fault(kind="drop", when="after", count=0)
+    tasks = []
+    for number, (kind, ledger) in enumerate({**LEDGERS, "postgresql": schema_in(postgres_server)}.items()):
+        tasks.append(task(f"{kind}: create web{number}", ledger))
+        if ledger:
+            tasks.append(task(f"{kind}: again web{number}", ledger))
+    tasks.append(task("forced web9", "ledger.db", force=True))
+    here = {"ansible_connection": "local"}  # elsewhere a list with a ledger is refused
+    tasks.append({"name": "list", "ignore_errors": True, "vars": here, f"{CREATE}s": {
+        "virtual_machines": [{"name": "web8"}], "retries": 0, "ledger": "ledger.db"}})
+    play = {"hosts": "localhost", "gather_facts": False, "tasks": tasks}
+    run = ansible.playbook(json.dumps([play]) + "\n")
+    running_service.reset()
+    return ansible, {line["task"]: line["result"] for line in run.results if line["kind"] != "item"}
+
+
+@pytest.mark.parametrize(("number", "kind"), list(enumerate([*LEDGERS, "postgresql"])))
+def test_after_a_lost_answer_the_message_says_what_rerunning_does(failed, number, kind):
+    ansible, results = failed
+    path = shlex.quote(f"{ansible.directory}/{LEDGERS.get(kind)}")
+    expected = {
+        "none": ANOTHER,
+        "file": f"{SETTLE}{IN_DOUBT} -e ledger={path}",
+        "file with spaces": f"{SETTLE}INFRASTRUCTURE_SERVICES_LEDGER={path} {IN_DOUBT}",
         "postgresql": f"{SETTLE}{IN_DOUBT} -e ledger=...",
-    }
-    assert failed["outcome"] == "unknown"
-    assert failed["msg"].partition(" was created. ")[2] == told[ledger]
-    if ledger:
-        again = ansible.tasks(creation(location)).result("Create")
-        assert again["msg"].endswith(told[ledger].removeprefix(SETTLE))
+    }[kind]
+    first = results[f"{kind}: create web{number}"]
+    assert first["outcome"] == "unknown"
+    assert first["msg"].partition(" was created. ")[2] == expected
+    if kind != "none":
+        assert results[f"{kind}: again web{number}"]["msg"].endswith(expected.removeprefix(SETTLE))
 
 
-def test_a_pasted_command_finds_the_ledger(ansible, lost):
-    failed = ansible.tasks(creation("ledger of us.db")).result("Create")
-    command = failed["msg"].rpartition("For the commands that settle it, run: ")[2]
+def test_a_pasted_command_finds_the_ledger(failed):
+    ansible, results = failed
+    message = results["file with spaces: create web2"]["msg"]
+    command = message.rpartition("For the commands that settle it, run: ")[2]
     environment = ansible.environment(PATH=f"{BIN}:{os.environ['PATH']}")
     done = subprocess.run(command, shell=True, cwd=ansible.directory, env=environment, capture_output=True, text=True,
                           check=True)
     assert "ledger of us.db" in done.stdout
-    assert "web01" in done.stdout
+    assert "web2" in done.stdout
 
 
-def test_force_creates_another_machine_with_a_ledger_too(ansible, lost):
-    failed = ansible.tasks(creation("ledger.db", force=True)).result("Create")
-    assert failed["msg"].endswith(ANOTHER)
+def test_force_creates_another_machine_with_a_ledger_too(failed):
+    assert failed[1]["forced web9"]["msg"].endswith(ANOTHER)
 
 
-def test_each_machine_of_a_list_says_so_too(ansible_once, service):
-    service.api.add_fault(faults.parse({"kind": "drop", "when": "after"}))
-    failed = ansible_once.tasks(f"""
-- name: Create
-  {CREATE}s:
-    virtual_machines: [{{name: web01}}]
-    retries: 0
-    ledger: ledger.db
-""").result("Create")
-    assert failed["results"][0]["msg"].endswith(f"{SETTLE}{IN_DOUBT} -e ledger={ansible_once.directory}/ledger.db")
+def test_each_machine_of_a_list_says_so_too(failed):
+    ansible, results = failed
+    (machine,) = results["list"]["results"]
+    assert machine["msg"].endswith(f"{SETTLE}{IN_DOUBT} -e ledger={ansible.directory}/ledger.db")
 
 
 def test_a_list_with_a_ledger_but_without_requests_says_what_to_install(ansible_once, tmp_path):

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 from many.service import Service
@@ -40,6 +41,7 @@ PLAY = """
         content: "{{ made | to_json }}"
         dest: "{{ result }}"
 """
+REPORTING = PLAY.replace("max_unknown: 0", 'max_unknown: 0\n        report: "{{ report }}"')
 
 
 @dataclass
@@ -85,9 +87,8 @@ class Run:
 @pytest.fixture
 def service() -> Iterator[Service]:
     """A service that takes 50 ms."""
-    running = Service(0.05)
-    yield running
-    running.close()
+    with Service(0.05) as running:
+        yield running
 
 
 @pytest.fixture
@@ -127,7 +128,17 @@ def start(service, collections, tmp_path) -> Iterator[Callable[..., Run]]:
         run.process.wait(10)
 
 
-def until(condition: Callable[[], bool], within: float = 30.0) -> None:
+def runs(directory: Path) -> list[dict]:
+    """The runs in the report of a directory; both files agree, and hold no secret."""
+    files = [directory / name for name in ("fleet.json", "fleet.xml")]
+    assert not any(TOKEN in file.read_text(encoding="utf-8") for file in files)
+    found = json.loads(files[0].read_text(encoding="utf-8"))["runs"]
+    suites = list(ElementTree.parse(files[1]).getroot())
+    assert [int(suite.get("tests")) for suite in suites] == [len(one["assets"]) for one in found if one["assets"]]
+    return found
+
+
+def until(condition: Callable[[], bool], within: float = 60.0) -> None:
     """Wait until the condition holds."""
     deadline = time.monotonic() + within
     while not condition():

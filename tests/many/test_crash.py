@@ -9,10 +9,10 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
+from many.conftest import until
 from many.crasher import AT_ONCE, COUNT
 
 CRASHER = Path(__file__).with_name("crasher.py")
@@ -23,7 +23,7 @@ def insist(service, ledger: str, rounds: int, seed: str) -> None:
     line = [sys.executable, str(CRASHER), ledger, service.url, str(rounds), seed]
     done = subprocess.run(line, capture_output=True, text=True, timeout=120 + 10 * rounds, check=False)
     assert done.returncode == 0, done.stderr
-    time.sleep(0.5)
+    until(lambda: service.at_once == 0)
     assert set(service.created.values()) == {1}
     seen = [json.loads(line) for line in done.stdout.splitlines()]
     assert len(seen) == rounds

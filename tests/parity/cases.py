@@ -46,23 +46,23 @@ FULL = """{name: web01, attributes: {bios_serial_number: b, cdc_security: {anti_
   {path: /var}], puppet_classes: [a, b], subnet: {dns: null, mask: 255.255.255.0}, volumes: [{name: root, size_gb: 40}]}}"""
 
 VALUES = {
-    "least": create("{name: web01}"),
+    "required options only": create("{name: web01}"),
     "null for a default": create("{name: x, timeout: null, http_agent: null}"),
-    "full": create(FULL),
+    "every attribute": create(FULL),
     "k=v": create("'name=web01 retries=2 validate_certs=yes'"),
     "k=v with json": create(r"""'name=web01 attributes=''{"cpu": 2, "team": null}'''"""),
     "number for a string": create("{name: 42, attributes: {team: 1.50, instance: 1e3, status: 0o17}}"),
     "big number for a string": create("{name: 123456789012345678901234567890}"),
     "string for a number": create("{name: x, attributes: {cpu: '4', vm_ram: ' 8.0 ', memory_used_percent: '1e1'}}"),
     "big numbers": create("{name: x, attributes: {cpu: 1180591620717411303424, vm_ram: 1.0e+300}}"),
-    "odd numbers": create("{name: x, attributes: {cpu: -0.0, vm_ram: 0.1, memory_used_percent: 12.5}}"),
+    "negative zero and fractions": create("{name: x, attributes: {cpu: -0.0, vm_ram: 0.1, memory_used_percent: 12.5}}"),
     "string for a list": create("{name: x, attributes: {puppet_classes: 'a,b'}}"),
     "scalar for a list": create("{name: x, attributes: {puppet_classes: 5}}"),
     "mixed list": create("{name: x, attributes: {puppet_classes: [a, 1, 2.5]}}"),
     "empty containers": create("{name: x, attributes: {puppet_classes: [], volumes: [], subnet: {}}, extra_attributes: {}}"),
     "json for a dict": create("""{name: x, attributes: '{"cpu": 3}', extra_attributes: "a=1 b='2 3'"}"""),
     "unquoted timestamps": create("{name: x, attributes: {creation_date: 2026-01-02 03:04:05Z, last_reboot_date: 2026-01-02T03:04:05.5+01:00}}"),
-    "timestamps where anything goes": create("{name: x, extra_attributes: {day: 2026-01-02, moment: 2026-01-02 03:04:05}}"),
+    "timestamps in extra_attributes": create("{name: x, extra_attributes: {day: 2026-01-02, moment: 2026-01-02 03:04:05}}"),
     "null options": create("{name: x, attributes: null, extra_attributes: null, ca_path: null, scopes: null}"),
     "nested nulls": create("{name: x, attributes: {cpu: null, subnet: {dns: null}, volumes: [{name: null}]}, extra_attributes: {a: {b: null, c: [null, 1]}}}"),
     "omitted": create("{name: x, timeout: '{{ omit }}', attributes: {cpu: '{{ omit }}', subnet: {dns: '{{ omit }}', mask: m}}}"),
@@ -84,9 +84,9 @@ VALUES = {
     "vaulted in a body": update("{id: r, body: {a: [@VAULT@], b: '{{ vaulted }}'}}"),
     "role": update("{id: 'a/b ü', name: n, description: '', service: s, attributes: {login: 'yes', effective_grants: [{permissions: 'A,B', source: null}]}}"),
     "verbatim body": update("{id: r, body: {a: null, b: [null, 1.0, 2.50, true, '', 2026-01-02], 3: {4: 5}, name: '{{ words.name }}'}}"),
-    "body of big and small": update("{id: r, body: {a: 1180591620717411303424, b: 1.0e-7, c: -0.0, d: [], e: {}}}"),
-    "known and the same": update("{id: r, attributes: {login: true}, current: {id: r, attributes: {login: true, x: 1}}}", "not_sent"),
-    "known and different": update("{id: r, attributes: {login: true}, current: {id: r, attributes: {login: false}}}", keywords="{diff: true}"),
+    "large and small numbers in a body": update("{id: r, body: {a: 1180591620717411303424, b: 1.0e-7, c: -0.0, d: [], e: {}}}"),
+    "current state is as wanted": update("{id: r, attributes: {login: true}, current: {id: r, attributes: {login: true, x: 1}}}", "not_sent"),
+    "current state differs": update("{id: r, attributes: {login: true}, current: {id: r, attributes: {login: false}}}", keywords="{diff: true}"),
     "other transport options": create("{name: x, use_proxy: 'off', http_agent: me/1, timeout: '5', connect_timeout: 2.5, retries: '0', retry_max_delay: 1}"),
 }
 
@@ -115,37 +115,37 @@ REFUSED = {
         "unknown attribute": "{name: x, attributes: {cpus: 1}}",
         "unknown attribute of a volume": "{name: x, attributes: {volumes: [{size: 1}, {name: a}, {nmae: b}]}}",
         "boolean for a string": "{name: yes}",
-        "word for a number": "{name: x, attributes: {cpu: four, vm_ram: five}}",
+        "text for a number": "{name: x, attributes: {cpu: four, vm_ram: five}}",
         "not a number": "{name: x, attributes: {cpu: .nan}}",
         "infinity": "{name: x, extra_attributes: {a: .inf}}",
         "dict for a list": "{name: x, attributes: {volumes: {name: y}}}",
         "text for a dict": "{name: x, attributes: nothing}",
         "list for a string": "{name: [x]}",
         "null in a list": "{name: x, attributes: {puppet_classes: [a, null]}}",
-        "a day": "{name: x, attributes: {creation_date: 2026-01-02}}",
-        "typed twice": "{name: x, extra_attributes: {cpu: 1}}",
-        "word for an int": "{name: x, retries: three}",
+        "date without a time": "{name: x, attributes: {creation_date: 2026-01-02}}",
+        "attribute in extra_attributes too": "{name: x, extra_attributes: {cpu: 1}}",
+        "text for an int": "{name: x, retries: three}",
         "fraction for an int": "{name: x, retries: 1.5}",
-        "word for a bool": "{name: x, validate_certs: perhaps}",
-        "choice": "{name: x, client_authentication: digest}",
+        "text for a bool": "{name: x, validate_certs: perhaps}",
+        "value that is not a choice": "{name: x, client_authentication: digest}",
         "secret in a url": "{name: x, base_url: 'https://me:secret@127.0.0.1'}",
-        "http to elsewhere": "{name: x, base_url: 'http://service.example'}",
-        "bad token": '{name: x, access_token: "bad token\\nX-Header: y"}',
+        "http to another machine": "{name: x, base_url: 'http://service.example'}",
+        "token with a line break": '{name: x, access_token: "bad token\\nX-Header: y"}',
         "dict for a token": "{name: x, access_token: {a: b}}",
-        "secret that is not a dict": "{name: x, auth_parameters: hidden-thing}",
+        "text for auth_parameters": "{name: x, auth_parameters: hidden-thing}",
         "client without a secret": '{name: x, access_token: null, auth_url: "{{ url }}/token", client_id: me}',
-        "no such ca": "{name: x, ca_path: no/such/file}",
-        "ca below the playbook": "{name: x, ca_path: authorities}",
-        "ca at home": "{name: x, ca_path: '~/no-such-file'}",
-        "key without certificate": "{name: x, client_key: key.pem}",
+        "missing ca_path": "{name: x, ca_path: no/such/file}",
+        "ca_path in the directory of the playbook": "{name: x, ca_path: authorities}",
+        "ca_path in the home directory": "{name: x, ca_path: '~/no-such-file'}",
+        "client_key without client_cert": "{name: x, client_key: key.pem}",
     }.items()
 }
 REFUSED |= {
     "body and more": update("{id: r, body: {a: 1}, name: n, attributes: {}}", "not_sent"),
-    "nothing": update("{id: r}", "not_sent"),
-    "nothing in it": update("{id: r, attributes: {login: null}}", "not_sent"),
-    "dots": update("{id: .., name: n}", "not_sent"),
-    "bad boolean": update("{id: r, attributes: {login: perhaps}}", "not_sent"),
+    "nothing to send": update("{id: r}", "not_sent"),
+    "nothing but null": update("{id: r, attributes: {login: null}}", "not_sent"),
+    "id of two dots": update("{id: .., name: n}", "not_sent"),
+    "text for a boolean": update("{id: r, attributes: {login: perhaps}}", "not_sent"),
 }
 
 FAILURES = {
@@ -153,19 +153,19 @@ FAILURES = {
     "400": create("{name: x}", "rejected", answer(400)),
     "401": create("{name: x}", "rejected", answer(401, None, "X-Request-Id: 7")),
     "429 with a long wait": create("{name: x}", "rejected", answer(429, None, "Retry-After: 3600")),
-    "429 and then well": create("{name: x}", "accepted", answer(429, None, "Retry-After: 0"), CREATED),
+    "429, then 201": create("{name: x}", "accepted", answer(429, None, "Retry-After: 0"), CREATED),
     "redirect": create("{name: x}", "rejected", answer(307, None, "Location: https://elsewhere.example/x")),
     "500": create("{name: x}", "unknown", answer(500)),
     "503 of an update": update("{id: r, name: n, retry_max_delay: 0, retries: 2}", "unknown", *[answer(503)] * 3),
-    "503 and then well": update("{id: r, name: n, retry_max_delay: 0}", "accepted", answer(503), UPDATED),
+    "503, then 200": update("{id: r, name: n, retry_max_delay: 0}", "accepted", answer(503), UPDATED),
     "no answer": create("{name: x}", "unknown", Last()),
-    "no HTTP": create("{name: x}", "unknown", Last(b"SSH-2.0\r\n")),
-    "cut headers": create("{name: x}", "unknown", Last(CREATED[:30])),
-    "cut body": create("{name: x}", "accepted", Last(CREATED[:-5])),
+    "not HTTP": create("{name: x}", "unknown", Last(b"SSH-2.0\r\n")),
+    "truncated headers": create("{name: x}", "unknown", Last(CREATED[:30])),
+    "truncated body": create("{name: x}", "accepted", Last(CREATED[:-5])),
     "no body": create("{name: x}", "accepted", answer(204)),
-    "no object": create("{name: x}", "accepted", answer(200, [1])),
-    "no UTF-8": create("{name: x}", "accepted", b'HTTP/1.1 200 -\r\nContent-Length: 7\r\n\r\n{"\xff":1}'),
-    "a key twice": create("{name: x}", "accepted", b'HTTP/1.1 200 -\r\nContent-Length: 13\r\n\r\n{"a":1,"a":2}'),
+    "list instead of an object": create("{name: x}", "accepted", answer(200, [1])),
+    "not UTF-8": create("{name: x}", "accepted", b'HTTP/1.1 200 -\r\nContent-Length: 7\r\n\r\n{"\xff":1}'),
+    "duplicate key in the answer": create("{name: x}", "accepted", b'HTTP/1.1 200 -\r\nContent-Length: 13\r\n\r\n{"a":1,"a":2}'),
 }
 
 TOKENS = {
@@ -173,9 +173,9 @@ TOKENS = {
     "client by form": create("{name: x, %s, client_authentication: post, auth_parameters: {audience: hidden, n: 5, b: true, z: null}}" % CLIENT,
                              "accepted", TOKEN, answer(201, dict(ASSET, name="hidden", hidden=[5, True]))),
     "client refused": create("{name: x, %s}" % CLIENT, "not_sent", answer(400, {"error": "invalid_client", "error_description": 'not se"cr/et'})),
-    "endpoint fails": create("{name: x, retries: 1, retry_max_delay: 0, %s}" % CLIENT, "not_sent", answer(503), answer(503)),
+    "token endpoint fails": create("{name: x, retries: 1, retry_max_delay: 0, %s}" % CLIENT, "not_sent", answer(503), answer(503)),
     "malformed token": create("{name: x, retries: 0, %s}" % CLIENT, "not_sent", answer(200, {"access_token": "two words"})),
-    "endpoint lost": create("{name: x, retries: 0, %s}" % CLIENT, "not_sent", Last()),
+    "token endpoint without an answer": create("{name: x, retries: 0, %s}" % CLIENT, "not_sent", Last()),
     "token renewed": update("{id: r, name: n, %s}" % CLIENT, "accepted", TOKEN, answer(401), NEW_TOKEN, UPDATED),
     "token refused twice": update("{id: r, name: n, %s}" % CLIENT, "rejected", TOKEN, answer(401), NEW_TOKEN, answer(401)),
     "secrets in the answer": create("{name: x, %s}" % CLIENT, "accepted", TOKEN, answer(201, {
@@ -191,12 +191,12 @@ ANSWERS = {
         "template": {"name": "{{ 1 + 1 }}", "attributes": {"{{ key }}": ["{% raw %}", "{{ lookup('pipe', 'id') }}"]}},
         "ansible's own keys": {"failed": True, "changed": False, "invocation": 1, "warnings": ["w"], "exception": "e", "rc": 7,
                                "ansible_facts": {"a": 1}, "_ansible_no_log": True, "skipped": True, "stdout": "a\nb", "results": [1]},
-        "marks of other encodings": {"a": {"__ansible_unsafe": "u"}, "b": {"__ansible_vault": "v"}, "c": {"__ansible_type": "x", "value": 1}},
+        "keys that mark encoded values": {"a": {"__ansible_unsafe": "u"}, "b": {"__ansible_vault": "v"}, "c": {"__ansible_type": "x", "value": 1}},
         "connection variables": {"ansible_connection": "ssh", "ansible_python_interpreter": "/x", "discovered_interpreter_python": "/y"},
         "numbers": {"id": "1", "a": 2**80, "b": -0.0, "c": 1e300, "d": 0.1, "e": 10**400},
         "strings": {"id": "é\u0000\u2028🖥", "a": "", "b": "x" * 70000, "c": "null", "d": "{\"a\": 1}", "e": "[1]"},
-        "different": {"name": "y", "attributes": None},
-        "deep": {"a": [[[[[[[[[[{"b": {"c": {}}}]]]]]]]]]]},
+        "another name": {"name": "y", "attributes": None},
+        "deeply nested": {"a": [[[[[[[[[[{"b": {"c": {}}}]]]]]]]]]]},
         "empty": {},
     }.items()
 }
@@ -204,6 +204,18 @@ ANSWERS |= {
     "validate_certs": create("{name: x, validate_certs: false}"),
     "two warnings": create("{name: x, validate_certs: false}", "accepted", answer(201, {"name": "y"})),
 }
+
+# What depends neither on how Ansible hands options to a module nor on how it takes back the result, except the first of
+# each group: the module runs in the process of the tests.
+WITH_ANSIBLE = {
+    "unknown options", "unknown attribute", "unknown attribute of a volume",  # core names the module by its file
+    "text for a bool", "text for a boolean",  # core orders the choices as they are in a set
+    # a result with warnings, which core encodes:
+    "429, then 201", "503, then 200", "client by form", "token renewed", "secrets in the answer", "secrets in the options",
+    "short secret", "numbers like a secret", "secret in a url",
+}
+WITHOUT_ANSIBLE = {f"{group}: {name}" for group, cases in {"refused": REFUSED, "failures": FAILURES, "tokens": TOKENS}.items()
+                   for name in list(cases)[1:] if name not in WITH_ANSIBLE}
 
 CASES = {f"{group}: {name}": case for group, cases in {
     "values": VALUES, "modes": MODES, "refused": REFUSED, "failures": FAILURES, "tokens": TOKENS, "answers": ANSWERS,

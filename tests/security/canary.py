@@ -11,7 +11,7 @@ from pathlib import Path
 from urllib.parse import quote, quote_plus
 
 from faults.behaviours import whole
-from faults.servers import Peer, Received
+from support.service import Peer, Received
 
 # Each secret has a head and a tail that survive any quoting, around characters that quoting changes.
 MARKS = {

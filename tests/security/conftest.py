@@ -14,8 +14,11 @@ from typing import NamedTuple
 
 import pytest
 import yaml
+from support.checkout import CHECKOUT
+from support.running import PLUGINS
 
-CHECKOUT = Path(__file__).resolve().parents[2]
+# Sends a task down the ordinary module path; as root, since files would have to be handed to another user.
+BECOME = {"become": True, "become_method": "myself", "become_user": "root"}
 
 
 class Run(NamedTuple):
@@ -43,6 +46,7 @@ def ansible(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Run]:
             (directory / "play.yml").write_text(yaml.safe_dump([play], allow_unicode=True), encoding="utf-8")
             arguments = ("play.yml", *arguments)
         ours = {
+            "ANSIBLE_BECOME_PLUGINS": str(PLUGINS / "become"),
             "ANSIBLE_COLLECTIONS_PATH": str(collections),
             "ANSIBLE_CONFIG": str(directory / "ansible.cfg"),
             "ANSIBLE_INVENTORY": str(directory / "hosts"),

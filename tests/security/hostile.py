@@ -5,15 +5,12 @@
 
 from __future__ import annotations
 
-import contextlib
 import gzip
 import json
-import socket
-import struct
-import threading
 from typing import NamedTuple
 
 from hypothesis import strategies as st
+from support.service import Peer, Service
 
 FIN, RESET, KEEP, HOLD = "fin", "reset", "keep", "hold"
 
@@ -25,52 +22,19 @@ class Said(NamedTuple):
     ending: str
 
 
-class Server:
-    """Gives the current `answer` to each request; one connection at a time."""
+class Server(Service):
+    """Gives the current `answer` to each request."""
 
     def __init__(self) -> None:
+        super().__init__(self._exchange)
         self.answer = Said(b"", FIN)
-        self.requests = 0
-        self._listener = socket.create_server(("127.0.0.1", 0))
-        self.url = f"http://127.0.0.1:{self._listener.getsockname()[1]}"
-        self._thread = threading.Thread(target=self._serve, daemon=True)
 
-    def __enter__(self) -> Server:
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_error: object) -> None:
-        self._listener.shutdown(socket.SHUT_RDWR)
-        self._listener.close()
-        self._thread.join(10)
-
-    def _serve(self) -> None:
-        while True:
-            try:
-                connection, _address = self._listener.accept()
-            except OSError:
-                return
-            connection.settimeout(10)
-            with connection, contextlib.suppress(OSError):
-                while self._exchange(connection):
-                    pass
-
-    def _exchange(self, connection: socket.socket) -> bool:
-        received = b""
-        while b"\r\n\r\n" not in received or not received.endswith(b"}"):  # each request ends with its JSON object
-            piece = connection.recv(65536)
-            if not piece:
-                return False
-            received += piece
-        self.requests += 1
+    def _exchange(self, peer: Peer) -> bool:
+        if not peer.request():
+            return False
         data, ending = self.answer
-        if ending == RESET:
-            connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-        connection.sendall(data)
-        if ending == FIN:
-            connection.shutdown(socket.SHUT_WR)
-        while ending in (FIN, HOLD) and connection.recv(65536):
-            pass
+        peer.say(data)
+        {FIN: peer.fin, RESET: peer.rst, HOLD: peer.hold}.get(ending, bool)()
         return ending == KEEP
 
 

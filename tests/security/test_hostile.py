@@ -19,11 +19,12 @@ from ansible_collections.infrastructure.services.plugins.module_utils._errors im
 from ansible_collections.infrastructure.services.plugins.module_utils._http.transport import Transport
 from hypothesis import HealthCheck, given, settings
 from support import CREATE, UPDATE, run_task
+from support.service import PATIENCE
 
 from .hostile import Said, Server, answers
 
 TIMEOUT = 0.3  # seconds
-PATIENT = settings(deadline=None, database=None, suppress_health_check=list(HealthCheck))
+UNHURRIED = settings(deadline=None, database=None, suppress_health_check=list(HealthCheck))
 
 
 @pytest.fixture(scope="module")
@@ -40,14 +41,14 @@ def check(server: Server, said: Said, resource: str, transports: list[Transport]
         transports[:] = transports or [Transport(made_for)]
         return transports[0]
 
-    server.answer, before = said, server.requests
+    server.answer, before = said, len(server.received)
     began = time.monotonic()
     result = run_task(resource, base_url=server.url, connect=kept, timeout=TIMEOUT, retries=0)
-    assert time.monotonic() - began < TIMEOUT + 2, "past its deadline, even for a busy machine"
+    assert time.monotonic() - began < PATIENCE / 2, "past its deadline, even for a busy machine"
     assert result["msg"].isprintable() if result.get("failed") else isinstance(result["asset"], dict)
     assert result["attempts"] == 1
     if result["outcome"] == NOT_SENT:  # the machine was too busy to connect in time
-        assert server.requests == before
+        assert len(server.received) == before
     elif result["outcome"] != UNKNOWN:
         wanted = rb"HTTP/\S+\s+2\d\d" if result["outcome"] == ACCEPTED else rb"HTTP/\S+\s+[34]\d\d"
         assert re.search(wanted, said.data), "no such status was there"
@@ -60,7 +61,7 @@ def hammer(server: Server, resource: str, examples: int, **how: object) -> None:
     transports: list[Transport] = []
     seen: dict[bytes, str] = {}
 
-    @settings(PATIENT, max_examples=examples, **how)
+    @settings(UNHURRIED, max_examples=examples, **how)
     @given(answers())
     def each(said: Said) -> None:
         seen[said.data] = check(server, said, resource, transports)
@@ -69,12 +70,12 @@ def hammer(server: Server, resource: str, examples: int, **how: object) -> None:
     transports[0].close()
     assert len(seen) > examples / 2
     assert {REJECTED, UNKNOWN, ACCEPTED} <= set(seen.values())
-    assert list(seen.values()).count(NOT_SENT) < examples / 20
+    assert list(seen.values()).count(NOT_SENT) < examples / 4
 
 
 @pytest.mark.parametrize("resource", [CREATE, UPDATE])
 def test_a_hostile_answer(server, resource, caplog):
-    hammer(server, resource, 200, derandomize=True)
+    hammer(server, resource, 80, derandomize=True)
     assert not caplog.records, "a log record would be on standard error, with what the service said"
 
 

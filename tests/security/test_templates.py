@@ -6,12 +6,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 from faults.behaviours import whole
-from faults.servers import Peer, Service
+from support.service import Peer, Service
+
+from .conftest import BECOME, Run
 
 MODULE = "infrastructure.services.compute_virtual_machine"
 ROLE = "infrastructure.services.cassandra_application_role"
@@ -35,24 +37,20 @@ def evil(expression: str) -> dict:
     }
 
 
-@pytest.fixture
-def trace(tmp_path: Path) -> Path:
-    """A file that exists only after an expression was evaluated."""
-    return tmp_path / "evaluated"
+RESERVED = ("__ansible_type", "__ansible_unsafe", "__ansible_vault")
 
 
-@pytest.fixture
-def expression(trace: Path) -> str:
+def touching(trace: Path) -> str:
+    """Return an expression that creates a file when it is evaluated."""
     return f"{{{{ lookup('pipe', 'touch {trace}') }}}}"
 
 
-@pytest.fixture
-def service(expression: str) -> Iterator[Service]:
-    """Run a service that creates what it is asked for, and returns an expression in every string."""
+def script(expression: str):
+    """Return what creates what it is asked for, and returns an expression in every string."""
     ids = f"X-Request-Id: {expression}"
     error = json.dumps({"error": expression, "error_description": expression}).encode()
 
-    def script(peer: Peer) -> None:
+    def answer(peer: Peer) -> None:
         while request := peer.request():
             kind, _colon, key = request.path.split("/")[1].partition(":")
             if kind == "token":
@@ -65,12 +63,11 @@ def service(expression: str) -> Iterator[Service]:
             else:
                 peer.say(whole(json.dumps(evil(expression)).encode(), ids))
 
-    with Service(script) as running:
-        yield running
+    return answer
 
 
-def tasks(url: str, in_process: bool) -> list[dict]:
-    """Return tasks that put an answer into everything that accepts an expression."""
+def tasks(url: str, keywords: dict) -> list[dict]:
+    """Return tasks that put an answer into everything that accepts an expression; the last one keeps their results."""
     common = {"base_url": url, "access_token": "abc", "retries": 0}
     create = {MODULE: {**common, "name": "web01"}, "diff": True}
     denied = {MODULE: {**common, "name": "web01", "access_token": None, "client_id": "a", "client_secret": "b"}}
@@ -86,11 +83,15 @@ def tasks(url: str, in_process: bool) -> list[dict]:
         {ROLE: {**common, "id": "1", "body": "{{ vm.asset }}", "current": "{{ compute_virtual_machine }}"}},
         {MODULE: {**common, "name": name, "extra_attributes": "{{ vm.asset.attributes }}"}, "check_mode": True},
     ]
-    made = [{**task, "environment": {} if in_process else {"SOMETHING": "set"}} for task in made]
+    for number, key in enumerate(RESERVED):
+        reserved = {MODULE: {**common, "name": "web01", "base_url": f"{url}/reserved:{key}"}}
+        made.append({**reserved, "register": f"reserved_{number}", "ignore_errors": True})
+    made = [{**task, **keywords} for task in made]
     texts = [name, "{{ compute_virtual_machine.name }}", "{{ indirect }}", "{{ fact }}", "{{ denied.msg }}"]
     texts += ["{{ forbidden.msg }}", "{{ vm }}", "{{ vm.asset.attributes | to_json }}", "{{ role.request.url }}"]
     texts += ["{{ vm.asset.attributes.line }}", "{{ vm.diff }}", "{{ item }}"]
-    kept = {"content": "{{ [vm, role, denied, forbidden] | to_json }}", "dest": "{{ playbook_dir }}/results.json"}
+    results = ", ".join(["vm", "role", "denied", "forbidden", *(f"reserved_{each}" for each in range(len(RESERVED)))])
+    kept = {"content": f"{{{{ [{results}] | to_json }}}}", "dest": "{{ playbook_dir }}/results.json"}
     return [
         *made,
         {"ansible.builtin.set_fact": {"fact": name}},
@@ -106,44 +107,49 @@ def tasks(url: str, in_process: bool) -> list[dict]:
     ]
 
 
-@pytest.mark.parametrize("in_process", [True, False], ids=["in process", "as a module"])
-def test_no_expression_in_an_answer_is_evaluated(ansible, service, expression, trace, in_process):
-    run = ansible("ansible-playbook", "-vvv", tasks=tasks(service.url, in_process))
+class Templated(NamedTuple):
+    """The run of the tasks: its results in order, what was returned in every string, and what evaluating it leaves."""
+
+    run: Run
+    results: list[dict]
+    expression: str
+    trace: Path
+    control: Path  # what a task of the test's own leaves, whose expression is evaluated
+
+
+@pytest.fixture(scope="module", params=["in process", pytest.param("as a module", marks=pytest.mark.matrix)])
+def templated(request, ansible, tmp_path_factory) -> Templated:
+    """Run all tasks on one of the two paths."""
+    traces = tmp_path_factory.mktemp("traces")
+    trace, control = traces / "evaluated", traces / "control"
+    expression = touching(trace)
+    with Service(script(expression)) as service:
+        made = tasks(service.url, BECOME if request.param == "as a module" else {})
+        run = ansible("ansible-playbook", "-vvv", tasks=[*made, {"ansible.builtin.debug": {"msg": touching(control)}}])
     assert run.rc == 0, run.output
-    assert "Traceback" not in run.output
-    assert not trace.exists()
-    vm, role, denied, forbidden = json.loads((run.directory / "results.json").read_text())
-    assert (vm["asset"]["name"], vm["changed"], vm["failed"]) == (expression, True, False)
-    assert role["request"]["body"] == {"description": expression, "attributes": {"name": expression}}
-    assert expression in denied["msg"]
-    assert expression in forbidden["msg"]
+    results = json.loads((run.directory / "results.json").read_text(encoding="utf-8"))
+    assert ("plugins/modules/compute_virtual_machine.py" in run.output) == (request.param == "as a module")
+    return Templated(run, results, expression, trace, control)
 
 
-def test_the_expression_leaves_its_trace_when_it_is_evaluated(ansible, expression, trace):
-    run = ansible("ansible-playbook", tasks=[{"ansible.builtin.debug": {"msg": expression}}])
-    assert run.rc == 0, run.output
-    assert trace.exists()
+def test_no_expression_in_an_answer_is_evaluated(templated):
+    assert "Traceback" not in templated.run.output
+    assert templated.control.exists(), "an expression that is evaluated leaves no trace"
+    assert not templated.trace.exists()
 
 
-RESERVED = ("__ansible_type", "__ansible_unsafe", "__ansible_vault")
+def test_an_expression_is_returned_as_it_came(templated):
+    vm, role, denied, forbidden = templated.results[:4]
+    assert (vm["asset"]["name"], vm["changed"], vm["failed"]) == (templated.expression, True, False)
+    assert role["request"]["body"] == {
+        "description": templated.expression, "attributes": {"name": templated.expression}}
+    assert templated.expression in denied["msg"]
+    assert templated.expression in forbidden["msg"]
 
 
-@pytest.mark.parametrize("in_process", [True, False], ids=["in process", "as a module"])
-def test_keys_reserved_by_ansible_are_refused_and_the_outcome_is_accepted(ansible, service, in_process):
+@pytest.mark.parametrize(("number", "key"), list(enumerate(RESERVED)), ids=RESERVED)
+def test_a_key_reserved_by_ansible_is_refused_and_the_outcome_is_accepted(templated, number, key):
     """ansible-core would turn such a dict into an object of its own, or end the task without reporting an outcome."""
-    options = {"name": "web01", "access_token": "abc", "retries": 0}
-    tasks = [
-        {
-            MODULE: {**options, "base_url": f"{service.url}/reserved:{key}"},
-            "register": f"result_{number}",
-            "ignore_errors": True,
-            "environment": {} if in_process else {"SOMETHING": "set"},
-        }
-        for number, key in enumerate(RESERVED)
-    ]
-    kept = {"content": "{{ [result_0, result_1, result_2] | to_json }}", "dest": "{{ playbook_dir }}/results.json"}
-    run = ansible("ansible-playbook", tasks=[*tasks, {"ansible.builtin.copy": kept}])
-    assert run.rc == 0, run.output
-    for key, result in zip(RESERVED, json.loads((run.directory / "results.json").read_text())):
-        assert (result["failed"], result["changed"], result["outcome"]) == (True, True, "accepted")
-        assert f"the key {key}, which Ansible reserves" in result["msg"]
+    result = templated.results[4 + number]
+    assert (result["failed"], result["changed"], result["outcome"]) == (True, True, "accepted")
+    assert f"the key {key}, which Ansible reserves" in result["msg"]

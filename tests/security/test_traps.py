@@ -13,8 +13,8 @@ from collections.abc import Callable
 import pytest
 from ansible_collections.infrastructure.services.plugins.module_utils._http import transport
 from faults.behaviours import answers, grants, refuses, whole
-from faults.servers import Peer, Service
 from support import CREATE, UPDATE, run_exactly, run_task
+from support.service import Peer, Service
 
 TOKEN = "token-of-the-tests"
 SECRET = "s3cret-of-this-test"

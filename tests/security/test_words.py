@@ -28,7 +28,7 @@ __all__ = ["collections"]
 MODULE = "infrastructure.services.compute_virtual_machine"
 WORDS = ("company01", "production", "web", "db", "eu-north", "cassandra", "accepted", "virtual", "a", "any", "4",
          "true", "caf\u00e9", "name", "attributes", "failed", "p")
-COUNT = {"worker": 120, "become": 16}
+COUNT = {"worker": 60, "become": 16}
 OPTIONS = ("access_token", "client_secret", "auth_parameters", "headers")
 CLIENT, OTHER = "client-of-tests", "a-credential-that-is-not-drawn"
 
@@ -84,7 +84,7 @@ def options(task: Drawn, number: int) -> dict:
             "ledger": "{{ playbook_dir }}/ledger.db", **by_option[task.option]}
 
 
-@pytest.fixture(scope="module", params=COUNT)
+@pytest.fixture(scope="module", params=["worker", pytest.param("become", marks=pytest.mark.matrix)])
 def ran(request, collections, tmp_path_factory) -> tuple[list[Drawn], Run, Wire, dict]:
     """Run all tasks of a path at -vvvv; return them, the run, the service, and the ledger's content."""
     tasks, directory = drawn(request.param), tmp_path_factory.mktemp("words")

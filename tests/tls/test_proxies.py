@@ -15,8 +15,8 @@ from typing import NamedTuple
 from urllib.parse import quote
 
 import pytest
-from faults.servers import Service
 from support import CREATE, run_task
+from support.service import Service
 
 USER, PASSWORD = "user", "p:a/s%\u00e9\u2603'\""
 CREDENTIALS = f"{USER}:{quote(PASSWORD, safe='')}@"

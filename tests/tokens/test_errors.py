@@ -10,8 +10,8 @@ import json
 import pytest
 from emulator.faults import parse
 from faults.behaviours import answers, grants, refuses, whole
-from faults.servers import Service
 from support import CREATE, UPDATE
+from support.service import Service
 
 WRONG = {
     "secret": ({"client_secret": "wr0ng-secret"}, {}, "status 401: invalid_client: "),

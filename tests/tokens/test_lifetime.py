@@ -41,7 +41,7 @@ def test_how_long_a_token_is_used(monkeypatch, expires_in, seconds):
     monkeypatch.setattr(tokens.time, "time", lambda: NOW)
     more = "" if expires_in is None else f', "expires_in": {expires_in}'
     answer = Answer(200, {}, f'{{"access_token": "abc", "token_type": "Bearer"{more}}}'.encode())
-    assert tokens.judge(answer).value == ("abc", NOW + seconds, None)
+    assert tokens.read_token(answer).value == ("abc", NOW + seconds, None)
 
 
 def test_a_kept_token_is_replaced_only_when_it_expires(monkeypatch):

@@ -10,8 +10,8 @@ from urllib.parse import parse_qsl, quote_plus
 
 import pytest
 from faults.behaviours import grants
-from faults.servers import Service
 from support import CREATE, UPDATE
+from support.service import Service
 
 ODD_ID, ODD_SECRET = "web:id %+\u00e9", "p:a/s%25 '\"\\&=\u2603"
 GRANT = {"grant_type": "client_credentials"}

@@ -15,7 +15,7 @@ from support.checkout import CHECKOUT  # makes the checkout importable as the co
 
 # isort: split
 from ansible_collections.infrastructure.services.plugins.module_utils._call import retry, statuses
-from ansible_collections.infrastructure.services.plugins.module_utils._call.events import Event
+from ansible_collections.infrastructure.services.plugins.module_utils._call.statuses import Event
 from ansible_collections.infrastructure.services.plugins.module_utils._resources import (
     application_role,
     virtual_machine,

@@ -33,6 +33,14 @@ extensions += ['myst_parser']
 myst_heading_anchors = 3
 root_doc = 'docsite/home'
 """
+# Pages of Ansible's own documentation that antsibull-docs refers to by label, which Sphinx could only look up there.
+ANSIBLE = "https://docs.ansible.com/ansible/latest/"
+LABELS = {
+    "action_plugins": "plugins/action.html",
+    "ansible_configuration_settings": "reference_appendices/config.html",
+    "common_return_values": "reference_appendices/common_return_values.html",
+}
+_REFERENCE = re.compile(r":ref:`(?:([^`<]+) <)?(\w+)>?`")
 _LINK = re.compile(r"\]\((?![a-z]+:|#)([^)#\s]+)")
 
 
@@ -56,6 +64,16 @@ def converted(name: str) -> str:
     return _LINK.sub(target, text).replace("```mermaid", "```text")
 
 
+def with_links_to_ansible(text: str) -> str:
+    """Return a page with links in place of references to Ansible's own documentation."""
+
+    def link(reference: re.Match) -> str:
+        page = LABELS.get(reference[2])
+        return f"`{reference[1] or 'Ansible Configuration Settings'} <{ANSIBLE}{page}>`__" if page else reference[0]
+
+    return _REFERENCE.sub(link, text)
+
+
 def toctree(caption: str, pages: list[str]) -> str:
     """Return a table of contents that is shown only in the sidebar of each page."""
     return "\n".join(["", ".. toctree::", f"    :caption: {caption}", "    :hidden:", "",
@@ -67,6 +85,8 @@ def main(site: Path) -> None:
     directory = site / "rst/docsite"
     for name in PAGES:
         (directory / f"{name}.md").write_text(converted(name), encoding="utf-8")
+    for page in (site / "rst").rglob("*.rst"):
+        page.write_text(with_links_to_ansible(page.read_text(encoding="utf-8")), encoding="utf-8")
     for picture in (GUIDES / "rst").glob("*.svg"):
         shutil.copy(picture, directory)
     with (directory / "home.rst").open("a", encoding="utf-8") as home:

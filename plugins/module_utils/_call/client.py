@@ -2,31 +2,22 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Calls an operation of the service: returns a reply, or raises an error that says what is known of the effect."""
+"""Calls an operation of the service: returns its success, or raises an error that says what is known of the effect."""
 
 from __future__ import annotations
 
 import random
 import threading
 import time
-from typing import Any, Callable, NamedTuple
+from typing import Any, Callable
 
 from .._errors import NOT_SENT, UNKNOWN, AttemptFailed, RequestFailed, ServicesError, gravest
-from .._http.messages import Answer, Request
-from .._http.settings import ConnectionSettings
-from .events import Event
-from .operation import Operation, judge, message
+from .._http.values import Answer, ConnectionSettings, Request
+from .operation import Operation, message, read_answer
 from .retry import POLICY, AttemptResult, Finished, retry
 from .settings import Settings
+from .statuses import Event
 from .tokens import FetchedToken, StaticToken, Token, fetch_token, missing_scopes
-
-
-class Reply(NamedTuple):
-    """A success: the envelope as received, the status, and how many attempts it took."""
-
-    asset: dict
-    status: int
-    attempts: int
 
 
 class Client:
@@ -53,10 +44,8 @@ class Client:
         self.trace: list[dict[str, Any]] = []  # each attempt: method, url, status, error, seconds, wait
         self.tokens: set[str] = set()  # all that were used; each is a secret
         self.warnings: list[str] = []
-        self._outcome, self._in_flight = (
-            NOT_SENT,
-            False,
-        )  # of the ended attempts together; of the one that has not ended
+        self._outcome = NOT_SENT  # of the attempts that have ended, together
+        self._in_flight = False  # whether there is one that has not
         self._connect, self._guard, self._sleep = connect, guard, sleep
         self._own = threading.local()
         if settings.access_token:
@@ -76,8 +65,10 @@ class Client:
         url = self.settings.base_url + operation.path.format(id=segment)
         return Request(operation.method, url, headers, body)
 
-    def call(self, operation: Operation, request: Request, key: str = "") -> Reply:
-        """Send the request as the policy allows; raise RequestFailed with what is known of its effect.
+    def call(self, operation: Operation, request: Request, key: str = "") -> Finished:
+        """Send the request as the policy allows; return the success, the value of whose `last` is the envelope.
+
+        Raise RequestFailed with what is known of the effect.
 
         `key`: the name or id of the asset, for the message.
 
@@ -93,11 +84,11 @@ class Client:
         )
         last = finished.last
         if last.event == Event.SUCCESS:
-            return Reply(last.value, last.status, finished.attempts)
-        msg = message(operation, request, finished, key)
-        raise RequestFailed(msg, finished.outcome, status=last.status, **last.facts, **self.facts(finished.attempts))
+            return finished
+        details = dict(last.details, status=last.status, **self.details(finished.attempts))
+        raise RequestFailed(message(operation, request, finished, key), finished.outcome, **details)
 
-    def facts(self, attempts: int) -> dict[str, Any]:
+    def details(self, attempts: int) -> dict[str, Any]:
         """Return what a result says besides the outcome: how many attempts were made, and the trace id."""
         counted = {"attempts": attempts, "request_attempts": attempts}  # `until` overwrites the first
         return {**counted, "trace_id": self.settings.trace.trace_id} if self.settings.trace else counted
@@ -123,7 +114,7 @@ class Client:
             if self.settings.trace:
                 authorized["traceparent"] = self.settings.trace.traceparent()
             self._in_flight = True
-            result = self._send(request._replace(headers=authorized), lambda answer: judge(operation, answer))
+            result = self._send(request._replace(headers=authorized), lambda answer: read_answer(operation, answer))
         except ServicesError as error:  # there is no token, or the guard forbids sending
             return AttemptResult(Event.TOKEN_UNAVAILABLE, error.msg)
         self._outcome, self._in_flight = gravest(self._outcome, POLICY[result.event][request.method][1]), False
@@ -139,15 +130,15 @@ class Client:
             )
         return token
 
-    def _exchange_token(self, request: Request, judge: Callable[[Answer], AttemptResult]) -> Finished:
+    def _exchange_token(self, request: Request, read: Callable[[Answer], AttemptResult]) -> Finished:
         """Send a token request under the policy for a PUT: it may be repeated, since a second token does no harm."""
-        return self._with_retries(request, lambda: self._send(request, judge), "PUT")
+        return self._with_retries(request, lambda: self._send(request, read), "PUT")
 
-    def _send(self, request: Request, judge: Callable[[Answer], AttemptResult]) -> AttemptResult:
+    def _send(self, request: Request, read: Callable[[Answer], AttemptResult]) -> AttemptResult:
         """Make one attempt; raise what the guard raises."""
         self._guard()
         try:
-            return judge(self._transport().send(request, self.settings.timeout))
+            return read(self._transport().send(request, self.settings.timeout))
         except AttemptFailed as error:
             kind = Event.UNANSWERED if error.sent else Event.UNSENT_HOPELESS if error.hopeless else Event.UNSENT
             return AttemptResult(kind, error.msg)
@@ -170,11 +161,5 @@ class Client:
             started = time.monotonic() + (wait or 0)
 
         return retry(
-            attempt,
-            column,
-            self.settings,
-            fraction=random.random,
-            renew=renew,
-            observe=observe,
-            sleep=self._sleep,
+            attempt, column, self.settings, fraction=random.random, renew=renew, observe=observe, sleep=self._sleep
         )

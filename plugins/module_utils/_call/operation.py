@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What an operation of the service is, how its answers are judged, and how its failures are reported."""
+"""What an operation of the service is, how its answers are read, and how its failures are reported."""
 
 from __future__ import annotations
 
@@ -11,11 +11,10 @@ from urllib.parse import urlsplit
 
 from .._errors import ACCEPTED, NOT_SENT, REJECTED, UNKNOWN
 from .._http import strict_json
-from .._http.messages import Answer, Request
+from .._http.values import Answer, Request
 from .._secrets import for_message, printable
-from .events import Event
 from .retry import AttemptResult, Finished
-from .statuses import event_of, text_of
+from .statuses import Event, event_of, text_of
 
 
 class Operation(NamedTuple):
@@ -49,7 +48,7 @@ _LONGEST_ERROR = 20_000  # bytes; a longer body is not scrubbed, and so not show
 _REQUEST_IDS = ("x-request-id", "x-correlation-id", "traceparent")
 
 
-def judge(operation: Operation, answer: Answer) -> AttemptResult:
+def read_answer(operation: Operation, answer: Answer) -> AttemptResult:
     """Return the result of an answered attempt: any 2xx with a JSON object is a success (docs/openapi.yaml)."""
     kind, value = event_of(answer.status), None
     reason = text_of(answer.status, answer.body, **operation._asdict())
@@ -64,21 +63,21 @@ def judge(operation: Operation, answer: Answer) -> AttemptResult:
             reason = f"{reason}, but its answer cannot be used: {problem}"
     elif 300 <= answer.status < 400:
         reason = f"{reason} (it points to {_host_of(answer.headers.get('Location', ''))})"
-    facts = {} if kind == Event.SUCCESS else _facts(answer)
-    return AttemptResult(kind, reason, answer.status, answer.headers, value, facts)
+    details = {} if kind == Event.SUCCESS else _details(answer)
+    return AttemptResult(kind, reason, answer.status, answer.headers, value, details)
 
 
-def _facts(answer: Answer) -> dict[str, str]:
+def _details(answer: Answer) -> dict[str, str]:
     """Return the body of a failure, and the Location of a 2xx, which may be all that is known of the asset's id.
 
     Never truncated, since scrubbing cannot match half a secret; a body that is too long to be scrubbed is omitted.
     """
-    facts = {"error_body": printable(answer.body[:_LONGEST_ERROR].decode("utf-8", "replace")).strip()}
+    details = {"error_body": printable(answer.body[:_LONGEST_ERROR].decode("utf-8", "replace")).strip()}
     if len(answer.body) > _LONGEST_ERROR:
-        facts["error_body"] = "(too long to be shown)"
+        details["error_body"] = "(too long to be shown)"
     if 200 <= answer.status < 300:
-        facts["location"] = for_message(answer.headers.get("Location", ""))
-    return {name: said for name, said in facts.items() if said}
+        details["location"] = for_message(answer.headers.get("Location", ""))
+    return {name: said for name, said in details.items() if said}
 
 
 def message(operation: Operation, request: Request, finished: Finished, key: str = "") -> str:

@@ -14,10 +14,9 @@ from itertools import count
 from typing import Any, Callable, Mapping, NamedTuple
 
 from .._errors import ACCEPTED, NOT_SENT, REJECTED, UNKNOWN, gravest
-from .events import Event
+from .statuses import Event
 
 NEVER, AGAIN, NEW_TOKEN = "never", "again", "once, with a new token"
-_ASCTIME = re.compile("[A-Z][a-z]{2} [A-Z][a-z]{2} [ 0-9][0-9] [0-9:]{8} [0-9]{4}")  # a date format without a zone
 FIRST_DELAY = 1.0  # seconds; doubles with each further attempt
 LONGEST_DELAY = 86400.0  # seconds; time.sleep refuses huge ones
 
@@ -49,7 +48,7 @@ class AttemptResult(NamedTuple):
     status: int | None = None
     headers: Mapping[str, str] = {}
     value: Any = None  # of a success
-    facts: Mapping[str, str] = {}  # what else the service said, for the result of a failure
+    details: Mapping[str, str] = {}  # what else the service said, for the result of a failure
 
 
 class Finished(NamedTuple):
@@ -66,13 +65,12 @@ def retry_after(value: str | None, now: datetime) -> float | None:
     value = (value or "").strip()
     if re.fullmatch("[0-9]+", value):
         return float(value)
-    if not (value.endswith("GMT") or _ASCTIME.fullmatch(value)):
-        return None
     try:
-        moment = parsedate_to_datetime(value).replace(tzinfo=timezone.utc)
+        moment = parsedate_to_datetime(value)
     except (TypeError, ValueError, OverflowError):
         return None
-    return max(0.0, (moment - now).total_seconds())
+    is_utc = not moment.utcoffset()  # HTTP has no other zone; one of its formats names none
+    return max(0.0, (moment.replace(tzinfo=timezone.utc) - now).total_seconds()) if is_utc else None
 
 
 def delay(attempt: int, longest: float, fraction: float, asked: float | None) -> float:

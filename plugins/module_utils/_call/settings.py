@@ -2,15 +2,44 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What a call needs to know of the task's options."""
+"""What a call needs to know of the task's options: among them the headers that the user adds (RFC 9110 section 5), and
+the one that continues a trace (W3C Trace Context)."""
 
 from __future__ import annotations
 
+import re
+import secrets
 from dataclasses import dataclass
+from typing import NamedTuple
 
-from .._http.settings import ConnectionSettings
-from .headers import Trace
+from .._errors import InvalidInput
+from .._fields import text
+from .._http.values import ConnectionSettings
 from .tokens import Credentials
+
+# What the collection sets itself, and what belongs to one connection (RFC 9110 section 7.6.1).
+_RESERVED = re.compile(
+    "accept|accept-encoding|authorization|connection|content-encoding|content-length|content-type|expect|host|keep-alive"
+    "|proxy-authorization|proxy-connection|te|traceparent|trailer|transfer-encoding|upgrade|user-agent",
+    re.IGNORECASE,
+)
+_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")  # a token, RFC 9110 section 5.6.2
+_VALUE = re.compile(r"[ -~\xa0-\xff]*")  # printable Latin-1
+_TRACEPARENT = re.compile(
+    r"(?!ff)(?P<version>[0-9a-f]{2})-(?!0{32})(?P<trace>[0-9a-f]{32})-(?!0{16})[0-9a-f]{16}-(?P<flags>[0-9a-f]{2})"
+    r"(?P<more>-.*)?"  # of a later version
+)
+
+
+class Trace(NamedTuple):
+    """The trace that the environment started: each request is a span of it."""
+
+    trace_id: str
+    flags: str
+
+    def traceparent(self) -> str:
+        """Return the header for one request, with a new span id."""
+        return f"00-{self.trace_id}-{secrets.token_hex(8)}-{self.flags}"
 
 
 @dataclass(frozen=True)
@@ -27,3 +56,41 @@ class Settings:
     timeout: float  # seconds, one attempt
     retries: int
     retry_max_delay: float  # seconds
+
+
+def trace_of(traceparent: str) -> Trace | None:
+    """Return the trace that a `traceparent` names, None for an invalid or empty one."""
+    match = _TRACEPARENT.fullmatch(traceparent)
+    if not match or (match["version"] == "00" and match["more"]):
+        return None
+    return Trace(match["trace"], match["flags"])
+
+
+def checked_headers(headers: dict | None) -> tuple[tuple[str, str], ...]:
+    """Return the option `headers` without nulls; raise InvalidInput for a header that cannot be sent."""
+    checked: dict[str, tuple[str, str]] = {}
+    for given, value in (headers or {}).items():
+        name = str(given)
+        if not _NAME.fullmatch(name):
+            raise InvalidInput(
+                "headers", "contains a name that is empty or has a character that header names cannot have"
+            )
+        if _RESERVED.fullmatch(name):
+            raise InvalidInput("headers", f"{name} cannot be given: the collection or the connection sets it")
+        if value is None:
+            continue
+        if name.lower() in checked:
+            raise InvalidInput("headers", f"{name} is given twice; header names are not case-sensitive")
+        checked[name.lower()] = name, _checked_value(name, value)
+    return tuple(checked.values())
+
+
+def _checked_value(name: str, value: object) -> str:
+    try:
+        value = text(value)
+    except TypeError as error:
+        raise InvalidInput("headers", f"the value of {name}: {error}") from None
+    if not _VALUE.fullmatch(value):
+        problem = "contains a line break, another control character or one that is not Latin-1"
+        raise InvalidInput("headers", f"the value of {name} {problem}")
+    return value

@@ -10,7 +10,27 @@ are empty (docs/openapi.yaml). `{noun}`, `{missing}` and `{exists}` come from th
 
 from __future__ import annotations
 
-from .events import Event
+from enum import Enum
+
+
+class Event(Enum):
+    """One thing that can happen to an attempt."""
+
+    SUCCESS = "success"
+    TOKEN_UNAVAILABLE = "token unavailable"
+    UNSENT = "unsent"
+    UNSENT_HOPELESS = "unsent and no use in repeating"
+    UNANSWERED = "unanswered"
+    THROTTLED = "throttled"
+    UNAVAILABLE = "unavailable"
+    SERVER_ERROR = "server error"
+    IRREGULAR = "irregular status"
+    UNAUTHORIZED = "unauthorized"
+    REDIRECTED = "redirected"
+    REFUSED = "refused"
+    ANSWER_CUT = "accepted, answer cut"
+    ANSWER_UNUSABLE = "accepted, answer unusable"
+
 
 _ELSEWHERE = "base_url probably points to something else"
 _REDIRECT = "a redirect, which is never followed: body and token would go elsewhere"

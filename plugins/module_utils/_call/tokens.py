@@ -16,11 +16,10 @@ from urllib.parse import quote_plus, urlencode
 
 from .._errors import InvalidInput, TokenError
 from .._http import strict_json
-from .._http.messages import Answer, Request
+from .._http.values import Answer, Request
 from .._secrets import for_message
-from .events import Event
 from .retry import AttemptResult, Finished
-from .statuses import event_of
+from .statuses import Event, event_of
 
 TOKEN = re.compile(r"[!-~]+")  # printable ASCII without spaces: a little more than RFC 6750 section 2.1 allows
 _MARGIN = 30.0  # seconds before its expiry from which a token is no longer used
@@ -150,9 +149,9 @@ def fetch_token(
 ) -> Token:
     """Return a new token; raise TokenError.
 
-    `exchange`: takes a request and a function that judges an answer, and sends the request as the policy allows.
+    `exchange`: takes a request and a function that reads an answer, and sends the request as the policy allows.
     """
-    finished = exchange(token_request(credentials), judge)
+    finished = exchange(token_request(credentials), read_token)
     if finished.last.event == Event.SUCCESS:
         return finished.last.value
     reason = "; ".join(filter(None, (finished.last.reason, finished.note)))
@@ -182,7 +181,7 @@ def token_request(credentials: Credentials) -> Request:
     return Request("POST", credentials.auth_url, headers, urlencode(form).encode("ascii"))
 
 
-def judge(answer: Answer) -> AttemptResult:
+def read_token(answer: Answer) -> AttemptResult:
     """Return the token in the answer of the token endpoint (RFC 6749 5.1), or why there is none (5.2)."""
     kind = event_of(answer.status)
     reason = f"it answered with status {answer.status}"
@@ -196,9 +195,8 @@ def judge(answer: Answer) -> AttemptResult:
         advice = [_ADVICE[error]] if isinstance(error, str) and error in _ADVICE else []
         return AttemptResult(kind, "; ".join([": ".join([reason, *said]), *advice]), answer.status, answer.headers)
     if fields is None:
-        return AttemptResult(
-            Event.ANSWER_CUT if answer.cut else Event.ANSWER_UNUSABLE, reason, answer.status, answer.headers
-        )
+        kind = Event.ANSWER_CUT if answer.cut else Event.ANSWER_UNUSABLE
+        return AttemptResult(kind, reason, answer.status, answer.headers)
     return _token_from(fields, reason, answer)
 
 
@@ -218,9 +216,8 @@ def _token_from(fields: dict, reason: str, answer: Answer) -> AttemptResult:
 def _usable_for(lifetime: object) -> float:
     """Return for how many seconds to use a token that lasts `lifetime`; if unknown, until it is refused."""
     try:
-        seconds = (
-            float(lifetime) if isinstance(lifetime, (int, float, str)) and not isinstance(lifetime, bool) else math.inf
-        )
+        is_given = isinstance(lifetime, (int, float, str)) and not isinstance(lifetime, bool)
+        seconds = float(lifetime) if is_given else math.inf
     except (ValueError, OverflowError):
         return math.inf
     return max(0.0, seconds - min(_MARGIN, seconds / 2)) if not math.isnan(seconds) else math.inf

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Looks up host names within a time limit."""
+"""Looks up the addresses of a host name within a time limit."""
 
 from __future__ import annotations
 
@@ -26,7 +26,10 @@ def look_up(host: str, port: int, seconds: float) -> list[tuple]:
     key, mine = (os.getpid(), host, port), Future()
     running = _running.setdefault(key, mine)
     if running is mine:
-        threading.Thread(target=_ask, args=(key, mine), daemon=True).start()
+        try:
+            threading.Thread(target=_ask, args=(key, mine), daemon=True).start()
+        except RuntimeError:  # a limit on threads; better without a time limit than not at all
+            _ask(key, mine)
     try:
         return running.result(seconds)
     except FutureTimeout:

@@ -19,13 +19,13 @@ import time
 from enum import Enum
 from typing import Callable
 
+from .names import look_up
+
 try:
     from urllib3.connection import HTTPConnection, HTTPSConnection
     from urllib3.exceptions import NewConnectionError
 except ImportError:  # reported by the transport when it is created
     HTTPConnection = HTTPSConnection = object
-
-from .names import look_up
 
 MAX_ATTEMPT_DELAY = 2.0  # seconds for one address, when there are more to try (RFC 8305 section 8)
 LONGEST_WAIT = 86400.0  # seconds; the longest timeout of one socket operation (the C library's limit is higher)
@@ -93,11 +93,8 @@ class _Reader(io.RawIOBase):
 
     def is_pending(self) -> bool:
         """Whether OpenSSL has buffered bytes; true where that cannot be determined (TLS within TLS)."""
-        return (
-            self._sock.pending() > 0
-            if isinstance(self._sock, ssl.SSLSocket)
-            else not isinstance(self._sock, socket.socket)
-        )
+        is_tls = isinstance(self._sock, ssl.SSLSocket)
+        return self._sock.pending() > 0 if is_tls else not isinstance(self._sock, socket.socket)
 
     def close(self) -> None:
         if not self.closed:
@@ -161,6 +158,8 @@ class _FinalResponse(http.client.HTTPResponse):
         while self.status in (102, 103):
             self.headers = None  # begin() does nothing once they are set
             super().begin()
+        if self.length == 0:
+            self.read(0)  # ends the answer; otherwise its connection would not be kept alive
 
 
 class _MeteredConnection:

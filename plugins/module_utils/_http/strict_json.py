@@ -15,8 +15,10 @@ from .._errors import InvalidInput
 
 MAX_DEPTH = 64
 MAX_INTEGER_DIGITS = 4300
-MAX_MEMORY = 4 * 1024 * 1024 + 1000  # bytes of the decoded text, which one astral character widens to 4 per character
-MAX_VALUES = 100_000  # per answer; each takes up to 250 bytes of memory, however short it is on the wire
+MAX_MEMORY = 30 * 1024 * 1024  # bytes that reading an answer, and searching it for secrets, may take
+_COSTS = {"{": 100, "[": 100, ",": 80, ":": 180}  # bytes of memory that each takes outside strings, at most
+_MARK = re.compile(r'\\.|["{[,:]', re.DOTALL)
+_UNCOUNTED = 100_000  # characters; a text of this length never takes too much
 _RESERVED = {"__ansible_type", "__ansible_unsafe", "__ansible_vault"}  # Ansible turns such dicts into its own objects
 _SURROGATE = re.compile(r"\\u[dD][89abAB]")  # the first half of a character beyond U+FFFF
 
@@ -49,8 +51,10 @@ def decode_object(raw: bytes) -> dict:
             parse_int=_bounded,
             object_pairs_hook=_members,
         )
-    except UnicodeDecodeError:
-        raise InvalidJSON("it is not UTF-8") from None
+        if b"\\u" in raw:
+            json.dumps(value, ensure_ascii=False).encode("utf-8")
+    except UnicodeError:
+        raise InvalidJSON("it is not UTF-8, or contains a lone surrogate") from None
     except json.JSONDecodeError as error:
         raise InvalidJSON(f"it is not JSON ({error.msg} at character {error.pos})") from None
     except RecursionError:
@@ -61,18 +65,19 @@ def decode_object(raw: bytes) -> dict:
         raise InvalidJSON("it is JSON, but not an object")
     if depth(value) > MAX_DEPTH:
         raise InvalidJSON(f"it is nested deeper than {MAX_DEPTH} levels")
-    if b"\\u" in raw and not _encodable(value):
-        raise InvalidJSON("it contains a lone surrogate")
     return value
 
 
 def _bounded_text(text: str) -> str:
-    """Return the text unless parsing it could exhaust memory, which its size on the wire does not tell."""
-    if sum(map(text.count, "[{,")) > MAX_VALUES:
-        raise InvalidJSON(f"it contains more than {MAX_VALUES} values")
+    """Return the text unless reading it could exhaust memory, which its size on the wire does not tell."""
     width = 4 if _SURROGATE.search(text) else 2 if "\\u" in text else 1  # bytes of an escaped character
-    if max(sys.getsizeof(text), width * len(text)) > MAX_MEMORY:
-        raise InvalidJSON("it is too long for a text with characters beyond Latin-1")
+    memory = 3 * max(sys.getsizeof(text), width * len(text))  # the text, its strings, and those written again
+    is_string = False
+    for mark in _MARK.finditer(text) if len(text) > _UNCOUNTED else ():
+        is_string ^= mark[0] == '"'
+        memory += 0 if is_string else _COSTS.get(mark[0], 0)
+    if memory > MAX_MEMORY:
+        raise InvalidJSON(f"reading it could take more than {MAX_MEMORY >> 20} MiB of memory")
     return text
 
 
@@ -85,14 +90,6 @@ def depth(value: object) -> int:
             break
         layer = [child for item in layer for child in (item.values() if isinstance(item, dict) else item)]
     return levels
-
-
-def _encodable(value: object) -> bool:
-    try:
-        json.dumps(value, ensure_ascii=False).encode("utf-8")
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 def _no_constant(name: str) -> None:

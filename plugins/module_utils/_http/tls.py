@@ -19,7 +19,7 @@ from contextlib import suppress
 from functools import lru_cache
 
 from .._errors import InvalidInput
-from .settings import ConnectionSettings
+from .values import ConnectionSettings
 
 # Where ansible.builtin.uri looks for authorities besides OpenSSL's defaults (get_ca_certs of ansible-core).
 _PLACES_OF = {

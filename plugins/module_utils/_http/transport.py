@@ -31,11 +31,10 @@ from .._errors import AttemptFailed, MissingLibrary
 from . import bodies, causes, tls
 from .adapter import MeteredAdapter
 from .logs import logging_disabled
-from .messages import Answer, Request
 from .proxies import Proxy
-from .settings import ConnectionSettings
 from .sockets import Meter
 from .urls import could_exist
+from .values import Answer, ConnectionSettings, Request
 
 REQUIRED = "requests>=2.31", "urllib3<3"  # as in requirements.txt
 MAX_IDLE = 3.0  # seconds after which a kept-alive connection is not used again
@@ -85,7 +84,8 @@ class Transport:
         self._kept[origin] = time.monotonic()
         if kept and self._meter.peer:  # a new connection was needed
             self._closes_early.add(origin)
-        if answer.problem or self._meter.left_over or origin in self._closes_early:
+        is_last = answer.status < 200 or "close" in answer.headers.get("Connection", "").lower()
+        if is_last or answer.problem or self._meter.left_over or origin in self._closes_early:
             self.close()
         return answer
 
@@ -189,7 +189,8 @@ def _usable(proxy: Proxy | None) -> str:
 
 def _release(response) -> None:
     """Return the connection to the pool, or close it when there may be more to read."""
-    response.close()
+    if not response.closed:
+        response.close()
     response.release_conn()
 
 

@@ -16,6 +16,7 @@ from .._call.operation import Operation
 from .._errors import ACCEPTED, NOT_SENT, InvalidInput, RequestFailed, ServicesError
 from .._fields import ABSENT, Difference, overlay, prune
 from .._http import strict_json
+from .._http.values import Request
 from .._secrets import holds_placeholder, names_placeholder
 
 # The fields of every asset (docs/openapi.yaml).
@@ -126,7 +127,7 @@ def carry_out(resource: Resource, wanted: Wanted, plan: Plan, check_mode: bool, 
         "changed": not plan.settled,
         "outcome": NOT_SENT,
         "status": None,
-        **client.facts(attempts=0),
+        **client.details(attempts=0),
         "request": {"method": request.method, "url": request.url, "body": plan.body},
         "warnings": [],
         **({"plan": plan.word(operation)} if check_mode else {}),
@@ -137,14 +138,21 @@ def carry_out(resource: Resource, wanted: Wanted, plan: Plan, check_mode: bool, 
     elif check_mode:
         asset = overlay({**dict.fromkeys(ENVELOPE), **(plan.known or {}), **wanted.certain}, plan.body)
     else:
-        try:
-            asset, status, attempts = client.call(operation, request, plan.key)
-        except RequestFailed as error:
-            error.facts.update(request=result["request"])
-            raise
-        result.update(outcome=ACCEPTED, status=status, **client.facts(attempts))
+        asset, accepted = _call(operation, request, plan.key, result["request"], client)
+        result.update(accepted)
         result["warnings"] += _unexpected_values(resource, plan.key, {**wanted.certain, **plan.body}, plan.known, asset)
     return dict(result, asset=asset, ansible_facts={operation.resource: asset}, diff=_diff(operation, plan, asset))
+
+
+def _call(operation: Operation, request: Request, key: str, shown: dict, client: Client) -> tuple[dict, dict]:
+    """Return the envelope that came back, and what it adds to the result; raise RequestFailed."""
+    try:
+        finished = client.call(operation, request, key)
+    except RequestFailed as error:
+        error.details.update(request=shown)
+        raise
+    last = finished.last
+    return last.value, dict(outcome=ACCEPTED, status=last.status, **client.details(finished.attempts))
 
 
 def _difference_warnings(operation: Operation, wanted: Wanted, plan: Plan, request: dict) -> list[str]:

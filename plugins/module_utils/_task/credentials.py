@@ -17,6 +17,8 @@ from .._secrets import Secrets
 from . import options
 
 _WITH_SCHEME = re.compile(r"[A-Za-z-]+ +([^\s,;]+)")  # the value of a header such as `Bearer abc`
+_URLS = ("ledger", "base_url", "auth_url")
+_MAY_HOLD_SECRETS = re.compile("[?@]|^postgres")  # a URL that does
 
 
 def secrets_of(own: Iterable[str], params: dict) -> Secrets:
@@ -34,8 +36,9 @@ def secrets_of(own: Iterable[str], params: dict) -> Secrets:
         given += [*values, *(match[1] for match in schemes if match)]
     for credential in filter(None, map(_text, given)):
         secrets.add(credential)
-    for password in _secrets.password_in(_text(params.get("ledger"))):
-        secrets.add(password)
+    urls = [_text(params.get(option)) for option in _URLS]
+    for credential in frozenset().union(*map(_secrets.password_in, urls), _secrets.values_in_query(urls[-1])):
+        secrets.add(credential)
     proxies = () if params.get("use_proxy") is False else named_in(os.environ)[:2]
     for proxy in filter(None, proxies):
         user, passwords = _secrets.login_in(proxy.url)
@@ -57,7 +60,7 @@ def shown_options(params: dict, secrets: Secrets) -> dict:
 def _shown(name: str, value: Any) -> Any:
     if value is None or name not in options.ARGUMENT_SPEC:
         return value
-    if options.ARGUMENT_SPEC[name].get("no_log") or (name == "ledger" and "://" in str(value)):
+    if options.ARGUMENT_SPEC[name].get("no_log") or (name in _URLS and _MAY_HOLD_SECRETS.search(str(value))):
         return _secrets.HIDDEN
     if name == "headers" and isinstance(value, dict):
         return {key: _secrets.HIDDEN if _secrets.is_credential_name(key) else item for key, item in value.items()}

@@ -19,6 +19,7 @@ from .options import MANY, MOST_AT_ONCE, settings_from
 from .task import Task, meant, readable
 
 _MAX_FAULTS = 100  # faults in one message
+_VERBATIM = (".body", ".current")  # options in which a null is a value
 
 
 class _NotPlain(Exception):
@@ -62,10 +63,10 @@ def with_defaults(plural: Plural, params: dict) -> dict:
     return {**params, plural.option: [_merged(defaults, item) for item in given]} if defaults else params
 
 
-def _merged(below: Any, above: Any) -> Any:
-    """Return `above` merged over `below`, recursing into dicts; null counts as not given."""
-    if isinstance(below, dict) and isinstance(above, dict):
-        return {**below, **{key: _merged(below.get(key), value) for key, value in above.items()}}
+def _merged(below: Any, above: Any, name: str = "") -> Any:
+    """Return `above` merged over `below`, recursing into dicts; null counts as not given, except within _VERBATIM."""
+    if isinstance(below, dict) and isinstance(above, dict) and name not in _VERBATIM:
+        return {**below, **{key: _merged(below.get(key), value, f"{name}.{key}") for key, value in above.items()}}
     return below if above is None else above
 
 

@@ -13,14 +13,13 @@ import re
 from ansible.module_utils.common.parameters import DEFAULT_TYPE_VALIDATORS
 from ansible.module_utils.errors import AnsibleFallbackNotFound
 
-from .._call.headers import checked_headers, trace_of
-from .._call.settings import Settings
+from .._call.settings import Settings, checked_headers, trace_of
 from .._call.tokens import TOKEN, Credentials, checked_parameters
 from .._errors import InvalidInput
 from .._fields import TEXT, Type
 from .._http.proxies import Proxies, named_in
-from .._http.settings import ConnectionSettings, trust_named_in
 from .._http.urls import checked_url
+from .._http.values import ConnectionSettings, trust_named_in
 from .._version import VERSION
 
 ENVIRONMENT_PREFIX = "INFRASTRUCTURE_SERVICES_"

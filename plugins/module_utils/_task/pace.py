@@ -157,7 +157,7 @@ class Pace:
         self.failing = True
         self._failed_in_a_row += 1
         if self._failed_in_a_row >= IN_A_ROW and (dispatch is None or dispatch.is_probe):
-            self.stop_reason = f"the last {self._failed_in_a_row} requests failed, and nothing got through meanwhile"
+            self.stop_reason = f"the last {self._failed_in_a_row} failed, and nothing got through meanwhile"
 
     def _grow(self, dispatch: Dispatch, now: float) -> None:
         self._rate.succeeded(dispatch, now)

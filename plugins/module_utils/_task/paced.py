@@ -10,11 +10,10 @@ import threading
 from datetime import datetime, timezone
 from typing import Any
 
-from .._call.events import Event
 from .._call.retry import retry_after
-from .._call.statuses import event_of
+from .._call.statuses import Event, event_of
 from .._errors import AttemptFailed, ServicesError
-from .._http.messages import Answer, Request
+from .._http.values import Answer, Request
 from .pace import NEUTRAL, OK, OVERLOADED, RATE_LIMITED
 from .scheduler import Slot
 

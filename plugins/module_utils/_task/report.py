@@ -12,6 +12,7 @@ from typing import Any, Callable, Iterable
 
 from .._errors import ACCEPTED, NOT_SENT, OUTCOMES, UNKNOWN, gravest, listing
 from .._resources.plural import Plural
+from .._secrets import for_message
 from .scheduler import Scheduler
 from .task import Done
 
@@ -44,6 +45,7 @@ class Report:
         self._plural, self._labels, self._fields = plural, labels, fields
         self._items: list[dict] = [{}] * len(labels)
         self._warnings: list[str] = []
+        self._named: dict[str, list[str]] = {}  # the labels of the assets with each id
         self.failed = 0
         self._reason = ""  # why items were not begun
 
@@ -51,6 +53,7 @@ class Report:
         """Add the result of one item, as `shortened` returns it."""
         item = {"item": self._labels[number], **result}
         self._warnings += item.pop("warnings")
+        self._named.setdefault(item.pop("id", ""), []).append(self._labels[number])
         self._items[number] = item
         self.failed += item["failed"]
 
@@ -72,6 +75,7 @@ class Report:
             result["msg"] = " ".join(warnings)
         kept = {name: result[name] for name in (*_SHOWN, "skipped") if result.get(name) is not None or name == "status"}
         if "asset" in kept:
+            kept["id"] = str(kept["asset"].get("id") or "")
             kept["asset"] = picked(kept["asset"], self._fields)
         said = result["msg"] if result["failed"] else ""  # may quote a warning, which would then be told twice
         return dict(kept, warnings=[warning for warning in warnings if warning not in said])
@@ -98,7 +102,7 @@ class Report:
             result["not_listed"] = not_listed
         if counts["failed"] or counts["not_begun"]:
             result.update(failed=True, msg=self._msg(counts, next_step))
-        return Done(result, [*warnings, *self._some_warnings(), *self._size(result)])
+        return Done(result, [*warnings, *self._same_ids(), *self._some_warnings(), *self._size(result)])
 
     def progress(self, scheduler: Scheduler, say: Callable, clock: Callable[[], float]) -> Callable[[], None]:
         """Return a function that displays the progress of the scheduler every few seconds."""
@@ -146,6 +150,13 @@ class Report:
         # Last, since it may end with a command.
         first = [f"The first failure: {failed[0].get('msg', '')}"] if failed else []
         return " ".join([*parts, next_step, *first])
+
+    def _same_ids(self) -> list[str]:
+        same = [(each, names) for each, names in self._named.items() if each and len(names) > 1]
+        return [
+            f"{self._noun}s {listing(names)} have the same id, {for_message(each)}: look up which of them exist."
+            for each, names in same[:_MOST_WARNINGS]
+        ]
 
     def _some_warnings(self) -> list[str]:
         unique = list(dict.fromkeys(self._warnings))

@@ -11,7 +11,7 @@ import math
 import sys
 import threading
 import time
-from typing import Callable, NamedTuple
+from typing import Any, Callable, NamedTuple
 
 from .._errors import NOT_SENT, UNKNOWN
 from .pace import NEUTRAL, OVERLOADED, RATE_LIMITED, Dispatch, Pace
@@ -83,7 +83,7 @@ class Slot:
 
     def _release(self, feedback: str, retry_after: float | None) -> None:
         if self._dispatch:
-            self._scheduler.pace.completed(self._dispatch, feedback, time.monotonic(), retry_after)
+            self._scheduler.pace.completed(self._dispatch, feedback, self._scheduler.clock(), retry_after)
             self.last, self._dispatch = self._dispatch, None
             self._scheduler.wake()
 
@@ -97,25 +97,26 @@ class Scheduler:
 
     `make_worker`: called once in each thread, returns a function that takes an item's number and slot and returns how
     the item ended, or None when another run holds it; it is then tried again later. `failures`: items that failed
-    before.
+    before. `clock`, in seconds, and `threads`, which has the classes of threading: for tests in virtual time.
     """
 
     def __init__(
-        self, items: int, make_worker: Callable, pace: Pace, limits: Limits = NO_LIMITS, failures: int = 0
+        self, items: int, make_worker: Callable, pace: Pace, limits: Limits = NO_LIMITS, failures: int = 0,
+        clock: Callable[[], float] = time.monotonic, threads: Any = threading,
     ) -> None:
-        self.pace, self.items = pace, items
-        self.lock = threading.RLock()
-        self.stopped = threading.Event()
+        self.pace, self.items, self.clock = pace, items, clock
+        self.lock = threads.RLock()
+        self.stopped = threads.Event()
         self.reason = ""  # why no more items are begun, empty while they are
         self.ended: dict[int, Ended] = {}
         self.begun: dict[int, Slot] = {}  # items that have not ended yet
         self.overloaded_items = 0  # items whose last attempt failed because of overload, and that may be retried
         self._pending = [(0.0, item) for item in range(items)]  # a heap: when each item may be begun, and its number
         self._make_worker, self._limits, self._failures, self._unknown = make_worker, limits, failures, 0
-        self._idle, self._retrying = threading.Condition(self.lock), threading.Condition(self.lock)
+        self._idle, self._retrying = threads.Condition(self.lock), threads.Condition(self.lock)
         self._retries_waiting = 0  # threads waiting for a further attempt; they go first
         self._threads, self._crashed = 0, False
-        self._finished = threading.Event()
+        self._new_thread, self._finished = threads.Thread, threads.Event()
 
     def run(self, most: int, grace: float, watch: Callable[[], str], report: Callable[[], None]) -> None:
         """Process the items with at most `most` threads.
@@ -127,11 +128,11 @@ class Scheduler:
         self._keep_limits()
         self._start(min(most, len(self._pending)))
         deadline = math.inf
-        while self._threads and time.monotonic() < deadline:
+        while self._threads and self.clock() < deadline:
             self._finished.wait(_POLL_INTERVAL)
             if deadline == math.inf and (why := watch() or (self._crashed and self.reason)):
                 self.stop(why)
-                deadline = time.monotonic() + grace
+                deadline = self.clock() + grace
             report()
 
     def stop(self, reason: str) -> None:
@@ -160,7 +161,7 @@ class Scheduler:
             if self.pace.stop_reason:
                 self.stop(self.pace.stop_reason)
                 break
-            now = time.monotonic()
+            now = self.clock()
             seconds = wait(now)
             if seconds <= 0:
                 return self.pace.dispatch(now)
@@ -169,11 +170,10 @@ class Scheduler:
 
     def _start(self, threads: int) -> None:
         for number in range(threads):
-            thread = threading.Thread(target=self._work, daemon=True)
             with self.lock:
                 self._threads += 1
             try:
-                thread.start()
+                self._new_thread(target=self._work, daemon=True).start()
             except RuntimeError:  # the system cannot start another thread
                 self._exit(None if number else "no thread could be started")
                 return
@@ -192,7 +192,7 @@ class Scheduler:
             dispatch = self._dispatch(self._idle, self._wait_to_begin)
             if dispatch is None or not self._pending:
                 if dispatch:
-                    self.pace.completed(dispatch, NEUTRAL, time.monotonic())
+                    self.pace.completed(dispatch, NEUTRAL, self.clock())
                 return None
             _due, item = heapq.heappop(self._pending)
             slot = self.begun[item] = Slot(self, dispatch)
@@ -212,7 +212,7 @@ class Scheduler:
             slot.close()
             del self.begun[item]
             if ended is None:
-                heapq.heappush(self._pending, (time.monotonic() + _HELD_DELAY, item))
+                heapq.heappush(self._pending, (self.clock() + _HELD_DELAY, item))
                 return
             self.ended[item] = ended
             self._failures += ended.failed

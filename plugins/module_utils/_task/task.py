@@ -23,7 +23,7 @@ from .._call.settings import Settings
 from .._call.tokens import FetchedToken
 from .._errors import UNKNOWN, RequestFailed, ServicesError
 from .._http import strict_json
-from .._http.settings import ConnectionSettings
+from .._http.values import ConnectionSettings
 from .._resources.flow import Plan, Recorded, Resource, Wanted, carry_out
 from .._secrets import Secrets
 from . import options

@@ -9,11 +9,10 @@ from __future__ import annotations
 import os
 import re
 
-from . import migrations
 from .entries import LedgerError
 from .postgresql import PostgresLedger
 from .postgresql_library import POSTGRESQL
-from .sqlite import LedgerInMemory, SqliteLedger
+from .sqlite import SqliteLedger
 from .store import Ledger
 
 _URL = re.compile(r"\s*(://|[A-Za-z][\w+.-]*:/)")
@@ -33,6 +32,10 @@ def located(location: str, playbook_dir: str, from_environment: bool) -> str:
     if not location.strip() or "\0" in location:
         raise LedgerError("ledger: it is not a path: it is empty or contains a NUL character")
     path = absolute(location, playbook_dir, from_environment)
+    try:
+        path.encode()
+    except UnicodeEncodeError:  # no message and no result could contain it
+        raise LedgerError(f"ledger: the path {path!a} is not UTF-8. Rename the file or directory") from None
     if _in_collection(path) or _in_collection(os.path.realpath(path)):
         raise LedgerError(
             f"ledger: {path} is inside an installed collection and would be deleted with it. Give an absolute path"
@@ -49,15 +52,9 @@ def absolute(path: str, playbook_dir: str, from_environment: bool = False) -> st
 def open_ledger(location: str, read_only: bool = False) -> Ledger:
     """Return the ledger at a location that `located` returned; raise LedgerError or MissingLibrary.
 
-    To a reader, a ledger that does not exist yet is empty; one with an older schema is read from a migrated copy.
+    To a reader, a ledger that does not exist yet is empty.
     """
-    ledger = (PostgresLedger if location.startswith(POSTGRESQL) else SqliteLedger)(location, read_only)
-    if ledger.version in (0, migrations.SCHEMA_VERSION):
-        return ledger
-    try:
-        return migrations.copy(ledger, LedgerInMemory(ledger.where))
-    finally:
-        ledger.close()
+    return (PostgresLedger if location.startswith(POSTGRESQL) else SqliteLedger)(location, read_only)
 
 
 def _in_collection(path: str) -> bool:

@@ -9,16 +9,14 @@ Behind a pooler (PgBouncer) the session is not ours: then there are no locks, an
 
 from __future__ import annotations
 
-import os
-import socket
-import threading
+import math
 import time
 from contextlib import contextmanager, nullcontext, suppress
 from typing import Iterator
 
-from . import migrations
+from . import schema
 from .entries import Key, LedgerError, LedgerLost, first_line
-from .postgresql_library import psycopg_library
+from .postgresql_library import connection_class, psycopg_library
 from .postgresql_urls import described, parsed
 from .store import Ledger
 
@@ -42,6 +40,8 @@ _SESSION = {
     "tcp_keepalives_interval": "10",
     "idle_session_timeout": "0",  # PostgreSQL 14
 }
+_BEGIN = "BEGIN ISOLATION LEVEL READ COMMITTED"  # whatever the server's default is
+_TOO_LONG = "54000"  # the SQLSTATE of a value that is too long for an index, among other limits
 _SET = "SELECT set_config(name, ?, false) FROM pg_settings WHERE name = ?"
 _SET_IN_TRANSACTION = ("SET LOCAL synchronous_commit = on", "SET LOCAL lock_timeout = '8s'")
 _LONGEST_PAUSE = 0.1  # seconds between two attempts to take a lock
@@ -54,23 +54,6 @@ class PostgresLedger(Ledger):
         "SELECT relname FROM pg_class WHERE pg_table_is_visible(oid)"
         " AND relname IN ('infrastructure_services_entry', 'infrastructure_services_schema')"
     )
-    second_schema = (
-        "DELETE FROM infrastructure_services_entry",
-        (
-            "ALTER TABLE infrastructure_services_entry"
-            " DROP CONSTRAINT IF EXISTS infrastructure_services_entry_state_check,"
-            ' ADD began_at TEXT NOT NULL, ADD "by" TEXT NOT NULL, ADD run TEXT NOT NULL, ADD trace_id TEXT NOT NULL,'
-            " ADD revision BIGINT NOT NULL"
-        ),
-        (  # whoever may use the entries may do the same with the history
-            "DO $$ DECLARE given record; BEGIN FOR given IN SELECT privilege_type AS may,"
-            " CASE grantee WHEN 0 THEN 'PUBLIC' ELSE quote_ident(pg_get_userbyid(grantee)) END AS who"
-            " FROM pg_class, aclexplode(relacl) WHERE pg_class.oid = 'infrastructure_services_entry'::regclass"
-            " AND privilege_type IN ('SELECT', 'INSERT', 'UPDATE', 'DELETE')"
-            " LOOP EXECUTE 'GRANT ' || given.may || ' ON infrastructure_services_history TO ' || given.who;"
-            " END LOOP; END $$"
-        ),
-    )
 
     def __init__(self, url: str, read_only: bool = False) -> None:
         """Open the ledger at a postgresql:// URL; raise LedgerError or MissingLibrary."""
@@ -78,20 +61,20 @@ class PostgresLedger(Ledger):
         self.error = (self._psycopg.Error, UnicodeError)
         self._asked = parsed(url, self._psycopg)
         super().__init__(described(self._asked))
-        self._in_transaction, self._socket = False, None
+        self._in_transaction = False
+        self._held: set[int] = set()  # the numbers of the locks that are held
         try:
             self._connect()
         except self._psycopg.Error as error:
             raise LedgerError(f"ledger: {self.where} cannot be reached: {first_line(error)}") from None
         try:
-            migrations.prepare(self, read_only)
+            schema.prepare(self, read_only)
         except LedgerError:
             self.close()
             raise
 
     def close(self) -> None:
         self._connection.close()
-        self._socket.close()
 
     def lock(self, number: int, wait: bool) -> bool:
         pause = 0.005
@@ -101,10 +84,13 @@ class PostgresLedger(Ledger):
             with self.interruptible():
                 time.sleep(pause)
             pause = min(2 * pause, _LONGEST_PAUSE)
+        self._held.add(number)
         return True
 
     def unlock(self, number: int) -> None:
-        if not (self._pooled or self._connection.closed):
+        is_held = number in self._held
+        self._held.discard(number)
+        if is_held and not (self._pooled or self._connection.closed):
             with suppress(*self.error):  # a lost session has released the lock already
                 self._run("SELECT pg_advisory_unlock(?)", (number,))
 
@@ -123,13 +109,13 @@ class PostgresLedger(Ledger):
             self._connect()
         try:
             with self._bounded(len(statements)), self._pipeline():
-                self._connection.execute("BEGIN")
+                self._connection.execute(_BEGIN)
                 for setting in _SET_IN_TRANSACTION if self._pooled else ():
                     self._connection.execute(setting)
                 cursors = [self._connection.execute(_format(statement), values) for statement, values in statements]
                 self._connection.execute("COMMIT")
         except self.error:
-            self._connection.close()  # rolls back
+            self._roll_back()
             raise
         return [cursor.rowcount for cursor in cursors]
 
@@ -138,36 +124,51 @@ class PostgresLedger(Ledger):
         """Admit one process at a time, so that tables are created once."""
         self._in_transaction = True
         try:
-            self.execute("BEGIN")
+            self.execute(_BEGIN)
             self.execute("SELECT pg_advisory_xact_lock(?)", (Key("", "", "").number(),))
             yield
             self.execute("COMMIT")
         except LedgerError:
-            self._connection.close()
+            self._roll_back()
             raise
         finally:
             self._in_transaction = False
 
+    def _roll_back(self) -> None:
+        """End a failed transaction without losing the session and its locks, if it still answers."""
+        try:
+            with self._bounded():
+                self._connection.rollback()
+        except self.error:
+            self._connection.close()
+
     def has_lost(self, error: Exception) -> bool:
         return isinstance(error, self._psycopg.OperationalError)
 
-    def failure(self, error: Exception) -> LedgerError:
-        failure = super().failure(error)
-        was_answered = getattr(error, "sqlstate", None)  # set by the server, never by libpq
-        return failure if was_answered or not self.has_lost(error) else LedgerLost(failure.msg)
+    def failure(self, error: Exception, before_request: bool = True) -> LedgerError:
+        failure = super().failure(error, before_request)
+        sqlstate = getattr(error, "sqlstate", None)  # set by the server, never by libpq
+        if sqlstate == _TOO_LONG:
+            return LedgerError(
+                f"{failure.msg}. Its name or id, together with base_url, is longer than the index of PostgreSQL takes"
+            )
+        return failure if sqlstate or not self.has_lost(error) else LedgerLost(failure.msg)
 
     def _connect(self) -> None:
-        """Connect, and detect a pooler; raise an `error`."""
+        """Connect, detect a pooler, and take the locks again that an earlier session held; raise an `error`.
+
+        A lock that another process has taken meanwhile is lost; the revision of the entry then decides.
+        """
         asked = {**_DEFAULTS, **self._asked, "client_encoding": "utf8"}
-        self._connection = self._psycopg.connect(**asked, autocommit=True, prepare_threshold=None)
-        if self._socket:
-            self._socket.close()
-        self._socket = socket.socket(fileno=os.dup(self._connection.fileno()))
+        self._connection = connection_class().connect(**asked, autocommit=True, prepare_threshold=None)
         ((pid, encoding),) = self._run("SELECT pg_backend_pid(), current_setting('server_encoding')")
         self._pooled = pid != self._connection.info.backend_pid
         self.escaped = encoding not in ("UTF8", "SQL_ASCII")
         for name, value in {} if self._pooled else _SESSION.items():
             self._run(_SET, (value, name))
+        for number in () if self._pooled else tuple(self._held):
+            if not self._run("SELECT pg_try_advisory_lock(?)", (number,))[0][0]:
+                self._held.discard(number)
 
     def _run(self, statement: str, values: tuple = ()) -> list[tuple]:
         with self._bounded():
@@ -177,18 +178,11 @@ class PostgresLedger(Ledger):
     @contextmanager
     def _bounded(self, rows: int = 0) -> Iterator[None]:
         """Cut the connection if the server does not answer in time."""
-        timer = threading.Timer(_STATEMENT_SECONDS + rows * _ROW_SECONDS, self._cut, [self._socket])
-        timer.daemon = True
-        timer.start()
+        self._connection.deadline = time.monotonic() + _STATEMENT_SECONDS + rows * _ROW_SECONDS
         try:
             yield
         finally:
-            timer.cancel()
-
-    @staticmethod
-    def _cut(connected: socket.socket) -> None:
-        with suppress(OSError):
-            connected.shutdown(socket.SHUT_RDWR)
+            self._connection.deadline = math.inf
 
     def _pipeline(self):
         """Return a context that pipelines its statements, where the library supports it."""

@@ -10,9 +10,14 @@ sets a flag in memory shared with its parent, which then imports the library bef
 
 from __future__ import annotations
 
+import logging
+import math
 import mmap
 import os
-from contextlib import suppress
+import socket
+import time
+from contextlib import closing, suppress
+from functools import cache
 
 from ...module_utils._errors import MissingLibrary
 from ...module_utils._task.options import LEDGER_VARIABLE
@@ -32,7 +37,41 @@ def psycopg_library():
             " pip install 'psycopg[binary]'"
         ) from None
     _is_used[0] = True
+    # Its warnings, from whichever thread, would wait for stderr, whose lock Ansible's main thread may hold for ever.
+    logging.getLogger("psycopg").setLevel(logging.CRITICAL + 1)
     return psycopg
+
+
+@cache
+def connection_class():
+    """Return a psycopg.Connection whose statements end at its `deadline` (time.monotonic), without a thread for each.
+
+    libpq has no limit on how long a server may take to answer; psycopg wakes up several times a second to wait again.
+    """
+
+    class Connection(psycopg_library().Connection):
+        deadline = math.inf
+
+        def wait(self, generator, *args, **kwargs):
+            return super().wait(self._cut_at_deadline(generator), *args, **kwargs)
+
+        def _cut_at_deadline(self, generator):
+            """Yield what a generator of psycopg waits for; once it is late, shut the socket down, which ends it."""
+            try:
+                awaited = next(generator)
+                while True:
+                    ready = yield awaited
+                    if time.monotonic() > self.deadline:
+                        self._cut()
+                    awaited = generator.send(ready)
+            except StopIteration as ended:
+                return ended.value
+
+        def _cut(self) -> None:
+            with suppress(OSError), closing(socket.socket(fileno=os.dup(self.fileno()))) as connected:
+                connected.shutdown(socket.SHUT_RDWR)
+
+    return Connection
 
 
 def _preload() -> None:

@@ -18,12 +18,12 @@ from contextlib import contextmanager, suppress
 from typing import Iterator
 
 from . import junit
-from .sqlite_files import identity
+from .sqlite import identity
 
 _HEAD = '{\n "format": "infrastructure.services report",\n'  # identifies a report without reading all of it
 _RUN, _ASSET = {"run", "state", "began_at", "tasks_at_work", "assets"}, {"resource", "name", "outcome"}
 _KINDS = {stat.S_IFDIR: "a directory", stat.S_IFIFO: "a named pipe", stat.S_IFSOCK: "a socket"}
-_LEDGER_FILES = ("", "-wal", "-shm", "-journal", ".lock")
+_LEDGER_FILES = ("", "-journal", ".lock")
 _LOCK_TIMEOUT = 60.0  # seconds to wait for another task, each of which takes milliseconds
 
 

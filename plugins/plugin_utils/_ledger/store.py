@@ -29,7 +29,6 @@ class Ledger:
 
     error: tuple[type[Exception], ...] = ()
     tables: str  # a statement that returns the names of our tables
-    second_schema: tuple[str, ...]  # turn the table of schema 1 into an empty one of schema 2
     escaped = False  # whether text is stored in ASCII, JSON-escaped
     file = ""  # the real path of the SQLite file
 
@@ -172,8 +171,8 @@ class Ledger:
         except self.error as error:
             raise self.failure(error) from None
 
-    def failure(self, error: Exception) -> LedgerError:
-        """Return the LedgerError for an error of the database."""
+    def failure(self, error: Exception, before_request: bool = True) -> LedgerError:
+        """Return the LedgerError for an error of the database; `before_request`: it stopped the task in time."""
         return LedgerError(f"ledger: {self.where}: {first_line(error)}")
 
     def read(self, text: str) -> dict:
@@ -183,19 +182,10 @@ class Ledger:
         except ValueError:
             raise LedgerError(f"ledger: {self.where}: an entry is not JSON, so something else wrote it") from None
 
-    def insertion(self, key: Key, entry: Entry) -> tuple[str, tuple]:
-        """Return the statement that writes a new entry, with its values."""
-        return sql.INSERT, (*self._stored(key), *self._row(entry))
-
-    def recording(self, key: Key, ended: Ended, revision: int) -> tuple[str, tuple]:
-        """Return the statement that writes a row of the history, with its values."""
-        stored = {"by": self._text(ended.by), "message": self._text(ended.message.replace("\0", " "))}
-        return sql.RECORD, (*self._stored(key), *ended._replace(**stored), revision)
-
     def _apply(self, changes: list[Change], durable: bool) -> list[bool]:
         """Write changes in one transaction; return for each whether the entry was still as it was read."""
         statements = [self._statement(change) for change in changes]
-        statements += [self.recording(change.key, change.ended, change.revision) for change in changes if change.ended]
+        statements += [self._history_row(change) for change in changes if change.ended]
         try:
             try:
                 return [count == 1 for count in self.write(statements, durable)[: len(changes)]]
@@ -207,15 +197,20 @@ class Ledger:
                 # Asked only now: the server may have been committing the first write when the second one began.
                 return [count == 1 or self._is_in_force(change) for count, change in zip(counts, changes)]
         except self.error as error:
-            raise self.failure(error) from None
+            raise self.failure(error, before_request=durable) from None
 
     def _statement(self, change: Change) -> tuple[str, tuple]:
         key, before, after = change.key, change.before, change.after
         if before is None:
-            return self.insertion(key, after)
+            return sql.INSERT, (*self._stored(key), *self._row(after))
         if after is None:
             return sql.DELETE, (*self._stored(key), before.revision)
         return sql.UPDATE, (*self._row(after), *self._stored(key), before.revision)
+
+    def _history_row(self, change: Change) -> tuple[str, tuple]:
+        ended = change.ended
+        stored = {"by": self._text(ended.by), "message": self._text(ended.message.replace("\0", " "))}
+        return sql.RECORD, (*self._stored(change.key), *ended._replace(**stored), change.revision)
 
     def _is_committed(self, change: Change) -> bool:
         """Whether the transaction of a change was committed, even if it found that the entry was another one."""

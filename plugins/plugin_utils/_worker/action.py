@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from dataclasses import asdict, replace
 from functools import partial
-from typing import Any, Callable, NamedTuple
+from typing import Any, Callable, NamedTuple, Sequence
 
 from ansible.errors import AnsibleConnectionFailure, AnsibleError
 
@@ -89,7 +89,7 @@ class ServicesAction(CheckedAction):
             require_parent()
             result = self._run_valid(options, in_worker)
         except ServicesError as error:
-            result = options.secrets.scrub(error.result())
+            result = warned(options.secrets.scrub(error.result()), options.secrets)
         return self.with_invocation(result, options) if in_worker else result
 
     def _run_valid(self, options: Options, in_worker: bool) -> dict:
@@ -145,8 +145,7 @@ class ServicesAction(CheckedAction):
             self._task.check_mode, kept_transport, keep_token, require_parent, self.signals.raised, ends
         )
         done = task.perform(prepared, recorded, runtime, secrets)
-        warnings = [*secrets.warnings(), *done.warnings]
-        result = dict(done.result, warnings=warnings) if warnings else done.result
+        result = warned(done.result, secrets, done.warnings)
         return self._remembered(
             core.untrusted(task.presentable(result, secrets, self._task.diff, self._display.verbosity))
         )
@@ -213,6 +212,12 @@ class ServicesAction(CheckedAction):
             becomes=self.becomes,
             has_requests=requests is not None,
         )
+
+
+def warned(result: dict, secrets: Secrets, warnings: Sequence[str] = ()) -> dict:
+    """Return the result with its warnings, those about weak credentials first."""
+    every = [*secrets.warnings(), *warnings]
+    return dict(result, warnings=every) if every else result
 
 
 def _not_started(msg: str, rc: int) -> dict:

@@ -11,8 +11,6 @@ import threading
 from typing import Any, Callable, Hashable
 
 from .._ledger.location import Ledger, open_ledger
-from .._ledger.migrations import SCHEMA_VERSION
-from . import at_exit
 
 _MOST = 8  # of each kind; a loop over more services or ledgers reopens some
 
@@ -55,15 +53,8 @@ _ledgers = Kept()
 def kept_ledger(location: str, read_only: bool) -> Ledger:
     """Return this thread's open ledger; raise LedgerError or MissingLibrary.
 
-    A reader that found no ledger, or copied an older one, is not kept: others may have written since.
+    A reader that found no ledger is not kept: others may have created it since.
     """
     return _ledgers.get(
-        (location, read_only), lambda: _opened(location, read_only), lambda kept: kept.version == SCHEMA_VERSION
+        (location, read_only), lambda: open_ledger(location, read_only), lambda kept: bool(kept.version)
     )
-
-
-def _opened(location: str, read_only: bool) -> Ledger:
-    ledger = open_ledger(location, read_only)
-    if ledger.file and not read_only:
-        at_exit.checkpoint_ledger(ledger.file)
-    return ledger

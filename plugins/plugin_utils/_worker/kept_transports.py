@@ -6,8 +6,8 @@
 
 from __future__ import annotations
 
-from ...module_utils._http.settings import ConnectionSettings
 from ...module_utils._http.transport import Transport
+from ...module_utils._http.values import ConnectionSettings
 from .kept import Kept
 
 _transports = Kept()

@@ -27,7 +27,7 @@ from .._ledger.many import LedgerOfMany
 from .._ledger.run_report import reported
 from .._ledger.store import Ledger
 from . import core
-from .action import ServicesAction
+from .action import ServicesAction, warned
 from .checked import NOT_WITH_ASYNC, Options
 from .parent import is_orphan, require_parent
 from .shared_token import keep_token
@@ -75,8 +75,7 @@ class PluralAction(ServicesAction):
             place = Place(runtime, *shown, self._watch(alarms), say, next_step)
             done = perform_all(self.plural, params, place, secrets, ledger)
             results.extend(done.result["results"])
-        warnings = [*secrets.warnings(), *done.warnings]
-        return self._remembered(core.untrusted(dict(done.result, warnings=warnings) if warnings else done.result))
+        return self._remembered(core.untrusted(warned(done.result, secrets, done.warnings)))
 
     def _require_worker(self, in_worker: bool) -> None:
         """Raise InvalidInput if a list with a ledger would not run in the worker."""

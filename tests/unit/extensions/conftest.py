@@ -95,7 +95,7 @@ class Peer:
 
     def wait_for_request(self, processed: bool = False) -> dict:
         """Return the first request once it is recorded, or once it is processed."""
-        deadline = time.monotonic() + 5
+        deadline = time.monotonic() + 60
         while not (entries := self.conversation()) or (processed and entries[0]["status"] is None):
             assert time.monotonic() < deadline, "no request arrived"
             time.sleep(0.01)

@@ -12,11 +12,10 @@ from emulator.faults import KINDS, RULES, Fault, parse, select
 from emulator.messages import Response
 from emulator.scripts import Step, script
 from emulator.wire import render
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 # The duration of an example depends on the machine, not on the emulator.
-UNTIMED = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 GOOD = Response(201, (("Content-Type", "application/json"),), b'{"id":"1"}', applied=True)
 NEEDED = {"status": {"status": 500}, "redirect": {"location": "/x"}}
 
@@ -84,7 +83,6 @@ def test_faults_are_met_one_after_another():
     assert faults == ()
 
 
-@UNTIMED
 @given(st.lists(st.tuples(st.integers(0, 3), st.integers(1, 3)), max_size=4))
 def test_each_fault_is_met_exactly_count_times(pairs):
     numbered = enumerate(pairs, 500)

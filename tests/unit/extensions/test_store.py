@@ -6,11 +6,10 @@
 from __future__ import annotations
 
 from emulator.store import ROLES, Store, completed, merged
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 # The duration of an example depends on the machine, not on the emulator.
-UNTIMED = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 ENVELOPE = ("id", "name", "attributes")
 SCALARS = st.none() | st.booleans() | st.integers() | st.text(max_size=3) | st.just([1, {"a": 2}])
 NAMES = st.sampled_from(["a", "b", "c"])
@@ -26,7 +25,6 @@ def paths(value: object, above: tuple[str, ...] = ()) -> dict[tuple[str, ...], o
     return {path: leaf for key, item in value.items() for path, leaf in paths(item, (*above, key)).items()}
 
 
-@UNTIMED
 @given(st.lists(st.tuples(st.sampled_from(["merge", "replace"]), BODIES), min_size=1, max_size=6))
 def test_updates_follow_the_model(updates):
     store = Store(ENVELOPE, clock=lambda: 0)
@@ -45,7 +43,6 @@ def test_updates_follow_the_model(updates):
     assert list(store.assets[ROLES]) == ["r"]
 
 
-@UNTIMED
 @given(VALUES, VALUES)
 def test_merging_changes_neither_side(below, above):
     before, laid = {"x": below}, {"x": above}
@@ -54,7 +51,6 @@ def test_merging_changes_neither_side(below, above):
     assert repr((before, laid)) == kept
 
 
-@UNTIMED
 @given(BODIES)
 def test_merging_is_idempotent(body):
     once = merged({"a": {"b": 1}, "name": "n"}, body)

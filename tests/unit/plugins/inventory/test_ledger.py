@@ -10,6 +10,7 @@ import os
 import re
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -45,17 +46,33 @@ DOCUMENTED = [
 ]
 
 
+def record_into(file: Path, *assets: dict, base_url: str = URL, resource: str = "compute_virtual_machine",
+                state: str = DONE) -> None:
+    """Write assets into a ledger."""
+    ledger = open_ledger(str(file))
+    for asset in assets:
+        put(ledger, Key(base_url, resource, asset["name"]), Entry(state, {}, asset))
+    ledger.close()
+
+
 @pytest.fixture
 def record(tmp_path: Path):
     """Return a function that writes assets into ledger.db."""
+    return partial(record_into, tmp_path / "ledger.db")
 
-    def record(*assets: dict, base_url: str = URL, resource: str = "compute_virtual_machine", state: str = DONE):
-        ledger = open_ledger(str(tmp_path / "ledger.db"))
-        for asset in assets:
-            put(ledger, Key(base_url, resource, asset["name"]), Entry(state, {}, asset))
-        ledger.close()
 
-    return record
+def environment(directory: Path) -> dict[str, str]:
+    """Return what Ansible's own commands need to find the collection, and nothing else of the user's."""
+    (directory / "ansible.cfg").touch()
+    collections = next(entry for entry in sys.path if (Path(entry) / "ansible_collections/infrastructure").exists())
+    return {
+        **os.environ,
+        "ANSIBLE_COLLECTIONS_PATH": collections,
+        "ANSIBLE_CONFIG": str(directory / "ansible.cfg"),
+        "ANSIBLE_HOME": str(directory / "home"),
+        "ANSIBLE_NOCOLOR": "true",
+        "PYTHONWARNINGS": "ignore",
+    }
 
 
 @pytest.fixture
@@ -81,23 +98,31 @@ def listed(tmp_path: Path, monkeypatch):
 @pytest.fixture
 def run(tmp_path: Path):
     """Return a function that runs one of Ansible's commands with a configuration of the plugin."""
-    collections = next(entry for entry in sys.path if (Path(entry) / "ansible_collections/infrastructure").exists())
-    (tmp_path / "ansible.cfg").touch()
-    ours = {
-        "ANSIBLE_COLLECTIONS_PATH": collections,
-        "ANSIBLE_CONFIG": str(tmp_path / "ansible.cfg"),
-        "ANSIBLE_HOME": str(tmp_path / "home"),
-        "ANSIBLE_NOCOLOR": "true",
-        "PYTHONWARNINGS": "ignore",
-    }
-
     def run(command: str, *arguments: str, config: str = MINIMAL, name: str = "fleet.ledger.yml", **more: str):
         (tmp_path / name).write_text(config, encoding="utf-8")
         line = [sys.executable, "-m", "ansible", command, "-i", str(tmp_path / name), *arguments]
-        return subprocess.run(line, cwd=tmp_path, env={**os.environ, **ours, **more}, stdin=subprocess.DEVNULL,
+        return subprocess.run(line, cwd=tmp_path, env={**environment(tmp_path), **more}, stdin=subprocess.DEVNULL,
                               capture_output=True, timeout=120, text=True, check=False)
 
     return run
+
+
+# What `ansible-inventory --list` does, for several inventories in one process.
+LISTING = """if True:
+    import json, os, sys
+    from ansible.inventory.manager import InventoryManager
+    from ansible.parsing.dataloader import DataLoader
+    from ansible.plugins.loader import init_plugin_loader
+    init_plugin_loader()
+    found = {}
+    for name, (sources, environment) in json.loads(sys.argv[1]).items():
+        os.environ.update(environment)
+        inventory = InventoryManager(DataLoader(), sources)
+        groups = {group.name: [host.name for host in group.get_hosts()] for group in inventory.groups.values()}
+        hostvars = {host.name: host.vars for host in inventory.get_hosts()}
+        found[name] = {"groups": groups, "hostvars": hostvars}
+    print(json.dumps(found, default=str))
+"""
 
 
 def plain(printed: str) -> dict:
@@ -105,11 +130,52 @@ def plain(printed: str) -> dict:
     return json.loads(printed, object_hook=lambda value: value.get("__ansible_unsafe", value))
 
 
-def test_the_example_in_the_plugin_s_documentation_lists_what_it_says(run, record):
-    record(*DOCUMENTED)
-    printed = plain(run("inventory", "--list", config=EXAMPLES).stdout)
-    assert {group: printed[group]["hosts"] for group in ("team_web", "team_platform", "large")} == {
+@pytest.fixture(scope="module")
+def inventories(tmp_path_factory) -> dict:
+    """What Ansible makes of several inventories: the groups and the variables of the hosts of each."""
+    directory = tmp_path_factory.mktemp("inventories")
+    example, mixed, named = (directory / name for name in ("example", "mixed", "named"))
+    for place, recorded in (
+        (example, DOCUMENTED),
+        (mixed, [machine("web01", ip="192.0.2.1"), machine("web02", ip="192.0.2.2")]),
+        (named, [machine("web01")]),
+    ):
+        place.mkdir()
+        record_into(place / "ledger.db", *recorded)
+    (example / "fleet.ledger.yml").write_text(EXAMPLES, encoding="utf-8")
+    (mixed / "fleet.ledger.yml").write_text(MINIMAL + "compose: {team: '\"composed\"'}\n", encoding="utf-8")
+    (mixed / "hosts.yml").write_text(yaml.safe_dump({"all": {"hosts": {
+        "web01": {"role": "front"}, "web02": {"ansible_host": "192.0.2.99", "team": "by hand"}}}}), encoding="utf-8")
+    (named / "fleet.ledger.yml").write_text("plugin: infrastructure.services.ledger\n", encoding="utf-8")
+    ours, theirs = str(mixed / "fleet.ledger.yml"), str(mixed / "hosts.yml")
+    cases = {
+        "example": ([str(example / "fleet.ledger.yml")], {}),
+        "ours first": ([ours, theirs], {}),
+        "ours last": ([theirs, ours], {}),
+        "named": ([str(named / "fleet.ledger.yml")], {"INFRASTRUCTURE_SERVICES_LEDGER": str(named / "ledger.db")}),
+    }
+    done = subprocess.run([sys.executable, "-c", LISTING, json.dumps(cases)], cwd=directory, timeout=120, text=True,
+                          env=environment(directory), capture_output=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def test_the_example_in_the_plugin_s_documentation_lists_what_it_says(inventories):
+    groups = inventories["example"]["groups"]
+    assert {name: groups[name] for name in ("team_web", "team_platform", "large")} == {
         "team_web": ["web01"], "team_platform": ["app02"], "large": ["app02"]}
+
+
+@pytest.mark.parametrize("order", ["ours first", "ours last"])
+def test_the_order_of_the_sources_does_not_matter(inventories, order):
+    hosts = inventories[order]["hostvars"]
+    assert (hosts["web01"]["ansible_host"], hosts["web01"]["role"]) == ("192.0.2.1", "front")
+    assert (hosts["web02"]["ansible_host"], hosts["web02"]["team"]) == ("192.0.2.99", "by hand")
+    assert hosts["web01"]["team"] == "composed"
+
+
+def test_the_environment_can_name_the_ledger(inventories):
+    assert list(inventories["named"]["hostvars"]) == ["web01"]
 
 
 def test_the_documented_example_prints_the_documented_output(run, record):
@@ -179,20 +245,6 @@ def test_a_host_from_two_sources_merges_variables_and_manual_ones_win(listed, re
     assert warned == ""
 
 
-@pytest.mark.parametrize("order", [("fleet.ledger.yml", "hosts.yml"), ("hosts.yml", "fleet.ledger.yml")])
-def test_the_order_of_the_sources_does_not_matter(run, record, tmp_path, order):
-    record(machine("web01", ip="192.0.2.1"), machine("web02", ip="192.0.2.2"))
-    (tmp_path / "hosts.yml").write_text(yaml.safe_dump({"all": {"hosts": {
-        "web01": {"role": "front"}, "web02": {"ansible_host": "192.0.2.99", "team": "by hand"}}}}), encoding="utf-8")
-    first, second = (str(tmp_path / name) for name in order)
-    (tmp_path / "fleet.ledger.yml").write_text(MINIMAL + "compose: {team: '\"composed\"'}\n", encoding="utf-8")
-    done = run("inventory", "--list", "-i", first, "-i", second, name="unused.ledger.yml")
-    hosts = plain(done.stdout)["_meta"]["hostvars"]
-    assert (hosts["web01"]["ansible_host"], hosts["web01"]["role"]) == ("192.0.2.1", "front")
-    assert (hosts["web02"]["ansible_host"], hosts["web02"]["team"]) == ("192.0.2.99", "by hand")
-    assert hosts["web01"]["team"] == "composed"
-
-
 @pytest.mark.parametrize("address", [
     "-E/path", "-oProxyCommand=x", "a b", "a;b", "web01 -p 1", "a" * 64, "a..b", "-a.example", "a-.example", 17, ["a"],
     {"a": 1}, "fe80::1%-o", "192.0.2.1/24", "a\n", "{{ 1 }}", ".".join(["a" * 63] * 5),
@@ -246,13 +298,6 @@ def test_a_ledger_that_cannot_be_read_is_an_error(listed, config, problem):
 def test_the_name_of_the_file_decides(tmp_path, name, ours):
     (tmp_path / name).touch()
     assert InventoryModule().verify_file(str(tmp_path / name)) is ours
-
-
-def test_the_environment_can_name_the_ledger(run, record, tmp_path):
-    record(machine("web01"))
-    done = run("inventory", "--graph", config="plugin: infrastructure.services.ledger\n",
-               INFRASTRUCTURE_SERVICES_LEDGER=str(tmp_path / "ledger.db"))
-    assert "--web01" in done.stdout
 
 
 def test_the_cache_keeps_the_hosts_and_expressions_are_data(run, record, tmp_path):

@@ -191,7 +191,7 @@ def test_a_guard_stops_every_further_request(resource, fetches, answers, lets, o
         guarded = Guarded(wire, lets, **identity)
         with pytest.raises(RequestFailed, match="Ansible has ended") as failed:
             guarded.call(resource)
-    assert (failed.value.outcome, failed.value.facts["attempts"], len(wire.sent)) == (outcome, attempts, lets)
+    assert (failed.value.outcome, failed.value.details["attempts"], len(wire.sent)) == (outcome, attempts, lets)
 
 
 def test_a_client_builds_nothing_before_it_sends():

@@ -6,10 +6,10 @@
 from __future__ import annotations
 
 import pytest
-from ansible_collections.infrastructure.services.plugins.module_utils._call.events import Event
-from ansible_collections.infrastructure.services.plugins.module_utils._call.operation import judge, message
+from ansible_collections.infrastructure.services.plugins.module_utils._call.operation import message, read_answer
 from ansible_collections.infrastructure.services.plugins.module_utils._call.retry import AttemptResult, Finished
-from ansible_collections.infrastructure.services.plugins.module_utils._http.messages import Answer, Request
+from ansible_collections.infrastructure.services.plugins.module_utils._call.statuses import Event
+from ansible_collections.infrastructure.services.plugins.module_utils._http.values import Answer, Request
 from ansible_collections.infrastructure.services.plugins.module_utils._resources import (
     application_role,
     virtual_machine,
@@ -44,7 +44,7 @@ REQUEST = Request("POST", "https://service.example/a", {}, b"")
 ])
 @pytest.mark.parametrize("operation", [CREATE, UPDATE])
 def test_an_answer_maps_to_one_event(operation, answer, event, reason):
-    result = judge(operation, answer)
+    result = read_answer(operation, answer)
     assert result.event == event
     assert reason in result.reason
     assert "secret" not in result.reason
@@ -59,7 +59,7 @@ def test_an_answer_maps_to_one_event(operation, answer, event, reason):
     (UPDATE, 423, "the application role is locked"),
 ])
 def test_a_status_is_described_in_the_terms_of_the_operation(operation, status, words):
-    assert words in judge(operation, Answer(status, {})).reason
+    assert words in read_answer(operation, Answer(status, {})).reason
 
 
 @pytest.mark.parametrize(("operation", "outcome", "effect"), [
@@ -84,7 +84,7 @@ def test_a_message_starts_with_the_asset(operation, key, begin):
     assert message(operation, REQUEST, finished, key).startswith(begin)
 
 
-@pytest.mark.parametrize(("answer", "facts"), [
+@pytest.mark.parametrize(("answer", "details"), [
     (Answer(201, {"Location": "/vm/1"}, b"{}"), {}),
     (Answer(201, {"Location": "/vm/1"}, b""), {"location": "/vm/1"}),
     (Answer(201, {"Location": "/vm/1"}, b"<html>"), {"location": "/vm/1", "error_body": "<html>"}),
@@ -94,8 +94,8 @@ def test_a_message_starts_with_the_asset(operation, key, begin):
     (Answer(502, {}, b"a" * 20_001), {"error_body": "(too long to be shown)"}),
     (Answer(403, {}, b""), {}),
 ])
-def test_a_failure_keeps_what_the_service_said(answer, facts):
-    assert judge(CREATE, answer).facts == facts
+def test_a_failure_keeps_what_the_service_said(answer, details):
+    assert read_answer(CREATE, answer).details == details
 
 
 def test_a_message_says_status_attempts_note_and_request_ids():

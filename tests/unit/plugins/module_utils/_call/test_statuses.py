@@ -10,8 +10,8 @@ import string
 
 import pytest
 from ansible_collections.infrastructure.services.plugins.module_utils._call import statuses
-from ansible_collections.infrastructure.services.plugins.module_utils._call.events import Event
 from ansible_collections.infrastructure.services.plugins.module_utils._call.retry import POLICY
+from ansible_collections.infrastructure.services.plugins.module_utils._call.statuses import Event
 from ansible_collections.infrastructure.services.plugins.module_utils._resources.application_role import (
     OPERATION as UPDATE,
 )

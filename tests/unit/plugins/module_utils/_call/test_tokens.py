@@ -15,15 +15,17 @@ from ansible_collections.infrastructure.services.plugins.module_utils._call.toke
     TOKEN,
     Credentials,
     FetchedToken,
+    Memory,
     StaticToken,
     Token,
     checked_parameters,
     fetch_token,
-    judge,
+    missing_scopes,
+    read_token,
     token_request,
 )
 from ansible_collections.infrastructure.services.plugins.module_utils._errors import InvalidInput, TokenError
-from ansible_collections.infrastructure.services.plugins.module_utils._http.messages import Answer
+from ansible_collections.infrastructure.services.plugins.module_utils._http.values import Answer
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -68,14 +70,14 @@ def test_the_token_request_follows_the_rfc(changed, authorization, form):
     (302, b"", "redirected", "status 302"),
 ])
 def test_an_answer_is_a_token_or_says_why_not(status, body, event, reason):
-    result = judge(Answer(status, {}, body))
+    result = read_token(Answer(status, {}, body))
     assert result.event.value == event
     assert reason in result.reason
     assert (result.value is not None) is (event == "success")
 
 
 def test_a_cut_answer_may_be_requested_again():
-    assert judge(Answer(200, {}, b"", "it was not complete", cut=True)).event.value == "accepted, answer cut"
+    assert read_token(Answer(200, {}, b"", "it was not complete", cut=True)).event.value == "accepted, answer cut"
 
 
 @pytest.mark.parametrize(("lifetime", "seconds"), [
@@ -84,7 +86,7 @@ def test_a_cut_answer_may_be_requested_again():
     (',"expires_in":"soon"', float("inf")), (',"expires_in":true', float("inf")), (',"expires_in":[]', float("inf")),
 ])
 def test_a_token_is_used_until_shortly_before_it_expires(lifetime, seconds):
-    token = judge(Answer(200, {}, b'{"access_token":"t"%s}' % lifetime.encode())).value
+    token = read_token(Answer(200, {}, b'{"access_token":"t"%s}' % lifetime.encode())).value
     assert token.use_until - time.time() == pytest.approx(seconds, abs=5)
 
 
@@ -110,17 +112,28 @@ def test_a_late_refusal_of_an_older_token_changes_nothing():
 
 
 def test_a_failure_is_reported_to_those_who_waited_for_it_and_no_one_else():
-    gate, asked, told = threading.Barrier(20), [], []
+    asked, told = [], []
+
+    class Read(Memory):
+        """Counts how often it is read: once by each thread, and once more by the one that fetches the token."""
+
+        times = 0
+
+        def read(self):
+            self.times += 1
+            return super().read()
 
     def fetch():
         asked.append(1)
-        time.sleep(0.5)
+        deadline = time.monotonic() + 60
+        while memory.times < 21 and time.monotonic() < deadline:
+            time.sleep(0.001)
         raise TokenError("no access token")
 
-    source = FetchedToken(CREDENTIALS, fetch)
+    memory = Read()
+    source = FetchedToken(CREDENTIALS, fetch, memory)
 
     def work():
-        gate.wait(20)
         with pytest.raises(TokenError) as error:
             source.token()
         told.append(error.value.msg)
@@ -129,7 +142,7 @@ def test_a_failure_is_reported_to_those_who_waited_for_it_and_no_one_else():
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(20)
+        thread.join(60)
     assert (told, len(asked)) == (["no access token"] * 20, 1)
     with pytest.raises(TokenError):
         source.token()
@@ -144,7 +157,7 @@ def test_an_expired_token_is_replaced():
 def test_a_failure_names_the_token_endpoint():
     failed = Finished(AttemptResult("refused", "it answered with status 400"), 1, "rejected", "a note")
     with pytest.raises(TokenError, match=r"https://id\.example/token \(auth_url\): .* status 400; a note"):
-        fetch_token(CREDENTIALS, lambda request, judge: failed)
+        fetch_token(CREDENTIALS, lambda request, read: failed)
 
 
 def test_a_given_token_is_the_only_one():
@@ -164,3 +177,19 @@ def test_parameters_are_form_fields():
     for value in ({}, []):
         with pytest.raises(InvalidInput, match=r"^auth_parameters: "):
             checked_parameters({"a": value})
+
+
+@pytest.mark.parametrize(("asked", "granted", "missing"), [
+    (("read", "write"), "read", ["write"]),
+    (("read", "write"), "write read more", []),
+    (("read",), "", ["read"]),
+    (("read",), None, []),  # RFC 6749 section 5.1: as requested
+    ((), "read", []),
+])
+def test_scopes_that_were_not_granted_are_known(asked, granted, missing):
+    assert missing_scopes(CREDENTIALS._replace(scopes=asked), Token("t", 0, granted)) == missing
+
+
+def test_a_scope_among_the_parameters_is_the_one_that_was_asked_for():
+    credentials = CREDENTIALS._replace(scopes=("read",), parameters=(("scope", "a b"),))
+    assert missing_scopes(credentials, Token("t", 0, "b")) == ["a"]

@@ -21,10 +21,9 @@ import pytest
 from ansible_collections.infrastructure.services.plugins.module_utils._errors import AttemptFailed, MissingLibrary
 from ansible_collections.infrastructure.services.plugins.module_utils._http import bodies, sockets, tls
 from ansible_collections.infrastructure.services.plugins.module_utils._http import transport as transport_module
-from ansible_collections.infrastructure.services.plugins.module_utils._http.messages import Request
 from ansible_collections.infrastructure.services.plugins.module_utils._http.proxies import Proxies, Proxy
-from ansible_collections.infrastructure.services.plugins.module_utils._http.settings import ConnectionSettings
 from ansible_collections.infrastructure.services.plugins.module_utils._http.transport import Transport
+from ansible_collections.infrastructure.services.plugins.module_utils._http.values import ConnectionSettings, Request
 from requests.certs import where
 from support.wire import Last, answer, running, serving
 from urllib3.connection import HTTPSConnection
@@ -152,6 +151,23 @@ def test_a_connection_is_kept_alive():
     assert [sent.connection for sent in wire.sent] == [1, 1, 1]
 
 
+EMPTY = answer(422)
+CLOSING = Last(answer(200, {}, "Connection: close"))
+SWITCHING = b"HTTP/1.1 101 Switching Protocols\r\n\r\n"
+
+
+@pytest.mark.parametrize(("answers", "connections"), [
+    ([EMPTY] * 3, [1, 1, 1]),
+    ([b"HTTP/1.1 204 -\r\n\r\n"] * 3, [1, 1, 1]),
+    ([CLOSING, *[answer(200, {})] * 2, CLOSING, EMPTY, EMPTY], [1, 2, 2, 2, 3, 3]),
+    ([SWITCHING, EMPTY, EMPTY], [1, 2, 2]),
+])
+def test_a_connection_is_used_for_as_long_as_the_answers_allow(answers, connections):
+    """An answer without a body leaves it open, and one closed on purpose says nothing about the next."""
+    _got, wire = attempt(*answers, times=len(answers))
+    assert [sent.connection for sent in wire.sent] == connections
+
+
 def test_a_connection_that_was_idle_too_long_is_not_reused(monkeypatch):
     monkeypatch.setattr(transport_module, "MAX_IDLE", -1)
     _got, wire = attempt(*[answer(200, {})] * 2, times=2)
@@ -201,20 +217,21 @@ def test_a_timeout_before_the_request_is_reported_and_nothing_was_sent(monkeypat
     """The step itself succeeds, but too late."""
     scheme, says = SLOW[step]
     owner = sockets if step == "look_up" else sockets._MeteredConnection if step == "_connected" else HTTPSConnection
-    real = getattr(owner, step)
+    real, passed = getattr(owner, step), [0]
 
     def late(*arguments, **options):
         done = real(*arguments, **options)
-        time.sleep(1)
+        passed[0] += 1000
         return done
 
     monkeypatch.setattr(owner, step, late)
+    monkeypatch.setattr(sockets, "time", SimpleNamespace(monotonic=lambda: time.monotonic() + passed[0]))
     with serving(answer(200), answer(200)) as wire:
         url = wire.url.replace("127.0.0.1", "localhost")
         to = "https://service.example" if scheme == "https" else url
         proxies = Proxies(https=Proxy(url, "P"))
         with pytest.raises(AttemptFailed, match=says) as failed:
-            transport(proxies=proxies).send(request(to), 0.9)
+            transport(proxies=proxies).send(request(to), 60)
         assert (failed.value.sent, failed.value.hopeless, failed.value.outcome) == (False, False, "not_sent")
         assert [sent.line for sent in wire.sent if not sent.line.startswith("CONNECT")] == []
 

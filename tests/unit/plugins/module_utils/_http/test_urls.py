@@ -95,6 +95,9 @@ def test_the_host_that_is_checked_is_the_host_contacted(url):
     ("http://127.0.0.1:80/a/B//", "http://127.0.0.1/a/B"),
     ("https://service.example:80", "https://service.example:80"),
     ("https://[2001:DB8::1]:443/a", "https://[2001:db8::1]/a"),
+    ("https://[2001:db8:0:0::1]", "https://[2001:db8::1]"),
+    ("https://service.example./a", "https://service.example/a"),
+    ("https://service.example/%7ea%2fb%C3", "https://service.example/~a%2Fb%C3"),
 ])
 def test_urls_of_one_service_have_one_canonical_form(url, canonical):
     assert canonical_url(url) == canonical_url(canonical) == canonical

@@ -6,6 +6,8 @@
 from __future__ import annotations
 
 import json
+from base64 import b64encode
+from urllib.parse import quote
 
 import pytest
 from support import CREATE, LEAST, RESOURCES, UPDATE
@@ -115,4 +117,34 @@ def test_the_token_is_not_printed(options):
 def test_the_password_of_a_ledger_is_not_printed(url):
     result = run(CREATE, ledger=url)
     assert (result["failed"], result["outcome"]) == (True, "not_sent")
+    assert "hunter2" not in json.dumps(result)
+
+
+KEY = "k3y/of-the+endpoint"
+QUERIES = {
+    "as it is": (f"key={KEY}", KEY),
+    "percent-encoded": (f"v=2&key={quote(KEY, safe='')}", KEY),
+    "after another, padded": (f"v=2&code={b64encode(KEY.encode()).decode()}", b64encode(KEY.encode()).decode()),
+    "without a name": ("k3y-of-the-endpoint", "k3y-of-the-endpoint"),
+    "short": ("pin=k3y", "k3y"),
+}
+
+
+@pytest.mark.parametrize("said", [b"HTTP/1.1 403 No\r\nContent-Length: 0\r\n\r\n", None])
+@pytest.mark.parametrize(("query", "key"), QUERIES.values(), ids=QUERIES)
+def test_what_the_query_of_auth_url_holds_is_not_printed(query, key, said):
+    """Neither when it is sent nor when the endpoint says it again, in the form of its choice."""
+    error = answer(401, {"error": "bad_key", "error_description": f"{key} {quote(key, safe='')} {json.dumps(key)}"})
+    with serving(said or error) as wire:
+        given = {"base_url": wire.url, "auth_url": f"{wire.url}/token?{query}", "client_id": "c", "retries": 0}
+        result = run_module(CREATE, {**given, "client_secret": "s3cret-s3cret", **LEAST[CREATE]}, verbosity=4)
+    assert wire.sent[0].target == f"/token?{query}"
+    assert "no access token from http://127.0.0.1" in result["msg"]
+    assert [each for each in (key, quote(key, safe=""), "k3y") if each in json.dumps(result)] == []
+
+
+@pytest.mark.parametrize("option", ["base_url", "auth_url"])
+def test_a_password_in_a_refused_url_is_not_printed(option):
+    result = run(CREATE, **{"access_token": None, option: "https://me:hunter2-hunter2@service.example"})
+    assert result["msg"].startswith(f"{option}: contains a user name or password")
     assert "hunter2" not in json.dumps(result)

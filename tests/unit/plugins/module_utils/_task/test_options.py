@@ -256,7 +256,7 @@ def problems(option: str, value: object) -> list[str]:
 
 
 @given(st.sampled_from(sorted(ARGUMENT_SPEC)), VALUES)
-@settings_of_hypothesis(max_examples=500, deadline=None)
+@settings_of_hypothesis(max_examples=5 * settings_of_hypothesis.default.max_examples)
 def test_any_value_of_an_option_is_used_or_refused_by_name(option, value):
     for problem in problems(option, value):
         assert option in problem or problem.startswith("auth_url: ")

@@ -2,10 +2,14 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The scheduler: each item is processed once, nothing is started after a stop, and every item is accounted for."""
+"""The scheduler: each item is processed once, nothing is started after a stop, and every item is accounted for.
+
+All but one run in virtual time.
+"""
 
 from __future__ import annotations
 
+import random
 import threading
 import time
 
@@ -24,6 +28,7 @@ from ansible_collections.infrastructure.services.plugins.module_utils._task.sche
     Limits,
     Scheduler,
 )
+from support.virtual_time import VirtualTime
 
 DONE = Ended(ACCEPTED, False, {})
 DOUBTFUL = Ended(UNKNOWN, True, {})
@@ -34,74 +39,143 @@ def nothing() -> str:
     return ""
 
 
-def run_of(items: int, do, most: int = 16, limits: Limits = NO_LIMITS, watch=nothing, grace: float = 1.0) -> Scheduler:
+def run_of(
+    items: int,
+    do,
+    most: int = 16,
+    limits: Limits = NO_LIMITS,
+    watch=nothing,
+    grace: float = 1.0,
+    failures: int = 0,
+    time: VirtualTime | None = None,
+) -> Scheduler:
     """Return a scheduler that has finished; `do` processes one item, given its number and its slot."""
-    scheduler = Scheduler(items, lambda: do, Pace(most), limits)
+    time = time or VirtualTime()
+    scheduler = Scheduler(items, lambda: do, Pace(most), limits, failures, time.monotonic, time)
     scheduler.run(most, grace, watch, nothing)
     return scheduler
 
 
-def send(slot, feedback: str = OK, seconds: float = 0.0, retry_after: float | None = None) -> bool:
+def send(slot, feedback: str = OK, retry_after: float | None = None) -> bool:
     """Make one attempt; return whether it was allowed."""
     if not slot.acquire():
         return False
-    time.sleep(seconds)
     slot.release(feedback, retry_after)
     return True
 
 
-def test_each_item_is_done_once_and_no_more_at_once_than_allowed():
-    at_once, seen, peak, lock = 0, [], 0, threading.Lock()
+class AtOnce:
+    """Makes attempts that take some time each; `peak`: how many were in flight at once."""
 
-    def do(item, slot):
-        nonlocal at_once, peak
+    def __init__(self, sleep) -> None:
+        self._sleep, self._in_flight, self._lock = sleep, 0, threading.Lock()
+        self.peak, self.seen = 0, []
+
+    def do(self, item, slot) -> Ended:
+        """Process an item."""
         assert slot.acquire()
-        with lock:
-            at_once += 1
-            peak = max(peak, at_once)
-            seen.append(item)
-        time.sleep(0.001)
-        with lock:
-            at_once -= 1
+        with self._lock:
+            self._in_flight += 1
+            self.peak = max(self.peak, self._in_flight)
+            self.seen.append(item)
+        self._sleep(0.001)
+        with self._lock:
+            self._in_flight -= 1
         slot.release(OK)
         return Ended(ACCEPTED, False, {"item": item})
 
-    scheduler = run_of(500, do)
-    assert sorted(seen) == list(range(500))
-    assert {item: each.result["item"] for item, each in scheduler.ended.items()} == {item: item for item in range(500)}
-    assert 4 <= peak <= 16
-    assert (scheduler.begun, scheduler.reason) == ({}, "")
+    def check(self, scheduler: Scheduler, items: int, most: int) -> None:
+        """Each item is done once, and no more at once than allowed."""
+        assert sorted(self.seen) == list(range(items))
+        results = {item: each.result["item"] for item, each in scheduler.ended.items()}
+        assert results == {item: item for item in range(items)}
+        assert 4 <= self.peak <= most
+        assert (scheduler.begun, scheduler.reason) == ({}, "")
+
+
+def test_each_item_is_done_once_by_real_threads():
+    attempts = AtOnce(time.sleep)
+    scheduler = Scheduler(500, lambda: attempts.do, Pace(16))
+    scheduler.run(16, 60.0, nothing, nothing)
+    attempts.check(scheduler, 500, 16)
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_each_item_is_done_once_in_whatever_order_the_threads_run(seed):
+    virtual = VirtualTime(seed)
+    attempts = AtOnce(virtual.sleep)
+    attempts.check(run_of(60, attempts.do, most=8, time=virtual), 60, 8)
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_items_that_are_retried_or_held_are_all_done_in_whatever_order_the_threads_run(seed):
+    virtual, chance, held = VirtualTime(seed), random.Random(seed), set(range(0, 40, 7))
+
+    def do(item, slot):
+        if item in held:
+            held.remove(item)
+            return None
+        while feedback := chance.choice([OK, OK, RATE_LIMITED, OVERLOADED]):
+            assert slot.acquire()
+            virtual.sleep(chance.random())
+            slot.release(feedback)
+            if feedback == OK:
+                return DONE
+            slot.pause(chance.random())
+
+    scheduler = run_of(40, do, most=6, time=virtual)
+    assert (sorted(scheduler.ended), scheduler.begun, scheduler.reason) == (list(range(40)), {}, "")
+    assert (scheduler.pace.in_flight, scheduler.overloaded_items) == (0, 0)
 
 
 def test_an_item_that_another_run_holds_is_put_back_and_holds_up_no_other():
-    held_until, order = time.monotonic() + 1.2, []
+    virtual, order, tried = VirtualTime(), [], []
 
     def do(item, slot):
-        if item == 0 and time.monotonic() < held_until:
-            return None
+        if item == 0:
+            tried.append(virtual.monotonic())
+            if virtual.monotonic() < 1.2:
+                return None
         order.append(item)
         send(slot)
         return DONE
 
-    run_of(50, do, most=1)
+    run_of(50, do, most=1, time=virtual)
     assert order == [*range(1, 50), 0]
+    assert tried == [0.0, 0.5, 1.0, 1.5]
 
 
 def test_a_slot_is_released_while_an_item_waits_before_a_further_attempt():
-    refused = []
+    virtual, at = VirtualTime(), {}
 
     def do(item, slot):
         send(slot, NEUTRAL if item == 0 else OK)
         if item == 0:
-            slot.pause(0.6)
-            refused.append(len(scheduler.ended))
+            slot.pause(60)
             send(slot)
+        at[item] = virtual.monotonic()
         return DONE
 
-    scheduler = Scheduler(20, lambda: do, Pace(2))
-    scheduler.run(2, 1.0, nothing, nothing)
-    assert len(scheduler.ended) == 20
-    assert refused[0] >= 10
+    run_of(20, do, most=2, time=virtual)
+    assert at == {**dict.fromkeys(range(1, 20), 0.0), 0: 60.0}
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_further_attempt_goes_before_a_new_item(seed):
+    virtual, order = VirtualTime(seed), []
+
+    def do(item, slot):
+        for _attempt in range(2 if item == 0 else 1):
+            assert slot.acquire()
+            order.append(item)
+            virtual.sleep(1)
+            slot.release(OK)
+            slot.pause(0.5)
+        return DONE
+
+    scheduler = Scheduler(4, lambda: do, Pace(1), NO_LIMITS, 0, virtual.monotonic, virtual)
+    scheduler.run(3, 1.0, nothing, nothing)
+    assert order == [0, 1, 0, 2, 3]
 
 
 @pytest.mark.parametrize(
@@ -112,11 +186,15 @@ def test_a_slot_is_released_while_an_item_waits_before_a_further_attempt():
     ],
 )
 def test_limits_let_nothing_further_begin(limits, ended, why):
+    virtual = VirtualTime()
+
     def do(item, slot):
-        send(slot, seconds=0.002)
+        assert slot.acquire()
+        virtual.sleep(0.002)
+        slot.release(OK)
         return ended if item % 10 == 0 else DONE
 
-    scheduler = run_of(1000, do, limits=limits)
+    scheduler = run_of(1000, do, limits=limits, time=virtual)
     assert scheduler.reason == why
     assert len(scheduler.ended) <= 10 * max(limits) + 16
     assert scheduler.begun == {}
@@ -128,14 +206,12 @@ def test_what_was_refused_without_an_attempt_is_no_new_doubt():
 
 
 def test_failures_before_it_began_count():
-    scheduler = Scheduler(10, lambda: lambda item, slot: REFUSED, Pace(1), Limits(max_failures=3), failures=2)
-    scheduler.run(1, 1.0, nothing, nothing)
+    scheduler = run_of(10, lambda item, slot: REFUSED, most=1, limits=Limits(max_failures=3), failures=2)
     assert len(scheduler.ended) == 1
 
 
 def test_nothing_is_begun_when_enough_failed_before():
-    scheduler = Scheduler(10, lambda: lambda item, slot: DONE, Pace(1), Limits(max_failures=2), failures=2)
-    scheduler.run(1, 1.0, nothing, nothing)
+    scheduler = run_of(10, lambda item, slot: DONE, most=1, limits=Limits(max_failures=2), failures=2)
     assert (scheduler.ended, scheduler.reason) == ({}, "2 failed (max_failures: 2)")
 
 
@@ -150,36 +226,44 @@ def test_a_service_from_which_nothing_gets_through_is_not_asked_for_all():
 
 
 def test_a_repeatable_item_that_lacks_room_is_finished_before_others_are_begun():
+    virtual = VirtualTime()
+
     def do(_item, slot):
         for _attempt in range(3):
-            if not send(slot, OVERLOADED):
+            if not slot.acquire():
                 break
-            slot.pause(0.05)
+            virtual.sleep(0.1)
+            slot.release(OVERLOADED)
+            slot.pause(1)
         return DOUBTFUL
 
-    scheduler = run_of(1000, do, most=64)
+    scheduler = run_of(1000, do, most=64, time=virtual)
     assert len(scheduler.ended) <= 6
 
 
-def test_an_end_lets_what_is_on_its_way_come_back_and_tells_what_did_not():
-    asked = time.monotonic() + 0.3
+def test_after_a_stop_it_waits_for_what_is_in_flight_and_lists_what_did_not_end():
+    virtual, began = VirtualTime(), []
 
     def do(item, slot):
         assert slot.acquire()
-        time.sleep(0.6 if item else 60)
+        began.append(item)
+        virtual.sleep(2 if item else 60)
         slot.release(OK)
         return DONE
 
-    started = time.monotonic()
-    scheduler = run_of(100, do, most=4, watch=lambda: "Ctrl-C" if time.monotonic() > asked else "", grace=1.5)
-    assert 1.5 < time.monotonic() - started < 3.5
+    scheduler = run_of(
+        100, do, most=4, watch=lambda: "Ctrl-C" if virtual.monotonic() >= 1 else "", grace=10, time=virtual
+    )
+    assert 11 <= virtual.monotonic() < 12  # the grace period, and not what item 0 takes
     assert sorted(scheduler.ended) == [1, 2, 3]
     assert {item: slot.attempts for item, slot in scheduler.begun.items()} == {0: 1}
     assert scheduler.reason == "Ctrl-C"
+    virtual.sleep(100)
+    assert began == [0, 1, 2, 3]
 
 
-def test_an_end_ends_waits_and_makes_no_further_attempt():
-    sent = []
+def test_a_stop_ends_waits_and_makes_no_further_attempt():
+    virtual, sent = VirtualTime(), []
 
     def do(item, slot):
         while send(slot, RATE_LIMITED, retry_after=20.0):
@@ -187,45 +271,78 @@ def test_an_end_ends_waits_and_makes_no_further_attempt():
             slot.pause(20)
         return REFUSED
 
-    started, asked = time.monotonic(), time.monotonic() + 0.2
-    scheduler = run_of(100, do, most=4, watch=lambda: "SIGTERM" if time.monotonic() > asked else "")
-    assert time.monotonic() - started < 3
+    scheduler = run_of(
+        100, do, most=4, watch=lambda: "SIGTERM" if virtual.monotonic() >= 1 else "", time=virtual
+    )
+    assert virtual.monotonic() == 1
+    assert sent
     assert sorted(sent) == sorted(scheduler.ended)
     assert scheduler.begun == {}
 
 
-def test_what_nobody_expected_in_a_thread_ends_it_and_the_item_is_told(monkeypatch):
-    monkeypatch.setattr(threading, "excepthook", lambda told: None)
+def test_a_stop_between_the_beginning_of_an_item_and_its_first_attempt_prevents_the_attempt():
+    virtual = VirtualTime()
+
+    def do(item, slot):
+        scheduler.stop("the ledger is lost")
+        assert not slot.acquire()
+        assert (slot.attempts, slot.was_refused) == (0, True)
+        return REFUSED
+
+    scheduler = Scheduler(10, lambda: do, Pace(4), NO_LIMITS, 0, virtual.monotonic, virtual)
+    scheduler.run(4, 1.0, nothing, nothing)
+    assert (virtual.errors, len(scheduler.ended), scheduler.begun) == ([], 1, {})
+
+
+def test_a_released_slot_is_taken_at_once():
+    virtual, began = VirtualTime(), []
+
+    def do(item, slot):
+        for _attempt in range(2):
+            assert slot.acquire()
+            began.append(virtual.monotonic())
+            virtual.sleep(0.25)
+            slot.release(OK)
+            slot.pause(0.25)
+        return DONE
+
+    scheduler = Scheduler(4, lambda: do, Pace(1), NO_LIMITS, 0, virtual.monotonic, virtual)
+    scheduler.run(4, 1.0, nothing, nothing)
+    assert began == [number / 4 for number in range(8)]
+
+
+def test_an_unexpected_error_in_a_thread_stops_it_and_the_item_is_listed():
+    virtual = VirtualTime()
 
     def do(item, slot):
         assert slot.acquire()
-        time.sleep(0.05)
+        virtual.sleep(0.05)
         if item == 6:
             raise ZeroDivisionError
         slot.release(OK)
         return DONE
 
-    others = threading.enumerate()
-    scheduler = run_of(1000, do)
-    for thread in set(threading.enumerate()) - set(others):
-        thread.join(5)
+    scheduler = run_of(1000, do, time=virtual)
     assert "ZeroDivisionError" in scheduler.reason
     assert scheduler.begun[6].attempts == 1
     assert len(scheduler.ended) < 50
+    assert [type(error) for error in virtual.errors] == [ZeroDivisionError]
 
 
-def test_it_begins_with_those_threads_that_the_system_gives(monkeypatch):
+@pytest.mark.parametrize("possible", [0, 3])
+def test_it_begins_with_those_threads_that_the_system_gives(monkeypatch, possible):
     started = []
 
     def start(thread):
-        if len(started) == 3:
+        if len(started) == possible:
             raise RuntimeError("can't start new thread")
         started.append(thread)
         original(thread)
 
     original = threading.Thread.start
     monkeypatch.setattr(threading.Thread, "start", start)
-    assert len(run_of(100, lambda item, slot: DONE).ended) == 100
+    scheduler = run_of(100, lambda item, slot: DONE)
+    assert (len(scheduler.ended), scheduler.reason) == ((100, "") if possible else (0, "no thread could be started"))
 
 
 def test_no_item_is_no_work():

@@ -65,6 +65,14 @@ def test_a_value_that_is_not_a_path_is_refused(location):
         located(location, "/play", from_environment=False)
 
 
+@pytest.mark.parametrize(("location", "playbook_dir"), [
+    (os.fsdecode(b"led\xffger.db"), "/play"), ("ledger.db", os.fsdecode(b"/pl\xffay"))])
+def test_a_path_that_is_not_utf_8_is_refused_in_a_message_that_is(location, playbook_dir):
+    with pytest.raises(LedgerError, match=r"\\udcff.* is not UTF-8") as error:
+        located(location, playbook_dir, from_environment=False)
+    assert error.value.msg.encode()
+
+
 @pytest.mark.parametrize("url", ["postgresql://host/db", "postgres://host/db"])
 def test_a_missing_library_is_named(monkeypatch, url):
     monkeypatch.setitem(sys.modules, "psycopg", None)
@@ -90,7 +98,7 @@ def test_the_files_are_private_to_their_owner(tmp_path: Path):
         os.umask(before)
     modes = {path.name: path.stat().st_mode & 0o777 for path in tmp_path.iterdir()}
     ledger.close()
-    assert modes == dict.fromkeys(("ledger.db", "ledger.db-wal", "ledger.db-shm", "ledger.db.lock"), 0o600)
+    assert modes == dict.fromkeys(("ledger.db", "ledger.db.lock"), 0o600)
 
 
 def test_a_ledger_that_a_group_shares_stays_shared(tmp_path: Path):

@@ -6,21 +6,17 @@
 from __future__ import annotations
 
 import multiprocessing
-import sqlite3
 import threading
-from contextlib import closing
-from pathlib import Path
 
 import pytest
 from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 from ansible_collections.infrastructure.services.plugins.module_utils._task.options import ARGUMENT_SPEC, settings_from
-from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.entries import INTENT, Entry, Key
-from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.migrations import SCHEMA_VERSION
+from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.entries import Key
+from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.schema import SCHEMA_VERSION
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.sqlite import SqliteLedger
 from ansible_collections.infrastructure.services.plugins.plugin_utils._worker.kept import Kept, kept_ledger
 from ansible_collections.infrastructure.services.plugins.plugin_utils._worker.kept_transports import kept_transport
 
-OLDER = Path(__file__).parents[4].joinpath("ledger/written_by_1.0.0.sql").read_text(encoding="utf-8")
 FORK = multiprocessing.get_context("fork")
 KEY = Key("https://service.example", "compute_virtual_machine", "web01")
 
@@ -129,17 +125,6 @@ def test_a_reader_sees_a_ledger_that_was_created_meanwhile(tmp_path):
     reader = kept_ledger(path, read_only=True)
     assert reader.version == SCHEMA_VERSION
     assert kept_ledger(path, read_only=True) is reader
-
-
-def test_a_reader_of_an_older_ledger_sees_what_was_written_meanwhile(tmp_path):
-    path = str(tmp_path / "ledger.db")
-    with closing(sqlite3.connect(path)) as connection:
-        connection.executescript(OLDER)
-    assert kept_ledger(path, read_only=True).get(KEY) is None
-    writer = SqliteLedger(path)
-    written = writer.begin(KEY, Entry(INTENT, {}, {}), None)
-    assert kept_ledger(path, read_only=True).get(KEY) == written
-    writer.close()
 
 
 def test_a_loop_over_many_transports_keeps_its_ledger_open(tmp_path):

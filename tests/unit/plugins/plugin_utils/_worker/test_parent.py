@@ -16,8 +16,10 @@ def said_by_a_grandchild(child_stays: bool) -> str:
     """Return what a worker reports whose parent stays or dies."""
     read, write = os.pipe()
     if not (child := os.fork()):
+        parent = os.getpid()
         if not os.fork():
-            time.sleep(0.2)
+            while not child_stays and os.getppid() == parent:
+                time.sleep(0.005)
             try:
                 require_parent()
                 os.write(write, b"there")

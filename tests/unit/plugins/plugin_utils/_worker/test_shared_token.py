@@ -33,14 +33,15 @@ WORKERS = 12
 class Endpoint:
     """A token endpoint that records each request in a file shared by all processes."""
 
-    def __init__(self, directory, answer=lambda: Token(f"t-{time.time_ns()}", time.time() + 60)) -> None:
-        self.run, self.log, self.answer = RunMemory(), directory / "requests", answer
+    def __init__(self, directory, answer=lambda: Token(f"t-{time.time_ns()}", time.time() + 60), seconds=0.05) -> None:
+        """`seconds`: how long a request takes, so that others arrive meanwhile."""
+        self.run, self.log, self.answer, self.seconds = RunMemory(), directory / "requests", answer, seconds
         self.log.touch()
 
     def fetch(self) -> Token:
         with self.log.open("a") as file:
             file.write("x")
-        time.sleep(0.05)  # long enough for the others to arrive meanwhile
+        time.sleep(self.seconds)
         return self.answer()
 
     @property
@@ -75,9 +76,9 @@ def together(work, workers: int = WORKERS) -> list:
     for process in processes:
         process.start()
     gate.set()
-    got = [answers.get(timeout=20) for dummy in processes]
+    got = [answers.get(timeout=60) for dummy in processes]
     for process in processes:
-        process.join(5)
+        process.join(60)
     return got
 
 
@@ -100,9 +101,9 @@ def test_one_of_the_workers_with_a_refused_token_fetches_a_new_one_for_all(endpo
     def work() -> list[str]:
         shared = endpoint.shared()
         first = shared.token()
-        all_have_it.wait(20)
+        all_have_it.wait(60)
         shared.renew(first)
-        all_refused.wait(20)
+        all_refused.wait(60)
         return [first, shared.token()]
 
     first, second = map(set, zip(*together(work)))
@@ -114,15 +115,22 @@ def test_a_token_about_to_expire_is_not_used(tmp_path):
     assert [endpoint.shared().token(), endpoint.shared().token(), endpoint.requests] == ["short", "short", 2]
 
 
-def refuse_slowly() -> Token:
-    time.sleep(0.5)  # so that all others wait
-    return refuse()
+def test_a_dead_endpoint_gets_one_request_from_all_who_wait(tmp_path, monkeypatch):
+    arrived, original = FORK.Semaphore(0), SharedMemory.read
 
+    def read(memory):
+        arrived.release()  # by each worker, and once more by the one that asks the endpoint
+        return original(memory)
 
-def test_a_dead_endpoint_gets_one_request_from_all_who_wait(tmp_path):
-    endpoint = Endpoint(tmp_path, refuse_slowly)
-    assert set(together(lambda: endpoint.shared().token())) == {"no access token"}
-    assert endpoint.requests < WORKERS / 2  # those that came after the failure ask again
+    def refuse_when_all_wait() -> Token:
+        for dummy in range(WORKERS + 1):
+            assert arrived.acquire(timeout=60)
+        return refuse()
+
+    monkeypatch.setattr(SharedMemory, "read", read)
+    endpoint = Endpoint(tmp_path, refuse_when_all_wait)
+    assert together(lambda: endpoint.shared().token()) == ["no access token"] * WORKERS
+    assert endpoint.requests == 1
 
 
 def test_a_failure_is_not_cached_for_later_workers(tmp_path):
@@ -139,17 +147,15 @@ def test_a_worker_that_dies_with_the_lock_does_not_block_the_rest(tmp_path):
 
     def hang() -> Token:
         entered.set()
-        time.sleep(60)
+        time.sleep(600)
 
     holder = FORK.Process(target=lambda: endpoint.shared(fetch=hang).token())
     holder.start()
-    assert entered.wait(10)
+    assert entered.wait(60)
     os.kill(holder.pid, signal.SIGKILL)
     holder.join(10)
-    began = time.monotonic()
     tokens = together(lambda: endpoint.shared().token(), 4)
     assert (len(set(tokens)), endpoint.requests) == (1, 1)
-    assert time.monotonic() - began < 10
 
 
 class OneAlive:
@@ -176,7 +182,7 @@ class OneAlive:
         return False
 
 
-@pytest.mark.parametrize("hosts", [20, 50])
+@pytest.mark.parametrize("hosts", [20, pytest.param(50, marks=pytest.mark.stress)])
 def test_a_revoked_token_costs_one_more_token_request_whatever_the_number_of_hosts(endpoint, hosts):
     provider = OneAlive(endpoint)
     assert endpoint.shared().token() == provider.alive.read_text()
@@ -199,7 +205,7 @@ def test_threads_whose_token_was_refused_fetch_one_new_token(endpoint):
     old = shared.token()
 
     def work() -> None:
-        gate.wait(20)
+        gate.wait(60)
         shared.renew(old)
         got.append(shared.token())
 
@@ -207,7 +213,7 @@ def test_threads_whose_token_was_refused_fetch_one_new_token(endpoint):
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(20)
+        thread.join(60)
     assert (len(got), len(set(got)), old in got, endpoint.requests) == (50, 1, False, 2)
 
 
@@ -216,11 +222,11 @@ def test_identities_do_not_wait_for_each_other_s_endpoints(endpoint):
 
     def hang() -> Token:
         entered.set()
-        time.sleep(60)
+        time.sleep(600)
 
     holder = FORK.Process(target=lambda: endpoint.shared(fetch=hang).token())
     holder.start()
-    assert entered.wait(10)
+    assert entered.wait(60)
     assert together(lambda: endpoint.shared(other).token(), 1)[0].startswith("t-")
     holder.kill()
     holder.join(10)
@@ -259,7 +265,7 @@ def test_a_worker_killed_while_writing_leaves_nothing(endpoint):
 
 
 def test_there_is_always_room_for_the_latest_identity(tmp_path):
-    endpoint = Endpoint(tmp_path, lambda: Token("t" * 100_000, time.time() + 60))
+    endpoint = Endpoint(tmp_path, lambda: Token("t" * 100_000, time.time() + 60), seconds=0)
     everybody = [CREDENTIALS._replace(client_id=str(number)) for number in range(15)]
     for credentials in everybody:
         endpoint.shared(credentials).token()

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from ansible_collections.infrastructure.services.plugins.module_utils._call.headers import checked_headers, trace_of
+from ansible_collections.infrastructure.services.plugins.module_utils._call.settings import checked_headers, trace_of
 from ansible_collections.infrastructure.services.plugins.module_utils._errors import InvalidInput
 from hypothesis import given
 from hypothesis import strategies as st

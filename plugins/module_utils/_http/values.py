@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What a transport needs to know to make its connections."""
+"""What a transport takes and returns, as plain values that are usable without requests."""
 
 from __future__ import annotations
 
@@ -26,3 +26,22 @@ class ConnectionSettings(NamedTuple):
 def trust_named_in(environment: Mapping[str, str]) -> tuple[str | None, ...]:
     """Return the values of the variables that tell OpenSSL where to find the certificates of authorities."""
     return tuple(environment.get(name) for name in ("SSL_CERT_FILE", "SSL_CERT_DIR"))
+
+
+class Request(NamedTuple):
+    """A request as it is sent, except for the headers that follow from its URL and body."""
+
+    method: str
+    url: str
+    headers: Mapping[str, str]
+    body: bytes
+
+
+class Answer(NamedTuple):
+    """An answer whose header block is complete."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes = b""
+    problem: str = ""  # why the body cannot be relied on; empty when it can
+    cut: bool = False  # whether it was cut off, or may have been, since only the end of the connection delimits it

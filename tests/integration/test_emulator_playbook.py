@@ -1,0 +1,119 @@
+# Copyright (c) 2026, the infrastructure.services contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The emulator's playbook: one emulator is started as a user would, runs the commands of README.md, and is stopped."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import pytest
+import requests
+from integration.test_examples import LINES, PLAYBOOKS, RUN
+from support.emulating import Service
+from support.running import Ansible, Run
+
+EMULATOR = "infrastructure.services.emulator"
+COMMANDS = [line for line in LINES if line.startswith(RUN)]
+TOKEN = "it's \"$HOME\""
+
+
+class Background(NamedTuple):
+    """An emulator that the playbook left running."""
+
+    ansible: Ansible
+    settings: dict  # the variables of the playbook
+    run: Run
+    url: str
+
+    def playbook(self, **more: str) -> Run:
+        """Run the playbook again, with some variables changed."""
+        return self.ansible.playbook(EMULATOR, "-e", json.dumps({**self.settings, **more}))
+
+
+@pytest.fixture(scope="module")
+def background(collections, tmp_path_factory) -> Iterator[Background]:
+    """The emulator in a directory that does not exist; at the end it must stop and remove its files."""
+    directory = tmp_path_factory.mktemp("background")
+    where = directory / "not there/yet"
+    settings = {"emulator_port": 0, "emulator_background": True, "emulator_delay": 0.25,
+                "emulator_settings": {"put": "replace", "token": TOKEN}, "emulator_directory": str(where)}
+    ansible = Ansible(directory, collections, "http://127.0.0.1:9", "local")
+    run = ansible.playbook(EMULATOR, "-e", json.dumps(settings)).ok()
+    started = Background(ansible, settings, run, (where / "url").read_text().strip())
+    ansible.base_url = started.url
+    try:
+        yield started
+    finally:
+        started.playbook(emulator_state="absent").ok()
+    with pytest.raises(requests.ConnectionError):
+        requests.get(started.url, timeout=5)
+    assert not (where / "url").exists()
+
+
+def test_the_emulator_stays_in_the_background_and_has_the_settings(background):
+    said = background.run.result("Show how to use the emulator")["msg"]
+    assert f"export INFRASTRUCTURE_SERVICES_BASE_URL={background.url}" in said
+    assert f"Its page, for a browser: {background.url}" in said
+    shown = requests.get(f"{background.url}/_emulator/settings", timeout=5).json()
+    assert {**shown, "put": "replace", "token": TOKEN, "delay": {"any": 0.25}} == shown
+
+
+def test_a_directory_keeps_one_emulator(background):
+    run = background.playbook()
+    assert run.rc != 0
+    assert "is still running in this directory" in run.result("Require that the emulator is listening")["msg"]
+
+
+@pytest.fixture(scope="module")
+def readme(background) -> tuple[list[Run], list[dict]]:
+    """All commands of README.md, in order and in one directory: their runs, and what the emulator received."""
+    service, runs = Service(background.url), []
+    before = requests.get(f"{background.url}/_emulator/settings", timeout=5).json()
+    service.settings(token=None, delay={})
+    for name, text in PLAYBOOKS.items():
+        (background.ansible.directory / name).write_text(text, encoding="utf-8")
+    for line in COMMANDS:
+        command, *arguments = shlex.split(line)
+        if arguments == [EMULATOR]:
+            arguments += ["-e", "emulator_port=0"]  # the port in README.md may be in use
+        runs.append(background.ansible.command(
+            command, *arguments, INFRASTRUCTURE_SERVICES_ACCESS_TOKEN="emulator-access-token"))
+    received = service.conversation()
+    service.settings(token=before["token"], delay=before["delay"])
+    return runs, received
+
+
+@pytest.mark.parametrize("number", range(len(COMMANDS)), ids=COMMANDS)
+def test_command_of_the_readme(readme, number):
+    readme[0][number].ok()
+
+
+def test_the_commands_of_the_readme_work_against_the_emulator_as_described(readme):
+    received = readme[1]
+    assert {request["operation"]: request["status"] for request in received} == {
+        "create_virtual_machine": 201, "update_application_role": 200}
+    names = [json.loads(request["body"])["name"] for request in received if request["method"] == "POST"]
+    assert names == ["web01"] * 4 + ["web01", "web02"]  # the second run of fleet.yml sends nothing
+
+
+def test_an_emulator_that_does_not_start_says_why(ansible_once, service):
+    port = service.url.rpartition(":")[2]
+    run = ansible_once.playbook(EMULATOR, "-e", f"emulator_port={port}")
+    assert run.rc != 0
+    message = run.result("Require that the emulator is listening")["msg"]
+    assert message.startswith(f"The emulator did not start on port {port}: the emulator cannot start: [Errno")
+    assert "in use" in message
+
+
+def test_the_emulator_says_which_packages_are_missing(ansible_once, tmp_path):
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(tmp_path / "bare")], check=True)
+    run = ansible_once.playbook(EMULATOR, "-e", f"emulator_python={tmp_path}/bare/bin/python")
+    assert run.rc != 0
+    assert f"{tmp_path}/bare/bin/python -m pip install h11 jsonschema PyYAML" in run.output.replace("\n", " ")
+    assert "Traceback" not in run.output

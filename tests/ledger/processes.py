@@ -1,0 +1,147 @@
+# Copyright (c) 2026, the infrastructure.services contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What the tests do in processes of their own: `python processes.py SOCKET` forks one for each connection.
+
+Forked, since starting Python and importing ansible-core takes a hundred times as long as most of these tasks; from a
+process of its own, since a process with threads cannot fork safely. A connection sends one line of JSON, the name of a
+function below and its arguments, and receives the pid of the process, then what the function yields, a line each.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import select
+import signal
+import socket
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+__import__("conftest")  # makes the collection importable
+__import__("psycopg")  # once, before any process is forked
+from ansible_collections.infrastructure.services.plugins.module_utils._http.transport import Transport
+from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.entries import Key, LedgerError
+from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.location import open_ledger
+from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.store import Ledger
+from ledger.tasks import task
+
+
+def hold(location: str, name: str) -> Iterator[object]:
+    """Hold a key of a ledger until the process is killed."""
+    with open_ledger(location).hold(Key("https://s", "compute_virtual_machine", name)):
+        yield time.monotonic()
+        signal.pause()
+
+
+def create(location: str, url: str, name: str, step: str = "") -> Iterator[dict]:
+    """Create a machine; with `step` the process is killed there."""
+    if step:
+        KILLED_AT[step]()
+    yield task(location, base_url=url, name=name, retries=0)
+
+
+def loop(location: str, url: str, count: int) -> Iterator[dict]:
+    """Create web0, web1, ... with one ledger, as a loop does."""
+    try:
+        ledger = open_ledger(location)
+    except LedgerError:
+        ledger = location  # each task reports why
+    for number in range(count):
+        yield task(ledger, base_url=url, name=f"web{number}", retries=0)
+
+
+def write_half(location: str) -> Iterator[bool]:
+    """Write half of a transaction into the file of an SQLite ledger, until the process is killed."""
+    ledger = open_ledger(location)
+    ledger.run("PRAGMA cache_size = 1")  # pages are written before the commit
+    with ledger.transaction():
+        ledger.run("DELETE FROM infrastructure_services_entry WHERE name < 'web200'")
+        ledger.run(
+            "INSERT INTO infrastructure_services_entry SELECT base_url, resource, name || 'copy', state, sent, asset,"
+            ' began_at, changed_at, "by", run, trace_id, revision FROM infrastructure_services_entry'
+        )
+        yield True
+        signal.pause()
+
+
+def limited(location: str, url: str, mode: str, when: str = "") -> Iterator[dict]:
+    """Run (`mode`: run or check) a task whose files may not grow from `before` it or from `after` its answer."""
+    real = Transport.send
+
+    def send(*arguments, **options):
+        try:
+            return real(*arguments, **options)
+        finally:
+            _fill()
+
+    if when == "before":
+        _fill()
+    elif when == "after":
+        Transport.send = send
+    yield task(location, base_url=url, check_mode=mode == "check")
+
+
+def _fill() -> None:
+    """Stop files from being written, as on a full disk."""
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
+
+
+def _die(*_arguments, **_options) -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def _around(owner: type, name: str, when: str) -> None:
+    """Kill the process before or after a call."""
+    real = getattr(owner, name)
+
+    def dying(*arguments, **options):
+        if when == "after":
+            real(*arguments, **options)
+        _die()
+
+    setattr(owner, name, dying)
+
+
+KILLED_AT = {
+    "before the intent": lambda: _around(Ledger, "begin", "before"),
+    "after the intent": lambda: _around(Ledger, "begin", "after"),
+    "while the service works": lambda: None,  # by the test
+    "after the answer": lambda: _around(Transport, "send", "after"),
+    "before the record": lambda: _around(Ledger, "finish", "before"),
+    "after the record": lambda: _around(Ledger, "finish", "after"),
+}
+
+
+def serve(path: str) -> None:
+    """Fork a process for each connection, until standard input ends, as it does when the tests' process dies."""
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for them
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind(path)
+        listening.listen(128)
+        print("ready", flush=True)
+        while listening in select.select([listening, sys.stdin], [], [])[0]:
+            connection, _address = listening.accept()
+            if not os.fork():
+                listening.close()
+                signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+                perform(connection)
+            connection.close()
+
+
+def perform(connection: socket.socket) -> None:
+    """Do what the connection says, and exit."""
+    with connection, connection.makefile("r") as asked, connection.makefile("w") as told:
+        print(os.getpid(), file=told, flush=True)
+        name, arguments = json.loads(asked.readline())
+        for said in globals()[name](*arguments):
+            print(json.dumps(said), file=told, flush=True)
+    os._exit(0)
+
+
+if __name__ == "__main__":
+    serve(sys.argv[1])

@@ -1,0 +1,93 @@
+# Copyright (c) 2026, the infrastructure.services contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Measure how much code `plugins/` is, and how far one task travels through it.
+
+    python tests/tools/measure.py [--trace]
+
+The first line counts lines of code (no documentation, docstring, comment or blank line; no doc fragment) and files.
+With `--trace`, one task with an SQLite ledger runs in the Ansible worker, from .build/collections (`make artifact`),
+under a profile hook (tests/support/plugins/callback/tracer.py); the second line counts how often the flow of calls and
+returns changes from one file of the collection to another, and how many files it visits.
+"""
+
+from __future__ import annotations
+
+import ast
+import os
+import sys
+import tempfile
+import tokenize
+from collections import Counter
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tests"))
+_NO_CODE = {tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENCODING,
+            tokenize.ENDMARKER}
+_DOCUMENTATION = ("DOCUMENTATION", "EXAMPLES", "RETURN")
+PLAY = """
+- hosts: localhost
+  gather_facts: false
+  tasks:
+    - infrastructure.services.compute_virtual_machine:
+        name: web01
+        attributes: {cpu: 4}
+        ledger: ledger.db
+"""
+
+
+def code_lines(path: Path) -> int:
+    """Return the number of lines that hold code."""
+    text = path.read_text(encoding="utf-8")
+    prose = {line for node in ast.walk(ast.parse(text)) if _is_prose(node)
+             for line in range(node.lineno, node.end_lineno + 1)}
+    with path.open("rb") as file:
+        tokens = [token for token in tokenize.tokenize(file.readline) if token.type not in _NO_CODE]
+    return len({line for token in tokens for line in range(token.start[0], token.end[0] + 1)} - prose)
+
+
+def _is_prose(node: ast.AST) -> bool:
+    if isinstance(node, ast.Expr):
+        return isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
+    return isinstance(node, ast.Assign) and getattr(node.targets[0], "id", "") in _DOCUMENTATION
+
+
+def files() -> list[Path]:
+    """Return the files of the plugins, without the doc fragments."""
+    return [path for path in sorted((ROOT / "plugins").rglob("*.py")) if path.parent.name != "doc_fragments"]
+
+
+def trace(directory: Path) -> list[str]:
+    """Return the file of each call and return of one task, in order, without repeats of the same file."""
+    from support.emulating import emulating  # noqa: PLC0415  (only this needs an installed collection)
+    from support.running import Ansible  # noqa: PLC0415
+
+    collections = ROOT / ".build/collections"
+    plugins = ROOT / "tests/support/plugins/callback"
+    with emulating(collections / "ansible_collections/infrastructure/services", directory) as service:
+        ansible = Ansible(directory, collections, service.url, "local")
+        ansible.playbook(PLAY, ANSIBLE_CALLBACKS_ENABLED="tracer", ANSIBLE_CALLBACK_PLUGINS=str(plugins),
+                         TRACER_FILE=str(directory / "trace")).ok()
+    return (directory / "trace").read_text(encoding="utf-8").splitlines()
+
+
+def main(arguments: list[str]) -> None:
+    """Print the figures."""
+    counts = {path: code_lines(path) for path in files()}
+    print(f"plugins/: {sum(counts.values()):,} lines of code in {len(counts)} files; largest: "
+          + ", ".join(f"{path.relative_to(ROOT / 'plugins')} {count}" for path, count in
+                      sorted(counts.items(), key=lambda item: -item[1])[:5]))
+    if "--folders" in arguments:
+        folders = Counter()
+        for path, count in counts.items():
+            folders[os.fspath(path.parent.relative_to(ROOT / "plugins"))] += count
+        print("\n".join(f"{count:6,} {folder}" for folder, count in sorted(folders.items())))
+    if "--trace" in arguments:
+        with tempfile.TemporaryDirectory() as directory:
+            visited = trace(Path(directory))
+        print(f"one task with a ledger: {len(visited) - 1} changes of file in {len(set(visited))} files")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
