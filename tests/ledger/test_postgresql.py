@@ -65,9 +65,9 @@ def backend(ledger) -> int:
 
 
 def end_session(url: str, pid: int) -> None:
-    """End a session as an administrator, a restart or a failover does."""
+    """End a session as an administrator, a restart or a failover does, and wait until its locks are free."""
     with psycopg.connect(url, autocommit=True) as administrator:
-        administrator.execute("SELECT pg_terminate_backend(%s)", (pid,))
+        administrator.execute("SELECT pg_terminate_backend(%s, 60000)", (pid,))
 
 
 def test_a_new_session_takes_the_locks_of_the_ended_one(postgres, opened):
