@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 from ..module_utils._resources.application_role import APPLICATION_ROLE
-from ..plugin_utils._worker.action import ServicesAction
+from ..plugin_utils._run.action import ServicesAction
 
 
 class ActionModule(ServicesAction):

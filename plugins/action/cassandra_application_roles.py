@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 from ..module_utils._resources.application_role import APPLICATION_ROLES
-from ..plugin_utils._worker.many import PluralAction
+from ..plugin_utils._run.many import PluralAction
 
 
 class ActionModule(PluralAction):

@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 from ..module_utils._resources.virtual_machine import VIRTUAL_MACHINE
-from ..plugin_utils._worker.action import ServicesAction
+from ..plugin_utils._run.action import ServicesAction
 
 
 class ActionModule(ServicesAction):

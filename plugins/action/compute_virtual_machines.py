@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 from ..module_utils._resources.virtual_machine import VIRTUAL_MACHINES
-from ..plugin_utils._worker.many import PluralAction
+from ..plugin_utils._run.many import PluralAction
 
 
 class ActionModule(PluralAction):

@@ -10,8 +10,8 @@ from ..module_utils._errors import InvalidInput, ServicesError
 from ..module_utils._task import entry_options
 from ..plugin_utils._ledger.editing import edited
 from ..plugin_utils._ledger.entries import ABSENT
-from ..plugin_utils._worker.checked import CheckedAction, Options
-from ..plugin_utils._worker.core import run_id
+from ..plugin_utils._run.checked import CheckedAction, Options
+from ..plugin_utils._run.core import run_id
 
 
 class ActionModule(CheckedAction):

@@ -9,8 +9,8 @@ from __future__ import annotations
 from ..module_utils._errors import InvalidInput, ServicesError
 from ..module_utils._task import info_options
 from ..plugin_utils._ledger.listing import listed
-from ..plugin_utils._worker.checked import CheckedAction
-from ..plugin_utils._worker.core import untrusted
+from ..plugin_utils._run.checked import CheckedAction
+from ..plugin_utils._run.core import untrusted
 
 
 class ActionModule(CheckedAction):

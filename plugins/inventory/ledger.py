@@ -93,7 +93,7 @@ from ansible.plugins.inventory import BaseInventoryPlugin, Cacheable, Constructa
 from ..module_utils._errors import ServicesError
 from ..module_utils._http.urls import canonical_url, checked_url
 from ..plugin_utils._ledger.location import located, open_ledger
-from ..plugin_utils._worker.core import untrusted
+from ..plugin_utils._run.core import untrusted
 
 RESOURCE = "compute_virtual_machine"
 _HOST_NAME = re.compile(r"(?!-)[A-Za-z0-9_-]{1,63}(?<!-)(\.(?!-)[A-Za-z0-9_-]{1,63}(?<!-))*\.?")

@@ -5,7 +5,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The documentation and entry point of the module; the code is in module_utils/_task/many.py."""
+"""The documentation and entry point of the module; the code is in module_utils/_list/sending.py."""
 
 from __future__ import annotations
 
@@ -212,8 +212,8 @@ outcome:
   sample: accepted
 """
 
+from ansible_collections.infrastructure.services.plugins.module_utils._list.list_module import main
 from ansible_collections.infrastructure.services.plugins.module_utils._resources.virtual_machine import VIRTUAL_MACHINES
-from ansible_collections.infrastructure.services.plugins.module_utils._task.plural_module import main
 
 if __name__ == "__main__":
     main(VIRTUAL_MACHINES)

@@ -12,11 +12,12 @@ import importlib
 
 import pytest
 import yaml
+from ansible_collections.infrastructure.services.plugins.module_utils._list import items
 from ansible_collections.infrastructure.services.plugins.module_utils._resources import (
     application_role,
     virtual_machine,
 )
-from ansible_collections.infrastructure.services.plugins.module_utils._task import entry_options, info_options, items
+from ansible_collections.infrastructure.services.plugins.module_utils._task import entry_options, info_options
 from ansible_collections.infrastructure.services.plugins.module_utils._task.options import ARGUMENT_SPEC, MANY
 
 PLUGINS = "ansible_collections.infrastructure.services.plugins"

@@ -15,13 +15,13 @@ import yaml
 from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 from ansible_collections.infrastructure.services.plugins.doc_fragments import assets
 from ansible_collections.infrastructure.services.plugins.doc_fragments import many as fragment
+from ansible_collections.infrastructure.services.plugins.module_utils._list import items
 from ansible_collections.infrastructure.services.plugins.module_utils._resources.application_role import (
     APPLICATION_ROLES,
 )
 from ansible_collections.infrastructure.services.plugins.module_utils._resources.virtual_machine import (
     VIRTUAL_MACHINES,
 )
-from ansible_collections.infrastructure.services.plugins.module_utils._task import items
 from ansible_collections.infrastructure.services.plugins.module_utils._task.options import ARGUMENT_SPEC, MANY
 from ansible_collections.infrastructure.services.plugins.module_utils._task.task import argument_spec
 from emulator import server

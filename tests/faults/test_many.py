@@ -14,13 +14,14 @@ from ansible_collections.infrastructure.services.plugins.module_utils._call.toke
 from ansible_collections.infrastructure.services.plugins.module_utils._errors import ServicesError
 from ansible_collections.infrastructure.services.plugins.module_utils._http.transport import Transport
 from ansible_collections.infrastructure.services.plugins.module_utils._http.values import Answer, Request
+from ansible_collections.infrastructure.services.plugins.module_utils._list import items, sending
 from ansible_collections.infrastructure.services.plugins.module_utils._resources.application_role import (
     APPLICATION_ROLES,
 )
 from ansible_collections.infrastructure.services.plugins.module_utils._resources.virtual_machine import (
     VIRTUAL_MACHINES,
 )
-from ansible_collections.infrastructure.services.plugins.module_utils._task import credentials, items, many, task
+from ansible_collections.infrastructure.services.plugins.module_utils._task import credentials, task
 from support import CREATE, LEAST, UPDATE
 
 from . import lab as laboratory
@@ -74,7 +75,7 @@ def one_of_fifty(resource: str, **options) -> dict:
     secrets, memory = credentials.secrets_of(own, validated.validated_parameters), Memory()
     runtime = task.Runtime(False, SplitTransport, lambda *how: FetchedToken(*how, memory))
     try:
-        done = many.perform_all(plural, validated.validated_parameters, many.Place(runtime), secrets)
+        done = sending.perform_all(plural, validated.validated_parameters, sending.Place(runtime), secrets)
     except ServicesError as error:
         return error.result()
     others = [each for each in done.result["results"] if each["item"].startswith(OTHER)]

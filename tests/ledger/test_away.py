@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import pytest
 from ansible_collections.infrastructure.services.plugins.module_utils._http.transport import Transport
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.entries import DONE, INTENT
-from ansible_collections.infrastructure.services.plugins.plugin_utils._worker.kept import kept_ledger
+from ansible_collections.infrastructure.services.plugins.plugin_utils._run.kept import kept_ledger
 from emulator import faults
 from ledger.tasks import key, task
 from support.databases import Server, private_server

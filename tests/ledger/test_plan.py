@@ -11,13 +11,14 @@ from itertools import product
 import pytest
 from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 from ansible_collections.infrastructure.services.plugins.module_utils._http.transport import Transport
+from ansible_collections.infrastructure.services.plugins.module_utils._list import items, sending
 from ansible_collections.infrastructure.services.plugins.module_utils._resources.application_role import (
     APPLICATION_ROLES,
 )
 from ansible_collections.infrastructure.services.plugins.module_utils._resources.virtual_machine import (
     VIRTUAL_MACHINES,
 )
-from ansible_collections.infrastructure.services.plugins.module_utils._task import credentials, items, many, task
+from ansible_collections.infrastructure.services.plugins.module_utils._task import credentials, task
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.entries import DONE, STATES, Entry, Key
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.listing import listed
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.many import LedgerOfMany
@@ -56,8 +57,8 @@ class Fleet:
         params = checked.validated_parameters
         secrets = credentials.secrets_of(own, params)
         kept = LedgerOfMany(self.ledger, secrets, "run-of-the-tests", check_mode)
-        place = many.Place(task.Runtime(check_mode, Transport), diff_mode=True)
-        done = many.perform_all(self.plural, params, place, secrets, kept)
+        place = sending.Place(task.Runtime(check_mode, Transport), diff_mode=True)
+        done = sending.perform_all(self.plural, params, place, secrets, kept)
         return dict(done.result, warnings=done.warnings)
 
     def sent(self) -> set[str]:

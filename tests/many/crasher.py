@@ -21,10 +21,11 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 __import__("conftest")  # makes the collection importable
 from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 from ansible_collections.infrastructure.services.plugins.module_utils._http.transport import Transport
+from ansible_collections.infrastructure.services.plugins.module_utils._list import items, sending
 from ansible_collections.infrastructure.services.plugins.module_utils._resources.virtual_machine import (
     VIRTUAL_MACHINES,
 )
-from ansible_collections.infrastructure.services.plugins.module_utils._task import credentials, items, many, task
+from ansible_collections.infrastructure.services.plugins.module_utils._task import credentials, task
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.location import open_ledger
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.many import LedgerOfMany
 
@@ -40,8 +41,8 @@ def run(location: str, url: str, names: list[str], at_once: int = AT_ONCE, watch
     params = ArgumentSpecValidator(**task.argument_spec(own, {})).validate(given).validated_parameters
     secrets, ledger = credentials.secrets_of(own, params), open_ledger(location)
     kept = LedgerOfMany(ledger, secrets, "run", check_mode=False)
-    place = many.Place(task.Runtime(False, Transport), watch=watch)
-    result = many.perform_all(VIRTUAL_MACHINES, params, place, secrets, kept).result
+    place = sending.Place(task.Runtime(False, Transport), watch=watch)
+    result = sending.perform_all(VIRTUAL_MACHINES, params, place, secrets, kept).result
     ledger.close()
     return result
 

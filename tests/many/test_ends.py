@@ -17,7 +17,7 @@ import time
 from collections import Counter
 
 import pytest
-from ansible_collections.infrastructure.services.plugins.module_utils._task import many
+from ansible_collections.infrastructure.services.plugins.module_utils._list import sending
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.location import open_ledger
 from many.conftest import REPORTING, runs, until
 from many.crasher import run as run_here
@@ -129,7 +129,7 @@ def test_a_terminated_worker_reports_what_is_known(start, service):
 
 def test_items_that_wait_for_a_token_count_as_never_started(service, tmp_path, monkeypatch):
     """Nothing was sent, so the next run requires no manual repair of the ledger."""
-    monkeypatch.setattr(many, "GRACE", 0.5)
+    monkeypatch.setattr(sending, "GRACE", 0.5)
     ledger = str(tmp_path / "l.db")
 
     def watch() -> str:

@@ -13,7 +13,8 @@ from collections.abc import Callable
 import pytest
 from ansible.module_utils import basic
 from ansible.module_utils.common import parameters, warnings
-from ansible_collections.infrastructure.services.plugins.module_utils._task import module, plural_module
+from ansible_collections.infrastructure.services.plugins.module_utils._list import list_module
+from ansible_collections.infrastructure.services.plugins.module_utils._task import module
 
 from support import RESOURCES
 
@@ -25,7 +26,7 @@ def run_module(resource: str, options: dict, **how) -> dict:
 
 def run_plural(plural, options: dict, **how) -> dict:
     """Return the result that a plural module prints; `how`: the keyword arguments of `printed`."""
-    return printed(lambda: plural_module.main(plural), options, **how)
+    return printed(lambda: list_module.main(plural), options, **how)
 
 
 def printed(

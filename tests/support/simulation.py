@@ -16,9 +16,9 @@ from ansible_collections.infrastructure.services.plugins.module_utils._call.retr
 from ansible_collections.infrastructure.services.plugins.module_utils._call.statuses import Event, event_of
 from ansible_collections.infrastructure.services.plugins.module_utils._errors import UNKNOWN, ServicesError
 from ansible_collections.infrastructure.services.plugins.module_utils._http.values import Answer, Request
-from ansible_collections.infrastructure.services.plugins.module_utils._task.pace import Dispatch
-from ansible_collections.infrastructure.services.plugins.module_utils._task.paced import PacedTransport, Slots
-from ansible_collections.infrastructure.services.plugins.module_utils._task.scheduler import Ended, Limits, Scheduler
+from ansible_collections.infrastructure.services.plugins.module_utils._list.pace import Dispatch
+from ansible_collections.infrastructure.services.plugins.module_utils._list.paced import PacedTransport, Slots
+from ansible_collections.infrastructure.services.plugins.module_utils._list.scheduler import Ended, Limits, Scheduler
 
 from .virtual_time import VirtualTime
 

@@ -39,7 +39,7 @@ class Plural:
 
     @cached_property
     def plain_options(self) -> dict[str, Any]:
-        """Return the same without a spec for the items: `_task/items` validates them, wherever the module runs."""
+        """Return the same without a spec for the items: `_list/items` validates them, wherever the module runs."""
         shared = {name: self.resource.options[name] for name in self.shared}
         return {self.option: dict(type="list", elements="raw", required=True), **shared}
 

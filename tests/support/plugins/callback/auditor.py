@@ -19,7 +19,7 @@ short_description: record worker activity for the tests
 description: Writes a line for each import, process and connection to the file named by the variable AUDITOR_FILE.
 author: The infrastructure.services contributors (!UNKNOWN)
 """
-ACTION = "ansible_collections.infrastructure.services.plugins.plugin_utils._worker.action"
+ACTION = "ansible_collections.infrastructure.services.plugins.plugin_utils._run.action"
 WATCHED = {"import", "os.fork", "os.forkpty", "os.exec", "os.posix_spawn", "subprocess.Popen", "socket.connect"}
 
 

@@ -15,11 +15,11 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 from ansible_collections.infrastructure.services.plugins.module_utils._errors import ACCEPTED, UNKNOWN
+from ansible_collections.infrastructure.services.plugins.module_utils._list import items
 from ansible_collections.infrastructure.services.plugins.module_utils._resources.virtual_machine import (
     VIRTUAL_MACHINES,
 )
 from ansible_collections.infrastructure.services.plugins.module_utils._secrets import Secrets
-from ansible_collections.infrastructure.services.plugins.module_utils._task import items
 from ansible_collections.infrastructure.services.plugins.module_utils._task.task import argument_spec
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger import group_commit
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.entries import (

@@ -15,11 +15,11 @@ from .._call.tokens import FetchedToken, Memory
 from .._errors import ServicesError
 from .._http.transport import Transport
 from .._resources.plural import Plural
+from .._task.module import LEDGER_ELSEWHERE, ServicesModule
+from .._task.shutdown import recorded_signals
+from .._task.task import Runtime, argument_spec
 from .items import own_options
-from .many import Place, perform_all
-from .module import LEDGER_ELSEWHERE, ServicesModule
-from .shutdown import recorded_signals
-from .task import Runtime, argument_spec
+from .sending import Place, perform_all
 
 _REPORT_ELSEWHERE = (
     "report: it is written on the controller, so the module has to run there, with a local connection and without"

@@ -10,7 +10,7 @@ import itertools
 import math
 
 import pytest
-from ansible_collections.infrastructure.services.plugins.module_utils._task.pace import (
+from ansible_collections.infrastructure.services.plugins.module_utils._list.pace import (
     FIRST,
     IN_A_ROW,
     NEUTRAL,

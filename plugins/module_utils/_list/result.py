@@ -13,8 +13,8 @@ from typing import Any, Callable, Iterable
 from .._errors import ACCEPTED, NOT_SENT, OUTCOMES, UNKNOWN, gravest, listing
 from .._resources.plural import Plural
 from .._secrets import for_message
+from .._task.task import Done
 from .scheduler import Scheduler
-from .task import Done
 
 RESULTS_SAY = "results says what is known of each, and what to do."
 _MOST_WARNINGS = 20

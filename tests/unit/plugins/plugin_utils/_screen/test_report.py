@@ -17,7 +17,6 @@ from xml.etree import ElementTree
 
 import pytest
 from ansible_collections.infrastructure.services.plugins.module_utils._errors import InvalidInput
-from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger import report_files
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.entries import (
     ABSENT,
     DONE,
@@ -28,7 +27,8 @@ from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.en
     Key,
 )
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.location import open_ledger
-from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.run_report import reported
+from ansible_collections.infrastructure.services.plugins.plugin_utils._screen import report_files
+from ansible_collections.infrastructure.services.plugins.plugin_utils._screen.report import reported
 
 MACHINE, ROLE = "compute_virtual_machine", "cassandra_application_role"
 TRACE = "4bf92f3577b34da6a3ce929d0e0e4736"

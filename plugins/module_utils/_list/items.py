@@ -15,8 +15,8 @@ from ansible.module_utils.errors import AnsibleValidationError, NoLogError, SubP
 
 from .._errors import InvalidInput, ServicesError, listing
 from .._resources.plural import Plural
-from .options import MANY, MOST_AT_ONCE, settings_from
-from .task import Task, meant, readable
+from .._task.options import MANY, MOST_AT_ONCE, settings_from
+from .._task.task import Task, meant, readable
 
 _MAX_FAULTS = 100  # faults in one message
 _VERBATIM = (".body", ".current")  # options in which a null is a value

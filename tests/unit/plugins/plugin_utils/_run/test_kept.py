@@ -14,8 +14,8 @@ from ansible_collections.infrastructure.services.plugins.module_utils._task.opti
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.entries import Key
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.schema import SCHEMA_VERSION
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.sqlite import SqliteLedger
-from ansible_collections.infrastructure.services.plugins.plugin_utils._worker.kept import Kept, kept_ledger
-from ansible_collections.infrastructure.services.plugins.plugin_utils._worker.kept_transports import kept_transport
+from ansible_collections.infrastructure.services.plugins.plugin_utils._run.kept import Kept, kept_ledger
+from ansible_collections.infrastructure.services.plugins.plugin_utils._run.kept_transports import kept_transport
 
 FORK = multiprocessing.get_context("fork")
 KEY = Key("https://service.example", "compute_virtual_machine", "web01")

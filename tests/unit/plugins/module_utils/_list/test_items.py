@@ -10,13 +10,14 @@ import pytest
 from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 from ansible_collections.infrastructure.services.plugins.module_utils._errors import InvalidInput, ServicesError
 from ansible_collections.infrastructure.services.plugins.module_utils._fields import prune
+from ansible_collections.infrastructure.services.plugins.module_utils._list import items
 from ansible_collections.infrastructure.services.plugins.module_utils._resources.application_role import (
     APPLICATION_ROLES,
 )
 from ansible_collections.infrastructure.services.plugins.module_utils._resources.virtual_machine import (
     VIRTUAL_MACHINES,
 )
-from ansible_collections.infrastructure.services.plugins.module_utils._task import items, task
+from ansible_collections.infrastructure.services.plugins.module_utils._task import task
 from hypothesis import given
 from hypothesis import strategies as st
 

@@ -10,7 +10,7 @@ import signal
 import threading
 
 import pytest
-from ansible_collections.infrastructure.services.plugins.plugin_utils._worker.signals import Interrupted, deferred
+from ansible_collections.infrastructure.services.plugins.plugin_utils._run.signals import Interrupted, deferred
 
 
 def in_child(work) -> tuple[str, int]:

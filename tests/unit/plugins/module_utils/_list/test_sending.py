@@ -17,20 +17,14 @@ from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 from ansible_collections.infrastructure.services.plugins.module_utils._call.tokens import FetchedToken, Memory
 from ansible_collections.infrastructure.services.plugins.module_utils._errors import AttemptFailed, InvalidInput
 from ansible_collections.infrastructure.services.plugins.module_utils._http.values import Answer
+from ansible_collections.infrastructure.services.plugins.module_utils._list import items, result, scheduler, sending
 from ansible_collections.infrastructure.services.plugins.module_utils._resources.application_role import (
     APPLICATION_ROLES,
 )
 from ansible_collections.infrastructure.services.plugins.module_utils._resources.virtual_machine import (
     VIRTUAL_MACHINES,
 )
-from ansible_collections.infrastructure.services.plugins.module_utils._task import (
-    credentials,
-    items,
-    many,
-    report,
-    scheduler,
-    task,
-)
+from ansible_collections.infrastructure.services.plugins.module_utils._task import credentials, task
 
 TOKEN = "token-of-the-tests"
 
@@ -87,8 +81,8 @@ def run(service: Service, plural, given: list, *, check_mode=False, watch=str, s
     assert not validated.error_messages
     secrets, memory = credentials.secrets_of(own, validated.validated_parameters), Memory()
     runtime = task.Runtime(check_mode, service.connect, lambda *given: FetchedToken(*given, memory))
-    place = many.Place(runtime, diff_mode=True, watch=watch, say=say)
-    done = many.perform_all(plural, validated.validated_parameters, place, secrets, ledger)
+    place = sending.Place(runtime, diff_mode=True, watch=watch, say=say)
+    done = sending.perform_all(plural, validated.validated_parameters, place, secrets, ledger)
     return dict(done.result, warnings=done.warnings)
 
 
@@ -327,7 +321,7 @@ def test_an_early_end_is_reported_for_each_item(monkeypatch):
 
 def test_items_that_do_not_finish_in_time_are_in_doubt(monkeypatch):
     close = scheduler.Slot.close
-    monkeypatch.setattr(many, "GRACE", 0.5)
+    monkeypatch.setattr(sending, "GRACE", 0.5)
     monkeypatch.setattr(scheduler, "_POLL_INTERVAL", 0.1)
     silent, closed = threading.Event(), []
     monkeypatch.setattr(scheduler.Slot, "close", lambda slot: closed.append(slot) or close(slot))
@@ -342,7 +336,7 @@ def test_items_that_do_not_finish_in_time_are_in_doubt(monkeypatch):
 def test_an_answer_that_could_not_be_recorded_is_reported_as_such():
     """The answer was usable; and the message of an item may be followed by a further sentence."""
 
-    class Full(many.NoLedger):
+    class Full(sending.NoLedger):
         def record(self, task, execute):
             return dict(execute(None), failed=True, msg="it could not be recorded: disk full")
 

@@ -15,14 +15,14 @@ import time
 
 import pytest
 from ansible_collections.infrastructure.services.plugins.module_utils._errors import ACCEPTED, REJECTED, UNKNOWN
-from ansible_collections.infrastructure.services.plugins.module_utils._task.pace import (
+from ansible_collections.infrastructure.services.plugins.module_utils._list.pace import (
     NEUTRAL,
     OK,
     OVERLOADED,
     RATE_LIMITED,
     Pace,
 )
-from ansible_collections.infrastructure.services.plugins.module_utils._task.scheduler import (
+from ansible_collections.infrastructure.services.plugins.module_utils._list.scheduler import (
     NO_LIMITS,
     Ended,
     Limits,

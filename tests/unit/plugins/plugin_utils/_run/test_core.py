@@ -16,10 +16,10 @@ from ansible import constants
 from ansible.plugins.action import ActionBase
 from ansible.plugins.connection import ConnectionBase
 from ansible.plugins.connection.local import Connection as LocalConnection
-from ansible_collections.infrastructure.services.plugins.plugin_utils._worker import core
+from ansible_collections.infrastructure.services.plugins.plugin_utils._run import core
 from support.checkout import CHECKOUT
 
-FILE = "plugins/plugin_utils/_worker/core.py"
+FILE = "plugins/plugin_utils/_run/core.py"
 # Methods of ActionBase that core.py overrides or calls, with the arguments that it passes.
 METHODS = {
     "_compute_environment_string": ("raw_environment_out",),

@@ -15,13 +15,13 @@ from .._errors import NOT_SENT, UNKNOWN, InvalidInput, RequestFailed, ServicesEr
 from .._resources.flow import Recorded
 from .._resources.plural import Plural
 from .._secrets import Secrets
+from .._task.shutdown import GRACE
+from .._task.task import Done, Runtime, Task, interrupted, perform, presentable
 from . import items
 from .pace import Pace
 from .paced import PacedTransport, Slots
-from .report import RESULTS_SAY, Report
+from .result import RESULTS_SAY, Report
 from .scheduler import Ended, Limits, Scheduler
-from .shutdown import GRACE
-from .task import Done, Runtime, Task, interrupted, perform, presentable
 
 
 class NoLedger:

@@ -15,9 +15,9 @@ from datetime import datetime, timezone
 from typing import Any, Callable, Iterator
 
 from ...module_utils._errors import ACCEPTED, UNKNOWN, InvalidInput
-from .entries import INTENT
+from .._ledger.entries import INTENT
+from .._ledger.store import Ledger
 from .report_files import ReportError, edited
-from .store import Ledger
 
 RUNNING, ENDED, KILLED = "running", "ended", "killed"
 _FIELDS = ("outcome", "changed", "failed", "skipped", "status", "seconds", "trace_id", "msg")

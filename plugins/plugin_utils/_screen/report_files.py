@@ -17,8 +17,8 @@ import uuid
 from contextlib import contextmanager, suppress
 from typing import Iterator
 
+from .._ledger.sqlite import identity
 from . import junit
-from .sqlite import identity
 
 _HEAD = '{\n "format": "infrastructure.services report",\n'  # identifies a report without reading all of it
 _RUN, _ASSET = {"run", "state", "began_at", "tasks_at_work", "assets"}, {"resource", "name", "outcome"}

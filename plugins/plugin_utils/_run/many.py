@@ -15,17 +15,17 @@ from ansible.module_utils.common.arg_spec import ArgumentSpecValidator, Validati
 
 from ...module_utils._errors import InvalidInput, listing
 from ...module_utils._http.transport import Transport, require_libraries
+from ...module_utils._list.items import own_options
+from ...module_utils._list.result import RESULTS_SAY
+from ...module_utils._list.sending import Place, perform_all
 from ...module_utils._resources.flow import kept_in
 from ...module_utils._resources.plural import Plural
-from ...module_utils._task.items import own_options
-from ...module_utils._task.many import Place, perform_all
-from ...module_utils._task.report import RESULTS_SAY
 from ...module_utils._task.shutdown import recorded_signals
 from ...module_utils._task.task import Runtime
 from .._ledger.location import absolute
 from .._ledger.many import LedgerOfMany
-from .._ledger.run_report import reported
 from .._ledger.store import Ledger
+from .._screen.report import reported
 from . import core
 from .action import ServicesAction, warned
 from .checked import NOT_WITH_ASYNC, Options
