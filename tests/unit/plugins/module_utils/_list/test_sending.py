@@ -17,7 +17,8 @@ from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 from ansible_collections.infrastructure.services.plugins.module_utils._call.tokens import FetchedToken, Memory
 from ansible_collections.infrastructure.services.plugins.module_utils._errors import AttemptFailed, InvalidInput
 from ansible_collections.infrastructure.services.plugins.module_utils._http.values import Answer
-from ansible_collections.infrastructure.services.plugins.module_utils._list import items, result, scheduler, sending
+from ansible_collections.infrastructure.services.plugins.module_utils._list import items, scheduler, sending
+from ansible_collections.infrastructure.services.plugins.module_utils._list import result as list_result
 from ansible_collections.infrastructure.services.plugins.module_utils._resources.application_role import (
     APPLICATION_ROLES,
 )
@@ -304,7 +305,7 @@ def test_the_answer_of_another_machine_is_warned_of_by_name():
 
 
 def test_an_early_end_is_reported_for_each_item(monkeypatch):
-    monkeypatch.setattr(report, "_FIRST_LINE", 0.0)
+    monkeypatch.setattr(list_result, "_FIRST_LINE", 0.0)
     monkeypatch.setattr(scheduler, "_POLL_INTERVAL", 0.1)
     service, lines = Service(seconds=0.05), []
     result = run(
