@@ -60,8 +60,9 @@ options:
         ends in C(.xml). Both are replaced, but a task adds to what other tasks of the same run wrote, on any host.
       - An existing file must be empty or such a report. Any other file, a device and the files of O(ledger) are
         refused, and nothing is sent.
-      - Both are also written when a signal ends the task. After a crash, the next task that writes them adds what
-        O(ledger) knows of the run that was killed.
+      - Both are written when the task ends, also when a signal ends it. After C(kill -9), O(ledger) has the results,
+        and the option C(run) of M(infrastructure.services.ledger_info) lists them.
+      - A task that is refused before it begins leaves them as they are.
       - A relative path is resolved against the directory of the playbook, or against the working directory if the
         playbook is part of a collection. Nothing is written in check mode.
     type: path

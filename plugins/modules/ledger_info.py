@@ -60,6 +60,12 @@ options:
   changed_since:
     description: Only entries that were written at this time or later, in ISO 8601; without a time zone it is UTC.
     type: str
+  run:
+    description:
+      - Only entries that this run of Ansible was the last to write, as RV(entries[].run) and the reports of lists
+        identify it.
+      - A run that was killed (C(kill -9)) has no report; this lists what it had done.
+    type: str
   history:
     description: Whether to include in each entry how each of its attempts ended.
     type: bool

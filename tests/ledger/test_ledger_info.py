@@ -38,7 +38,7 @@ FLEET = {
     Key(URL, CREATE, "web01"): ENTRY,
     Key(URL, CREATE, "web02"): ENTRY._replace(state=UNKNOWN, asset={}, changed_at=NEW, trace_id=""),
     Key(URL, CREATE, "app01"): ENTRY._replace(state=INTENT, asset={}),
-    Key(URL, UPDATE, "role-1"): ENTRY._replace(state=ACCEPTED, changed_at=NEW),
+    Key(URL, UPDATE, "role-1"): ENTRY._replace(state=ACCEPTED, changed_at=NEW, run="run-2"),
     Key("https://t", CREATE, "web01"): ENTRY,
 }
 
@@ -73,6 +73,9 @@ def info(location, opened):
     ({"states": ["intent", "accepted"]}, "role-1 app01"),
     ({"changed_since": "2026-06-01"}, ""),
     ({"changed_since": "2026-06-01T02:00:00+02:00"}, "role-1 web02"),
+    ({"run": "run-1"}, "app01 web01 web02 web01"),
+    ({"run": "run-2", "states": ["in_doubt"]}, "role-1"),
+    ({"run": "run"}, ""),
     ({"names": ["web*"], "states": ["in_doubt"], "resource": CREATE, "base_url": URL}, "web02"),
 ], ids=str)
 def test_filters_narrow_the_list(info, options, names):

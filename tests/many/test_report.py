@@ -110,23 +110,69 @@ def test_a_file_that_is_not_a_report_is_refused_before_anything_is_sent(start, s
     assert service.created == Counter(["vm0", "vm1"])
 
 
-def test_after_kill_9_the_next_run_reports_it_from_the_ledger(run, service, tmp_path):
+STOPPING = REPORTING.replace("concurrency: 16", 'access_token: "{{ token | default(omit) }}"\n        in_doubt: stop')
+
+
+@pytest.mark.parametrize("more", [
+    {"token": ""},
+    {"machines": [{"name": "vm9"}, {"name": ""}]},
+    {"environment": {"INFRASTRUCTURE_SERVICES_LEDGER": "none/l.db"}},
+], ids=str)
+def test_a_run_that_is_refused_before_it_begins_leaves_the_last_report_as_it_is(start, service, tmp_path, more):
+    report, files = str(tmp_path / "fleet.json"), [tmp_path / name for name in ("fleet.json", "fleet.xml")]
+    start(2, REPORTING, report=report).end()
+    before = [file.read_bytes() for file in files]
+    refused = start(2, STOPPING, report=report, **more)
+    refused.end()
+    assert (refused.result["failed"], refused.result["outcome"]) == (True, "not_sent")
+    assert "results" not in refused.result
+    assert [file.read_bytes() for file in files] == before
+    assert service.created == Counter(["vm0", "vm1"])
+
+
+def test_a_run_that_stops_because_of_what_is_in_doubt_is_reported(run, start, service, tmp_path):
+    service.statuses["vm0"] = 500
+    run(1).end()
+    environment = {"INFRASTRUCTURE_SERVICES_LEDGER": str(tmp_path / "l.db")}
+    start(2, STOPPING, environment=environment, report=str(tmp_path / "fleet.json")).end()
+    (one,) = runs(tmp_path)
+    assert [(asset["name"], asset["outcome"]) for asset in one["assets"]] == [("vm0", "unknown"), ("vm1", "not_sent")]
+    assert not service.created["vm1"]
+
+
+LIST = """
+- hosts: localhost
+  connection: local
+  gather_facts: false
+  tasks:
+    - infrastructure.services.ledger_info:
+        run: "{{ run }}"
+      register: known
+    - ansible.builtin.copy:
+        content: "{{ known | to_json }}"
+        dest: "{{ result }}"
+"""
+
+
+def test_after_kill_9_the_ledger_lists_what_the_run_did(run, start, service, tmp_path):
     service.seconds = 0.3
+    run(1).end()
+    before = [(tmp_path / name).read_bytes() for name in ("fleet.json", "fleet.xml")]
     running = run(COUNT)
     until(lambda: sum(service.created.values()) >= 40)
-    workers = running.workers()
-    for pid in (running.process.pid, *workers):
+    for pid in (running.process.pid, *running.workers()):
         os.kill(pid, signal.SIGKILL)
     running.end()
-    assert runs(tmp_path) == [{**runs(tmp_path)[0], "state": "running", "ended_at": None, "assets": []}]
-    sent, service.seconds = dict(service.created), 0.01
-    run(60).end()
-    killed, now = runs(tmp_path)
-    told = {asset["name"]: asset for asset in killed["assets"]}
-    assert (killed["state"], now["state"], len(now["assets"])) == ("killed", "ended", 60)
-    assert sent.keys() <= told.keys()
-    assert {asset["outcome"] for asset in told.values()} == {"accepted", "unknown"}
-    assert all(asset["seconds"] > 0 for asset in told.values() if asset["outcome"] == "accepted")
+    assert [(tmp_path / name).read_bytes() for name in ("fleet.json", "fleet.xml")] == before
+    with closing(sqlite3.connect(tmp_path / "l.db")) as connection:
+        ((killed,),) = connection.execute("SELECT DISTINCT run FROM infrastructure_services_entry WHERE name <> 'vm0'")
+    environment = {"INFRASTRUCTURE_SERVICES_LEDGER": str(tmp_path / "l.db")}
+    listing = start(0, LIST, environment=environment, run=killed)
+    listing.end()
+    told = {entry["name"]: entry["state"] for entry in listing.result["entries"]}
+    assert service.created.keys() - {"vm0"} <= told.keys()
+    assert set(told.values()) == {"done", "intent"}
+    assert killed not in (tmp_path / "fleet.json").read_text(encoding="utf-8")
     run(60).end()
     (last,) = runs(tmp_path)
-    assert (last["state"], {asset["outcome"] for asset in last["assets"]}) == ("ended", {"not_sent", "unknown"})
+    assert {"not_sent", "unknown"} <= {asset["outcome"] for asset in last["assets"]}

@@ -19,6 +19,7 @@ OPTIONS = dict(
     names=dict(type="list", elements="str"),
     states=dict(type="list", elements="str", choices=["intent", "done", "accepted", "unknown", IN_DOUBT]),
     changed_since=dict(type=DATE_TIME),
+    run=dict(type="str"),
     history=dict(type="bool", default=False),
 )
 CONSTRAINTS: dict = {}

@@ -63,6 +63,8 @@ def _filters(params: dict) -> dict[str, tuple]:
         states = states - {IN_DOUBT} | {*STATES} - {DONE}
     if states:
         where[f"state IN ({', '.join('?' * len(states))})"] = tuple(states)
+    if params["run"]:
+        where["run = ?"] = (params["run"],)
     if params["changed_since"]:
         where["changed_at >= ?"] = (params["changed_since"],)
     return where

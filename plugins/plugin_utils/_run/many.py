@@ -96,8 +96,9 @@ class PluralAction(ServicesAction):
         return f"{self.resource.operation.noun}s {listing(keys)}"
 
     def _report(self, path: str | None, ledger: Ledger | None) -> ContextManager[list[dict]]:
-        path = absolute(path, self._loader.get_basedir()) if path else ""
-        return reported(path, self.plural.resource.operation.resource, core.run_id(), ledger, self._display.warning)
+        path, ledger_file = absolute(path, self._loader.get_basedir()) if path else "", ledger.file if ledger else ""
+        resource = self.plural.resource.operation.resource
+        return reported(path, resource, core.run_id(), ledger_file, self._display.warning)
 
     def _next_step(self, params: dict) -> str:
         """Return where to look for what is known of each item; after a signal, nobody receives the results."""

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import os
 import re
-from itertools import groupby
-from operator import itemgetter
 from xml.etree import ElementTree
 
 from ...module_utils._errors import UNKNOWN
@@ -30,17 +28,16 @@ def xml_path(path: str) -> str:
 def document(runs: list[dict]) -> str:
     """Return the XML of the runs of a report."""
     root = ElementTree.Element("testsuites", name=_NAME)
-    resource_of = itemgetter("resource")
     for run in runs:
-        for resource, assets in groupby(sorted(run["assets"], key=resource_of), key=resource_of):
-            _add_suite(root, run, resource, list(assets))
+        for resource in sorted({asset["resource"] for asset in run["assets"]}):
+            _add_suite(root, run, resource, [asset for asset in run["assets"] if asset["resource"] == resource])
     return ElementTree.tostring(root, encoding="unicode")
 
 
 def _add_suite(root: ElementTree.Element, run: dict, resource: str, assets: list[dict]) -> None:
     kinds = [_kind(asset) for asset in assets]
     seconds = sum(asset.get("seconds", 0) for asset in assets)
-    suite = _add(root, "testsuite", name=f"{resource} (run {run['run']}, {run['state']})", timestamp=run["began_at"])
+    suite = _add(root, "testsuite", name=f"{resource} (run {run['run']})", timestamp=run["began_at"])
     suite.attrib.update(tests=str(len(assets)), time=f"{seconds:.3f}")
     suite.attrib.update({count: str(kinds.count(kind)) for kind, count in _COUNTED.items()})
     for asset, kind in zip(assets, kinds):

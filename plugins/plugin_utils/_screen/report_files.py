@@ -17,11 +17,10 @@ import uuid
 from contextlib import contextmanager, suppress
 from typing import Iterator
 
-from .._ledger.sqlite import identity
 from . import junit
 
 _HEAD = '{\n "format": "infrastructure.services report",\n'  # identifies a report without reading all of it
-_RUN, _ASSET = {"run", "state", "began_at", "tasks_at_work", "assets"}, {"resource", "name", "outcome"}
+_RUN = {"run", "began_at", "assets"}
 _KINDS = {stat.S_IFDIR: "a directory", stat.S_IFIFO: "a named pipe", stat.S_IFSOCK: "a socket"}
 _LEDGER_FILES = ("", "-journal", ".lock")
 _LOCK_TIMEOUT = 60.0  # seconds to wait for another task, each of which takes milliseconds
@@ -31,6 +30,18 @@ class ReportError(Exception):
     """A file cannot be written; the text says which one, and why."""
 
 
+def require_writable(path: str, ledger_file: str) -> None:
+    """Raise ReportError for a path to which `edited` could not write; change no file."""
+    with _named(path):
+        files = _files(path, ledger_file)
+        for file in files:
+            with _replacement(file):
+                pass
+        if os.path.exists(files[0]):
+            with _exclusive(files[0]):
+                pass
+
+
 @contextmanager
 def edited(path: str, ledger_file: str) -> Iterator[list[dict]]:
     """Yield the runs of the report at an absolute path, to be changed in place, and write them; others wait meanwhile.
@@ -38,21 +49,34 @@ def edited(path: str, ledger_file: str) -> Iterator[list[dict]]:
     `ledger_file`: the real path of the SQLite file, empty when there is none. Raises ReportError; a file that is
     neither empty nor a report is left unchanged.
     """
-    try:
-        file, xml_file = _usable(path, _HEAD, ledger_file), _usable(junit.xml_path(path), junit.HEAD, ledger_file)
-        if file == xml_file:
-            raise ReportError(
-                f"{path} is for JSON, with JUnit XML in a file next to it, so it must not end in {junit.SUFFIX}"
-            )
+    with _named(path):
+        file, xml_file = _files(path, ledger_file)
         with _exclusive(file):
             runs = _read(file)
             yield runs
             _replace(xml_file, f"{junit.document(runs)}\n")
             _replace(file, f"{_HEAD}{json.dumps({'runs': runs}, indent=1)[2:]}\n")  # last, as the lock goes with it
+
+
+@contextmanager
+def _named(path: str) -> Iterator[None]:
+    """Raise a ReportError that names the path in place of an OSError or ValueError."""
+    try:
+        yield
     except FileNotFoundError:
         raise ReportError(f"{path!r} cannot be written: its directory does not exist") from None
     except (OSError, ValueError) as error:  # ValueError: a path that contains NUL or a lone surrogate
         raise ReportError(f"{path!r} cannot be written: {getattr(error, 'strerror', None) or error}") from None
+
+
+def _files(path: str, ledger_file: str) -> tuple[str, str]:
+    """Return the real paths of the JSON file and the XML file; raise ReportError unless both may be replaced."""
+    file, xml_file = _usable(path, _HEAD, ledger_file), _usable(junit.xml_path(path), junit.HEAD, ledger_file)
+    if file == xml_file:
+        raise ReportError(
+            f"{path} is for JSON, with JUnit XML in a file next to it, so it must not end in {junit.SUFFIX}"
+        )
+    return file, xml_file
 
 
 def _usable(path: str, head: str, ledger_file: str) -> str:
@@ -65,48 +89,34 @@ def _usable(path: str, head: str, ledger_file: str) -> str:
     mode = os.stat(file).st_mode
     if not stat.S_ISREG(mode):
         raise ReportError(f"{path} is {_KINDS.get(stat.S_IFMT(mode), 'a device')}")
-    descriptor = os.open(file, os.O_RDONLY | os.O_NONBLOCK)
-    try:
-        begins = os.read(descriptor, len(head))
-    finally:
-        os.close(descriptor)
-    if begins not in (b"", head.encode()):
-        raise ReportError(f"{path} exists and is not a report")
+    with open(os.open(file, os.O_RDWR | os.O_NONBLOCK), "rb") as found:
+        if found.read(len(head)) not in (b"", head.encode()):
+            raise ReportError(f"{path} exists and is not a report")
     return file
 
 
 @contextmanager
 def _exclusive(file: str) -> Iterator[None]:
-    """Exclude all other tasks, of this run and of others; raise OSError."""
+    """Exclude all other tasks, of this run and of others; create the file if there is none; raise OSError."""
     deadline = time.monotonic() + _LOCK_TIMEOUT
-    while (descriptor := _locked(file)) is None:
-        if time.monotonic() > deadline:
-            raise OSError(errno.EAGAIN, "another program keeps it locked")
+    while time.monotonic() < deadline:
+        with open(os.open(file, os.O_RDWR | os.O_CREAT | os.O_NONBLOCK, 0o666), "rb") as held:
+            if _is_locked(held.fileno(), file):
+                yield
+                return
         time.sleep(0.01)
-    try:
-        yield
-    finally:
-        os.close(descriptor)
+    raise OSError(errno.EAGAIN, "another program keeps it locked")
 
 
-def _locked(file: str) -> int | None:
-    """Create and lock a file and return its descriptor; None when another task holds the lock or replaced the file."""
-    descriptor = os.open(file, os.O_RDWR | os.O_CREAT | os.O_NONBLOCK, 0o666)
-    status = os.fstat(descriptor)
-    if _lock(descriptor) and (status.st_dev, status.st_ino) == identity(file):
-        return descriptor
-    os.close(descriptor)
-    return None
-
-
-def _lock(descriptor: int) -> bool:
+def _is_locked(descriptor: int, file: str) -> bool:
+    """Lock an open file; return False when another task holds the lock, or has replaced the file."""
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
+        return os.path.samestat(os.fstat(descriptor), os.stat(file))
+    except (BlockingIOError, FileNotFoundError):
         return False
     except OSError:  # a file system without locks: a concurrent write may be lost, but the task goes on
-        pass
-    return True
+        return True
 
 
 def _read(file: str) -> list[dict]:
@@ -114,21 +124,28 @@ def _read(file: str) -> list[dict]:
     try:
         with open(file, encoding="utf-8") as report:
             runs = json.load(report)["runs"]
-        is_whole = all(run.keys() >= _RUN and all(asset.keys() >= _ASSET for asset in run["assets"]) for run in runs)
+        return runs if all(run.keys() >= _RUN for run in runs) else []
     except (ValueError, KeyError, TypeError, AttributeError):
         return []
-    return runs if is_whole else []
+
+
+@contextmanager
+def _replacement(file: str) -> Iterator[str]:
+    """Yield the path of a new, empty file in the same directory, and remove it if it is still there at the end."""
+    new = f"{file}.{uuid.uuid4().hex}.new"
+    try:
+        with open(new, "x", encoding="utf-8"):
+            yield new
+    finally:
+        with suppress(OSError):
+            os.unlink(new)
 
 
 def _replace(file: str, text: str) -> None:
     """Replace a file atomically, keeping its mode; raise OSError."""
-    new = f"{file}.{uuid.uuid4().hex}.new"
-    try:
-        with open(new, "x", encoding="utf-8") as to:
+    with _replacement(file) as new:
+        with open(new, "w", encoding="utf-8") as to:
             to.write(text)
         with suppress(FileNotFoundError):
             shutil.copymode(file, new)
         os.replace(new, file)
-    finally:
-        with suppress(OSError):
-            os.unlink(new)

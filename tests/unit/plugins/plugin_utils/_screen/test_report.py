@@ -17,15 +17,6 @@ from xml.etree import ElementTree
 
 import pytest
 from ansible_collections.infrastructure.services.plugins.module_utils._errors import InvalidInput
-from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.entries import (
-    ABSENT,
-    DONE,
-    INTENT,
-    Change,
-    Ended,
-    Entry,
-    Key,
-)
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.location import open_ledger
 from ansible_collections.infrastructure.services.plugins.plugin_utils._screen import report_files
 from ansible_collections.infrastructure.services.plugins.plugin_utils._screen.report import reported
@@ -47,8 +38,8 @@ def path(tmp_path) -> str:
     return str(tmp_path / "fleet.json")
 
 
-def write(path: str, items: list[dict], run: str = "run-1", resource: str = MACHINE, ledger=None) -> None:
-    with reported(path, resource, run, ledger, pytest.fail) as results:
+def write(path: str, items: list[dict], run: str = "run-1", resource: str = MACHINE) -> None:
+    with reported(path, resource, run, "", pytest.fail) as results:
         results.extend(items)
 
 
@@ -95,30 +86,20 @@ def test_tasks_of_one_run_add_to_its_report_and_the_next_run_replaces_it(path):
     assert [(run["run"], len(run["assets"])) for run in runs(path)] == [("run-2", 1)]
 
 
-def test_a_killed_run_is_reported_from_the_ledger_by_the_next_run_only(path, tmp_path):
-    ledger = open_ledger(str(tmp_path / "l.db"))
-    with pytest.raises(KeyboardInterrupt), reported(path, MACHINE, "run-0", ledger, pytest.fail):
-        raise KeyboardInterrupt
-    assert runs(path)[-1]["state"] == "ended"
-    Path(path).write_text(Path(path).read_text().replace('"ended"', '"running"').replace("run-0", "killed"))
-    entry = Entry(DONE, {"name": "x"}, {"id": "1"}, run="killed")
-    ended = Ended(ABSENT, DONE, run="killed", outcome="accepted", status=201, seconds=0.5, trace_id=TRACE)
-    adopted = Ended(ABSENT, DONE, run="killed", outcome="not_sent", message="by ledger_entry")
-    for name, after, row in (
-        ("done", entry, ended), ("doubtful", entry._replace(state=INTENT, asset={}), None), ("adopted", entry, adopted),
-        ("of-another", entry._replace(run="other", state=INTENT), ended._replace(run="other")),
-    ):
-        assert ledger.edit(Change(Key("https://s", MACHINE, name), None, after, row))
-    write(path, ITEMS[:1], "run-2", ledger=ledger)
-    killed, now = runs(path)
-    assert (killed["run"], killed["state"], now["run"], now["state"]) == ("killed", "killed", "run-2", "ended")
-    assert [(asset["name"], asset["outcome"], asset["failed"]) for asset in killed["assets"]] == [
-        ("done", "accepted", False), ("doubtful", "unknown", True)]
-    assert (killed["assets"][0]["seconds"], killed["assets"][0]["trace_id"]) == (0.5, TRACE)
-    assert [suite.get("errors") for suite in suites(path)] == ["1", "0"]
-    write(path, [], "run-3", ledger=ledger)
-    assert [run["run"] for run in runs(path)] == ["run-3"]
-    ledger.close()
+def test_a_task_that_ends_with_an_exception_writes_nothing(path, tmp_path):
+    for before in ([], ["fleet.json", "fleet.xml"]):
+        texts = [(tmp_path / name).read_text() for name in before]
+        with pytest.raises(InvalidInput), reported(path, MACHINE, "run-2", "", pytest.fail):
+            raise InvalidInput("name", "is empty")
+        assert sorted(os.listdir(tmp_path)) == before
+        assert [(tmp_path / name).read_text() for name in before] == texts
+        write(path, ITEMS)
+
+
+def test_a_run_that_goes_on_after_another_replaces_its_report(path):
+    for run, items in (("run-1", ITEMS[:1]), ("run-2", ITEMS[1:2]), ("run-1", ITEMS[2:3])):
+        write(path, items, run)
+    assert [(run["run"], [asset["name"] for asset in run["assets"]]) for run in runs(path)] == [("run-1", ["c"])]
 
 
 def test_a_report_that_is_empty_or_damaged_is_replaced(path):
@@ -132,7 +113,7 @@ def test_a_report_that_is_empty_or_damaged_is_replaced(path):
         assert len(runs(path)) == 1
 
 
-def refused(path: object, problem: str, ledger=None) -> None:
+def refused(path: object, problem: str, ledger: str = "") -> None:
     """Assert that a path is refused before anything is sent."""
     with pytest.raises(InvalidInput, match=f"^report: .*{problem}.* Nothing was sent"), \
             reported(str(path), MACHINE, "run-1", ledger, pytest.fail):
@@ -168,14 +149,14 @@ def test_the_files_of_the_ledger_are_refused(tmp_path, suffix):
     ledger = open_ledger(str(tmp_path / "l.db"))
     before = sorted(tmp_path.iterdir())
     for path in (f"l.db{suffix}", "link.json"):
-        refused(tmp_path / path, "is a file of the ledger", ledger)
+        refused(tmp_path / path, "is a file of the ledger", ledger.file)
     assert sorted(tmp_path.iterdir()) == before
     ledger.close()
 
 
 def test_the_ledger_is_not_mistaken_for_the_xml(tmp_path):
     ledger = open_ledger(str(tmp_path / "fleet.xml"))
-    refused(tmp_path / "fleet.json", "is a file of the ledger", ledger)
+    refused(tmp_path / "fleet.json", "is a file of the ledger", ledger.file)
     ledger.close()
 
 
@@ -199,7 +180,7 @@ def at_once(path: str, names: list[str], run: Callable[[str], str]) -> None:
 
     def work(name: str) -> None:
         barrier.wait(30)
-        with reported(path, MACHINE, run(name), None, pytest.fail) as results:
+        with reported(path, MACHINE, run(name), "", pytest.fail) as results:
             barrier.wait(30)
             results.append({**ITEMS[0], "item": name})
 
@@ -226,46 +207,24 @@ def test_the_file_that_is_locked_is_replaced_last(path, monkeypatch):
     replaced, replace = [], os.replace
     monkeypatch.setattr(os, "replace", lambda new, file: replaced.append(file) or replace(new, file))
     write(path, ITEMS)
-    assert replaced == 2 * [path.replace(".json", ".xml"), path]
+    assert replaced == [path.replace(".json", ".xml"), path]
 
 
-def test_runs_that_write_at_once_are_all_reported(path):
-    names = ["vm1", "vm2"]
+def test_of_runs_that_write_at_once_one_is_reported_in_both_files(path):
+    names = ["vm1", "vm2", "vm3", "vm4"]
     at_once(path, names, lambda name: f"run of {name}")
-    told = {run["run"]: (run["state"], [asset["name"] for asset in run["assets"]]) for run in runs(path)}
-    assert told == {f"run of {name}": ("ended", [name]) for name in names}
+    (run,) = runs(path)
+    (suite,) = suites(path)
+    assert [run["run"], suite[0].get("name")] == [f"run of {asset['name']}" if key else asset["name"]
+                                                  for asset in run["assets"] for key in (True, False)]
 
 
-def test_a_run_ends_with_the_last_of_its_tasks(path):
-    with reported(path, MACHINE, "run-1", None, pytest.fail):
+def test_nothing_is_written_before_a_task_ends(path, tmp_path):
+    with reported(path, MACHINE, "run-1", "", pytest.fail):
+        assert os.listdir(tmp_path) == []
         write(path, ITEMS[:1])
-        assert [run["state"] for run in runs(path)] == ["running"]
-    assert [run["state"] for run in runs(path)] == ["ended"]
-
-
-def test_a_run_wrongly_taken_for_killed_reports_its_assets_once(path, tmp_path):
-    ledger = open_ledger(str(tmp_path / "l.db"))
-    with reported(path, MACHINE, "run-1", ledger, pytest.fail) as results:
-        entry = Entry(INTENT, {"name": "a"}, {}, run="run-1")
-        assert ledger.edit(Change(Key("https://s", MACHINE, "a"), None, entry, None))
-        write(path, ITEMS[1:2], "run-2", ledger=ledger)
-        assert [asset["outcome"] for asset in runs(path)[0]["assets"]] == ["unknown"]
-        results.extend(ITEMS[:1])
-    assert [(run["run"], run["state"], [(asset["name"], asset["outcome"]) for asset in run["assets"]])
-            for run in runs(path)] == [("run-1", "ended", [("a", "accepted")]), ("run-2", "ended", [("b", "unknown")])]
-    ledger.close()
-
-
-def test_a_report_replaced_by_another_run_raises_a_warning(path):
-    warnings = []
-    write(path, ITEMS[:1])
-    with reported(path, MACHINE, "run-1", None, warnings.append) as results:
-        results.extend(ITEMS[1:2])
-        for file in (path, path.replace(".json", ".xml")):
-            os.unlink(file)
-    assert [asset["name"] for asset in runs(path)[-1]["assets"]] == ["b"]
-    assert len(warnings) == 1
-    assert warnings[0].startswith("report: the file was replaced or removed")
+        assert [len(run["assets"]) for run in runs(path)] == [1]
+    assert [(run["state"], len(run["assets"])) for run in runs(path)] == [("ended", 1)]
 
 
 def test_a_report_that_another_program_keeps_locked_is_refused(path, monkeypatch):
@@ -278,7 +237,7 @@ def test_a_report_that_another_program_keeps_locked_is_refused(path, monkeypatch
 
 
 def test_without_a_path_nothing_is_written(tmp_path):
-    with reported("", MACHINE, "run-1", None, pytest.fail) as results:
+    with reported("", MACHINE, "run-1", "", pytest.fail) as results:
         results.extend(ITEMS)
     assert list(tmp_path.iterdir()) == []
 
@@ -295,12 +254,11 @@ def test_a_report_that_cannot_be_written_at_the_end_raises_a_warning(tmp_path, p
     warnings = []
     (tmp_path / "d").mkdir()
     path = tmp_path / "d/fleet.json"
-    with reported(str(path), MACHINE, "run-1", None, warnings.append) as results:
+    with reported(str(path), MACHINE, "run-1", "", warnings.append) as results:
         results.extend(ITEMS)
         if place is None:
             (tmp_path / "d").rename(tmp_path / "e")
         else:
-            path.unlink()
             {"a directory": Path.mkdir, "a named pipe": os.mkfifo}.get(place, lambda at: at.write_text("mine"))(path)
     (warning,) = warnings
     assert warning.startswith("report: ")
