@@ -58,10 +58,10 @@ def loop(location: str, url: str, count: int) -> Iterator[dict]:
 def write_half(location: str) -> Iterator[bool]:
     """Write half of a transaction into the file of an SQLite ledger, until the process is killed."""
     ledger = open_ledger(location)
-    ledger.run("PRAGMA cache_size = 1")  # pages are written before the commit
-    with ledger.transaction():
-        ledger.run("DELETE FROM infrastructure_services_entry WHERE name < 'web200'")
-        ledger.run(
+    ledger.database.execute("PRAGMA cache_size = 1")  # pages are written before the commit
+    with ledger.database.transaction():
+        ledger.database.execute("DELETE FROM infrastructure_services_entry WHERE name < 'web200'")
+        ledger.database.execute(
             "INSERT INTO infrastructure_services_entry SELECT base_url, resource, name || 'copy', state, sent, asset,"
             ' began_at, changed_at, "by", run, trace_id, revision FROM infrastructure_services_entry'
         )

@@ -76,7 +76,7 @@ def place(request, tmp_path_factory) -> str:
 def location(place, opened) -> str:
     """The ledger without an entry."""
     for table in ("entry", "history"):
-        opened(place).execute(f"DELETE FROM infrastructure_services_{table}")
+        opened(place).database.execute(f"DELETE FROM infrastructure_services_{table}")
     return place
 
 
@@ -161,7 +161,7 @@ def test_no_secret_is_stored(scene):
     token = f"{TOKEN}-as-long-as-real-ones"
     result = scene.run(attributes={"name": f"x{token}x"}, access_token=token)
     assert result["changed"] is True
-    assert token not in repr(scene.ledger.run("SELECT * FROM infrastructure_services_entry", ()))
+    assert token not in repr(scene.ledger.database.execute("SELECT * FROM infrastructure_services_entry"))
 
 
 def test_different_values_for_a_machine_raise_a_warning(location, service):

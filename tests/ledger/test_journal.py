@@ -151,8 +151,8 @@ def test_who_may_not_undo_a_kill_is_told_what_to_do(torn, as_anybody, service, c
 @pytest.mark.parametrize("change", ["copied", "moved", "not moved"])
 def test_only_a_file_that_was_moved_is_checked(path, opened, monkeypatch, change):
     checks = []
-    real = sqlite.SqliteLedger.run
-    monkeypatch.setattr(sqlite.SqliteLedger, "run", lambda ledger, statement, values=(): (
+    real = sqlite.SqliteDatabase.execute
+    monkeypatch.setattr(sqlite.SqliteDatabase, "execute", lambda ledger, statement, values=(): (
         checks.append(statement) if "integrity" in statement else None, real(ledger, statement, values))[1])
     opened(path).close()
     checks.clear()
@@ -192,8 +192,8 @@ def test_a_ledger_that_others_write_to_for_too_long_says_run_it_again(path, open
         other.execute("BEGIN IMMEDIATE")
         result = task(ledger, base_url=service.url)
     assert (result["failed"], result["outcome"]) == (True, "not_sent")
-    assert result["msg"].endswith("database is locked: others have been writing to it for 0.1 s. Run it again, with"
-                                  " fewer forks")
+    assert result["msg"].endswith("database is locked: others have been writing to it for 0.1 s. When you run it"
+                                  " again, use fewer forks")
     assert created(service) == []
 
 
@@ -202,7 +202,7 @@ def test_writers_take_turns(path, opened, fork, service):
     ledger = opened(path)
     with fork("loop", path, service.url, MACHINES) as loop:
         loop.wait()
-        with ledger.transaction():
+        with ledger.database.transaction():
             until(lambda: waiting(path) == 1)
         assert {result["outcome"] for result in loop.results()} == {"accepted"}
 
@@ -218,6 +218,6 @@ def test_what_is_created_while_others_write_for_too_long_is_not_to_be_created_ag
             ledger, "begin", lambda *arguments: (real(*arguments), other.execute("BEGIN IMMEDIATE"))[0])
         result = task(ledger, base_url=service.url)
     assert (result["failed"], result["outcome"]) == (True, "accepted")
-    assert "others have been writing to it for 0.1 s." in result["msg"]
+    assert "others have been writing to it for 0.1 s. When you run it again, use fewer forks. Before you run it" in result["msg"]
     assert "Run it again" not in result["msg"]
     assert ledger.get(key(service)).state == INTENT

@@ -125,7 +125,7 @@ def test_an_invalid_filter_is_refused(info):
 @pytest.mark.parametrize("options", [{"states": ["in_doubt"]}, {"names": ["app*"]}], ids=str)
 def test_entries_that_do_not_match_are_not_read(info, options):
     """However many there are: here their content, of which most of a ledger consists, is not even JSON."""
-    info.ledger.execute("UPDATE infrastructure_services_entry SET sent = 'x' WHERE state = 'done'", ())
+    info.ledger.database.execute("UPDATE infrastructure_services_entry SET sent = 'x' WHERE state = 'done'")
     assert "app01" in {entry.get("name") for entry in info(**options)["entries"]}
 
 

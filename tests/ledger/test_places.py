@@ -50,7 +50,7 @@ def written(path: Path, statement: str = "") -> Path:
     entry = Entry(DONE, {"text": "x" * 200}, {})
     ledger.begin_many([Change(Key("https://s", "r", f"n{number}"), None, entry) for number in range(200)])
     if statement:
-        ledger.run(statement, ())
+        ledger.database.execute(statement)
     ledger.close()
     return path
 

@@ -30,6 +30,7 @@ from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.en
     Entry,
     Key,
     LedgerError,
+    LedgerLost,
 )
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.location import open_ledger
 from emulator import faults
@@ -61,7 +62,7 @@ def database(postgres_server):
 
 def backend(ledger) -> int:
     """Return the pid of the backend that serves a ledger."""
-    return ledger.execute("SELECT pg_backend_pid()")[0][0]
+    return ledger.database.execute("SELECT pg_backend_pid()")[0][0]
 
 
 def end_session(url: str, pid: int) -> None:
@@ -118,8 +119,8 @@ def test_the_isolation_that_the_server_has_by_default_does_not_matter(postgres, 
         administrator.execute(f"ALTER DATABASE {name} SET default_transaction_isolation = serializable")
         try:
             ledger = opened(postgres)
-            with ledger.transaction():
-                assert ledger.execute("SHOW transaction_isolation") == [("read committed",)]
+            isolation = "SELECT 1 WHERE current_setting('transaction_isolation') = ?"
+            assert ledger.database.write([(isolation, ("read committed",))], durable=True) == [1]
         finally:
             administrator.execute(f"ALTER DATABASE {name} RESET default_transaction_isolation")
 
@@ -163,7 +164,7 @@ def test_a_session_that_was_ended_is_replaced(postgres, opened, service, monkeyp
     real = getattr(ledger, step)
 
     def after_the_end(*arguments):
-        killer.execute("SELECT pg_terminate_backend(?)", (backend(ledger),))
+        killer.database.execute("SELECT pg_terminate_backend(?)", (backend(ledger),))
         return real(*arguments)
 
     monkeypatch.setattr(ledger, step, after_the_end)
@@ -174,18 +175,18 @@ def test_a_session_that_was_ended_is_replaced(postgres, opened, service, monkeyp
 
 def test_an_insert_whose_answer_was_lost_is_recognised(postgres, opened, monkeypatch):
     """The transaction was committed, then the connection lost: the insert was ours, and its history is written once."""
-    ledger, real = opened(postgres), postgresql.PostgresLedger.write
+    ledger, real = opened(postgres), postgresql.PostgresDatabase.write
 
     def lost(self, statements, durable):
         real(self, statements, durable)
-        monkeypatch.setattr(postgresql.PostgresLedger, "write", real)
+        monkeypatch.setattr(postgresql.PostgresDatabase, "write", real)
         self._connection.close()
-        raise psycopg.OperationalError("the connection is lost")
+        raise LedgerLost("the connection is lost")
 
-    monkeypatch.setattr(postgresql.PostgresLedger, "write", lost)
+    monkeypatch.setattr(postgresql.PostgresDatabase, "write", lost)
     begun = ledger.begin(KEY, BEGUN, None)
     assert begun == ledger.get(KEY)
-    monkeypatch.setattr(postgresql.PostgresLedger, "write", lost)
+    monkeypatch.setattr(postgresql.PostgresDatabase, "write", lost)
     assert ledger.finish(KEY, begun, None, ENDED) is True
     assert (ledger.get(KEY), len(list(ledger.history({})))) == (None, 1)
 
@@ -193,18 +194,18 @@ def test_an_insert_whose_answer_was_lost_is_recognised(postgres, opened, monkeyp
 @pytest.mark.parametrize("step", ["begin", "update", "finish"])
 def test_a_transaction_that_the_server_commits_late_is_ours(postgres, opened, monkeypatch, step):
     """The answer was lost while the server was still committing: the second write then changes no row."""
-    ledger, real, writes = opened(postgres), postgresql.PostgresLedger.write, []
+    ledger, real, writes = opened(postgres), postgresql.PostgresDatabase.write, []
     before = None if step == "begin" else ledger.begin(KEY, BEGUN, None)
 
     def late(self, statements, durable):
         writes.append(statements)
         if len(writes) == 1:
             self._connection.close()
-            raise psycopg.OperationalError("the connection is lost")
+            raise LedgerLost("the connection is lost")
         real(self, writes[0], durable)
         return real(self, statements, durable)
 
-    monkeypatch.setattr(postgresql.PostgresLedger, "write", late)
+    monkeypatch.setattr(postgresql.PostgresDatabase, "write", late)
     if step == "finish":
         assert ledger.finish(KEY, before, None, ENDED) is True
         assert ledger.get(KEY) is None
@@ -214,17 +215,17 @@ def test_a_transaction_that_the_server_commits_late_is_ours(postgres, opened, mo
 
 @pytest.mark.parametrize("after", [BEGUN, None])
 def test_an_overtaken_end_whose_answer_was_lost_is_not_ours(postgres, opened, monkeypatch, after):
-    ledger, real = opened(postgres), postgresql.PostgresLedger.write
+    ledger, real = opened(postgres), postgresql.PostgresDatabase.write
     begun = ledger.begin(KEY, BEGUN, None)
     other = opened(postgres).begin(KEY, BEGUN, begun)
 
     def lost(self, statements, durable):
         real(self, statements, durable)
-        monkeypatch.setattr(postgresql.PostgresLedger, "write", real)
+        monkeypatch.setattr(postgresql.PostgresDatabase, "write", real)
         self._connection.close()
-        raise psycopg.OperationalError("the connection is lost")
+        raise LedgerLost("the connection is lost")
 
-    monkeypatch.setattr(postgresql.PostgresLedger, "write", lost)
+    monkeypatch.setattr(postgresql.PostgresDatabase, "write", lost)
     assert ledger.finish(KEY, begun, after, ENDED) is False
     assert (ledger.get(KEY), len(list(ledger.history({})))) == (other, 1)
 
@@ -298,10 +299,10 @@ def pooled(request, database) -> Iterator[str]:
 @pytest.mark.stress
 @pytest.mark.parametrize("again", range(10))
 def test_behind_a_pooler_nothing_is_created_twice_and_no_lock_is_left(pooled, fork, service, opened, again):
-    assert opened(pooled)._pooled is True
+    assert opened(pooled).database._pooled is True
     service.api.add_fault(faults.parse({"kind": "delay", "seconds": 0.01, "count": 0}))
     assert set(race(fork, service, [pooled, pooled], 15).values()) == {1}
-    assert opened(pooled).execute(ADVISORY_LOCKS) == [(0,)]
+    assert opened(pooled).database.execute(ADVISORY_LOCKS) == [(0,)]
     said = Counter(result["outcome"] for result in crowd(fork, pooled, service, 20, "many"))
     assert said["accepted"] == 1
     assert set(said) <= {"accepted", "not_sent", "unknown"}

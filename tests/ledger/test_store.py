@@ -9,7 +9,7 @@ import contextlib
 import time
 
 import pytest
-from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger import schema
+from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger import tables
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.entries import (
     ABSENT,
     DONE,
@@ -132,13 +132,14 @@ def test_every_part_of_a_key_counts(location, opened, other):
 
 def test_a_name_is_looked_for_at_other_services_until_this_one_is_known(location, opened):
     ledger, new = opened(location), KEY._replace(base_url="https://new")
-    assert opened(location, read_only=True).elsewhere(new) == ledger.elsewhere(new) == []
+    asked = (*new[:2], ["web01", "web02"])
+    assert opened(location, read_only=True).elsewhere(*asked) == ledger.elsewhere(*asked) == {}
     for base_url in ("https://t", "https://s"):
         put(ledger, KEY._replace(base_url=base_url), ENTRY)
-    assert ledger.elsewhere(new) == ["https://s", "https://t"]
-    assert ledger.elsewhere(new._replace(name="web02")) == ledger.elsewhere(new._replace(resource="other")) == []
+    assert ledger.elsewhere(*asked) == {"web01": ["https://s", "https://t"]}
+    assert ledger.elsewhere(new.base_url, "other", ["web01"]) == {}
     put(ledger, new._replace(name="web09"), ENTRY)
-    assert ledger.elsewhere(new) == []
+    assert ledger.elsewhere(*asked) == {}
 
 
 @pytest.mark.parametrize("text", ["O'Brien; DROP TABLE x", "ä€😀", "?", "%s", "a\nb", "\\u0000", "{{ 1 }}", "x" * 5000])
@@ -180,21 +181,21 @@ def test_reading_a_missing_ledger_finds_and_creates_nothing(location, opened):
     assert opened(location, read_only=True).version == 0
 
 
-@pytest.mark.parametrize("other", [schema.SCHEMA_VERSION - 1, schema.SCHEMA_VERSION + 1])
+@pytest.mark.parametrize("other", [tables.SCHEMA_VERSION - 1, tables.SCHEMA_VERSION + 1])
 def test_a_ledger_with_another_schema_is_refused_and_left_alone(location, opened, other):
     ledger = opened(location)
     put(ledger, KEY, ENTRY)
-    ledger.execute("UPDATE infrastructure_services_schema SET version = ?", (other,))
+    ledger.database.execute("UPDATE infrastructure_services_schema SET version = ?", (other,))
     for read_only in (True, False):
         with pytest.raises(LedgerError, match=f"by another version of this collection.* .schema {other}, not 2.. Use"):
             opened(location, read_only)
-    ledger.execute("UPDATE infrastructure_services_schema SET version = ?", (schema.SCHEMA_VERSION,))
+    ledger.database.execute("UPDATE infrastructure_services_schema SET version = ?", (tables.SCHEMA_VERSION,))
     assert bare(opened(location).get(KEY)) == ENTRY
 
 
 @pytest.mark.parametrize("statement", ["DROP TABLE", "DELETE FROM"])
 def test_tables_without_a_version_are_refused_as_foreign(location, opened, statement):
-    opened(location).execute(f"{statement} infrastructure_services_schema")
+    opened(location).database.execute(f"{statement} infrastructure_services_schema")
     for read_only in (True, False):
         with pytest.raises(LedgerError, match=r"or by something else \(schema None"):
             opened(location, read_only)
@@ -203,7 +204,7 @@ def test_tables_without_a_version_are_refused_as_foreign(location, opened, state
 def test_an_entry_written_by_another_program_is_refused(location, opened):
     ledger = opened(location)
     put(ledger, KEY, ENTRY)
-    ledger.execute("UPDATE infrastructure_services_entry SET asset = ?", ("not JSON",))
+    ledger.database.execute("UPDATE infrastructure_services_entry SET asset = ?", ("not JSON",))
     for read in (lambda: ledger.get(KEY), lambda: ledger.assets(KEY.resource), lambda: ledger.entries({}, bool)):
         with pytest.raises(LedgerError, match="is not JSON"):
             read()
@@ -227,15 +228,15 @@ def test_many_processes_open_a_ledger_that_does_not_exist_yet(location, opened, 
             assert holder.wait()
     ledger = opened(location)
     assert ledger.get(KEY) is None
-    assert ledger.run("SELECT version FROM infrastructure_services_schema") == [(schema.SCHEMA_VERSION,)]
+    assert ledger.database.execute("SELECT version FROM infrastructure_services_schema") == [(tables.SCHEMA_VERSION,)]
 
 
 @pytest.mark.stress
 def test_the_cost_of_an_entry_does_not_grow(tmp_path, opened):
     """From 1,000 to 100,000 entries, the median cost of a task's statements grows by at most half."""
     ledger, costs = opened(str(tmp_path / "ledger.db")), {}
-    ledger._durable = True  # keeps synchronous off, since this test measures statements
-    ledger.run("PRAGMA synchronous = OFF")
+    ledger.database._durable = True  # keeps synchronous off, since this test measures statements
+    ledger.database.execute("PRAGMA synchronous = OFF")
     for count in range(1, 100_001):
         name = KEY._replace(name=f"web{count:06}")
         started = time.perf_counter()

@@ -56,8 +56,8 @@ def _missing(ledger: Ledger, key: Key) -> str:
     message = (
         f"{key.resource} {key.name}: no entry of this name for {key.base_url} in {ledger.where}; nothing was removed."
     )
-    others = ledger.others(key)
-    return f"{message} There is one for {', '.join(others)}." if others else message
+    others = ledger.entries({"resource = ?": (key.resource,)}, lambda name: name == key.name)
+    return f"{message} There is one for {', '.join(other.base_url for other, _entry in others)}." if others else message
 
 
 def _key(params: dict) -> Key:

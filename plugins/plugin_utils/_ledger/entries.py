@@ -11,7 +11,6 @@ import json
 import os
 import platform
 import pwd
-from datetime import datetime, timezone
 from functools import cache
 from typing import NamedTuple
 
@@ -27,7 +26,11 @@ class LedgerError(ServicesError):
     """The ledger cannot be used."""
 
 
-class LedgerLost(LedgerError):
+class Unanswered(LedgerError):
+    """A statement failed for reasons outside of it, so that a write may have been committed all the same."""
+
+
+class LedgerLost(Unanswered):
     """The ledger does not answer, and a new connection to it cannot be made."""
 
 
@@ -80,20 +83,6 @@ class Change(NamedTuple):
     after: Entry | None
     ended: Ended | None = None
     revision: int = 0  # of this write
-
-    def stamped(self) -> Change:
-        """Return the change with a new revision, and with the current time where none is given.
-
-        The revision is random: a counter would start again when an entry is deleted and created anew, and an overtaken
-        task could then finish the entry of another one.
-        """
-        now = datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
-        revision = int.from_bytes(os.urandom(8), "big") >> 1
-        after, ended = self.after, self.ended
-        if after:
-            began_at, changed_at = after.began_at or now, after.changed_at or now
-            after = after._replace(began_at=began_at, changed_at=changed_at, revision=revision)
-        return self._replace(after=after, ended=ended and ended._replace(at=ended.at or now), revision=revision)
 
 
 @cache

@@ -77,9 +77,9 @@ class GroupCommitLedger:
         """
         wait([self._put(GIVE_UP, endings)], LEDGER_GRACE)
 
-    def elsewhere(self, key: Key) -> list[str]:
+    def elsewhere(self, _base_url: str, _resource: str, _names: list[str]) -> dict[str, list[str]]:
         """Return nothing: for a list, `LedgerOfMany.look_up` has already asked this."""
-        return []
+        return {}
 
     def close(self) -> None:
         """Write what is queued; the ledger itself stays open."""

@@ -8,15 +8,17 @@ from __future__ import annotations
 
 import os
 import re
+from contextlib import suppress
 
 from .entries import LedgerError
-from .postgresql import PostgresLedger
+from .postgresql import PostgresDatabase
 from .postgresql_library import POSTGRESQL
-from .sqlite import SqliteLedger
+from .sqlite import SqliteDatabase
 from .store import Ledger
 
 _URL = re.compile(r"\s*(://|[A-Za-z][\w+.-]*:/)")
 _KEYWORDS = re.compile(r"(?:^|\s)(host|hostaddr|port|dbname|user|password|service|sslmode)\s*=")  # of libpq
+_LEAST_SIZE = 512  # bytes of a database of one page; SQLite overwrites a smaller file
 
 
 def located(location: str, playbook_dir: str, from_environment: bool) -> str:
@@ -50,12 +52,44 @@ def absolute(path: str, playbook_dir: str, from_environment: bool = False) -> st
 
 
 def open_ledger(location: str, read_only: bool = False) -> Ledger:
-    """Return the ledger at a location that `located` returned; raise LedgerError or MissingLibrary.
+    """Return the ledger at a location that `located` returned, over a connection of its own.
 
-    To a reader, a ledger that does not exist yet is empty.
+    To a reader, a ledger that does not exist yet is empty. Raises LedgerError or MissingLibrary.
     """
-    return (PostgresLedger if location.startswith(POSTGRESQL) else SqliteLedger)(location, read_only)
+    if location.startswith(POSTGRESQL):
+        return Ledger(PostgresDatabase(location), read_only)
+    _check_file(os.path.realpath(location), location)
+    return Ledger(SqliteDatabase(location, read_only), read_only)
 
 
 def _in_collection(path: str) -> bool:
     return "ansible_collections" in path.split(os.sep)
+
+
+def _check_file(file: str, where: str) -> None:
+    """Raise LedgerError for a real path that cannot be a ledger; `where`: the path that the user gave."""
+    if os.path.isdir(file):
+        raise LedgerError(f"ledger: {where} is a directory")
+    if not os.path.isdir(os.path.dirname(file)):
+        raise LedgerError(f"ledger: {where} cannot be opened: its directory does not exist")
+    if not os.path.exists(file):
+        return
+    status = os.stat(file)
+    if os.path.isfile(file) and 0 < status.st_size < _LEAST_SIZE:
+        raise LedgerError(f"ledger: {where}: file is not a database")
+    if status.st_nlink > 1:
+        raise LedgerError(
+            f"ledger: {where} has {status.st_nlink} names (hard links), and each would have its own journal."
+            " Remove all names but one, and use that one or symbolic links to it"
+        )
+    if _is_mount_point(file):
+        raise LedgerError(
+            f"ledger: {where} is mounted by itself, without the journal that belongs beside it. Mount its directory"
+        )
+
+
+def _is_mount_point(file: str) -> bool:
+    with suppress(OSError), open("/proc/self/mountinfo", "rb") as mounts:  # proc_pid_mountinfo(5), on Linux
+        points = (line.split()[4].decode("unicode_escape").encode("latin-1") for line in mounts)
+        return os.fsencode(file) in points
+    return False

@@ -15,7 +15,7 @@ from ...module_utils._secrets import Secrets
 from ...module_utils._task.task import Task
 from .entries import DONE, INTENT, Entry, Key
 from .group_commit import GroupCommitLedger, KeyLocked
-from .recording import Overtaken, decide, elsewhere, ending, key_of, record
+from .recording import Overtaken, decide, ending, key_of, moved, record
 from .store import Ledger
 
 
@@ -47,10 +47,12 @@ class LedgerOfMany:
 
     def _look_elsewhere(self, new: list[tuple[Key, Task]]) -> None:
         """Add a warning about the first asset that is recorded at another base_url, and the number of the others."""
-        found = [warnings[0] for key, task in new if (warnings := elsewhere(self._ledger, key, task))]
+        names = [key.name for key, _task in new]
+        places = self._ledger.elsewhere(*new[0][0][:2], names) if new else {}
+        found = [(key, task) for key, task in new if key.name in places]
         others = len(found) - 1
         more = f" The same is true of {others:,} other{'s' if others > 1 else ''}." if others > 0 else ""
-        self.warnings += [f"{warning}{more}" for warning in found[:1]]
+        self.warnings += [f"{moved(key, task, places[key.name])}{more}" for key, task in found[:1]]
 
     def _is_held(self, key: Key, entries: dict[str, Entry | None]) -> bool:
         """Whether another run holds the lock of an asset; if not, refresh its entry in `entries`."""

@@ -10,15 +10,13 @@ Behind a pooler (PgBouncer) the session is not ours: then there are no locks, an
 from __future__ import annotations
 
 import math
+import re
 import time
 from contextlib import contextmanager, nullcontext, suppress
-from typing import Iterator
+from typing import Callable, ContextManager, Iterable, Iterator
 
-from . import schema
-from .entries import Key, LedgerError, LedgerLost, first_line
+from .entries import Key, LedgerError, LedgerLost, Unanswered, first_line
 from .postgresql_library import connection_class, psycopg_library
-from .postgresql_urls import described, parsed
-from .store import Ledger
 
 # libpq settings that detect a dead server; the URL may override them.
 _DEFAULTS = {
@@ -47,41 +45,56 @@ _SET_IN_TRANSACTION = ("SET LOCAL synchronous_commit = on", "SET LOCAL lock_time
 _LONGEST_PAUSE = 0.1  # seconds between two attempts to take a lock
 
 
-class PostgresLedger(Ledger):
-    """Reconnects when its connection is lost; the revision then tells whether the last write was committed."""
+_TABLES = (  # from pg_class: to_regclass may have cached, before a lock was granted, that there are none
+    "SELECT relname FROM pg_class WHERE pg_table_is_visible(oid)"
+    " AND relname IN ('infrastructure_services_entry', 'infrastructure_services_schema')"
+)
+# What these parts of a URL contain when a password has an unescaped `/ @ # ?`. A host may be a directory, or a
+# comma-separated list.
+_WRONG = {"host": re.compile(r"[@#?%\s]"), "port": re.compile(r"[^\d,]"), "dbname": re.compile(r"[@#?%:/\s]")}
 
-    tables = (  # from pg_class: to_regclass may have cached, before a lock was granted, that there are none
-        "SELECT relname FROM pg_class WHERE pg_table_is_visible(oid)"
-        " AND relname IN ('infrastructure_services_entry', 'infrastructure_services_schema')"
-    )
 
-    def __init__(self, url: str, read_only: bool = False) -> None:
-        """Open the ledger at a postgresql:// URL; raise LedgerError or MissingLibrary."""
+class PostgresDatabase:
+    """Has the methods of SqliteDatabase. Reconnects when its connection is lost.
+
+    The revision of an entry then tells whether the last write was committed.
+    """
+
+    file = ""
+
+    def __init__(self, url: str) -> None:
+        """Connect to a postgresql:// URL; raise LedgerError or MissingLibrary."""
         self._psycopg = psycopg_library()
-        self.error = (self._psycopg.Error, UnicodeError)
-        self._asked = parsed(url, self._psycopg)
-        super().__init__(described(self._asked))
-        self._in_transaction = False
+        self._errors = (self._psycopg.Error, UnicodeError)
+        self._asked = _parsed(url, self._psycopg)
+        self.where = _described(self._asked)
         self._held: set[int] = set()  # the numbers of the locks that are held
         try:
             self._connect()
         except self._psycopg.Error as error:
             raise LedgerError(f"ledger: {self.where} cannot be reached: {first_line(error)}") from None
-        try:
-            schema.prepare(self, read_only)
-        except LedgerError:
-            self.close()
-            raise
+
+    def tables(self) -> set[str]:
+        return {name for (name,) in self.execute(_TABLES)}
+
+    def prepare(self, create: tuple[str, ...]) -> None:
+        """Create tables, one process at a time; raise LedgerError."""
+        if create:
+            turn = "SELECT pg_advisory_xact_lock(?)", (Key("", "", "").number(),)
+            self.write([turn, *((statement, ()) for statement in create)], durable=True)
+
+    def check_not_replaced(self) -> None:
+        """Do nothing: no other database can take the place of this one unnoticed."""
 
     def close(self) -> None:
         self._connection.close()
 
-    def lock(self, number: int, wait: bool) -> bool:
+    def lock(self, number: int, waiting: Callable[[], ContextManager] | None) -> bool:
         pause = 0.005
         while not (self._pooled or self.execute("SELECT pg_try_advisory_lock(?)", (number,))[0][0]):
-            if not wait:
+            if not waiting:
                 return False
-            with self.interruptible():
+            with waiting():
                 time.sleep(pause)
             pause = min(2 * pause, _LONGEST_PAUSE)
         self._held.add(number)
@@ -91,68 +104,64 @@ class PostgresLedger(Ledger):
         is_held = number in self._held
         self._held.discard(number)
         if is_held and not (self._pooled or self._connection.closed):
-            with suppress(*self.error):  # a lost session has released the lock already
+            with suppress(*self._errors):  # a lost session has released the lock already
                 self._run("SELECT pg_advisory_unlock(?)", (number,))
 
-    def run(self, statement: str, values: tuple = ()) -> list[tuple]:
-        try:
+    def execute(self, statement: str, values: Iterable = ()) -> list[tuple]:
+        with self._translated():
+            try:
+                return self._run(statement, values)
+            except self._psycopg.OperationalError:
+                if not self._connection.closed:
+                    raise
+            self._connect()
             return self._run(statement, values)
-        except self._psycopg.OperationalError:
-            if self._in_transaction or not self._connection.closed:
-                raise
-        self._connect()
-        return self._run(statement, values)
 
     def write(self, statements: list[tuple[str, tuple]], durable: bool) -> list[int]:
-        """Execute statements as Ledger.write does, durably in any case: that costs no extra round trip."""
-        if self._connection.closed:
-            self._connect()
-        try:
-            with self._bounded(len(statements)), self._pipeline():
-                self._connection.execute(_BEGIN)
-                for setting in _SET_IN_TRANSACTION if self._pooled else ():
-                    self._connection.execute(setting)
-                cursors = [self._connection.execute(_format(statement), values) for statement, values in statements]
-                self._connection.execute("COMMIT")
-        except self.error:
-            self._roll_back()
-            raise
-        return [cursor.rowcount for cursor in cursors]
+        """Execute statements as in SQLite, durably in any case: that costs no extra round trip; raise LedgerError.
 
-    @contextmanager
-    def transaction(self) -> Iterator[None]:
-        """Admit one process at a time, so that tables are created once."""
-        self._in_transaction = True
-        try:
-            self.execute(_BEGIN)
-            self.execute("SELECT pg_advisory_xact_lock(?)", (Key("", "", "").number(),))
-            yield
-            self.execute("COMMIT")
-        except LedgerError:
-            self._roll_back()
-            raise
-        finally:
-            self._in_transaction = False
+        Raises Unanswered if they may have been committed all the same.
+        """
+        with self._translated():
+            if self._connection.closed:
+                self._connect()
+            try:
+                with self._bounded(len(statements)), self._pipeline():
+                    self._connection.execute(_BEGIN)
+                    for setting in _SET_IN_TRANSACTION if self._pooled else ():
+                        self._connection.execute(setting)
+                    cursors = [self._connection.execute(_format(statement), values) for statement, values in statements]
+                    self._connection.execute("COMMIT")
+            except self._errors:
+                self._roll_back()
+                raise
+        return [cursor.rowcount for cursor in cursors]
 
     def _roll_back(self) -> None:
         """End a failed transaction without losing the session and its locks, if it still answers."""
         try:
             with self._bounded():
                 self._connection.rollback()
-        except self.error:
+        except self._errors:
             self._connection.close()
 
-    def has_lost(self, error: Exception) -> bool:
-        return isinstance(error, self._psycopg.OperationalError)
+    @contextmanager
+    def _translated(self) -> Iterator[None]:
+        """Turn psycopg's errors into LedgerError."""
+        try:
+            yield
+        except self._errors as error:
+            raise self._failure(error) from None
 
-    def failure(self, error: Exception, before_request: bool = True) -> LedgerError:
-        failure = super().failure(error, before_request)
-        sqlstate = getattr(error, "sqlstate", None)  # set by the server, never by libpq
+    def _failure(self, error: Exception) -> LedgerError:
+        msg, sqlstate = f"ledger: {self.where}: {first_line(error)}", getattr(error, "sqlstate", None)
         if sqlstate == _TOO_LONG:
             return LedgerError(
-                f"{failure.msg}. Its name or id, together with base_url, is longer than the index of PostgreSQL takes"
+                f"{msg}. Its name or id, together with base_url, is longer than the index of PostgreSQL takes"
             )
-        return failure if sqlstate or not self.has_lost(error) else LedgerLost(failure.msg)
+        if not isinstance(error, self._psycopg.OperationalError):
+            return LedgerError(msg)
+        return Unanswered(msg) if sqlstate else LedgerLost(msg)  # sqlstate is set by the server, never by libpq
 
     def _connect(self) -> None:
         """Connect, detect a pooler, and take the locks again that an earlier session held; raise an `error`.
@@ -192,3 +201,23 @@ class PostgresLedger(Ledger):
 
 def _format(statement: str) -> str:
     return statement.replace("?", "%s")
+
+
+def _parsed(url: str, psycopg) -> dict:
+    """Return the URL as libpq parses it; raise LedgerError, which quotes no part: it may be half a password."""
+    try:
+        asked = psycopg.conninfo.conninfo_to_dict(url)
+    except psycopg.Error:  # its text quotes the URL
+        asked = {"host": "@"}
+    if any(found.search(str(asked.get(part) or "")) for part, found in _WRONG.items()):
+        raise LedgerError(
+            "ledger: it is not a valid postgresql:// URL. Percent-encode special characters of the password"
+            " (/ is %2F, @ is %40, # is %23, ? is %3F, % is %25)"
+        )
+    return asked
+
+
+def _described(asked: dict) -> str:
+    """Return host, port and database of a ledger, without user and password."""
+    port = f":{asked['port']}" if "port" in asked else ""
+    return f"postgresql://{asked.get('host', '')}{port}/{asked.get('dbname', '')}"

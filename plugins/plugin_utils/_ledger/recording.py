@@ -199,11 +199,14 @@ def unrecorded(result: dict[str, Any], problem: str, task: Task) -> dict[str, An
 
 def elsewhere(ledger: Ledger, key: Key, task: Task) -> list[str]:
     """Return a warning when an asset of this name is recorded at another base_url, and nothing at this one."""
-    noun, others = task.resource.operation.noun, ledger.elsewhere(key)
-    if not others:
-        return []
+    others = ledger.elsewhere(key.base_url, key.resource, [key.name])
+    return [moved(key, task, others[key.name])] if others else []
+
+
+def moved(key: Key, task: Task, others: list[str]) -> str:
+    """Return the warning about an asset that is recorded at other base_urls."""
     where = f"the ledger has one of this name at {', '.join(others)}, and nothing yet at {key.base_url}."
     what_next = (
         "If both are the same service, use the base_url that is recorded; otherwise they are two different assets."
     )
-    return [f"{noun} {key.name}: {where} {what_next}"]
+    return f"{task.resource.operation.noun} {key.name}: {where} {what_next}"

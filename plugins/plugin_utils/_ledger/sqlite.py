@@ -17,63 +17,63 @@ import os
 import sqlite3
 import stat
 import zlib
-from contextlib import closing, contextmanager, nullcontext, suppress
-from typing import Iterator
+from contextlib import closing, contextmanager, suppress
+from typing import Callable, ContextManager, Iterable, Iterator
 from urllib.parse import quote
 
-from . import schema
 from .entries import LedgerError, first_line
-from .store import Ledger
 
 _BUSY_TIMEOUT = 60.0  # seconds to wait for other writers, each of which takes milliseconds
 _WRITING = 0  # the byte that is locked while a ledger is opened for writing or written to; no key has this number
 _GONE = (-1, -1)  # the identity of no file
-_LEAST_SIZE = 512  # bytes of a database of one page; SQLite overwrites a smaller file
+_ERRORS = (sqlite3.Error, UnicodeError)  # UnicodeError: a lone surrogate, which UTF-8 cannot encode
+_TABLES = (
+    "SELECT name FROM sqlite_master WHERE name IN ('infrastructure_services_entry', 'infrastructure_services_schema')"
+)
 
 
-class SqliteLedger(Ledger):
+class SqliteDatabase:
     """Opened for reading, it neither creates nor changes a file: each statement uses a connection of its own."""
 
-    error = (sqlite3.Error, UnicodeError)  # UnicodeError: a lone surrogate, which UTF-8 cannot encode
-    tables = (
-        "SELECT name FROM sqlite_master WHERE name IN ('infrastructure_services_entry',"
-        " 'infrastructure_services_schema')"
-    )
+    escaped = False  # whether text is stored in ASCII, JSON-escaped
 
     def __init__(self, path: str, read_only: bool = False) -> None:
-        """Open the ledger at an absolute path; raise LedgerError."""
-        super().__init__(path)
-        self.file = os.path.realpath(path)
+        """Open the file at an absolute path, and create it unless `read_only`; raise LedgerError."""
+        self.where, self.file = path, os.path.realpath(path)
         self._connection, self._identity, self._locks, self._durable = None, None, -1, None
-        _check_path(self.file, path)
         try:
             if not read_only:
                 self._open()
-            elif os.path.exists(self.file):
-                schema.prepare(self, read_only)
-                self._is_checked()
-        except LedgerError:
+        except (OSError, sqlite3.Error) as error:
             self.close()
-            raise
+            reason = getattr(error, "strerror", None) or first_line(error)
+            raise LedgerError(f"ledger: {self.where} cannot be opened: {reason}") from None
 
     def _open(self) -> None:
         """Create the files readable by their owner only, which SQLite would not; keep those that exist."""
+        with suppress(FileExistsError):
+            os.close(os.open(self.file, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+        self._identity = identity(self.file)
+        self._connection = _connect(self.file)
+        self._locks = _lock_file(self.file)
+
+    def tables(self) -> set[str]:
+        """Return which tables of ours there are; raise LedgerError."""
+        return {name for (name,) in self.execute(_TABLES)} if os.path.exists(self.file) else set()
+
+    def prepare(self, create: tuple[str, ...]) -> None:
+        """Check a file that is not where it was last used; to write, mark it and create tables; raise LedgerError."""
+        if not self._connection:
+            if os.path.exists(self.file):
+                self._is_checked()
+            return
+        self._lock(_WRITING, wait=True)
         try:
-            with suppress(FileExistsError):
-                os.close(os.open(self.file, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
-            self._identity = identity(self.file)
-            self._connection = _connect(self.file)
-            self._locks = _lock_file(self.file)
-        except (OSError, sqlite3.Error) as error:
-            reason = getattr(error, "strerror", None) or first_line(error)
-            raise LedgerError(f"ledger: {self.where} cannot be opened: {reason}") from None
-        self.lock(_WRITING, wait=True)
-        try:
-            schema.prepare(self, read_only=True)
             self.execute("PRAGMA journal_mode = DELETE")  # another program may have set WAL mode
             if not self._is_checked():
                 self.execute(f"PRAGMA application_id = {self._mark()}")
-            schema.prepare(self, read_only=False)
+            if create:
+                self.write([(statement, ()) for statement in create], durable=True)
         finally:
             self.unlock(_WRITING)
 
@@ -98,16 +98,26 @@ class SqliteLedger(Ledger):
         return False
 
     def close(self) -> None:
-        """Close the ledger and release its locks."""
+        """Close the database and release its locks."""
         if self._connection:
             self._connection.close()
         if self._locks >= 0:
             os.close(self._locks)
         self._connection, self._locks = None, -1
 
-    def lock(self, number: int, wait: bool) -> bool:
-        with self.interruptible() if wait else nullcontext():  # only a single task waits, in the main thread
-            return self._lock(number, wait)
+    def lock(self, number: int, waiting: Callable[[], ContextManager] | None) -> bool:
+        """Take the lock of this number, if need be after a wait within `waiting`; without it, return False instead.
+
+        Raises LedgerError if it cannot be locked, or if the file is found to be another one.
+        """
+        if not self._lock(number, wait=False):
+            if not waiting:
+                return False
+            with waiting():
+                self._lock(number, wait=True)
+        if waiting:
+            self.check_not_replaced()
+        return True
 
     def _lock(self, number: int, wait: bool) -> bool:
         if self._locks < 0:
@@ -121,21 +131,28 @@ class SqliteLedger(Ledger):
         return True
 
     def unlock(self, number: int) -> None:
+        """Release the lock of this number."""
         if self._locks >= 0:
             fcntl.lockf(self._locks, fcntl.LOCK_UN, 1, number)
 
-    def run(self, statement: str, values: tuple = ()) -> list[tuple]:
-        if self._connection:
-            return self._connection.execute(statement, values).fetchall()
-        with closing(_connect(self.file)) as connection:  # may write: after a kill, reading begins with a rollback
-            connection.execute("PRAGMA query_only = ON")
-            return connection.execute(statement, values).fetchall()
+    def execute(self, statement: str, values: Iterable = ()) -> list[tuple]:
+        """Return the rows of a statement with its values in place of `?`; raise LedgerError."""
+        with self._translated():
+            if self._connection:
+                return self._connection.execute(statement, values).fetchall()
+            with closing(_connect(self.file)) as connection:  # may write: after a kill, reading begins with a rollback
+                connection.execute("PRAGMA query_only = ON")
+                return connection.execute(statement, values).fetchall()
 
     def write(self, statements: list[tuple[str, tuple]], durable: bool) -> list[int]:
+        """Execute statements in one transaction; return how many rows each has changed; raise LedgerError.
+
+        `durable`: it is to survive a power failure, not only the death of this process.
+        """
         if durable != self._durable:
-            self.run(f"PRAGMA synchronous = {'EXTRA' if durable else 'NORMAL'}")
+            self.execute(f"PRAGMA synchronous = {'EXTRA' if durable else 'NORMAL'}")
             self._durable = durable
-        with self.transaction():
+        with self._translated(), self.transaction():
             self.check_not_replaced()
             return [self._connection.execute(statement, values).rowcount for statement, values in statements]
 
@@ -145,37 +162,45 @@ class SqliteLedger(Ledger):
         with suppress(LedgerError):
             self._lock(_WRITING, wait=True)
         try:
-            self.run("BEGIN IMMEDIATE")
+            self._connection.execute("BEGIN IMMEDIATE")
             yield
-            self.run("COMMIT")
+            self._connection.execute("COMMIT")
         finally:
             if self._connection.in_transaction:
                 with suppress(sqlite3.Error):
-                    self.run("ROLLBACK")
+                    self._connection.execute("ROLLBACK")
             self.unlock(_WRITING)
 
     def check_not_replaced(self) -> None:
-        if self._identity != identity(self.file):
+        """Raise LedgerError if the file that was opened has been replaced, and always from then on."""
+        if self._connection and self._identity != identity(self.file):
             self._identity = _GONE
             raise LedgerError(
                 f"ledger: {self.where} was removed or replaced while it was in use. Restore the file that has the"
                 " recorded entries, then run again"
             )
 
-    def failure(self, error: Exception, before_request: bool = True) -> LedgerError:
-        failure = super().failure(error, before_request)
-        journal, advice = f"{self.file}-journal", ""
-        if "locked" in failure.msg:
-            again = ". Run it again, with fewer forks" if before_request else ""
-            advice = f": others have been writing to it for {_BUSY_TIMEOUT:g} s{again}"
-        elif os.path.exists(journal) and not all(
+    @contextmanager
+    def _translated(self) -> Iterator[None]:
+        """Turn SQLite's errors into LedgerError, with what to do about them."""
+        try:
+            yield
+        except _ERRORS as error:
+            advice = self._advice(first_line(error))
+            raise LedgerError(f"ledger: {self.where}: {first_line(error)}{advice}") from None
+
+    def _advice(self, problem: str) -> str:
+        journal = f"{self.file}-journal"
+        if "locked" in problem:
+            return f": others have been writing to it for {_BUSY_TIMEOUT:g} s. When you run it again, use fewer forks"
+        if os.path.exists(journal) and not all(
             os.access(path, os.W_OK) for path in (self.file, journal, os.path.dirname(journal))
         ):
-            advice = (
+            return (
                 ". A run was killed while it wrote, and what it began has to be undone. Read the ledger once, for"
                 " example with ledger_info, as a user who may write to it, to its -journal and to their directory"
             )
-        return LedgerError(f"{failure.msg}{advice}")
+        return ""
 
 
 def identity(file: str) -> tuple[int, int] | None:
@@ -185,35 +210,6 @@ def identity(file: str) -> tuple[int, int] | None:
     except OSError:
         return None
     return status.st_dev, status.st_ino
-
-
-def _check_path(file: str, where: str) -> None:
-    """Raise LedgerError for a real path that cannot be a ledger; `where`: the path that the user gave."""
-    if os.path.isdir(file):
-        raise LedgerError(f"ledger: {where} is a directory")
-    if not os.path.isdir(os.path.dirname(file)):
-        raise LedgerError(f"ledger: {where} cannot be opened: its directory does not exist")
-    if not os.path.exists(file):
-        return
-    status = os.stat(file)
-    if os.path.isfile(file) and 0 < status.st_size < _LEAST_SIZE:
-        raise LedgerError(f"ledger: {where}: file is not a database")
-    if status.st_nlink > 1:
-        raise LedgerError(
-            f"ledger: {where} has {status.st_nlink} names (hard links), and each would have its own journal."
-            " Remove all names but one, and use that one or symbolic links to it"
-        )
-    if _is_mount_point(file):
-        raise LedgerError(
-            f"ledger: {where} is mounted by itself, without the journal that belongs beside it. Mount its directory"
-        )
-
-
-def _is_mount_point(file: str) -> bool:
-    with suppress(OSError), open("/proc/self/mountinfo", "rb") as mounts:  # proc_pid_mountinfo(5), on Linux
-        points = (line.split()[4].decode("unicode_escape").encode("latin-1") for line in mounts)
-        return os.fsencode(file) in points
-    return False
 
 
 def _connect(path: str) -> sqlite3.Connection:

@@ -11,33 +11,40 @@ changed a row. Locks only make others wait. No transaction is open while a reque
 from __future__ import annotations
 
 import json
+import os
 import shlex
 from contextlib import contextmanager, nullcontext
-from itertools import groupby
+from datetime import datetime, timezone
 from typing import Callable, ContextManager, Iterable, Iterator
 
 from ...module_utils._task.options import LEDGER_VARIABLE
-from . import statements as sql
-from .entries import DONE, Change, Ended, Entry, Key, LedgerError, first_line
+from . import tables as sql
+from .entries import DONE, Change, Ended, Entry, Key, LedgerError, Unanswered
 
 _IN_DOUBT = "ansible-playbook infrastructure.services.in_doubt"
 _AT_ONCE = 500  # names in one statement; SQLite took 999 values at most before 3.32
 
 
 class Ledger:
-    """The operations on a ledger; the subclasses have what differs between the two databases."""
+    """The operations on a ledger. What differs between SQLite and PostgreSQL is in its `database`."""
 
-    error: tuple[type[Exception], ...] = ()
-    tables: str  # a statement that returns the names of our tables
-    escaped = False  # whether text is stored in ASCII, JSON-escaped
-    file = ""  # the real path of the SQLite file
+    def __init__(self, database, read_only: bool = False) -> None:
+        """Check the tables, and unless `read_only` create them if there are none; raise LedgerError.
 
-    def __init__(self, where: str) -> None:
-        """`where`: the ledger's name in messages, without a password."""
-        self.where = where
+        `database`: an SqliteDatabase or a PostgresDatabase, which have the same methods and raise LedgerError.
+        """
+        self.database = database
+        self.where = database.where  # the ledger's name in messages, without a password
+        self.file = database.file  # the real path of the SQLite file, empty on PostgreSQL
         self.interruptible: Callable[[], ContextManager] = nullcontext  # around waits for others
-        self.version = 0  # of its tables; 0: there are none, which only happens when opened for reading
         self._seen: set[str] = set()
+        try:
+            self.version = self._found_version()  # of its tables; 0: there are none, and it was opened for reading
+            database.prepare(() if self.version or read_only else sql.CREATE)
+        except LedgerError:
+            self.close()
+            raise
+        self.version = self.version if read_only else sql.SCHEMA_VERSION
 
     @property
     def in_doubt_command(self) -> str:
@@ -50,19 +57,12 @@ class Ledger:
 
     def get(self, key: Key) -> Entry | None:
         """Return the entry of the key, None if there is none; raise LedgerError."""
-        rows = self.execute(sql.GET, self._stored(key)) if self.version else []
-        return self._entry(rows[0]) if rows else None
+        return self.get_many(key.base_url, key.resource, [key.name]).get(key.name)
 
     def get_many(self, base_url: str, resource: str, names: Iterable[str]) -> dict[str, Entry]:
         """Return the entries of several assets, by name; raise LedgerError."""
-        names, found = [self._text(name) for name in names], {}
-        for start in range(0, len(names) if self.version else 0, _AT_ONCE):
-            some = names[start : start + _AT_ONCE]
-            for name, *row in self.execute(
-                f"{sql.GET_SOME}({', '.join('?' * len(some))})", (base_url, resource, *some)
-            ):
-                found[self._plain(name)] = self._entry(row)
-        return found
+        rows = self._read_some(sql.GET, base_url, resource, names)
+        return {name: self._entry(row) for name, *row in rows}
 
     def begin(self, key: Key, intent: Entry, before: Entry | None) -> Entry | None:
         """Write an entry that survives a power failure; return it, None if the entry is no longer `before`."""
@@ -70,7 +70,7 @@ class Ledger:
 
     def begin_many(self, changes: list[Change]) -> list[Entry | None]:
         """Begin several in one transaction; raise LedgerError, with none of them begun."""
-        changes = [change.stamped() for change in changes]
+        changes = [_stamped(change) for change in changes]
         ours = self._apply(changes, durable=True)
         return [change.after if is_ours else None for change, is_ours in zip(changes, ours)]
 
@@ -80,40 +80,32 @@ class Ledger:
 
     def finish_many(self, changes: list[Change]) -> list[bool]:
         """Finish several in one transaction; raise LedgerError, with none of them finished."""
-        return self._apply([change.stamped() for change in changes], durable=False)
+        return self._apply([_stamped(change) for change in changes], durable=False)
 
     def edit(self, change: Change) -> bool:
         """Write one entry with its history row, as `begin` does; return False if the entry has changed."""
-        return self._apply([change.stamped()], durable=True)[0]
+        return self._apply([_stamped(change)], durable=True)[0]
 
     def assets(self, resource: str) -> list[tuple[str, str, dict]]:
         """Return base_url, name and envelope of every entry that is done, by name."""
-        rows = self.execute(sql.ASSETS, (resource, DONE)) if self.version else []
-        return [(base_url, self._plain(name), self.read(asset)) for base_url, name, asset in rows]
+        rows = self._read(sql.ASSETS, (resource, DONE))
+        return [(base_url, self._plain(name), self._dict(asset)) for base_url, name, asset in rows]
 
-    def elsewhere(self, key: Key) -> list[str]:
-        """Return the base_urls at which the name is recorded, if nothing at all is recorded at the key's own."""
-        if not self.version or key.base_url in self._seen:
-            return []
-        if self.execute(sql.SEEN, (key.base_url,)):
-            self._seen.add(key.base_url)
-            return []
-        return self.others(key)
-
-    def others(self, key: Key) -> list[str]:
-        """Return the other base_urls at which the name is recorded."""
-        rows = self.execute(sql.ELSEWHERE, self._stored(key)) if self.version else []
-        return [base_url for (base_url,) in rows]
+    def elsewhere(self, base_url: str, resource: str, names: Iterable[str]) -> dict[str, list[str]]:
+        """Return the other base_urls at which names are recorded, if nothing at all is recorded at this one."""
+        if base_url in self._seen or self._read(sql.SEEN, (base_url,)):
+            self._seen.add(base_url)
+            return {}
+        found: dict[str, list[str]] = {}
+        for name, other in self._read_some(sql.ELSEWHERE, base_url, resource, names):
+            found.setdefault(name, []).append(other)
+        return found
 
     def entries(self, where: dict[str, tuple], named: Callable[[str], bool]) -> list[tuple[Key, Entry]]:
         """Return the entries that meet all conditions (SQL: its values) and whose name `named` accepts."""
-        rows = self._select("base_url, resource, name", "entry", where, "base_url, resource, name")
-        keys = [Key(*row[:2], name) for row in rows if named(name := self._plain(row[2]))]
-        found = []
-        for asset, group in groupby(keys, key=lambda key: key[:2]):
-            entries = self.get_many(*asset, [key.name for key in group])
-            found += [(Key(*asset, name), entries[name]) for name in sorted(entries)]
-        return found
+        rows = self._select(f"base_url, resource, name, {sql.COLUMNS}", "entry", where, "name")
+        keyed = [(Key(base_url, resource, self._plain(name)), row) for base_url, resource, name, *row in rows]
+        return [(key, self._entry(row)) for key, row in sorted(keyed) if named(key.name)]
 
     def history(self, where: dict[str, tuple]) -> Iterator[tuple[Key, Ended]]:
         """Yield the rows of the history that meet all conditions, oldest first."""
@@ -125,79 +117,54 @@ class Ledger:
 
     @contextmanager
     def hold(self, key: Key) -> Iterator[None]:
-        """Hold this key exclusively; others block. The lock ends with the process."""
+        """Hold this key exclusively; others block. The lock ends with the process. Raise LedgerError."""
+        number = key.number()
         try:
-            self.lock(key.number(), wait=True)
-            self.check_not_replaced()
+            self.lock(number, wait=True)
             yield
         finally:
-            self.unlock(key.number())
-
-    def check_not_replaced(self) -> None:
-        """Raise LedgerError if the ledger that was opened has been replaced, and always from then on."""
+            self.unlock(number)
 
     def lock(self, number: int, wait: bool) -> bool:
-        """Take the lock of this number; return False if another process holds it and `wait` is false."""
-        raise NotImplementedError
+        """Take the lock of this number; return False if another process holds it and not `wait`; raise LedgerError."""
+        return self.database.lock(number, self.interruptible if wait else None)
 
     def unlock(self, number: int) -> None:
         """Release the lock of this number."""
-        raise NotImplementedError
+        self.database.unlock(number)
+
+    def check_not_replaced(self) -> None:
+        """Raise LedgerError if the ledger that was opened has been replaced, and always from then on."""
+        self.database.check_not_replaced()
 
     def close(self) -> None:
         """Close the connection and release all locks."""
-        raise NotImplementedError
+        self.database.close()
 
-    def run(self, statement: str, values: tuple) -> list[tuple]:
-        """Execute a statement with its values in place of `?`; raise an `error`."""
-        raise NotImplementedError
-
-    def write(self, statements: list[tuple[str, tuple]], durable: bool) -> list[int]:
-        """Execute statements in one transaction; return how many rows each has changed; raise an `error`."""
-        raise NotImplementedError
-
-    def transaction(self) -> ContextManager[None]:
-        """Return a context whose statements are one transaction."""
-        raise NotImplementedError
-
-    def has_lost(self, error: Exception) -> bool:
-        """Whether the connection was lost, so that only a new one can tell if the transaction was committed."""
-        return False
-
-    def execute(self, statement: str, values: Iterable = ()) -> list[tuple]:
-        """Execute a statement; raise LedgerError."""
-        try:
-            return self.run(statement, tuple(values))
-        except self.error as error:
-            raise self.failure(error) from None
-
-    def failure(self, error: Exception, before_request: bool = True) -> LedgerError:
-        """Return the LedgerError for an error of the database; `before_request`: it stopped the task in time."""
-        return LedgerError(f"ledger: {self.where}: {first_line(error)}")
-
-    def read(self, text: str) -> dict:
-        """Return stored JSON; raise LedgerError."""
-        try:
-            return json.loads(text)
-        except ValueError:
-            raise LedgerError(f"ledger: {self.where}: an entry is not JSON, so something else wrote it") from None
+    def _found_version(self) -> int:
+        """Return the number of the schema, 0 when there are no tables; raise LedgerError for another one than ours."""
+        tables = self.database.tables()
+        if not tables:
+            return 0
+        found = self.database.execute(sql.VERSION)[0][0] if "infrastructure_services_schema" in tables else None
+        if found != sql.SCHEMA_VERSION:
+            raise LedgerError(
+                f"ledger: {self.where} was written by another version of this collection, or by something else"
+                f" (schema {found}, not {sql.SCHEMA_VERSION}). Use the version that wrote it, or another ledger"
+            )
+        return found
 
     def _apply(self, changes: list[Change], durable: bool) -> list[bool]:
         """Write changes in one transaction; return for each whether the entry was still as it was read."""
         statements = [self._statement(change) for change in changes]
         statements += [self._history_row(change) for change in changes if change.ended]
         try:
-            try:
-                return [count == 1 for count in self.write(statements, durable)[: len(changes)]]
-            except self.error as error:
-                if not self.has_lost(error):
-                    raise
-                is_committed = any(self._is_committed(change) for change in changes)
-                counts = [0] * len(changes) if is_committed else self.write(statements, durable)
-                # Asked only now: the server may have been committing the first write when the second one began.
-                return [count == 1 or self._is_in_force(change) for count, change in zip(counts, changes)]
-        except self.error as error:
-            raise self.failure(error, before_request=durable) from None
+            return [count == 1 for count in self.database.write(statements, durable)[: len(changes)]]
+        except Unanswered:
+            is_committed = any(self._is_committed(change) for change in changes)
+            counts = [0] * len(changes) if is_committed else self.database.write(statements, durable)
+            # Asked only now: the server may have been committing the first write when the second one began.
+            return [count == 1 or self._is_in_force(change) for count, change in zip(counts, changes)]
 
     def _statement(self, change: Change) -> tuple[str, tuple]:
         key, before, after = change.key, change.before, change.after
@@ -215,7 +182,7 @@ class Ledger:
     def _is_committed(self, change: Change) -> bool:
         """Whether the transaction of a change was committed, even if it found that the entry was another one."""
         written = (*self._stored(change.key), change.revision)
-        return bool(self.run(sql.IS_RECORDED, written)) if change.ended else self._is_in_force(change)
+        return bool(self._read(sql.IS_RECORDED, written)) if change.ended else self._is_in_force(change)
 
     def _is_in_force(self, change: Change) -> bool:
         """Whether the entry is as the change leaves it."""
@@ -226,20 +193,54 @@ class Ledger:
         conditions = " AND ".join(where) or "1 = 1"
         values = [value for values in where.values() for value in values]
         statement = f"SELECT {columns} FROM infrastructure_services_{table} WHERE {conditions} ORDER BY {order}"
-        return self.execute(statement, values) if self.version else []
+        return self._read(statement, values)
+
+    def _read_some(self, statement: str, base_url: str, resource: str, names: Iterable[str]) -> Iterator[tuple]:
+        """Yield the rows of a statement about some names, whose first column is the name."""
+        names = [self._text(name) for name in names]
+        for start in range(0, len(names), _AT_ONCE):
+            some = names[start : start + _AT_ONCE]
+            for name, *row in self._read(statement.format(", ".join("?" * len(some))), (base_url, resource, *some)):
+                yield self._plain(name), *row
+
+    def _read(self, statement: str, values: Iterable) -> list[tuple]:
+        """Return the rows of a statement; none when there are no tables."""
+        return self.database.execute(statement, tuple(values)) if self.version else []
 
     def _row(self, entry: Entry) -> tuple:
         return entry._replace(sent=json.dumps(entry.sent), asset=json.dumps(entry.asset), by=self._text(entry.by))
 
-    def _entry(self, row: tuple) -> Entry:
+    def _entry(self, row: Iterable) -> Entry:
         state, sent, asset, began_at, changed_at, by, *others = row
-        return Entry(state, self.read(sent), self.read(asset), began_at, changed_at, self._plain(by), *others)
+        return Entry(state, self._dict(sent), self._dict(asset), began_at, changed_at, self._plain(by), *others)
+
+    def _dict(self, text: str) -> dict:
+        """Return stored JSON; raise LedgerError."""
+        try:
+            return json.loads(text)
+        except ValueError:
+            raise LedgerError(f"ledger: {self.where}: an entry is not JSON, so something else wrote it") from None
 
     def _stored(self, key: Key) -> Key:
         return key._replace(name=self._text(key.name))
 
     def _text(self, text: str) -> str:
-        return json.dumps(text)[1:-1] if self.escaped else text
+        return json.dumps(text)[1:-1] if self.database.escaped else text
 
     def _plain(self, text: str) -> str:
-        return json.loads(f'"{text}"') if self.escaped else text
+        return json.loads(f'"{text}"') if self.database.escaped else text
+
+
+def _stamped(change: Change) -> Change:
+    """Return the change with a new revision, and with the current time where none is given.
+
+    The revision is random: a counter would start again when an entry is deleted and created anew, and an overtaken
+    task could then finish the entry of another one.
+    """
+    now = datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
+    revision = int.from_bytes(os.urandom(8), "big") >> 1
+    after, ended = change.after, change.ended
+    if after:
+        began_at, changed_at = after.began_at or now, after.changed_at or now
+        after = after._replace(began_at=began_at, changed_at=changed_at, revision=revision)
+    return change._replace(after=after, ended=ended and ended._replace(at=ended.at or now), revision=revision)

@@ -25,7 +25,7 @@ from .._ledger.recording import predict, record
 from . import core
 from .checked import CheckedAction, Options
 from .environment import environment
-from .kept_transports import kept_transport
+from .kept import kept_transport
 from .parent import require_parent
 from .shared_token import keep_token
 from .signals import Interrupted

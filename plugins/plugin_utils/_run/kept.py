@@ -10,6 +10,7 @@ import os
 import threading
 from typing import Any, Callable, Hashable
 
+from ...module_utils._http.values import ConnectionSettings
 from .._ledger.location import Ledger, open_ledger
 
 _MOST = 8  # of each kind; a loop over more services or ledgers reopens some
@@ -47,7 +48,7 @@ class Kept(threading.local):
             thing.close()
 
 
-_ledgers = Kept()
+_ledgers, _transports = Kept(), Kept()
 
 
 def kept_ledger(location: str, read_only: bool) -> Ledger:
@@ -58,3 +59,10 @@ def kept_ledger(location: str, read_only: bool) -> Ledger:
     return _ledgers.get(
         (location, read_only), lambda: open_ledger(location, read_only), lambda kept: bool(kept.version)
     )
+
+
+def kept_transport(settings: ConnectionSettings):
+    """Return this thread's Transport for the settings; raise MissingLibrary or InvalidInput."""
+    from ...module_utils._http.transport import Transport  # noqa: PLC0415 (requests, which not every task needs)
+
+    return _transports.get(settings, lambda: Transport(settings))

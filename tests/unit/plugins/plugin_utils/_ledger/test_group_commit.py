@@ -35,8 +35,8 @@ from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.gr
     GroupCommitLedger,
     KeyLocked,
 )
+from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.location import open_ledger
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.many import LedgerOfMany
-from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.sqlite import SqliteLedger
 
 BASE = "http://127.0.0.1:9"
 HOLD = """
@@ -58,7 +58,7 @@ def intent(name: str) -> Entry:
 
 @pytest.fixture
 def ledger(tmp_path):
-    opened = SqliteLedger(str(tmp_path / "l.db"))
+    opened = open_ledger(str(tmp_path / "l.db"))
     yield opened
     opened.close()
 

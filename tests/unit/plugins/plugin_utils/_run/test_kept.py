@@ -12,10 +12,13 @@ import pytest
 from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 from ansible_collections.infrastructure.services.plugins.module_utils._task.options import ARGUMENT_SPEC, settings_from
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.entries import Key
-from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.schema import SCHEMA_VERSION
-from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.sqlite import SqliteLedger
-from ansible_collections.infrastructure.services.plugins.plugin_utils._run.kept import Kept, kept_ledger
-from ansible_collections.infrastructure.services.plugins.plugin_utils._run.kept_transports import kept_transport
+from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.location import open_ledger
+from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.tables import SCHEMA_VERSION
+from ansible_collections.infrastructure.services.plugins.plugin_utils._run.kept import (
+    Kept,
+    kept_ledger,
+    kept_transport,
+)
 
 FORK = multiprocessing.get_context("fork")
 KEY = Key("https://service.example", "compute_virtual_machine", "web01")
@@ -121,7 +124,7 @@ def test_an_environment_that_changes_between_items_creates_a_new_one(variable, m
 def test_a_reader_sees_a_ledger_that_was_created_meanwhile(tmp_path):
     path = str(tmp_path / "ledger.db")
     assert kept_ledger(path, read_only=True).version == 0
-    SqliteLedger(path).close()
+    open_ledger(path).close()
     reader = kept_ledger(path, read_only=True)
     assert reader.version == SCHEMA_VERSION
     assert kept_ledger(path, read_only=True) is reader

@@ -1,0 +1,61 @@
+# Copyright (c) 2026, the infrastructure.services contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The tables of the ledger, and the statements that read and write them: the same on SQLite and on PostgreSQL."""
+
+from __future__ import annotations
+
+SCHEMA_VERSION = 2  # of the tables; it stands in the last of them
+CREATE = (  # in one transaction, and without effect when another process was first
+    (
+        "CREATE TABLE IF NOT EXISTS infrastructure_services_entry (base_url TEXT NOT NULL, resource TEXT NOT NULL,"
+        " name TEXT NOT NULL, state TEXT NOT NULL, sent TEXT NOT NULL, asset TEXT NOT NULL, began_at TEXT NOT NULL,"
+        ' changed_at TEXT NOT NULL, "by" TEXT NOT NULL, run TEXT NOT NULL, trace_id TEXT NOT NULL,'
+        " revision BIGINT NOT NULL, PRIMARY KEY (base_url, resource, name))"
+    ),
+    (
+        "CREATE TABLE IF NOT EXISTS infrastructure_services_history (base_url TEXT NOT NULL, resource TEXT NOT NULL,"
+        ' name TEXT NOT NULL, from_state TEXT NOT NULL, to_state TEXT NOT NULL, at TEXT NOT NULL, "by" TEXT NOT NULL,'
+        " run TEXT NOT NULL, outcome TEXT NOT NULL, status INTEGER, message TEXT NOT NULL, seconds REAL,"
+        " trace_id TEXT NOT NULL, revision BIGINT NOT NULL)"
+    ),
+    (
+        "CREATE INDEX IF NOT EXISTS infrastructure_services_history_of"
+        " ON infrastructure_services_history (base_url, resource, name)"
+    ),
+    "CREATE TABLE IF NOT EXISTS infrastructure_services_schema (version INTEGER PRIMARY KEY)",
+    f"INSERT INTO infrastructure_services_schema VALUES ({SCHEMA_VERSION}) ON CONFLICT DO NOTHING",
+)
+VERSION = "SELECT max(version) FROM infrastructure_services_schema"
+
+IS_KEY = "base_url = ? AND resource = ? AND name = ?"
+COLUMNS = 'state, sent, asset, began_at, changed_at, "by", run, trace_id, revision'
+GET = (
+    f"SELECT name, {COLUMNS} FROM infrastructure_services_entry"
+    " WHERE base_url = ? AND resource = ? AND name IN ({})"
+)
+INSERT = (
+    f"INSERT INTO infrastructure_services_entry (base_url, resource, name, {COLUMNS}) VALUES ({', '.join('?' * 12)})"
+    " ON CONFLICT (base_url, resource, name) DO NOTHING"
+)
+UPDATE = (
+    "UPDATE infrastructure_services_entry SET state = ?, sent = ?, asset = ?, began_at = ?, changed_at = ?,"
+    f' "by" = ?, run = ?, trace_id = ?, revision = ? WHERE {IS_KEY} AND revision = ?'
+)
+DELETE = f"DELETE FROM infrastructure_services_entry WHERE {IS_KEY} AND revision = ?"
+ENDED = 'from_state, to_state, at, "by", run, outcome, status, message, seconds, trace_id'
+RECORD = (
+    f"INSERT INTO infrastructure_services_history (base_url, resource, name, {ENDED}, revision)"
+    f" VALUES ({', '.join('?' * 14)})"
+)
+IS_RECORDED = f"SELECT 1 FROM infrastructure_services_history WHERE {IS_KEY} AND revision = ?"
+ASSETS = (
+    "SELECT base_url, name, asset FROM infrastructure_services_entry"
+    " WHERE resource = ? AND state = ? ORDER BY name, base_url"
+)
+SEEN = "SELECT 1 FROM infrastructure_services_entry WHERE base_url = ? LIMIT 1"
+ELSEWHERE = (
+    "SELECT name, base_url FROM infrastructure_services_entry"
+    " WHERE base_url <> ? AND resource = ? AND name IN ({}) ORDER BY base_url"
+)
