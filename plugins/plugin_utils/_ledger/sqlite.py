@@ -25,7 +25,6 @@ from .entries import LedgerError, first_line
 
 _BUSY_TIMEOUT = 60.0  # seconds to wait for other writers, each of which takes milliseconds
 _WRITING = 0  # the byte that is locked while a ledger is opened for writing or written to; no key has this number
-_GONE = (-1, -1)  # the identity of no file
 _ERRORS = (sqlite3.Error, UnicodeError)  # UnicodeError: a lone surrogate, which UTF-8 cannot encode
 _TABLES = (
     "SELECT name FROM sqlite_master WHERE name IN ('infrastructure_services_entry', 'infrastructure_services_schema')"
@@ -34,8 +33,6 @@ _TABLES = (
 
 class SqliteDatabase:
     """Opened for reading, it neither creates nor changes a file: each statement uses a connection of its own."""
-
-    escaped = False  # whether text is stored in ASCII, JSON-escaped
 
     def __init__(self, path: str, read_only: bool = False) -> None:
         """Open the file at an absolute path, and create it unless `read_only`; raise LedgerError."""
@@ -64,8 +61,7 @@ class SqliteDatabase:
     def prepare(self, create: tuple[str, ...]) -> None:
         """Check a file that is not where it was last used; to write, mark it and create tables; raise LedgerError."""
         if not self._connection:
-            if os.path.exists(self.file):
-                self._is_checked()
+            self._is_checked()
             return
         self._lock(_WRITING, wait=True)
         try:
@@ -172,9 +168,8 @@ class SqliteDatabase:
             self.unlock(_WRITING)
 
     def check_not_replaced(self) -> None:
-        """Raise LedgerError if the file that was opened has been replaced, and always from then on."""
+        """Raise LedgerError if the file that was opened has been replaced."""
         if self._connection and self._identity != identity(self.file):
-            self._identity = _GONE
             raise LedgerError(
                 f"ledger: {self.where} was removed or replaced while it was in use. Restore the file that has the"
                 " recorded entries, then run again"

@@ -40,7 +40,8 @@ class Ledger:
         self._seen: set[str] = set()
         try:
             self.version = self._found_version()  # of its tables; 0: there are none, and it was opened for reading
-            database.prepare(() if self.version or read_only else sql.CREATE)
+            if self.version or not read_only:
+                database.prepare(() if self.version else sql.CREATE)
         except LedgerError:
             self.close()
             raise
@@ -88,8 +89,8 @@ class Ledger:
 
     def assets(self, resource: str) -> list[tuple[str, str, dict]]:
         """Return base_url, name and envelope of every entry that is done, by name."""
-        rows = self._read(sql.ASSETS, (resource, DONE))
-        return [(base_url, self._plain(name), self._dict(asset)) for base_url, name, asset in rows]
+        found = self.entries({"resource = ?": (resource,), "state = ?": (DONE,)}, lambda name: True)
+        return sorted(((key.base_url, key.name, entry.asset) for key, entry in found), key=lambda row: (row[1], row[0]))
 
     def elsewhere(self, base_url: str, resource: str, names: Iterable[str]) -> dict[str, list[str]]:
         """Return the other base_urls at which names are recorded, if nothing at all is recorded at this one."""
@@ -104,16 +105,13 @@ class Ledger:
     def entries(self, where: dict[str, tuple], named: Callable[[str], bool]) -> list[tuple[Key, Entry]]:
         """Return the entries that meet all conditions (SQL: its values) and whose name `named` accepts."""
         rows = self._select(f"base_url, resource, name, {sql.COLUMNS}", "entry", where, "name")
-        keyed = [(Key(base_url, resource, self._plain(name)), row) for base_url, resource, name, *row in rows]
-        return [(key, self._entry(row)) for key, row in sorted(keyed) if named(key.name)]
+        return [(Key(*row[:3]), self._entry(row[3:])) for row in sorted(rows) if named(row[2])]
 
     def history(self, where: dict[str, tuple]) -> Iterator[tuple[Key, Ended]]:
         """Yield the rows of the history that meet all conditions, oldest first."""
         columns = f"base_url, resource, name, {sql.ENDED}"
         for base_url, resource, name, *row in self._select(columns, "history", where, "at"):
-            ended = Ended(*row)
-            plain = {"by": self._plain(ended.by), "message": self._plain(ended.message)}
-            yield Key(base_url, resource, self._plain(name)), ended._replace(**plain)
+            yield Key(base_url, resource, name), Ended(*row)
 
     @contextmanager
     def hold(self, key: Key) -> Iterator[None]:
@@ -134,7 +132,7 @@ class Ledger:
         self.database.unlock(number)
 
     def check_not_replaced(self) -> None:
-        """Raise LedgerError if the ledger that was opened has been replaced, and always from then on."""
+        """Raise LedgerError if the ledger that was opened has been replaced."""
         self.database.check_not_replaced()
 
     def close(self) -> None:
@@ -169,19 +167,18 @@ class Ledger:
     def _statement(self, change: Change) -> tuple[str, tuple]:
         key, before, after = change.key, change.before, change.after
         if before is None:
-            return sql.INSERT, (*self._stored(key), *self._row(after))
+            return sql.INSERT, (*key, *_row(after))
         if after is None:
-            return sql.DELETE, (*self._stored(key), before.revision)
-        return sql.UPDATE, (*self._row(after), *self._stored(key), before.revision)
+            return sql.DELETE, (*key, before.revision)
+        return sql.UPDATE, (*_row(after), *key, before.revision)
 
     def _history_row(self, change: Change) -> tuple[str, tuple]:
-        ended = change.ended
-        stored = {"by": self._text(ended.by), "message": self._text(ended.message.replace("\0", " "))}
-        return sql.RECORD, (*self._stored(change.key), *ended._replace(**stored), change.revision)
+        message = change.ended.message.replace("\0", " ")  # which PostgreSQL cannot store
+        return sql.RECORD, (*change.key, *change.ended._replace(message=message), change.revision)
 
     def _is_committed(self, change: Change) -> bool:
         """Whether the transaction of a change was committed, even if it found that the entry was another one."""
-        written = (*self._stored(change.key), change.revision)
+        written = (*change.key, change.revision)
         return bool(self._read(sql.IS_RECORDED, written)) if change.ended else self._is_in_force(change)
 
     def _is_in_force(self, change: Change) -> bool:
@@ -196,39 +193,27 @@ class Ledger:
         return self._read(statement, values)
 
     def _read_some(self, statement: str, base_url: str, resource: str, names: Iterable[str]) -> Iterator[tuple]:
-        """Yield the rows of a statement about some names, whose first column is the name."""
-        names = [self._text(name) for name in names]
+        """Yield the rows of a statement about some names."""
+        names = list(names)
         for start in range(0, len(names), _AT_ONCE):
             some = names[start : start + _AT_ONCE]
-            for name, *row in self._read(statement.format(", ".join("?" * len(some))), (base_url, resource, *some)):
-                yield self._plain(name), *row
+            yield from self._read(statement.format(", ".join("?" * len(some))), (base_url, resource, *some))
 
     def _read(self, statement: str, values: Iterable) -> list[tuple]:
         """Return the rows of a statement; none when there are no tables."""
         return self.database.execute(statement, tuple(values)) if self.version else []
 
-    def _row(self, entry: Entry) -> tuple:
-        return entry._replace(sent=json.dumps(entry.sent), asset=json.dumps(entry.asset), by=self._text(entry.by))
-
     def _entry(self, row: Iterable) -> Entry:
-        state, sent, asset, began_at, changed_at, by, *others = row
-        return Entry(state, self._dict(sent), self._dict(asset), began_at, changed_at, self._plain(by), *others)
-
-    def _dict(self, text: str) -> dict:
-        """Return stored JSON; raise LedgerError."""
+        state, sent, asset, *others = row
         try:
-            return json.loads(text)
+            return Entry(state, json.loads(sent), json.loads(asset), *others)
         except ValueError:
             raise LedgerError(f"ledger: {self.where}: an entry is not JSON, so something else wrote it") from None
 
-    def _stored(self, key: Key) -> Key:
-        return key._replace(name=self._text(key.name))
 
-    def _text(self, text: str) -> str:
-        return json.dumps(text)[1:-1] if self.database.escaped else text
-
-    def _plain(self, text: str) -> str:
-        return json.loads(f'"{text}"') if self.database.escaped else text
+def _row(entry: Entry) -> Entry:
+    """Return an entry as it is stored."""
+    return entry._replace(sent=json.dumps(entry.sent), asset=json.dumps(entry.asset))
 
 
 def _stamped(change: Change) -> Change:

@@ -50,10 +50,6 @@ RECORD = (
     f" VALUES ({', '.join('?' * 14)})"
 )
 IS_RECORDED = f"SELECT 1 FROM infrastructure_services_history WHERE {IS_KEY} AND revision = ?"
-ASSETS = (
-    "SELECT base_url, name, asset FROM infrastructure_services_entry"
-    " WHERE resource = ? AND state = ? ORDER BY name, base_url"
-)
 SEEN = "SELECT 1 FROM infrastructure_services_entry WHERE base_url = ? LIMIT 1"
 ELSEWHERE = (
     "SELECT name, base_url FROM infrastructure_services_entry"

@@ -27,13 +27,9 @@ class Kept(threading.local):
         self._most = most
         self._things: dict[tuple[int, Hashable], Any] = {}  # by process and key, the most recently used last
 
-    def get(
-        self, key: Hashable, make: Callable[[], Any], is_current: Callable[[Any], bool] = lambda _thing: True
-    ) -> Any:
-        """Return what is kept for the key if it is current, or else what `make` returns; raise what `make` raises."""
+    def get(self, key: Hashable, make: Callable[[], Any]) -> Any:
+        """Return what is kept for the key, or else what `make` returns; raise what `make` raises."""
         own = os.getpid(), key
-        if own in self._things and not is_current(self._things[own]):
-            self.forget(key)
         thing = self._things.pop(own) if own in self._things else make()
         self._things[own] = thing
         mine = [kept for kept in self._things if kept[0] == own[0]]
@@ -54,11 +50,12 @@ _ledgers, _transports = Kept(), Kept()
 def kept_ledger(location: str, read_only: bool) -> Ledger:
     """Return this thread's open ledger; raise LedgerError or MissingLibrary.
 
-    A reader that found no ledger is not kept: others may have created it since.
+    A reader that found no ledger is not kept: others may create it.
     """
-    return _ledgers.get(
-        (location, read_only), lambda: open_ledger(location, read_only), lambda kept: bool(kept.version)
-    )
+    ledger = _ledgers.get((location, read_only), lambda: open_ledger(location, read_only))
+    if not ledger.version:
+        _ledgers.forget((location, read_only))
+    return ledger
 
 
 def kept_transport(settings: ConnectionSettings):
