@@ -18,8 +18,8 @@ from ansible.module_utils.common.parameters import remove_values
 
 # What replaces a secret that is part of a text, and one that is all of it; the same as in ansible-core.
 PLACEHOLDER, HIDDEN = _PLACEHOLDERS = ("********", "VALUE_SPECIFIED_IN_NO_LOG_PARAMETER")
-CHANCE = 32  # characters from which a credential is not a part of a longer word by chance
-SHORTEST = 8  # characters; a credential of this length is unlikely to be part of a name by chance
+SHORTEST = 8  # characters; a credential of this length is unlikely to be a name or an id by chance
+_DISTINCT = 32  # characters; a credential of this length is unlikely to be part of a longer word by chance
 
 # Keys of a result: those whose values are the collection's own words, and those that hold data, not messages.
 _NEVER_MASKED = {"outcome", "changed", "failed", "status", "attempts", "request_attempts", "entry_state", "plan"}
@@ -78,33 +78,19 @@ def basic(user: str, password: str) -> set[str]:
     return encoded | {text.rstrip("=") for text in encoded}
 
 
-def password_in(url: str) -> frozenset[str]:
-    """Return every form of the passwords in the location of a ledger: a URL, or what libpq would accept as one.
+def password_in(*urls: str) -> set[str]:
+    """Return the passwords in URLs, or in what libpq would accept as one, as they are written and decoded.
 
     A password that is not percent-encoded may contain any of `/ @ # ?`, so it may end at the first or the last `@`.
     """
-    found = _PASSWORD_OPTION.findall(url)
-    _scheme, _slashes, rest = url.partition("://")
-    before, is_user_info, _host = rest.rpartition("@")
-    if is_user_info and ":" in before:
-        found += [before.partition(":")[2], rest.partition("@")[0].partition(":")[2]]
-    written = [text.strip("'") for text in found]
-    return frozenset(
-        form for text in written for form in forms(text) | forms(unquote(text)) | forms(unquote_plus(text))
-    )
-
-
-def values_in_query(url: str) -> frozenset[str]:
-    """Return the values in the query of a URL, as they are written and decoded; a member without a value is one."""
-    members = [member.partition("=") for member in url.partition("?")[2].split("&")]
-    written = {value or name for name, _sign, value in members} - {""}
-    return frozenset(written | set(map(unquote_plus, written)))
-
-
-def login_in(url: str) -> tuple[str, frozenset[str]]:
-    """Return the user in the URL of a proxy, which may lack its scheme, and every form of the password."""
-    url = url if "://" in url else f"http://{url}"
-    return unquote(url.partition("://")[2].partition(":")[0]), password_in(url)
+    found = []
+    for url in urls:
+        found += [text.strip("'") for text in _PASSWORD_OPTION.findall(url)]
+        rest = url.partition("://")[2]
+        before, is_user_info, _host = rest.rpartition("@")
+        if is_user_info and ":" in before:
+            found += [before.partition(":")[2], rest.partition("@")[0].partition(":")[2]]
+    return {form for text in found for form in (text, unquote(text), unquote_plus(text))} - {""}
 
 
 def printable(text: str) -> str:
@@ -121,17 +107,19 @@ class Secrets:
     """The credentials of one task, with every form in which they can appear.
 
     One of at least SHORTEST characters is masked everywhere. One that is shorter, or any form of which is part of what
-    is public (a whole word of it, from CHANCE characters on), is masked in messages only, and only as a whole word,
+    is public (a whole word of it, from _DISTINCT characters on), is masked in messages only, and only as a whole word,
     since masking it in data would corrupt names, ids and bodies.
     """
 
-    def __init__(self, public: object = None) -> None:
-        """`public`: the options that are not secret and the words of the interface, as JSON."""
+    def __init__(self, public: object = None, credentials: Iterable[tuple[str, Iterable[str]]] = ()) -> None:
+        """`public`: the options that are not secret and the words of the interface; `credentials`: what `add` takes."""
         self._public = _json(public)
         self._everywhere: set[str] = set()
         self._in_messages: set[str] = set()
         self._known: set[str] = set()
         self._one_at_a_time = threading.Lock()
+        for credential, derived in credentials:
+            self.add(credential, derived)
 
     def add(self, credential: str, derived: Iterable[str] = ()) -> None:
         """Mask a credential from now on, in any thread; `derived`: values made of it, which are never names."""
@@ -141,7 +129,7 @@ class Secrets:
             shown = forms(credential)
             written = frozenset(map(_in_json, shown | {unquote(credential)}))  # a URL quotes the id
             is_part = any(form in self._public for form in written)
-            is_public = is_part and (len(credential) < CHANCE or _words(written).search(self._public))
+            is_public = is_part and (len(credential) < _DISTINCT or _words(written).search(self._public))
             if len(credential) < SHORTEST or is_public:
                 self._in_messages = self._in_messages | shown
             else:

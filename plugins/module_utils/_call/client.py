@@ -17,7 +17,7 @@ from .operation import Operation, message, read_answer
 from .retry import POLICY, AttemptResult, Finished, retry
 from .settings import Settings
 from .statuses import Event
-from .tokens import FetchedToken, StaticToken, Token, fetch_token, missing_scopes
+from .tokens import FetchedToken, Token, fetch_token, missing_scopes
 
 
 class Client:
@@ -44,14 +44,13 @@ class Client:
         self.trace: list[dict[str, Any]] = []  # each attempt: method, url, status, error, seconds, wait
         self.tokens: set[str] = set()  # all that were used; each is a secret
         self.warnings: list[str] = []
-        self._outcome = NOT_SENT  # of the attempts that have ended, together
+        self._effects = [NOT_SENT]  # what is known of each attempt that has ended
         self._in_flight = False  # whether there is one that has not
+        self.not_sent = self._counted(0)  # what a result says when there was no attempt
         self._connect, self._guard, self._sleep = connect, guard, sleep
         self._own = threading.local()
-        if settings.access_token:
-            self._source = StaticToken(settings.access_token)
-        else:
-            self._source = keep_token(settings.credentials, self._fetch_token)
+        # None: the token of the user, which cannot be renewed
+        self._source = None if settings.access_token else keep_token(settings.credentials, self._fetch_token)
 
     def request(self, operation: Operation, segment: str, body: bytes) -> Request:
         """Return the request of an operation; `segment`: the percent-encoded id, empty where the path has none."""
@@ -65,14 +64,11 @@ class Client:
         url = self.settings.base_url + operation.path.format(id=segment)
         return Request(operation.method, url, headers, body)
 
-    def call(self, operation: Operation, request: Request, key: str = "") -> Finished:
-        """Send the request as the policy allows; return the success, the value of whose `last` is the envelope.
+    def call(self, operation: Operation, request: Request, key: str = "") -> tuple[dict, dict[str, Any]]:
+        """Send the request as the policy allows; return the envelope, and what else a result says of the success.
 
-        Raise RequestFailed with what is known of the effect.
-
-        `key`: the name or id of the asset, for the message.
-
-        Raise MissingLibrary or InvalidInput (a TLS file) before anything is sent.
+        `key`: the name or id of the asset, for the message of a failure. Raises RequestFailed with what is known of the
+        effect, and before anything is sent MissingLibrary or InvalidInput (a TLS file).
         """
         self._transport()
         used: list[str] = []
@@ -80,16 +76,16 @@ class Client:
             request,
             lambda: self._attempt(operation, request, used),
             request.method,
-            lambda: self._source.renew(used[-1]),
+            lambda: self._source is not None and self._source.renew(used[-1]),
         )
         last = finished.last
+        told = dict(status=last.status, **self._counted(finished.attempts))
         if last.event == Event.SUCCESS:
-            return finished
-        details = dict(last.details, status=last.status, **self.details(finished.attempts))
-        raise RequestFailed(message(operation, request, finished, key), finished.outcome, **details)
+            return last.value, dict(told, outcome=finished.outcome)
+        raise RequestFailed(message(operation, request, finished, key), finished.outcome, **last.details, **told)
 
-    def details(self, attempts: int) -> dict[str, Any]:
-        """Return what a result says besides the outcome: how many attempts were made, and the trace id."""
+    def _counted(self, attempts: int) -> dict[str, Any]:
+        """Return what a result says of the attempts that were made: how many, and the trace id."""
         counted = {"attempts": attempts, "request_attempts": attempts}  # `until` overwrites the first
         return {**counted, "trace_id": self.settings.trace.trace_id} if self.settings.trace else counted
 
@@ -97,7 +93,7 @@ class Client:
     def outcome(self) -> str:
         """What is known of the request if the task ends now, between two attempts or within one."""
         is_sent = self._in_flight and self._transport().has_sent
-        return gravest(self._outcome, UNKNOWN if is_sent else NOT_SENT)
+        return gravest(*self._effects, UNKNOWN if is_sent else NOT_SENT)
 
     def _transport(self):
         """Return the transport of this thread; raise MissingLibrary or InvalidInput."""
@@ -107,7 +103,7 @@ class Client:
 
     def _attempt(self, operation: Operation, request: Request, used: list[str]) -> AttemptResult:
         try:
-            token = self._source.token()
+            token = self._source.token() if self._source else self.settings.access_token
             self.tokens.add(token)
             used.append(token)
             authorized = {**request.headers, "Authorization": f"Bearer {token}"}
@@ -117,7 +113,8 @@ class Client:
             result = self._send(request._replace(headers=authorized), lambda answer: read_answer(operation, answer))
         except ServicesError as error:  # there is no token, or the guard forbids sending
             return AttemptResult(Event.TOKEN_UNAVAILABLE, error.msg)
-        self._outcome, self._in_flight = gravest(self._outcome, POLICY[result.event][request.method][1]), False
+        self._effects.append(POLICY[result.event][request.method][1])
+        self._in_flight = False
         return result
 
     def _fetch_token(self) -> Token:

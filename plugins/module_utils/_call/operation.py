@@ -14,7 +14,7 @@ from .._http import strict_json
 from .._http.values import Answer, Request
 from .._secrets import for_message, printable
 from .retry import AttemptResult, Finished
-from .statuses import Event, event_of, text_of
+from .statuses import Event, explained
 
 
 class Operation(NamedTuple):
@@ -50,8 +50,7 @@ _REQUEST_IDS = ("x-request-id", "x-correlation-id", "traceparent")
 
 def read_answer(operation: Operation, answer: Answer) -> AttemptResult:
     """Return the result of an answered attempt: any 2xx with a JSON object is a success (docs/openapi.yaml)."""
-    kind, value = event_of(answer.status), None
-    reason = text_of(answer.status, answer.body, **operation._asdict())
+    (kind, reason), value = explained(answer.status, answer.body, **operation._asdict()), None
     if kind == Event.SUCCESS:
         try:
             value = None if answer.problem else strict_json.decode_object(answer.body)

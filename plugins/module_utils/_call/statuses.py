@@ -97,11 +97,12 @@ def event_of(status: int) -> Event:
     return _meaning(status)[0]
 
 
-def text_of(status: int, body: bytes = b"", **words: str) -> str:
-    """Return what the status means, in the words of the operation (`noun`, `missing`, `exists`)."""
+def explained(status: int, body: bytes = b"", **words: str) -> tuple[Event, str]:
+    """Return the event, and what the status means, in the words of the operation (`noun`, `missing`, `exists`)."""
+    event, text = _meaning(status)
     if status == 400 and any(said in body[:_LONGEST_READ] for said in _ASKS_FOR_CERTIFICATE):
-        return "the service or a gateway requires a client certificate that it trusts; set client_cert and client_key"
-    return _meaning(status)[1].format(**words)
+        text = "the service or a gateway requires a client certificate that it trusts; set client_cert and client_key"
+    return event, text.format(**words)
 
 
 def _meaning(status: int) -> tuple[Event, str]:

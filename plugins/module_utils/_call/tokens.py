@@ -46,19 +46,6 @@ class Token(NamedTuple):
     scope: str | None = None  # None: what was requested (RFC 6749 section 5.1)
 
 
-class StaticToken:
-    """The token that the user gave; it cannot be renewed."""
-
-    def __init__(self, token: str) -> None:
-        self._token = token
-
-    def token(self) -> str:
-        return self._token
-
-    def renew(self, refused: str) -> bool:
-        return False
-
-
 class Memory:
     """The state of a token, shared by the threads of a process: `token` and `use_until`, or `error` and `failed_at`."""
 

@@ -18,14 +18,14 @@ try:
 except ImportError:  # reported by the transport when it is created
     HTTPAdapter = HTTPConnectionPool = HTTPSConnectionPool = object
 
-from .sockets import Meter, metered
+from .sockets import metered
 
 
 class MeteredAdapter(HTTPAdapter):
-    """The adapter of requests, for its handling of proxies and certificates; its connections report to one meter."""
+    """The adapter of requests, for its handling of proxies and certificates; its connections report to its meter."""
 
-    def __init__(self, meter: Meter) -> None:
-        plain, tls = metered(meter)
+    def __init__(self, connect_timeout: float) -> None:
+        self.meter, plain, tls = metered(connect_timeout)
         self._pools = {
             "http": type("MeteredHTTPPool", (HTTPConnectionPool,), {"ConnectionCls": plain}),
             "https": type("MeteredHTTPSPool", (HTTPSConnectionPool,), {"ConnectionCls": tls}),

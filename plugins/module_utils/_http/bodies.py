@@ -21,25 +21,24 @@ class Unusable(ValueError):
     """The body cannot be decoded."""
 
 
-def framing_problem(headers: Mapping[str, str]) -> str:
-    """Return what is wrong with the headers that delimit the body and name its coding; empty when nothing is."""
+def framing(headers: Mapping[str, str]) -> tuple[str, int | None]:
+    """Return what is wrong with the headers that delimit the body and name its coding, and the Content-Length.
+
+    The problem is empty when nothing is wrong; the length is None when there is none. Equal lengths count as one.
+    """
     lengths = _lengths(headers)
     if not all(length.isascii() and length.isdigit() for length in lengths):
-        return "its Content-Length is not a number"
+        return "its Content-Length is not a number", None
+    problem = ""
     if len(lengths) > 1:
-        return "it has two Content-Lengths"
-    if lengths and "Transfer-Encoding" in headers:
-        return "it has both a Content-Length and a Transfer-Encoding"
-    if headers.get("Transfer-Encoding", "chunked").strip().lower() != "chunked":
-        return "its Transfer-Encoding is unknown"
-    if _coding(headers) not in ("identity", "", *_WINDOWS):
-        return "it is compressed in a way that was not asked for"
-    return ""
-
-
-def length_of(headers: Mapping[str, str]) -> int | None:
-    """Return the Content-Length, None when there is none; equal ones count as one. Check `framing_problem` first."""
-    return next(map(int, _lengths(headers)), None)
+        problem = "it has two Content-Lengths"
+    elif lengths and "Transfer-Encoding" in headers:
+        problem = "it has both a Content-Length and a Transfer-Encoding"
+    elif headers.get("Transfer-Encoding", "chunked").strip().lower() != "chunked":
+        problem = "its Transfer-Encoding is unknown"
+    elif _coding(headers) not in ("identity", "", *_WINDOWS):
+        problem = "it is compressed in a way that was not asked for"
+    return problem, next(map(int, lengths), None)
 
 
 def is_framed(headers: Mapping[str, str]) -> bool:

@@ -233,9 +233,8 @@ class _MeteredConnection:
         self.sock = _MeteredSocket(self.sock, self.meter)
 
 
-def metered(meter: Meter) -> tuple[type, type]:
-    """Return the classes of connections, plain and TLS, that report to this meter."""
-    return tuple(
-        type(f"Metered{kind.__name__}", (_MeteredConnection, kind), {"meter": meter})
-        for kind in (HTTPConnection, HTTPSConnection)
-    )
+def metered(connect_timeout: float) -> tuple[Meter, type, type]:
+    """Return a meter, and the classes of connections, plain and TLS, that report to it; `connect_timeout`: seconds."""
+    meter = Meter(connect_timeout)
+    kinds = HTTPConnection, HTTPSConnection
+    return meter, *(type(f"Metered{kind.__name__}", (_MeteredConnection, kind), {"meter": meter}) for kind in kinds)

@@ -17,7 +17,7 @@ MAX_DEPTH = 64
 MAX_INTEGER_DIGITS = 4300
 MAX_MEMORY = 30 * 1024 * 1024  # bytes that reading an answer, and searching it for secrets, may take
 _COSTS = {"{": 100, "[": 100, ",": 80, ":": 180}  # bytes of memory that each takes outside strings, at most
-_MARK = re.compile(r'\\.|["{[,:]', re.DOTALL)
+_PUNCTUATION = re.compile(r'\\.|["{[,:]', re.DOTALL)
 _UNCOUNTED = 100_000  # characters; a text of this length never takes too much
 _RESERVED = {"__ansible_type", "__ansible_unsafe", "__ansible_vault"}  # Ansible turns such dicts into its own objects
 _SURROGATE = re.compile(r"\\u[dD][89abAB]")  # the first half of a character beyond U+FFFF
@@ -73,9 +73,9 @@ def _bounded_text(text: str) -> str:
     width = 4 if _SURROGATE.search(text) else 2 if "\\u" in text else 1  # bytes of an escaped character
     memory = 3 * max(sys.getsizeof(text), width * len(text))  # the text, its strings, and those written again
     is_string = False
-    for mark in _MARK.finditer(text) if len(text) > _UNCOUNTED else ():
-        is_string ^= mark[0] == '"'
-        memory += 0 if is_string else _COSTS.get(mark[0], 0)
+    for sign in _PUNCTUATION.finditer(text) if len(text) > _UNCOUNTED else ():
+        is_string ^= sign[0] == '"'
+        memory += 0 if is_string else _COSTS.get(sign[0], 0)
     if memory > MAX_MEMORY:
         raise InvalidJSON(f"reading it could take more than {MAX_MEMORY >> 20} MiB of memory")
     return text

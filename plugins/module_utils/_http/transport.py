@@ -32,7 +32,6 @@ from . import bodies, causes, tls
 from .adapter import MeteredAdapter
 from .logs import logging_disabled
 from .proxies import Proxy
-from .sockets import Meter
 from .urls import could_exist
 from .values import Answer, ConnectionSettings, Request
 
@@ -50,8 +49,8 @@ class Transport:
         self._settings = settings
         if settings.ca_path or settings.client_cert or settings.client_key:
             tls.context(settings, where())
-        self._meter = Meter(settings.connect_timeout)
-        self._adapter = MeteredAdapter(self._meter)
+        self._adapter = MeteredAdapter(settings.connect_timeout)
+        self._meter = self._adapter.meter
         self._kept: dict[str, float] = {}  # when the connection to each origin was last used
         self._closes_early: set[str] = set()  # origins that close idle connections early, perhaps as one is used again
         self._routes: dict[str, tuple] = {}  # by URL: the connection pool, and the target for the request line
@@ -122,11 +121,11 @@ class Transport:
         if meter.ended:
             _release(response)
             raise AttemptFailed("the connection ended inside the headers of the answer", sent=True)
-        problem, cut, body = bodies.framing_problem(headers), False, b""
+        (problem, length), cut, body = bodies.framing(headers), False, b""
         try:
             if not problem and status >= 200:
                 response.enforce_content_length = True
-                body = b"".join(_pieces(response, bodies.length_of(headers)))
+                body = b"".join(_pieces(response, length))
                 cut = meter.ended
                 body = bodies.decoded(body, headers)
         except bodies.Unusable as error:

@@ -13,7 +13,7 @@ from typing import Any, Callable, Iterable, Mapping
 from .. import _fields
 from .._call.client import Client
 from .._call.operation import Operation
-from .._errors import ACCEPTED, NOT_SENT, InvalidInput, RequestFailed, ServicesError
+from .._errors import NOT_SENT, InvalidInput, RequestFailed, ServicesError
 from .._fields import ABSENT, Difference, overlay, prune
 from .._http import strict_json
 from .._http.values import Request
@@ -116,7 +116,7 @@ def with_extra(attributes: dict | None, extra: dict | None, typed: dict) -> dict
     for key in extra or {}:
         if key in typed:
             raise InvalidInput("extra_attributes", f"{key} is an option of attributes; give it there")
-    return {**prune(attributes or {}), **prune(extra or {})}
+    return prune({**(attributes or {}), **(extra or {})})
 
 
 def carry_out(resource: Resource, wanted: Wanted, plan: Plan, check_mode: bool, client: Client) -> dict[str, Any]:
@@ -127,7 +127,7 @@ def carry_out(resource: Resource, wanted: Wanted, plan: Plan, check_mode: bool, 
         "changed": not plan.settled,
         "outcome": NOT_SENT,
         "status": None,
-        **client.details(attempts=0),
+        **client.not_sent,
         "request": {"method": request.method, "url": request.url, "body": plan.body},
         "warnings": [],
         **({"plan": plan.word(operation)} if check_mode else {}),
@@ -145,14 +145,12 @@ def carry_out(resource: Resource, wanted: Wanted, plan: Plan, check_mode: bool, 
 
 
 def _call(operation: Operation, request: Request, key: str, shown: dict, client: Client) -> tuple[dict, dict]:
-    """Return the envelope that came back, and what it adds to the result; raise RequestFailed."""
+    """Return what `Client.call` does; raise RequestFailed with the request as it is shown."""
     try:
-        finished = client.call(operation, request, key)
+        return client.call(operation, request, key)
     except RequestFailed as error:
         error.details.update(request=shown)
         raise
-    last = finished.last
-    return last.value, dict(outcome=ACCEPTED, status=last.status, **client.details(finished.attempts))
 
 
 def _difference_warnings(operation: Operation, wanted: Wanted, plan: Plan, request: dict) -> list[str]:

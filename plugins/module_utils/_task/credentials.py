@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import re
 from typing import Any, Iterable
+from urllib.parse import unquote, unquote_plus
 
 from .. import _secrets
 from .._http.proxies import named_in
@@ -23,28 +24,44 @@ _MAY_HOLD_SECRETS = re.compile("[?@]|^postgres")  # a URL that does
 
 def secrets_of(own: Iterable[str], params: dict) -> Secrets:
     """Return the secrets that the options hold, valid or not; `own`: the names of the module's own options."""
-    secrets = Secrets([{name: params.get(name) for name in (*own, "base_url")}, WORDS])
+    public = [{name: params.get(name) for name in (*own, "base_url")}, WORDS]
     client, client_secret = _text(params.get("client_id")), _text(params.get("client_secret"))
-    if client_secret:
-        secrets.add(client_secret, _secrets.basic(client, client_secret) if client else ())
-    given = [params.get("access_token")]
+    basic = _secrets.basic(client, client_secret) if client and client_secret else ()
+    plain = {_text(params.get("access_token")), *_credentials_in_fields(params), *_credentials_in_urls(params)}
+    found = [(client_secret, basic), *((credential, ()) for credential in plain), *_credentials_of_proxies(params)]
+    return Secrets(public, [(credential, derived) for credential, derived in found if credential])
+
+
+def _credentials_in_fields(params: dict) -> list[str]:
+    """Return the values of parameters and headers that are credentials; where those are not a dict, all of it."""
+    found = []
     for option in ("auth_parameters", "headers"):
-        fields = params.get(option)
+        fields = params.get(option) or {}
         named = fields.items() if isinstance(fields, dict) else [("secret", fields)]
         values = [_text(value) for name, value in named if _secrets.is_credential_name(str(name))]
         schemes = map(_WITH_SCHEME.fullmatch, values if option == "headers" else ())
-        given += [*values, *(match[1] for match in schemes if match)]
-    for credential in filter(None, map(_text, given)):
-        secrets.add(credential)
+        found += [*values, *(match[1] for match in schemes if match)]
+    return found
+
+
+def _credentials_in_urls(params: dict) -> set[str]:
+    """Return the passwords in URLs, and the values in the query of auth_url, as they are written and decoded."""
     urls = [_text(params.get(option)) for option in _URLS]
-    for credential in frozenset().union(*map(_secrets.password_in, urls), _secrets.values_in_query(urls[-1])):
-        secrets.add(credential)
+    members = [member.partition("=") for member in urls[-1].partition("?")[2].split("&")]
+    values = {value or name for name, _sign, value in members}  # a member without a value is one
+    return {*_secrets.password_in(*urls), *values, *map(unquote_plus, values)}
+
+
+def _credentials_of_proxies(params: dict) -> list[tuple[str, set[str]]]:
+    """Return the passwords of the proxies, each with the Basic credentials that are made of it."""
     proxies = () if params.get("use_proxy") is False else named_in(os.environ)[:2]
-    for proxy in filter(None, proxies):
-        user, passwords = _secrets.login_in(proxy.url)
-        for password in passwords:
-            secrets.add(password, _secrets.basic(user, password))
-    return secrets
+    urls = [proxy.url if "://" in proxy.url else f"http://{proxy.url}" for proxy in proxies if proxy]
+    users = [unquote(url.partition("://")[2].partition(":")[0]) for url in urls]
+    return [
+        (password, _secrets.basic(user, password))
+        for user, url in zip(users, urls)
+        for password in _secrets.password_in(url)
+    ]
 
 
 def _text(value: object) -> str:

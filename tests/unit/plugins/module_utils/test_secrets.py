@@ -169,7 +169,7 @@ def test_the_keys_of_a_result_are_kept_whatever_the_secret_is():
     ("postgresql://host/db", set()),
     ("postgresql://user@host/db", set()),
     ("postgresql://user:@host/db", set()),
-    ("postgresql://user:p%3ass@host:5432/db?sslmode=require", {"p%3ass", "p:ss", "p%3Ass"}),
+    ("postgresql://user:p%3ass@host:5432/db?sslmode=require", {"p%3ass", "p:ss"}),
     ("postgres:///db?user=u&password=p%40ss", {"p@ss", "p%40ss"}),
     ("postgresql://user:secret@[::1/db", {"secret"}),
     ("postgresql://me:pa/s@s#?x@host/db", {"pa/s@s#?x"}),

@@ -44,7 +44,8 @@ def test_each_status_maps_to_its_event(hundred):
 @pytest.mark.parametrize("operation", [CREATE, UPDATE], ids=lambda operation: operation.resource)
 def test_each_text_is_filled_in_for_each_operation(operation):
     for status in range(2000):
-        text = statuses.text_of(status, **operation._asdict())
+        event, text = statuses.explained(status, **operation._asdict())
+        assert event == statuses.event_of(status)
         assert text
         assert not set("{}") & set(text), status
 

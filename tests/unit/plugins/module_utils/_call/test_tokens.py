@@ -16,7 +16,6 @@ from ansible_collections.infrastructure.services.plugins.module_utils._call.toke
     Credentials,
     FetchedToken,
     Memory,
-    StaticToken,
     Token,
     checked_parameters,
     fetch_token,
@@ -158,10 +157,6 @@ def test_a_failure_names_the_token_endpoint():
     failed = Finished(AttemptResult("refused", "it answered with status 400"), 1, "rejected", "a note")
     with pytest.raises(TokenError, match=r"https://id\.example/token \(auth_url\): .* status 400; a note"):
         fetch_token(CREDENTIALS, lambda request, read: failed)
-
-
-def test_a_given_token_is_the_only_one():
-    assert (StaticToken("t").token(), StaticToken("t").renew("t")) == ("t", False)
 
 
 @given(st.text())
