@@ -25,10 +25,12 @@ from ledger.entries import put
 from ledger.loops import race
 from ledger.tasks import task
 from ledger.test_places import AS_ANYBODY, as_anybody
+from support.waiting import until, waiting
 
 __all__ = ["as_anybody"]
 
 KEY = Key("https://s", "compute_virtual_machine", "web01")
+OTHER = KEY._replace(name="web02")
 ENTRY = Entry(DONE, {"name": "web01"}, {"id": "1"})
 
 
@@ -119,6 +121,18 @@ def test_an_answer_for_a_ledger_that_is_gone_is_in_the_result(path, opened, serv
     result = task(ledger, base_url=service.url)
     assert (result["failed"], result["changed"], result["outcome"]) == (True, True, "accepted")
     assert result["asset"]["id"]
+
+
+def test_closing_one_of_two_ledgers_of_a_process_leaves_the_locks_of_the_other(path, opened, fork):
+    """A list has a ledger of its own, and closing a file drops all locks that the process has on it."""
+    first, second = opened(path), opened(path)
+    assert second.lock(OTHER.number(), wait=False)
+    with first.hold(KEY):
+        second.close()
+        with fork("hold", path, OTHER.name) as other:
+            assert other.wait()
+        with fork("hold", path, KEY.name) as other:
+            until(lambda: waiting(path) == 1)
 
 
 def test_the_locks_follow_the_mode_of_the_ledger(path, opened):

@@ -142,6 +142,18 @@ def test_a_name_is_looked_for_at_other_services_until_this_one_is_known(location
     assert ledger.elsewhere(*asked) == {}
 
 
+def test_thousands_of_new_names_take_a_statement_for_each_five_hundred(location, opened, monkeypatch):
+    """At a service without entries each name is looked for at all others; on PostgreSQL a statement is a round trip."""
+    ledger, names, statements = opened(location), [f"web{number:04}" for number in range(2_000)], []
+    real = ledger.database.execute
+    monkeypatch.setattr(ledger.database, "execute", lambda *asked: (statements.append(asked), real(*asked))[1])
+    put(ledger, KEY, ENTRY)
+    statements.clear()
+    assert ledger.get_many("https://new", KEY.resource, names) == {}
+    assert ledger.elsewhere("https://new", KEY.resource, [*names, "web01"]) == {"web01": [KEY.base_url]}
+    assert len(statements) == 4 + 1 + 5
+
+
 @pytest.mark.parametrize("text", ["O'Brien; DROP TABLE x", "ä€😀", "?", "%s", "a\nb", "\\u0000", "{{ 1 }}", "x" * 5000])
 def test_any_text_comes_back_as_it_was(location, opened, text):
     ledger, key = opened(location), KEY._replace(name=text)

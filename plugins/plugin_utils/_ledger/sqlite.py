@@ -7,7 +7,7 @@
 The journal is deleted by each commit, since one that stays would belong to whatever file is moved beside it.
 
 Locks are byte ranges of a second file, `<path>.lock`: SQLite locks bytes of the first file itself, and closing any
-descriptor of a file releases all locks that the process has on it.
+descriptor of a file releases all locks that the process has on it. So that second file is never closed.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from .entries import LedgerError, first_line
 
 _BUSY_TIMEOUT = 60.0  # seconds to wait for other writers, each of which takes milliseconds
 _WRITING = 0  # the byte that is locked while a ledger is opened for writing or written to; no key has this number
+_LOCK_FILES: dict[tuple[int, int], int] = {}  # identity to descriptor; all ledgers of a process share one
 _ERRORS = (sqlite3.Error, UnicodeError)  # UnicodeError: a lone surrogate, which UTF-8 cannot encode
 _TABLES = (
     "SELECT name FROM sqlite_master WHERE name IN ('infrastructure_services_entry', 'infrastructure_services_schema')"
@@ -38,6 +39,7 @@ class SqliteDatabase:
         """Open the file at an absolute path, and create it unless `read_only`; raise LedgerError."""
         self.where, self.file = path, os.path.realpath(path)
         self._connection, self._identity, self._locks, self._durable = None, None, -1, None
+        self._held: set[int] = set()  # the numbers of the locks that are held
         try:
             if not read_only:
                 self._open()
@@ -97,8 +99,8 @@ class SqliteDatabase:
         """Close the database and release its locks."""
         if self._connection:
             self._connection.close()
-        if self._locks >= 0:
-            os.close(self._locks)
+        for number in tuple(self._held):
+            self.unlock(number)
         self._connection, self._locks = None, -1
 
     def lock(self, number: int, waiting: Callable[[], ContextManager] | None) -> bool:
@@ -124,11 +126,13 @@ class SqliteDatabase:
             return False
         except OSError as error:
             raise LedgerError(f"ledger: {self.where}.lock cannot be locked: {error.strerror}") from None
+        self._held.add(number)
         return True
 
     def unlock(self, number: int) -> None:
         """Release the lock of this number."""
-        if self._locks >= 0:
+        if number in self._held:
+            self._held.remove(number)
             fcntl.lockf(self._locks, fcntl.LOCK_UN, 1, number)
 
     def execute(self, statement: str, values: Iterable = ()) -> list[tuple]:
@@ -213,13 +217,16 @@ def _connect(path: str) -> sqlite3.Connection:
 
 
 def _lock_file(path: str) -> int:
-    """Return a descriptor of the lock file, which gets the mode of the ledger; -1 when permission is denied."""
+    """Return the descriptor of the lock file, which gets the mode of the ledger; -1 when permission is denied."""
     mode = stat.S_IMODE(os.stat(path).st_mode)
     try:
-        descriptor = os.open(f"{path}.lock", os.O_CREAT | os.O_RDWR, mode)
+        opened = _LOCK_FILES.get(identity(f"{path}.lock"))
+        descriptor = os.open(f"{path}.lock", os.O_CREAT | os.O_RDWR, mode) if opened is None else opened
     except PermissionError:
         return -1
+    status = os.fstat(descriptor)
+    _LOCK_FILES[status.st_dev, status.st_ino] = descriptor
     with suppress(PermissionError):
-        if stat.S_IMODE(os.fstat(descriptor).st_mode) != mode:
+        if stat.S_IMODE(status.st_mode) != mode:
             os.fchmod(descriptor, mode)
     return descriptor

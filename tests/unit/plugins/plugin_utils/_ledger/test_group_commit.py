@@ -284,3 +284,11 @@ def test_names_at_another_service_raise_one_warning(ledger):
     (warning,) = many.warnings
     assert "http://127.0.0.1:8" in warning
     assert "2 others" in warning
+
+
+def test_a_plan_of_thousands_takes_few_statements(ledger, monkeypatch):
+    statements, real = [], ledger.database.execute
+    monkeypatch.setattr(ledger.database, "execute", lambda *asked: (statements.append(asked), real(*asked))[1])
+    many = of_many(ledger, check_mode=True)
+    assert many.look_up(tasks(*(f"vm{number:04}" for number in range(2_000)))) == [None] * 2_000
+    assert len(statements) <= 2 * 4 + 2
