@@ -6,9 +6,9 @@
 
 from __future__ import annotations
 
-import random
 import threading
 import time
+from functools import partial
 from typing import Any, Callable
 
 from .._errors import NOT_SENT, UNKNOWN, AttemptFailed, RequestFailed, ServicesError, gravest
@@ -71,13 +71,8 @@ class Client:
         effect, and before anything is sent MissingLibrary or InvalidInput (a TLS file).
         """
         self._transport()
-        used: list[str] = []
-        finished = self._with_retries(
-            request,
-            lambda: self._attempt(operation, request, used),
-            request.method,
-            lambda: self._source is not None and self._source.renew(used[-1]),
-        )
+        attempt = partial(self._attempt, operation, request)
+        finished = self._with_retries(request, attempt, request.method, self._renew)
         last = finished.last
         told = dict(status=last.status, **self._counted(finished.attempts))
         if last.event == Event.SUCCESS:
@@ -101,11 +96,14 @@ class Client:
             self._own.transport = self._connect(self.settings.connection)
         return self._own.transport
 
-    def _attempt(self, operation: Operation, request: Request, used: list[str]) -> AttemptResult:
+    def _renew(self) -> bool:
+        """Discard the token of the last attempt of this thread; return False when there can be no other."""
+        return self._source is not None and self._source.renew(self._own.token)
+
+    def _attempt(self, operation: Operation, request: Request) -> AttemptResult:
         try:
-            token = self._source.token() if self._source else self.settings.access_token
+            token = self._own.token = self._source.token() if self._source else self.settings.access_token
             self.tokens.add(token)
-            used.append(token)
             authorized = {**request.headers, "Authorization": f"Bearer {token}"}
             if self.settings.trace:
                 authorized["traceparent"] = self.settings.trace.traceparent()
@@ -141,22 +139,18 @@ class Client:
             return AttemptResult(kind, error.msg)
 
     def _with_retries(self, request: Request, attempt, column: str, renew=lambda: False) -> Finished:
-        started = time.monotonic()
+        observe = partial(self._note, request)
+        return retry(attempt, column, self.settings, renew=renew, observe=observe, sleep=self._sleep)
 
-        def observe(result: AttemptResult, wait: float | None) -> None:
-            nonlocal started
-            self.trace.append(
-                {
-                    "method": request.method,
-                    "url": request.url,
-                    "status": result.status,
-                    "error": result.reason,
-                    "seconds": round(time.monotonic() - started, 3),
-                    "wait": None if wait is None else round(wait, 3),
-                }
-            )
-            started = time.monotonic() + (wait or 0)
-
-        return retry(
-            attempt, column, self.settings, fraction=random.random, renew=renew, observe=observe, sleep=self._sleep
+    def _note(self, request: Request, result: AttemptResult, seconds: float, wait: float | None) -> None:
+        """Add an attempt to the trace."""
+        self.trace.append(
+            {
+                "method": request.method,
+                "url": request.url,
+                "status": result.status,
+                "error": result.reason,
+                "seconds": round(seconds, 3),
+                "wait": None if wait is None else round(wait, 3),
+            }
         )

@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import random
 import re
 import time
 from datetime import datetime, timezone
@@ -88,20 +89,23 @@ def retry(
     method: str,
     limits,
     *,
-    fraction: Callable[[], float],
+    fraction: Callable[[], float] = random.random,
     renew: Callable[[], bool] = lambda: False,
-    observe: Callable[[AttemptResult, float | None], None] = lambda result, wait: None,
+    observe: Callable[[AttemptResult, float, float | None], None] = lambda result, seconds, wait: None,
     sleep: Callable[[float], None] = time.sleep,
 ) -> Finished:
     """Make attempts until the policy allows no further one.
 
     `limits`: has `retries` and `retry_max_delay` (seconds); `renew`: discards the token, returns False when there
-    can be no other; `observe`: receives each result and the wait after it (None after the last).
+    can be no other; `observe`: receives each result, the seconds that it took, and those of the wait after it (None
+    after the last).
     """
     outcome, renewed, made = NOT_SENT, 0, 0
     longest = min(limits.retry_max_delay, LONGEST_DELAY)
     for tried in count(1):
+        started = time.monotonic()
         result = attempt()
+        seconds = time.monotonic() - started
         made += result.event != Event.TOKEN_UNAVAILABLE
         again, effect = POLICY[result.event][method]
         outcome = gravest(outcome, effect)
@@ -114,7 +118,7 @@ def retry(
             if wait > longest:
                 note = f"it asks for a wait of {wait:.15g} seconds, longer than retry_max_delay ({longest:g})"
                 wait = None
-        observe(result, wait)
+        observe(result, seconds, wait)
         if wait is None:
             return Finished(result, made, ACCEPTED if result.event == Event.SUCCESS else outcome, note)
         sleep(wait)

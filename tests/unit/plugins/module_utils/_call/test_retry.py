@@ -150,7 +150,7 @@ def test_the_only_token_is_not_renewed_and_each_attempt_is_observed():
     assert finished == (refused, 1, REJECTED, "")
     busy = iter([AttemptResult(Event.THROTTLED, headers={"Retry-After": "0"}), AttemptResult(Event.SUCCESS, value={})])
     retry(lambda: next(busy), "POST", Limits(3, 0), fraction=lambda: 1.0, observe=lambda *seen: told.append(seen))
-    assert [(result.event, wait) for result, wait in told] == [(Event.THROTTLED, 0.0), (Event.SUCCESS, None)]
+    assert [(result.event, wait) for result, _seconds, wait in told] == [(Event.THROTTLED, 0.0), (Event.SUCCESS, None)]
 
 
 def test_the_longest_allowed_wait_is_honoured():
