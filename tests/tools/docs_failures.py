@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from support.checkout import CHECKOUT  # makes the checkout importable as the collection
 
 # isort: split
-from ansible_collections.infrastructure.services.plugins.module_utils._call import retry, statuses
+from ansible_collections.infrastructure.services.plugins.module_utils._call import statuses
 from ansible_collections.infrastructure.services.plugins.module_utils._call.statuses import Event
 from ansible_collections.infrastructure.services.plugins.module_utils._resources import (
     application_role,
@@ -55,9 +55,8 @@ def rows_of_events() -> Iterator[tuple[str, ...]]:
 
 def _cells(event: Event) -> list[str]:
     with_token = ", sent again once if a new token can be fetched"
-    again = {retry.NEVER: "", retry.AGAIN: ", sent again", retry.NEW_TOKEN: with_token}
-    return [f"``{outcome}``{again[answer]}" for answer, outcome in
-            (retry.POLICY[event][method] for method in ("POST", "PUT"))]
+    again = {statuses.NEVER: "", statuses.AGAIN: ", sent again", statuses.NEW_TOKEN: with_token}
+    return [f"``{event.effect}``{again[event.again[method]]}" for method in ("POST", "PUT")]
 
 
 def _sentence(text: str) -> str:

@@ -14,7 +14,7 @@ from typing import Any, Callable
 from .._errors import NOT_SENT, UNKNOWN, AttemptFailed, RequestFailed, ServicesError, gravest
 from .._http.values import Answer, ConnectionSettings, Request
 from .operation import Operation, message, read_answer
-from .retry import POLICY, AttemptResult, Finished, retry
+from .retry import AttemptResult, Finished, retry
 from .settings import Settings
 from .statuses import Event
 from .tokens import FetchedToken, Token, fetch_token, missing_scopes
@@ -111,7 +111,7 @@ class Client:
             result = self._send(request._replace(headers=authorized), lambda answer: read_answer(operation, answer))
         except ServicesError as error:  # there is no token, or the guard forbids sending
             return AttemptResult(Event.TOKEN_UNAVAILABLE, error.msg)
-        self._effects.append(POLICY[result.event][request.method][1])
+        self._effects.append(result.event.effect)
         self._in_flight = False
         return result
 

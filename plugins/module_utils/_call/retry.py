@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What may be sent again, and when: a pure table, a pure backoff, and the loop that applies both."""
+"""When a request is sent again: a pure backoff, and the loop that applies it and the policy of each event."""
 
 from __future__ import annotations
 
@@ -14,35 +14,15 @@ from email.utils import parsedate_to_datetime
 from itertools import count
 from typing import Any, Callable, Mapping, NamedTuple
 
-from .._errors import ACCEPTED, NOT_SENT, REJECTED, UNKNOWN, gravest
-from .statuses import Event
+from .._errors import ACCEPTED, NOT_SENT, gravest
+from .statuses import AGAIN, NEW_TOKEN, Event
 
-NEVER, AGAIN, NEW_TOKEN = "never", "again", "once, with a new token"
 FIRST_DELAY = 1.0  # seconds; doubles with each further attempt
 LONGEST_DELAY = 86400.0  # seconds; time.sleep refuses huge ones
 
-# For each event, whether it may be sent again and what is known of the effect: of a POST, and of a PUT, which is
-# idempotent (RFC 9110 section 9.2.2).
-POLICY = {
-    Event.SUCCESS: {"POST": (NEVER, ACCEPTED), "PUT": (NEVER, ACCEPTED)},
-    Event.TOKEN_UNAVAILABLE: {"POST": (NEVER, NOT_SENT), "PUT": (NEVER, NOT_SENT)},
-    Event.UNSENT: {"POST": (AGAIN, NOT_SENT), "PUT": (AGAIN, NOT_SENT)},
-    Event.UNSENT_HOPELESS: {"POST": (NEVER, NOT_SENT), "PUT": (NEVER, NOT_SENT)},
-    Event.UNANSWERED: {"POST": (NEVER, UNKNOWN), "PUT": (AGAIN, UNKNOWN)},
-    Event.THROTTLED: {"POST": (AGAIN, REJECTED), "PUT": (AGAIN, REJECTED)},
-    Event.UNAVAILABLE: {"POST": (NEVER, UNKNOWN), "PUT": (AGAIN, UNKNOWN)},
-    Event.SERVER_ERROR: {"POST": (NEVER, UNKNOWN), "PUT": (NEVER, UNKNOWN)},
-    Event.IRREGULAR: {"POST": (NEVER, UNKNOWN), "PUT": (NEVER, UNKNOWN)},
-    Event.UNAUTHORIZED: {"POST": (NEW_TOKEN, REJECTED), "PUT": (NEW_TOKEN, REJECTED)},
-    Event.REDIRECTED: {"POST": (NEVER, UNKNOWN), "PUT": (NEVER, UNKNOWN)},
-    Event.REFUSED: {"POST": (NEVER, REJECTED), "PUT": (NEVER, REJECTED)},
-    Event.ANSWER_CUT: {"POST": (NEVER, ACCEPTED), "PUT": (AGAIN, ACCEPTED)},
-    Event.ANSWER_UNUSABLE: {"POST": (NEVER, ACCEPTED), "PUT": (NEVER, ACCEPTED)},
-}
-
 
 class AttemptResult(NamedTuple):
-    """The result of one attempt: its row of POLICY, and what else is known of it."""
+    """The result of one attempt: what happened, and what else is known of it."""
 
     event: Event
     reason: str = ""  # for the user, without a secret
@@ -107,8 +87,8 @@ def retry(
         result = attempt()
         seconds = time.monotonic() - started
         made += result.event != Event.TOKEN_UNAVAILABLE
-        again, effect = POLICY[result.event][method]
-        outcome = gravest(outcome, effect)
+        again = result.event.again[method]
+        outcome = gravest(outcome, result.event.effect)
         wait, note = None, ""
         if again == NEW_TOKEN and not renewed and renew():
             wait, renewed = 0.0, 1

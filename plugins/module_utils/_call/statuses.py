@@ -4,7 +4,7 @@
 
 """What each status of an answer means (RFC 9110): the one place that knows status codes.
 
-Each status is one event of the policy in `retry`; the text explains what the service does not, since its error bodies
+Each status is one event of the policy; the text explains what the service does not, since its error bodies
 are empty (docs/openapi.yaml). `{noun}`, `{missing}` and `{exists}` come from the operation.
 """
 
@@ -12,24 +12,36 @@ from __future__ import annotations
 
 from enum import Enum
 
+from .._errors import ACCEPTED, NOT_SENT, REJECTED, UNKNOWN
+
+NEVER, AGAIN, NEW_TOKEN = "never", "again", "once, with a new token"
+
 
 class Event(Enum):
-    """One thing that can happen to an attempt."""
+    """One thing that can happen to an attempt, and the policy for it.
 
-    SUCCESS = "success"
-    TOKEN_UNAVAILABLE = "token unavailable"
-    UNSENT = "unsent"
-    UNSENT_HOPELESS = "unsent and no use in repeating"
-    UNANSWERED = "unanswered"
-    THROTTLED = "throttled"
-    UNAVAILABLE = "unavailable"
-    SERVER_ERROR = "server error"
-    IRREGULAR = "irregular status"
-    UNAUTHORIZED = "unauthorized"
-    REDIRECTED = "redirected"
-    REFUSED = "refused"
-    ANSWER_CUT = "accepted, answer cut"
-    ANSWER_UNUSABLE = "accepted, answer unusable"
+    In words; whether a POST may be sent again; whether a PUT may, which is idempotent (RFC 9110 section 9.2.2); what is
+    known of the effect.
+    """
+
+    SUCCESS = "success", NEVER, NEVER, ACCEPTED
+    TOKEN_UNAVAILABLE = "token unavailable", NEVER, NEVER, NOT_SENT
+    UNSENT = "unsent", AGAIN, AGAIN, NOT_SENT
+    UNSENT_HOPELESS = "unsent and no use in repeating", NEVER, NEVER, NOT_SENT
+    UNANSWERED = "unanswered", NEVER, AGAIN, UNKNOWN
+    THROTTLED = "throttled", AGAIN, AGAIN, REJECTED
+    UNAVAILABLE = "unavailable", NEVER, AGAIN, UNKNOWN
+    SERVER_ERROR = "server error", NEVER, NEVER, UNKNOWN
+    IRREGULAR = "irregular status", NEVER, NEVER, UNKNOWN
+    UNAUTHORIZED = "unauthorized", NEW_TOKEN, NEW_TOKEN, REJECTED
+    REDIRECTED = "redirected", NEVER, NEVER, UNKNOWN
+    REFUSED = "refused", NEVER, NEVER, REJECTED
+    ANSWER_CUT = "accepted, answer cut", NEVER, AGAIN, ACCEPTED
+    ANSWER_UNUSABLE = "accepted, answer unusable", NEVER, NEVER, ACCEPTED
+
+    def __init__(self, _words: str, post: str, put: str, effect: str) -> None:
+        self.again = {"POST": post, "PUT": put}
+        self.effect = effect
 
 
 _ELSEWHERE = "base_url probably points to something else"

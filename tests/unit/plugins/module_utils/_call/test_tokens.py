@@ -11,6 +11,7 @@ from urllib.parse import parse_qsl
 
 import pytest
 from ansible_collections.infrastructure.services.plugins.module_utils._call.retry import AttemptResult, Finished
+from ansible_collections.infrastructure.services.plugins.module_utils._call.statuses import Event
 from ansible_collections.infrastructure.services.plugins.module_utils._call.tokens import (
     TOKEN,
     Credentials,
@@ -70,13 +71,13 @@ def test_the_token_request_follows_the_rfc(changed, authorization, form):
 ])
 def test_an_answer_is_a_token_or_says_why_not(status, body, event, reason):
     result = read_token(Answer(status, {}, body))
-    assert result.event.value == event
+    assert result.event.value[0] == event
     assert reason in result.reason
     assert (result.value is not None) is (event == "success")
 
 
 def test_a_cut_answer_may_be_requested_again():
-    assert read_token(Answer(200, {}, b"", "it was not complete", cut=True)).event.value == "accepted, answer cut"
+    assert read_token(Answer(200, {}, b"", "it was not complete", cut=True)).event == Event.ANSWER_CUT
 
 
 @pytest.mark.parametrize(("lifetime", "seconds"), [
