@@ -2,12 +2,16 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The HTTP adapter of requests, with connections that report to a meter."""
+"""The HTTP adapter of requests, with connections that report to a meter, and without what urllib3 would log."""
 
 from __future__ import annotations
 
 import base64
+import logging
 import ssl
+import threading
+import warnings
+from contextlib import ExitStack
 
 try:
     from requests import PreparedRequest
@@ -15,6 +19,7 @@ try:
     from requests.utils import get_auth_from_url
     from urllib3 import __version__ as version_of_urllib3
     from urllib3.connectionpool import HTTPConnectionPool, HTTPSConnectionPool
+    from urllib3.exceptions import InsecureRequestWarning
 except ImportError:  # reported by the transport when it is created
     HTTPAdapter = HTTPConnectionPool = HTTPSConnectionPool = object
 
@@ -59,3 +64,33 @@ class MeteredAdapter(HTTPAdapter):
         user, password = get_auth_from_url(proxy)
         pair = base64.b64encode(f"{user}:{password}".encode("utf-8", "replace")).decode("ascii")
         return {"Proxy-Authorization": f"Basic {pair}"} if user else {}
+
+
+class _LoggingDisabled:
+    """Log nothing: urllib3 quotes what servers send, secrets included, on standard error or in Ansible's log.
+
+    Both settings are the whole process's: the first thread to enter makes them, the last one to leave restores them.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._inside = 0
+        self._restore = ExitStack()
+
+    def __enter__(self) -> None:
+        with self._lock:
+            if not self._inside:
+                self._restore.callback(logging.disable, logging.root.manager.disable)
+                logging.disable(logging.CRITICAL)
+                self._restore.enter_context(warnings.catch_warnings())
+                warnings.simplefilter("ignore", InsecureRequestWarning)  # reported once, as a warning of the task
+            self._inside += 1
+
+    def __exit__(self, *_error: object) -> None:
+        with self._lock:
+            self._inside -= 1
+            if not self._inside:
+                self._restore.close()
+
+
+logging_disabled = _LoggingDisabled()

@@ -29,8 +29,7 @@ except ImportError:
 
 from .._errors import AttemptFailed, MissingLibrary
 from . import bodies, causes, tls
-from .adapter import MeteredAdapter
-from .logs import logging_disabled
+from .adapter import MeteredAdapter, logging_disabled
 from .proxies import Proxy
 from .urls import could_exist
 from .values import Answer, ConnectionSettings, Request
