@@ -6,11 +6,12 @@
 
 from __future__ import annotations
 
-from ..module_utils._resources.application_role import APPLICATION_ROLE
+from ..module_utils._task.specs import APPLICATION_ROLE
 from ..plugin_utils._run.action import ServicesAction
 
 
 class ActionModule(ServicesAction):
     """The same options and results as the module."""
 
-    resource = APPLICATION_ROLE
+    spec = APPLICATION_ROLE
+    resource = APPLICATION_ROLE.resource

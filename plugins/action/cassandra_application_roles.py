@@ -6,12 +6,12 @@
 
 from __future__ import annotations
 
-from ..module_utils._resources.application_role import APPLICATION_ROLES
+from ..module_utils._task.specs import APPLICATION_ROLES
 from ..plugin_utils._run.many import PluralAction
 
 
 class ActionModule(PluralAction):
     """The same options and results as the module."""
 
-    plural = APPLICATION_ROLES
+    spec = plural = APPLICATION_ROLES
     resource = APPLICATION_ROLES.resource

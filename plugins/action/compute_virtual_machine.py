@@ -6,11 +6,12 @@
 
 from __future__ import annotations
 
-from ..module_utils._resources.virtual_machine import VIRTUAL_MACHINE
+from ..module_utils._task.specs import VIRTUAL_MACHINE
 from ..plugin_utils._run.action import ServicesAction
 
 
 class ActionModule(ServicesAction):
     """The same options and results as the module."""
 
-    resource = VIRTUAL_MACHINE
+    spec = VIRTUAL_MACHINE
+    resource = VIRTUAL_MACHINE.resource

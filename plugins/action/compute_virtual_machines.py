@@ -6,12 +6,12 @@
 
 from __future__ import annotations
 
-from ..module_utils._resources.virtual_machine import VIRTUAL_MACHINES
+from ..module_utils._task.specs import VIRTUAL_MACHINES
 from ..plugin_utils._run.many import PluralAction
 
 
 class ActionModule(PluralAction):
     """The same options and results as the module."""
 
-    plural = VIRTUAL_MACHINES
+    spec = plural = VIRTUAL_MACHINES
     resource = VIRTUAL_MACHINES.resource

@@ -7,21 +7,23 @@
 from __future__ import annotations
 
 from ..module_utils._errors import InvalidInput, ServicesError
-from ..module_utils._task import entry_options
+from ..module_utils._task.specs import LEDGER_ENTRY
+from ..module_utils._task.validation import Options
 from ..plugin_utils._ledger.editing import edited
 from ..plugin_utils._ledger.entries import ABSENT
-from ..plugin_utils._run.checked import CheckedAction, Options
+from ..plugin_utils._run.checked import CheckedAction
 from ..plugin_utils._run.core import run_id
 
 
 class ActionModule(CheckedAction):
     """Takes the options of all modules, so that it can be in their action group, and uses its own."""
 
+    spec = LEDGER_ENTRY
+
     def _run(self) -> dict:
-        options = self.validated(entry_options.OPTIONS, entry_options.CONSTRAINTS)
+        options = self.validated()
         try:
-            options.require_valid()
-            if not options.params["ledger"]:
+            if not options.valid()["ledger"]:
                 raise InvalidInput("ledger", "is empty")
             result = self._edited(options)
         except ServicesError as error:

@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 from ..module_utils._errors import InvalidInput, ServicesError
-from ..module_utils._task import info_options
+from ..module_utils._task.specs import LEDGER_INFO
 from ..plugin_utils._ledger.listing import listed
 from ..plugin_utils._run.checked import CheckedAction
 from ..plugin_utils._run.core import untrusted
@@ -16,11 +16,12 @@ from ..plugin_utils._run.core import untrusted
 class ActionModule(CheckedAction):
     """Takes the options of all modules, so that it can be in their action group, and uses its own."""
 
+    spec = LEDGER_INFO
+
     def _run(self) -> dict:
-        options = self.validated(info_options.OPTIONS, info_options.CONSTRAINTS)
+        options = self.validated()
         try:
-            options.require_valid()
-            if not options.params["ledger"]:
+            if not options.valid()["ledger"]:
                 raise InvalidInput("ledger", "is empty")
             result = listed(self.open_ledger(options.params["ledger"], read_only=True), options.params)
         except ServicesError as error:

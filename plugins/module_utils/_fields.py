@@ -13,8 +13,6 @@ import sys
 from datetime import datetime, timedelta, timezone
 from typing import NamedTuple
 
-from ansible.module_utils.common.validation import check_type_dict
-
 # ISO 8601, extended or basic; an unquoted YAML timestamp has this form too once it is converted to text.
 _DATE_TIME = re.compile(
     r"(?P<year>\d{4})(?P<dash>-?)(?P<month>\d\d)(?P=dash)(?P<day>\d\d)"
@@ -22,7 +20,7 @@ _DATE_TIME = re.compile(
     r"[ ]*(?P<zone>[Zz]|(?P<sign>[+-])(?P<zone_hour>\d\d)(?::?(?P<zone_minute>\d\d))?)?",
     re.ASCII,
 )
-_NUMBER = re.compile(r"\s*[+-]?\d+(\.\d+)?([eE][+-]?\d+)?\s*", re.ASCII)
+_NUMBER = re.compile(r"\s*[+-]?\d{1,400}(\.\d+)?([eE][+-]?\d+)?\s*", re.ASCII)  # Python refuses too many digits
 _INDEX = re.compile(r"\[\d+\]")
 _LONGEST_SHOWN = 100  # characters of a value in a message
 ABSENT = object()
@@ -30,53 +28,61 @@ _EXACT = 2**53  # above this a double cannot represent every integer
 
 
 class Type(str):
-    """An option type with the name of one of ansible-core's, converted by a stricter rule of ours."""
+    """An option type that documentation gives by the name of one of ansible-core's, converted by a rule of its own."""
 
     def __new__(cls, documented: str, convert) -> Type:
         self = super().__new__(cls, documented)
         self.convert = convert
-        self.__name__ = convert.__name__.replace("_", "-")  # what ansible-core calls the type in its messages
         return self
 
     def __call__(self, value):
         return self.convert(value)
 
 
+# The message of each error below is about an option and lacks only what the value is: `must be a number`.
+
+
 def text(value: object) -> str:
-    """Return a string; refuse a boolean, list or dict, which ansible-core would convert to its Python form."""
+    """Return a string; raise TypeError for a boolean, list or dict, whose spelling Python would choose."""
     if isinstance(value, bool) or not isinstance(value, (str, int, float)):
         raise TypeError("must be a string (a word such as yes, no, true or false needs quotes)")
     return str(value)
 
 
 def number(value: object) -> int | float:
-    """Return a finite number, as an int when it is whole, so that 4 is sent as `4` and not as `4.0`."""
+    """Return a finite number, as an int when it is whole, so that 4 is sent as `4` and not as `4.0`.
+
+    Raises TypeError or ValueError.
+    """
     if isinstance(value, str) and _NUMBER.fullmatch(value):
         value = float(value) if set(".eE") & set(value) else int(value)
     if isinstance(value, bool) or not isinstance(value, (int, float)):
-        raise TypeError(f"{_shown(value)} is not a number")
+        raise TypeError("must be a number")
     if isinstance(value, float):
         if not math.isfinite(value):
             raise ValueError("must be a finite number")
         if value.is_integer() and abs(value) <= _EXACT:
             return int(value)
     if abs(value) > sys.float_info.max:  # RFC 8259 section 6: many parsers read it as infinity
-        raise ValueError("is too large for a JSON number")
+        raise ValueError("must be smaller, to be a JSON number")
     return value
 
 
 def date_time(value: object) -> str:
-    """Return an ISO 8601 date-time as `YYYY-MM-DDTHH:MM:SSZ` (docs/openapi.yaml); without a zone it is UTC."""
+    """Return an ISO 8601 date-time as `YYYY-MM-DDTHH:MM:SSZ` (docs/openapi.yaml); without a zone it is UTC.
+
+    Raises ValueError.
+    """
     match = _DATE_TIME.fullmatch(value.strip()) if isinstance(value, str) else None
-    refusal = f"{_shown(value)} is not a date-time such as 2026-01-02T03:04:05Z"
+    refusal = "must be a date-time such as 2026-01-02T03:04:05Z"
     if not match:
         raise ValueError(refusal)
     try:
         return _moment(match).isoformat().replace("+00:00", "Z")
     except OverflowError:
-        raise ValueError(f"{refusal}: it is outside the years 1 to 9999") from None
+        raise ValueError(f"{refusal}, in the years 1 to 9999") from None
     except ValueError as error:
-        raise ValueError(f"{refusal}: {error}") from None
+        raise ValueError(f"{refusal} ({error})") from None
 
 
 def _moment(match: re.Match) -> datetime:
@@ -92,14 +98,6 @@ def _moment(match: re.Match) -> datetime:
     return moment + offset if match["sign"] == "-" else moment - offset
 
 
-def dictionary(value: object) -> dict:
-    """Return what ansible-core accepts as a dict; null means not given and becomes an empty dict."""
-    return {} if value is None else check_type_dict(value)
-
-
-TEXT = Type("str", text)
-MAPPING = Type("dict", dictionary)
-NUMBER = Type("float", number)
 DATE_TIME = Type("str", date_time)
 
 

@@ -198,10 +198,8 @@ trace:
       sample: 0.5
 """
 
-from ansible_collections.infrastructure.services.plugins.module_utils._resources.application_role import (
-    APPLICATION_ROLE,
-)
-from ansible_collections.infrastructure.services.plugins.module_utils._task.module import main
+from ansible_collections.infrastructure.services.plugins.module_utils._task.front import main
+from ansible_collections.infrastructure.services.plugins.module_utils._task.specs import APPLICATION_ROLE
 
 if __name__ == "__main__":
     main(APPLICATION_ROLE)

@@ -191,9 +191,7 @@ outcome:
 """
 
 from ansible_collections.infrastructure.services.plugins.module_utils._list.list_module import main
-from ansible_collections.infrastructure.services.plugins.module_utils._resources.application_role import (
-    APPLICATION_ROLES,
-)
+from ansible_collections.infrastructure.services.plugins.module_utils._task.specs import APPLICATION_ROLES
 
 if __name__ == "__main__":
     main(APPLICATION_ROLES)

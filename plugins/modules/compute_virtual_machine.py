@@ -206,8 +206,8 @@ trace:
       sample: 0.5
 """
 
-from ansible_collections.infrastructure.services.plugins.module_utils._resources.virtual_machine import VIRTUAL_MACHINE
-from ansible_collections.infrastructure.services.plugins.module_utils._task.module import main
+from ansible_collections.infrastructure.services.plugins.module_utils._task.front import main
+from ansible_collections.infrastructure.services.plugins.module_utils._task.specs import VIRTUAL_MACHINE
 
 if __name__ == "__main__":
     main(VIRTUAL_MACHINE)

@@ -213,7 +213,7 @@ outcome:
 """
 
 from ansible_collections.infrastructure.services.plugins.module_utils._list.list_module import main
-from ansible_collections.infrastructure.services.plugins.module_utils._resources.virtual_machine import VIRTUAL_MACHINES
+from ansible_collections.infrastructure.services.plugins.module_utils._task.specs import VIRTUAL_MACHINES
 
 if __name__ == "__main__":
     main(VIRTUAL_MACHINES)

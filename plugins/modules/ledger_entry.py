@@ -182,15 +182,8 @@ outcome:
   sample: not_sent
 """
 
-from ansible_collections.infrastructure.services.plugins.module_utils._task import entry_options
-from ansible_collections.infrastructure.services.plugins.module_utils._task.module import ServicesModule
-
-
-def main():
-    """Fail: there is no ledger where this runs."""
-    module = ServicesModule(entry_options.OPTIONS, argument_spec=entry_options.OPTIONS, **entry_options.CONSTRAINTS)
-    module.fail_json("ledger: it is kept by the controller, where the action plugin of this module does the work")
-
+from ansible_collections.infrastructure.services.plugins.module_utils._task.front import main
+from ansible_collections.infrastructure.services.plugins.module_utils._task.specs import LEDGER_ENTRY
 
 if __name__ == "__main__":
-    main()
+    main(LEDGER_ENTRY)

@@ -285,15 +285,8 @@ outcome:
   sample: not_sent
 """
 
-from ansible_collections.infrastructure.services.plugins.module_utils._task import info_options
-from ansible_collections.infrastructure.services.plugins.module_utils._task.module import ServicesModule
-
-
-def main():
-    """Fail: there is no ledger where this runs."""
-    module = ServicesModule(info_options.OPTIONS, argument_spec=info_options.OPTIONS)
-    module.fail_json("ledger: it is kept by the controller, where the action plugin of this module does the work")
-
+from ansible_collections.infrastructure.services.plugins.module_utils._task.front import main
+from ansible_collections.infrastructure.services.plugins.module_utils._task.specs import LEDGER_INFO
 
 if __name__ == "__main__":
-    main()
+    main(LEDGER_INFO)

@@ -15,11 +15,10 @@ from typing import Iterator
 
 import pytest
 import yaml
-from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
-from ansible_collections.infrastructure.services.plugins.module_utils._task import entry_options, info_options
 from ansible_collections.infrastructure.services.plugins.module_utils._task import options as shared_options
-from ansible_collections.infrastructure.services.plugins.module_utils._task import task as task_module
-from support import RESOURCES
+from ansible_collections.infrastructure.services.plugins.module_utils._task import specs
+from ansible_collections.infrastructure.services.plugins.module_utils._task.validation import validate
+from support import RESOURCES, SPECS
 from support.shapes import leaves, of_documentation, of_spec, without_formats
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -53,8 +52,7 @@ def words(documented: dict) -> str:
 
 @pytest.mark.parametrize("module", RESOURCES)
 def test_every_option_is_documented_correctly(pages, module):
-    spec = task_module.argument_spec(RESOURCES[module].options, RESOURCES[module].constraints)["argument_spec"]
-    for name, option, documented in pairs(spec, pages[module]["doc"]["options"]):
+    for name, option, documented in pairs(SPECS[module].options, pages[module]["doc"]["options"]):
         assert str(option["type"]) == documented["type"], name
         assert option.get("elements") == documented.get("elements"), name
         assert option.get("required", False) == documented.get("required", False), name
@@ -90,12 +88,11 @@ def test_environment_variables_are_documented_in_order_of_precedence(pages, modu
 
 @pytest.mark.parametrize("module", RESOURCES)
 def test_every_example_uses_options_that_exist(pages, module):
-    spec = task_module.argument_spec(RESOURCES[module].options, RESOURCES[module].constraints)["argument_spec"]
     tasks = yaml.safe_load(pages[module]["examples"])
     uses = [task[NAMESPACE + module] for task in tasks if NAMESPACE + module in task]
     assert uses
     for options in uses:
-        assert set(options) <= set(spec)
+        assert set(options) <= set(SPECS[module].options)
         assert set(options.get("attributes") or {}) <= set(RESOURCES[module].attributes)
 
 
@@ -105,9 +102,9 @@ def test_only_modules_that_send_have_the_shared_options(pages):
     )
 
 
-@pytest.mark.parametrize(("module", "options"), [("ledger_entry", entry_options), ("ledger_info", info_options)])
-def test_the_options_of_the_ledger_modules_are_documented_correctly(pages, module, options):
-    for name, option, documented in pairs(options.OPTIONS, pages[module]["doc"]["options"]):
+@pytest.mark.parametrize("spec", [specs.LEDGER_ENTRY, specs.LEDGER_INFO], ids=lambda spec: spec.name)
+def test_the_options_of_the_ledger_modules_are_documented_correctly(pages, spec):
+    for name, option, documented in pairs(spec.own, pages[spec.name]["doc"]["options"]):
         assert str(option["type"]) == documented["type"], name
         assert option.get("required", False) == documented.get("required", False), name
         assert option.get("default") == documented.get("default"), name
@@ -116,11 +113,10 @@ def test_the_options_of_the_ledger_modules_are_documented_correctly(pages, modul
 
 
 def test_ledger_entry_accepts_each_of_its_examples(pages):
-    spec = dict(argument_spec=entry_options.OPTIONS, **entry_options.CONSTRAINTS)
     tasks = yaml.safe_load(pages["ledger_entry"]["examples"])
     for task in (task for task in tasks if NAMESPACE + "ledger_entry" in task and "loop" not in task):
         options = {"ledger": "ledger.db", "base_url": "https://s", **task[NAMESPACE + "ledger_entry"]}
-        assert ArgumentSpecValidator(**spec).validate(options).error_messages == []
+        assert validate(specs.LEDGER_ENTRY, options).problem == ""
 
 
 @pytest.mark.parametrize("module", MODULES)

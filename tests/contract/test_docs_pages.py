@@ -10,14 +10,13 @@ import re
 from pathlib import Path
 
 import pytest
-from ansible_collections.infrastructure.services.plugins.module_utils._task import task
 from emulator.settings import RULES
-from support import RESOURCES
+from support import SPECS
 
 ROOT = Path(__file__).resolve().parents[2]
 ARCHITECTURE = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
 OPEN_POINTS = (ROOT / "docs/open_points.md").read_text(encoding="utf-8")
-OPTIONS = {name for each in RESOURCES.values() for name in task.argument_spec(each.options, {})["argument_spec"]}
+OPTIONS = {name for spec in SPECS.values() for name in spec.options}
 SECTIONS = {"2.3", "3", "4.1", "4.2", "5", "6", "7", "8", "9"}  # of the interface, those with an open point
 
 

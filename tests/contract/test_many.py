@@ -12,18 +12,15 @@ import re
 
 import pytest
 import yaml
-from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 from ansible_collections.infrastructure.services.plugins.doc_fragments import assets
 from ansible_collections.infrastructure.services.plugins.doc_fragments import many as fragment
 from ansible_collections.infrastructure.services.plugins.module_utils._list import items
-from ansible_collections.infrastructure.services.plugins.module_utils._resources.application_role import (
+from ansible_collections.infrastructure.services.plugins.module_utils._task.options import ARGUMENT_SPEC, MANY
+from ansible_collections.infrastructure.services.plugins.module_utils._task.specs import (
     APPLICATION_ROLES,
-)
-from ansible_collections.infrastructure.services.plugins.module_utils._resources.virtual_machine import (
     VIRTUAL_MACHINES,
 )
-from ansible_collections.infrastructure.services.plugins.module_utils._task.options import ARGUMENT_SPEC, MANY
-from ansible_collections.infrastructure.services.plugins.module_utils._task.task import argument_spec
+from ansible_collections.infrastructure.services.plugins.module_utils._task.validation import validate
 from emulator import server
 from support.front import run_plural
 
@@ -81,7 +78,7 @@ def test_an_item_is_documented_like_the_single_module(plural):
 def test_the_options_match_the_documentation(plural):
     shared = yaml.safe_load(fragment.ModuleDocFragment.DOCUMENTATION)["options"]
     documented = {**options(plural.name), **shared}
-    spec = items.own_options(plural, with_items=True)
+    spec = {name: plural.documented()["argument_spec"][name] for name in plural.own}
     assert set(spec) == set(documented)
     assert not set(spec) & set(ARGUMENT_SPEC)
     for name, option in spec.items():
@@ -98,9 +95,8 @@ def test_the_module_accepts_each_of_its_examples(plural):
         options = task.get(f"infrastructure.services.{plural.name}")
         if options and isinstance(options[plural.option], list):
             for item in options[plural.option]:
-                items.Items(plural).validated(item)
-            spec = ArgumentSpecValidator(**argument_spec(items.own_options(plural, with_items=True), {}))
-            assert spec.validate({"base_url": "https://s", **options}).error_messages == []
+                items.validated_item(plural, item)
+            assert validate(plural, {"base_url": "https://s", **options}).problem == ""
 
 
 @pytest.fixture(scope="module")

@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Every option of an item of a list with a value of every wrong type: each place reports the same, exactly once.
 
-Each item of a list of wrong items has one such value, so that one task covers all of them. `module` is a module in this
-process; `become`, where Ansible starts it, takes one of the two lists.
+Each item of a list of wrong items has one such value, so that a few tasks cover all of them. `module` is a module in
+this process; `become`, where Ansible starts it, takes one of the two lists.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ import re
 from pathlib import Path
 
 import pytest
-from ansible_collections.infrastructure.services.plugins.module_utils._resources.application_role import (
+from ansible_collections.infrastructure.services.plugins.module_utils._task.specs import (
     APPLICATION_ROLES,
+    VIRTUAL_MACHINES,
 )
-from ansible_collections.infrastructure.services.plugins.module_utils._resources.virtual_machine import VIRTUAL_MACHINES
 from crossing.test_wrong_types import NEVER_MEANT, PYTHON, SCALARS, VALUES, _options
 from support.front import run_plural
 from support.running import Ansible
@@ -27,7 +27,7 @@ from support.wire import Last, running
 PLURALS = {plural.name: plural for plural in (VIRTUAL_MACHINES, APPLICATION_ROLES)}
 NO_DICTS = {"null": None, "number": 1, "true": True, "text": "x", "list": [{"name": "a"}]}
 PLACES = {"worker": {}, "become": {"become": True, "become_method": "myself"}}
-LABELS = re.compile(r"((?:\[\d+\](?: \(\w+\))?(?:, )?)+): ")  # the items that have a fault, in front of it
+LABELS = re.compile(r"(?<!\w)((?:\[\d+\](?: \(\w+\))?(?:, )?)+): ")  # the items that have a fault, in front of it
 
 
 def wrong_of(plural) -> dict[str, tuple[str, object]]:
@@ -49,21 +49,24 @@ def wrong_of(plural) -> dict[str, tuple[str, object]]:
 
 WRONG = {name: wrong_of(plural) for name, plural in PLURALS.items()}
 SHORTEST = min(WRONG, key=lambda name: len(WRONG[name]))
+AT_ONCE = 90  # wrong items in a task: a message tells at most 100 faults
 CASES = [(name, case) for name in WRONG for case in WRONG[name]]
 
 
 @pytest.fixture(scope="module")
 def said(collections: Path, tmp_path_factory) -> dict[str, dict[str, dict[str, str]]]:
-    """Return the fault reported for each wrong item, by place; one task for each module."""
+    """Return the fault reported for each wrong item, by place."""
     told: dict[str, dict[str, dict[str, str]]] = {place: {} for place in (*PLACES, "module")}
     with running(lambda sent: Last()) as silent:
         shared, tasks = {"base_url": silent.url, "access_token": "token-of-the-tests", "concurrency": 1}, {}
         for name, plural in PLURALS.items():
-            options = {**shared, plural.option: [item for _option, item in WRONG[name].values()]}
-            for place, keywords in PLACES.items():
-                if place == "worker" or name == SHORTEST:
-                    tasks[f"{place} {name}"] = {**keywords, f"infrastructure.services.{plural.name}": options}
-            told["module"].update(split(run_plural(plural, options), name))
+            for first in range(0, len(WRONG[name]), AT_ONCE):
+                options = {**shared, plural.option: [WRONG[name][case][1] for case in cases_from(name, first)]}
+                task = {f"infrastructure.services.{plural.name}": options}
+                for place, keywords in PLACES.items():
+                    if place == "worker" or name == SHORTEST:
+                        tasks[f"{place} {name} {first}"] = {**keywords, **task}
+                told["module"].update(split(run_plural(plural, options), name, first))
         play = {"hosts": "localhost", "gather_facts": False, "ignore_errors": True,
                 "tasks": [{"name": name, **task} for name, task in tasks.items()]}
         ansible = Ansible(tmp_path_factory.mktemp("items"), collections, silent.url, "local")
@@ -71,15 +74,20 @@ def said(collections: Path, tmp_path_factory) -> dict[str, dict[str, dict[str, s
     assert silent.connections == 0
     assert "Traceback" not in run.output
     for task in tasks:
-        place, name = task.split(" ")
-        told[place].update(split(run.result(task), name))
+        place, name, first = task.split(" ")
+        told[place].update(split(run.result(task), name, int(first)))
     return told
 
 
-def split(result: dict, name: str) -> dict[str, str]:
+def cases_from(name: str, first: int) -> list[str]:
+    """Return the cases of one task, the first of which has this number."""
+    return list(WRONG[name])[first:first + AT_ONCE]
+
+
+def split(result: dict, name: str, first: int) -> dict[str, str]:
     """Return the fault that a refusal reports for each item."""
     assert (result["outcome"], result["failed"]) == ("not_sent", True), result
-    cases = list(WRONG[name])
+    cases = cases_from(name, first)
     _head, *parts = LABELS.split(result["msg"])
     return {cases[int(number)]: text for labels, text in zip(parts[::2], parts[1::2])
             for number in re.findall(r"\[(\d+)\]", labels)}

@@ -17,8 +17,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-from ansible_collections.infrastructure.services.plugins.module_utils._task.task import argument_spec
-from support import LEAST, RESOURCES
+from support import LEAST, RESOURCES, SPECS
 from support.front import run_module
 from support.running import Ansible
 from support.shapes import put
@@ -73,8 +72,8 @@ def _options(spec: dict, above: tuple = ()) -> Iterator[tuple[tuple, str]]:
 
 
 OPTIONS = {f"{name}-{'.'.join(map(str, path))}": [Wrong(name, path, kind, value) for value in VALUES]
-           for name, resource in RESOURCES.items()
-           for path, kind in _options(argument_spec(resource.options, resource.constraints)["argument_spec"])}
+           for name, spec in SPECS.items()
+           for path, kind in _options(spec.options)}
 
 
 def _in_the_worker() -> list[str]:

@@ -9,19 +9,17 @@ import json
 import socket
 
 import pytest
-from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 from ansible_collections.infrastructure.services.plugins.module_utils._call.tokens import FetchedToken, Memory
 from ansible_collections.infrastructure.services.plugins.module_utils._errors import ServicesError
 from ansible_collections.infrastructure.services.plugins.module_utils._http.transport import Transport
 from ansible_collections.infrastructure.services.plugins.module_utils._http.values import Answer, Request
-from ansible_collections.infrastructure.services.plugins.module_utils._list import items, sending
-from ansible_collections.infrastructure.services.plugins.module_utils._resources.application_role import (
+from ansible_collections.infrastructure.services.plugins.module_utils._list import sending
+from ansible_collections.infrastructure.services.plugins.module_utils._task import task
+from ansible_collections.infrastructure.services.plugins.module_utils._task.specs import (
     APPLICATION_ROLES,
-)
-from ansible_collections.infrastructure.services.plugins.module_utils._resources.virtual_machine import (
     VIRTUAL_MACHINES,
 )
-from ansible_collections.infrastructure.services.plugins.module_utils._task import credentials, task
+from ansible_collections.infrastructure.services.plugins.module_utils._task.validation import validate
 from support import CREATE, LEAST, UPDATE
 
 from . import lab as laboratory
@@ -68,14 +66,11 @@ def one_of_fifty(resource: str, **options) -> dict:
     item = {name: given.pop(name) for name in list(given) if name in plural.item_options}
     others = [{**LEAST[resource], plural.key: f"{OTHER}-{number}"} for number in range(OTHERS)]
     given[plural.option] = [*others[:PLACE], item, *others[PLACE:]]
-    own = items.own_options(plural, with_items=False)
     given = {"max_unknown": 0, "concurrency": 2, **given}
-    validated = ArgumentSpecValidator(**task.argument_spec(own, {})).validate(given)
-    assert not validated.error_messages
-    secrets, memory = credentials.secrets_of(own, validated.validated_parameters), Memory()
+    options, memory = validate(plural, given), Memory()
     runtime = task.Runtime(False, SplitTransport, lambda *how: FetchedToken(*how, memory))
     try:
-        done = sending.perform_all(plural, validated.validated_parameters, sending.Place(runtime), secrets)
+        done = sending.perform_all(plural, options.valid(), sending.Place(runtime), options.secrets)
     except ServicesError as error:
         return error.result()
     others = [each for each in done.result["results"] if each["item"].startswith(OTHER)]

@@ -10,12 +10,11 @@ import threading
 from contextlib import contextmanager
 
 import pytest
-from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 from ansible_collections.infrastructure.services.plugins.module_utils._errors import InvalidInput
 from ansible_collections.infrastructure.services.plugins.module_utils._resources.flow import ENVELOPE
 from ansible_collections.infrastructure.services.plugins.module_utils._secrets import Secrets
-from ansible_collections.infrastructure.services.plugins.module_utils._task import entry_options
-from ansible_collections.infrastructure.services.plugins.module_utils._task import task as task_module
+from ansible_collections.infrastructure.services.plugins.module_utils._task.specs import LEDGER_ENTRY
+from ansible_collections.infrastructure.services.plugins.module_utils._task.validation import validate
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.editing import edited
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.entries import (
     ABSENT,
@@ -52,13 +51,11 @@ def edit(location, opened, resource):
 
     def edit(check_mode: bool = False, secrets: frozenset = frozenset(), **options) -> dict:
         least = {"ledger": location, "base_url": URL, "resource": resource, OPTION[resource]: KEYS[resource].name}
-        spec = task_module.argument_spec(entry_options.OPTIONS, entry_options.CONSTRAINTS)
-        validated = ArgumentSpecValidator(**spec).validate({**least, **options})
-        assert not validated.error_messages
+        params = validate(LEDGER_ENTRY, {**least, **options}).valid()
         known = Secrets()
         for secret in secrets:
             known.add(secret)
-        return edited(ledger, validated.validated_parameters, check_mode, known, "this run")
+        return edited(ledger, params, check_mode, known, "this run")
 
     edit.ledger, edit.key, edit.location = ledger, KEYS[resource], location
     return edit

@@ -9,10 +9,10 @@ import json
 import time
 
 import pytest
-from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 from ansible_collections.infrastructure.services.plugins.module_utils._errors import InvalidInput
 from ansible_collections.infrastructure.services.plugins.module_utils._secrets import Secrets
-from ansible_collections.infrastructure.services.plugins.module_utils._task import info_options
+from ansible_collections.infrastructure.services.plugins.module_utils._task.specs import LEDGER_INFO
+from ansible_collections.infrastructure.services.plugins.module_utils._task.validation import validate
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.editing import edited
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.entries import (
     ABSENT,
@@ -51,9 +51,8 @@ def info(location, opened):
         put(ledger, key, entry)
 
     def info(**options) -> dict:
-        validated = ArgumentSpecValidator(argument_spec=info_options.OPTIONS).validate({"ledger": "x", **options})
-        assert not validated.error_messages
-        return listed(opened(location, read_only=True), validated.validated_parameters)
+        least = {"ledger": "x", "base_url": None}
+        return listed(opened(location, read_only=True), validate(LEDGER_INFO, {**least, **options}).valid())
 
     info.ledger = ledger
     return info

@@ -9,16 +9,14 @@ import json
 from itertools import product
 
 import pytest
-from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 from ansible_collections.infrastructure.services.plugins.module_utils._http.transport import Transport
-from ansible_collections.infrastructure.services.plugins.module_utils._list import items, sending
-from ansible_collections.infrastructure.services.plugins.module_utils._resources.application_role import (
+from ansible_collections.infrastructure.services.plugins.module_utils._list import sending
+from ansible_collections.infrastructure.services.plugins.module_utils._task import task
+from ansible_collections.infrastructure.services.plugins.module_utils._task.specs import (
     APPLICATION_ROLES,
-)
-from ansible_collections.infrastructure.services.plugins.module_utils._resources.virtual_machine import (
     VIRTUAL_MACHINES,
 )
-from ansible_collections.infrastructure.services.plugins.module_utils._task import credentials, task
+from ansible_collections.infrastructure.services.plugins.module_utils._task.validation import validate
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.entries import DONE, STATES, Entry, Key
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.listing import listed
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.many import LedgerOfMany
@@ -51,14 +49,10 @@ class Fleet:
         listed = [{self.plural.key: name, "attributes": self.wanted} for name in self.names]
         options = {"base_url": self.service.url, "access_token": "token-of-the-tests", "retry_max_delay": 0,
                    self.plural.option: given or listed, **options}
-        own = items.own_options(self.plural, with_items=False)
-        checked = ArgumentSpecValidator(**task.argument_spec(own, {})).validate(options)
-        assert not checked.error_messages
-        params = checked.validated_parameters
-        secrets = credentials.secrets_of(own, params)
-        kept = LedgerOfMany(self.ledger, secrets, "run-of-the-tests", check_mode)
+        given = validate(self.plural, options)
+        kept = LedgerOfMany(self.ledger, given.secrets, "run-of-the-tests", check_mode)
         place = sending.Place(task.Runtime(check_mode, Transport), diff_mode=True)
-        done = sending.perform_all(self.plural, params, place, secrets, kept)
+        done = sending.perform_all(self.plural, given.valid(), place, given.secrets, kept)
         return dict(done.result, warnings=done.warnings)
 
     def sent(self) -> set[str]:

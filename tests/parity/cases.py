@@ -208,8 +208,6 @@ ANSWERS |= {
 # What depends neither on how Ansible hands options to a module nor on how it takes back the result, except the first of
 # each group: the module runs in the process of the tests.
 WITH_ANSIBLE = {
-    "unknown options", "unknown attribute", "unknown attribute of a volume",  # core names the module by its file
-    "text for a bool", "text for a boolean",  # core orders the choices as they are in a set
     # a result with warnings, which core encodes:
     "429, then 201", "503, then 200", "client by form", "token renewed", "secrets in the answer", "secrets in the options",
     "short secret", "numbers like a secret", "secret in a url",

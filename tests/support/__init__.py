@@ -9,16 +9,17 @@ from __future__ import annotations
 from . import checkout  # noqa: F401  makes the collection importable
 
 # isort: split
-from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 from ansible_collections.infrastructure.services.plugins.module_utils._errors import ServicesError
 from ansible_collections.infrastructure.services.plugins.module_utils._http.transport import Transport
 from ansible_collections.infrastructure.services.plugins.module_utils._resources.application_role import (
     APPLICATION_ROLE,
 )
 from ansible_collections.infrastructure.services.plugins.module_utils._resources.virtual_machine import VIRTUAL_MACHINE
-from ansible_collections.infrastructure.services.plugins.module_utils._task import credentials, task
+from ansible_collections.infrastructure.services.plugins.module_utils._task import specs, task
+from ansible_collections.infrastructure.services.plugins.module_utils._task.validation import validate
 
 RESOURCES = {resource.operation.resource: resource for resource in (VIRTUAL_MACHINE, APPLICATION_ROLE)}
+SPECS = {spec.name: spec for spec in (specs.VIRTUAL_MACHINE, specs.APPLICATION_ROLE)}
 CREATE, UPDATE = "compute_virtual_machine", "cassandra_application_role"
 
 # The minimum that each module needs in addition to base_url.
@@ -28,7 +29,7 @@ LEAST = {CREATE: {"name": "web01"}, UPDATE: {"id": "role-0001", "attributes": {"
 def run_task(resource: str, check_mode: bool = False, connect=Transport, **options) -> dict:
     """Return the scrubbed result of a task, with `warnings`; missing options are taken from LEAST.
 
-    Options that ansible-core rejects raise AssertionError: tests of those run the module.
+    Options that are not valid raise AssertionError: tests of those run the module.
     """
     given = {"access_token": "token-of-the-tests", "retry_max_delay": 0, **LEAST[resource], **options}
     return run_exactly(resource, given, check_mode, connect)
@@ -36,11 +37,12 @@ def run_task(resource: str, check_mode: bool = False, connect=Transport, **optio
 
 def run_exactly(resource: str, options: dict, check_mode: bool = False, connect=Transport, recorded=None) -> dict:
     """Return the result of a task that has exactly these options."""
-    resource, params = RESOURCES[resource], validated(resource, options)
-    secrets, warnings = credentials.secrets_of(resource.options, params), []
+    given, warnings = validate(SPECS[resource], options), []
+    assert not given.problem, given.problem
+    secrets = given.secrets
     try:
         runtime = task.Runtime(check_mode, connect)
-        done = task.perform(task.prepare(resource, params), recorded, runtime, secrets)
+        done = task.perform(task.prepare(RESOURCES[resource], given.params), recorded, runtime, secrets)
         result, warnings = done.result, done.warnings
     except ServicesError as error:
         result = error.result()
@@ -48,8 +50,5 @@ def run_exactly(resource: str, options: dict, check_mode: bool = False, connect=
 
 
 def validated(resource: str, options: dict) -> dict:
-    """Return the options as ansible-core converts them."""
-    spec = task.argument_spec(RESOURCES[resource].options, RESOURCES[resource].constraints)
-    result = ArgumentSpecValidator(**spec).validate(options)
-    assert not result.error_messages, result.error_messages
-    return result.validated_parameters
+    """Return the options as they are validated."""
+    return validate(SPECS[resource], options).valid()

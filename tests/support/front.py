@@ -14,14 +14,14 @@ import pytest
 from ansible.module_utils import basic
 from ansible.module_utils.common import parameters, warnings
 from ansible_collections.infrastructure.services.plugins.module_utils._list import list_module
-from ansible_collections.infrastructure.services.plugins.module_utils._task import module
+from ansible_collections.infrastructure.services.plugins.module_utils._task import front
 
-from support import RESOURCES
+from support import SPECS
 
 
 def run_module(resource: str, options: dict, **how) -> dict:
     """Return the result that the module prints; `how`: the keyword arguments of `printed`."""
-    return printed(lambda: module.main(RESOURCES[resource]), options, **how)
+    return printed(lambda: front.main(SPECS[resource]), options, **how)
 
 
 def run_plural(plural, options: dict, **how) -> dict:

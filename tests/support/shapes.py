@@ -10,10 +10,8 @@ from __future__ import annotations
 
 from typing import Iterator
 
-from ansible_collections.infrastructure.services.plugins.module_utils._fields import DATE_TIME, NUMBER, TEXT
+from ansible_collections.infrastructure.services.plugins.module_utils._fields import DATE_TIME
 
-# By identity: to Ansible each of them is just "str" or "float".
-OUR_TYPES = {id(TEXT): "string", id(DATE_TIME): "date-time", id(NUMBER): "number"}
 ANSIBLE_TYPES = {"str": "string", "float": "number", "bool": "boolean", "dict": "object", "int": "number"}
 
 
@@ -28,7 +26,7 @@ def of_spec(option: dict) -> object:
 
 
 def _of_type(kind: str) -> str:
-    return OUR_TYPES.get(id(kind)) or ANSIBLE_TYPES[kind]
+    return "date-time" if kind is DATE_TIME else ANSIBLE_TYPES[kind]  # to Ansible it is just "str"
 
 
 def of_documentation(option: dict) -> object:

@@ -6,61 +6,45 @@
 
 from __future__ import annotations
 
-import json
 import math
 from typing import Any, Iterable
 
-from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
-from ansible.module_utils.errors import AnsibleValidationError, NoLogError, SubParameterTypeError, UnsupportedError
-
 from .._errors import InvalidInput, ServicesError, listing
-from .._resources.plural import Plural
-from .._task.options import MANY, MOST_AT_ONCE, settings_from
-from .._task.task import Task, meant, readable
+from .._task.options import MOST_AT_ONCE, settings_from
+from .._task.specs import ModuleSpec
+from .._task.task import Task
+from .._task.validation import shown, validated
 
 _MAX_FAULTS = 100  # faults in one message
 _VERBATIM = (".body", ".current")  # options in which a null is a value
 
 
-class _NotPlain(Exception):
-    """A value that ansible-core has to convert or refuse."""
-
-
-_own: dict[tuple[str, bool], dict] = {}
-
-
-def own_options(plural: Plural, with_items: bool) -> dict:
-    """Return the argument spec of a module for a list, without the shared options; always the same object."""
-    options = plural.options if with_items else plural.plain_options
-    return _own.setdefault((plural.name, with_items), {**options, **MANY})
-
-
-def prepare_all(plural: Plural, params: dict) -> list[Task]:
+def prepare_all(spec: ModuleSpec, params: dict) -> list[Task]:
     """Return the task of each item; raise InvalidInput with the faults of all items."""
-    settings, items = settings_from(params), Items(plural)
+    settings = settings_from(params)
     require_range("concurrency", params["concurrency"], 1, MOST_AT_ONCE)
     require_range("max_unknown", params["max_unknown"], 0)
     require_range("max_failures", params["max_failures"], 0)
-    given = {name: params[name] for name in ("force", *plural.shared)}
-    tasks, faults, first = [], Faults(plural), {}
-    for number, item in enumerate(params[plural.option]):
+    given = {name: params[name] for name in ("force", *spec.shared)}
+    tasks, faults, first = [], Faults(spec), {}
+    for number, item in enumerate(params[spec.option]):
         try:
-            wanted = plural.resource.read({**items.validated(item), **given})
+            wanted = spec.resource.read({**validated_item(spec, item), **given})
         except ServicesError as error:
             faults.add(number, item, error.msg)
             continue
         if wanted.key in first:
-            faults.add(number, item, f"{plural.key}: is the same as that of {plural.option}[{first[wanted.key]}]")
+            faults.add(number, item, f"{spec.key}: is the same as that of {spec.option}[{first[wanted.key]}]")
         first.setdefault(wanted.key, number)
-        tasks.append(Task(plural.resource, settings, wanted, is_listed=True))
+        tasks.append(Task(spec.resource, settings, wanted, is_listed=True))
     faults.raise_if_any()
     return tasks
 
 
-def with_defaults(plural: Plural, params: dict) -> dict:
+def with_defaults(spec: ModuleSpec, params: dict) -> dict:
     """Return the options with `defaults` merged into each item."""
-    defaults, given = params["defaults"], params[plural.option]
-    return {**params, plural.option: [_merged(defaults, item) for item in given]} if defaults else params
+    defaults, given = params["defaults"], params[spec.option]
+    return {**params, spec.option: [_merged(defaults, item) for item in given]} if defaults else params
 
 
 def _merged(below: Any, above: Any, name: str = "") -> Any:
@@ -79,13 +63,13 @@ def require_range(option: str, value: int, least: int, most: float = math.inf) -
 class Faults:
     """What is wrong with the items of a list, gathered so that all of it is reported at once."""
 
-    def __init__(self, plural: Plural) -> None:
-        self._plural = plural
+    def __init__(self, spec: ModuleSpec) -> None:
+        self._spec = spec
         self._items: dict[str, list[str]] = {}  # by fault, the items that have it
 
     def add(self, number: int, item: Any, msg: str) -> None:
         """Add a fault of one item."""
-        key = item.get(self._plural.key) if isinstance(item, dict) else None
+        key = item.get(self._spec.key) if isinstance(item, dict) else None
         label = f"[{number}] ({key})" if key and isinstance(key, (str, int)) else f"[{number}]"
         self._items.setdefault(msg, []).append(label)
 
@@ -96,92 +80,18 @@ class Faults:
         count, more = sum(map(len, self._items.values())), len(self._items) - _MAX_FAULTS
         told = "; ".join(f"{listing(items)}: {msg}" for msg, items in list(self._items.items())[:_MAX_FAULTS])
         invalid = f"{count:,} {'item is' if count == 1 else 'items are'} invalid, so nothing was sent: {told}."
-        raise InvalidInput(self._plural.option, f"{invalid} And {more:,} more faults." if more > 0 else invalid)
+        raise InvalidInput(self._spec.option, f"{invalid} And {more:,} more faults." if more > 0 else invalid)
 
 
-class Items:
-    """Validates items, one after the other.
-
-    ansible-core takes more than a millisecond per item, mostly to copy the argument spec. So values that need no
-    conversion are used as they are, and everything else is left to ansible-core.
-    """
-
-    def __init__(self, plural: Plural) -> None:
-        self._options, self._constraints = plural.item_options, plural.resource.constraints
-        self._key = plural.key
-        defaults = {name: option.get("default") for name, option in self._options.items()}
-        self._empty = [name for name, default in defaults.items() if isinstance(default, dict)]
-        self._defaults = {name: default for name, default in defaults.items() if name not in self._empty}
-        self._validator: ArgumentSpecValidator | None = None
-
-    def validated(self, item: Any) -> dict:
-        """Return the options of one item; raise ServicesError for what ansible-core refuses."""
-        try:
-            return {**self._defaults, **{name: {} for name in self._empty}, **self._plain_item(item)}
-        except _NotPlain:
-            return self._by_ansible(item)
-
-    def _plain_item(self, item: Any) -> dict:
-        plain = _plain_dict(self._options, item)
-        if any(option.get("required") and name not in plain for name, option in self._options.items()):
-            raise _NotPlain
-        for names in self._constraints.get("required_one_of", ()):
-            if not any(name in item for name in names):
-                raise _NotPlain
-        for names in self._constraints.get("mutually_exclusive", ()):
-            if sum(name in item for name in names) > 1:
-                raise _NotPlain
-        return plain
-
-    def _by_ansible(self, item: Any) -> dict:
-        if not isinstance(item, dict):
-            instead = f"; write it as - {self._key}: {item}" if isinstance(item, str) else ""
-            raise ServicesError(f"must be a dict, not {json.dumps(item, ensure_ascii=False)}{instead}")
-        self._validator = self._validator or ArgumentSpecValidator(self._options, **self._constraints)
-        result = self._validator.validate(readable(self._options, item))
-        if result.error_messages:
-            raise ServicesError("; ".join(_problems(result.errors)).rstrip("."))
-        return result.validated_parameters
-
-
-def _problems(errors: Iterable[AnsibleValidationError]) -> list[str]:
-    """Return each fault once: ansible-core reports a wrong value with suboptions up to three times."""
-    telling = [error for error in errors if not isinstance(error, (NoLogError, SubParameterTypeError))]
-    return [f"{'unsupported: ' * isinstance(error, UnsupportedError)}{meant(error.msg)}" for error in telling or errors]
-
-
-def _plain_dict(options: dict, value: Any) -> dict:
-    """Return the options that a dict gives; raise _NotPlain."""
-    if value.__class__ is not dict or not options.keys() >= value.keys():
-        raise _NotPlain
-    given = {name: item for name, item in value.items() if item is not None or "choices" in options[name]}
-    return {name: _plain(options[name], item) for name, item in given.items()}
-
-
-def _plain(option: dict, value: Any) -> Any:
-    if value not in option.get("choices", (value,)):
-        raise _NotPlain
-    kind = option["type"]
-    if kind == "dict":
-        return _plain_dict(option["options"], value) if "options" in option else _of_type(dict, value)
-    if kind == "list":
-        element = {**option, "type": option["elements"]}
-        return [_plain(element, each) for each in _of_type(list, value)]
-    if not callable(kind):
-        return _of_type(_TYPES.get(kind), value)
-    try:
-        return kind(value)
-    except (TypeError, ValueError):
-        raise _NotPlain from None
-
-
-_TYPES = {"bool": bool, "str": str}
-
-
-def _of_type(kind: type | None, value: Any) -> Any:
-    if value.__class__ is not kind:
-        raise _NotPlain
-    return value
+def validated_item(spec: ModuleSpec, item: Any) -> dict:
+    """Return the options of one item; raise ServicesError with all that is wrong with them."""
+    if not isinstance(item, dict):
+        instead = f"; write it as - {spec.key}: {item}" if isinstance(item, str) else ""
+        raise ServicesError(f"must be a dict, not {shown(item)}{instead}")
+    params, problems = validated(spec.item_options, spec.constraints, item)
+    if problems:
+        raise ServicesError("; ".join(problems))
+    return params
 
 
 def labels(tasks: Iterable[Task]) -> list[str]:

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The front of a module for a list: AnsibleModule around the same tasks that run in the worker."""
+"""A module for a list: the tasks that also run in the worker, ended by signals and by a reader that is gone."""
 
 from __future__ import annotations
 
@@ -12,63 +12,36 @@ import sys
 from contextlib import suppress
 
 from .._call.tokens import FetchedToken, Memory
-from .._errors import ServicesError
+from .._errors import InvalidInput
 from .._http.transport import Transport
-from .._resources.plural import Plural
-from .._task.module import LEDGER_ELSEWHERE, ServicesModule
+from .._task import front
 from .._task.shutdown import recorded_signals
-from .._task.task import Runtime, argument_spec
-from .items import own_options
+from .._task.specs import ModuleSpec
+from .._task.task import Done, Runtime
 from .sending import Place, perform_all
 
 _REPORT_ELSEWHERE = (
-    "report: it is written on the controller, so the module has to run there, with a local connection and without"
+    "it is written on the controller, so the module has to run there, with a local connection and without"
     " become. Nothing was sent. Add delegate_to: localhost and become: false"
 )
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
-class PluralModule(ServicesModule):
-    """Leaves the items to their own validation, as the worker does: AnsibleModule reports only the first fault."""
-
-    def __init__(self, plural: Plural) -> None:
-        self._plural = plural
-        own = own_options(plural, with_items=True)
-        super().__init__(own, **argument_spec(own, {}))
-
-    def _load_params(self):
-        self.argument_spec = {
-            **self.argument_spec,
-            self._plural.option: self._plural.plain_options[self._plural.option],
-        }
-        super()._load_params()
-
-    def _invocation(self) -> dict:
-        return {"module_args": self._plural.without_items(super()._invocation()["module_args"])}
-
-
-def main(plural: Plural) -> None:
+def main(spec: ModuleSpec) -> None:
     """Run the module and exit."""
-    module = PluralModule(plural)
-    for option, problem in (("ledger", LEDGER_ELSEWHERE), ("report", _REPORT_ELSEWHERE)):
-        if module.params[option]:
-            module.fail_json(problem, outcome="not_sent")
-    secrets = module.known_secrets()
+    front.main(spec, _send)
+
+
+def _send(module: front.ServicesModule) -> Done:
+    """Do the tasks of the list; raise ServicesError before anything is sent."""
+    options = module.options
+    if options.params["report"]:
+        raise InvalidInput("report", _REPORT_ELSEWHERE)
     memory = Memory()
     runtime = Runtime(module.check_mode, Transport, lambda *credentials: FetchedToken(*credentials, memory))
-    warnings: list[str] = []
     with recorded_signals(*_SIGNALS) as signals:
         place = Place(runtime, module._diff, module._verbosity, module.no_log, lambda: _end(signals))
-        try:
-            done = perform_all(plural, module.params, place, secrets)
-            result, warnings = done.result, done.warnings
-        except ServicesError as error:
-            result = secrets.scrub(error.result())
-    for warning in (*secrets.warnings(), *warnings):
-        module.warn(warning)
-    if result.pop("failed", False):
-        module.fail_json(**result)
-    module.exit_json(**result)
+        return perform_all(options.spec, options.params, place, options.secrets)
 
 
 def _end(signals: list[int]) -> str:

@@ -11,8 +11,8 @@ from collections import Counter
 from typing import Any, Callable, Iterable
 
 from .._errors import ACCEPTED, NOT_SENT, OUTCOMES, UNKNOWN, gravest, listing
-from .._resources.plural import Plural
 from .._secrets import for_message
+from .._task.specs import ModuleSpec
 from .._task.task import Done
 from .scheduler import Scheduler
 
@@ -40,7 +40,7 @@ _PLANS = ("create", "update", "keep", "differs", "in_doubt")
 class Report:
     """Collects the results of the items."""
 
-    def __init__(self, plural: Plural, labels: list[str], fields: list[str] | None) -> None:
+    def __init__(self, plural: ModuleSpec, labels: list[str], fields: list[str] | None) -> None:
         """`fields`: dotted names of the envelope fields to return, None for all."""
         self._plural, self._labels, self._fields = plural, labels, fields
         self._items: list[dict] = [{}] * len(labels)

@@ -13,9 +13,9 @@ from typing import Any, Callable, Sequence
 
 from .._errors import NOT_SENT, UNKNOWN, InvalidInput, RequestFailed, ServicesError
 from .._resources.flow import Recorded
-from .._resources.plural import Plural
 from .._secrets import Secrets
 from .._task.shutdown import GRACE
+from .._task.specs import ModuleSpec
 from .._task.task import Done, Runtime, Task, interrupted, perform, presentable
 from . import items
 from .pace import Pace
@@ -62,7 +62,7 @@ class Place:
     next_step: Callable[[], str] = lambda: RESULTS_SAY  # returns where to find what is known of each item
 
 
-def perform_all(plural: Plural, params: dict, place: Place, secrets: Secrets, ledger: Any = None) -> Done:
+def perform_all(plural: ModuleSpec, params: dict, place: Place, secrets: Secrets, ledger: Any = None) -> Done:
     """Run the tasks of a list and return their combined result; raise ServicesError before anything is sent."""
     many = _Many(plural, params, place, secrets, ledger or NoLedger())
     many.plan()
@@ -77,7 +77,7 @@ def perform_all(plural: Plural, params: dict, place: Place, secrets: Secrets, le
 
 
 class _Many:
-    def __init__(self, plural: Plural, params: dict, place: Place, secrets: Secrets, ledger: Any) -> None:
+    def __init__(self, plural: ModuleSpec, params: dict, place: Place, secrets: Secrets, ledger: Any) -> None:
         params = items.with_defaults(plural, params)
         self._plural, self._params, self._place, self._secrets = plural, params, place, secrets
         self._slots = Slots()

@@ -8,11 +8,10 @@ from __future__ import annotations
 
 from .._call.operation import Operation
 from .._errors import InvalidInput
-from .._fields import ABSENT, DATE_TIME, TEXT, overlay, prune
+from .._fields import ABSENT, DATE_TIME, overlay, prune
 from .._http.urls import path_segment
 from .._secrets import holds_placeholder, without_placeholders
 from .flow import Plan, Recorded, Resource, Wanted, require_usable, with_extra
-from .plural import Plural
 
 OPERATION = Operation(
     resource="cassandra_application_role",
@@ -26,28 +25,28 @@ OPERATION = Operation(
 )
 
 ATTRIBUTES = dict(
-    cluster_id=dict(type=TEXT),
+    cluster_id=dict(type="str"),
     effective_grants=dict(
         type="list",
         elements="dict",
         options=dict(
-            permissions=dict(type="list", elements=TEXT),
-            resource_kind=dict(type=TEXT),
-            resource_name=dict(type=TEXT),
-            source=dict(type=TEXT),
+            permissions=dict(type="list", elements="str"),
+            resource_kind=dict(type="str"),
+            resource_name=dict(type="str"),
+            source=dict(type="str"),
         ),
     ),
     login=dict(type="bool"),
-    name=dict(type=TEXT),
+    name=dict(type="str"),
     password_last_rotated_at=dict(type=DATE_TIME, no_log=False),
-    password_location=dict(type=TEXT, no_log=False),  # where it is kept, not the password
+    password_location=dict(type="str", no_log=False),  # where it is kept, not the password
 )
 
 FIELDS = ("name", "description", "service", "platform", "region", "tenant")  # of the envelope
 
 OPTIONS = dict(
-    id=dict(type=TEXT, required=True),
-    **{field: dict(type=TEXT) for field in FIELDS},
+    id=dict(type="str", required=True),
+    **{field: dict(type="str") for field in FIELDS},
     attributes=dict(type="dict", options=ATTRIBUTES),
     extra_attributes=dict(type="dict"),
     body=dict(type="dict"),
@@ -110,4 +109,3 @@ def _given(params: dict) -> dict:
 
 
 APPLICATION_ROLE = Resource(OPERATION, ATTRIBUTES, OPTIONS, CONSTRAINTS, read, plan)
-APPLICATION_ROLES = Plural("cassandra_application_roles", APPLICATION_ROLE, "application_roles", "id")

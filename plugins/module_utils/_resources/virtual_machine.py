@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from .._call.operation import Operation
 from .._errors import InvalidInput
-from .._fields import DATE_TIME, MAPPING, NUMBER, TEXT
+from .._fields import DATE_TIME
 from .flow import Plan, Recorded, Resource, Wanted, require_usable, with_extra
-from .plural import Plural
 
 OPERATION = Operation(
     resource="compute_virtual_machine",
@@ -25,49 +24,49 @@ OPERATION = Operation(
 )
 
 ATTRIBUTES = dict(
-    bios_serial_number=dict(type=TEXT),
+    bios_serial_number=dict(type="str"),
     cdc_security=dict(
         type="dict",
         options=dict(
-            anti_tamper=dict(type=TEXT),
-            connectivity=dict(type=TEXT),
-            customer_id=dict(type=TEXT),
-            s1_version=dict(type=TEXT),
-            uuid=dict(type=TEXT),
+            anti_tamper=dict(type="str"),
+            connectivity=dict(type="str"),
+            customer_id=dict(type="str"),
+            s1_version=dict(type="str"),
+            uuid=dict(type="str"),
         ),
     ),
-    cmdb_application_service=dict(type=TEXT),
-    cmdb_management_group=dict(type=TEXT),
-    cpu=dict(type=NUMBER),
+    cmdb_application_service=dict(type="str"),
+    cmdb_management_group=dict(type="str"),
+    cpu=dict(type="float"),
     creation_date=dict(type=DATE_TIME),
-    datacenter=dict(type=TEXT),
-    global_status=dict(type="dict", options=dict(label=dict(type=TEXT), status=dict(type=NUMBER))),
-    instance=dict(type=TEXT),
-    ip=dict(type=TEXT),
+    datacenter=dict(type="str"),
+    global_status=dict(type="dict", options=dict(label=dict(type="str"), status=dict(type="float"))),
+    instance=dict(type="str"),
+    ip=dict(type="str"),
     last_reboot_date=dict(type=DATE_TIME),
-    memory_used_percent=dict(type=NUMBER),
-    name=dict(type=TEXT),
-    operating_system=dict(type=TEXT),
+    memory_used_percent=dict(type="float"),
+    name=dict(type="str"),
+    operating_system=dict(type="str"),
     partitions=dict(
         type="list",
         elements="dict",
-        options=dict(capacity=dict(type=NUMBER), free=dict(type=NUMBER), path=dict(type=TEXT)),
+        options=dict(capacity=dict(type="float"), free=dict(type="float"), path=dict(type="str")),
     ),
-    puppet_classes=dict(type="list", elements=TEXT),
-    status=dict(type=TEXT),
+    puppet_classes=dict(type="list", elements="str"),
+    status=dict(type="str"),
     subnet=dict(
         type="dict",
-        options=dict(dns=dict(type=TEXT), gateway=dict(type=TEXT), mask=dict(type=TEXT), network=dict(type=TEXT)),
+        options=dict(dns=dict(type="str"), gateway=dict(type="str"), mask=dict(type="str"), network=dict(type="str")),
     ),
-    team=dict(type=TEXT),
-    vm_ram=dict(type=NUMBER),
-    volumes=dict(type="list", elements="dict", options=dict(name=dict(type=TEXT), size_gb=dict(type=NUMBER))),
+    team=dict(type="str"),
+    vm_ram=dict(type="float"),
+    volumes=dict(type="list", elements="dict", options=dict(name=dict(type="str"), size_gb=dict(type="float"))),
 )
 
 OPTIONS = dict(
-    name=dict(type=TEXT, required=True),
-    attributes=dict(type=MAPPING, default={}, options=ATTRIBUTES),
-    extra_attributes=dict(type=MAPPING, default={}),
+    name=dict(type="str", required=True),
+    attributes=dict(type="dict", default={}, options=ATTRIBUTES),
+    extra_attributes=dict(type="dict", default={}),
     on_difference=dict(type="str", choices=["warn", "fail"], default="warn"),
 )
 
@@ -94,4 +93,3 @@ def plan(wanted: Wanted, recorded: Recorded | None) -> Plan:
 
 
 VIRTUAL_MACHINE = Resource(OPERATION, ATTRIBUTES, OPTIONS, {}, read, plan)
-VIRTUAL_MACHINES = Plural("compute_virtual_machines", VIRTUAL_MACHINE, "virtual_machines", "name", ("on_difference",))

@@ -10,13 +10,11 @@ import math
 import os
 import re
 
-from ansible.module_utils.common.parameters import DEFAULT_TYPE_VALIDATORS
-from ansible.module_utils.errors import AnsibleFallbackNotFound
+from ansible.module_utils.common.parameters import env_fallback
 
 from .._call.settings import Settings, checked_headers, trace_of
 from .._call.tokens import TOKEN, Credentials, checked_parameters
 from .._errors import InvalidInput
-from .._fields import TEXT, Type
 from .._http.proxies import Proxies, named_in
 from .._http.urls import checked_url
 from .._http.values import ConnectionSettings, trust_named_in
@@ -30,85 +28,48 @@ DAY = 86400.0  # seconds
 
 
 def _environment(option: str, *others: str) -> dict:
-    return dict(fallback=(_first_set, [ENVIRONMENT_PREFIX + option.upper(), *others]))
+    """Return the fallback of an option; `validation` passes over a variable that is empty."""
+    return dict(fallback=(env_fallback, [ENVIRONMENT_PREFIX + option.upper(), *others]))
 
-
-def _first_set(*variables: str) -> str:
-    """Return the first variable that is not empty: AWX and CI systems export empty ones."""
-    for variable in variables:
-        if os.environ.get(variable):
-            return os.environ[variable]
-    raise AnsibleFallbackNotFound
-
-
-def _scalar(documented: str) -> Type:
-    """Return ansible-core's type, except that it does not convert a boolean, list or dict to a number, path or list."""
-
-    def convert(value: object) -> object:
-        if isinstance(value, (bool, dict)) or (isinstance(value, list) and documented != "list"):
-            raise TypeError(f"must not be a {type(value).__name__}")
-        try:
-            return DEFAULT_TYPE_VALIDATORS[documented](value)
-        except OverflowError:
-            raise ValueError("is too large") from None
-
-    convert.__name__ = documented
-    return Type(documented, convert)
-
-
-FLOAT, INT, LIST, _ANY_PATH = map(_scalar, ("float", "int", "list", "path"))
-
-
-def _path(value: object) -> str:
-    """Return a path; refuse characters that no file name has, for which Python's functions raise a ValueError."""
-    path = _ANY_PATH(value)
-    if _IN_NO_PATH.search(path):
-        raise ValueError("contains a character that no path can have")
-    return path
-
-
-_path.__name__ = "path"
-PATH = Type("path", _path)
 
 ARGUMENT_SPEC = dict(
-    base_url=dict(type=TEXT, required=True, **_environment("base_url")),
-    access_token=dict(type=TEXT, no_log=True, **_environment("access_token")),
-    auth_url=dict(type=TEXT, **_environment("auth_url")),
-    client_id=dict(type=TEXT, **_environment("client_id")),
-    client_secret=dict(type=TEXT, no_log=True, **_environment("client_secret")),
+    base_url=dict(type="str", required=True, **_environment("base_url")),
+    access_token=dict(type="str", no_log=True, **_environment("access_token")),
+    auth_url=dict(type="str", **_environment("auth_url")),
+    client_id=dict(type="str", **_environment("client_id")),
+    client_secret=dict(type="str", no_log=True, **_environment("client_secret")),
     client_authentication=dict(
-        type=TEXT, choices=["basic", "post"], default="basic", **_environment("client_authentication")
+        type="str", choices=["basic", "post"], default="basic", **_environment("client_authentication")
     ),
-    scopes=dict(type=LIST, elements=TEXT, **_environment("scopes")),
+    scopes=dict(type="list", elements="str", **_environment("scopes")),
     auth_parameters=dict(type="dict", no_log=True),
     headers=dict(type="dict"),
     allow_http=dict(type="bool", default=False, **_environment("allow_http")),
     validate_certs=dict(type="bool", default=True, **_environment("validate_certs")),
-    ca_path=dict(type=PATH, **_environment("ca_path", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE")),
-    client_cert=dict(type=PATH, **_environment("client_cert")),
-    client_key=dict(type=PATH, no_log=False, **_environment("client_key")),
+    ca_path=dict(type="path", **_environment("ca_path", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE")),
+    client_cert=dict(type="path", **_environment("client_cert")),
+    client_key=dict(type="path", no_log=False, **_environment("client_key")),
     use_proxy=dict(type="bool", default=True),
-    http_agent=dict(type=TEXT, default=USER_AGENT),
-    timeout=dict(type=FLOAT, default=120, **_environment("timeout")),
-    connect_timeout=dict(type=FLOAT, default=10),
-    retries=dict(type=INT, default=3, **_environment("retries")),
-    retry_max_delay=dict(type=FLOAT, default=30),
-    ledger=dict(type=TEXT, **_environment("ledger")),
+    http_agent=dict(type="str", default=USER_AGENT),
+    timeout=dict(type="float", default=120, **_environment("timeout")),
+    connect_timeout=dict(type="float", default=10),
+    retries=dict(type="int", default=3, **_environment("retries")),
+    retry_max_delay=dict(type="float", default=30),
+    ledger=dict(type="str", **_environment("ledger")),
     force=dict(type="bool", default=False),
 )
 
-_IN_NO_PATH = re.compile("[\\0\ud800-\udc7f\udd00-\udfff]")  # other surrogates are bytes of a name (PEP 383)
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")  # surrogates too: UTF-8 cannot encode them
 
 # The additional options of the modules for a list.
 MANY = dict(
-    concurrency=dict(type=INT, default=10, **_environment("concurrency")),
-    max_unknown=dict(type=INT, default=1),
-    max_failures=dict(type=INT, default=0),
-    asset_fields=dict(type=LIST, elements=TEXT),
+    concurrency=dict(type="int", default=10, **_environment("concurrency")),
+    max_unknown=dict(type="int", default=1),
+    max_failures=dict(type="int", default=0),
+    asset_fields=dict(type="list", elements="str"),
     defaults=dict(type="dict"),
     in_doubt=dict(type="str", choices=["fail", "skip", "stop"], default="fail"),
-    report=dict(type=PATH),
+    report=dict(type="path"),
 )
 MOST_AT_ONCE = 256
 
@@ -192,9 +153,9 @@ def _header(option: str, value: str) -> str:
 
 
 def _number(option: str, value: float, above: bool = False, most: float = math.inf) -> float:
-    """Return a finite number from 0 to `most` (seconds, or attempts); `above`: 0 itself is refused."""
-    if not (value > 0 or (value == 0 and not above)) or value == math.inf:
-        raise InvalidInput(option, f"must be a finite number, {'greater than 0' if above else '0 or greater'}")
+    """Return a number from 0 to `most` (seconds, or attempts); `above`: 0 itself is refused."""
+    if value < 0 or (above and value == 0):
+        raise InvalidInput(option, f"must be {'greater than 0' if above else '0 or greater'}")
     if value > most:
         raise InvalidInput(option, f"must be at most {most:.0f} seconds, which is a day")
     return value

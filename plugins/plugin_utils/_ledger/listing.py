@@ -13,9 +13,9 @@ from typing import Any, Callable
 from ...module_utils._errors import NOT_SENT
 from ...module_utils._fields import prune
 from ...module_utils._http.urls import canonical_url, checked_url
+from ...module_utils._resources.every import KEYS
 from ...module_utils._resources.virtual_machine import VIRTUAL_MACHINE
-from ...module_utils._task.entry_options import KEYS
-from ...module_utils._task.info_options import IN_DOUBT
+from ...module_utils._task.specs import IN_DOUBT
 from .entries import DONE, STATES, Ended, Entry, Key
 from .store import Ledger
 

@@ -16,14 +16,15 @@ from ansible.errors import AnsibleConnectionFailure, AnsibleError
 from ...module_utils._call.operation import effect_of
 from ...module_utils._errors import ACCEPTED, NOT_SENT, REJECTED, UNKNOWN, ServicesError
 from ...module_utils._http.transport import requests
+from ...module_utils._resources.every import KEYS
 from ...module_utils._resources.flow import Recorded, Resource, kept_in
 from ...module_utils._secrets import Secrets, password_in
 from ...module_utils._task import task
-from ...module_utils._task.entry_options import KEYS
 from ...module_utils._task.options import ARGUMENT_SPEC
+from ...module_utils._task.validation import Options
 from .._ledger.recording import predict, record
 from . import core
-from .checked import CheckedAction, Options
+from .checked import CheckedAction
 from .environment import environment
 from .kept import kept_transport
 from .parent import require_parent
@@ -84,7 +85,7 @@ class ServicesAction(CheckedAction):
         in_worker = runs_in_worker(self._conditions())
         if not in_worker and self.given_ledger() == "":
             return self._run_module(self.given_options())
-        options = self.validated(self.resource.options, self.resource.constraints)
+        options = self.validated()
         try:
             require_parent()
             result = self._run_valid(options, in_worker)
@@ -93,7 +94,7 @@ class ServicesAction(CheckedAction):
         return self.with_invocation(result, options) if in_worker else result
 
     def _run_valid(self, options: Options, in_worker: bool) -> dict:
-        options.require_valid()
+        options.valid()
         params, secrets = options.params, options.secrets
         prepared = task.prepare(self.resource, {**params, **self._absolute_paths(params)})
         ledger = self.open_ledger(params["ledger"]) if params["ledger"] else None
@@ -185,7 +186,7 @@ class ServicesAction(CheckedAction):
         request = f" to {operation.method} {arguments.get('base_url') or ''}{operation.path}"
         problem = f"the module{request if outcome == UNKNOWN else ''} gave no result ({str(error).rstrip('.')})"
         msg = f"{self._asset(arguments)}: {problem}. {effect_of(operation, outcome)}"
-        secrets = self.validated(self.resource.options, self.resource.constraints).secrets
+        secrets = self.validated().secrets
         for password in password_in(str(arguments.get("base_url"))):  # the module would refuse it, but gave no result
             secrets.add(password)
         return secrets.scrub(dict(changed=False, outcome=outcome, msg=msg))

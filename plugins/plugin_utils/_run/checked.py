@@ -8,16 +8,12 @@ from __future__ import annotations
 
 import json
 import os
-from dataclasses import dataclass
 from typing import Any
 
-from ansible.module_utils.common.arg_spec import ArgumentSpecValidator, ValidationResult
-from ansible.module_utils.errors import UnsupportedError
-
-from ...module_utils._errors import NOT_SENT, InvalidInput, RequestFailed, ServicesError
-from ...module_utils._secrets import Secrets
-from ...module_utils._task import credentials, task
+from ...module_utils._errors import NOT_SENT, InvalidInput, RequestFailed
 from ...module_utils._task.options import LEDGER_VARIABLE
+from ...module_utils._task.specs import ModuleSpec
+from ...module_utils._task.validation import Options, validate
 from .._ledger.location import located
 from .._ledger.store import Ledger
 from . import at_exit, core
@@ -29,27 +25,12 @@ from .signals import Interrupted, deferred
 NOT_WITH_ASYNC = (
     "cannot be combined with async, since nothing would record how the task ended. Nothing was sent. Remove async"
 )
-_validators: dict[int, ArgumentSpecValidator] = {}  # by the identity of a module's own options
-
-
-@dataclass(frozen=True)
-class Options:
-    """The options of one task: as a module would get them, as validated, and the secrets in them."""
-
-    given: dict
-    params: dict
-    secrets: Secrets
-    problem: str  # AnsibleModule's message about invalid options; empty for valid ones
-
-    def require_valid(self) -> None:
-        """Raise ServicesError for options that are not valid."""
-        if self.problem:
-            raise ServicesError(self.problem)
 
 
 class CheckedAction(core.ObservedAction):
-    """An action plugin whose options are validated in the worker as AnsibleModule would."""
+    """An action plugin whose options are validated in the worker, as a module does."""
 
+    spec: ModuleSpec
     _supports_async = True
     _supports_check_mode = True
 
@@ -95,15 +76,9 @@ class CheckedAction(core.ObservedAction):
         """Return the outcome of a task that was ended before it had a result."""
         return NOT_SENT
 
-    def validated(self, own: dict, constraints: dict) -> Options:
-        """Return the options; `own`: the argument spec of the module's own options."""
-        if id(own) not in _validators:
-            _validators[id(own)] = ArgumentSpecValidator(**task.argument_spec(own, constraints))
-        given = self.given_options()
-        validator = _validators[id(own)]
-        validated = self.validation(validator, task.readable(validator.argument_spec, given))
-        params = validated.validated_parameters
-        return Options(given, params, credentials.secrets_of(own, params), self._problem(validated))
+    def validated(self) -> Options:
+        """Return the options; raise InvalidInput for what cannot be passed to a module."""
+        return validate(self.spec, self.given_options())
 
     def given_options(self) -> dict:
         """Return the options as a module gets them; raise InvalidInput for what cannot be passed to one."""
@@ -112,17 +87,6 @@ class CheckedAction(core.ObservedAction):
         except (TypeError, ValueError):
             problem = "contains a value that JSON cannot represent (binary data, a set, a huge number)"
             raise InvalidInput(".".join(_not_json(self._task.args)), problem) from None
-
-    def validation(self, validator: ArgumentSpecValidator, given: dict) -> ValidationResult:
-        """Validate the options as ansible-core does."""
-        return validator.validate(given)
-
-    def _problem(self, validated: ValidationResult) -> str:
-        if not validated.error_messages:
-            return ""
-        unsupported = isinstance(validated.errors[0], UnsupportedError)
-        prefix = f"Unsupported parameters for ({self._task.action}) module: " if unsupported else ""
-        return f"{prefix}{task.refusal(validated, validated.errors.msg)}"
 
     def given_ledger(self) -> Any:
         """Return the option `ledger` before it is validated; empty for none."""
@@ -142,7 +106,7 @@ class CheckedAction(core.ObservedAction):
     def with_invocation(self, result: dict, options: Options) -> dict:
         """Return the result, with its options where this ansible-core has them in results."""
         if core.wants_invocation(self.task_vars):
-            result["invocation"] = {"module_args": credentials.shown_options(options.params, options.secrets)}
+            result["invocation"] = options.invocation()
         return result
 
 

@@ -11,24 +11,22 @@ from dataclasses import replace
 from functools import partial
 from typing import ContextManager
 
-from ansible.module_utils.common.arg_spec import ArgumentSpecValidator, ValidationResult
-
 from ...module_utils._errors import InvalidInput, listing
 from ...module_utils._http.transport import Transport, require_libraries
-from ...module_utils._list.items import own_options
 from ...module_utils._list.result import RESULTS_SAY
 from ...module_utils._list.sending import Place, perform_all
 from ...module_utils._resources.flow import kept_in
-from ...module_utils._resources.plural import Plural
 from ...module_utils._task.shutdown import recorded_signals
+from ...module_utils._task.specs import ModuleSpec
 from ...module_utils._task.task import Runtime
+from ...module_utils._task.validation import Options
 from .._ledger.location import absolute
 from .._ledger.many import LedgerOfMany
 from .._ledger.store import Ledger
 from .._screen.report import reported
 from . import core
 from .action import ServicesAction, warned
-from .checked import NOT_WITH_ASYNC, Options
+from .checked import NOT_WITH_ASYNC
 from .parent import is_orphan, require_parent
 from .shared_token import keep_token
 
@@ -36,28 +34,10 @@ from .shared_token import keep_token
 class PluralAction(ServicesAction):
     """The action plugin of a module for a list."""
 
-    plural: Plural
-
-    def validated(self, own: dict, constraints: dict) -> Options:
-        """Return the options; the items are validated later, where all their faults are reported together."""
-        return super().validated(own_options(self.plural, with_items=False), {})
-
-    def validation(self, validator: ArgumentSpecValidator, given: dict) -> ValidationResult:
-        """Validate the options without the items, each of which ansible-core would copy, and none change."""
-        items = given.get(self.plural.option)
-        if not isinstance(items, list):
-            return super().validation(validator, given)
-        validated = super().validation(validator, {**given, self.plural.option: []})
-        validated.validated_parameters[self.plural.option] = items
-        return validated
-
-    def with_invocation(self, result: dict, options: Options) -> dict:
-        """Return the result with its options, except the items: their results have all that is useful."""
-        shown = self.plural.without_items(options.params)
-        return super().with_invocation(result, Options(options.given, shown, options.secrets, options.problem))
+    plural: ModuleSpec
 
     def _run_valid(self, options: Options, in_worker: bool) -> dict:
-        options.require_valid()
+        options.valid()
         self._require_worker(in_worker)
         params, secrets = {**options.params, **self._absolute_paths(options.params)}, options.secrets
         check_mode = self._task.check_mode

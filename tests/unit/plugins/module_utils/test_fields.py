@@ -8,7 +8,6 @@ from __future__ import annotations
 import copy
 import json
 import math
-import re
 from datetime import datetime, timedelta, timezone
 
 import pytest
@@ -16,8 +15,6 @@ import yaml
 from ansible_collections.infrastructure.services.plugins.module_utils._fields import (
     ABSENT,
     DATE_TIME,
-    NUMBER,
-    TEXT,
     date_time,
     date_time_fields,
     differences,
@@ -117,8 +114,8 @@ def test_date_times_are_sent_in_one_format(value, out):
     "٢٠٢٦-01-02T03:04:05Z", "0001-01-01T00:00:00+01:00", "9999-12-31T23:59:59-01:00", "0000-01-01T00:00:00Z",
     20260102, None, True, [], {},
 ])
-def test_an_invalid_date_time_is_refused_and_shown(value):
-    with pytest.raises(ValueError, match=re.escape(f"{json.dumps(value, ensure_ascii=False)} is not a date-time")):
+def test_an_invalid_date_time_is_refused(value):
+    with pytest.raises(ValueError, match=r"^must be a date-time such as 2026-01-02T03:04:05Z"):
         date_time(value)
 
 
@@ -138,12 +135,9 @@ def test_an_unquoted_timestamp_of_yaml_is_a_date_time(moment):
     assert date_time(str(yaml.safe_load(written))) == date_time(written)
 
 
-@pytest.mark.parametrize(("kind", "documented", "name"), [
-    (TEXT, "str", "text"), (NUMBER, "float", "number"), (DATE_TIME, "str", "date-time"),
-])
-def test_a_type_is_both_a_documented_name_and_a_converter(kind, documented, name):
-    assert (kind, kind.__name__) == (documented, name)
-    assert callable(kind)
+def test_a_type_is_both_a_documented_name_and_a_converter():
+    assert DATE_TIME == "str"
+    assert DATE_TIME("2026-01-02 03:04:05Z") == "2026-01-02T03:04:05Z"
 
 
 @given(VALUES)
@@ -214,7 +208,7 @@ def test_only_fields_that_are_date_times_are_compared_as_moments():
 
 def test_date_times_are_found_at_every_depth():
     inner = {"type": "list", "options": {"c": {"type": DATE_TIME}}}
-    options = {"a": {"type": DATE_TIME}, "b": inner, "d": {"type": TEXT}}
+    options = {"a": {"type": DATE_TIME}, "b": inner, "d": {"type": "str"}}
     assert date_time_fields(options, "x") == {"x.a", "x.b.c"}
     assert differences({"x": {"b": [{"c": "2026-01-02T03:04:05Z"}]}}, {"x": {"b": [{"c": "2026-01-02 03:04:05"}]}},
                        date_time_fields(options, "x")) == []

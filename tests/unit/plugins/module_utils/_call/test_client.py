@@ -9,7 +9,6 @@ import json
 import threading
 
 import pytest
-from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 from ansible_collections.infrastructure.services.plugins.module_utils._call.client import Client
 from ansible_collections.infrastructure.services.plugins.module_utils._errors import (
     MissingLibrary,
@@ -18,6 +17,7 @@ from ansible_collections.infrastructure.services.plugins.module_utils._errors im
 )
 from ansible_collections.infrastructure.services.plugins.module_utils._http.transport import Transport
 from ansible_collections.infrastructure.services.plugins.module_utils._task.options import ARGUMENT_SPEC, settings_from
+from ansible_collections.infrastructure.services.plugins.module_utils._task.validation import validated
 from support import CREATE, RESOURCES, UPDATE, run_task
 from support.wire import Last, answer, serving
 
@@ -157,7 +157,7 @@ class Guarded:
     def __init__(self, wire, lets: int, **options) -> None:
         self.lets, self.built, self.waits = lets, [], []
         given = {"base_url": wire.url, "access_token": "t0ken-t0ken", **options}
-        self.settings = settings_from(ArgumentSpecValidator(ARGUMENT_SPEC).validate(given).validated_parameters)
+        self.settings = settings_from(validated(ARGUMENT_SPEC, {}, given)[0])
         self.client = Client(self.settings, self.connect, guard=self.guard, sleep=self.waits.append)
 
     def connect(self, settings):

@@ -13,19 +13,17 @@ import time
 from types import SimpleNamespace
 
 import pytest
-from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 from ansible_collections.infrastructure.services.plugins.module_utils._call.tokens import FetchedToken, Memory
 from ansible_collections.infrastructure.services.plugins.module_utils._errors import AttemptFailed, InvalidInput
 from ansible_collections.infrastructure.services.plugins.module_utils._http.values import Answer
-from ansible_collections.infrastructure.services.plugins.module_utils._list import items, scheduler, sending
 from ansible_collections.infrastructure.services.plugins.module_utils._list import result as list_result
-from ansible_collections.infrastructure.services.plugins.module_utils._resources.application_role import (
+from ansible_collections.infrastructure.services.plugins.module_utils._list import scheduler, sending
+from ansible_collections.infrastructure.services.plugins.module_utils._task import task
+from ansible_collections.infrastructure.services.plugins.module_utils._task.specs import (
     APPLICATION_ROLES,
-)
-from ansible_collections.infrastructure.services.plugins.module_utils._resources.virtual_machine import (
     VIRTUAL_MACHINES,
 )
-from ansible_collections.infrastructure.services.plugins.module_utils._task import credentials, task
+from ansible_collections.infrastructure.services.plugins.module_utils._task.validation import validate
 
 TOKEN = "token-of-the-tests"
 
@@ -75,15 +73,12 @@ class Service:
 
 def run(service: Service, plural, given: list, *, check_mode=False, watch=str, say=None, ledger=None, **options):
     """Return the result of a list, with `warnings`."""
-    own = items.own_options(plural, with_items=False)
     least = {"base_url": "http://127.0.0.1:9", plural.option: given, "retry_max_delay": 0}
     least.update({} if "auth_url" in options else {"access_token": TOKEN})
-    validated = ArgumentSpecValidator(**task.argument_spec(own, {})).validate({**least, **options})
-    assert not validated.error_messages
-    secrets, memory = credentials.secrets_of(own, validated.validated_parameters), Memory()
+    validated, memory = validate(plural, {**least, **options}), Memory()
     runtime = task.Runtime(check_mode, service.connect, lambda *given: FetchedToken(*given, memory))
     place = sending.Place(runtime, diff_mode=True, watch=watch, say=say)
-    done = sending.perform_all(plural, validated.validated_parameters, place, secrets, ledger)
+    done = sending.perform_all(plural, validated.valid(), place, validated.secrets, ledger)
     return dict(done.result, warnings=done.warnings)
 
 
@@ -255,7 +250,7 @@ def test_defaults_are_merged_into_each_item_whose_own_values_win():
     assert [item["asset"]["attributes"] for item in result["results"]] == [
         {"cpu": 4, "team": "web", "subnet": {"dns": "a", "mask": "b"}, "zone": 1},
         {"cpu": 8, "team": "web", "subnet": {"dns": "c", "mask": "b"}, "zone": 1}]
-    with pytest.raises(InvalidInput, match=r"\[0\] \(vm0\), \[1\] \(vm1\): unsupported"):
+    with pytest.raises(InvalidInput, match=r"\[0\] \(vm0\), \[1\] \(vm1\): attributes\.login: there is no such option"):
         run(Service(), VIRTUAL_MACHINES, given, defaults={"attributes": {"login": True}})
 
 

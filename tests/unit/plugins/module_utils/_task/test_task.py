@@ -13,7 +13,7 @@ import pytest
 from ansible_collections.infrastructure.services.plugins.module_utils._http import transport
 from ansible_collections.infrastructure.services.plugins.module_utils._secrets import Secrets
 from ansible_collections.infrastructure.services.plugins.module_utils._task import options, task
-from support import CREATE, RESOURCES, UPDATE, run_exactly, run_task
+from support import CREATE, RESOURCES, SPECS, UPDATE, run_exactly, run_task
 from support.wire import Last, answer, running, serving
 
 SECRET = "s3cret/ü+\"%"  # has another form in a URL, in a form field, in JSON and in Python
@@ -22,7 +22,7 @@ HIDDEN = [SECRET, quote(SECRET, safe=""), json.dumps(SECRET)[1:-1]]
 
 @pytest.mark.parametrize("resource", RESOURCES)
 def test_a_resource_adds_its_options_to_the_shared_ones(resource):
-    spec = task.argument_spec(RESOURCES[resource].options, RESOURCES[resource].constraints)
+    spec = SPECS[resource].documented()
     assert set(spec["argument_spec"]) == set(options.ARGUMENT_SPEC) | set(RESOURCES[resource].options)
     assert {key: spec[key] for key in spec if key != "argument_spec"} == RESOURCES[resource].constraints
 

@@ -13,14 +13,11 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 from ansible_collections.infrastructure.services.plugins.module_utils._errors import ACCEPTED, UNKNOWN
 from ansible_collections.infrastructure.services.plugins.module_utils._list import items
-from ansible_collections.infrastructure.services.plugins.module_utils._resources.virtual_machine import (
-    VIRTUAL_MACHINES,
-)
 from ansible_collections.infrastructure.services.plugins.module_utils._secrets import Secrets
-from ansible_collections.infrastructure.services.plugins.module_utils._task.task import argument_spec
+from ansible_collections.infrastructure.services.plugins.module_utils._task.specs import VIRTUAL_MACHINES
+from ansible_collections.infrastructure.services.plugins.module_utils._task.validation import validate
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger import group_commit
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.entries import (
     ABSENT,
@@ -210,11 +207,9 @@ def test_giving_up_does_not_wait_for_a_ledger_that_hangs(ledger, monkeypatch):
 
 
 def tasks(*names: str, force: bool = False) -> list:
-    own = items.own_options(VIRTUAL_MACHINES, with_items=False)
     given = {"base_url": BASE, "access_token": "token-of-the-tests", "force": force}
     given["virtual_machines"] = [{"name": name} for name in names]
-    validated = ArgumentSpecValidator(**argument_spec(own, {})).validate(given)
-    return items.prepare_all(VIRTUAL_MACHINES, validated.validated_parameters)
+    return items.prepare_all(VIRTUAL_MACHINES, validate(VIRTUAL_MACHINES, given).valid())
 
 
 def of_many(ledger, check_mode: bool = False) -> LedgerOfMany:

@@ -9,8 +9,8 @@ import multiprocessing
 import threading
 
 import pytest
-from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 from ansible_collections.infrastructure.services.plugins.module_utils._task.options import ARGUMENT_SPEC, settings_from
+from ansible_collections.infrastructure.services.plugins.module_utils._task.validation import validated
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.entries import Key
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.location import open_ledger
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.tables import SCHEMA_VERSION
@@ -34,7 +34,7 @@ class Thing:
 def settings(**options):
     """Return what a task with these options needs to connect."""
     given = {"base_url": "https://service.example", "access_token": "t", **options}
-    return settings_from(ArgumentSpecValidator(ARGUMENT_SPEC).validate(given).validated_parameters).connection
+    return settings_from(validated(ARGUMENT_SPEC, {}, given)[0]).connection
 
 
 @pytest.fixture

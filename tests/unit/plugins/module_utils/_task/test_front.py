@@ -95,11 +95,13 @@ def test_null_leaves_an_option_to_its_default_and_its_variable(monkeypatch):
 
 @pytest.mark.parametrize(("attributes", "told"), [
     ({"creation_date": "tomorrow"},
-     'attributes.creation_date: "tomorrow" is not a date-time such as 2026-01-02T03:04:05Z'),
-    ({"cpu": "four"}, 'attributes.cpu: "four" is not a number'),
-    ({"volumes": [{"size_gb": True}]}, "attributes.volumes.size_gb: true is not a number"),
-    ({"puppet_classes": [True]}, "attributes.puppet_classes: must be a string (a word such as yes, no,"),
-    ({"cpus": 1}, "attributes.cpus. Did you mean cpu?"),
+     'attributes.creation_date: must be a date-time such as 2026-01-02T03:04:05Z, not "tomorrow"'),
+    ({"cpu": "four"}, 'attributes.cpu: must be a number, not "four"'),
+    ({"volumes": [{}, {"size_gb": True}]}, "attributes.volumes[1].size_gb: must be a number, not true"),
+    ({"puppet_classes": [True]},
+     "attributes.puppet_classes[0]: must be a string (a word such as yes, no, true or false needs quotes), not true"),
+    ({"cpus": 1}, "attributes.cpus: there is no such option (did you mean cpu?)"),
+    ({"cpu": "x", "vm_ram": [1]}, 'attributes.cpu: must be a number, not "x"; attributes.vm_ram: must be a number, '),
 ])
 def test_a_value_of_the_wrong_type_is_reported_with_the_full_name_of_its_option(attributes, told):
     result = run(CREATE, name="vm", attributes=attributes)

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The words that assets and requests contain whatever a task is given (docs/openapi.yaml)."""
+"""What needs both resources: the options that identify assets, and the words of the interface (docs/openapi.yaml)."""
 
 from __future__ import annotations
 
@@ -11,6 +11,9 @@ from typing import Any, Iterator
 from .application_role import APPLICATION_ROLE
 from .flow import ENVELOPE
 from .virtual_machine import VIRTUAL_MACHINE
+
+# The option that identifies an asset of each resource.
+KEYS = {APPLICATION_ROLE.operation.resource: "id", VIRTUAL_MACHINE.operation.resource: "name"}
 
 
 def _names(options: dict[str, Any]) -> Iterator[str]:
@@ -27,4 +30,5 @@ def _words() -> Iterator[str]:
         yield from _names(resource.options)
 
 
-WORDS = tuple(sorted(set(_words())))  # the names of fields among them
+# What assets and requests contain whatever a task is given, the names of fields among it.
+WORDS = tuple(sorted(set(_words())))

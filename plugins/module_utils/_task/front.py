@@ -1,0 +1,78 @@
+# Copyright (c) 2026, the infrastructure.services contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The front of every module: AnsibleModule around a task, with a result that says the outcome however it ends."""
+
+from __future__ import annotations
+
+from typing import Callable
+
+from ansible.module_utils.basic import AnsibleModule
+
+from .._errors import NOT_SENT, InvalidInput, ServicesError
+from .._http.transport import Transport
+from .._resources.flow import Recorded, kept_in
+from .specs import ModuleSpec
+from .task import KEPT_IN, RECORDED, Done, Runtime, perform, prepare, presentable
+from .validation import validate
+
+_INTERNAL = "_ansible_"  # the start of the names of what Ansible passes in addition to the options
+
+
+class ServicesModule(AnsibleModule):
+    """Validates the options as the worker does, and masks secrets by the rule of the collection.
+
+    AnsibleModule has other words for what is wrong, and would mask the values of no_log options as substrings
+    everywhere, even within names and ids. So it does not get to see any option.
+    """
+
+    def __init__(self, spec: ModuleSpec) -> None:
+        self._spec = spec
+        super().__init__(supports_check_mode=True, **spec.documented())
+
+    def _load_params(self):
+        """Validate the options, and leave to AnsibleModule what Ansible passes in addition to them."""
+        super()._load_params()
+        given = {name: value for name, value in self.params.items() if not name.startswith(_INTERNAL)}
+        self.ledger_elsewhere, self.recorded = given.pop(KEPT_IN, ""), given.pop(RECORDED, None)
+        self.options = validate(self._spec, given)
+        self.params = {name: value for name, value in self.params.items() if name.startswith(_INTERNAL)}
+        self.argument_spec = {}
+        self.mutually_exclusive = self.required_one_of = self.required_if = None
+
+    def fail_json(self, msg, **kwargs):
+        """Fail; whatever AnsibleModule itself refuses is refused before anything is sent."""
+        super().fail_json(msg, **{"outcome": NOT_SENT, "changed": False, **kwargs})
+
+    def _log_invocation(self):
+        """Write the options to the system log as results show them."""
+        shown = {name: str(value) for name, value in self.options.invocation()["module_args"].items()}
+        self.log(f"Invoked with {' '.join(f'{name}={value}' for name, value in shown.items())}", shown)
+
+
+def main(spec: ModuleSpec, run: Callable[[ServicesModule], Done] | None = None) -> None:
+    """Run the module and exit; `run`: what it does if its options are valid, raising ServicesError."""
+    module = ServicesModule(spec)
+    secrets = module.options.secrets
+    try:
+        if module.options.valid()["ledger"] or not spec.resource:
+            why = "the controller keeps it, so it works neither with async nor without the module's action plugin"
+            raise InvalidInput("ledger", why)
+        done = (run or _one)(module)
+    except ServicesError as error:
+        done = Done(secrets.scrub(error.result()))
+    for warning in (*secrets.warnings(), *map(secrets.scrub_message, done.warnings)):
+        module.warn(warning)
+    end = module.fail_json if done.result.pop("failed", False) else module.exit_json
+    end(**done.result, invocation=module.options.invocation())
+
+
+def _one(module: ServicesModule) -> Done:
+    """Do the task of a module for one asset."""
+    options, resource = module.options, module.options.spec.resource
+    resource = kept_in(resource, module.ledger_elsewhere) if module.ledger_elsewhere else resource
+    recorded = Recorded(**module.recorded) if module.recorded else None
+    runtime = Runtime(module.check_mode, Transport)
+    done = perform(prepare(resource, options.params), recorded, runtime, options.secrets)
+    return Done(presentable(done.result, options.secrets, module._diff, module._verbosity), done.warnings)

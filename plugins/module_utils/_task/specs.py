@@ -1,0 +1,105 @@
+# Copyright (c) 2026, the infrastructure.services contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The six modules as users see them, as data."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from .._fields import DATE_TIME
+from .._resources import application_role, virtual_machine
+from .._resources.every import KEYS
+from .._resources.flow import Resource
+from .options import ARGUMENT_SPEC, MANY
+
+IN_DOUBT = "in_doubt"  # every state but done
+
+
+@dataclass(frozen=True)
+class ModuleSpec:
+    """One module. The items of a list of assets have the options of the module for one."""
+
+    name: str  # of the module, and of the fact that a list returns
+    own: dict[str, dict]  # the argument spec of its own options
+    constraints: dict[str, list] = field(default_factory=dict)  # across options; for a list: those of each item
+    resource: Resource | None = None  # None: the module works on the ledger alone
+    option: str = ""  # holds the list; empty for a module for one asset
+    shared: tuple[str, ...] = ()  # options of the resource that are given once, for all items
+
+    @property
+    def key(self) -> str:
+        """Return the option that identifies an asset."""
+        return KEYS[self.resource.operation.resource]
+
+    @cached_property
+    def options(self) -> dict[str, dict]:
+        """Return the argument spec of all options that it takes; items are validated one by one (`_list/items`)."""
+        return {**ARGUMENT_SPEC, **self.own}
+
+    @cached_property
+    def item_options(self) -> dict[str, dict]:
+        """Return the argument spec of one item."""
+        return {name: option for name, option in self.resource.options.items() if name not in self.shared}
+
+    def documented(self) -> dict[str, Any]:
+        """Return what AnsibleModule takes, which ansible-test compares with the documentation."""
+        if not self.resource:
+            return dict(argument_spec=self.own, **self.constraints)
+        if not self.option:
+            return dict(argument_spec=self.options, **self.constraints)
+        items = dict(self.own[self.option], elements="dict", options=self.item_options, **self.constraints)
+        return dict(argument_spec={**self.options, self.option: items})
+
+    def shown(self, params: dict) -> dict:
+        """Return the options with the number of items instead of the items."""
+        items = params.get(self.option)
+        return dict(params, **{self.option: f"{len(items)} items"}) if isinstance(items, list) else params
+
+
+def _for_one(resource: Resource) -> ModuleSpec:
+    return ModuleSpec(resource.operation.resource, resource.options, resource.constraints, resource)
+
+
+def _for_list(resource: Resource, option: str, *shared: str) -> ModuleSpec:
+    own = {option: dict(type="list", required=True), **{name: resource.options[name] for name in shared}, **MANY}
+    return ModuleSpec(f"{resource.operation.resource}s", own, resource.constraints, resource, option, shared)
+
+
+VIRTUAL_MACHINE = _for_one(virtual_machine.VIRTUAL_MACHINE)
+VIRTUAL_MACHINES = _for_list(virtual_machine.VIRTUAL_MACHINE, "virtual_machines", "on_difference")
+APPLICATION_ROLE = _for_one(application_role.APPLICATION_ROLE)
+APPLICATION_ROLES = _for_list(application_role.APPLICATION_ROLE, "application_roles")
+
+LEDGER_ENTRY = ModuleSpec(
+    "ledger_entry",
+    dict(
+        ledger=dict(ARGUMENT_SPEC["ledger"], required=True),
+        base_url=ARGUMENT_SPEC["base_url"],
+        resource=dict(type="str", required=True, choices=list(KEYS)),
+        name=dict(type="str"),
+        id=dict(type="str"),
+        state=dict(type="str", choices=["absent", "present"], default="present"),
+        asset=dict(type="dict"),
+    ),
+    dict(
+        mutually_exclusive=[("id", "name")],
+        required_if=[("state", "present", ("asset",)), *(("resource", name, (key,)) for name, key in KEYS.items())],
+    ),
+)
+LEDGER_INFO = ModuleSpec(
+    "ledger_info",
+    dict(
+        ledger=dict(ARGUMENT_SPEC["ledger"], required=True),
+        base_url=dict(type="str"),
+        resource=dict(type="str", choices=list(KEYS)),
+        names=dict(type="list", elements="str"),
+        states=dict(type="list", elements="str", choices=["intent", "done", "accepted", "unknown", IN_DOUBT]),
+        changed_since=dict(type=DATE_TIME),
+        run=dict(type="str"),
+        history=dict(type="bool", default=False),
+    ),
+)

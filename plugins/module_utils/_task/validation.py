@@ -1,0 +1,192 @@
+# Copyright (c) 2026, the infrastructure.services contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The options of a task, validated: the same rules and messages for every module and place, and each item of a list."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from copy import copy
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Any, Iterator
+
+from ansible.module_utils.common.validation import check_type_dict, check_type_list
+from ansible.module_utils.parsing.convert_bool import boolean
+
+from .._errors import ServicesError
+from .._fields import number, text
+from .._secrets import Secrets, is_credential_name, printable
+from .credentials import secrets_of, shown_options
+from .specs import ModuleSpec
+
+_IN_NO_PATH = re.compile("[\\0\ud800-\udc7f\udd00-\udfff]")  # other surrogates are bytes of a name (PEP 383)
+_LONGEST_SHOWN = 100  # characters; a longer value is not cut off, since scrubbing cannot match half a secret
+_KINDS = {bool: "a boolean", int: "a number", float: "a number", str: "a string", list: "a list", dict: "a dict"}
+
+
+@dataclass(frozen=True)
+class Options:
+    """The options of one task: as given, as validated, and the secrets in them."""
+
+    spec: ModuleSpec
+    given: dict
+    params: dict  # all options of the module; what is not valid stays as it is given
+    secrets: Secrets
+    problem: str  # everything that is wrong with them, not yet scrubbed; empty for valid ones
+
+    def valid(self) -> dict:
+        """Return the validated options; raise ServicesError if they are not valid."""
+        if self.problem:
+            raise ServicesError(self.problem)
+        return self.params
+
+    def invocation(self) -> dict:
+        """Return the options as results show them."""
+        return {"module_args": shown_options(self.spec.shown(self.params), self.secrets)}
+
+
+def validate(spec: ModuleSpec, given: dict) -> Options:
+    """Return the options of a task; the items of a list stay as they are given (`_list/items` validates them)."""
+    params, problems = validated(spec.options, {} if spec.option else spec.constraints, given)
+    return Options(spec, given, params, secrets_of(spec.own, params), "; ".join(problems))
+
+
+def validated(options: dict, constraints: dict, given: dict, above: str = "") -> tuple[dict, list[str]]:
+    """Return all options of an argument spec, and what is wrong with them, naming each option in full.
+
+    Null means not given. `above`: the start of those names, such as `attributes.`.
+    """
+    problems = [_unknown(f"{above}{name}", name, options) for name in given if name not in options]
+    params = {}
+    for name, option in options.items():
+        value = given.get(name)
+        if value is None and "fallback" in option:
+            value = _from_environment(option)
+        if value is not None:
+            params[name] = _converted(option, value, name, f"{above}{name}", problems)
+            continue
+        params[name] = copy(option["default"]) if "default" in option else None
+        if option.get("required"):
+            problems.append(_missing(f"{above}{name}", option))
+    problems += _conflicts(constraints, params)
+    return params, problems
+
+
+def _from_environment(option: dict) -> str | None:
+    """Return the first variable that is not empty: AWX and CI systems export empty ones."""
+    return next(filter(None, map(os.environ.get, option["fallback"][1])), None)
+
+
+def _unknown(place: str, name: str, options: dict) -> str:
+    near = get_close_matches(str(name), options, 1)
+    hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(sorted(options))}"
+    return f"{printable(place)}: there is no such option ({hint})"
+
+
+def _missing(place: str, option: dict) -> str:
+    hint = f": set it, or the environment variable {option['fallback'][1][0]}" if "fallback" in option else ""
+    return f"{place}: is missing{hint}"
+
+
+def _conflicts(constraints: dict, params: dict) -> Iterator[str]:
+    for one, other in constraints.get("mutually_exclusive", ()):
+        if params[one] is not None and params[other] is not None:
+            yield f"{one}: cannot be given together with {other}"
+    for names in constraints.get("required_one_of", ()):
+        if all(params[name] is None for name in names):
+            yield f"{', '.join(names)}: one of these is needed"
+    for option, value, names in constraints.get("required_if", ()):
+        if params[option] == value:
+            yield from (f"{name}: is needed with {option}: {value}" for name in names if params[name] is None)
+
+
+def _converted(option: dict, value: Any, name: str, place: str, problems: list[str]) -> Any:
+    """Return the value in the type of its option, without nulls in suboptions; what is wrong is added to `problems`."""
+    try:
+        value = _typed(option["type"], value)
+    except (TypeError, ValueError) as error:
+        problems.append(f"{place}: {error}, not {_shown_of(option, name, value)}")
+        return value
+    if option.get("elements"):
+        element = {**option, "type": option["elements"], "elements": None}
+        return [_converted(element, item, name, f"{place}[{index}]", problems) for index, item in enumerate(value)]
+    if "options" in option:
+        params, wrong = validated(option["options"], {}, value, f"{place}.")
+        problems += wrong
+        return {name: params[name] for name in (*value, *params) if params.get(name) is not None}  # in the order given
+    if "choices" in option and value not in option["choices"]:
+        problems.append(f"{place}: must be one of {', '.join(option['choices'])}, not {_shown_of(option, name, value)}")
+    return value
+
+
+def _typed(kind: Any, value: Any) -> Any:
+    """Return the value in a type (`str` or a function); raise TypeError or ValueError that says what it must be."""
+    if callable(kind):
+        return kind(value)
+    return value if value.__class__ is _PLAIN.get(kind) else _CONVERT[kind](value)
+
+
+def _boolean(value: Any) -> bool:
+    try:
+        return boolean(value)
+    except TypeError:
+        raise TypeError("must be true or false") from None
+
+
+def _whole_number(value: Any) -> int:
+    try:
+        found = number(value)
+    except (TypeError, ValueError):
+        found = None
+    if not isinstance(found, int):
+        raise TypeError("must be a whole number")
+    return found
+
+
+def _path(value: Any) -> str:
+    """Return a path; refuse characters that no file name has, for which Python's functions raise a ValueError."""
+    path = os.path.expanduser(os.path.expandvars(text(value)))
+    if _IN_NO_PATH.search(path):
+        raise ValueError("must be without characters that no path can have")
+    return path
+
+
+def _list(value: Any) -> list:
+    if value is None or isinstance(value, (bool, dict)):
+        raise TypeError("must be a list")
+    return check_type_list(value)
+
+
+def _dict(value: Any) -> dict:
+    try:
+        found = check_type_dict(value)
+    except TypeError:
+        found = None
+    if not isinstance(found, dict):
+        raise TypeError("must be a dict")
+    return found
+
+
+_PLAIN = dict(str=str, bool=bool, list=list, dict=dict)  # values of these classes need no conversion
+_CONVERT = dict(str=text, bool=_boolean, int=_whole_number, float=number, path=_path, list=_list, dict=_dict)
+
+
+def _shown_of(option: dict, name: str, value: Any) -> str:
+    """Return the value of an option for a message, or only what it is where it may be a credential."""
+    return _kind(value) if option.get("no_log", is_credential_name(name)) else shown(value)
+
+
+def shown(value: Any) -> str:
+    """Return a value for a message, or only what it is where that is long or has parts."""
+    if isinstance(value, (list, dict)):
+        return _kind(value)
+    written = printable(json.dumps(value, ensure_ascii=False))
+    return written if len(written) <= _LONGEST_SHOWN else _kind(value)
+
+
+def _kind(value: Any) -> str:
+    return _KINDS.get(type(value), "null")
