@@ -10,7 +10,7 @@ import threading
 from contextlib import contextmanager
 
 import pytest
-from ansible_collections.infrastructure.services.plugins.module_utils._errors import InvalidInput
+from ansible_collections.infrastructure.services.plugins.module_utils._errors import InvalidInput, ServicesError
 from ansible_collections.infrastructure.services.plugins.module_utils._resources.flow import ENVELOPE
 from ansible_collections.infrastructure.services.plugins.module_utils._secrets import Secrets
 from ansible_collections.infrastructure.services.plugins.module_utils._task.specs import LEDGER_ENTRY
@@ -264,7 +264,7 @@ def test_a_request_in_flight_is_not_forgotten(ansible_once, opened, fork):
 ])
 def test_values_that_cannot_be_recorded_are_refused(edit, resource, options):
     other = OPTION[UPDATE if resource == CREATE else CREATE]
-    with pytest.raises(InvalidInput):
+    with pytest.raises(ServicesError):
         edit(**{name: value for name, value in options.items() if name != other})
     assert edit.ledger.get(edit.key) is None
 

@@ -85,7 +85,7 @@ def as_sent(value: object) -> object:
     ("validate_certs", "0", False), ("timeout", "2.50", 2.5), ("timeout", 3, 3), ("retries", "3", 3),
     ("retries", 3.0, 3), ("scopes", "a,b", ["a", "b"]), ("scopes", 5, ["5"]), ("scopes", ["a", 5], ["a", "5"]),
     ("headers", '{"A": "b"}', {"A": "b"}), ("headers", "A=b C='d e'", {"A": "b", "C": "d e"}),
-    ("client_id", 12, "12"), ("ca_path", "$SOMEWHERE/ca", "/there/ca"), ("ca_path", "~/ca", "/home/me/ca"),
+    ("client_id", 12, "12"), ("ca_path", "$SOMEWHERE/ca", "/there/ca"), ("ca_path", "~/ca", "/mine/ca"),
     ("attributes", "cpu=4 team=web", {"cpu": 4, "team": "web"}), ("attributes", None, {}),
     ("attributes", {"subnet": {"dns": None}, "volumes": [{"name": None}]}, {"subnet": {}, "volumes": [{}]}),
     ("attributes", {"vm_ram": 1, "team": None, "cpu": 4}, {"vm_ram": 1, "cpu": 4}),
@@ -93,7 +93,7 @@ def as_sent(value: object) -> object:
 ])
 def test_values_are_converted_as_by_ansible_core(monkeypatch, option, given, taken):
     monkeypatch.setenv("SOMEWHERE", "/there")
-    monkeypatch.setenv("HOME", "/home/me")
+    monkeypatch.setenv("HOME", "/mine")
     found = validate(VIRTUAL_MACHINE, {**LEAST, option: given}).valid()[option]
     assert json.dumps(found) == json.dumps(taken)
 
