@@ -136,7 +136,8 @@ def test_diff_mode_shows_both_values_of_what_would_be_updated(fleet):
     assert ({"login": False}, {"login": True}) in pairs
 
 
-LIST = {"base_url": None, "resource": None, "names": None, "states": None, "changed_since": None, "history": False}
+LIST = {"base_url": None, "resource": None, "names": None, "states": None, "changed_since": None, "history": False,
+        "run": None}
 
 
 @pytest.mark.parametrize("resource", PLURALS)
