@@ -272,6 +272,14 @@ def test_a_url_that_looks_wrong_is_refused_and_not_quoted(url):
     assert "hun" not in error.value.msg
 
 
+def test_text_that_another_program_wrote_into_a_database_that_is_not_utf_8_is_read_as_it_is(database, opened):
+    ledger = opened(database("LATIN1"))
+    put(ledger, KEY, Entry(DONE, {}, {"id": "1"}))
+    ledger.database.execute("UPDATE infrastructure_services_entry SET asset = chr(123) || chr(34) || 'id' || chr(34)"
+                            " || ': 2}', \"by\" = 'a ' || chr(34)")
+    assert (ledger.get(KEY).asset, ledger.get(KEY).by) == ({"id": 2}, 'a "')
+
+
 @pytest.fixture(params=["transaction", "session"])
 def pooled(request, database) -> Iterator[str]:
     """The URL of a ledger behind PgBouncer, whose transactions share one connection to the server."""

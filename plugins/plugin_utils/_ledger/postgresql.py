@@ -208,7 +208,11 @@ class PostgresDatabase:
 
 
 def _plain(value: object) -> object:
-    return json.loads(f'"{value}"') if isinstance(value, str) else value
+    """Return what `_sent` stored as JSON, or what another program wrote as it is."""
+    try:
+        return json.loads(f'"{value}"') if isinstance(value, str) else value
+    except ValueError:
+        return value
 
 
 def _parsed(url: str, psycopg) -> dict:
