@@ -7,11 +7,12 @@
 from __future__ import annotations
 
 from ..module_utils._task.specs import APPLICATION_ROLE
-from ..plugin_utils._run.action import ServicesAction
+from ..plugin_utils._run.action import Action
+from ..plugin_utils._run.pipeline import send
 
 
-class ActionModule(ServicesAction):
+class ActionModule(Action):
     """The same options and results as the module."""
 
     spec = APPLICATION_ROLE
-    resource = APPLICATION_ROLE.resource
+    work = send

@@ -7,11 +7,12 @@
 from __future__ import annotations
 
 from ..module_utils._task.specs import VIRTUAL_MACHINES
-from ..plugin_utils._run.many import PluralAction
+from ..plugin_utils._run.action import Action
+from ..plugin_utils._run.pipeline import send
 
 
-class ActionModule(PluralAction):
+class ActionModule(Action):
     """The same options and results as the module."""
 
-    spec = plural = VIRTUAL_MACHINES
-    resource = VIRTUAL_MACHINES.resource
+    spec = VIRTUAL_MACHINES
+    work = send

@@ -6,24 +6,13 @@
 
 from __future__ import annotations
 
-from ..module_utils._errors import InvalidInput, ServicesError
 from ..module_utils._task.specs import LEDGER_INFO
-from ..plugin_utils._ledger.listing import listed
-from ..plugin_utils._run.checked import CheckedAction
-from ..plugin_utils._run.core import untrusted
+from ..plugin_utils._run.action import Action
+from ..plugin_utils._run.ledger_task import list_entries
 
 
-class ActionModule(CheckedAction):
+class ActionModule(Action):
     """Takes the options of all modules, so that it can be in their action group, and uses its own."""
 
     spec = LEDGER_INFO
-
-    def _run(self) -> dict:
-        options = self.validated()
-        try:
-            if not options.valid()["ledger"]:
-                raise InvalidInput("ledger", "is empty")
-            result = listed(self.open_ledger(options.params["ledger"], read_only=True), options.params)
-        except ServicesError as error:
-            result = options.secrets.scrub(error.result())
-        return self.with_invocation(untrusted(result), options)
+    work = list_entries

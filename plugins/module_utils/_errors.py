@@ -7,6 +7,7 @@
 ServicesError
 |-- InvalidInput      an option cannot be used                   not_sent
 |-- MissingLibrary    a Python library is not installed          not_sent
+|-- Overtaken         another task works on the asset          not_sent
 |-- AttemptFailed     one attempt got no answer                  not_sent or unknown
 |-- TokenError        the token endpoint returned no token       not_sent
 `-- RequestFailed     the request did not succeed                any of the four outcomes
@@ -64,6 +65,10 @@ class InvalidInput(ServicesError):
 
 class MissingLibrary(ServicesError):
     """A Python library that the task needs is not installed where it runs."""
+
+
+class Overtaken(ServicesError):
+    """Another task began to work on the asset at the same time; nothing was sent."""
 
 
 class AttemptFailed(ServicesError):

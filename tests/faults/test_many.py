@@ -9,18 +9,15 @@ import json
 import socket
 
 import pytest
-from ansible_collections.infrastructure.services.plugins.module_utils._call.tokens import FetchedToken, Memory
 from ansible_collections.infrastructure.services.plugins.module_utils._errors import ServicesError
 from ansible_collections.infrastructure.services.plugins.module_utils._http.transport import Transport
 from ansible_collections.infrastructure.services.plugins.module_utils._http.values import Answer, Request
-from ansible_collections.infrastructure.services.plugins.module_utils._list import sending
-from ansible_collections.infrastructure.services.plugins.module_utils._task import task
 from ansible_collections.infrastructure.services.plugins.module_utils._task.specs import (
     APPLICATION_ROLES,
     VIRTUAL_MACHINES,
 )
-from ansible_collections.infrastructure.services.plugins.module_utils._task.validation import validate
 from support import CREATE, LEAST, UPDATE
+from support.lists import run_list
 
 from . import lab as laboratory
 from .lab import lab_of, run
@@ -66,18 +63,15 @@ def one_of_fifty(resource: str, **options) -> dict:
     item = {name: given.pop(name) for name in list(given) if name in plural.item_options}
     others = [{**LEAST[resource], plural.key: f"{OTHER}-{number}"} for number in range(OTHERS)]
     given[plural.option] = [*others[:PLACE], item, *others[PLACE:]]
-    given = {"max_unknown": 0, "concurrency": 2, **given}
-    options, memory = validate(plural, given), Memory()
-    runtime = task.Runtime(False, SplitTransport, lambda *how: FetchedToken(*how, memory))
     try:
-        done = sending.perform_all(plural, options.valid(), sending.Place(runtime), options.secrets)
+        done = run_list(plural, {"max_unknown": 0, "concurrency": 2, **given}, connect=SplitTransport)
     except ServicesError as error:
         return error.result()
-    others = [each for each in done.result["results"] if each["item"].startswith(OTHER)]
+    others = [each for each in done["results"] if each["item"].startswith(OTHER)]
     assert {each["outcome"] for each in others} <= {"accepted", "not_sent"}  # the latter where there is no token
-    result = done.result["results"][PLACE]
+    result = done["results"][PLACE]
     return {**{name: value for name, value in result.items() if name != "failed" or value},
-            "attempts": result["request_attempts"], "warnings": done.warnings}
+            "attempts": result["request_attempts"], "warnings": done["warnings"]}
 
 
 @pytest.mark.parametrize("resource", [CREATE, UPDATE], ids=["POST", "PUT"])

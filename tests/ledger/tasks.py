@@ -8,10 +8,15 @@ from __future__ import annotations
 from ansible_collections.infrastructure.services.plugins.module_utils._errors import ServicesError
 from ansible_collections.infrastructure.services.plugins.module_utils._http.transport import Transport
 from ansible_collections.infrastructure.services.plugins.module_utils._task import credentials
-from ansible_collections.infrastructure.services.plugins.module_utils._task import task as task_module
+from ansible_collections.infrastructure.services.plugins.module_utils._task.task import (
+    Context,
+    carry_out,
+    perform,
+    prepare,
+)
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.entries import Key
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.location import open_ledger
-from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.recording import predict, record
+from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.recording import Recording
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.store import Ledger
 from support import CREATE, LEAST, RESOURCES, validated
 
@@ -24,17 +29,13 @@ def task(ledger: Ledger | str, resource: str = CREATE, check_mode: bool = False,
     secrets = credentials.secrets_of(RESOURCES[resource].options, params)
     own = isinstance(ledger, str)
 
-    def execute(recorded):
-        done = task_module.perform(prepared, recorded, task_module.Runtime(check_mode, Transport), secrets)
-        shown = task_module.presentable(done.result, secrets, diff_mode=True, verbosity=0)
-        return dict(shown, warnings=done.warnings)
-
+    context = Context(check_mode, secrets, Transport, diff_mode=True)
     try:
         ledger = open_ledger(ledger, check_mode) if own else ledger
-        prepared = task_module.prepare(RESOURCES[resource], params)
-        if check_mode:
-            return predict(ledger, prepared, execute)
-        return record(ledger, prepared, secrets, "run-of-the-tests", execute)
+        recording = Recording(ledger, secrets, "run-of-the-tests", check_mode)
+        (planned,) = recording.look_up([prepare(RESOURCES[resource], params)])
+        result = carry_out(planned, context, lambda planned: perform(planned, context), recording)
+        return dict(result, warnings=[*recording.warnings, *result["warnings"]])
     except ServicesError as error:
         return error.result()
     finally:

@@ -202,7 +202,7 @@ def test_an_answer_that_cannot_be_recorded_is_in_the_result(scene, monkeypatch, 
     def full(*_arguments):
         raise LedgerError("ledger: disk full")
 
-    monkeypatch.setattr(scene.ledger, "finish", full)
+    monkeypatch.setattr(scene.ledger, "finish_many", full)
     if not accepted:
         scene.service.api.add_fault(faults.parse({"kind": "status", "status": 403}))
     result = scene.run()

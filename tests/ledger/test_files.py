@@ -116,8 +116,8 @@ def test_a_ledger_that_disappears_during_a_run_is_noticed_before_the_next_reques
 
 def test_an_answer_for_a_ledger_that_is_gone_is_in_the_result(path, opened, service, monkeypatch):
     ledger = opened(path)
-    real = ledger.begin
-    monkeypatch.setattr(ledger, "begin", lambda *arguments: (real(*arguments), os.unlink(path))[0])
+    real = ledger.begin_many
+    monkeypatch.setattr(ledger, "begin_many", lambda *arguments: (real(*arguments), os.unlink(path))[0])
     result = task(ledger, base_url=service.url)
     assert (result["failed"], result["changed"], result["outcome"]) == (True, True, "accepted")
     assert result["asset"]["id"]

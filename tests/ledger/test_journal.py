@@ -213,9 +213,9 @@ def test_what_is_created_while_others_write_for_too_long_is_not_to_be_created_ag
     monkeypatch.setattr(sqlite, "_BUSY_TIMEOUT", 0.1)
     ledger = opened(path)
     with closing(sqlite3.connect(path, isolation_level=None)) as other:
-        real = ledger.begin
+        real = ledger.begin_many
         monkeypatch.setattr(
-            ledger, "begin", lambda *arguments: (real(*arguments), other.execute("BEGIN IMMEDIATE"))[0])
+            ledger, "begin_many", lambda *arguments: (real(*arguments), other.execute("BEGIN IMMEDIATE"))[0])
         result = task(ledger, base_url=service.url)
     assert (result["failed"], result["outcome"]) == (True, "accepted")
     assert "others have been writing to it for 0.1 s. When you run it again, use fewer forks. Bef" in result["msg"]

@@ -9,19 +9,15 @@ import json
 from itertools import product
 
 import pytest
-from ansible_collections.infrastructure.services.plugins.module_utils._http.transport import Transport
-from ansible_collections.infrastructure.services.plugins.module_utils._list import sending
-from ansible_collections.infrastructure.services.plugins.module_utils._task import task
 from ansible_collections.infrastructure.services.plugins.module_utils._task.specs import (
     APPLICATION_ROLES,
     VIRTUAL_MACHINES,
 )
-from ansible_collections.infrastructure.services.plugins.module_utils._task.validation import validate
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.entries import DONE, STATES, Entry, Key
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.listing import listed
-from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.many import LedgerOfMany
 from ledger.entries import put
 from support import CREATE, UPDATE
+from support.lists import run_list
 
 PLURALS = {CREATE: VIRTUAL_MACHINES, UPDATE: APPLICATION_ROLES}
 ATTRIBUTES = {CREATE: ({"cpu": 4}, {"cpu": 8}), UPDATE: ({"login": True}, {"login": False})}
@@ -32,8 +28,8 @@ SURPLUS = "recorded, but not listed"
 class Fleet:
     """One asset for each state and each previously sent body: the same as wanted now, or a different one."""
 
-    def __init__(self, service, ledger, resource: str) -> None:
-        self.service, self.ledger, self.plural = service, ledger, PLURALS[resource]
+    def __init__(self, service, ledger, location: str, resource: str) -> None:
+        self.service, self.ledger, self.location, self.plural = service, ledger, location, PLURALS[resource]
         self.wanted, other = ATTRIBUTES[resource]
         self.names = {f"{state}-{place}": (state, sent) for state in STATES
                       for place, sent in enumerate((self.wanted, other))}
@@ -49,11 +45,7 @@ class Fleet:
         listed = [{self.plural.key: name, "attributes": self.wanted} for name in self.names]
         options = {"base_url": self.service.url, "access_token": "token-of-the-tests", "retry_max_delay": 0,
                    self.plural.option: given or listed, **options}
-        given = validate(self.plural, options)
-        kept = LedgerOfMany(self.ledger, given.secrets, "run-of-the-tests", check_mode)
-        place = sending.Place(task.Runtime(check_mode, Transport), diff_mode=True)
-        done = sending.perform_all(self.plural, given.valid(), place, given.secrets, kept)
-        return dict(done.result, warnings=done.warnings)
+        return run_list(self.plural, options, check_mode=check_mode, location=self.location)
 
     def sent(self) -> set[str]:
         """The names or ids of what the service received."""
@@ -64,7 +56,7 @@ class Fleet:
 
 @pytest.fixture
 def fleet(service, location, opened):
-    return lambda resource: Fleet(service, opened(location), resource)
+    return lambda resource: Fleet(service, opened(location), location, resource)
 
 
 OPTIONS = [(CREATE, {"force": force, "on_difference": on}) for force, on in product((False, True), ("warn", "fail"))]
@@ -136,8 +128,8 @@ def test_diff_mode_shows_both_values_of_what_would_be_updated(fleet):
     assert ({"login": False}, {"login": True}) in pairs
 
 
-LIST = {"base_url": None, "resource": None, "names": None, "states": None, "changed_since": None, "history": False,
-        "run": None}
+LIST = {"base_url": None, "resource": None, "names": None, "states": None, "changed_since": None,
+        "run": None, "history": False}
 
 
 @pytest.mark.parametrize("resource", PLURALS)

@@ -160,7 +160,7 @@ def test_names_are_preserved_whatever_the_encoding_of_the_database(database, ope
 @pytest.mark.parametrize("when", ["before the intent", "while the service works"])
 def test_a_session_that_was_ended_is_replaced(postgres, opened, service, monkeypatch, when):
     ledger, killer = opened(postgres), opened(postgres)
-    step = "begin" if when == "before the intent" else "finish"
+    step = "begin_many" if when == "before the intent" else "finish_many"
     real = getattr(ledger, step)
 
     def after_the_end(*arguments):

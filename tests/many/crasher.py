@@ -19,13 +19,9 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 __import__("conftest")  # makes the collection importable
-from ansible_collections.infrastructure.services.plugins.module_utils._http.transport import Transport
-from ansible_collections.infrastructure.services.plugins.module_utils._list import sending
-from ansible_collections.infrastructure.services.plugins.module_utils._task import task
 from ansible_collections.infrastructure.services.plugins.module_utils._task.specs import VIRTUAL_MACHINES
-from ansible_collections.infrastructure.services.plugins.module_utils._task.validation import validate
-from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.location import open_ledger
-from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.many import LedgerOfMany
+from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.recording import Recording
+from support.lists import run_list
 
 COUNT, AT_ONCE = 60, 16
 LONGEST = 60.0  # seconds after which a run counts as hung
@@ -33,14 +29,9 @@ LONGEST = 60.0  # seconds after which a run counts as hung
 
 def run(location: str, url: str, names: list[str], at_once: int = AT_ONCE, watch=str, **options) -> dict:
     """Return the result of a list; `watch`: returns why to stop now, empty to go on."""
-    given = {"base_url": url, "access_token": "token-of-the-tests", "concurrency": at_once, "max_unknown": 0, **options}
-    given["virtual_machines"] = [{"name": name} for name in names]
-    validated, ledger = validate(VIRTUAL_MACHINES, given), open_ledger(location)
-    kept = LedgerOfMany(ledger, validated.secrets, "run", check_mode=False)
-    place = sending.Place(task.Runtime(False, Transport), watch=watch)
-    result = sending.perform_all(VIRTUAL_MACHINES, validated.valid(), place, validated.secrets, kept).result
-    ledger.close()
-    return result
+    options = {"base_url": url, "concurrency": at_once, "max_unknown": 0, **options}
+    options["virtual_machines"] = [{"name": name} for name in names]
+    return run_list(VIRTUAL_MACHINES, options, location=location, run="run", recording=Recording, watch=watch)
 
 
 def forked(location: str, url: str, names: list[str], kill_after: float = LONGEST) -> dict:

@@ -87,12 +87,12 @@ def test_a_database_that_is_soon_back_has_everything_that_was_sent(database, ser
     every, opened = [f"vm{number}" for number in range(50)], []
     service.held = set(every)
 
-    class Opened(crasher.LedgerOfMany):
+    class Opened(crasher.Recording):
         def __init__(self, *given, **more) -> None:
             super().__init__(*given, **more)
             opened.append(self)
 
-    monkeypatch.setattr(crasher, "LedgerOfMany", Opened)
+    monkeypatch.setattr(crasher, "Recording", Opened)
     name = parse_qs(urlsplit(database).query)["options"][0].partition("=")[2]
     with psycopg.connect(database, autocommit=True) as admin:
         role = f"role_{name}"

@@ -37,16 +37,14 @@ def run_task(resource: str, check_mode: bool = False, connect=Transport, **optio
 
 def run_exactly(resource: str, options: dict, check_mode: bool = False, connect=Transport, recorded=None) -> dict:
     """Return the result of a task that has exactly these options."""
-    given, warnings = validate(SPECS[resource], options), []
+    given = validate(SPECS[resource], options)
     assert not given.problem, given.problem
-    secrets = given.secrets
+    context = task.Context(check_mode, given.secrets, connect, diff_mode=True, verbosity=3)
     try:
-        runtime = task.Runtime(check_mode, connect)
-        done = task.perform(task.prepare(RESOURCES[resource], given.params), recorded, runtime, secrets)
-        result, warnings = done.result, done.warnings
+        planned = task.prepare(RESOURCES[resource], given.params).planned(recorded)
+        return task.carry_out(planned, context, lambda planned: task.perform(planned, context))
     except ServicesError as error:
-        result = error.result()
-    return task.presentable(dict(result, warnings=warnings), secrets, diff_mode=True, verbosity=3)
+        return task.presentable(dict(error.result(), warnings=[]), context)
 
 
 def validated(resource: str, options: dict) -> dict:

@@ -28,21 +28,13 @@ class Operation(NamedTuple):
     missing: str  # what a 404 means
     exists: str  # what a 409 means
     repeat: str  # what to know before running the task again when the outcome is unknown
-    settle: str = ""  # the same where a ledger prevents a second request; empty when repeating is safe
-    commands: str = ""  # where a ledger does: how to list the commands that settle what is in doubt
-
-    def kept_in(self, in_doubt_command: str) -> Operation:
-        """Return the operation for tasks with a ledger; `in_doubt_command`: lists what is in doubt there."""
-        if not self.settle:
-            return self
-        return self._replace(repeat=self.settle, commands=f" For the commands that settle it, run: {in_doubt_command}")
 
 
 _EFFECTS = {
     NOT_SENT: "The request was not sent, so no {noun} was {done}.",
     REJECTED: "No {noun} was {done}.",
-    UNKNOWN: "It is unknown whether the {noun} was {done}. {repeat}{commands}",
-    ACCEPTED: "The service accepted the request, so the {noun} was {done}: do not repeat it.{record}{commands}",
+    UNKNOWN: "It is unknown whether the {noun} was {done}. {repeat}",
+    ACCEPTED: "The service accepted the request, so the {noun} was {done}: do not repeat it.",
 }
 _LONGEST_ERROR = 20_000  # bytes; a longer body is not scrubbed, and so not shown
 _REQUEST_IDS = ("x-request-id", "x-correlation-id", "traceparent")
@@ -94,8 +86,7 @@ def message(operation: Operation, request: Request, finished: Finished, key: str
 
 def effect_of(operation: Operation, outcome: str) -> str:
     """Return what is known of the effect, and what to do next."""
-    record = " Look up its id on the service and record it." if operation.commands else ""
-    return _EFFECTS[outcome].format(record=record, **operation._asdict())
+    return _EFFECTS[outcome].format(**operation._asdict())
 
 
 def _host_of(location: str) -> str:

@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Iterable
+from typing import Any
 
 from .._errors import InvalidInput, ServicesError, listing
 from .._task.options import MOST_AT_ONCE, settings_from
@@ -92,8 +92,3 @@ def validated_item(spec: ModuleSpec, item: Any) -> dict:
     if problems:
         raise ServicesError("; ".join(problems))
     return params
-
-
-def labels(tasks: Iterable[Task]) -> list[str]:
-    """Return the names or ids of tasks."""
-    return [task.wanted.key for task in tasks]

@@ -7,24 +7,22 @@
 from __future__ import annotations
 
 import select
-import signal
 import sys
 from contextlib import suppress
+from dataclasses import replace
 
 from .._call.tokens import FetchedToken, Memory
 from .._errors import InvalidInput
-from .._http.transport import Transport
 from .._task import front
-from .._task.shutdown import recorded_signals
+from .._task.signals import Signals, deferred
 from .._task.specs import ModuleSpec
-from .._task.task import Done, Runtime
-from .sending import Place, perform_all
+from .._task.task import Context
+from .sending import Place, send_all
 
 _REPORT_ELSEWHERE = (
     "it is written on the controller, so the module has to run there, with a local connection and without"
     " become. Nothing was sent. Add delegate_to: localhost and become: false"
 )
-_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 def main(spec: ModuleSpec) -> None:
@@ -32,22 +30,20 @@ def main(spec: ModuleSpec) -> None:
     front.main(spec, _send)
 
 
-def _send(module: front.ServicesModule) -> Done:
+def _send(module: front.ServicesModule, context: Context) -> dict:
     """Do the tasks of the list; raise ServicesError before anything is sent."""
-    options = module.options
+    options, memory = module.options, Memory()
     if options.params["report"]:
         raise InvalidInput("report", _REPORT_ELSEWHERE)
-    memory = Memory()
-    runtime = Runtime(module.check_mode, Transport, lambda *credentials: FetchedToken(*credentials, memory))
-    with recorded_signals(*_SIGNALS) as signals:
-        place = Place(runtime, module._diff, module._verbosity, module.no_log, lambda: _end(signals))
-        return perform_all(options.spec, options.params, place, options.secrets)
+    context = replace(context, keep_token=lambda *credentials: FetchedToken(*credentials, memory))
+    with deferred() as signals:
+        return send_all(options.spec, options.params, context, Place(module.no_log, lambda: _end(signals)))
 
 
-def _end(signals: list[int]) -> str:
+def _end(signals: Signals) -> str:
     """Return why to stop now, empty to go on."""
-    if signals:
-        return f"the module received {signal.Signals(signals[0]).name}"
+    if signals.caught:
+        return f"the module received {signals.name}"
     return "" if _is_read() else "nothing reads the result any more"
 
 

@@ -6,7 +6,6 @@
 
 from __future__ import annotations
 
-import threading
 from datetime import datetime, timezone
 from typing import Any
 
@@ -27,21 +26,11 @@ _FEEDBACK = {
 }
 
 
-class Slots(threading.local):
-    """The slot of each thread."""
-
-    slot: Slot | None = None
-
-    def pause(self, seconds: float) -> None:
-        """Wait before a further attempt."""
-        self.slot.pause(seconds)
-
-
 class PacedTransport:
-    """The transport of one thread: a request to the service waits for the thread's slot, a token request does not."""
+    """The transport of one item: a request to the service waits for the slot of the item, a token request does not."""
 
-    def __init__(self, transport: Any, slots: Slots) -> None:
-        self._transport, self._slots = transport, slots
+    def __init__(self, transport: Any, slot: Slot) -> None:
+        self._transport, self._slot = transport, slot
 
     @property
     def has_sent(self) -> bool:
@@ -55,8 +44,7 @@ class PacedTransport:
         """
         if not request.headers.get("Authorization", "").startswith("Bearer "):
             return self._transport.send(request, timeout)
-        slot = self._slots.slot
-        if not slot.acquire():
+        if not self._slot.acquire():
             raise ServicesError("no further attempt was made, because the task was stopping")
         feedback, retry_after_seconds = NEUTRAL, None
         try:
@@ -67,5 +55,5 @@ class PacedTransport:
             feedback = OVERLOADED
             raise
         finally:
-            slot.release(feedback, retry_after_seconds)
+            self._slot.release(feedback, retry_after_seconds)
         return answer

@@ -13,14 +13,13 @@ from typing import Any, Callable, Iterable
 from .._errors import ACCEPTED, NOT_SENT, OUTCOMES, UNKNOWN, gravest, listing
 from .._secrets import for_message
 from .._task.specs import ModuleSpec
-from .._task.task import Done
 from .scheduler import Scheduler
 
 RESULTS_SAY = "results says what is known of each, and what to do."
 _MOST_WARNINGS = 20
 LARGE = 600_000  # characters; ansible-runner and AWX drop a result of more than 700,000
 _FIRST_LINE, _NEXT_LINE = 2.0, 5.0  # seconds
-_SHOWN = (
+SHOWN = (  # of the result of each item
     "changed",
     "failed",
     "outcome",
@@ -33,16 +32,19 @@ _SHOWN = (
     "seconds",
     "trace_id",
     "diff",
+    "skipped",
+    "plan",
+    "warnings",
 )
 _PLANS = ("create", "update", "keep", "differs", "in_doubt")
 
 
-class Report:
+class ListResult:
     """Collects the results of the items."""
 
-    def __init__(self, plural: ModuleSpec, labels: list[str], fields: list[str] | None) -> None:
+    def __init__(self, spec: ModuleSpec, labels: list[str], fields: list[str] | None) -> None:
         """`fields`: dotted names of the envelope fields to return, None for all."""
-        self._plural, self._labels, self._fields = plural, labels, fields
+        self._spec, self._labels, self._fields = spec, labels, fields
         self._items: list[dict] = [{}] * len(labels)
         self._warnings: list[str] = []
         self._named: dict[str, list[str]] = {}  # the labels of the assets with each id
@@ -50,8 +52,8 @@ class Report:
         self._reason = ""  # why items were not begun
 
     def add(self, number: int, result: dict) -> None:
-        """Add the result of one item, as `shortened` returns it."""
-        item = {"item": self._labels[number], **result}
+        """Add the result of one item."""
+        item = {"item": self._labels[number], **self._shortened(result)}
         self._warnings += item.pop("warnings")
         self._named.setdefault(item.pop("id", ""), []).append(self._labels[number])
         self._items[number] = item
@@ -61,19 +63,19 @@ class Report:
         """Add an item that was not begun."""
         self._reason = reason
         msg = f"{self._noun} {self._labels[number]}: it was not begun, since {reason}. Nothing was sent for it."
-        self.add(number, self.shortened(dict(changed=False, skipped=True, outcome=NOT_SENT, msg=msg)))
+        self.add(number, dict(changed=False, skipped=True, outcome=NOT_SENT, msg=msg))
 
     def changed(self) -> list[int]:
         """Return the numbers of the items that were changed, or would be."""
         return [number for number, item in enumerate(self._items) if item.get("changed")]
 
-    def shortened(self, result: dict) -> dict:
+    def _shortened(self, result: dict) -> dict:
         """Return what is kept of the result of a single task, with the text of the service unchanged."""
         result = {"failed": False, "status": None, "request_attempts": 0, **result}
         warnings = result.get("warnings", [])
         if warnings and not result.get("msg"):
             result["msg"] = " ".join(warnings)
-        kept = {name: result[name] for name in (*_SHOWN, "skipped") if result.get(name) is not None or name == "status"}
+        kept = {name: result[name] for name in SHOWN if result.get(name) is not None or name == "status"}
         if "asset" in kept:
             kept["id"] = str(kept["asset"].get("id") or "")
             kept["asset"] = picked(kept["asset"], self._fields)
@@ -82,8 +84,8 @@ class Report:
 
     def done(
         self, not_listed: list[str] | None = None, warnings: Iterable[str] = (), next_step: str = RESULTS_SAY
-    ) -> Done:
-        """Return the result of the task.
+    ) -> dict[str, Any]:
+        """Return the result of the list.
 
         `not_listed`: names that only the ledger has, None when it was not asked; `next_step`: ends a failure message.
         """
@@ -93,7 +95,7 @@ class Report:
             "outcome": gravest(NOT_SENT, *{item["outcome"] for item in items}),
             "counts": counts,
             "results": items,
-            "ansible_facts": {self._plural.name: {item["item"]: item["asset"] for item in items if "asset" in item}},
+            "ansible_facts": {self._spec.name: {item["item"]: item["asset"] for item in items if "asset" in item}},
         }
         diffs = [item.pop("diff") for item in items if "diff" in item]
         if diffs:
@@ -102,7 +104,7 @@ class Report:
             result["not_listed"] = not_listed
         if counts["failed"] or counts["not_begun"]:
             result.update(failed=True, msg=self._msg(counts, next_step))
-        return Done(result, [*warnings, *self._same_ids(), *self._some_warnings(), *self._size(result)])
+        return dict(result, warnings=[*warnings, *self._same_ids(), *self._some_warnings(), *self._size(result)])
 
     def progress(self, scheduler: Scheduler, say: Callable, clock: Callable[[], float]) -> Callable[[], None]:
         """Return a function that displays the progress of the scheduler every few seconds."""
@@ -118,7 +120,7 @@ class Report:
             tally.update(each.outcome if each.failed else "ok" for each in ended)
             rate = seen[0] / (now - started)
             left = f", {(scheduler.items - seen[0]) / rate:,.0f} s left" if rate else ""
-            done, words = tally["ok"], self._plural.resource.operation.done
+            done, words = tally["ok"], self._spec.resource.operation.done
             others = f"{tally['rejected']:,} rejected, {tally[UNKNOWN]:,} in doubt"
             say(f"{done:,} of {scheduler.items:,} {words}, {others}, {rate:,.0f}/s{left}")
 
@@ -126,7 +128,7 @@ class Report:
 
     @property
     def _noun(self) -> str:
-        return self._plural.resource.operation.noun
+        return self._spec.resource.operation.noun
 
     def _counts(self, not_listed: list[str] | None) -> dict[str, int]:
         outcomes = Counter(item["outcome"] for item in self._items)
@@ -145,7 +147,7 @@ class Report:
         which = f" ({', '.join(f'{count:,} {effect}' for effect, count in effects)}): {names}" if failed else ""
         parts = [f"{len(failed):,} of {len(self._items):,} {self._noun}s failed{which}."]
         if counts["not_begun"]:
-            done = f"{counts['changed']:,} were {self._plural.resource.operation.done}, " if counts["changed"] else ""
+            done = f"{counts['changed']:,} were {self._spec.resource.operation.done}, " if counts["changed"] else ""
             parts.append(f"{done}{counts['not_begun']:,} were not begun, since {self._reason}.")
         # Last, since it may end with a command.
         first = [f"The first failure: {failed[0].get('msg', '')}"] if failed else []

@@ -6,8 +6,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
-from functools import cached_property, lru_cache
+from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Callable, Iterable, Mapping
 
 from .. import _fields
@@ -86,12 +86,6 @@ class Resource:
         if repr(wanted) == repr(found):  # a shortcut: identical, as most assets of a list of thousands are
             return []
         return _fields.differences(wanted, found, self.instants)
-
-
-@lru_cache(maxsize=16)  # one for all items of a loop, which then share its cached properties
-def kept_in(resource: Resource, in_doubt_command: str) -> Resource:
-    """Return the resource for tasks with a ledger; `in_doubt_command`: lists what is in doubt there."""
-    return replace(resource, operation=resource.operation.kept_in(in_doubt_command))
 
 
 def require_usable(params: dict, options: Iterable[str], only_compared: Iterable[str] = ()) -> None:

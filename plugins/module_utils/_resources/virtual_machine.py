@@ -19,8 +19,10 @@ OPERATION = Operation(
     done="created",
     missing="the address does not exist, so base_url is probably wrong",
     exists="the service reports a conflict, probably because a virtual machine of this name exists already",
-    repeat="Look for it on the service before running this task again, which would create another one.",
-    settle="Running the task again sends nothing until that is settled.",
+    repeat=(
+        "Look for it on the service: without a ledger, or with force, running this task again would create another"
+        " one."
+    ),
 )
 
 ATTRIBUTES = dict(

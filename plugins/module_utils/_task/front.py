@@ -6,15 +6,16 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Callable
 
 from ansible.module_utils.basic import AnsibleModule
 
 from .._errors import NOT_SENT, InvalidInput, ServicesError
 from .._http.transport import Transport
-from .._resources.flow import Recorded, kept_in
+from .._resources.flow import Recorded
 from .specs import ModuleSpec
-from .task import KEPT_IN, RECORDED, Done, Runtime, perform, prepare, presentable
+from .task import RECORDED, Context, carry_out, perform, prepare
 from .validation import validate
 
 _INTERNAL = "_ansible_"  # the start of the names of what Ansible passes in addition to the options
@@ -35,7 +36,7 @@ class ServicesModule(AnsibleModule):
         """Validate the options, and leave to AnsibleModule what Ansible passes in addition to them."""
         super()._load_params()
         given = {name: value for name, value in self.params.items() if not name.startswith(_INTERNAL)}
-        self.ledger_elsewhere, self.recorded = given.pop(KEPT_IN, ""), given.pop(RECORDED, None)
+        self.recorded = given.pop(RECORDED, None)
         self.options = validate(self._spec, given)
         self.params = {name: value for name, value in self.params.items() if name.startswith(_INTERNAL)}
         self.argument_spec = {}
@@ -51,28 +52,26 @@ class ServicesModule(AnsibleModule):
         self.log(f"Invoked with {' '.join(f'{name}={value}' for name, value in shown.items())}", shown)
 
 
-def main(spec: ModuleSpec, run: Callable[[ServicesModule], Done] | None = None) -> None:
+def main(spec: ModuleSpec, run: Callable[[ServicesModule, Context], dict] | None = None) -> None:
     """Run the module and exit; `run`: what it does if its options are valid, raising ServicesError."""
     module = ServicesModule(spec)
     secrets = module.options.secrets
+    context = Context(module.check_mode, secrets, Transport, diff_mode=module._diff, verbosity=module._verbosity)
     try:
         if module.options.valid()["ledger"] or not spec.resource:
             why = "the controller keeps it, so it works neither with async nor without the module's action plugin"
             raise InvalidInput("ledger", why)
-        done = (run or _one)(module)
+        result = (run or _one)(module, context)
     except ServicesError as error:
-        done = Done(secrets.scrub(error.result()))
-    for warning in (*secrets.warnings(), *map(secrets.scrub_message, done.warnings)):
+        result = secrets.scrub(error.result())
+    for warning in (*secrets.warnings(), *result.pop("warnings", ())):
         module.warn(warning)
-    end = module.fail_json if done.result.pop("failed", False) else module.exit_json
-    end(**done.result, invocation=module.options.invocation())
+    end = module.fail_json if result.pop("failed", False) else module.exit_json
+    end(**result, invocation=module.options.invocation())
 
 
-def _one(module: ServicesModule) -> Done:
+def _one(module: ServicesModule, context: Context) -> dict:
     """Do the task of a module for one asset."""
-    options, resource = module.options, module.options.spec.resource
-    resource = kept_in(resource, module.ledger_elsewhere) if module.ledger_elsewhere else resource
-    recorded = Recorded(**module.recorded) if module.recorded else None
-    runtime = Runtime(module.check_mode, Transport)
-    done = perform(prepare(resource, options.params), recorded, runtime, options.secrets)
-    return Done(presentable(done.result, options.secrets, module._diff, module._verbosity), done.warnings)
+    task = prepare(module.options.spec.resource, module.options.params)
+    planned = task.planned(Recorded(**module.recorded) if module.recorded else None)
+    return carry_out(planned, context, partial(perform, context=context))

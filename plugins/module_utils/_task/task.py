@@ -9,23 +9,24 @@ from __future__ import annotations
 import json
 import time
 from contextlib import nullcontext
-from dataclasses import dataclass, field
-from typing import Any, Callable, ContextManager
+from dataclasses import dataclass
+from typing import Any, Callable, Container, ContextManager
 
 from .. import _secrets
 from .._call.client import Client
 from .._call.operation import effect_of
 from .._call.settings import Settings
 from .._call.tokens import FetchedToken
-from .._errors import UNKNOWN, RequestFailed, ServicesError
+from .._errors import UNKNOWN, InvalidInput, RequestFailed, ServicesError
 from .._http import strict_json
 from .._http.values import ConnectionSettings
-from .._resources.flow import Plan, Recorded, Resource, Wanted, carry_out
+from .._resources import flow
+from .._resources.flow import Plan, Recorded, Resource, Wanted
 from .._secrets import Secrets
 from . import options
 
-# What the action plugin passes of the ledger to the module: the argument of flow.kept_in, and the fields of a Recorded.
-KEPT_IN, RECORDED = "_infrastructure_services_kept_in", "_infrastructure_services_recorded"
+# What the action plugin passes of the ledger to the module: the fields of a Recorded.
+RECORDED = "_infrastructure_services_recorded"
 LONGEST_ERROR_BODY = 1000  # characters in a result
 _UNCHECKED = "validate_certs is false: anyone between here and the service can read the token and change what is sent."
 
@@ -39,30 +40,40 @@ class Task:
     wanted: Wanted
     is_listed: bool = False  # whether it is one of a list
 
-    def plan(self, recorded: Recorded | None = None) -> Plan:
-        """Return what the task asks of the service, given what the ledger has recorded; raise InvalidInput."""
-        return self.resource.plan(self.wanted, recorded)
+    def planned(self, recorded: Recorded | None = None, entry: Any = None) -> Planned:
+        """Return the task with its plan, given what the ledger has recorded: `recorded` if it can be relied on."""
+        try:
+            return Planned(self, self.resource.plan(self.wanted, recorded), recorded, entry)
+        except InvalidInput as error:
+            return Planned(self, entry=entry, error=error)
 
 
 @dataclass(frozen=True)
-class Runtime:
+class Planned:
+    """A task, and what it asks of the service or why it sends nothing; made once and handed down."""
+
+    task: Task
+    plan: Plan | None = None
+    recorded: Recorded | None = None  # what the plan relies on
+    entry: Any = None  # of the ledger, as it was read
+    error: ServicesError | None = None  # instead of a plan
+
+
+@dataclass(frozen=True)
+class Context:
     """What a task needs from the place where it runs."""
 
     check_mode: bool
+    secrets: Secrets  # also receives the fetched tokens
     connect: Callable[[ConnectionSettings], Any]  # makes a transport or returns a kept one
     keep_token: Callable = FetchedToken  # the same for a fetched token
     guard: Callable[[], None] = lambda: None  # raises ServicesError when nothing may be sent any more
     interruptible: Callable[[], ContextManager] = nullcontext  # what may interrupt a task does so within it
     interrupts: tuple[type[BaseException], ...] = (MemoryError,)  # exceptions that interrupt a task from outside
     sleep: Callable[[float], None] = time.sleep  # waits the given seconds before a further attempt
-
-
-@dataclass
-class Done:
-    """The result of a task, and what to warn about."""
-
-    result: dict
-    warnings: list[str] = field(default_factory=list)
+    diff_mode: bool = False
+    verbosity: int = 0  # the number of -v
+    fields: Container[str] | None = None  # of the result that are wanted; None for all
 
 
 def prepare(resource: Resource, params: dict) -> Task:
@@ -70,37 +81,42 @@ def prepare(resource: Resource, params: dict) -> Task:
     return Task(resource, options.settings_from(params), resource.read(params))
 
 
-def perform(
-    task: Task, recorded: Recorded | None, runtime: Runtime, secrets: Secrets, plan: Plan | None = None
-) -> Done:
-    """Run a task; our own errors become a failed result, and so does an interrupt.
+def carry_out(planned: Planned, context: Context, send: Callable[[Planned], dict], ledger: Any = None) -> dict:
+    """Carry out a planned task and return its result.
 
-    `recorded`: what the ledger has recorded of the asset; `secrets`: receives the fetched tokens; `plan`: what the task
-    asks of the service, if already known.
+    `send`: sends the request of a plan and returns the result; `ledger`: a Recording. Raise ServicesError before
+    anything is sent.
     """
-    settings, done = task.settings, Done({})
-    client = Client(settings, runtime.connect, runtime.keep_token, guard=runtime.guard, sleep=runtime.sleep)
+    if planned.error:
+        raise planned.error
+    if planned.plan.settled:
+        return perform(planned, context)
+    if context.check_mode or not ledger:
+        return send(planned)
+    with ledger.begun(planned) as begun:
+        return ledger.finish(begun, send(begun.planned)) if begun.intent else perform(begun.planned, context)
+
+
+def perform(planned: Planned, context: Context) -> dict:
+    """Do what is planned in this process and return the result as the user sees it, with `outcome` and `warnings`.
+
+    Our own errors become a failed result, and so does an interrupt.
+    """
+    task, result = planned.task, {}
+    client = Client(task.settings, context.connect, context.keep_token, guard=context.guard, sleep=context.sleep)
     try:
-        plan = plan or task.plan(recorded)
-        with runtime.interruptible():
-            done.result = _carried_out(task, plan, runtime, client)
-    except ServicesError as error:
-        done.result = error.result()
-    except runtime.interrupts as error:
-        done.result = done.result or interrupted(task, client.outcome, error).result()
+        with context.interruptible():
+            try:
+                result = flow.carry_out(task.resource, task.wanted, planned.plan, context.check_mode, client)
+            except ServicesError as error:
+                result = error.result()
+    except context.interrupts as error:
+        result = result or interrupted(task, client.outcome, error).result()
     for token in client.tokens:
-        secrets.add(token)
-    done.result["trace"] = client.trace
-    unchecked = [] if settings.connection.validate_certs else [_UNCHECKED]
-    done.warnings = [*unchecked, *client.warnings, *done.result.pop("warnings", [])]
-    return done
-
-
-def _carried_out(task: Task, plan: Plan, runtime: Runtime, client: Client) -> dict:
-    try:
-        return carry_out(task.resource, task.wanted, plan, runtime.check_mode, client)
-    except ServicesError as error:
-        return error.result()
+        context.secrets.add(token)
+    unchecked = [] if task.settings.connection.validate_certs else [_UNCHECKED]
+    warnings = [*unchecked, *client.warnings, *result.get("warnings", ())]
+    return presentable(dict(result, trace=client.trace, warnings=warnings), context)
 
 
 def interrupted(task: Task, outcome: str, error: BaseException) -> RequestFailed:
@@ -112,12 +128,13 @@ def interrupted(task: Task, outcome: str, error: BaseException) -> RequestFailed
     return RequestFailed(f"{what}{request}. {effect_of(operation, outcome)}", outcome)
 
 
-def presentable(result: dict, secrets: Secrets, diff_mode: bool, verbosity: int) -> dict:
+def presentable(result: dict, context: Context) -> dict:
     """Return the result as the user sees it: `diff` and `trace` only if requested, and no secret anywhere."""
-    hidden = {"diff": not diff_mode, "trace": verbosity < 3}
-    shown = secrets.scrub({key: value for key, value in result.items() if not hidden.get(key)})
+    hidden = {"diff": not context.diff_mode, "trace": context.verbosity < 3}
+    wanted = [key for key in result if not hidden.get(key) and (context.fields is None or key in context.fields)]
+    shown = context.secrets.scrub({key: result[key] for key in wanted})
     if "error_body" in shown:  # truncated only now: scrubbing cannot match half a secret
-        shown["error_body"] = _scrubbed_body(result["error_body"], secrets)[:LONGEST_ERROR_BODY]
+        shown["error_body"] = _scrubbed_body(result["error_body"], context.secrets)[:LONGEST_ERROR_BODY]
     return shown
 
 

@@ -20,7 +20,7 @@ from pathlib import Path
 from ansible import constants
 from ansible.utils.display import Display
 
-from ...module_utils._task.shutdown import MAX_SHUTDOWN
+from ...module_utils._task.signals import MAX_SHUTDOWN
 from .core import run_directory
 
 _MESSAGE = "infrastructure.services-message-"

@@ -13,7 +13,7 @@ from functools import partial
 from ansible import constants
 from ansible.plugins.action import ActionBase
 
-from .parent import require_parent
+from .process import require_parent
 
 try:  # since ansible-core 2.19
     from ansible._internal._errors._task_timeout import TaskTimeoutError
@@ -60,10 +60,10 @@ def task_environment(action) -> dict[str, str]:
     return {str(name): str(value) for name, value in environment.items()}
 
 
-def last_result(action, task_vars: dict):
+def last_result(action):
     """Return the result of an earlier attempt of the task (`until`), if it is registered, else None."""
-    register = action._task.register
-    return task_vars["_task"].result if isinstance(register, dict) else task_vars.get(register)  # a dict since 2.21
+    register, variables = action._task.register, action.task_vars
+    return variables["_task"].result if isinstance(register, dict) else variables.get(register)  # a dict since 2.21
 
 
 def counts_attempts(action) -> bool:
@@ -83,7 +83,7 @@ def run_directory() -> str:
 
 def run_id() -> str:
     """Return the unique id of this run, the same in all its workers."""
-    return os.path.basename(constants.DEFAULT_LOCAL_TMP).removeprefix("ansible-local-")
+    return os.path.basename(run_directory()).removeprefix("ansible-local-")
 
 
 class ObservedAction(ActionBase):
@@ -114,10 +114,10 @@ class ObservedAction(ActionBase):
         """
         return super()._low_level_execute_command("exit 0")
 
-    def run_module(self, arguments: dict, task_vars: dict) -> dict:
+    def run_module(self, arguments: dict) -> dict:
         """Run the module of the task's name with these arguments, which are modified, and return its result."""
         wrap_async = bool(self._task.async_val) and not self._connection.has_native_async
-        result = self._execute_module(module_args=arguments, task_vars=task_vars, wrap_async=wrap_async)
+        result = self._execute_module(module_args=arguments, task_vars=self.task_vars, wrap_async=wrap_async)
         if not wrap_async:
             self._remove_tmp_path(self._connection._shell.tmpdir)
         return result

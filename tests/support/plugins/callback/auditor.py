@@ -38,7 +38,7 @@ class CallbackModule(CallbackBase):
             return
         self._watching, parent = True, os.getpid()
         self._write(f"imported {'requests' in sys.modules and ACTION in sys.modules}")
-        action = sys.modules[ACTION].ServicesAction
+        action = sys.modules[ACTION].Action
         action.run = self._marked(action.run)
         sys.addaudithook(lambda event, arguments: self._heard(event, arguments) if os.getpid() != parent else None)
 

@@ -11,6 +11,7 @@ from ansible_collections.infrastructure.services.plugins.module_utils._errors im
     AttemptFailed,
     InvalidInput,
     MissingLibrary,
+    Overtaken,
     RequestFailed,
     ServicesError,
     TokenError,
@@ -22,6 +23,7 @@ from hypothesis import strategies as st
 CASES = [
     (InvalidInput("timeout", "must be above 0"), "not_sent", "timeout: must be above 0"),
     (MissingLibrary("requests is missing"), "not_sent", "requests is missing"),
+    (Overtaken("another one"), "not_sent", "another one"),
     (TokenError("no token"), "not_sent", "no token"),
     (AttemptFailed("refused", sent=False), "not_sent", "refused"),
     (AttemptFailed("lost", sent=True), "unknown", "lost"),

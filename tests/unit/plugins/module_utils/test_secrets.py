@@ -23,7 +23,7 @@ from ansible_collections.infrastructure.services.plugins.module_utils._secrets i
     password_in,
     without_placeholders,
 )
-from ansible_collections.infrastructure.services.plugins.module_utils._task.task import presentable
+from ansible_collections.infrastructure.services.plugins.module_utils._task.task import Context, presentable
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -71,7 +71,7 @@ def test_each_form_is_masked_in_values_and_in_keys(secret, show):
     shown = show(secret)
     keys = {f"key {shown}": [{"deep": shown}], f"_ansible_{shown}": 1, shown: [{shown: 2}]}
     result = {"msg": f"it said {shown}.", "asset": keys, "changed": True}
-    scrubbed = presentable(result, secrets(secret), diff_mode=True, verbosity=3)
+    scrubbed = presentable(result, Context(False, secrets(secret), None, diff_mode=True, verbosity=3))
     assert shown not in repr(scrubbed)
     assert shown not in str(list(scrubbed["asset"]))
     assert scrubbed["changed"] is True
@@ -158,7 +158,7 @@ def test_basic_credentials_are_recognised_in_both_encodings(user, password):
 
 
 def test_the_keys_of_a_result_are_kept_whatever_the_secret_is():
-    scrubbed = presentable({"warnings": [], "asset": {"warnings": "w"}}, secrets("warnings"), True, 3)
+    scrubbed = presentable({"warnings": [], "asset": {"warnings": "w"}}, Context(False, secrets("warnings"), None))
     assert set(scrubbed) == {"warnings", "asset"}
     assert "warnings" not in scrubbed["asset"]
 

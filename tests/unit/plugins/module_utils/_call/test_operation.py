@@ -65,7 +65,7 @@ def test_a_status_is_described_in_the_terms_of_the_operation(operation, status, 
 @pytest.mark.parametrize(("operation", "outcome", "effect"), [
     (CREATE, "not_sent", "The request was not sent, so no virtual machine was created."),
     (CREATE, "rejected", "No virtual machine was created."),
-    (CREATE, "unknown", "It is unknown whether the virtual machine was created. Look for it on the service before"),
+    (CREATE, "unknown", "It is unknown whether the virtual machine was created. Look for it on the service: "),
     (CREATE, "accepted", "the virtual machine was created: do not repeat it."),
     (UPDATE, "unknown", "It is unknown whether the application role was updated. Running the task again is safe"),
 ])

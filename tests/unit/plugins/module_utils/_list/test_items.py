@@ -27,7 +27,7 @@ def prepared(given_items: list, plural=VIRTUAL_MACHINES, **options) -> list:
 def test_each_item_is_a_task_of_its_own():
     two = [{"name": "web01", "attributes": {"cpu": "4"}}, {"name": "web02"}]
     tasks = prepared(two, on_difference="fail", force=True)
-    assert items.labels(tasks) == ["web01", "web02"]
+    assert [each.wanted.key for each in tasks] == ["web01", "web02"]
     assert tasks[0].wanted.body == {"name": "web01", "attributes": {"cpu": 4}}
     assert all(each.wanted.force and each.wanted.fails_on_difference for each in tasks)
 

@@ -10,20 +10,19 @@ import itertools
 import json
 import threading
 import time
+from contextlib import nullcontext
 from types import SimpleNamespace
 
 import pytest
-from ansible_collections.infrastructure.services.plugins.module_utils._call.tokens import FetchedToken, Memory
 from ansible_collections.infrastructure.services.plugins.module_utils._errors import AttemptFailed, InvalidInput
 from ansible_collections.infrastructure.services.plugins.module_utils._http.values import Answer
 from ansible_collections.infrastructure.services.plugins.module_utils._list import result as list_result
 from ansible_collections.infrastructure.services.plugins.module_utils._list import scheduler, sending
-from ansible_collections.infrastructure.services.plugins.module_utils._task import task
 from ansible_collections.infrastructure.services.plugins.module_utils._task.specs import (
     APPLICATION_ROLES,
     VIRTUAL_MACHINES,
 )
-from ansible_collections.infrastructure.services.plugins.module_utils._task.validation import validate
+from support.lists import run_list
 
 TOKEN = "token-of-the-tests"
 
@@ -71,15 +70,11 @@ class Service:
         return Answer(201, {}, json.dumps(asset).encode())
 
 
-def run(service: Service, plural, given: list, *, check_mode=False, watch=str, say=None, ledger=None, **options):
-    """Return the result of a list, with `warnings`."""
-    least = {"base_url": "http://127.0.0.1:9", plural.option: given, "retry_max_delay": 0}
-    least.update({} if "auth_url" in options else {"access_token": TOKEN})
-    validated, memory = validate(plural, {**least, **options}), Memory()
-    runtime = task.Runtime(check_mode, service.connect, lambda *given: FetchedToken(*given, memory))
-    place = sending.Place(runtime, diff_mode=True, watch=watch, say=say)
-    done = sending.perform_all(plural, validated.valid(), place, validated.secrets, ledger)
-    return dict(done.result, warnings=done.warnings)
+def run(service: Service, plural, given: list, **how) -> dict:
+    """Return the result of a list."""
+    places = {name: how.pop(name) for name in ("check_mode", "watch", "say", "ledger") if name in how}
+    options = {"base_url": "http://127.0.0.1:9", plural.option: given, **how}
+    return run_list(plural, options, connect=service.connect, **places)
 
 
 def machines(count: int) -> list[dict]:
@@ -332,9 +327,20 @@ def test_items_that_do_not_finish_in_time_are_in_doubt(monkeypatch):
 def test_an_answer_that_could_not_be_recorded_is_reported_as_such():
     """The answer was usable; and the message of an item may be followed by a further sentence."""
 
-    class Full(sending.NoLedger):
-        def record(self, task, execute):
-            return dict(execute(None), failed=True, msg="it could not be recorded: disk full")
+    class Full:
+        lost, warnings = "", ()
+
+        def look_up(self, tasks):
+            return [task.planned() for task in tasks]
+
+        def begun(self, planned):
+            return nullcontext(SimpleNamespace(planned=planned, intent=True))
+
+        def finish(self, begun, result):
+            return dict(result, failed=True, msg="it could not be recorded: disk full")
+
+        def close(self):
+            pass
 
     result = run(Service({"vm1": Answer(204, {})}), VIRTUAL_MACHINES, machines(4), ledger=Full())
     assert "(3 accepted but not recorded, 1 accepted without a usable answer): " in result["msg"]

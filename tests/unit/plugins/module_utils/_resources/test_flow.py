@@ -11,7 +11,6 @@ import pytest
 from ansible_collections.infrastructure.services.plugins.module_utils._errors import InvalidInput
 from ansible_collections.infrastructure.services.plugins.module_utils._resources.flow import (
     ENVELOPE,
-    kept_in,
     with_extra,
 )
 from support import CREATE, LEAST, RESOURCES, UPDATE, run_exactly, run_task
@@ -160,11 +159,3 @@ def test_a_lone_surrogate_is_refused_naming_its_option(resource, option):
     result = run_task(resource, base_url="http://127.0.0.1:9", **{option: "web\ud800"})
     assert (result["failed"], result["outcome"]) == (True, "not_sent")
     assert result["msg"].startswith(f"{option}: contains a character that UTF-8 cannot encode")
-
-
-@pytest.mark.parametrize("resource", RESOURCES.values(), ids=RESOURCES)
-def test_a_loop_with_a_ledger_keeps_one_resource_which_finds_its_date_times_once(resource):
-    kept = kept_in(resource, "/ledger.db")
-    assert kept_in(resource, "/ledger.db") is kept
-    assert kept.instants is kept_in(resource, "/ledger.db").instants
-    assert kept.operation == resource.operation.kept_in("/ledger.db")

@@ -66,9 +66,13 @@ def test_the_trace_shows_the_result_of_each_attempt():
 
 def test_diff_and_trace_are_shown_when_requested():
     result = {"a": 1, "diff": {}, "trace": []}
-    assert task.presentable(result, Secrets(), diff_mode=False, verbosity=2) == {"a": 1}
-    assert task.presentable(result, Secrets(), diff_mode=True, verbosity=2) == {"a": 1, "diff": {}}
-    assert task.presentable(result, Secrets(), diff_mode=False, verbosity=3) == {"a": 1, "trace": []}
+
+    def shown(result, **how):
+        return task.presentable(result, task.Context(False, Secrets(), None, **how))
+
+    assert shown(result, diff_mode=False, verbosity=2) == {"a": 1}
+    assert shown(result, diff_mode=True, verbosity=2) == {"a": 1, "diff": {}}
+    assert shown(result, diff_mode=False, verbosity=3) == {"a": 1, "trace": []}
 
 
 @pytest.mark.parametrize("check_mode", [False, True])

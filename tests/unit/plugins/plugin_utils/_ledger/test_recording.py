@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from ansible_collections.infrastructure.services.plugins.module_utils._errors import ACCEPTED, OUTCOMES
-from ansible_collections.infrastructure.services.plugins.module_utils._resources.virtual_machine import OPERATION
+from ansible_collections.infrastructure.services.plugins.module_utils._resources.flow import Wanted
+from ansible_collections.infrastructure.services.plugins.module_utils._resources.virtual_machine import VIRTUAL_MACHINE
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger import entries, recording
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.entries import DONE, INTENT, STATES
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.recording import AFTER, ON_FINDING, REFUSE
@@ -41,9 +43,9 @@ def test_every_refusal_says_what_is_known():
 @pytest.mark.parametrize("is_listed", [True, False])
 @pytest.mark.parametrize("state", sorted(recording._KNOWN))
 def test_a_refusal_distinguishes_an_unusable_answer_from_an_unknown_outcome(state, is_listed):
-    key = entries.Key("https://s", "compute_virtual_machine", "web01")
+    task = SimpleNamespace(resource=VIRTUAL_MACHINE, wanted=Wanted("web01", {}), is_listed=is_listed)
     entry = entries.Entry(state, {}, {}, "2026-01-02T03:04:05Z")
-    told = recording.InDoubt(key, entry, OPERATION, is_listed).result()
+    told = recording.InDoubt(entry, task, "list them").result()
     accepted = "the service accepted it, but its answer was lost or unusable"
     how = accepted if state == ACCEPTED else "how it ended is not known"
     assert f"create it at 2026-01-02T03:04:05Z; {how}." in told["msg"]

@@ -9,7 +9,7 @@ import os
 import time
 
 from ansible_collections.infrastructure.services.plugins.module_utils._errors import ServicesError
-from ansible_collections.infrastructure.services.plugins.plugin_utils._run.parent import require_parent
+from ansible_collections.infrastructure.services.plugins.plugin_utils._run.process import require_parent
 
 
 def said_by_a_grandchild(child_stays: bool) -> str:

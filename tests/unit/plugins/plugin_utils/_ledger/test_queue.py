@@ -13,27 +13,33 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from ansible_collections.infrastructure.services.plugins.module_utils._errors import ACCEPTED, UNKNOWN
+from ansible_collections.infrastructure.services.plugins.module_utils._errors import (
+    ACCEPTED,
+    UNKNOWN,
+    Overtaken,
+    ServicesError,
+)
 from ansible_collections.infrastructure.services.plugins.module_utils._list import items
 from ansible_collections.infrastructure.services.plugins.module_utils._secrets import Secrets
 from ansible_collections.infrastructure.services.plugins.module_utils._task.specs import VIRTUAL_MACHINES
+from ansible_collections.infrastructure.services.plugins.module_utils._task.task import (
+    Context,
+    carry_out,
+)
 from ansible_collections.infrastructure.services.plugins.module_utils._task.validation import validate
-from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger import group_commit
+from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger import queue
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.entries import (
-    ABSENT,
     DONE,
     INTENT,
+    Change,
     Ended,
     Entry,
     Key,
     LedgerError,
 )
-from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.group_commit import (
-    GroupCommitLedger,
-    KeyLocked,
-)
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.location import open_ledger
-from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.many import LedgerOfMany
+from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.queue import Queue
+from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.recording import Recording
 
 BASE = "http://127.0.0.1:9"
 HOLD = """
@@ -51,6 +57,10 @@ def key(name: str) -> Key:
 
 def intent(name: str) -> Entry:
     return Entry(INTENT, {"name": name}, {})
+
+
+def wanted(name: str) -> Change:
+    return Change(key(name), None, intent(name))
 
 
 @pytest.fixture
@@ -97,16 +107,16 @@ def test_changes_that_queue_up_share_one_commit(ledger, monkeypatch):
 
     def begin(number):
         asked.append(number)
-        return writer.begin(key(f"vm{number}"), intent(f"vm{number}"), None)
+        return writer.begin(wanted(f"vm{number}"))[1]
 
     monkeypatch.setattr(ledger, "begin_many", begin_many)
-    writer = GroupCommitLedger(ledger, {})
+    writer = Queue(ledger)
     with ThreadPoolExecutor(40) as pool:
         entries = list(pool.map(begin, range(120)))
         after = [entry._replace(state=DONE, asset={"id": "x"}) for entry in entries]
         told = Ended(INTENT, DONE)
         finished = list(
-            pool.map(lambda n: writer.finish(key(f"vm{n}"), entries[n], after[n], told), range(120))
+            pool.map(lambda n: writer.finish(Change(key(f"vm{n}"), entries[n], after[n], told)), range(120))
         )
     writer.close()
     assert sum(begun) == 120
@@ -117,25 +127,23 @@ def test_changes_that_queue_up_share_one_commit(ledger, monkeypatch):
 
 def test_an_asset_locked_by_another_process_is_not_waited_for(ledger, holder):
     end = holder("vm1")
-    writer = GroupCommitLedger(ledger, {})
-    with pytest.raises(KeyLocked):
-        writer.begin(key("vm1"), intent("vm1"), None)
-    with pytest.raises(KeyLocked):
-        writer.get(key("vm1"))
-    assert writer.begin(key("vm2"), intent("vm2"), None)
+    writer = Queue(ledger)
+    with pytest.raises(Overtaken):
+        writer.begin(wanted("vm1"))
+    assert writer.begin(wanted("vm2"))[0]
     end()
-    assert writer.get(key("vm1")) is None
+    assert writer.begin(wanted("vm1"))[0]
     writer.close()
 
 
-def test_a_lock_is_released_at_the_end_of_the_hold(ledger, tmp_path):
-    writer = GroupCommitLedger(ledger, {})
-    with writer.hold(key("vm1")):
-        assert writer.begin(key("vm1"), intent("vm1"), None)
-        command = [sys.executable, "-c", HOLD.replace("LOCK_EX", "LOCK_EX | fcntl.LOCK_NB"), ledger.file]
-        command.append(str(key("vm1").number()))
-        refused = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, check=False)
-    writer.close()
+def test_a_lock_is_held_until_it_is_released(ledger):
+    writer = Queue(ledger)
+    assert writer.begin(wanted("vm1"))[0]
+    command = [sys.executable, "-c", HOLD.replace("LOCK_EX", "LOCK_EX | fcntl.LOCK_NB"), ledger.file]
+    command.append(str(key("vm1").number()))
+    refused = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, check=False)
+    writer.release(key("vm1"))
+    assert writer.begin(wanted("vm2"))[0]  # after the release
     free = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, check=False)
     assert (refused.returncode != 0, free.returncode) == (True, 0)
 
@@ -149,10 +157,10 @@ def test_an_entry_that_cannot_be_written_does_not_affect_the_others(ledger, monk
         return original(changes)
 
     monkeypatch.setattr(ledger, "begin_many", begin_many)
-    writer = GroupCommitLedger(ledger, {})
+    writer = Queue(ledger)
     with ThreadPoolExecutor(20) as pool:
         names = [*(f"vm{number}" for number in range(20)), "bad"]
-        futures = {name: pool.submit(writer.begin, key(name), intent(name), None) for name in names}
+        futures = {name: pool.submit(writer.begin, wanted(name)) for name in names}
         failed = [name for name, future in futures.items() if future.exception()]
     writer.close()
     assert failed == ["bad"]
@@ -164,41 +172,37 @@ def test_nobody_waits_for_a_thread_that_has_ended(ledger, monkeypatch):
 
     monkeypatch.setattr(threading, "excepthook", lambda told: None)
     monkeypatch.setattr(ledger, "begin_many", broken)
-    writer = GroupCommitLedger(ledger, {})
+    writer = Queue(ledger)
     for name in ("vm1", "vm2"):
         with pytest.raises(LedgerError, match="no longer written to"):
-            writer.begin(key(name), intent(name), None)
+            writer.begin(wanted(name))
     writer.close()
 
 
 def test_assets_given_up_are_restored_and_nothing_more_is_written_for_them(ledger, monkeypatch):
     """One was begun, one is being begun at that moment, one would be begun later."""
-    writer, original = GroupCommitLedger(ledger, {}), ledger.begin_many
-    begun = writer.begin(key("vm1"), intent("vm1"), None)
+    writer, original = Queue(ledger), ledger.begin_many
+    begun = writer.begin(wanted("vm1"))[1]
     started = threading.Event()
     monkeypatch.setattr(ledger, "begin_many", lambda changes: started.set() or time.sleep(0.2) or original(changes))
 
-    def ending(before, entry):
-        return before, Ended(ABSENT, ABSENT, outcome="not_sent")
-
     with ThreadPoolExecutor(1) as pool:
-        late = pool.submit(writer.begin, key("vm2"), intent("vm2"), None)
+        late = pool.submit(writer.begin, wanted("vm2"))
         assert started.wait(60)
-        writer.give_up({key(name): ending for name in ("vm1", "vm2", "vm3")})
-        assert late.result()
-    assert writer.begin(key("vm3"), intent("vm3"), None) is None
-    assert not writer.finish(key("vm1"), begun, begun._replace(state=DONE), Ended(INTENT, DONE))
-    writer.close()
+        writer.give_up({key(name): {"outcome": "not_sent"} for name in ("vm1", "vm2", "vm3")})
+        assert late.result()[0]
+    assert writer.begin(wanted("vm3")) == (False, None)
+    assert not writer.finish(Change(key("vm1"), begun, begun._replace(state=DONE), Ended(INTENT, DONE)))
     assert ledger.get_many(*key("")[:2], ["vm1", "vm2", "vm3"]) == {}
     assert [(where.name, ended.outcome) for where, ended in ledger.history({})] == [
         ("vm1", "not_sent"), ("vm2", "not_sent")]
 
 
 def test_giving_up_does_not_wait_for_a_ledger_that_hangs(ledger, monkeypatch):
-    monkeypatch.setattr(group_commit, "LEDGER_GRACE", 0.2)
+    monkeypatch.setattr(queue, "LEDGER_GRACE", 0.2)
     released = threading.Event()
     monkeypatch.setattr(ledger, "finish_many", lambda changes: released.wait(60) and [])
-    writer = GroupCommitLedger(ledger, {})
+    writer = Queue(ledger)
     began = time.monotonic()
     writer.give_up({})
     assert time.monotonic() - began < 30
@@ -212,12 +216,23 @@ def tasks(*names: str, force: bool = False) -> list:
     return items.prepare_all(VIRTUAL_MACHINES, validate(VIRTUAL_MACHINES, given).valid())
 
 
-def of_many(ledger, check_mode: bool = False) -> LedgerOfMany:
-    return LedgerOfMany(ledger, Secrets(), "run", check_mode)
+def recording(ledger, check_mode: bool = False) -> Recording:
+    return Recording(ledger, Secrets(), "run", check_mode, None if check_mode else Queue(ledger))
 
 
-def accepted(_recorded) -> dict:
-    return dict(changed=True, outcome=ACCEPTED, asset={"id": "vm-1"}, status=201)
+def carried_out(many: Recording, planned, sent: list | None = None) -> dict:
+    """Return the result of an asset that the service accepts; `sent`: receives what was sent."""
+    context = Context(False, Secrets(), connect=None)
+
+    def send(planned):
+        if sent is not None:
+            sent.append(planned.task.wanted.key)
+        return dict(changed=True, outcome=ACCEPTED, asset={"id": "vm-1"}, status=201)
+
+    try:
+        return carry_out(planned, context, send, many)
+    except ServicesError as error:
+        return error.result()
 
 
 def write(ledger, name: str, state: str) -> None:
@@ -231,40 +246,37 @@ def test_a_list_is_read_in_one_query_and_each_state_is_handled(ledger, monkeypat
     for name, state in (("done", DONE), ("unknown", UNKNOWN), ("accepted", ACCEPTED), ("intent", INTENT)):
         write(ledger, name, state)
     monkeypatch.setattr(ledger, "get", None)
-    found = of_many(ledger, check_mode=True).look_up(tasks("new", "done", "unknown", "accepted", "intent"))
-    assert found[0] is None
-    assert found[1].asset == {"id": "1"}
-    assert [error.outcome for error in found[2:]] == ["unknown", "accepted", "unknown"]
+    found = recording(ledger, check_mode=True).look_up(tasks("new", "done", "unknown", "accepted", "intent"))
+    assert (found[0].entry, found[0].plan.settled) == (None, False)
+    assert (found[1].recorded.asset, found[1].plan.settled) == ({"id": "1"}, True)
+    assert [each.error.outcome for each in found[2:]] == ["unknown", "accepted", "unknown"]
 
 
 def test_an_intent_is_in_doubt_unless_another_run_holds_its_lock(ledger, holder):
     write(ledger, "vm1", INTENT)
-    end, many = holder("vm1"), of_many(ledger)
-    (task,) = tasks("vm1")
-    assert many.look_up([task]) == [None]
-    assert many.record(task, accepted) is None
+    end, many = holder("vm1"), recording(ledger)
+    (planned,) = many.look_up(tasks("vm1"))
+    with pytest.raises(Overtaken), many.begun(planned):
+        pass
     end()
-    result = many.record(task, accepted)
+    result = carried_out(many, planned)
     many.close()
     assert (result["failed"], result["changed"], result["outcome"]) == (True, False, "unknown")
 
 
 def test_an_asset_that_another_run_has_since_created_is_kept(ledger):
-    many = of_many(ledger)
-    (task,) = tasks("vm1")
-    assert many.look_up([task]) == [None]
+    many, sent = recording(ledger), []
+    (planned,) = many.look_up(tasks("vm1"))
     write(ledger, "vm1", DONE)
-    assert many.record(task, accepted) is None  # overtaken, so it goes back to the queue
-    recorded = []
-    many.record(task, lambda found: recorded.append(found) or dict(changed=False, outcome="not_sent"))
+    result = carried_out(many, planned, sent)
     many.close()
-    assert recorded[0].asset == {"id": "1"}
+    assert (sent, result["changed"], result["asset"]) == ([], False, {"id": "1"})
 
 
 def test_assets_that_are_recorded_but_not_listed_are_named(ledger):
     for name in ("vm1", "vm2", "vm3"):
         write(ledger, name, DONE)
-    many = of_many(ledger, check_mode=True)
+    many = recording(ledger, check_mode=True)
     assert many.not_listed(tasks("vm2", "vm4")) == ["vm1", "vm3"]
     assert many.not_listed([]) == []
 
@@ -273,7 +285,7 @@ def test_names_at_another_service_raise_one_warning(ledger):
     for name in ("vm1", "vm2", "vm3"):
         other = Key("http://127.0.0.1:8", "compute_virtual_machine", name)
         ledger.begin(other, intent(name), None)
-    many = of_many(ledger)
+    many = recording(ledger)
     many.look_up(tasks("vm1", "vm2", "vm3", "vm4"))
     many.close()
     (warning,) = many.warnings
@@ -284,6 +296,7 @@ def test_names_at_another_service_raise_one_warning(ledger):
 def test_a_plan_of_thousands_takes_few_statements(ledger, monkeypatch):
     statements, real = [], ledger.database.execute
     monkeypatch.setattr(ledger.database, "execute", lambda *asked: (statements.append(asked), real(*asked))[1])
-    many = of_many(ledger, check_mode=True)
-    assert many.look_up(tasks(*(f"vm{number:04}" for number in range(2_000)))) == [None] * 2_000
+    planned = recording(ledger, check_mode=True).look_up(tasks(*(f"vm{number:04}" for number in range(2_000))))
+    assert len(planned) == 2_000
+    assert not any(each.error or each.plan.settled for each in planned)
     assert len(statements) <= 2 * 4 + 2

@@ -10,7 +10,7 @@ import signal
 import threading
 
 import pytest
-from ansible_collections.infrastructure.services.plugins.plugin_utils._run.signals import Interrupted, deferred
+from ansible_collections.infrastructure.services.plugins.module_utils._task.signals import Interrupted, deferred
 
 
 def in_child(work) -> tuple[str, int]:
@@ -39,6 +39,7 @@ def test_a_signal_ends_the_request_in_flight_and_then_the_process(number):
                 say(f"{error}, ")
             os.kill(os.getpid(), number)  # a second one does not interrupt the recording
             say("recorded")
+        signals.terminate()
         say("never")
 
     assert in_child(work) == (f"signal {number.name}, recorded", number)
@@ -46,9 +47,11 @@ def test_a_signal_ends_the_request_in_flight_and_then_the_process(number):
 
 def test_a_signal_at_another_time_is_deferred_to_the_end():
     def work(say):
-        with deferred():
+        with deferred() as signals:
             os.kill(os.getpid(), signal.SIGTERM)
             say("recorded")
+        signals.terminate()
+        say("never")
 
     assert in_child(work) == ("recorded", signal.SIGTERM)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from itertools import product
 
 import pytest
-from ansible_collections.infrastructure.services.plugins.plugin_utils._run.action import Conditions, runs_in_worker
+from ansible_collections.infrastructure.services.plugins.plugin_utils._run.pipeline import Conditions, runs_in_worker
 
 CONNECTIONS = ["local", "ssh", "community.docker.docker", "process", "LOCAL", ""]
 EVERY = [Conditions(*values) for values in product(CONNECTIONS, *[[False, True]] * 3)]

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Ends a task in order when a signal terminates it or its process: requests in flight are recorded first."""
+"""Ends a task in order when a signal terminates it or its process: requests in flight are waited for and recorded."""
 
 from __future__ import annotations
 
@@ -12,6 +12,9 @@ import threading
 from contextlib import contextmanager
 from typing import Any, Iterator
 
+GRACE = 10.0  # seconds for requests in flight when a task is told to stop
+LEDGER_GRACE = 1.0  # seconds for the ledger to withdraw the intents of requests that were never sent
+MAX_SHUTDOWN = GRACE + LEDGER_GRACE + 2.5  # seconds until a worker has reported everything, polling included
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
@@ -20,27 +23,38 @@ class Interrupted(BaseException):
 
 
 class Signals:
-    """The signals that came within `deferred`; the first that terminates the process is raised again when it ends."""
+    """The signals that came within `deferred`."""
 
     def __init__(self, alarm: Any = None) -> None:
         """`alarm`: the handler of SIGALRM, which raises the end of the keyword `timeout`; None if it is not handled."""
-        self.caught: list[int] = []
-        self._alarm, self._is_late, self._raises = alarm, False, False
+        self.caught: list[int] = []  # those that terminate a process
+        self.is_late = False  # whether the keyword `timeout` has expired
+        self._alarm, self._raises = alarm, False
+
+    @property
+    def name(self) -> str:
+        """The name of the first signal that came to terminate the process, empty for none."""
+        return signal.Signals(self.caught[0]).name if self.caught else ""
+
+    def terminate(self) -> None:
+        """Terminate the process by the signal that came to do so, if one did."""
+        if self.caught:
+            os.kill(os.getpid(), self.caught[0])
 
     def note(self, number: int, _frame) -> None:
         """Handle a signal: remember it, and raise within `raised`."""
         if number == signal.SIGALRM:
-            self._is_late = True
+            self.is_late = True
         else:
             self.caught.append(number)
         self._raise()
 
     def _raise(self) -> None:
-        if not self._raises or not (self.caught or self._is_late):
+        if not self._raises or not (self.caught or self.is_late):
             return
         self._raises = False
         if self.caught:
-            raise Interrupted(f"signal {signal.Signals(self.caught[0]).name}")
+            raise Interrupted(f"signal {self.name}")
         self._alarm(signal.SIGALRM, None)
 
     @contextmanager
@@ -73,5 +87,3 @@ def deferred() -> Iterator[Signals]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
-        if signals.caught:
-            os.kill(os.getpid(), signals.caught[0])

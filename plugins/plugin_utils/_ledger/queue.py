@@ -1,0 +1,188 @@
+# Copyright (c) 2026, the infrastructure.services contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The writes of a list's threads: one thread owns the ledger and commits everything in its queue at once."""
+
+from __future__ import annotations
+
+import queue
+import threading
+import time
+from concurrent.futures import Future, wait
+from typing import Any, Callable, NamedTuple
+
+from ...module_utils._errors import Overtaken
+from ...module_utils._task.signals import LEDGER_GRACE
+from .entries import Change, Entry, Key, LedgerError, LedgerLost
+from .recording import ending
+from .store import Ledger
+
+BEGIN, FINISH, RELEASE, GIVE_UP = "begin", "finish", "release", "give up"
+_LOSS_GRACE = 10.0  # seconds after the loss of the ledger during which outcomes are still worth an attempt to write
+
+
+class _Job(NamedTuple):
+    kind: str
+    asked: Any  # a Change; for RELEASE, a Key; for GIVE_UP, results by key
+    answer: Future
+
+
+class Queue:
+    """Writes to a ledger that no other task uses, for any thread."""
+
+    def __init__(self, ledger: Ledger) -> None:
+        self._ledger = ledger
+        self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
+        self._locked: set[Key] = set()  # used by the writer thread only
+        self._begun: dict[Key, Change] = {}  # attempts that have not ended
+        self._given_up: set[Key] = set()
+        self._closed = threading.Event()
+        self.lost: LedgerError | None = None  # why nothing new is begun
+        self._lost_at = 0.0
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        try:
+            self._thread.start()
+        except RuntimeError as error:  # the system cannot start another thread
+            raise LedgerError(f"ledger: {ledger.where} cannot be written to: {error}") from None
+
+    def begin(self, change: Change) -> tuple[bool, Entry | None]:
+        """Lock the key and write the intent; return whether it was written, and the entry as it is now.
+
+        Raise LedgerError, or Overtaken while another run holds the lock.
+        """
+        return self._put(BEGIN, change).result()
+
+    def finish(self, change: Change) -> bool:
+        """Write how an attempt ended; return False if another task changed the entry; raise LedgerError."""
+        return self._put(FINISH, change).result()
+
+    def release(self, key: Key) -> None:
+        """Release the lock of the key; does not wait."""
+        self._put(RELEASE, key)
+
+    def give_up(self, results: dict[Key, dict]) -> None:
+        """Record the results of attempts that were begun but sent nothing; later jobs for these keys do nothing.
+
+        Does not wait for a ledger that takes too long.
+        """
+        wait([self._put(GIVE_UP, results)], LEDGER_GRACE)
+
+    def close(self) -> None:
+        """Write what is queued, and close the ledger."""
+        self._jobs.put(None)
+        self._thread.join()
+        self._ledger.close()
+
+    def _put(self, kind: str, asked: Any) -> Future:
+        job = _Job(kind, asked, Future())
+        self._jobs.put(job)
+        if self._closed.is_set():
+            self._refuse([job])
+        return job.answer
+
+    def _run(self) -> None:
+        jobs: list[_Job | None] = []
+        try:
+            while None not in jobs:
+                jobs = [self._jobs.get()]
+                while not self._jobs.empty():
+                    jobs.append(self._jobs.get_nowait())
+                self._process([job for job in jobs if job])
+        finally:
+            self._closed.set()
+            while not self._jobs.empty():
+                jobs.append(self._jobs.get_nowait())
+            self._refuse([job for job in jobs if job])
+
+    def _refuse(self, jobs: list[_Job]) -> None:
+        for job in jobs:
+            if not job.answer.done():
+                error = self.lost or LedgerError(f"ledger: {self._ledger.where} is no longer written to")
+                job.answer.set_exception(error)
+
+    def _process(self, jobs: list[_Job]) -> None:
+        """Process jobs; once the ledger is lost they fail at once, except that outcomes are still tried for a while."""
+        started = time.monotonic()
+        is_late = self.lost and started - self._lost_at > _LOSS_GRACE
+        try:
+            self._write([job for job in jobs if not self.lost or (job.kind in (FINISH, GIVE_UP) and not is_late)])
+        except LedgerLost as error:
+            self._lost_at = self._lost_at if self.lost else started
+            self.lost = self.lost or error
+        if self.lost:
+            self._refuse(jobs)
+
+    def _write(self, jobs: list[_Job]) -> None:
+        """Write jobs by kind, those of one kind in one transaction; raise LedgerLost."""
+        by_kind = {kind: [job for job in jobs if job.kind == kind] for kind in (FINISH, RELEASE, BEGIN, GIVE_UP)}
+        _transact(self._wanted(by_kind[FINISH], False), self._finish)
+        for job in by_kind[RELEASE]:
+            if job.asked in self._locked:
+                self._locked.remove(job.asked)
+                self._ledger.unlock(job.asked.number())
+        _transact(self._lockable(self._wanted(by_kind[BEGIN], (False, None))), self._begin)
+        for job in by_kind[GIVE_UP]:
+            _transact([job], self._give_up)
+
+    def _wanted(self, jobs: list[_Job], refusal: Any) -> list[_Job]:
+        """Return the jobs whose keys were not given up; answer the others as if another task had changed the entry."""
+        for job in jobs:
+            if job.asked.key in self._given_up:
+                job.answer.set_result(refusal)
+        return [job for job in jobs if not job.answer.done()]
+
+    def _lockable(self, jobs: list[_Job]) -> list[_Job]:
+        """Return the jobs whose keys could be locked; the others raise Overtaken or LedgerError."""
+        for job in jobs:
+            key = job.asked.key
+            try:
+                if key in self._locked or self._ledger.lock(key.number(), wait=False):
+                    self._locked.add(key)
+                else:
+                    job.answer.set_exception(Overtaken(f"{key.name} is held by another run"))
+            except LedgerLost:
+                raise
+            except LedgerError as error:
+                job.answer.set_exception(error)
+        return [job for job in jobs if not job.answer.done()]
+
+    def _begin(self, changes: list[Change]) -> list[tuple[bool, Entry | None]]:
+        written = self._ledger.begin_many(changes)
+        pairs = list(zip(changes, written))
+        self._begun.update({change.key: change._replace(after=entry) for change, entry in pairs if entry})
+        return [(entry is not None, entry or self._ledger.get(change.key)) for change, entry in pairs]
+
+    def _finish(self, changes: list[Change]) -> list[bool]:
+        written = self._ledger.finish_many(changes)
+        for change in changes:
+            self._begun.pop(change.key, None)
+        return written
+
+    def _give_up(self, asked: list[dict[Key, dict]]) -> list[None]:
+        (results,) = asked
+        self._given_up |= results.keys()
+        self._finish([ending(self._begun[key], result) for key, result in results.items() if key in self._begun])
+        return [None]
+
+
+def _transact(jobs: list[_Job], act: Callable[[list], list]) -> None:
+    """Run jobs in one transaction; if it fails, run each in its own, so that one cannot fail the others.
+
+    Raise LedgerLost.
+    """
+    if not jobs:
+        return
+    try:
+        answers = act([job.asked for job in jobs])
+    except LedgerLost:
+        raise
+    except LedgerError as error:
+        if len(jobs) == 1:
+            jobs[0].answer.set_exception(error)
+        else:
+            for job in jobs:
+                _transact([job], act)
+        return
+    for job, answer in zip(jobs, answers):
+        job.answer.set_result(answer)

@@ -1,0 +1,74 @@
+# Copyright (c) 2026, the infrastructure.services contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What a task is given: its options as a module would get them, and its ledger."""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import Any
+
+from ...module_utils._errors import InvalidInput
+from ...module_utils._task.options import ARGUMENT_SPEC, LEDGER_VARIABLE
+from ...module_utils._task.validation import Options, validate
+from .._ledger.location import located
+from . import core
+
+_PATHS = [name for name, option in ARGUMENT_SPEC.items() if option["type"] == "path"]
+
+
+def options_given(action) -> dict:
+    """Return the options as a module gets them; raise InvalidInput for what cannot be passed to one."""
+    try:
+        return json.loads(json.dumps(action._task.args, cls=core.ENCODER))
+    except (TypeError, ValueError):
+        problem = "contains a value that JSON cannot represent (binary data, a set, a huge number)"
+        raise InvalidInput(".".join(_not_json(action._task.args)), problem) from None
+
+
+def validated(action) -> Options:
+    """Return the validated options of a task; raise InvalidInput for what cannot be passed to a module."""
+    return validate(action.spec, options_given(action))
+
+
+def with_absolute_paths(action, params: dict) -> dict:
+    """Return valid options with absolute paths: the local connection runs modules in the playbook's directory."""
+    directory = action._loader.get_basedir()
+    return {**params, **{name: os.path.join(directory, params[name]) for name in _PATHS if params[name]}}
+
+
+def ledger_given(action) -> Any:
+    """Return the option `ledger` before it is validated; empty for none."""
+    given = action._task.args.get("ledger")
+    return os.environ.get(LEDGER_VARIABLE, "") if given is None else given
+
+
+def ledger_location(action, ledger: str) -> str:
+    """Return where the ledger is; raise InvalidInput or LedgerError."""
+    if action._task.async_val:
+        raise InvalidInput(
+            "ledger",
+            "cannot be combined with async, since nothing would record how the task ended. Nothing was sent. Remove"
+            " async" + (": the task itself sends several at once (concurrency)" if action.spec.option else ""),
+        )
+    return located(ledger, action._loader.get_basedir(), action._task.args.get("ledger") is None)
+
+
+def with_invocation(action, result: dict, options: Options) -> dict:
+    """Return the result, with its options where this ansible-core has them in results."""
+    if core.wants_invocation(action.task_vars):
+        result["invocation"] = options.invocation()
+    return result
+
+
+def _not_json(value: Any) -> list[str]:
+    """Return the path to the innermost part that JSON cannot represent."""
+    parts = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, part in parts:
+        try:
+            json.dumps(part, cls=core.ENCODER)
+        except (TypeError, ValueError):
+            return [str(key), *_not_json(part)]
+    return []

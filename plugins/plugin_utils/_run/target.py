@@ -1,0 +1,80 @@
+# Copyright (c) 2026, the infrastructure.services contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Runs the module on the target, where the connection of a task or its `become` leads."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+from ansible.errors import AnsibleConnectionFailure, AnsibleError
+
+from ...module_utils._call.operation import effect_of
+from ...module_utils._errors import NOT_SENT, UNKNOWN, ServicesError, listing
+from ...module_utils._task.options import from_environment
+from ...module_utils._task.signals import Interrupted, Signals
+from ...module_utils._task.task import RECORDED, Planned
+from . import core
+from .environment import environment
+from .given import validated
+
+_SHELL_CANNOT_START = (126, 127)  # POSIX: the command was found but cannot be run, or was not found
+
+
+class Target:
+    """Runs the module of a task with the options that were given, and reports what is known however that ends."""
+
+    def __init__(self, action, given: dict, signals: Signals) -> None:
+        self._action, self._given, self._signals = action, {**from_environment(), **given}, signals
+
+    def send(self, planned: Planned) -> dict:
+        """Run the module for a task whose ledger stays on the controller."""
+        recorded = planned.recorded and asdict(planned.recorded)
+        base_url = planned.task.settings.base_url
+        return self.run({**self._given, "base_url": base_url, "ledger": "", RECORDED: recorded})
+
+    def run(self, arguments: dict | None = None) -> dict:
+        """Run the module and return its result unchanged; add `outcome` where it is missing."""
+        action, arguments = self._action, self._given if arguments is None else arguments
+        try:
+            with environment(action.controller_environment), self._signals.raised():
+                shell = action.run_shell()
+                if shell["rc"] != 0:
+                    return _no_shell(shell)
+                result = action.run_module(arguments)
+        except AnsibleConnectionFailure as error:
+            result = dict(no_result(action, error, arguments), unreachable=True)
+        except ServicesError as error:  # the run of Ansible has ended
+            result = error.result()
+        except (AnsibleError, core.TIMEOUT, Interrupted) as error:
+            result = dict(no_result(action, error, arguments), failed=True)
+        if "outcome" not in result:
+            cannot_start = result.get("rc") in _SHELL_CANNOT_START or core.is_python_too_old(result)
+            result["outcome"] = NOT_SENT if cannot_start or action._task.check_mode else UNKNOWN
+        return result
+
+
+def _no_shell(shell: dict) -> dict:
+    said = " ".join(filter(None, (shell.get("stderr", "").strip(), shell.get("stdout", "").strip())))
+    msg = f"No shell can be run on the target as the user of the task: {said}"
+    return dict(failed=True, changed=False, outcome=NOT_SENT, msg=msg, rc=shell["rc"])
+
+
+def no_result(action, error: object, arguments: dict, outcome: str = "") -> dict:
+    """Return what is known of a module that gave no result; `outcome`: if more is known than whether it was started."""
+    operation, outcome = action.spec.resource.operation, outcome or (UNKNOWN if action.module_was_started else NOT_SENT)
+    request = f" to {operation.method} {arguments.get('base_url') or ''}{operation.path}"
+    problem = f"the module{request if outcome == UNKNOWN else ''} gave no result ({str(error).rstrip('.')})"
+    msg = f"{asset_named(action.spec, arguments)}: {problem}. {effect_of(operation, outcome)}"
+    return validated(action).secrets.scrub(dict(changed=False, outcome=outcome, msg=msg))
+
+
+def asset_named(spec, arguments: dict[str, Any]) -> str:
+    """Return how a message names the asset of a task, or the assets of a list."""
+    noun = spec.resource.operation.noun
+    if not spec.option:
+        return f"{noun} {arguments.get(spec.key, '')}".strip()
+    items = arguments.get(spec.option)
+    return f"{noun}s {listing([str(item.get(spec.key)) for item in items or () if isinstance(item, dict)])}"
