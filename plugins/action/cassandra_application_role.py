@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from ..module_utils._task.specs import APPLICATION_ROLE
 from ..plugin_utils._run.action import Action
-from ..plugin_utils._run.pipeline import send
+from ..plugin_utils._run.pipeline import hand_over, send
 
 
 class ActionModule(Action):
     """The same options and results as the module."""
 
     spec = APPLICATION_ROLE
-    work = send
+    hand_over, work = hand_over, send

@@ -6,13 +6,19 @@
 
 from __future__ import annotations
 
+from ..module_utils._task.signals import Signals
 from ..module_utils._task.specs import LEDGER_INFO
+from ..module_utils._task.validation import Options
+from ..plugin_utils._ledger.listing import listed
 from ..plugin_utils._run.action import Action
-from ..plugin_utils._run.ledger_task import list_entries
+from ..plugin_utils._run.core import untrusted
+from ..plugin_utils._run.given import opened_ledger
 
 
 class ActionModule(Action):
     """Takes the options of all modules, so that it can be in their action group, and uses its own."""
 
     spec = LEDGER_INFO
-    work = list_entries
+
+    def work(self, options: Options, signals: Signals) -> dict:
+        return untrusted(listed(opened_ledger(self, options.params, signals, read_only=True), options.params))

@@ -15,12 +15,8 @@ from support.databases import schema_in
 from support.running import BIN
 
 CREATE = "infrastructure.services.compute_virtual_machine"
-ANOTHER = (
-    "Look for it on the service: without a ledger, or with force, running this task again would create another"
-    " one."
-)
-DOUBT = "The ledger has it in doubt, so "
-SETTLE = "running this task again sends nothing. For the commands that settle it, run: "
+ANOTHER = "Look for it on the service: running this task again may create another one."
+SETTLE = "The ledger prevents that until it is settled. For the commands, run: "
 IN_DOUBT = "ansible-playbook infrastructure.services.in_doubt"
 
 
@@ -66,7 +62,7 @@ def test_after_a_lost_answer_the_message_says_what_rerunning_does(failed, number
     }[kind]
     first = results[f"{kind}: create web{number}"]
     assert first["outcome"] == "unknown"
-    assert first["msg"].partition(" was created. ")[2].removeprefix(f"{ANOTHER} {DOUBT}") == expected
+    assert first["msg"].partition(" was created. ")[2].removeprefix(f"{ANOTHER} ") == expected
     if kind != "none":
         assert results[f"{kind}: again web{number}"]["msg"].endswith(expected.removeprefix(SETTLE))
 
@@ -74,7 +70,7 @@ def test_after_a_lost_answer_the_message_says_what_rerunning_does(failed, number
 def test_a_pasted_command_finds_the_ledger(failed):
     ansible, results = failed
     message = results["file with spaces: create web2"]["msg"]
-    command = message.rpartition("For the commands that settle it, run: ")[2]
+    command = message.rpartition("For the commands, run: ")[2]
     environment = ansible.environment(PATH=f"{BIN}:{os.environ['PATH']}")
     done = subprocess.run(command, shell=True, cwd=ansible.directory, env=environment, capture_output=True, text=True,
                           check=True)

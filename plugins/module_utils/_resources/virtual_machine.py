@@ -19,10 +19,7 @@ OPERATION = Operation(
     done="created",
     missing="the address does not exist, so base_url is probably wrong",
     exists="the service reports a conflict, probably because a virtual machine of this name exists already",
-    repeat=(
-        "Look for it on the service: without a ledger, or with force, running this task again would create another"
-        " one."
-    ),
+    repeat="Look for it on the service: running this task again may create another one.",
 )
 
 ATTRIBUTES = dict(

@@ -69,10 +69,10 @@ _SETTLE = (
     " and its asset); if not, remove the entry with the same module (state: absent), and this task creates it."
 )
 _FORCE = " With force: true the task creates it whatever the ledger says."
-_COMMANDS = " For the commands that settle it, run: "
+_COMMANDS = " For the commands, run: "
 # What the ledger adds to the message of a creation that it has in doubt from now on, by the state of the entry.
 _NEXT = {
-    UNKNOWN: " The ledger has it in doubt, so running this task again sends nothing.",
+    UNKNOWN: " The ledger prevents that until it is settled.",
     ACCEPTED: " Look up its id on the service and record it.",
 }
 

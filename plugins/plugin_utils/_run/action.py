@@ -2,17 +2,18 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The flow of every action plugin of the collection: environment, signals, `until`, and the end of a worker."""
+"""The flow of every action plugin of the collection: environment, options, signals, `until`, the end of a worker."""
 
 from __future__ import annotations
 
 import os
 
-from ...module_utils._errors import NOT_SENT, InvalidInput, RequestFailed
+from ...module_utils._errors import NOT_SENT, InvalidInput, RequestFailed, ServicesError
 from ...module_utils._task.signals import Interrupted, Signals, deferred
 from ...module_utils._task.specs import ModuleSpec
-from . import at_exit, core, process, until
-from .environment import environment
+from ...module_utils._task.validation import Options, validate
+from . import core, process, until
+from .given import options_given
 
 
 class Action(core.ObservedAction):
@@ -21,31 +22,35 @@ class Action(core.ObservedAction):
     spec: ModuleSpec
     _supports_async = True
     _supports_check_mode = True
+    require_run = staticmethod(process.require_parent)
 
-    def work(self, signals: Signals) -> dict:
-        """Do what the task asks for and return its result."""
+    def hand_over(self, signals: Signals) -> dict | None:
+        """Return the result of the module if all of the task is for the target, None if it is for the worker."""
+
+    def work(self, options: Options, signals: Signals) -> dict:
+        """Do what valid options ask for and return the result; raise ServicesError."""
         raise NotImplementedError
 
     def run(self, tmp=None, task_vars=None):
         super().run(tmp, task_vars)
         self.task_vars = task_vars or {}
+        self.controller_environment = dict(os.environ)
         result = until.earlier(self) or self._run()
         return {name: result[name] for name in result if name != "attempts" or not core.counts_attempts(self)}
 
     def _run(self) -> dict:
-        self.controller_environment = dict(os.environ)
         with deferred() as signals:
-            result = until.keep(self, self._result(signals))
+            result = until.keep(self, self._ended(signals))
             if signals.caught and "msg" in result:
-                at_exit.show_message(self._last_words(result))
+                process.show_message(self._last_words(result))
         signals.terminate()
         process.exit_orphan()
         return result
 
-    def _result(self, signals: Signals) -> dict:
+    def _ended(self, signals: Signals) -> dict:
         try:
-            with environment({**self.controller_environment, **core.task_environment(self)}):
-                return self.work(signals)
+            with process.environment({**self.controller_environment, **core.task_environment(self)}):
+                return self.hand_over(signals) or self._result(validate(self.spec, options_given(self)), signals)
         except InvalidInput as error:  # in the keyword environment
             return error.result()
         except core.TIMEOUT as error:
@@ -53,6 +58,19 @@ class Action(core.ObservedAction):
         except Interrupted as error:
             msg = f"The task was interrupted ({error})."
         return RequestFailed(msg, until.remembered(self).get("outcome", NOT_SENT)).result()
+
+    def _result(self, options: Options, signals: Signals) -> dict:
+        """Return the result of a task that is done here, or partly on the target, with warnings and invocation."""
+        try:
+            options.valid()
+            result = self.work(options, signals)
+        except ServicesError as error:
+            result = options.secrets.scrub(error.result())
+        if self.module_was_started:  # it has warned, and shown its options
+            return result
+        warnings = [*options.secrets.warnings(), *result.pop("warnings", ())]
+        invocation = {"invocation": options.invocation()} if core.wants_invocation(self.task_vars) else {}
+        return {**result, **({"warnings": warnings} if warnings else {}), **invocation}
 
     def _last_words(self, result: dict) -> str:
         """Return what to show of a task that a signal ended, whose result nobody receives."""

@@ -13,8 +13,6 @@ from functools import partial
 from ansible import constants
 from ansible.plugins.action import ActionBase
 
-from .process import require_parent
-
 try:  # since ansible-core 2.19
     from ansible._internal._errors._task_timeout import TaskTimeoutError
     from ansible.module_utils.common.json import Direction, get_module_encoder
@@ -95,10 +93,14 @@ class ObservedAction(ActionBase):
 
     module_was_started = False
 
+    def require_run(self) -> None:
+        """Raise ServicesError if the run of Ansible has ended."""
+        raise NotImplementedError
+
     def _low_level_execute_command(self, cmd, sudoable=True, **more):
         """Run a command on the target; raise ServicesError instead of starting the module for a run that has ended."""
         if sudoable:
-            require_parent()
+            self.require_run()
         self.module_was_started = self.module_was_started or sudoable
         return super()._low_level_execute_command(cmd, sudoable=sudoable, **more)
 

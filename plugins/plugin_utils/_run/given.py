@@ -12,9 +12,11 @@ from typing import Any
 
 from ...module_utils._errors import InvalidInput
 from ...module_utils._task.options import ARGUMENT_SPEC, LEDGER_VARIABLE
-from ...module_utils._task.validation import Options, validate
+from ...module_utils._task.signals import Signals
 from .._ledger.location import located
+from .._ledger.store import Ledger
 from . import core
+from .kept import kept_ledger
 
 _PATHS = [name for name, option in ARGUMENT_SPEC.items() if option["type"] == "path"]
 
@@ -26,11 +28,6 @@ def options_given(action) -> dict:
     except (TypeError, ValueError):
         problem = "contains a value that JSON cannot represent (binary data, a set, a huge number)"
         raise InvalidInput(".".join(_not_json(action._task.args)), problem) from None
-
-
-def validated(action) -> Options:
-    """Return the validated options of a task; raise InvalidInput for what cannot be passed to a module."""
-    return validate(action.spec, options_given(action))
 
 
 def with_absolute_paths(action, params: dict) -> dict:
@@ -45,8 +42,17 @@ def ledger_given(action) -> Any:
     return os.environ.get(LEDGER_VARIABLE, "") if given is None else given
 
 
+def opened_ledger(action, params: dict, signals: Signals, read_only: bool) -> Ledger:
+    """Return the ledger of a task for one asset or entry; raise InvalidInput, LedgerError or MissingLibrary."""
+    ledger = kept_ledger(ledger_location(action, params["ledger"]), read_only)
+    ledger.interruptible = signals.raised
+    return ledger
+
+
 def ledger_location(action, ledger: str) -> str:
     """Return where the ledger is; raise InvalidInput or LedgerError."""
+    if not ledger:
+        raise InvalidInput("ledger", "is empty")
     if action._task.async_val:
         raise InvalidInput(
             "ledger",
@@ -54,13 +60,6 @@ def ledger_location(action, ledger: str) -> str:
             " async" + (": the task itself sends several at once (concurrency)" if action.spec.option else ""),
         )
     return located(ledger, action._loader.get_basedir(), action._task.args.get("ledger") is None)
-
-
-def with_invocation(action, result: dict, options: Options) -> dict:
-    """Return the result, with its options where this ansible-core has them in results."""
-    if core.wants_invocation(action.task_vars):
-        result["invocation"] = options.invocation()
-    return result
 
 
 def _not_json(value: Any) -> list[str]:

@@ -2,25 +2,36 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""A task that sends requests, from its options to its result: in the worker where that is safe, else on the target."""
+"""Tasks that send requests, from options to result: in the worker where that is safe, else on the target."""
 
 from __future__ import annotations
 
 from functools import partial
-from typing import NamedTuple
+from typing import Any, ContextManager, NamedTuple
 
-from ...module_utils._errors import ServicesError
-from ...module_utils._http.transport import requests
+from ...module_utils._errors import InvalidInput
+from ...module_utils._http.transport import Transport, requests, require_libraries
+from ...module_utils._list.result import RESULTS_SAY
+from ...module_utils._list.sending import Place, send_all
 from ...module_utils._task.signals import Interrupted, Signals
 from ...module_utils._task.task import Context, Planned, carry_out, perform, prepare
 from ...module_utils._task.validation import Options
+from .._ledger.location import absolute, open_ledger
+from .._ledger.queue import Queue
 from .._ledger.recording import Recording
-from . import core, list_task, until
-from .given import ledger_given, ledger_location, options_given, validated, with_absolute_paths, with_invocation
-from .kept import kept_ledger, kept_transport
-from .process import require_parent
+from .._screen.report import reported
+from . import core, until
+from .given import ledger_given, ledger_location, opened_ledger, options_given, with_absolute_paths
+from .kept import kept_transport
+from .process import is_orphan, require_parent
 from .shared_token import keep_token
 from .target import Target
+
+_LEDGER_ELSEWHERE = (
+    "a list can use one only inside the Ansible worker (connection: local, no become): elsewhere the outcomes would be"
+    " recorded only at the end, and lost with the connection. Nothing was sent. Add delegate_to: localhost and become:"
+    " false, or use the module for a single asset in a loop"
+)
 
 
 class Conditions(NamedTuple):
@@ -39,51 +50,103 @@ def runs_in_worker(conditions: Conditions) -> bool:
     )
 
 
-def send(action, signals: Signals) -> dict:
-    """Do the work of a module that sends requests, for one asset or for a list of them."""
-    task = action._task
-    conditions = Conditions(action._connection.transport, bool(task.async_val), action.becomes, requests is not None)
-    in_worker = runs_in_worker(conditions)
-    if not in_worker and ledger_given(action) == "":
-        return until.remember(action, Target(action, options_given(action), signals).run())
-    options = validated(action)
-    try:
-        require_parent()
-        result = (list_task.send if action.spec.option else _send_one)(action, options, in_worker, signals)
-    except ServicesError as error:
-        result = options.secrets.scrub(error.result())
-    weak = () if action.module_was_started else options.secrets.warnings()  # else the module has warned
-    warnings = [*weak, *result.pop("warnings", ())]
-    result = dict(result, warnings=warnings) if warnings else result
-    return with_invocation(action, core.untrusted(result), options) if in_worker else result
-
-
-def _send_one(action, options: Options, in_worker: bool, signals: Signals) -> dict:
-    """Return the result of a task for one asset; raise ServicesError before anything is sent."""
-    params, check_mode = with_absolute_paths(action, options.valid()), action._task.check_mode
-    task = prepare(action.spec.resource, params)
-    context = Context(
-        check_mode=check_mode,
-        secrets=options.secrets,
-        connect=kept_transport,
-        keep_token=keep_token,
-        guard=require_parent,
-        interruptible=signals.raised,
-        interrupts=(core.TIMEOUT, Interrupted, MemoryError),
-        diff_mode=action._task.diff,
-        verbosity=action._display.verbosity,
+def in_worker(action) -> bool:
+    """Whether a task is done in this process."""
+    conditions = Conditions(
+        action._connection.transport, bool(action._task.async_val), action.becomes, requests is not None
     )
-    send_here = partial(perform, context=context)
-    send = send_here if in_worker else Target(action, options.given, signals).send
+    return runs_in_worker(conditions)
+
+
+def hand_over(action, signals: Signals) -> dict | None:
+    """Return the result of the module if all of the task is for the target, None if not."""
+    if in_worker(action) or ledger_given(action) != "":
+        return None
+    return until.remember(action, Target(action, options_given(action), signals).run())
+
+
+def send(action, options: Options, signals: Signals) -> dict:
+    """Do the task of a module for one asset, and return its result; raise ServicesError before anything is sent."""
+    require_parent()
+    params, check_mode = with_absolute_paths(action, options.params), action._task.check_mode
+    task = prepare(action.spec.resource, params)
+    ends = (core.TIMEOUT, Interrupted, MemoryError)
+    context = _context(action, options, connect=kept_transport, interruptible=signals.raised, interrupts=ends)
+    target = None if in_worker(action) else Target(action, options.given, signals)
 
     def send_once(planned: Planned) -> dict:
-        return until.remember(action, send(planned))
+        return until.remember(action, target.send(planned) if target else perform(planned, context))
 
     if not params["ledger"]:
-        return carry_out(task.planned(), context, send_once)
-    store = kept_ledger(ledger_location(action, params["ledger"]), check_mode)
-    store.interruptible = signals.raised
-    ledger = Recording(store, options.secrets, core.run_id(), check_mode)
-    (planned,) = ledger.look_up([task])
-    result = carry_out(planned, context, send_once, ledger)
-    return dict(result, warnings=[*ledger.warnings, *result.get("warnings", ())])
+        return core.untrusted(carry_out(task.planned(), context, send_once))
+    ledger = opened_ledger(action, params, signals, check_mode)
+    recording = Recording(ledger, options.secrets, core.run_id(), check_mode)
+    (planned,) = recording.look_up([task])
+    result = carry_out(planned, context, send_once, recording)
+    return core.untrusted(dict(result, warnings=[*recording.warnings, *result.get("warnings", ())]))
+
+
+def send_list(action, options: Options, signals: Signals) -> dict:
+    """Do the task of a module for a list, and return its result; raise ServicesError before anything is sent."""
+    require_parent()
+    params, check_mode = with_absolute_paths(action, options.params), action._task.check_mode
+    location = ledger_location(action, params["ledger"]) if params["ledger"] else ""
+    if not in_worker(action):
+        require_libraries()
+        raise InvalidInput("ledger", _LEDGER_ELSEWHERE)
+    place = Place(
+        no_log=action._task.no_log,
+        watch=partial(_why_to_stop, action, signals),
+        say=partial(action._display.display, stderr=True),  # stdout stays a document where a callback prints one
+        next_step=partial(_next_step, params, signals),
+    )
+    # The ledger is the list's own: threads that outlast it may still use the connection.
+    ledger = open_ledger(location, check_mode) if location else None
+    queue = Queue(ledger) if ledger and not check_mode else None
+    recording = Recording(ledger, options.secrets, core.run_id(), check_mode, queue) if ledger else None
+    with _reported(action, params, ledger.file if ledger else "") as results:
+        result = send_all(action.spec, params, _context(action, options, connect=Transport), place, recording)
+        results.extend(result["results"])
+    return until.remember(action, core.untrusted(result))
+
+
+def _reported(action, params: dict, ledger_file: str) -> ContextManager[list[dict]]:
+    is_wanted = params["report"] and not action._task.check_mode
+    path = absolute(params["report"], action._loader.get_basedir()) if is_wanted else ""
+    return reported(path, action.spec.resource.operation.resource, core.run_id(), ledger_file, action._display.warning)
+
+
+def _context(action, options: Options, **more: Any) -> Context:
+    """Return what a task needs from this process; `more`: fields of it."""
+    return Context(
+        check_mode=action._task.check_mode,
+        secrets=options.secrets,
+        keep_token=keep_token,
+        guard=require_parent,
+        diff_mode=action._task.diff,
+        verbosity=action._display.verbosity,
+        **more,
+    )
+
+
+def _why_to_stop(action, signals: Signals) -> str:
+    """Return why to end a list now, empty to go on."""
+    if signals.caught:
+        return f"the task received {signals.name}"
+    if signals.is_late:
+        return f"the keyword timeout ({action._task.timeout} seconds) expired"
+    return "the run of Ansible that the task belongs to has ended" if is_orphan() else ""
+
+
+def _next_step(params: dict, signals: Signals) -> str:
+    """Return where to look for what is known of each item; after a signal, nobody receives the results."""
+    if not signals.caught:
+        return RESULTS_SAY
+    if params["report"]:
+        return f"The report {params['report']} says what is known of each."
+    if params["ledger"]:
+        return (
+            "infrastructure.services.ledger_info lists what is in doubt (states: [in_doubt]). Settle that, if there"
+            " is anything, then run the task again with the same ledger: it sends the rest."
+        )
+    return "Look on the service for those in doubt before you send the list again: without a ledger none is recorded."

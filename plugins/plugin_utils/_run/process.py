@@ -2,13 +2,33 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""A worker and the process that forked it."""
+"""A worker: the process that forked it, its environment, and what it says at its end.
+
+After Ctrl-C nobody waits for the results of workers, so each leaves its message in a file in the temporary directory of
+the run, for the exit handler there.
+"""
 
 from __future__ import annotations
 
+import atexit
+import hashlib
+import multiprocessing
 import os
+import time
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Iterator, Mapping
 
-from ...module_utils._errors import ServicesError
+from ansible import constants
+from ansible.utils.display import Display
+
+from ...module_utils._errors import InvalidInput, ServicesError
+from ...module_utils._task.signals import MAX_SHUTDOWN
+from .core import run_directory
+
+_MESSAGE = "infrastructure.services-message-"
+_FIRST = os.getpid()  # the process that starts the workers imports the action plugins, too
+_WHY = "a name must not be empty or contain =; neither it nor its value may contain NUL or a lone surrogate"
 
 _fork = {"parent": os.getppid(), "forking": 0}
 os.register_at_fork(  # asked before the fork: the parent may die right after it
@@ -31,3 +51,49 @@ def exit_orphan() -> None:
     """Exit if this worker is an orphan: its result would fill a pipe that nobody reads, so it would never end."""
     if is_orphan():
         os._exit(1)
+
+
+@contextmanager
+def environment(variables: Mapping[str, str]) -> Iterator[None]:
+    """Set exactly these environment variables within the context; raise InvalidInput for one that cannot be set."""
+    before = dict(os.environ)
+    if before == variables:
+        yield
+        return
+    try:
+        _set(variables)
+        yield
+    finally:
+        _set(before)
+
+
+def _set(variables: Mapping[str, str]) -> None:
+    for name in os.environ.keys() - variables.keys():
+        del os.environ[name]
+    for name, value in variables.items():
+        try:
+            os.environ[name] = value
+        except (OSError, ValueError):
+            raise InvalidInput("environment", f"the variable {name!r} cannot be set: {_WHY}") from None
+
+
+def show_message(message: str) -> None:
+    """Have a message shown at the end of the run."""
+    with suppress(OSError):
+        content = os.fsencode(message)
+        Path(run_directory(), _MESSAGE + hashlib.sha256(content).hexdigest()).write_bytes(content)
+
+
+@atexit.register  # registered after ansible-core's own handler, which removes the directory, so it runs first
+def finish() -> None:
+    """Wait for the workers, and show their messages."""
+    if os.getpid() != _FIRST:
+        return
+    deadline = time.monotonic() + MAX_SHUTDOWN  # Python itself waits for them, too
+    with suppress(KeyboardInterrupt):  # a second Ctrl-C: stop waiting
+        for worker in multiprocessing.active_children():
+            if not worker.daemon:
+                worker.join(max(0.0, deadline - time.monotonic()))
+    for message in Path(run_directory()).glob(f"{_MESSAGE}*"):
+        text = os.fsdecode(message.read_bytes())
+        Display().display(f"[WARNING]: {text}", color=constants.COLOR_WARN, stderr=True)

@@ -16,9 +16,10 @@ from ...module_utils._errors import NOT_SENT, UNKNOWN, ServicesError, listing
 from ...module_utils._task.options import from_environment
 from ...module_utils._task.signals import Interrupted, Signals
 from ...module_utils._task.task import RECORDED, Planned
+from ...module_utils._task.validation import validate
 from . import core
-from .environment import environment
-from .given import validated
+from .given import options_given
+from .process import environment
 
 _SHELL_CANNOT_START = (126, 127)  # POSIX: the command was found but cannot be run, or was not found
 
@@ -68,7 +69,8 @@ def no_result(action, error: object, arguments: dict, outcome: str = "") -> dict
     request = f" to {operation.method} {arguments.get('base_url') or ''}{operation.path}"
     problem = f"the module{request if outcome == UNKNOWN else ''} gave no result ({str(error).rstrip('.')})"
     msg = f"{asset_named(action.spec, arguments)}: {problem}. {effect_of(operation, outcome)}"
-    return validated(action).secrets.scrub(dict(changed=False, outcome=outcome, msg=msg))
+    secrets = validate(action.spec, options_given(action)).secrets
+    return secrets.scrub(dict(changed=False, outcome=outcome, msg=msg))
 
 
 def asset_named(spec, arguments: dict[str, Any]) -> str:

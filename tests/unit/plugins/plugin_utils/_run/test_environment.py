@@ -9,7 +9,7 @@ import os
 
 import pytest
 from ansible_collections.infrastructure.services.plugins.module_utils._errors import InvalidInput
-from ansible_collections.infrastructure.services.plugins.plugin_utils._run.environment import environment
+from ansible_collections.infrastructure.services.plugins.plugin_utils._run.process import environment
 
 
 def test_the_environment_is_exactly_as_requested_and_then_restored(monkeypatch):
