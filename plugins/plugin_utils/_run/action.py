@@ -24,6 +24,11 @@ class Action(core.ObservedAction):
     _supports_check_mode = True
     require_run = staticmethod(process.require_parent)
 
+    @property
+    def creates(self) -> bool:
+        """Whether the task sends what must not be sent twice."""
+        return self.spec.resource.operation.method == "POST"
+
     def hand_over(self, signals: Signals) -> dict | None:
         """Return the result of the module if all of the task is for the target, None if it is for the worker."""
 

@@ -8,9 +8,12 @@ from __future__ import annotations
 
 import os
 import re
+from contextlib import contextmanager, nullcontext
 from functools import partial
+from typing import Callable, Iterator
 
 from ansible import constants
+from ansible.errors import AnsibleConnectionFailure
 from ansible.plugins.action import ActionBase
 
 try:  # since ansible-core 2.19
@@ -41,6 +44,9 @@ TIMEOUT = TaskTimeoutError
 # Since ansible-core 2.21 a setting decides whether a result has `invocation`; before, it always had.
 _INVOCATION = "INJECT_INVOCATION"
 _INVOCATION_IS_A_SETTING = _INVOCATION in constants.config.get_configuration_definitions()
+
+# The option of ssh, and of plugins made like it: how often a command is run again after its connection was lost.
+_RETRIES = "reconnection_retries"
 
 _PYTHON_TOO_OLD = re.compile("(?:Ansible|ansible-core) requires .*Python.* Current version: ")
 
@@ -84,6 +90,40 @@ def run_id() -> str:
     return os.path.basename(run_directory()).removeprefix("ansible-local-")
 
 
+@contextmanager
+def repeating_nothing(connection) -> Iterator[None]:
+    """Have the connection run a command within the context once, and not again after it was lost."""
+    try:
+        retries = connection.get_option(_RETRIES)
+    except KeyError:  # the plugin repeats nothing
+        yield
+        return
+    try:
+        connection.set_option(_RETRIES, 0)
+        if hasattr(connection, "_bare_run"):
+            connection._bare_run = _once(connection._bare_run)
+        yield
+    finally:
+        connection.set_option(_RETRIES, retries)
+        vars(connection).pop("_bare_run", None)
+
+
+def _once(run: Callable) -> Callable:
+    """Return what runs a command of ssh the first time it is called, and raises AnsibleConnectionFailure after that.
+
+    Whatever its option says, the plugin runs a command again when a master connection (ControlPersist) was broken,
+    although ssh itself then made a connection of its own, on which the command may have run.
+    """
+    left = [run]
+
+    def run_once(*arguments, **more):
+        if not left:
+            raise AnsibleConnectionFailure("the connection was lost, and the module may have run before that")
+        return left.pop()(*arguments, **more)
+
+    return run_once
+
+
 class ObservedAction(ActionBase):
     """An action plugin that knows whether the module's own command was handed to the connection.
 
@@ -92,6 +132,7 @@ class ObservedAction(ActionBase):
     """
 
     module_was_started = False
+    creates: bool  # whether the module sends what must not be sent twice
 
     def require_run(self) -> None:
         """Raise ServicesError if the run of Ansible has ended."""
@@ -102,7 +143,8 @@ class ObservedAction(ActionBase):
         if sudoable:
             self.require_run()
         self.module_was_started = self.module_was_started or sudoable
-        return super()._low_level_execute_command(cmd, sudoable=sudoable, **more)
+        with repeating_nothing(self._connection) if sudoable and self.creates else nullcontext():
+            return super()._low_level_execute_command(cmd, sudoable=sudoable, **more)
 
     @property
     def becomes(self) -> bool:

@@ -10,12 +10,17 @@ import inspect
 import json
 import subprocess
 import sys
+from contextlib import suppress
 
 import pytest
 from ansible import constants
+from ansible.errors import AnsibleConnectionFailure
+from ansible.playbook.play_context import PlayContext
 from ansible.plugins.action import ActionBase
 from ansible.plugins.connection import ConnectionBase
 from ansible.plugins.connection.local import Connection as LocalConnection
+from ansible.plugins.connection.ssh import Connection as SSHConnection
+from ansible.plugins.loader import connection_loader
 from ansible_collections.infrastructure.services.plugins.plugin_utils._run import core
 from support.checkout import CHECKOUT
 
@@ -27,7 +32,7 @@ METHODS = {
     "_low_level_execute_command": ("cmd", "sudoable"),
     "_remove_tmp_path": ("tmp_path",),
 }
-PRIVATE = (*METHODS, "_internal")
+PRIVATE = (*METHODS, "_internal", "_bare_run")
 
 
 def names_in(file: str) -> set[str]:
@@ -52,9 +57,33 @@ def test_the_method_is_used(method):
 
 @pytest.mark.parametrize(("owner", "attribute"), [
     (ConnectionBase, "has_native_async"), (ConnectionBase, "become"), (LocalConnection, "transport"),
+    (SSHConnection, "_bare_run"),
 ])
 def test_a_connection_has_the_attribute(owner, attribute):
     assert hasattr(owner, attribute) or attribute in inspect.getsource(owner.__init__)
+
+
+@pytest.fixture
+def ssh():
+    """A connection of ssh that repeats a command three times."""
+    connection = connection_loader.get("ssh", PlayContext())
+    connection.set_option("reconnection_retries", 3)
+    return connection
+
+
+def test_a_connection_repeats_commands_as_before_once_a_creation_has_ended(ssh):
+    before = ssh._bare_run
+    with suppress(AnsibleConnectionFailure), core.repeating_nothing(ssh):
+        assert ssh.get_option("reconnection_retries") == 0
+        raise AnsibleConnectionFailure("lost")
+    assert (ssh.get_option("reconnection_retries"), ssh._bare_run) == (3, before)
+
+
+def test_a_connection_that_repeats_nothing_is_left_alone():
+    local = connection_loader.get("local", PlayContext())
+    before = dict(vars(local))
+    with core.repeating_nothing(local):
+        assert vars(local) == before
 
 
 def test_the_keyword_timeout_raises_what_our_handlers_do_not_catch():
