@@ -19,22 +19,10 @@ RESULTS_SAY = "results says what is known of each, and what to do."
 _MOST_WARNINGS = 20
 LARGE = 600_000  # characters; ansible-runner and AWX drop a result of more than 700,000
 _FIRST_LINE, _NEXT_LINE = 2.0, 5.0  # seconds
-SHOWN = (  # of the result of each item
-    "changed",
-    "failed",
-    "outcome",
-    "status",
-    "request_attempts",
-    "msg",
-    "asset",
-    "error_body",
-    "location",
-    "seconds",
-    "trace_id",
-    "diff",
-    "skipped",
-    "plan",
-    "warnings",
+# What is kept of the result of each item.
+SHOWN = (
+    *("changed", "failed", "skipped", "outcome", "status", "request_attempts", "msg", "asset", "error_body"),
+    *("location", "seconds", "trace_id", "diff", "plan", "warnings"),
 )
 _PLANS = ("create", "update", "keep", "differs", "in_doubt")
 

@@ -62,13 +62,9 @@ ARGUMENT_SPEC = dict(
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")  # surrogates too: UTF-8 cannot encode them
 
 
-def from_environment() -> dict:
-    """Return the options that the environment of this process sets; files that it names may be elsewhere's."""
-    found = {}
-    for name, option in ARGUMENT_SPEC.items():
-        if "fallback" in option and option["type"] != "path":
-            found[name] = next(filter(None, map(os.environ.get, option["fallback"][1])), None)
-    return {name: value for name, value in found.items() if value is not None}
+def from_environment(option: dict) -> str | None:
+    """Return what the environment sets an option to: the first variable that is not empty, as AWX exports some."""
+    return next(filter(None, map(os.environ.get, option["fallback"][1])), None) if "fallback" in option else None
 
 
 # The additional options of the modules for a list.

@@ -21,6 +21,7 @@ from .._errors import ServicesError
 from .._fields import number, text
 from .._secrets import Secrets, is_credential_name, printable
 from .credentials import secrets_of, shown_options
+from .options import from_environment
 from .specs import ModuleSpec
 
 _IN_NO_PATH = re.compile("[\\0\ud800-\udc7f\udd00-\udfff]")  # other surrogates are bytes of a name (PEP 383)
@@ -64,8 +65,7 @@ def validated(options: dict, constraints: dict, given: dict, above: str = "") ->
     params = {}
     for name, option in options.items():
         value = given.get(name)
-        if value is None and "fallback" in option:
-            value = _from_environment(option)
+        value = from_environment(option) if value is None else value
         if value is not None:
             params[name] = _converted(option, value, name, f"{above}{name}", problems)
             continue
@@ -74,11 +74,6 @@ def validated(options: dict, constraints: dict, given: dict, above: str = "") ->
             problems.append(_missing(f"{above}{name}", option))
     problems += _conflicts(constraints, params)
     return params, problems
-
-
-def _from_environment(option: dict) -> str | None:
-    """Return the first variable that is not empty: AWX and CI systems export empty ones."""
-    return next(filter(None, map(os.environ.get, option["fallback"][1])), None)
 
 
 def _unknown(place: str, name: str, options: dict) -> str:

@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any, ContextManager, NamedTuple
+from typing import Any, ContextManager
 
 from ...module_utils._errors import InvalidInput
 from ...module_utils._http.transport import Transport, requests, require_libraries
@@ -34,28 +34,10 @@ _LEDGER_ELSEWHERE = (
 )
 
 
-class Conditions(NamedTuple):
-    """What decides where a task runs."""
-
-    connection: str
-    is_async: bool
-    becomes: bool
-    has_requests: bool
-
-
-def runs_in_worker(conditions: Conditions) -> bool:
-    """Whether the module would run on the worker's host anyway, as the same user."""
-    return (
-        conditions.connection == "local" and conditions.has_requests and not (conditions.is_async or conditions.becomes)
-    )
-
-
 def in_worker(action) -> bool:
-    """Whether a task is done in this process."""
-    conditions = Conditions(
-        action._connection.transport, bool(action._task.async_val), action.becomes, requests is not None
-    )
-    return runs_in_worker(conditions)
+    """Whether a task is done in this process: where its module would run anyway, and as the same user."""
+    is_elsewhere = action._connection.transport != "local" or action.becomes or action._task.async_val
+    return requests is not None and not is_elsewhere
 
 
 def hand_over(action, signals: Signals) -> dict | None:

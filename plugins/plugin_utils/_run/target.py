@@ -13,7 +13,7 @@ from ansible.errors import AnsibleConnectionFailure, AnsibleError
 
 from ...module_utils._call.operation import effect_of
 from ...module_utils._errors import NOT_SENT, UNKNOWN, ServicesError, listing
-from ...module_utils._task.options import from_environment
+from ...module_utils._task.options import ARGUMENT_SPEC, from_environment
 from ...module_utils._task.signals import Interrupted, Signals
 from ...module_utils._task.task import RECORDED, Planned
 from ...module_utils._task.validation import validate
@@ -28,7 +28,10 @@ class Target:
     """Runs the module of a task with the options that were given, and reports what is known however that ends."""
 
     def __init__(self, action, given: dict, signals: Signals) -> None:
-        self._action, self._given, self._signals = action, {**from_environment(), **given}, signals
+        self._action, self._signals = action, signals
+        # What the controller sets, so that the place does not matter; but its files may not be there on the target.
+        named = {name: from_environment(option) for name, option in ARGUMENT_SPEC.items() if option["type"] != "path"}
+        self._given = {**{name: value for name, value in named.items() if value is not None}, **given}
 
     def send(self, planned: Planned) -> dict:
         """Run the module for a task whose ledger stays on the controller."""

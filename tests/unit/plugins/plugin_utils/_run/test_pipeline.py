@@ -6,15 +6,18 @@
 from __future__ import annotations
 
 from itertools import product
+from types import SimpleNamespace
 
 import pytest
-from ansible_collections.infrastructure.services.plugins.plugin_utils._run.pipeline import Conditions, runs_in_worker
+from ansible_collections.infrastructure.services.plugins.plugin_utils._run import pipeline
 
 CONNECTIONS = ["local", "ssh", "community.docker.docker", "process", "LOCAL", ""]
-EVERY = [Conditions(*values) for values in product(CONNECTIONS, *[[False, True]] * 3)]
 
 
-@pytest.mark.parametrize("conditions", EVERY)
-def test_only_tasks_that_would_run_next_to_the_worker_run_inside_it(conditions):
-    inside = Conditions("local", is_async=False, becomes=False, has_requests=True)
-    assert runs_in_worker(conditions) is (conditions == inside)
+@pytest.mark.parametrize("conditions", product(CONNECTIONS, (0, 30), (False, True), (None, "the library")), ids=str)
+def test_only_tasks_that_would_run_next_to_the_worker_run_inside_it(conditions, monkeypatch):
+    connection, seconds, becomes, requests = conditions
+    task, transport = SimpleNamespace(async_val=seconds), SimpleNamespace(transport=connection)
+    monkeypatch.setattr(pipeline, "requests", requests)
+    inside = pipeline.in_worker(SimpleNamespace(_task=task, _connection=transport, becomes=becomes))
+    assert inside is (conditions == ("local", 0, False, "the library"))
