@@ -56,7 +56,9 @@ class Parts:
             self._ended[suite]["failed"] += 1
         if report.skipped:
             self._ended[suite]["skipped"] += 1
-        if report.when != "teardown":
+        if report.outcome == "rerun":
+            self._ended[suite]["run again"] += 1
+        if report.when != "teardown" or report.nodeid not in self._pending[suite]:
             return
         self._ended[suite]["run"] += 1
         self._pending[suite].discard(report.nodeid)
@@ -66,7 +68,7 @@ class Parts:
     def _print(self, suite: str) -> None:
         ended = self._ended[suite]
         passed = ended["run"] - ended["failed"] - ended["skipped"]
-        others = "".join(f", {ended[word]} {word}" for word in ("failed", "skipped") if ended[word])
+        others = "".join(f", {ended[word]} {word}" for word in ("failed", "skipped", "run again") if ended[word])
         line = f"{PREFIX}{suite:12} {passed:5,} passed{others}, {self._seconds[suite]:.0f} s in its tests"
         self._reporter.write(f"\n{line}\n", flush=True)
 
