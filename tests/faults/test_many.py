@@ -51,6 +51,11 @@ class SplitTransport:
             return Answer(201, {}, json.dumps({"id": OTHER, "name": OTHER}).encode())
         return self._real.send(request, timeout)
 
+    @property
+    def has_sent(self) -> bool:
+        """Whether a byte of the last attempt was handed to the socket."""
+        return self._real.has_sent
+
     def close(self) -> None:
         """Close the connections."""
         self._real.close()

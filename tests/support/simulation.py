@@ -17,7 +17,7 @@ from ansible_collections.infrastructure.services.plugins.module_utils._call.stat
 from ansible_collections.infrastructure.services.plugins.module_utils._errors import UNKNOWN, ServicesError
 from ansible_collections.infrastructure.services.plugins.module_utils._http.values import Answer, Request
 from ansible_collections.infrastructure.services.plugins.module_utils._list.pace import Dispatch
-from ansible_collections.infrastructure.services.plugins.module_utils._list.paced import PacedTransport
+from ansible_collections.infrastructure.services.plugins.module_utils._list.paced import Connections, PacedTransport
 from ansible_collections.infrastructure.services.plugins.module_utils._list.scheduler import Ended, Limits, Scheduler
 
 from .virtual_time import VirtualTime
@@ -156,11 +156,11 @@ class _Worker:
     _LIMITS = SimpleNamespace(retries=3, retry_max_delay=30.0)
 
     def __init__(self, server: _Server, method: str) -> None:
-        self._server, self._fraction = server, server.chance.random
+        self._connections, self._fraction = Connections(lambda: server), server.chance.random
         self._request = Request(method, "http://service", {"Authorization": "Bearer t"}, b"")
 
     def __call__(self, item: int, slot) -> Ended:
-        self._transport = PacedTransport(self._server, slot)
+        self._transport = PacedTransport(self._connections, slot)
         finished = retry(
             self._attempt, self._request.method, self._LIMITS, fraction=self._fraction, sleep=slot.pause
         )

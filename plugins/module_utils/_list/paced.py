@@ -6,8 +6,9 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from datetime import datetime, timezone
-from typing import Any
+from typing import Any, Callable, Iterator
 
 from .._call.retry import retry_after
 from .._call.statuses import Event, event_of
@@ -26,16 +27,40 @@ _FEEDBACK = {
 }
 
 
+class Connections:
+    """The transports of a list, each used by one thread at a time: as many as requests were in flight at once."""
+
+    def __init__(self, connect: Callable[[], Any]) -> None:
+        """`connect`: makes a transport; called at once, so that an unusable TLS file is reported for all items."""
+        self._connect, self._all = connect, [connect()]
+        self._free = [*self._all]
+
+    @contextmanager
+    def one(self) -> Iterator[Any]:
+        """Yield a transport that no other thread uses meanwhile."""
+        try:
+            transport = self._free.pop()
+        except IndexError:
+            transport = self._connect()
+            self._all.append(transport)
+        try:
+            yield transport
+        finally:
+            self._free.append(transport)
+
+    def close(self) -> None:
+        """Close all of them."""
+        for transport in self._all:
+            transport.close()
+
+
 class PacedTransport:
     """The transport of one item: a request to the service waits for the slot of the item, a token request does not."""
 
-    def __init__(self, transport: Any, slot: Slot) -> None:
-        self._transport, self._slot = transport, slot
+    has_sent = False  # whether a byte of the last attempt was handed to the socket
 
-    @property
-    def has_sent(self) -> bool:
-        """Whether a byte of the last attempt was handed to the socket."""
-        return self._transport.has_sent
+    def __init__(self, connections: Connections, slot: Slot) -> None:
+        self._connections, self._slot = connections, slot
 
     def send(self, request: Request, timeout: float) -> Answer:
         """Make one attempt, within `timeout` seconds.
@@ -43,12 +68,12 @@ class PacedTransport:
         Raise AttemptFailed, or ServicesError once nothing more is to be sent.
         """
         if not request.headers.get("Authorization", "").startswith("Bearer "):
-            return self._transport.send(request, timeout)
+            return self._send(request, timeout)
         if not self._slot.acquire():
             raise ServicesError("no further attempt was made, because the task was stopping")
         feedback, retry_after_seconds = NEUTRAL, None
         try:
-            answer = self._transport.send(request, timeout)
+            answer = self._send(request, timeout)
             feedback = _FEEDBACK.get(event_of(answer.status), NEUTRAL)
             retry_after_seconds = retry_after(answer.headers.get("Retry-After"), datetime.now(timezone.utc))
         except AttemptFailed:
@@ -57,3 +82,10 @@ class PacedTransport:
         finally:
             self._slot.release(feedback, retry_after_seconds)
         return answer
+
+    def _send(self, request: Request, timeout: float) -> Answer:
+        with self._connections.one() as transport:
+            try:
+                return transport.send(request, timeout)
+            finally:
+                self.has_sent = transport.has_sent

@@ -126,6 +126,8 @@ class Scheduler:
         neither `begun` nor `ended` was not begun.
         """
         self._keep_limits()
+        if why := watch():
+            self.stop(why)
         self._start(min(most, len(self._pending)))
         deadline = math.inf
         while self._threads and self.clock() < deadline:

@@ -6,7 +6,6 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from dataclasses import dataclass, replace
 from functools import partial
@@ -18,7 +17,7 @@ from .._task.specs import ModuleSpec
 from .._task.task import Context, Planned, carry_out, interrupted, perform
 from .items import Faults, prepare_all, with_defaults
 from .pace import Pace
-from .paced import PacedTransport
+from .paced import Connections, PacedTransport
 from .result import RESULTS_SAY, SHOWN, ListResult
 from .scheduler import Ended, Limits, Scheduler, Slot
 
@@ -102,13 +101,11 @@ class _Sending:
                  ledger: Any) -> None:
         self._planned, self._numbers = [planned[number] for number in to_send], to_send
         self._params, self._context, self._place, self._ledger = params, context, place, ledger
-        self._own = threading.local()  # of each thread: its transport and the slot of its item
-        self._transports: list[Any] = []
 
     def send(self, result: ListResult) -> bool:
         """Add to the result how each item ended or why it was not begun; return whether all threads have ended."""
         params, settings = self._params, self._planned[0].task.settings
-        self._context.connect(settings.connection).close()  # reports an unusable TLS file once, not for each item
+        self._connections = Connections(partial(self._context.connect, settings.connection))
         pace = Pace(params["concurrency"], settings.retry_max_delay)
         limits = Limits(params["max_unknown"], params["max_failures"])
         scheduler = Scheduler(len(self._numbers), lambda: partial(self._do, scheduler), pace, limits, result.failed)
@@ -118,8 +115,7 @@ class _Sending:
             ended, attempts = dict(scheduler.ended), {index: slot.attempts for index, slot in scheduler.begun.items()}
         self._add_each(result, ended, attempts, scheduler.reason)
         if not attempts:
-            for transport in self._transports:
-                transport.close()
+            self._connections.close()
         return not attempts
 
     def _add_each(self, result: ListResult, ended: dict[int, Ended], attempts: dict[int, int], reason: str) -> None:
@@ -144,8 +140,8 @@ class _Sending:
 
     def _do(self, scheduler: Scheduler, index: int, slot: Slot) -> Ended | None:
         """Do one item in a thread of the scheduler; return None while another run holds its asset."""
-        self._own.slot = slot
-        context = replace(self._context, connect=self._connect, sleep=slot.pause)
+        paced = PacedTransport(self._connections, slot)
+        context = replace(self._context, connect=lambda settings: paced, sleep=slot.pause)
         started = time.monotonic()
         try:
             result = carry_out(self._planned[index], context, partial(perform, context=context), self._ledger)
@@ -159,9 +155,3 @@ class _Sending:
             result = dict(changed=False, skipped=True, outcome=NOT_SENT)
         result["seconds"] = round(time.monotonic() - started, 3)
         return Ended(result["outcome"], result.get("failed", False), result)
-
-    def _connect(self, settings: Any) -> PacedTransport:
-        if not hasattr(self._own, "transport"):
-            self._own.transport = self._context.connect(settings)
-            self._transports.append(self._own.transport)
-        return PacedTransport(self._own.transport, self._own.slot)

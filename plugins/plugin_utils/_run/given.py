@@ -44,7 +44,9 @@ def ledger_given(action) -> Any:
 
 def opened_ledger(action, params: dict, signals: Signals, read_only: bool) -> Ledger:
     """Return the ledger of a task for one asset or entry; raise InvalidInput, LedgerError or MissingLibrary."""
-    ledger = kept_ledger(ledger_location(action, params["ledger"]), read_only)
+    location = ledger_location(action, params["ledger"])
+    with signals.raised():
+        ledger = kept_ledger(location, read_only)
     ledger.interruptible = signals.raised
     return ledger
 

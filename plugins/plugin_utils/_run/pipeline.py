@@ -83,7 +83,8 @@ def send_list(action, options: Options, signals: Signals) -> dict:
         next_step=partial(_next_step, params, signals),
     )
     # The ledger is the list's own: threads that outlast it may still use the connection.
-    ledger = open_ledger(location, check_mode) if location else None
+    with signals.raised():
+        ledger = open_ledger(location, check_mode) if location else None
     queue = Queue(ledger) if ledger and not check_mode else None
     recording = Recording(ledger, options.secrets, core.run_id(), check_mode, queue) if ledger else None
     with _reported(action, params, ledger.file if ledger else "") as results:
