@@ -36,6 +36,9 @@ class Limits(NamedTuple):
     max_failures: int = 0
 
 
+NO_LIMITS = Limits()
+
+
 class Slot:
     """One item's permission to have a request in flight; released at the end of each attempt."""
 
@@ -98,7 +101,7 @@ class Scheduler:
     """
 
     def __init__(
-        self, items: int, make_worker: Callable, pace: Pace, limits: Limits = Limits(), failures: int = 0,
+        self, items: int, make_worker: Callable, pace: Pace, limits: Limits = NO_LIMITS, failures: int = 0,
         clock: Callable[[], float] = time.monotonic, threads: Any = threading,
     ) -> None:
         self.pace, self.items, self.clock = pace, items, clock
@@ -123,8 +126,6 @@ class Scheduler:
         neither `begun` nor `ended` was not begun.
         """
         self._keep_limits()
-        if why := watch():
-            self.stop(why)
         self._start(min(most, len(self._pending)))
         deadline = math.inf
         while self._threads and self.clock() < deadline:

@@ -110,6 +110,8 @@ class _Sending:
         limits = Limits(params["max_unknown"], params["max_failures"])
         scheduler = Scheduler(len(self._numbers), lambda: partial(self._do, scheduler), pace, limits, result.failed)
         progress = result.progress(scheduler, self._place.say, time.monotonic)
+        if reason := self._place.watch():  # already, as when a timeout expires while the ledger is opened
+            scheduler.stop(reason)
         scheduler.run(params["concurrency"], GRACE, self._place.watch, progress)
         with scheduler.lock:  # a thread that has not sent by now gets no slot, so it never sends
             ended, attempts = dict(scheduler.ended), {index: slot.attempts for index, slot in scheduler.begun.items()}
