@@ -5,39 +5,51 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import time
 
 from ansible_collections.infrastructure.services.plugins.module_utils._errors import ServicesError
-from ansible_collections.infrastructure.services.plugins.plugin_utils._run.process import require_parent
+from ansible_collections.infrastructure.services.plugins.plugin_utils._run import process
 
 
-def said_by_a_grandchild(child_stays: bool) -> str:
-    """Return what a worker reports whose parent stays or dies."""
+def said_by_a_worker(run_goes_on: bool) -> str:
+    """Return what a worker reports whose run goes on, or ends before the worker's first line."""
     read, write = os.pipe()
-    if not (child := os.fork()):
-        parent = os.getpid()
-        if not os.fork():
-            while not child_stays and os.getppid() == parent:
-                time.sleep(0.005)
-            try:
-                require_parent()
-                os.write(write, b"there")
-            except ServicesError as error:
-                os.write(write, f"{error.outcome}: {error.msg}".encode())
+    if not (run := os.fork()):
+        try:
+            fork_worker(write, run_goes_on)
+        finally:
             os._exit(0)
-        if child_stays:
-            os.wait()
-        os._exit(0)
     os.close(write)
-    os.waitpid(child, 0)
+    os.waitpid(run, 0)
     with os.fdopen(read) as file:
         return file.read()
 
 
+def fork_worker(write: int, run_goes_on: bool) -> None:
+    """Fork a worker that writes what it knows of its run, this process."""
+    run = os.getpid()
+
+    def wait_for_the_end():
+        while not run_goes_on and os.getppid() == run:
+            time.sleep(0.005)
+
+    os.register_at_fork(after_in_child=wait_for_the_end)
+    importlib.reload(process)  # so that the worker learns of its run only after that
+    if not os.fork():
+        try:
+            process.require_parent()
+            os.write(write, b"there")
+        except ServicesError as error:
+            os.write(write, f"{error.outcome}: {error.msg}".encode())
+    elif run_goes_on:
+        os.wait()
+
+
 def test_a_worker_of_a_live_run_may_send():
-    assert said_by_a_grandchild(child_stays=True) == "there"
+    assert said_by_a_worker(run_goes_on=True) == "there"
 
 
 def test_an_orphan_may_not():
-    assert said_by_a_grandchild(child_stays=False).startswith("not_sent: Nothing was sent")
+    assert said_by_a_worker(run_goes_on=False).startswith("not_sent: Nothing was sent")
