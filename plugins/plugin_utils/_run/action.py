@@ -56,7 +56,7 @@ class Action(core.ObservedAction):
         try:
             with process.environment({**self.controller_environment, **core.task_environment(self)}):
                 return self.hand_over(signals) or self._result(validate(self.spec, options_given(self)), signals)
-        except InvalidInput as error:  # in the keyword environment
+        except InvalidInput as error:  # in a keyword
             return error.result()
         except core.TIMEOUT as error:
             msg = f"The keyword timeout ended the task. {error}".strip()

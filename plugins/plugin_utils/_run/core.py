@@ -64,12 +64,6 @@ def task_environment(action) -> dict[str, str]:
     return {str(name): str(value) for name, value in environment.items()}
 
 
-def last_result(action):
-    """Return the result of an earlier attempt of the task (`until`), if it is registered, else None."""
-    register, variables = action._task.register, action.task_vars
-    return variables["_task"].result if isinstance(register, dict) else variables.get(register)  # a dict since 2.21
-
-
 def counts_attempts(action) -> bool:
     """Return whether ansible-core repeats the task and counts in `attempts`, where 2.21 keeps the count of a module."""
     return bool(action._task.until) or action._task.retries is not None

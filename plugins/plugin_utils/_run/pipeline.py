@@ -41,7 +41,8 @@ def in_worker(action) -> bool:
 
 
 def hand_over(action, signals: Signals) -> dict | None:
-    """Return the result of the module if all of the task is for the target, None if not."""
+    """Return the result of the module if all of the task is for the target, None if not; raise InvalidInput."""
+    until.refuse_async(action)
     if in_worker(action) or ledger_given(action) != "":
         return None
     return until.remember(action, Target(action, options_given(action), signals).run())

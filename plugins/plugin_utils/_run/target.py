@@ -49,11 +49,11 @@ class Target:
                     return _no_shell(shell)
                 result = action.run_module(arguments)
         except AnsibleConnectionFailure as error:
-            result = dict(no_result(action, error, arguments), unreachable=True)
+            result = dict(_no_result(action, error, arguments), unreachable=True)
         except ServicesError as error:  # the run of Ansible has ended
             result = error.result()
         except (AnsibleError, core.TIMEOUT, Interrupted) as error:
-            result = dict(no_result(action, error, arguments), failed=True)
+            result = dict(_no_result(action, error, arguments), failed=True)
         if "outcome" not in result:
             cannot_start = result.get("rc") in _SHELL_CANNOT_START or core.is_python_too_old(result)
             result["outcome"] = NOT_SENT if cannot_start or action._task.check_mode else UNKNOWN
@@ -66,17 +66,17 @@ def _no_shell(shell: dict) -> dict:
     return dict(failed=True, changed=False, outcome=NOT_SENT, msg=msg, rc=shell["rc"])
 
 
-def no_result(action, error: object, arguments: dict, outcome: str = "") -> dict:
-    """Return what is known of a module that gave no result; `outcome`: if more is known than whether it was started."""
-    operation, outcome = action.spec.resource.operation, outcome or (UNKNOWN if action.module_was_started else NOT_SENT)
+def _no_result(action, error: object, arguments: dict) -> dict:
+    """Return what is known of a module that gave no result."""
+    operation, outcome = action.spec.resource.operation, UNKNOWN if action.module_was_started else NOT_SENT
     request = f" to {operation.method} {arguments.get('base_url') or ''}{operation.path}"
     problem = f"the module{request if outcome == UNKNOWN else ''} gave no result ({str(error).rstrip('.')})"
-    msg = f"{asset_named(action.spec, arguments)}: {problem}. {effect_of(operation, outcome)}"
+    msg = f"{_asset_named(action.spec, arguments)}: {problem}. {effect_of(operation, outcome)}"
     secrets = validate(action.spec, options_given(action)).secrets
     return secrets.scrub(dict(changed=False, outcome=outcome, msg=msg))
 
 
-def asset_named(spec, arguments: dict[str, Any]) -> str:
+def _asset_named(spec, arguments: dict[str, Any]) -> str:
     """Return how a message names the asset of a task, or the assets of a list."""
     noun = spec.resource.operation.noun
     if not spec.option:
