@@ -30,6 +30,7 @@ from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.en
     ABSENT,
     DONE,
     INTENT,
+    Change,
     Ended,
     Entry,
     Key,
@@ -88,8 +89,9 @@ def fill(ledger: Ledger, first: int, last: int) -> list[float]:
         key = Key("https://s", RESOURCE, asset["name"])
         started = time.perf_counter()
         ledger.get(key)
-        intent = ledger.begin(key, Entry(INTENT, asset, {}), None)
-        ledger.finish(key, intent, intent._replace(state=DONE, asset=asset), Ended(ABSENT, DONE))
+        (begun,) = ledger.write([Change(key, None, Entry(INTENT, asset, {}))], durable=True)
+        after = begun.after._replace(state=DONE, asset=asset)
+        ledger.finish(Change(key, begun.after, after, Ended(ABSENT, DONE)))
         seconds.append(time.perf_counter() - started)
     return seconds
 

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.entries import Change, Entry, Key
+from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.entries import Change, Ended, Entry, Key
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.store import Ledger
 
 
@@ -13,7 +13,23 @@ def put(ledger: Ledger, key: Key, entry: Entry | None) -> None:
     """Make this the ledger's entry for the key, whatever was there before."""
     before = ledger.get(key)
     if before or entry:
-        assert ledger.edit(Change(key, before, entry))
+        assert write(ledger, Change(key, before, entry))
+
+
+def write(ledger: Ledger, change: Change) -> bool:
+    """Make one change; return whether the entry was still as `change.before` says."""
+    return ledger.write([change], durable=True) != [None]
+
+
+def begin(ledger: Ledger, key: Key, intent: Entry, before: Entry | None) -> Entry | None:
+    """Write an intent; return it as it was written, None if the entry is no longer `before`."""
+    (written,) = ledger.write([Change(key, before, intent)], durable=True)
+    return written and written.after
+
+
+def finish(ledger: Ledger, key: Key, begun: Entry, after: Entry | None, ended: Ended) -> bool:
+    """Write how an attempt ended; return whether the entry was still `begun`."""
+    return ledger.finish(Change(key, begun, after, ended))
 
 
 def bare(entry: Entry | None) -> Entry | None:

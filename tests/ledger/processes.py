@@ -108,12 +108,12 @@ def _around(owner: type, name: str, when: str) -> None:
 
 
 KILLED_AT = {
-    "before the intent": lambda: _around(Ledger, "begin_many", "before"),
-    "after the intent": lambda: _around(Ledger, "begin_many", "after"),
+    "before the intent": lambda: _around(Ledger, "begin", "before"),
+    "after the intent": lambda: _around(Ledger, "begin", "after"),
     "while the service works": lambda: None,  # by the test
     "after the answer": lambda: _around(Transport, "send", "after"),
-    "before the record": lambda: _around(Ledger, "finish_many", "before"),
-    "after the record": lambda: _around(Ledger, "finish_many", "after"),
+    "before the record": lambda: _around(Ledger, "finish", "before"),
+    "after the record": lambda: _around(Ledger, "finish", "after"),
 }
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import pytest
-from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger import recording
+from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger import decisions
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.entries import (
     ACCEPTED,
     DONE,
@@ -114,14 +114,14 @@ def test_a_request_that_was_not_sent_leaves_the_entry_unchanged(scene, state):
 @pytest.mark.parametrize("state", [None, *STATES])
 def test_the_entry_found_decides_what_is_done(scene, state):
     scene.found(state)
-    doing = recording.ON_FINDING[state][RESOURCES[scene.resource].operation.method]
+    doing = decisions.ON_FINDING[state][RESOURCES[scene.resource].operation.method]
     options = {"attributes": {"cpu": 4}} if scene.resource == CREATE else {"attributes": {"login": True}}
     result = scene.run(**options)
-    sends = doing == recording.SEND or (doing == recording.COMPARE and scene.resource == UPDATE)  # ASSET has no login
+    sends = doing == decisions.SEND or (doing == decisions.COMPARE and scene.resource == UPDATE)  # ASSET has no login
     assert scene.requests() == sends
     assert result["changed"] is sends
-    assert result.get("failed", False) is (doing == recording.REFUSE)
-    if doing == recording.REFUSE:
+    assert result.get("failed", False) is (doing == decisions.REFUSE)
+    if doing == decisions.REFUSE:
         assert result["outcome"] == ("accepted" if state == ACCEPTED else "unknown")
         ways = {"ledger_entry", "state: present", *(() if state == ACCEPTED else ("state: absent", "force: true"))}
         assert {way for way in (*ways, "state: absent", "force: true") if way in result["msg"]} == ways
@@ -202,7 +202,7 @@ def test_an_answer_that_cannot_be_recorded_is_in_the_result(scene, monkeypatch, 
     def full(*_arguments):
         raise LedgerError("ledger: disk full")
 
-    monkeypatch.setattr(scene.ledger, "finish_many", full)
+    monkeypatch.setattr(scene.ledger, "finish", full)
     if not accepted:
         scene.service.api.add_fault(faults.parse({"kind": "status", "status": 403}))
     result = scene.run()

@@ -21,7 +21,7 @@ from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.en
     Key,
     LedgerError,
 )
-from ledger.entries import put
+from ledger.entries import begin, put
 from ledger.loops import race
 from ledger.tasks import task
 from ledger.test_places import AS_ANYBODY, as_anybody
@@ -68,13 +68,13 @@ def test_a_task_that_is_ended_while_it_begins_to_write_leaves_no_transaction_ope
         signal.setitimer(signal.ITIMER_REAL, 0.1)
         try:
             with pytest.raises(Ended):
-                ledger.begin(KEY, ENTRY, None)
+                begin(ledger, KEY, ENTRY, None)
         finally:
             signal.setitimer(signal.ITIMER_REAL, 0)
             signal.signal(signal.SIGALRM, before)
         writer.execute("BEGIN IMMEDIATE")
         writer.execute("ROLLBACK")
-    assert ledger.begin(KEY, ENTRY, None)
+    assert begin(ledger, KEY, ENTRY, None)
 
 
 def test_without_locks_nothing_is_created_twice(path, service, opened, monkeypatch):
@@ -84,8 +84,8 @@ def test_without_locks_nothing_is_created_twice(path, service, opened, monkeypat
     second = opened(path)
     with first.hold(KEY), second.hold(KEY):
         before = first.get(KEY), second.get(KEY)
-        assert first.begin(KEY, ENTRY._replace(state=INTENT), before[0])
-        assert second.begin(KEY, ENTRY._replace(state=INTENT), before[1]) is None
+        assert begin(first, KEY, ENTRY._replace(state=INTENT), before[0])
+        assert begin(second, KEY, ENTRY._replace(state=INTENT), before[1]) is None
 
 
 def test_a_file_with_two_names_is_refused(path, opened, service):
@@ -116,8 +116,8 @@ def test_a_ledger_that_disappears_during_a_run_is_noticed_before_the_next_reques
 
 def test_an_answer_for_a_ledger_that_is_gone_is_in_the_result(path, opened, service, monkeypatch):
     ledger = opened(path)
-    real = ledger.begin_many
-    monkeypatch.setattr(ledger, "begin_many", lambda *arguments: (real(*arguments), os.unlink(path))[0])
+    real = ledger.begin
+    monkeypatch.setattr(ledger, "begin", lambda *arguments: (real(*arguments), os.unlink(path))[0])
     result = task(ledger, base_url=service.url)
     assert (result["failed"], result["changed"], result["outcome"]) == (True, True, "accepted")
     assert result["asset"]["id"]
@@ -126,7 +126,7 @@ def test_an_answer_for_a_ledger_that_is_gone_is_in_the_result(path, opened, serv
 def test_closing_one_of_two_ledgers_of_a_process_leaves_the_locks_of_the_other(path, opened, fork):
     """A list has a ledger of its own, and closing a file drops all locks that the process has on it."""
     first, second = opened(path), opened(path)
-    assert second.lock(OTHER.number(), wait=False)
+    assert second.lock(OTHER, wait=False)
     with first.hold(KEY):
         second.close()
         with fork("hold", path, OTHER.name) as other:

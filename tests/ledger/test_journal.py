@@ -87,7 +87,7 @@ def test_a_ledger_that_another_program_gave_a_log_is_one_file_again(path, opened
 def torn(path, opened, fork) -> str:
     """The path of a ledger whose last writer was killed within a commit."""
     ledger = opened(path)
-    ledger.begin_many([Change(KEY._replace(name=f"web{number:03}"), None, ENTRY) for number in range(300)])
+    ledger.write([Change(KEY._replace(name=f"web{number:03}"), None, ENTRY) for number in range(300)], durable=True)
     ledger.close()
     with fork("write_half", path) as process:
         process.wait()
@@ -213,9 +213,9 @@ def test_what_is_created_while_others_write_for_too_long_is_not_to_be_created_ag
     monkeypatch.setattr(sqlite, "_BUSY_TIMEOUT", 0.1)
     ledger = opened(path)
     with closing(sqlite3.connect(path, isolation_level=None)) as other:
-        real = ledger.begin_many
+        real = ledger.begin
         monkeypatch.setattr(
-            ledger, "begin_many", lambda *arguments: (real(*arguments), other.execute("BEGIN IMMEDIATE"))[0])
+            ledger, "begin", lambda *arguments: (real(*arguments), other.execute("BEGIN IMMEDIATE"))[0])
         result = task(ledger, base_url=service.url)
     assert (result["failed"], result["outcome"]) == (True, "accepted")
     assert "others have been writing to it for 0.1 s. When you run it again, use fewer forks. Bef" in result["msg"]

@@ -160,13 +160,13 @@ def test_each_edit_is_in_the_history(edit):
 def test_an_edit_that_lost_a_race_is_reported(edit, opened, monkeypatch):
     """Without a lock that makes one wait for the other, as behind a pooler."""
     put(edit.ledger, edit.key, Entry(UNKNOWN, SENT, {}))
-    real = edit.ledger.edit
+    real = edit.ledger.write
 
-    def late(change) -> bool:
+    def late(changes, durable):
         put(opened(edit.location), edit.key, Entry(DONE, SENT, WHOLE))
-        return real(change)
+        return real(changes, durable)
 
-    monkeypatch.setattr(edit.ledger, "edit", late)
+    monkeypatch.setattr(edit.ledger, "write", late)
     with pytest.raises(LedgerError, match=f"{edit.key.name}: .* and its entry is now done. Nothing was changed."):
         edit(state="absent")
     assert edit.ledger.get(edit.key).state == DONE

@@ -27,7 +27,7 @@ from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.en
     Key,
 )
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.listing import listed
-from ledger.entries import put
+from ledger.entries import put, write
 from support import CREATE, UPDATE
 
 MODULE = "infrastructure.services.ledger_info"
@@ -101,7 +101,7 @@ def test_an_entry_shows_everything_that_is_known(info):
 def test_history_is_returned_when_requested(info):
     key = Key(URL, CREATE, "web02")
     ended = Ended(ABSENT, UNKNOWN, NEW, "me@here", "run-1", "unknown", 504, "lost", 1.5, "")
-    info.ledger.edit(Change(key, info.ledger.get(key), FLEET[key], ended))
+    write(info.ledger, Change(key, info.ledger.get(key), FLEET[key], ended))
     found = {entry["name"]: entry["history"] for entry in info(resource=CREATE, base_url=URL, history=True)["entries"]}
     assert found == {"app01": [], "web01": [], "web02": [{**ended._asdict(), "trace_id": None}]}
 
@@ -134,10 +134,10 @@ def test_a_hundred_thousand_entries_are_filtered_in_under_a_second(tmp_path, ope
     ledger = opened(path)
     body = {"name": "x" * 100, "attributes": {"text": "y" * 300}}
     states = {7: UNKNOWN}
-    ledger.begin_many([
+    ledger.write([
         Change(Key(URL, CREATE, f"web{number:06}"), None, Entry(states.get(number, DONE), body, {**body, "id": "1"}))
         for number in range(100_000)
-    ])
+    ], durable=True)
     nothing = {"base_url": None, "resource": None, "names": None, "changed_since": None, "history": False}
     for filters, count in (({"states": ["in_doubt"]}, 1), ({"states": None, "names": ["web0000*"]}, 100)):
         started = time.process_time()

@@ -48,7 +48,7 @@ def written(path: Path, statement: str = "") -> Path:
     """Make a ledger with many entries, then run a statement on it as another program would."""
     ledger = open_ledger(str(path))
     entry = Entry(DONE, {"text": "x" * 200}, {})
-    ledger.begin_many([Change(Key("https://s", "r", f"n{number}"), None, entry) for number in range(200)])
+    ledger.write([Change(Key("https://s", "r", f"n{number}"), None, entry) for number in range(200)], durable=True)
     if statement:
         ledger.database.execute(statement)
     ledger.close()

@@ -26,6 +26,7 @@ from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.en
     ABSENT,
     DONE,
     INTENT,
+    Change,
     Ended,
     Entry,
     Key,
@@ -34,7 +35,7 @@ from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.en
 )
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.location import open_ledger
 from emulator import faults
-from ledger.entries import put
+from ledger.entries import begin, finish, put
 from ledger.loops import created, crowd, race
 from ledger.tasks import key, task
 
@@ -74,43 +75,53 @@ def end_session(url: str, pid: int) -> None:
 def test_a_new_session_takes_the_locks_of_the_ended_one(postgres, opened):
     """Else another run would not wait for a creation in flight, and its user would be told to look for the machine."""
     mine, other = opened(postgres), opened(postgres)
-    assert mine.lock(KEY.number(), wait=False)
+    assert mine.lock(KEY, wait=False)
     end_session(postgres, backend(mine))
     assert mine.get(KEY) is None  # any statement, over the new session
-    assert not other.lock(KEY.number(), wait=False)
-    mine.unlock(KEY.number())
-    assert other.lock(KEY.number(), wait=False)
+    assert not other.lock(KEY, wait=False)
+    mine.release(KEY)
+    assert other.lock(KEY, wait=False)
 
 
 def test_a_lock_that_another_one_took_meanwhile_is_not_held(postgres, opened):
     mine, other = opened(postgres), opened(postgres)
-    assert mine.lock(KEY.number(), wait=False)
+    assert mine.lock(KEY, wait=False)
     end_session(postgres, backend(mine))
-    assert other.lock(KEY.number(), wait=False)
+    assert other.lock(KEY, wait=False)
     assert mine.get(KEY) is None
-    mine.unlock(KEY.number())
-    assert not mine.lock(KEY.number(), wait=False)
+    mine.release(KEY)
+    assert not mine.lock(KEY, wait=False)
+
+
+def test_a_lock_that_was_taken_twice_is_released_at_once(postgres, opened):
+    """As by a task that was overtaken once, and then began after all; PostgreSQL counts how often a lock is taken."""
+    ledger = opened(postgres)
+    first = begin(ledger, KEY, BEGUN, None)
+    assert ledger.begin(Change(KEY, None, BEGUN)) == (False, first)
+    assert ledger.begin(Change(KEY, first, BEGUN))[0]
+    ledger.release(KEY)
+    assert ledger.database.execute(ADVISORY_LOCKS) == [(0,)]
 
 
 def test_an_error_in_a_transaction_keeps_the_session_and_its_locks(postgres, opened):
     """One asset that cannot be recorded drops the locks of no other one in flight."""
     mine, other = opened(postgres), opened(postgres)
-    assert mine.lock(KEY.number(), wait=False)
+    assert mine.lock(KEY, wait=False)
     session = backend(mine)
     with pytest.raises(LedgerError):
-        mine.begin(KEY._replace(name="nul"), BEGUN._replace(trace_id="a\0b"), None)
+        begin(mine, KEY._replace(name="nul"), BEGUN._replace(trace_id="a\0b"), None)
     with pytest.raises(LedgerError):
-        mine.begin(KEY._replace(name="constraint"), BEGUN._replace(state=None), None)
+        begin(mine, KEY._replace(name="constraint"), BEGUN._replace(state=None), None)
     assert backend(mine) == session
-    assert not other.lock(KEY.number(), wait=False)
-    assert mine.begin(KEY, BEGUN, None)
+    assert not other.lock(KEY, wait=False)
+    assert begin(mine, KEY, BEGUN, None)
 
 
 def test_a_name_too_long_for_the_index_is_refused_before_the_request(postgres, opened):
     """These 3,200 bytes cannot be compressed; 5,000 times the same letter can."""
     name = "".join(uuid4().hex for _number in range(100))
     with pytest.raises(LedgerError, match="longer than the index of PostgreSQL takes"):
-        opened(postgres).begin(KEY._replace(name=name), BEGUN, None)
+        begin(opened(postgres), KEY._replace(name=name), BEGUN, None)
 
 
 def test_the_isolation_that_the_server_has_by_default_does_not_matter(postgres, opened):
@@ -133,8 +144,8 @@ def test_no_statement_starts_a_thread(postgres, opened, monkeypatch):
         raise RuntimeError("can't start new thread")
 
     monkeypatch.setattr(threading.Thread, "start", start)
-    begun = ledger.begin(KEY, BEGUN, None)
-    assert ledger.finish(KEY, begun, begun._replace(state=DONE), ENDED)
+    begun = begin(ledger, KEY, BEGUN, None)
+    assert finish(ledger, KEY, begun, begun._replace(state=DONE), ENDED)
 
 
 def test_the_library_writes_no_log(postgres, opened):
@@ -160,7 +171,7 @@ def test_names_are_preserved_whatever_the_encoding_of_the_database(database, ope
 @pytest.mark.parametrize("when", ["before the intent", "while the service works"])
 def test_a_session_that_was_ended_is_replaced(postgres, opened, service, monkeypatch, when):
     ledger, killer = opened(postgres), opened(postgres)
-    step = "begin_many" if when == "before the intent" else "finish_many"
+    step = "begin" if when == "before the intent" else "finish"
     real = getattr(ledger, step)
 
     def after_the_end(*arguments):
@@ -184,10 +195,10 @@ def test_an_insert_whose_answer_was_lost_is_recognised(postgres, opened, monkeyp
         raise LedgerLost("the connection is lost")
 
     monkeypatch.setattr(postgresql.PostgresDatabase, "write", lost)
-    begun = ledger.begin(KEY, BEGUN, None)
+    begun = begin(ledger, KEY, BEGUN, None)
     assert begun == ledger.get(KEY)
     monkeypatch.setattr(postgresql.PostgresDatabase, "write", lost)
-    assert ledger.finish(KEY, begun, None, ENDED) is True
+    assert finish(ledger, KEY, begun, None, ENDED) is True
     assert (ledger.get(KEY), len(list(ledger.history({})))) == (None, 1)
 
 
@@ -195,7 +206,7 @@ def test_an_insert_whose_answer_was_lost_is_recognised(postgres, opened, monkeyp
 def test_a_transaction_that_the_server_commits_late_is_ours(postgres, opened, monkeypatch, step):
     """The answer was lost while the server was still committing: the second write then changes no row."""
     ledger, real, writes = opened(postgres), postgresql.PostgresDatabase.write, []
-    before = None if step == "begin" else ledger.begin(KEY, BEGUN, None)
+    before = None if step == "begin" else begin(ledger, KEY, BEGUN, None)
 
     def late(self, statements, durable):
         writes.append(statements)
@@ -207,17 +218,17 @@ def test_a_transaction_that_the_server_commits_late_is_ours(postgres, opened, mo
 
     monkeypatch.setattr(postgresql.PostgresDatabase, "write", late)
     if step == "finish":
-        assert ledger.finish(KEY, before, None, ENDED) is True
+        assert finish(ledger, KEY, before, None, ENDED) is True
         assert ledger.get(KEY) is None
     else:
-        assert ledger.begin(KEY, BEGUN, before) == ledger.get(KEY)
+        assert begin(ledger, KEY, BEGUN, before) == ledger.get(KEY)
 
 
 @pytest.mark.parametrize("after", [BEGUN, None])
 def test_an_overtaken_end_whose_answer_was_lost_is_not_ours(postgres, opened, monkeypatch, after):
     ledger, real = opened(postgres), postgresql.PostgresDatabase.write
-    begun = ledger.begin(KEY, BEGUN, None)
-    other = opened(postgres).begin(KEY, BEGUN, begun)
+    begun = begin(ledger, KEY, BEGUN, None)
+    other = begin(opened(postgres), KEY, BEGUN, begun)
 
     def lost(self, statements, durable):
         real(self, statements, durable)
@@ -226,7 +237,7 @@ def test_an_overtaken_end_whose_answer_was_lost_is_not_ours(postgres, opened, mo
         raise LedgerLost("the connection is lost")
 
     monkeypatch.setattr(postgresql.PostgresDatabase, "write", lost)
-    assert ledger.finish(KEY, begun, after, ENDED) is False
+    assert finish(ledger, KEY, begun, after, ENDED) is False
     assert (ledger.get(KEY), len(list(ledger.history({})))) == (other, 1)
 
 
@@ -244,7 +255,7 @@ def test_a_backend_that_hangs_is_given_up(postgres, opened, monkeypatch):
     os.kill(stopped, signal.SIGSTOP)
     try:
         started = time.monotonic()
-        assert ledger.begin(KEY, BEGUN, None).state == INTENT
+        assert begin(ledger, KEY, BEGUN, None).state == INTENT
         assert time.monotonic() - started < 15
         assert backend(ledger) != stopped
     finally:
@@ -257,8 +268,8 @@ def test_a_statement_that_waits_for_another_transaction_is_bounded(postgres, ope
     with psycopg.connect(postgres) as other:
         other.execute("LOCK TABLE infrastructure_services_entry")
         with pytest.raises(LedgerError, match="lock timeout"):
-            ledger.begin(KEY, BEGUN, None)
-    assert ledger.begin(KEY, BEGUN, None)
+            begin(ledger, KEY, BEGUN, None)
+    assert begin(ledger, KEY, BEGUN, None)
 
 
 @pytest.mark.parametrize("url", [

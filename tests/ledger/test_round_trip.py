@@ -75,7 +75,7 @@ def test_everything_in_doubt_is_settled_in_one_task(ansible_once, opened, count,
     keys = [Key("https://s", CREATE, f"vm{number}") for number in range(count - 1)]
     keys.append(Key("https://s", UPDATE, "role-1"))
     entries = [Entry(UNKNOWN, {**sent, "name": key.name}, {}) for key in keys]
-    ledger.begin_many([Change(key, None, entry) for key, entry in zip(keys, entries)])
+    ledger.write([Change(key, None, entry) for key, entry in zip(keys, entries)], durable=True)
     before = cpu()
     run = ansible_once.tasks(SETTLE.format(how=how)).ok()
     assert len(run.items("Settle")) == count

@@ -22,7 +22,8 @@ from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.en
     LedgerError,
 )
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.location import open_ledger
-from ledger.entries import bare, put
+from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.store import lock_number
+from ledger.entries import bare, begin, finish, put, write
 from support.waiting import until, waiting
 
 KEY = Key("https://s", "compute_virtual_machine", "web01")
@@ -56,34 +57,34 @@ def test_a_deleted_entry_is_gone(location, opened):
 def test_when_two_begin_an_entry_only_the_first_succeeds(location, opened):
     """With or without a lock, and with or without an existing entry."""
     one, other = opened(location), opened(location)
-    first = one.begin(KEY, BEGUN, None)
+    first = begin(one, KEY, BEGUN, None)
     assert bare(first).state == INTENT
-    assert other.begin(KEY, BEGUN, None) is None
+    assert begin(other, KEY, BEGUN, None) is None
     assert one.get(KEY) == first
-    again = other.begin(KEY, BEGUN, first)
+    again = begin(other, KEY, BEGUN, first)
     assert again.revision != first.revision
-    assert one.begin(KEY, BEGUN, first) is None
+    assert begin(one, KEY, BEGUN, first) is None
     assert one.get(KEY) == again
 
 
 def test_an_overtaken_attempt_changes_no_entry_but_its_end_is_in_the_history(location, opened):
     one, other = opened(location), opened(location)
-    first = one.begin(KEY, BEGUN, None)
-    assert other.edit(Change(KEY, first, None))
-    second = other.begin(KEY, BEGUN, None)
-    assert one.finish(KEY, first, first._replace(state=DONE), ENDED) is False
-    assert one.finish(KEY, first, None, ENDED) is False
+    first = begin(one, KEY, BEGUN, None)
+    assert write(other, Change(KEY, first, None))
+    second = begin(other, KEY, BEGUN, None)
+    assert finish(one, KEY, first, first._replace(state=DONE), ENDED) is False
+    assert finish(one, KEY, first, None, ENDED) is False
     assert one.get(KEY) == second
     assert everything(one) == [(KEY, ENDED)] * 2
 
 
 def test_an_attempt_that_ended_is_in_the_history(location, opened):
     ledger = opened(location)
-    begun = ledger.begin(KEY, ENTRY._replace(state=INTENT), None)
+    begun = begin(ledger, KEY, ENTRY._replace(state=INTENT), None)
     assert everything(ledger) == []
-    assert ledger.finish(KEY, begun, begun._replace(state=DONE), ENDED) is True
+    assert finish(ledger, KEY, begun, begun._replace(state=DONE), ENDED) is True
     assert everything(ledger) == [(KEY, ENDED)]
-    assert ledger.finish(KEY, ledger.get(KEY), None, ENDED._replace(at="", to_state=ABSENT, status=None)) is True
+    assert finish(ledger, KEY, ledger.get(KEY), None, ENDED._replace(at="", to_state=ABSENT, status=None)) is True
     assert ledger.get(KEY) is None
     (_first, (_key, last)) = everything(ledger)
     assert (last.to_state, last.status, last.at > AT) == (ABSENT, None, True)
@@ -94,12 +95,11 @@ def test_several_entries_are_begun_and_finished_at_once(location, opened):
     ledger = opened(location)
     put(ledger, OTHER, ENTRY)
     keys = [KEY._replace(name=f"web{number:02}") for number in range(1, 5)]
-    begun = ledger.begin_many([Change(key, None, BEGUN) for key in keys])
-    assert [bool(entry) for entry in begun] == [True, False, True, True]
-    ours = [(key, entry) for key, entry in zip(keys, begun) if entry]
-    done = [Change(key, entry, entry._replace(state=DONE), ENDED) for key, entry in ours]
-    assert ledger.finish_many(done) == [True] * 3
-    assert [key for key, _ended in everything(ledger)] == [key for key, _entry in ours]
+    begun = ledger.write([Change(key, None, BEGUN) for key in keys], durable=True)
+    assert [bool(change) for change in begun] == [True, False, True, True]
+    done = [Change(each.key, each.after, each.after._replace(state=DONE), ENDED) for each in begun if each]
+    assert all(ledger.write(done, durable=False))
+    assert [key for key, _ended in everything(ledger)] == [change.key for change in done]
     found = ledger.get_many(*KEY[:2], [*(key.name for key in keys), "none"])
     assert {name: entry.state for name, entry in found.items()} == {key.name: DONE for key in keys}
 
@@ -108,15 +108,15 @@ def test_no_entry_is_begun_when_one_of_several_cannot_be(location, opened):
     ledger = opened(location)
     wrong = Change(OTHER, None, BEGUN._replace(state=None))
     with pytest.raises(LedgerError):
-        ledger.begin_many([Change(KEY, None, BEGUN), wrong])
+        ledger.write([Change(KEY, None, BEGUN), wrong], durable=True)
     assert ledger.get(KEY) is None
-    assert ledger.begin(KEY, BEGUN, None)
+    assert begin(ledger, KEY, BEGUN, None)
 
 
 def test_ten_thousand_entries_are_read_in_well_under_a_second(location, opened):
     ledger = opened(location)
     names = [f"web{number:05}" for number in range(10_000)]
-    ledger.begin_many([Change(KEY._replace(name=name), None, ENTRY) for name in names])
+    ledger.write([Change(KEY._replace(name=name), None, ENTRY) for name in names], durable=True)
     started = time.process_time()
     assert len(ledger.get_many(*KEY[:2], names)) == 10_000
     assert time.process_time() - started < 1
@@ -127,7 +127,7 @@ def test_every_part_of_a_key_counts(location, opened, other):
     ledger = opened(location)
     put(ledger, KEY, ENTRY)
     assert ledger.get(KEY._replace(**other)) is None
-    assert KEY.number() != KEY._replace(**other).number()
+    assert lock_number(KEY) != lock_number(KEY._replace(**other))
 
 
 def test_a_name_is_looked_for_at_other_services_until_this_one_is_known(location, opened):
@@ -162,7 +162,7 @@ def test_any_text_comes_back_as_it_was(location, opened, text):
     put(ledger, key, entry)
     assert bare(ledger.get(key)) == entry
     assert bare(ledger.get_many(*KEY[:2], [text])[text]) == entry
-    ledger.edit(Change(key, ledger.get(key), None, ENDED._replace(message=f"{text}\0", by=text)))
+    write(ledger, Change(key, ledger.get(key), None, ENDED._replace(message=f"{text}\0", by=text)))
     assert everything(ledger) == [(key, ENDED._replace(message=f"{text} ", by=text))]
 
 
@@ -252,8 +252,8 @@ def test_the_cost_of_an_entry_does_not_grow(tmp_path, opened):
     for count in range(1, 100_001):
         name = KEY._replace(name=f"web{count:06}")
         started = time.perf_counter()
-        begun = ledger.begin(name, BEGUN, ledger.get(name))
-        ledger.finish(name, begun, ENTRY, ENDED)
+        begun = begin(ledger, name, BEGUN, ledger.get(name))
+        finish(ledger, name, begun, ENTRY, ENDED)
         costs[count] = time.perf_counter() - started
     early, late = (sorted(costs[count] for count in range(end - 500, end))[250] for end in (1_000, 100_000))
     assert late <= 1.5 * early, f"{early * 1e6:.0f} us for an entry at 1,000, {late * 1e6:.0f} us at 100,000"

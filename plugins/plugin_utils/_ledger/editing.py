@@ -14,7 +14,7 @@ from ...module_utils._http.urls import canonical_url, checked_url
 from ...module_utils._resources.every import KEYS
 from ...module_utils._resources.flow import ENVELOPE
 from ...module_utils._secrets import Secrets, without_placeholders
-from .entries import ABSENT, DONE, INTENT, Change, Ended, Entry, Key, LedgerError, author
+from .entries import ABSENT, DONE, INTENT, Change, Ended, Entry, Key, LedgerError
 from .store import Ledger
 
 
@@ -31,10 +31,10 @@ def edited(ledger: Ledger, params: dict, check_mode: bool, secrets: Secrets, run
         before = ledger.get(key)
         after = _after(before, asset)
         if before != after and not check_mode:
-            after = after and after._replace(by=author(), run=run)
-            if seen != before or not ledger.edit(Change(key, before, after, _ended(before, after, run))):
+            change = Change(key, before, after and after._replace(by="", run=run), _ended(before, after, run))
+            if seen != before or not (written := ledger.write([change], durable=True)[0]):
                 raise _changed(key, ledger.get(key))
-            after = ledger.get(key)
+            after = written.after
     missing = [_missing(ledger, key)] if before is after is None else []
     return dict(_result(key, before, after), changed=before != after, **({"warnings": missing} if missing else {}))
 
@@ -103,7 +103,7 @@ def _after(before: Entry | None, asset: dict | None) -> Entry | None:
 
 def _ended(before: Entry | None, after: Entry | None, run: str) -> Ended:
     from_state, to_state = (entry.state if entry else ABSENT for entry in (before, after))
-    return Ended(from_state, to_state, by=author(), run=run, outcome=NOT_SENT, message="by ledger_entry")
+    return Ended(from_state, to_state, run=run, outcome=NOT_SENT, message="by ledger_entry")
 
 
 def _result(key: Key, before: Entry | None, after: Entry | None) -> dict:

@@ -6,12 +6,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
-import os
-import platform
-import pwd
-from functools import cache
 from typing import NamedTuple
 
 from ...module_utils._errors import ACCEPTED, UNKNOWN, ServicesError
@@ -41,10 +35,6 @@ class Key(NamedTuple):
     resource: str
     name: str
 
-    def number(self) -> int:
-        """Return the key as a number from 1 to 2**62, for locks."""
-        return 1 + (int.from_bytes(hashlib.sha256(json.dumps(self).encode("utf-8")).digest()[:8], "big") >> 2)
-
 
 class Entry(NamedTuple):
     """What is remembered: the state, the body that was sent, the envelope that came back (empty for none)."""
@@ -52,8 +42,8 @@ class Entry(NamedTuple):
     state: str
     sent: dict
     asset: dict
-    began_at: str = ""  # UTC, `YYYY-MM-DDTHH:MM:SSZ`; empty: the time of the write
-    changed_at: str = ""  # the same
+    began_at: str = ""  # UTC, `YYYY-MM-DDTHH:MM:SSZ`; empty until it is written, as changed_at and by
+    changed_at: str = ""
     by: str = ""  # user@controller
     run: str = ""  # shared by all processes of one ansible run
     trace_id: str = ""
@@ -65,7 +55,7 @@ class Ended(NamedTuple):
 
     from_state: str
     to_state: str
-    at: str = ""  # as began_at
+    at: str = ""  # as began_at of an Entry
     by: str = ""
     run: str = ""
     outcome: str = ""
@@ -83,16 +73,6 @@ class Change(NamedTuple):
     after: Entry | None
     ended: Ended | None = None
     revision: int = 0  # of this write
-
-
-@cache
-def author() -> str:
-    """Return user@controller."""
-    try:
-        user = pwd.getpwuid(os.getuid()).pw_name
-    except KeyError:  # as in a container that runs under an arbitrary uid
-        user = str(os.getuid())
-    return f"{user}@{platform.node()}"
 
 
 def first_line(error: Exception) -> str:

@@ -16,7 +16,7 @@ import time
 from contextlib import contextmanager, nullcontext, suppress
 from typing import Callable, ContextManager, Iterable, Iterator
 
-from .entries import Key, LedgerError, LedgerLost, Unanswered, first_line
+from .entries import LedgerError, LedgerLost, Unanswered, first_line
 from .postgresql_library import connection_class, psycopg_library
 
 # libpq settings that detect a dead server; the URL may override them.
@@ -44,7 +44,7 @@ _TOO_LONG = "54000"  # the SQLSTATE of a value that is too long for an index, am
 _SET = "SELECT set_config(name, ?, false) FROM pg_settings WHERE name = ?"
 _SET_IN_TRANSACTION = ("SET LOCAL synchronous_commit = on", "SET LOCAL lock_timeout = '8s'")
 _LONGEST_PAUSE = 0.1  # seconds between two attempts to take a lock
-
+_CREATING = 0  # the number of the lock of the process that creates tables; no key has it
 
 _TABLES = (  # from pg_class: to_regclass may have cached, before a lock was granted, that there are none
     "SELECT relname FROM pg_class WHERE pg_table_is_visible(oid)"
@@ -82,18 +82,16 @@ class PostgresDatabase:
     def prepare(self, create: tuple[str, ...]) -> None:
         """Create tables, one process at a time; raise LedgerError."""
         if create:
-            turn = "SELECT pg_advisory_xact_lock(?)", (Key("", "", "").number(),)
+            turn = "SELECT pg_advisory_xact_lock(?)", (_CREATING,)
             self.write([turn, *((statement, ()) for statement in create)], durable=True)
-
-    def check_not_replaced(self) -> None:
-        """Do nothing: no other database can take the place of this one unnoticed."""
 
     def close(self) -> None:
         self._connection.close()
 
     def lock(self, number: int, waiting: Callable[[], ContextManager] | None) -> bool:
         pause = 0.005
-        while not (self._pooled or self.execute("SELECT pg_try_advisory_lock(?)", (number,))[0][0]):
+        is_ours = self._pooled or number in self._held  # PostgreSQL counts how often a session takes a lock
+        while not (is_ours or self.execute("SELECT pg_try_advisory_lock(?)", (number,))[0][0]):
             if not waiting:
                 return False
             with waiting():

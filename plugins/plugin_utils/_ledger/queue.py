@@ -14,8 +14,8 @@ from typing import Any, Callable, NamedTuple
 
 from ...module_utils._errors import Overtaken
 from ...module_utils._task.signals import LEDGER_GRACE
+from .decisions import ending
 from .entries import Change, Entry, Key, LedgerError, LedgerLost
-from .recording import ending
 from .store import Ledger
 
 BEGIN, FINISH, RELEASE, GIVE_UP = "begin", "finish", "release", "give up"
@@ -34,7 +34,6 @@ class Queue:
     def __init__(self, ledger: Ledger) -> None:
         self._ledger = ledger
         self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
-        self._locked: set[Key] = set()  # used by the writer thread only
         self._begun: dict[Key, Change] = {}  # attempts that have not ended
         self._given_up: set[Key] = set()
         self._closed = threading.Event()
@@ -118,9 +117,7 @@ class Queue:
         by_kind = {kind: [job for job in jobs if job.kind == kind] for kind in (FINISH, RELEASE, BEGIN, GIVE_UP)}
         _transact(self._wanted(by_kind[FINISH], False), self._finish)
         for job in by_kind[RELEASE]:
-            if job.asked in self._locked:
-                self._locked.remove(job.asked)
-                self._ledger.unlock(job.asked.number())
+            self._ledger.release(job.asked)
         _transact(self._lockable(self._wanted(by_kind[BEGIN], (False, None))), self._begin)
         for job in by_kind[GIVE_UP]:
             _transact([job], self._give_up)
@@ -135,12 +132,9 @@ class Queue:
     def _lockable(self, jobs: list[_Job]) -> list[_Job]:
         """Return the jobs whose keys could be locked; the others raise Overtaken or LedgerError."""
         for job in jobs:
-            key = job.asked.key
             try:
-                if key in self._locked or self._ledger.lock(key.number(), wait=False):
-                    self._locked.add(key)
-                else:
-                    job.answer.set_exception(Overtaken(f"{key.name} is held by another run"))
+                if not self._ledger.lock(job.asked.key, wait=False):
+                    job.answer.set_exception(Overtaken(f"{job.asked.key.name} is held by another run"))
             except LedgerLost:
                 raise
             except LedgerError as error:
@@ -148,16 +142,18 @@ class Queue:
         return [job for job in jobs if not job.answer.done()]
 
     def _begin(self, changes: list[Change]) -> list[tuple[bool, Entry | None]]:
-        written = self._ledger.begin_many(changes)
-        pairs = list(zip(changes, written))
-        self._begun.update({change.key: change._replace(after=entry) for change, entry in pairs if entry})
-        return [(entry is not None, entry or self._ledger.get(change.key)) for change, entry in pairs]
+        written = self._ledger.write(changes, durable=True)
+        self._begun.update({change.key: change for change in written if change})
+        return [
+            (True, done.after) if done else (False, self._ledger.get(change.key))
+            for change, done in zip(changes, written)
+        ]
 
     def _finish(self, changes: list[Change]) -> list[bool]:
-        written = self._ledger.finish_many(changes)
+        written = self._ledger.write(changes, durable=False)
         for change in changes:
             self._begun.pop(change.key, None)
-        return written
+        return [bool(change) for change in written]
 
     def _give_up(self, asked: list[dict[Key, dict]]) -> list[None]:
         (results,) = asked

@@ -38,7 +38,7 @@ class SqliteDatabase:
     def __init__(self, path: str, read_only: bool = False) -> None:
         """Open the file at an absolute path, and create it unless `read_only`; raise LedgerError."""
         self.where, self.file = path, os.path.realpath(path)
-        self._connection, self._identity, self._locks, self._durable = None, None, -1, None
+        self._connection, self._locks, self._durable = None, -1, None
         self._held: set[int] = set()  # the numbers of the locks that are held
         try:
             if not read_only:
@@ -106,16 +106,14 @@ class SqliteDatabase:
     def lock(self, number: int, waiting: Callable[[], ContextManager] | None) -> bool:
         """Take the lock of this number, if need be after a wait within `waiting`; without it, return False instead.
 
-        Raises LedgerError if it cannot be locked, or if the file is found to be another one.
+        Raises LedgerError.
         """
-        if not self._lock(number, wait=False):
-            if not waiting:
-                return False
+        if self._lock(number, wait=False):
+            return True
+        if waiting:
             with waiting():
                 self._lock(number, wait=True)
-        if waiting:
-            self.check_not_replaced()
-        return True
+        return bool(waiting)
 
     def _lock(self, number: int, wait: bool) -> bool:
         if self._locks < 0:
@@ -139,6 +137,7 @@ class SqliteDatabase:
         """Return the rows of a statement with its values in place of `?`; raise LedgerError."""
         with self._translated():
             if self._connection:
+                self._check_not_replaced()
                 return self._connection.execute(statement, values).fetchall()
             with closing(_connect(self.file)) as connection:  # may write: after a kill, reading begins with a rollback
                 connection.execute("PRAGMA query_only = ON")
@@ -153,7 +152,7 @@ class SqliteDatabase:
             self.execute(f"PRAGMA synchronous = {'EXTRA' if durable else 'NORMAL'}")
             self._durable = durable
         with self._translated(), self.transaction():
-            self.check_not_replaced()
+            self._check_not_replaced()
             return [self._connection.execute(statement, values).rowcount for statement, values in statements]
 
     @contextmanager
@@ -171,9 +170,9 @@ class SqliteDatabase:
                     self._connection.execute("ROLLBACK")
             self.unlock(_WRITING)
 
-    def check_not_replaced(self) -> None:
+    def _check_not_replaced(self) -> None:
         """Raise LedgerError if the file that was opened has been replaced."""
-        if self._connection and self._identity != identity(self.file):
+        if self._identity != identity(self.file):
             raise LedgerError(
                 f"ledger: {self.where} was removed or replaced while it was in use. Restore the file that has the"
                 " recorded entries, then run again"
@@ -202,8 +201,8 @@ class SqliteDatabase:
         return ""
 
 
-def identity(file: str) -> tuple[int, int] | None:
-    """Return what distinguishes the file from one that replaces it; None when there is no file."""
+def identity(file: str | int) -> tuple[int, int] | None:
+    """Return what distinguishes a file, given its path or descriptor, from another one; None when there is no file."""
     try:
         status = os.stat(file)
     except OSError:
@@ -219,14 +218,13 @@ def _connect(path: str) -> sqlite3.Connection:
 def _lock_file(path: str) -> int:
     """Return the descriptor of the lock file, which gets the mode of the ledger; -1 when permission is denied."""
     mode = stat.S_IMODE(os.stat(path).st_mode)
-    try:
-        opened = _LOCK_FILES.get(identity(f"{path}.lock"))
-        descriptor = os.open(f"{path}.lock", os.O_CREAT | os.O_RDWR, mode) if opened is None else opened
-    except PermissionError:
-        return -1
-    status = os.fstat(descriptor)
-    _LOCK_FILES[status.st_dev, status.st_ino] = descriptor
+    descriptor = _LOCK_FILES.get(identity(f"{path}.lock"))
+    if descriptor is None:
+        try:
+            descriptor = os.open(f"{path}.lock", os.O_CREAT | os.O_RDWR, mode)
+        except PermissionError:
+            return -1
+        _LOCK_FILES[identity(descriptor)] = descriptor
     with suppress(PermissionError):
-        if stat.S_IMODE(status.st_mode) != mode:
-            os.fchmod(descriptor, mode)
+        os.fchmod(descriptor, mode)
     return descriptor

@@ -10,11 +10,15 @@ changed a row. Locks only make others wait. No transaction is open while a reque
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
+import platform
+import pwd
 import shlex
 from contextlib import contextmanager, nullcontext
 from datetime import datetime, timezone
+from functools import cache
 from typing import Callable, ContextManager, Iterable, Iterator
 
 from ...module_utils._task.options import LEDGER_VARIABLE
@@ -36,6 +40,7 @@ class Ledger:
         self.database = database
         self.where = database.where  # the ledger's name in messages, without a password
         self.file = database.file  # the real path of the SQLite file, empty on PostgreSQL
+        self.in_doubt_command = _in_doubt_command(shlex.quote(self.where) if self.file else "...")
         self.interruptible: Callable[[], ContextManager] = nullcontext  # around waits for others
         self._seen: set[str] = set()
         try:
@@ -47,15 +52,6 @@ class Ledger:
             raise
         self.version = self.version if read_only else sql.SCHEMA_VERSION
 
-    @property
-    def in_doubt_command(self) -> str:
-        """Return the shell command that lists what is in doubt, with dots for a URL, which may contain a password.
-
-        A path that has to be quoted goes into the environment: in a message, a double quote would be escaped.
-        """
-        quoted = shlex.quote(self.where) if self.file else "..."
-        return f"{_IN_DOUBT} -e ledger={quoted}" if "'" not in quoted else f"{LEDGER_VARIABLE}={quoted} {_IN_DOUBT}"
-
     def get(self, key: Key) -> Entry | None:
         """Return the entry of the key, None if there is none; raise LedgerError."""
         return self.get_many(key.base_url, key.resource, [key.name]).get(key.name)
@@ -65,27 +61,36 @@ class Ledger:
         rows = self._read_some(sql.GET, base_url, resource, names)
         return {name: self._entry(row) for name, *row in rows}
 
-    def begin(self, key: Key, intent: Entry, before: Entry | None) -> Entry | None:
-        """Write an entry that survives a power failure; return it, None if the entry is no longer `before`."""
-        return self.begin_many([Change(key, before, intent)])[0]
+    def begin(self, change: Change) -> tuple[bool, Entry | None]:
+        """Lock the key and write the intent; return whether it was written, and the entry as it is now.
 
-    def begin_many(self, changes: list[Change]) -> list[Entry | None]:
-        """Begin several in one transaction; raise LedgerError, with none of them begun."""
+        Others block until the key is released. Raise LedgerError.
+        """
+        self.lock(change.key, wait=True)
+        (written,) = self.write([change], durable=True)
+        return (True, written.after) if written else (False, self.get(change.key))
+
+    def finish(self, change: Change) -> bool:
+        """Write how an attempt ended; return False if another task changed the entry; raise LedgerError."""
+        return bool(self.write([change], durable=False)[0])
+
+    def write(self, changes: list[Change], durable: bool) -> list[Change | None]:
+        """Write changes in one transaction; raise LedgerError, with none of them written.
+
+        Return each as it was written, None where the entry was not as it was read; its history is written all the same.
+        `durable`: they are to survive a power failure, not only the death of this process.
+        """
         changes = [_stamped(change) for change in changes]
-        ours = self._apply(changes, durable=True)
-        return [change.after if is_ours else None for change, is_ours in zip(changes, ours)]
-
-    def finish(self, key: Key, begun: Entry, after: Entry | None, ended: Ended) -> bool:
-        """Write how an attempt ended, to survive the death of this process; return whether the entry was still ours."""
-        return self.finish_many([Change(key, begun, after, ended)])[0]
-
-    def finish_many(self, changes: list[Change]) -> list[bool]:
-        """Finish several in one transaction; raise LedgerError, with none of them finished."""
-        return self._apply([_stamped(change) for change in changes], durable=False)
-
-    def edit(self, change: Change) -> bool:
-        """Write one entry with its history row, as `begin` does; return False if the entry has changed."""
-        return self._apply([_stamped(change)], durable=True)[0]
+        statements = [_entry_written(change) for change in changes]
+        statements += [_history_row(change) for change in changes if change.ended]
+        try:
+            ours = [count == 1 for count in self.database.write(statements, durable)]
+        except Unanswered:
+            is_committed = any(self._is_committed(change) for change in changes)
+            counts = [0] * len(changes) if is_committed else self.database.write(statements, durable)
+            # Asked only now: the server may have been committing the first write when the second one began.
+            ours = [count == 1 or self._is_in_force(change) for count, change in zip(counts, changes)]
+        return [change if is_ours else None for change, is_ours in zip(changes, ours)]
 
     def assets(self, resource: str) -> list[tuple[str, str, dict]]:
         """Return base_url, name and envelope of every entry that is done, by name."""
@@ -116,24 +121,19 @@ class Ledger:
     @contextmanager
     def hold(self, key: Key) -> Iterator[None]:
         """Hold this key exclusively; others block. The lock ends with the process. Raise LedgerError."""
-        number = key.number()
         try:
-            self.lock(number, wait=True)
+            self.lock(key, wait=True)
             yield
         finally:
-            self.unlock(number)
+            self.release(key)
 
-    def lock(self, number: int, wait: bool) -> bool:
-        """Take the lock of this number; return False if another process holds it and not `wait`; raise LedgerError."""
-        return self.database.lock(number, self.interruptible if wait else None)
+    def lock(self, key: Key, wait: bool) -> bool:
+        """Lock the key; return False if another process holds it and not `wait`; raise LedgerError."""
+        return self.database.lock(lock_number(key), self.interruptible if wait else None)
 
-    def unlock(self, number: int) -> None:
-        """Release the lock of this number."""
-        self.database.unlock(number)
-
-    def check_not_replaced(self) -> None:
-        """Raise LedgerError if the ledger that was opened has been replaced."""
-        self.database.check_not_replaced()
+    def release(self, key: Key) -> None:
+        """Release the lock of the key, if it is held."""
+        self.database.unlock(lock_number(key))
 
     def close(self) -> None:
         """Close the connection and release all locks."""
@@ -151,30 +151,6 @@ class Ledger:
                 f" (schema {found}, not {sql.SCHEMA_VERSION}). Use the version that wrote it, or another ledger"
             )
         return found
-
-    def _apply(self, changes: list[Change], durable: bool) -> list[bool]:
-        """Write changes in one transaction; return for each whether the entry was still as it was read."""
-        statements = [self._statement(change) for change in changes]
-        statements += [self._history_row(change) for change in changes if change.ended]
-        try:
-            return [count == 1 for count in self.database.write(statements, durable)[: len(changes)]]
-        except Unanswered:
-            is_committed = any(self._is_committed(change) for change in changes)
-            counts = [0] * len(changes) if is_committed else self.database.write(statements, durable)
-            # Asked only now: the server may have been committing the first write when the second one began.
-            return [count == 1 or self._is_in_force(change) for count, change in zip(counts, changes)]
-
-    def _statement(self, change: Change) -> tuple[str, tuple]:
-        key, before, after = change.key, change.before, change.after
-        if before is None:
-            return sql.INSERT, (*key, *_row(after))
-        if after is None:
-            return sql.DELETE, (*key, before.revision)
-        return sql.UPDATE, (*_row(after), *key, before.revision)
-
-    def _history_row(self, change: Change) -> tuple[str, tuple]:
-        message = change.ended.message.replace("\0", " ")  # which PostgreSQL cannot store
-        return sql.RECORD, (*change.key, *change.ended._replace(message=message), change.revision)
 
     def _is_committed(self, change: Change) -> bool:
         """Whether the transaction of a change was committed, even if it found that the entry was another one."""
@@ -211,13 +187,35 @@ class Ledger:
             raise LedgerError(f"ledger: {self.where}: an entry is not JSON, so something else wrote it") from None
 
 
-def _row(entry: Entry) -> Entry:
-    """Return an entry as it is stored."""
-    return entry._replace(sent=json.dumps(entry.sent), asset=json.dumps(entry.asset))
+def lock_number(key: Key) -> int:
+    """Return the key as a number from 1 to 2**62."""
+    return 1 + (int.from_bytes(hashlib.sha256(json.dumps(key).encode("utf-8")).digest()[:8], "big") >> 2)
+
+
+def _in_doubt_command(quoted: str) -> str:
+    """Return the shell command that lists what is in doubt, with dots for a URL, which may contain a password.
+
+    A path that has to be quoted goes into the environment: in a message, a double quote would be escaped.
+    """
+    return f"{_IN_DOUBT} -e ledger={quoted}" if "'" not in quoted else f"{LEDGER_VARIABLE}={quoted} {_IN_DOUBT}"
+
+
+def _entry_written(change: Change) -> tuple[str, tuple]:
+    """Return the statement that writes an entry if it is still as it was read, and its values."""
+    key, before, after = change.key, change.before, change.after
+    if after is None:
+        return sql.DELETE, (*key, before.revision)
+    row = after._replace(sent=json.dumps(after.sent), asset=json.dumps(after.asset))
+    return (sql.UPDATE, (*row, *key, before.revision)) if before else (sql.INSERT, (*key, *row))
+
+
+def _history_row(change: Change) -> tuple[str, tuple]:
+    message = change.ended.message.replace("\0", " ")  # which PostgreSQL cannot store
+    return sql.RECORD, (*change.key, *change.ended._replace(message=message), change.revision)
 
 
 def _stamped(change: Change) -> Change:
-    """Return the change with a new revision, and with the current time where none is given.
+    """Return the change with a new revision, and with the author and the current time where none is given.
 
     The revision is random: a counter would start again when an entry is deleted and created anew, and an overtaken
     task could then finish the entry of another one.
@@ -226,6 +224,18 @@ def _stamped(change: Change) -> Change:
     revision = int.from_bytes(os.urandom(8), "big") >> 1
     after, ended = change.after, change.ended
     if after:
-        began_at, changed_at = after.began_at or now, after.changed_at or now
-        after = after._replace(began_at=began_at, changed_at=changed_at, revision=revision)
-    return change._replace(after=after, ended=ended and ended._replace(at=ended.at or now), revision=revision)
+        stamps = dict(began_at=after.began_at or now, changed_at=after.changed_at or now, by=after.by or _author())
+        after = after._replace(**stamps, revision=revision)
+    if ended:
+        ended = ended._replace(at=ended.at or now, by=ended.by or _author())
+    return change._replace(after=after, ended=ended, revision=revision)
+
+
+@cache
+def _author() -> str:
+    """Return user@controller."""
+    try:
+        user = pwd.getpwuid(os.getuid()).pw_name
+    except KeyError:  # as in a container that runs under an arbitrary uid
+        user = str(os.getuid())
+    return f"{user}@{platform.node()}"

@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any, ContextManager
+from typing import Any, Callable
 
 from ...module_utils._errors import InvalidInput
 from ...module_utils._http.transport import Transport, requests, require_libraries
@@ -19,7 +19,8 @@ from ...module_utils._task.validation import Options
 from .._ledger.location import absolute, open_ledger
 from .._ledger.queue import Queue
 from .._ledger.recording import Recording
-from .._screen.report import reported
+from .._screen.report import now, with_results
+from .._screen.report_files import require_writable, write
 from . import core, until
 from .given import ledger_given, ledger_location, opened_ledger, options_given, with_absolute_paths
 from .kept import kept_transport
@@ -86,18 +87,27 @@ def send_list(action, options: Options, signals: Signals) -> dict:
     # The ledger is the list's own: threads that outlast it may still use the connection.
     with signals.raised():
         ledger = open_ledger(location, check_mode) if location else None
+    add_to_report = _reporter(action, params, ledger.file if ledger else "")
     queue = Queue(ledger) if ledger and not check_mode else None
     recording = Recording(ledger, options.secrets, core.run_id(), check_mode, queue) if ledger else None
-    with _reported(action, params, ledger.file if ledger else "") as results:
-        result = send_all(action.spec, params, _context(action, options, connect=Transport), place, recording)
-        results.extend(result["results"])
+    result = send_all(action.spec, params, _context(action, options, connect=Transport), place, recording)
+    add_to_report(result["results"])
     return until.remember(action, core.untrusted(result))
 
 
-def _reported(action, params: dict, ledger_file: str) -> ContextManager[list[dict]]:
-    is_wanted = params["report"] and not action._task.check_mode
-    path = absolute(params["report"], action._loader.get_basedir()) if is_wanted else ""
-    return reported(path, action.spec.resource.operation.resource, core.run_id(), ledger_file, action._display.warning)
+def _reporter(action, params: dict, ledger_file: str) -> Callable[[list[dict]], None]:
+    """Return a function that adds the results of a list to its report, if it has one; raise InvalidInput."""
+    if not params["report"] or action._task.check_mode:
+        return lambda results: None
+    path = absolute(params["report"], action._loader.get_basedir())
+    require_writable(path, ledger_file)
+    of_task = dict(run=core.run_id(), resource=action.spec.resource.operation.resource, began_at=now())
+
+    def add_to_report(results: list[dict]) -> None:
+        if problem := write(path, ledger_file, partial(with_results, results=results, **of_task)):
+            action._display.warning(problem)
+
+    return add_to_report
 
 
 def _context(action, options: Options, **more: Any) -> Context:

@@ -2,62 +2,98 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Writes the result of each asset to a file when a task ends: JSON, and JUnit XML next to it.
+"""What a report says, as JSON and as JUnit XML, which CI systems show: an asset is a test case, its module a suite.
 
 All tasks of one run of Ansible share its report; the first of them that ends replaces the report of an earlier run.
 """
 
 from __future__ import annotations
 
-from contextlib import contextmanager
+import json
+import re
 from datetime import datetime, timezone
-from typing import Any, Callable, Iterator
+from xml.etree import ElementTree
 
-from ...module_utils._errors import InvalidInput
-from .report_files import ReportError, edited, require_writable
+from ...module_utils._errors import UNKNOWN
 
+JSON_HEAD = '{\n "format": "infrastructure.services report",\n'  # identifies a report without reading all of it
+XML_HEAD = '<testsuites name="infrastructure.services"'
 _FIELDS = ("outcome", "changed", "failed", "skipped", "status", "seconds", "trace_id", "msg")
+_RUN = {"run", "began_at", "assets"}
+_NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")  # XML 1.0, section 2.2
+_PROPERTIES = ("outcome", "status", "trace_id")
+_COUNTED = {"failure": "failures", "error": "errors", "skipped": "skipped"}
 
 
-@contextmanager
-def reported(path: str, resource: str, run: str, ledger_file: str, warn: Callable[[str], None]) -> Iterator[list[dict]]:
-    """Yield a list, and write the results in it when the context ends; after an exception, write nothing.
+def with_results(runs: list[dict], results: list[dict], run: str, resource: str, began_at: str) -> list[dict]:
+    """Return the runs of a report with the results of a task added to its run, and without the other runs.
 
-    `path`: of the JSON file, absolute, empty for no report; `resource`: the module for a single asset; `run`: names the
-    run of Ansible; `ledger_file`: the real path of the SQLite file, empty when there is none; `warn`: called when the
-    report cannot be written at the end. Raises InvalidInput when that is certain at the start.
+    `run`: names the run of Ansible; `resource`: the module for a single asset; `began_at`: of the task, from `now`.
     """
-    items: list[dict] = []
-    began_at = _now()
-    if not path:
-        yield items
-        return
-    try:
-        require_writable(path, ledger_file)
-    except ReportError as error:
-        raise InvalidInput(
-            "report", f"{error}. Nothing was sent. Give a new file in a directory that exists, or an earlier report"
-        ) from None
-    yield items
-    try:
-        with edited(path, ledger_file) as runs:
-            _add(runs, run, began_at, [_asset(resource, item["item"], item) for item in items])
-    except ReportError as error:
-        warn(f"report: {error}. The task was done, and its result is complete; the report lacks it")
-
-
-def _add(runs: list[dict], run: str, began_at: str, assets: list[dict]) -> None:
-    """Add the assets of a task to those of its run, and leave out other runs."""
     own = next((one for one in runs if one["run"] == run), dict(run=run, began_at=began_at, assets=[]))
-    own.update(state="ended", began_at=min(began_at, own["began_at"]), ended_at=_now())
+    own.update(state="ended", began_at=min(began_at, own["began_at"]), ended_at=now())
+    assets = [_asset(resource, result) for result in results]
     own["assets"] = [*own["assets"], *assets]
-    runs[:] = [own]
+    return [own]
 
 
-def _asset(resource: str, name: str, item: dict) -> dict[str, Any]:
-    given = {field: item[field] for field in _FIELDS if item.get(field) not in (None, "")}
-    return {"resource": resource, "name": name, **given}
-
-
-def _now() -> str:
+def now() -> str:
+    """Return the time in UTC, as `YYYY-MM-DDTHH:MM:SSZ`."""
     return datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def as_json(runs: list[dict]) -> str:
+    """Return the JSON of the runs of a report."""
+    return f"{JSON_HEAD}{json.dumps({'runs': runs}, indent=1)[2:]}\n"
+
+
+def from_json(text: str) -> list[dict]:
+    """Return the runs of a report, none when it is empty or damaged."""
+    try:
+        runs = json.loads(text)["runs"]
+        return runs if all(run.keys() >= _RUN for run in runs) else []
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return []
+
+
+def as_xml(runs: list[dict]) -> str:
+    """Return the JUnit XML of the runs of a report."""
+    root = ElementTree.Element("testsuites", name="infrastructure.services")
+    for run in runs:
+        for resource in sorted({asset["resource"] for asset in run["assets"]}):
+            _add_suite(root, run, resource, [asset for asset in run["assets"] if asset["resource"] == resource])
+    return f"{ElementTree.tostring(root, encoding='unicode')}\n"
+
+
+def _asset(resource: str, result: dict) -> dict:
+    given = {field: result[field] for field in _FIELDS if result.get(field) not in (None, "")}
+    return {"resource": resource, "name": result["item"], **given}
+
+
+def _add_suite(root: ElementTree.Element, run: dict, resource: str, assets: list[dict]) -> None:
+    kinds = [_kind(asset) for asset in assets]
+    seconds = sum(asset.get("seconds", 0) for asset in assets)
+    suite = _add(root, "testsuite", name=f"{resource} (run {run['run']})", timestamp=run["began_at"])
+    suite.attrib.update(tests=str(len(assets)), time=f"{seconds:.3f}")
+    suite.attrib.update({count: str(kinds.count(kind)) for kind, count in _COUNTED.items()})
+    for asset, kind in zip(assets, kinds):
+        case = _add(suite, "testcase", classname=resource, name=asset["name"], time=f"{asset.get('seconds', 0):.3f}")
+        properties = ElementTree.SubElement(case, "properties")
+        for name in _PROPERTIES:
+            if name in asset:
+                _add(properties, "property", name=name, value=str(asset[name]))
+        if kind:
+            _add(case, kind, type=asset["outcome"], message=asset.get("msg", ""))
+        elif asset.get("msg"):  # a warning
+            _add(case, "system-out").text = _NOT_XML.sub("\ufffd", asset["msg"])
+
+
+def _kind(asset: dict) -> str:
+    """Return the element that says how a case ended, empty for success: a failure in doubt is an `error`."""
+    if asset.get("failed"):
+        return "error" if asset["outcome"] == UNKNOWN else "failure"
+    return "skipped" if asset.get("skipped") or asset["outcome"] == UNKNOWN else ""
+
+
+def _add(parent: ElementTree.Element, tag: str, **attributes: str) -> ElementTree.Element:
+    return ElementTree.SubElement(parent, tag, {key: _NOT_XML.sub("\ufffd", text) for key, text in attributes.items()})

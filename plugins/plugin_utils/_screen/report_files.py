@@ -6,33 +6,29 @@
 
 from __future__ import annotations
 
-import errno
 import fcntl
-import json
 import os
 import shutil
-import stat
 import time
 import uuid
 from contextlib import contextmanager, suppress
-from typing import Iterator
+from typing import Callable, Iterator
 
-from . import junit
+from ...module_utils._errors import InvalidInput
+from .report import JSON_HEAD, XML_HEAD, as_json, as_xml, from_json
 
-_HEAD = '{\n "format": "infrastructure.services report",\n'  # identifies a report without reading all of it
-_RUN = {"run", "began_at", "assets"}
-_KINDS = {stat.S_IFDIR: "a directory", stat.S_IFIFO: "a named pipe", stat.S_IFSOCK: "a socket"}
+_XML = ".xml"
 _LEDGER_FILES = ("", "-journal", ".lock")
 _LOCK_TIMEOUT = 60.0  # seconds to wait for another task, each of which takes milliseconds
-
-
-class ReportError(Exception):
-    """A file cannot be written; the text says which one, and why."""
+_ERRORS = (OSError, ValueError)  # ValueError: ours, and a path that contains NUL or a lone surrogate
 
 
 def require_writable(path: str, ledger_file: str) -> None:
-    """Raise ReportError for a path to which `edited` could not write; change no file."""
-    with _named(path):
+    """Raise InvalidInput for a path to which `write` could not write; change no file.
+
+    `path`: of the JSON file, absolute; `ledger_file`: the real path of the SQLite file, empty when there is none.
+    """
+    try:
         files = _files(path, ledger_file)
         for file in files:
             with _replacement(file):
@@ -40,42 +36,40 @@ def require_writable(path: str, ledger_file: str) -> None:
         if os.path.exists(files[0]):
             with _exclusive(files[0]):
                 pass
+    except _ERRORS as error:
+        advice = "Nothing was sent. Give a new file in a directory that exists, or an earlier report"
+        raise InvalidInput("report", f"{_problem(path, error)}. {advice}") from None
 
 
-@contextmanager
-def edited(path: str, ledger_file: str) -> Iterator[list[dict]]:
-    """Yield the runs of the report at an absolute path, to be changed in place, and write them; others wait meanwhile.
+def write(path: str, ledger_file: str, change: Callable[[list[dict]], list[dict]]) -> str:
+    """Replace the report by what `change` makes of its runs, while others wait; return why not, empty on success.
 
-    `ledger_file`: the real path of the SQLite file, empty when there is none. Raises ReportError; a file that is
-    neither empty nor a report is left unchanged.
+    A file that is neither empty nor a report is left unchanged.
     """
-    with _named(path):
+    try:
         file, xml_file = _files(path, ledger_file)
         with _exclusive(file):
-            runs = _read(file)
-            yield runs
-            _replace(xml_file, f"{junit.document(runs)}\n")
-            _replace(file, f"{_HEAD}{json.dumps({'runs': runs}, indent=1)[2:]}\n")  # last, as the lock goes with it
+            with open(file, encoding="utf-8", errors="replace") as report:
+                runs = change(from_json(report.read()))
+            _replace(xml_file, as_xml(runs))
+            _replace(file, as_json(runs))  # last, as the lock goes with it
+    except _ERRORS as error:
+        return f"report: {_problem(path, error)}. The task was done, and its result is complete; the report lacks it"
+    return ""
 
 
-@contextmanager
-def _named(path: str) -> Iterator[None]:
-    """Raise a ReportError that names the path in place of an OSError or ValueError."""
-    try:
-        yield
-    except FileNotFoundError:
-        raise ReportError(f"{path!r} cannot be written: its directory does not exist") from None
-    except (OSError, ValueError) as error:  # ValueError: a path that contains NUL or a lone surrogate
-        raise ReportError(f"{path!r} cannot be written: {getattr(error, 'strerror', None) or error}") from None
+def _problem(path: str, error: Exception) -> str:
+    is_missing = isinstance(error, FileNotFoundError)
+    why = "its directory does not exist" if is_missing else getattr(error, "strerror", None) or error
+    return f"{path!r} cannot be written: {why}"
 
 
 def _files(path: str, ledger_file: str) -> tuple[str, str]:
-    """Return the real paths of the JSON file and the XML file; raise ReportError unless both may be replaced."""
-    file, xml_file = _usable(path, _HEAD, ledger_file), _usable(junit.xml_path(path), junit.HEAD, ledger_file)
+    """Return the real paths of the JSON file and the XML file; raise OSError or ValueError unless both are usable."""
+    xml_path = f"{os.path.splitext(path)[0]}{_XML}"
+    file, xml_file = _usable(path, JSON_HEAD, ledger_file), _usable(xml_path, XML_HEAD, ledger_file)
     if file == xml_file:
-        raise ReportError(
-            f"{path} is for JSON, with JUnit XML in a file next to it, so it must not end in {junit.SUFFIX}"
-        )
+        raise ValueError(f"it is for JSON, with JUnit XML in a file next to it, so it must not end in {_XML}")
     return file, xml_file
 
 
@@ -83,21 +77,20 @@ def _usable(path: str, head: str, ledger_file: str) -> str:
     """Return the real path of a file that may be replaced; open none that could block or that opening would change."""
     file = os.path.realpath(path)
     if ledger_file and file in {f"{ledger_file}{suffix}" for suffix in _LEDGER_FILES}:
-        raise ReportError(f"{path} is a file of the ledger")
+        raise ValueError(f"{path} is a file of the ledger")
     if not os.path.lexists(file):
         return file
-    mode = os.stat(file).st_mode
-    if not stat.S_ISREG(mode):
-        raise ReportError(f"{path} is {_KINDS.get(stat.S_IFMT(mode), 'a device')}")
+    if not os.path.isfile(file):
+        raise ValueError(f"{path} is not a regular file")
     with open(os.open(file, os.O_RDWR | os.O_NONBLOCK), "rb") as found:
         if found.read(len(head)) not in (b"", head.encode()):
-            raise ReportError(f"{path} exists and is not a report")
+            raise ValueError(f"{path} exists and is not a report")
     return file
 
 
 @contextmanager
 def _exclusive(file: str) -> Iterator[None]:
-    """Exclude all other tasks, of this run and of others; create the file if there is none; raise OSError."""
+    """Exclude all other tasks, of this run and of others; create the file if there is none."""
     deadline = time.monotonic() + _LOCK_TIMEOUT
     while time.monotonic() < deadline:
         with open(os.open(file, os.O_RDWR | os.O_CREAT | os.O_NONBLOCK, 0o666), "rb") as held:
@@ -105,7 +98,7 @@ def _exclusive(file: str) -> Iterator[None]:
                 yield
                 return
         time.sleep(0.01)
-    raise OSError(errno.EAGAIN, "another program keeps it locked")
+    raise ValueError("another program keeps it locked")
 
 
 def _is_locked(descriptor: int, file: str) -> bool:
@@ -117,16 +110,6 @@ def _is_locked(descriptor: int, file: str) -> bool:
         return False
     except OSError:  # a file system without locks: a concurrent write may be lost, but the task goes on
         return True
-
-
-def _read(file: str) -> list[dict]:
-    """Return the runs of a report, none when it is empty or damaged; raise OSError."""
-    try:
-        with open(file, encoding="utf-8") as report:
-            runs = json.load(report)["runs"]
-        return runs if all(run.keys() >= _RUN for run in runs) else []
-    except (ValueError, KeyError, TypeError, AttributeError):
-        return []
 
 
 @contextmanager

@@ -40,6 +40,7 @@ from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.en
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.location import open_ledger
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.queue import Queue
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.recording import Recording
+from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.store import lock_number
 
 BASE = "http://127.0.0.1:9"
 HOLD = """
@@ -76,7 +77,7 @@ def holder(ledger):
     started = []
 
     def hold(name: str):
-        command = [sys.executable, "-c", HOLD, ledger.file, str(key(name).number())]
+        command = [sys.executable, "-c", HOLD, ledger.file, str(lock_number(key(name)))]
         process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         started.append(process)
         process.stdout.readline()
@@ -96,20 +97,22 @@ def holder(ledger):
 
 
 def test_changes_that_queue_up_share_one_commit(ledger, monkeypatch):
-    begun, asked, original = [], [], ledger.begin_many
+    begun, asked, original = [], [], ledger.write
 
-    def begin_many(changes):
+    def begun_at_once(changes, durable):
+        if changes[0].ended:
+            return original(changes, durable)
         while len(asked) < min(120, sum(begun) + 40):  # until all threads wait
             time.sleep(0.001)
         time.sleep(0.05)
         begun.append(len(changes))
-        return original(changes)
+        return original(changes, durable)
 
     def begin(number):
         asked.append(number)
         return writer.begin(wanted(f"vm{number}"))[1]
 
-    monkeypatch.setattr(ledger, "begin_many", begin_many)
+    monkeypatch.setattr(ledger, "write", begun_at_once)
     writer = Queue(ledger)
     with ThreadPoolExecutor(40) as pool:
         entries = list(pool.map(begin, range(120)))
@@ -140,7 +143,7 @@ def test_a_lock_is_held_until_it_is_released(ledger):
     writer = Queue(ledger)
     assert writer.begin(wanted("vm1"))[0]
     command = [sys.executable, "-c", HOLD.replace("LOCK_EX", "LOCK_EX | fcntl.LOCK_NB"), ledger.file]
-    command.append(str(key("vm1").number()))
+    command.append(str(lock_number(key("vm1"))))
     refused = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, check=False)
     writer.release(key("vm1"))
     assert writer.begin(wanted("vm2"))[0]  # after the release
@@ -149,14 +152,14 @@ def test_a_lock_is_held_until_it_is_released(ledger):
 
 
 def test_an_entry_that_cannot_be_written_does_not_affect_the_others(ledger, monkeypatch):
-    original = ledger.begin_many
+    original = ledger.write
 
-    def begin_many(changes):
+    def write_all_but_bad(changes, durable):
         if any(change.key.name == "bad" for change in changes):
             raise LedgerError("ledger: no")
-        return original(changes)
+        return original(changes, durable)
 
-    monkeypatch.setattr(ledger, "begin_many", begin_many)
+    monkeypatch.setattr(ledger, "write", write_all_but_bad)
     writer = Queue(ledger)
     with ThreadPoolExecutor(20) as pool:
         names = [*(f"vm{number}" for number in range(20)), "bad"]
@@ -167,11 +170,11 @@ def test_an_entry_that_cannot_be_written_does_not_affect_the_others(ledger, monk
 
 
 def test_nobody_waits_for_a_thread_that_has_ended(ledger, monkeypatch):
-    def broken(changes):
+    def broken(changes, durable):
         raise ZeroDivisionError
 
     monkeypatch.setattr(threading, "excepthook", lambda told: None)
-    monkeypatch.setattr(ledger, "begin_many", broken)
+    monkeypatch.setattr(ledger, "write", broken)
     writer = Queue(ledger)
     for name in ("vm1", "vm2"):
         with pytest.raises(LedgerError, match="no longer written to"):
@@ -181,10 +184,16 @@ def test_nobody_waits_for_a_thread_that_has_ended(ledger, monkeypatch):
 
 def test_assets_given_up_are_restored_and_nothing_more_is_written_for_them(ledger, monkeypatch):
     """One was begun, one is being begun at that moment, one would be begun later."""
-    writer, original = Queue(ledger), ledger.begin_many
+    writer, original = Queue(ledger), ledger.write
     begun = writer.begin(wanted("vm1"))[1]
     started = threading.Event()
-    monkeypatch.setattr(ledger, "begin_many", lambda changes: started.set() or time.sleep(0.2) or original(changes))
+
+    def slow(changes, durable):
+        started.set()
+        time.sleep(0.2)
+        return original(changes, durable)
+
+    monkeypatch.setattr(ledger, "write", slow)
 
     with ThreadPoolExecutor(1) as pool:
         late = pool.submit(writer.begin, wanted("vm2"))
@@ -201,7 +210,7 @@ def test_assets_given_up_are_restored_and_nothing_more_is_written_for_them(ledge
 def test_giving_up_does_not_wait_for_a_ledger_that_hangs(ledger, monkeypatch):
     monkeypatch.setattr(queue, "LEDGER_GRACE", 0.2)
     released = threading.Event()
-    monkeypatch.setattr(ledger, "finish_many", lambda changes: released.wait(60) and [])
+    monkeypatch.setattr(ledger, "write", lambda changes, durable: released.wait(60) and [])
     writer = Queue(ledger)
     began = time.monotonic()
     writer.give_up({})
@@ -236,10 +245,11 @@ def carried_out(many: Recording, planned, sent: list | None = None) -> dict:
 
 
 def write(ledger, name: str, state: str) -> None:
-    begun = ledger.begin(key(name), intent(name), None)
+    (begun,) = ledger.write([wanted(name)], durable=True)
     if state != INTENT:
         asset = {"id": "1"} if state == DONE else {}
-        ledger.finish(key(name), begun, begun._replace(state=state, asset=asset), Ended(INTENT, state))
+        after = begun.after._replace(state=state, asset=asset)
+        ledger.finish(Change(key(name), begun.after, after, Ended(INTENT, state)))
 
 
 def test_a_list_is_read_in_one_query_and_each_state_is_handled(ledger, monkeypatch):
@@ -284,7 +294,7 @@ def test_assets_that_are_recorded_but_not_listed_are_named(ledger):
 def test_names_at_another_service_raise_one_warning(ledger):
     for name in ("vm1", "vm2", "vm3"):
         other = Key("http://127.0.0.1:8", "compute_virtual_machine", name)
-        ledger.begin(other, intent(name), None)
+        ledger.write([Change(other, None, intent(name))], durable=True)
     many = recording(ledger)
     many.look_up(tasks("vm1", "vm2", "vm3", "vm4"))
     many.close()

@@ -12,14 +12,14 @@ import multiprocessing
 import os
 import re
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
 from ansible_collections.infrastructure.services.plugins.module_utils._errors import InvalidInput
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.location import open_ledger
-from ansible_collections.infrastructure.services.plugins.plugin_utils._screen import report_files
-from ansible_collections.infrastructure.services.plugins.plugin_utils._screen.report import reported
+from ansible_collections.infrastructure.services.plugins.plugin_utils._screen import report, report_files
 
 MACHINE, ROLE = "compute_virtual_machine", "cassandra_application_role"
 TRACE = "4bf92f3577b34da6a3ce929d0e0e4736"
@@ -39,8 +39,12 @@ def path(tmp_path) -> str:
 
 
 def write(path: str, items: list[dict], run: str = "run-1", resource: str = MACHINE) -> None:
-    with reported(path, resource, run, "", pytest.fail) as results:
-        results.extend(items)
+    assert report_files.write(path, "", adding(items, run, resource)) == ""
+
+
+def adding(items: list[dict], run: str = "run-1", resource: str = MACHINE) -> Callable[[list[dict]], list[dict]]:
+    """Return what adds the results of a task that begins now to a report."""
+    return partial(report.with_results, results=items, run=run, resource=resource, began_at=report.now())
 
 
 def runs(path: str) -> list[dict]:
@@ -86,16 +90,6 @@ def test_tasks_of_one_run_add_to_its_report_and_the_next_run_replaces_it(path):
     assert [(run["run"], len(run["assets"])) for run in runs(path)] == [("run-2", 1)]
 
 
-def test_a_task_that_ends_with_an_exception_writes_nothing(path, tmp_path):
-    for before in ([], ["fleet.json", "fleet.xml"]):
-        texts = [(tmp_path / name).read_text() for name in before]
-        with pytest.raises(InvalidInput), reported(path, MACHINE, "run-2", "", pytest.fail):
-            raise InvalidInput("name", "is empty")
-        assert sorted(os.listdir(tmp_path)) == before
-        assert [(tmp_path / name).read_text() for name in before] == texts
-        write(path, ITEMS)
-
-
 def test_a_run_that_goes_on_after_another_replaces_its_report(path):
     for run, items in (("run-1", ITEMS[:1]), ("run-2", ITEMS[1:2]), ("run-1", ITEMS[2:3])):
         write(path, items, run)
@@ -104,20 +98,19 @@ def test_a_run_that_goes_on_after_another_replaces_its_report(path):
 
 def test_a_report_that_is_empty_or_damaged_is_replaced(path):
     write(path, ITEMS)
-    report = Path(path).read_text()
+    text = Path(path).read_text()
     run = '{"run": "r", "state": "running", "began_at": "", "tasks_at_work": 1, "assets": [{}]}'
-    other = [re.sub(r"\[.*\]", runs, report, flags=re.DOTALL) for runs in ("[1]", "[{}]", '{"a": 1}', f"[{run}]")]
-    for text in ("", report[:-9], *other):
-        Path(path).write_text(text)
+    other = [re.sub(r"\[.*\]", runs, text, flags=re.DOTALL) for runs in ("[1]", "[{}]", '{"a": 1}', f"[{run}]")]
+    for damaged in ("", text[:-9], *other):
+        Path(path).write_text(damaged)
         write(path, ITEMS)
         assert len(runs(path)) == 1
 
 
 def refused(path: object, problem: str, ledger: str = "") -> None:
     """Assert that a path is refused before anything is sent."""
-    with pytest.raises(InvalidInput, match=f"^report: .*{problem}.* Nothing was sent"), \
-            reported(str(path), MACHINE, "run-1", ledger, pytest.fail):
-        pytest.fail("the tasks were begun")
+    with pytest.raises(InvalidInput, match=f"^report: .* cannot be written: .*{problem}.* Nothing was sent"):
+        report_files.require_writable(str(path), ledger)
 
 
 @pytest.mark.parametrize("suffix", [".json", ".xml"])
@@ -133,13 +126,10 @@ def test_a_file_that_is_not_a_report_is_refused_and_kept(tmp_path, suffix):
 @pytest.mark.parametrize("suffix", [".json", ".xml"])
 def test_anything_but_a_regular_file_is_refused_and_never_opened(tmp_path, suffix):
     path, file = tmp_path / "fleet.json", tmp_path / f"fleet{suffix}"
-    for kind, make in (
-        ("a named pipe", os.mkfifo), ("a directory", os.mkdir),
-        ("a device", lambda at: os.symlink("/dev/full", at)), ("a device", lambda at: os.symlink("/dev/null", at)),
-    ):
+    for make in (os.mkfifo, os.mkdir, partial(os.symlink, "/dev/full"), partial(os.symlink, "/dev/null")):
         make(file)
-        refused(path, f"fleet{suffix} is {kind}")
-        (os.rmdir if kind == "a directory" else os.unlink)(file)
+        refused(path, f"fleet{suffix} is not a regular file")
+        (os.rmdir if make is os.mkdir else os.unlink)(file)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -180,9 +170,9 @@ def at_once(path: str, names: list[str], run: Callable[[str], str]) -> None:
 
     def work(name: str) -> None:
         barrier.wait(30)
-        with reported(path, MACHINE, run(name), "", pytest.fail) as results:
-            barrier.wait(30)
-            results.append({**ITEMS[0], "item": name})
+        report_files.require_writable(path, "")
+        barrier.wait(30)
+        write(path, [{**ITEMS[0], "item": name}], run(name))
 
     processes = [context.Process(target=work, args=(name,)) for name in names]
     for process in processes:
@@ -220,11 +210,12 @@ def test_of_runs_that_write_at_once_one_is_reported_in_both_files(path):
 
 
 def test_nothing_is_written_before_a_task_ends(path, tmp_path):
-    with reported(path, MACHINE, "run-1", "", pytest.fail):
-        assert os.listdir(tmp_path) == []
-        write(path, ITEMS[:1])
-        assert [len(run["assets"]) for run in runs(path)] == [1]
-    assert [(run["state"], len(run["assets"])) for run in runs(path)] == [("ended", 1)]
+    report_files.require_writable(path, "")
+    assert os.listdir(tmp_path) == []
+    write(path, ITEMS[:1])
+    before = Path(path).read_text()
+    report_files.require_writable(path, "")
+    assert Path(path).read_text() == before
 
 
 def test_a_report_that_another_program_keeps_locked_is_refused(path, monkeypatch):
@@ -236,14 +227,8 @@ def test_a_report_that_another_program_keeps_locked_is_refused(path, monkeypatch
     write(path, ITEMS)
 
 
-def test_without_a_path_nothing_is_written(tmp_path):
-    with reported("", MACHINE, "run-1", "", pytest.fail) as results:
-        results.extend(ITEMS)
-    assert list(tmp_path.iterdir()) == []
-
-
 def test_an_unwritable_report_is_refused_before_anything_is_sent(tmp_path):
-    for path, problem in ((tmp_path / "none/fleet.json", "its directory does not exist"), (tmp_path, "directory"),
+    for path, problem in ((tmp_path / "none/fleet.json", "its directory does not exist"), (tmp_path, "not a regular file"),
                           (tmp_path / "a\0b", "null"), (tmp_path / "\ud800", "surrogates"),
                           (tmp_path / "fleet.xml", "must not end in .xml"), ("/proc/fleet.json", "proc/fleet.json")):
         refused(path, problem)
@@ -251,17 +236,15 @@ def test_an_unwritable_report_is_refused_before_anything_is_sent(tmp_path):
 
 @pytest.mark.parametrize("place", [None, "a directory", "a named pipe", "exists and is not a report"])
 def test_a_report_that_cannot_be_written_at_the_end_raises_a_warning(tmp_path, place):
-    warnings = []
     (tmp_path / "d").mkdir()
     path = tmp_path / "d/fleet.json"
-    with reported(str(path), MACHINE, "run-1", "", warnings.append) as results:
-        results.extend(ITEMS)
-        if place is None:
-            (tmp_path / "d").rename(tmp_path / "e")
-        else:
-            {"a directory": Path.mkdir, "a named pipe": os.mkfifo}.get(place, lambda at: at.write_text("mine"))(path)
-    (warning,) = warnings
+    report_files.require_writable(str(path), "")
+    if place is None:
+        (tmp_path / "d").rename(tmp_path / "e")
+    else:
+        {"a directory": Path.mkdir, "a named pipe": os.mkfifo}.get(place, lambda at: at.write_text("mine"))(path)
+    warning = report_files.write(str(path), "", adding(ITEMS))
     assert warning.startswith("report: ")
-    assert (place or "its directory does not exist") in warning
+    assert {None: "its directory does not exist", "exists and is not a report": place}.get(place, "regular") in warning
     assert "The task was done" in warning
     assert "Nothing was sent" not in warning

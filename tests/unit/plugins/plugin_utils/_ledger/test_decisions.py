@@ -13,9 +13,9 @@ import pytest
 from ansible_collections.infrastructure.services.plugins.module_utils._errors import ACCEPTED, OUTCOMES
 from ansible_collections.infrastructure.services.plugins.module_utils._resources.flow import Wanted
 from ansible_collections.infrastructure.services.plugins.module_utils._resources.virtual_machine import VIRTUAL_MACHINE
-from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger import entries, recording
+from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger import decisions, entries
+from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.decisions import AFTER, ON_FINDING, REFUSE
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.entries import DONE, INTENT, STATES
-from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.recording import AFTER, ON_FINDING, REFUSE
 
 PAGE = (Path(__file__).resolve().parents[5] / "docs/ledger.md").read_text(encoding="utf-8")
 NONE = "[*]"  # how the diagram represents a missing entry
@@ -37,15 +37,15 @@ def test_every_state_and_outcome_is_in_the_table():
 
 def test_every_refusal_says_what_is_known():
     refusing = {state for state, moves in ON_FINDING.items() if moves["POST"] == REFUSE}
-    assert set(recording._KNOWN) == refusing
+    assert set(decisions._KNOWN) == refusing
 
 
 @pytest.mark.parametrize("is_listed", [True, False])
-@pytest.mark.parametrize("state", sorted(recording._KNOWN))
+@pytest.mark.parametrize("state", sorted(decisions._KNOWN))
 def test_a_refusal_distinguishes_an_unusable_answer_from_an_unknown_outcome(state, is_listed):
     task = SimpleNamespace(resource=VIRTUAL_MACHINE, wanted=Wanted("web01", {}), is_listed=is_listed)
     entry = entries.Entry(state, {}, {}, "2026-01-02T03:04:05Z")
-    told = recording.InDoubt(entry, task, "list them").result()
+    told = decisions.InDoubt(entry, task, "list them").result()
     accepted = "the service accepted it, but its answer was lost or unusable"
     how = accepted if state == ACCEPTED else "how it ended is not known"
     assert f"create it at 2026-01-02T03:04:05Z; {how}." in told["msg"]

@@ -1,0 +1,163 @@
+# Copyright (c) 2026, the infrastructure.services contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What an entry of the ledger means: for the task that finds it, and for the one that leaves it behind.
+
+An entry is in one of four states. `intent`: a request is in flight, or was when its process died. `done`: it was
+accepted and the envelope is known. `accepted`: it was accepted but the envelope was lost. `unknown`: it may or may not
+have been processed. docs/ledger.md shows the transitions.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...module_utils._errors import ACCEPTED, NOT_SENT, REJECTED, UNKNOWN, ServicesError, sentence
+from ...module_utils._http.urls import canonical_url
+from ...module_utils._resources.flow import Recorded
+from ...module_utils._secrets import without_placeholders
+from ...module_utils._task.task import Planned, Task
+from .entries import ABSENT, DONE, INTENT, Change, Ended, Entry
+
+SEND, COMPARE, REFUSE = "send", "compare", "refuse"
+
+# What a task does when it finds an entry (None: no entry). A creation must not be repeated, an update may be.
+# With `force` everything is sent.
+ON_FINDING = {
+    None: {"POST": SEND, "PUT": SEND},
+    INTENT: {"POST": REFUSE, "PUT": SEND},
+    DONE: {"POST": COMPARE, "PUT": COMPARE},
+    ACCEPTED: {"POST": REFUSE, "PUT": SEND},
+    UNKNOWN: {"POST": REFUSE, "PUT": SEND},
+}
+
+# The state of the entry after a request, by outcome and whether the envelope came back. None: as it was before.
+AFTER = {
+    (ACCEPTED, True): DONE,
+    (ACCEPTED, False): ACCEPTED,
+    (UNKNOWN, False): UNKNOWN,
+    (REJECTED, False): None,
+    (NOT_SENT, False): None,
+}
+
+# What is known of a creation whose entry is in this state.
+_KNOWN = {INTENT: UNKNOWN, UNKNOWN: UNKNOWN, ACCEPTED: ACCEPTED}
+
+# What to do about a creation whose outcome could not be recorded.
+_BEFORE = "Before you run it again,"
+_ADOPT = "infrastructure.services.ledger_entry (state: present and its asset), else it may be created twice."
+_RECORD_BY_HAND = {
+    ACCEPTED: f"{_BEFORE} record it with {_ADOPT}",
+    UNKNOWN: f"{_BEFORE} look for it on the service; if it is there, record it with {_ADOPT}",
+    **dict.fromkeys(
+        (REJECTED, NOT_SENT),
+        f"{_BEFORE} remove its entry with infrastructure.services.ledger_entry (state: absent).",
+    ),
+}
+
+_UNUSABLE, _UNKNOWN = "the service accepted it, but its answer was lost or unusable", "how it ended is not known"
+_RECORD = (
+    "It exists: do not create it again. Look up its id on the service, and record its asset with"
+    " infrastructure.services.ledger_entry (state: present)."
+)
+_SETTLE = (
+    "Look for it on the service. If it is there, confirm it with infrastructure.services.ledger_entry (state: present"
+    " and its asset); if not, remove the entry with the same module (state: absent), and this task creates it."
+)
+_FORCE = " With force: true the task creates it whatever the ledger says."
+_COMMANDS = " For the commands, run: "
+# What the ledger adds to the message of a creation that it has in doubt from now on, by the state of the entry.
+_NEXT = {
+    UNKNOWN: " The ledger prevents that until it is settled.",
+    ACCEPTED: " Look up its id on the service and record it.",
+}
+
+
+class InDoubt(ServicesError):
+    """An earlier task may have created the asset already."""
+
+    def __init__(self, entry: Entry, task: Task, command: str) -> None:
+        """`command`: the shell command that lists what is in doubt, with the commands that settle it."""
+        self.outcome = _KNOWN[entry.state]
+        how, what_next = (_UNUSABLE, _RECORD) if entry.state == ACCEPTED else (_UNKNOWN, _SETTLE)
+        force = "" if task.is_listed or entry.state == ACCEPTED else _FORCE  # it would send all of a list again
+        super().__init__(
+            f"{task.resource.operation.noun} {task.wanted.key}: the ledger says that a task began to create it at"
+            f" {entry.began_at}; {how}. This task sent nothing. {what_next}{force}{_COMMANDS}{command}"
+        )
+
+    def result(self) -> dict:
+        """Return the result of the failed task, which itself changed nothing."""
+        return dict(super().result(), changed=False)
+
+
+def planned(task: Task, entry: Entry | None, command: str) -> Planned:
+    """Return the task with its plan, or with why it sends nothing, given its entry; `command`: as in InDoubt."""
+    operation, force = task.resource.operation, task.wanted.force
+    found = ON_FINDING[entry.state if entry else None][operation.method]
+    if found == REFUSE and not force:
+        return Planned(task, entry=entry, error=InDoubt(entry, task, command))
+    relied_on = found == COMPARE and not (force and operation.method == "POST")
+    return task.planned(Recorded(entry.sent, entry.asset) if relied_on else None, entry)
+
+
+def ending(begun: Change, result: dict[str, Any], seconds: float = 0.0) -> Change:
+    """Return the change that ends an attempt, with its row of the history; `begun`: the one that began it."""
+    before, entry = begun.before, begun.after
+    outcome, asset = result["outcome"], result.get("asset")
+    state, trace_id = AFTER.get((outcome, asset is not None), UNKNOWN), result.get("trace_id") or ""
+    after = before
+    if state:
+        recorded = entry.asset if asset is None else without_placeholders(asset)
+        after = entry._replace(state=state, asset=recorded, changed_at="", trace_id=trace_id)
+    ended = Ended(
+        from_state=before.state if before else ABSENT,
+        to_state=after.state if after else ABSENT,
+        by=entry.by,
+        run=entry.run,
+        outcome=outcome,
+        status=result.get("status"),
+        message=result.get("msg", ""),
+        seconds=round(seconds, 3),
+        trace_id=trace_id,
+    )
+    return Change(begun.key, entry, after, ended)
+
+
+def with_next_step(result: dict, task: Task, state: str | None, command: str) -> dict:
+    """Return the result, with how to settle a creation whose entry is now in this state; `command`: as in InDoubt."""
+    if task.resource.operation.method != "POST" or task.wanted.force or state not in _NEXT:
+        return result
+    return dict(result, msg=f"{sentence(result.get('msg', ''))}{_NEXT[state]}{_COMMANDS}{command}")
+
+
+def unrecorded(result: dict[str, Any], problem: str, task: Task) -> dict[str, Any]:
+    """Return the failure of a task whose outcome could not be recorded, with everything that came back."""
+    outcome = result["outcome"]
+    operation, said = task.resource.operation, sentence(result.get("msg", ""))
+    begin = f"{said} The" if said else f"{operation.noun} {task.wanted.key}: the"
+    next_step = _RECORD_BY_HAND[outcome] if operation.method == "POST" else "Run it again, which sends it once more."
+    msg = f"{begin} outcome is {outcome}, but it could not be recorded: {sentence(problem)} {next_step}"
+    return dict(result, failed=True, changed=outcome == ACCEPTED, msg=msg)
+
+
+def forced(tasks: list[Task], entries: dict[str, Entry]) -> list[str]:
+    """Return a warning that says how many recorded assets of a list `force` sends again."""
+    again = sum(task.wanted.force and entry.state == DONE for task in tasks if (entry := entries.get(task.wanted.key)))
+    if not again:
+        return []
+    operation = tasks[0].resource.operation
+    of_list = f"{again:,} of its {len(tasks):,} {operation.noun}s are recorded in the ledger as {operation.done}"
+    return [f"force: true applies to the whole list: {of_list}, and each is {operation.done} again."]
+
+
+def elsewhere(task: Task, found: dict[str, list[str]]) -> str:
+    """Return a warning of assets that are recorded at other base_urls than that of `task`; `found`: these, by name."""
+    (name, others), more = next(iter(found.items())), len(found) - 1
+    same = f" The same is true of {more:,} other{'s' if more > 1 else ''}." if more else ""
+    return (
+        f"{task.resource.operation.noun} {name}: the ledger has one of this name at {', '.join(others)}, and"
+        f" nothing yet at {canonical_url(task.settings.base_url)}. If both are the same service, use the base_url that"
+        f" is recorded; otherwise they are two different assets.{same}"
+    )
