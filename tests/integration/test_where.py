@@ -48,6 +48,7 @@ def test_a_loop_opens_one_connection_starts_no_process_and_imports_nothing_after
 PLACES = {
     "plain": ({}, []),
     "become": ({"become": True}, ["become"]),
+    "become-ledger": ({"become": True}, ["become-ledger"]),
     "async": ({"async": 60, "poll": 1}, ["async"]),
     "environment": ({"environment": {"SOME": "thing"}}, []),
     "connection": ({"vars": {"ansible_connection": "process"}}, ["connection"]),
@@ -58,9 +59,13 @@ PLACES = {
 
 @pytest.fixture(scope="module")
 def placed(collections, running_service, tmp_path_factory):
-    """Each task of PLACES on a host of its own: the results, the names sent, and the hosts whose Python was started."""
+    """Each task of PLACES on a host of its own: the results, the names sent, and the hosts whose Python was started.
+
+    The service and the token are in the environment of the controller, which sudo does not hand on.
+    """
     directory = tmp_path_factory.mktemp("where")
-    become = executable(directory / "sudo", 'while [ "$1" != /bin/sh ]; do shift; done', 'exec "$@"')
+    become = executable(
+        directory / "sudo", 'while [ "$1" != /bin/sh ]; do shift; done', 'exec env -i PATH="$PATH" HOME="$HOME" "$@"')
     hosts = {}
     for host in (*PLACES, "here", "away"):
         lines = f"touch {directory}/{host}.started", f'exec {TARGET_PYTHON} "$@"'
@@ -68,11 +73,12 @@ def placed(collections, running_service, tmp_path_factory):
                        "ansible_python_interpreter": executable(directory / f"{host}.python3", *lines)}
     (directory / "hosts.json").write_text(json.dumps({"all": {"hosts": hosts}}), encoding="utf-8")
     plays = [{"hosts": place, "gather_facts": False, "tasks": [
-        {"name": "Create", VM: {"name": place, "attributes": {"cpu": 4}}, **keywords}]}
+        {"name": "Create", VM: {"name": place, "attributes": {"cpu": 4},
+                                **({"ledger": "ledger.db"} if "ledger" in place else {})}, **keywords}]}
         for place, (keywords, _started) in PLACES.items()]
     running_service.reset()
     run = Ansible(directory, collections, running_service.url, "local").playbook(
-        f"{json.dumps(plays)}\n", "-i", str(directory / "hosts.json")).ok()
+        f"{json.dumps(plays)}\n", "-i", str(directory / "hosts.json"), ANSIBLE_BECOME_ALLOW_SAME_USER="true").ok()
     return run, [body["name"] for body in running_service.bodies()], {path.stem for path in directory.glob("*.started")}
 
 
