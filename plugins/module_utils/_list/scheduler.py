@@ -46,8 +46,7 @@ class Slot:
         self.attempts = 0
         self.last: Dispatch | None = None
         self.was_refused = False  # whether an attempt was denied because the scheduler had stopped
-        self.overloaded = False  # whether the last attempt failed because of overload
-        self.throttled = False  # whether the last attempt was refused because of a rate limit, as those before it
+        self.feedback = ""  # of the last attempt; empty before the first, and while one is in flight
         self._scheduler = scheduler
         self._dispatch: Dispatch | None = dispatch
 
@@ -57,8 +56,7 @@ class Slot:
             if not self._dispatch:
                 self._dispatch = self._scheduler.dispatch_again()
             if self._dispatch and not self._scheduler.reason:
-                self.attempts += 1
-                self._set_overloaded(False)
+                self.attempts, self.feedback = self.attempts + 1, ""
                 return True
             self.was_refused = True
             return False
@@ -66,9 +64,8 @@ class Slot:
     def release(self, feedback: str, retry_after: float | None = None) -> None:
         """Release the slot after an attempt; `feedback`: one of pace; `retry_after`: the seconds of its Retry-After."""
         with self._scheduler.lock:
+            self.feedback = feedback
             self._release(feedback, retry_after)
-            self.throttled = feedback == RATE_LIMITED and self.last is not None and self.last.is_probe
-            self._set_overloaded(feedback == OVERLOADED)
 
     def pause(self, seconds: float) -> None:
         """Wait before the next attempt, with the slot released; return early if the scheduler stops."""
@@ -76,20 +73,19 @@ class Slot:
 
     def close(self) -> None:
         """Release the slot, if held, at the end of the item; the caller holds the scheduler's lock."""
-        overloaded = self.overloaded
         self._release(NEUTRAL, None)
-        self._set_overloaded(False)
-        self.overloaded = overloaded
+
+    @property
+    def lacked_room(self) -> bool:
+        """Whether the last attempt failed because of overload, or of a rate limit while nothing else got through."""
+        is_limited = self.feedback == RATE_LIMITED and self.last is not None and self.last.is_probe
+        return is_limited or self.feedback == OVERLOADED
 
     def _release(self, feedback: str, retry_after: float | None) -> None:
         if self._dispatch:
             self._scheduler.pace.completed(self._dispatch, feedback, self._scheduler.clock(), retry_after)
             self.last, self._dispatch = self._dispatch, None
             self._scheduler.wake()
-
-    def _set_overloaded(self, overloaded: bool) -> None:
-        self._scheduler.overloaded_items += overloaded - self.overloaded
-        self.overloaded = overloaded
 
 
 class Scheduler:
@@ -110,7 +106,6 @@ class Scheduler:
         self.reason = ""  # why no more items are begun, empty while they are
         self.ended: dict[int, Ended] = {}
         self.begun: dict[int, Slot] = {}  # items that have not ended yet
-        self.overloaded_items = 0  # items whose last attempt failed because of overload, and that may be retried
         self._pending = [(0.0, item) for item in range(items)]  # a heap: when each item may be begun, and its number
         self._make_worker, self._limits, self._failures, self._unknown = make_worker, limits, failures, 0
         self._idle, self._retrying = threads.Condition(self.lock), threads.Condition(self.lock)
@@ -203,7 +198,8 @@ class Scheduler:
         """Return the seconds until a new item may be begun; those already begun go first."""
         if not self._pending:
             return 0
-        if self._retries_waiting or (self.pace.failing and self.overloaded_items):
+        is_overloaded = any(slot.feedback == OVERLOADED for slot in self.begun.values())
+        if self._retries_waiting or (self.pace.failing and is_overloaded):
             return math.inf
         return max(self._pending[0][0] - now, self.pace.wait(now))
 
@@ -218,8 +214,8 @@ class Scheduler:
             self._failures += ended.failed
             in_doubt = ended.outcome == UNKNOWN and slot.attempts > 0
             self._unknown += in_doubt
-            if ended.failed and (in_doubt or slot.overloaded or slot.throttled or ended.outcome == NOT_SENT):
-                self.pace.item_failed(slot.last, in_doubt and slot.overloaded)
+            if ended.failed and (in_doubt or slot.lacked_room or ended.outcome == NOT_SENT):
+                self.pace.item_failed(slot.last, in_doubt and slot.feedback == OVERLOADED)
             self._keep_limits()
 
     def _keep_limits(self) -> None:
