@@ -73,7 +73,7 @@ def placed(collections, running_service, tmp_path_factory):
                        "ansible_python_interpreter": executable(directory / f"{host}.python3", *lines)}
     (directory / "hosts.json").write_text(json.dumps({"all": {"hosts": hosts}}), encoding="utf-8")
     plays = [{"hosts": place, "gather_facts": False, "tasks": [
-        {"name": "Create", VM: {"name": place, "attributes": {"cpu": 4},
+        {"name": "Create", VM: {"name": place, "attributes": {"cpu": 4}, "access_token": None,
                                 **({"ledger": "ledger.db"} if "ledger" in place else {})}, **keywords}]}
         for place, (keywords, _started) in PLACES.items()]
     running_service.reset()

@@ -45,7 +45,7 @@ class Action(core.ObservedAction):
 
     def _run(self) -> dict:
         with deferred() as signals:
-            result = until.keep(self, self._ended(signals))
+            result = until.update(self, self._ended(signals))
             if signals.caught and "msg" in result:
                 process.show_message(self._last_words(result))
         signals.terminate()

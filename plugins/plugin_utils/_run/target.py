@@ -30,8 +30,9 @@ class Target:
     def __init__(self, action, given: dict, signals: Signals) -> None:
         self._action, self._signals = action, signals
         # What the controller sets, so that the place does not matter; but its files may not be there on the target.
-        named = {name: from_environment(option) for name, option in ARGUMENT_SPEC.items() if option["type"] != "path"}
-        self._given = {**{name: value for name, value in named.items() if value is not None}, **given}
+        options = [(name, option) for name, option in ARGUMENT_SPEC.items() if given.get(name) is None]
+        found = ((name, from_environment(option)) for name, option in options if option["type"] != "path")
+        self._given = {**given, **{name: value for name, value in found if value is not None}}
 
     def send(self, planned: Planned) -> dict:
         """Run the module for a task whose ledger stays on the controller."""

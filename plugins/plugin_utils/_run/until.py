@@ -36,7 +36,7 @@ def remember(action, result: dict) -> dict:
     return result
 
 
-def keep(action, result: dict) -> dict:
+def update(action, result: dict) -> dict:
     """Return the result; keep it as the ledger and the keyword timeout left it, if it was remembered."""
     if remembered(action):
         _last.update(result=dict(result))
