@@ -14,7 +14,7 @@ from typing import Callable, NamedTuple
 
 from ansible_collections.infrastructure.services.plugins.module_utils._call.retry import AttemptResult, retry
 from ansible_collections.infrastructure.services.plugins.module_utils._call.statuses import Event, event_of
-from ansible_collections.infrastructure.services.plugins.module_utils._errors import UNKNOWN, ServicesError
+from ansible_collections.infrastructure.services.plugins.module_utils._errors import UNKNOWN, ServicesError, gravest
 from ansible_collections.infrastructure.services.plugins.module_utils._http.values import Answer, Request
 from ansible_collections.infrastructure.services.plugins.module_utils._list.pace import Dispatch
 from ansible_collections.infrastructure.services.plugins.module_utils._list.paced import Connections, PacedTransport
@@ -161,10 +161,15 @@ class _Worker:
 
     def __call__(self, item: int, slot) -> Ended:
         self._transport = PacedTransport(self._connections, slot)
-        finished = retry(
-            self._attempt, self._request.method, self._LIMITS, fraction=self._fraction, sleep=slot.pause
-        )
-        return Ended(finished.outcome, finished.last.event != Event.SUCCESS, {})
+        effects = []
+
+        def attempt() -> AttemptResult:
+            result = self._attempt()
+            effects.append(result.event.effect)
+            return result
+
+        last = retry(attempt, self._request.method, self._LIMITS, fraction=self._fraction, sleep=slot.pause)
+        return Ended(gravest(*effects), last.event != Event.SUCCESS, {})
 
     def _attempt(self) -> AttemptResult:
         try:

@@ -6,22 +6,21 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from functools import partial
 from typing import Any, Callable
 
-from .._errors import NOT_SENT, UNKNOWN, AttemptFailed, RequestFailed, ServicesError, gravest
+from .._errors import NOT_SENT, UNKNOWN, AttemptFailed, RequestFailed, ServicesError, TokenError, gravest
 from .._http.values import Answer, ConnectionSettings, Request
 from .operation import Operation, message, read_answer
-from .retry import AttemptResult, Finished, retry
+from .retry import AttemptResult, retry
 from .settings import Settings
 from .statuses import Event
-from .tokens import FetchedToken, Token, fetch_token, missing_scopes
+from .tokens import FetchedToken, Token, missing_scopes, read_token, token_request
 
 
 class Client:
-    """Calls operations with the settings of one task, if need be from several threads at once.
+    """Calls one operation with the settings of a task.
 
     No transport is created, and no token fetched, before the first request.
     """
@@ -34,7 +33,7 @@ class Client:
         guard: Callable[[], None] = lambda: None,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
-        """`connect`: returns a transport, whose `send` makes one attempt; called once by each thread that sends.
+        """`connect`: returns a transport, whose `send` makes one attempt; called once.
 
         `keep_token`: takes the credentials and a function that fetches a token, returns the source of tokens; `guard`:
         called before each request, token requests included, raises a ServicesError when nothing may be sent any more;
@@ -44,11 +43,9 @@ class Client:
         self.trace: list[dict[str, Any]] = []  # each attempt: method, url, status, error, seconds, wait
         self.tokens: set[str] = set()  # all that were used; each is a secret
         self.warnings: list[str] = []
-        self._effects = [NOT_SENT]  # what is known of each attempt that has ended
+        self._effects: list[str] = []  # what is known of each attempt that has ended
         self._in_flight = False  # whether there is one that has not
-        self.not_sent = self._counted(0)  # what a result says when there was no attempt
         self._connect, self._guard, self._sleep = connect, guard, sleep
-        self._own = threading.local()
         # None: the token of the user, which cannot be renewed
         self._source = None if settings.access_token else keep_token(settings.credentials, self._fetch_token)
 
@@ -70,87 +67,78 @@ class Client:
         `key`: the name or id of the asset, for the message of a failure. Raises RequestFailed with what is known of the
         effect, and before anything is sent MissingLibrary or InvalidInput (a TLS file).
         """
-        self._transport()
+        self._transport = self._connect(self.settings.connection)
         attempt = partial(self._attempt, operation, request)
-        finished = self._with_retries(request, attempt, request.method, self._renew)
-        last = finished.last
-        told = dict(status=last.status, **self._counted(finished.attempts))
+        last = retry(attempt, request.method, self.settings, self._renew, self._pause)
+        told = dict(status=last.status, **self.counted())
         if last.event == Event.SUCCESS:
-            return last.value, dict(told, outcome=finished.outcome)
-        raise RequestFailed(message(operation, request, finished, key), finished.outcome, **last.details, **told)
+            return last.value, dict(told, outcome=last.event.effect)
+        msg = message(operation, request, last, self.outcome, len(self._effects), key)
+        raise RequestFailed(msg, self.outcome, **last.details, **told)
 
-    def _counted(self, attempts: int) -> dict[str, Any]:
-        """Return what a result says of the attempts that were made: how many, and the trace id."""
+    def counted(self) -> dict[str, Any]:
+        """Return what a result says of the attempts: how many there were, and the trace id."""
+        attempts = len(self._effects)
         counted = {"attempts": attempts, "request_attempts": attempts}  # `until` overwrites the first
         return {**counted, "trace_id": self.settings.trace.trace_id} if self.settings.trace else counted
 
     @property
     def outcome(self) -> str:
         """What is known of the request if the task ends now, between two attempts or within one."""
-        is_sent = self._in_flight and self._transport().has_sent
+        is_sent = self._in_flight and self._transport.has_sent
         return gravest(*self._effects, UNKNOWN if is_sent else NOT_SENT)
-
-    def _transport(self):
-        """Return the transport of this thread; raise MissingLibrary or InvalidInput."""
-        if not hasattr(self._own, "transport"):
-            self._own.transport = self._connect(self.settings.connection)
-        return self._own.transport
-
-    def _renew(self) -> bool:
-        """Discard the token of the last attempt of this thread; return False when there can be no other."""
-        return self._source is not None and self._source.renew(self._own.token)
 
     def _attempt(self, operation: Operation, request: Request) -> AttemptResult:
         try:
-            token = self._own.token = self._source.token() if self._source else self.settings.access_token
-            self.tokens.add(token)
-            authorized = {**request.headers, "Authorization": f"Bearer {token}"}
+            self._token = self._source.token() if self._source else self.settings.access_token
+            self.tokens.add(self._token)
+            authorized = {**request.headers, "Authorization": f"Bearer {self._token}"}
             if self.settings.trace:
                 authorized["traceparent"] = self.settings.trace.traceparent()
             self._in_flight = True
-            result = self._send(request._replace(headers=authorized), lambda answer: read_answer(operation, answer))
+            result = self._send(request._replace(headers=authorized), partial(read_answer, operation))
+            self._effects.append(result.event.effect)
         except ServicesError as error:  # there is no token, or the guard forbids sending
-            return AttemptResult(Event.TOKEN_UNAVAILABLE, error.msg)
-        self._effects.append(result.event.effect)
+            result = AttemptResult(Event.TOKEN_UNAVAILABLE, error.msg)
         self._in_flight = False
         return result
 
+    def _renew(self) -> bool:
+        """Discard the token of the last attempt; return False when there can be no other."""
+        return self._source is not None and self._source.renew(self._token)
+
     def _fetch_token(self) -> Token:
-        token = fetch_token(self.settings.credentials, self._exchange_token)
-        missing = missing_scopes(self.settings.credentials, token)
+        """Return a new token; raise TokenError.
+
+        The policy is that for a PUT: the request may be repeated, since a second token does no harm.
+        """
+        credentials = self.settings.credentials
+        attempt = partial(self._send, token_request(credentials), read_token)
+        last = retry(attempt, "PUT", self.settings, sleep=self._pause)
+        if last.event != Event.SUCCESS:
+            raise TokenError(f"no access token from {credentials.auth_url} (auth_url): {last.reason}")
+        missing = missing_scopes(credentials, last.value)
         if missing:
             self.warnings.append(
                 f"The token endpoint granted less than was asked for (scopes): {', '.join(missing)} is missing,"
                 " so the service may refuse the operation. Allow it for the client, or ask for less."
             )
-        return token
-
-    def _exchange_token(self, request: Request, read: Callable[[Answer], AttemptResult]) -> Finished:
-        """Send a token request under the policy for a PUT: it may be repeated, since a second token does no harm."""
-        return self._with_retries(request, lambda: self._send(request, read), "PUT")
+        return last.value
 
     def _send(self, request: Request, read: Callable[[Answer], AttemptResult]) -> AttemptResult:
-        """Make one attempt; raise what the guard raises."""
+        """Make one attempt and add it to the trace; raise what the guard raises."""
         self._guard()
+        started = time.monotonic()
         try:
-            return read(self._transport().send(request, self.settings.timeout))
+            result = read(self._transport.send(request, self.settings.timeout))
         except AttemptFailed as error:
-            kind = Event.UNANSWERED if error.sent else Event.UNSENT_HOPELESS if error.hopeless else Event.UNSENT
-            return AttemptResult(kind, error.msg)
+            event = Event.UNANSWERED if error.sent else Event.UNSENT_HOPELESS if error.hopeless else Event.UNSENT
+            result = AttemptResult(event, error.msg)
+        attempt = {"method": request.method, "url": request.url, "status": result.status, "error": result.reason}
+        self.trace.append({**attempt, "seconds": round(time.monotonic() - started, 3), "wait": None})
+        return result
 
-    def _with_retries(self, request: Request, attempt, column: str, renew=lambda: False) -> Finished:
-        observe = partial(self._note, request)
-        return retry(attempt, column, self.settings, renew=renew, observe=observe, sleep=self._sleep)
-
-    def _note(self, request: Request, result: AttemptResult, seconds: float, wait: float | None) -> None:
-        """Add an attempt to the trace."""
-        self.trace.append(
-            {
-                "method": request.method,
-                "url": request.url,
-                "status": result.status,
-                "error": result.reason,
-                "seconds": round(seconds, 3),
-                "wait": None if wait is None else round(wait, 3),
-            }
-        )
+    def _pause(self, seconds: float) -> None:
+        """Wait before a further attempt."""
+        self.trace[-1]["wait"] = round(seconds, 3)
+        self._sleep(seconds)

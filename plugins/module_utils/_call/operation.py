@@ -13,7 +13,7 @@ from .._errors import ACCEPTED, NOT_SENT, REJECTED, UNKNOWN
 from .._http import strict_json
 from .._http.values import Answer, Request
 from .._secrets import for_message, printable
-from .retry import AttemptResult, Finished
+from .retry import AttemptResult
 from .statuses import Event, explained
 
 
@@ -42,20 +42,17 @@ _REQUEST_IDS = ("x-request-id", "x-correlation-id", "traceparent")
 
 def read_answer(operation: Operation, answer: Answer) -> AttemptResult:
     """Return the result of an answered attempt: any 2xx with a JSON object is a success (docs/openapi.yaml)."""
-    (kind, reason), value = explained(answer.status, answer.body, **operation._asdict()), None
-    if kind == Event.SUCCESS:
+    (event, reason), value = explained(answer.status, answer.body, **operation._asdict()), None
+    if event == Event.SUCCESS:
         try:
-            value = None if answer.problem else strict_json.decode_object(answer.body)
-            problem = answer.problem
+            value = strict_json.decode_object(answer.body)
         except strict_json.InvalidJSON as error:
-            problem = str(error)
-        if problem:
-            kind = Event.ANSWER_CUT if answer.cut else Event.ANSWER_UNUSABLE
-            reason = f"{reason}, but its answer cannot be used: {problem}"
+            event = Event.ANSWER_CUT if answer.cut else Event.ANSWER_UNUSABLE
+            reason = f"{reason}, but its answer cannot be used: {answer.problem or error}"
     elif 300 <= answer.status < 400:
         reason = f"{reason} (it points to {_host_of(answer.headers.get('Location', ''))})"
-    details = {} if kind == Event.SUCCESS else _details(answer)
-    return AttemptResult(kind, reason, answer.status, answer.headers, value, details)
+    details = {} if event == Event.SUCCESS else _details(answer)
+    return AttemptResult(event, reason, answer.status, answer.headers, value, details)
 
 
 def _details(answer: Answer) -> dict[str, str]:
@@ -71,15 +68,15 @@ def _details(answer: Answer) -> dict[str, str]:
     return {name: said for name, said in details.items() if said}
 
 
-def message(operation: Operation, request: Request, finished: Finished, key: str = "") -> str:
+def message(
+    operation: Operation, request: Request, last: AttemptResult, outcome: str, attempts: int = 1, key: str = ""
+) -> str:
     """Return which asset it is (`key`: its name or id), what happened, what is known of the effect, what to do next."""
-    last = finished.last
-    what = f"status {last.status}: {last.reason}" if last.status else last.reason
-    times = f" (attempt {finished.attempts})" if finished.attempts > 1 else ""
-    effect = effect_of(operation, finished.outcome)
+    status = f"status {last.status}: " if last.status else ""
+    times = f" (attempt {attempts})" if attempts > 1 else ""
     asset = f"{operation.noun} {printable(key)}: " if key else ""
-    why = "; ".join(filter(None, (what, finished.note))).rstrip(".")
-    text = f"{asset}{request.method} {request.url}{times}: {why}. {effect}"
+    why = f"{status}{last.reason}".rstrip(".")
+    text = f"{asset}{request.method} {request.url}{times}: {why}. {effect_of(operation, outcome)}"
     ids = [f"{name}: {for_message(last.headers[name])}" for name in _REQUEST_IDS if name in last.headers]
     return f"{text} [{', '.join(ids)}]" if ids else text
 

@@ -14,7 +14,6 @@ from email.utils import parsedate_to_datetime
 from itertools import count
 from typing import Any, Callable, Mapping, NamedTuple
 
-from .._errors import ACCEPTED, NOT_SENT, gravest
 from .statuses import AGAIN, NEW_TOKEN, Event
 
 FIRST_DELAY = 1.0  # seconds; doubles with each further attempt
@@ -30,15 +29,6 @@ class AttemptResult(NamedTuple):
     headers: Mapping[str, str] = {}
     value: Any = None  # of a success
     details: Mapping[str, str] = {}  # what else the service said, for the result of a failure
-
-
-class Finished(NamedTuple):
-    """The result of all attempts: the last one, how many there were, and what is known of them together."""
-
-    last: AttemptResult
-    attempts: int
-    outcome: str
-    note: str = ""  # why it was not tried again, when the last attempt does not say so
 
 
 def retry_after(value: str | None, now: datetime) -> float | None:
@@ -68,37 +58,27 @@ def retry(
     attempt: Callable[[], AttemptResult],
     method: str,
     limits,
-    *,
-    fraction: Callable[[], float] = random.random,
     renew: Callable[[], bool] = lambda: False,
-    observe: Callable[[AttemptResult, float, float | None], None] = lambda result, seconds, wait: None,
     sleep: Callable[[float], None] = time.sleep,
-) -> Finished:
-    """Make attempts until the policy allows no further one.
+    fraction: Callable[[], float] = random.random,
+) -> AttemptResult:
+    """Make attempts until the policy allows no further one; return the last, with the reason why there is no other.
 
     `limits`: has `retries` and `retry_max_delay` (seconds); `renew`: discards the token, returns False when there
-    can be no other; `observe`: receives each result, the seconds that it took, and those of the wait after it (None
-    after the last).
+    can be no other.
     """
-    outcome, renewed, made = NOT_SENT, 0, 0
-    longest = min(limits.retry_max_delay, LONGEST_DELAY)
+    renewed, longest = 0, min(limits.retry_max_delay, LONGEST_DELAY)
     for tried in count(1):
-        started = time.monotonic()
         result = attempt()
-        seconds = time.monotonic() - started
-        made += result.event != Event.TOKEN_UNAVAILABLE
         again = result.event.again[method]
-        outcome = gravest(outcome, result.event.effect)
-        wait, note = None, ""
         if again == NEW_TOKEN and not renewed and renew():
             wait, renewed = 0.0, 1
         elif again == AGAIN and tried - renewed <= limits.retries:
             asked = retry_after(result.headers.get("Retry-After"), datetime.now(timezone.utc))
             wait = delay(tried - renewed, longest, fraction(), asked)
-            if wait > longest:
-                note = f"it asks for a wait of {wait:.15g} seconds, longer than retry_max_delay ({longest:g})"
-                wait = None
-        observe(result, seconds, wait)
-        if wait is None:
-            return Finished(result, made, ACCEPTED if result.event == Event.SUCCESS else outcome, note)
+        else:
+            return result
+        if wait > longest:
+            why = f"it asks for a wait of {wait:.15g} seconds, longer than retry_max_delay ({longest:g})"
+            return result._replace(reason="; ".join(filter(None, (result.reason, why))))
         sleep(wait)

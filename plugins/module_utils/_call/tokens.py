@@ -18,7 +18,7 @@ from .._errors import InvalidInput, TokenError
 from .._http import strict_json
 from .._http.values import Answer, Request
 from .._secrets import for_message
-from .retry import AttemptResult, Finished
+from .retry import AttemptResult
 from .statuses import Event, event_of
 
 TOKEN = re.compile(r"[!-~]+")  # printable ASCII without spaces: a little more than RFC 6750 section 2.1 allows
@@ -131,20 +131,6 @@ def checked_parameters(parameters: dict | None) -> tuple[tuple[str, str], ...]:
     )
 
 
-def fetch_token(
-    credentials: Credentials, exchange: Callable[[Request, Callable[[Answer], AttemptResult]], Finished]
-) -> Token:
-    """Return a new token; raise TokenError.
-
-    `exchange`: takes a request and a function that reads an answer, and sends the request as the policy allows.
-    """
-    finished = exchange(token_request(credentials), read_token)
-    if finished.last.event == Event.SUCCESS:
-        return finished.last.value
-    reason = "; ".join(filter(None, (finished.last.reason, finished.note)))
-    raise TokenError(f"no access token from {credentials.auth_url} (auth_url): {reason}")
-
-
 def missing_scopes(credentials: Credentials, token: Token) -> list[str]:
     """Return the scopes that were requested but not granted."""
     if token.scope is None:
@@ -170,34 +156,33 @@ def token_request(credentials: Credentials) -> Request:
 
 def read_token(answer: Answer) -> AttemptResult:
     """Return the token in the answer of the token endpoint (RFC 6749 5.1), or why there is none (5.2)."""
-    kind = event_of(answer.status)
-    reason = f"it answered with status {answer.status}"
+    event, reason, fields, token = event_of(answer.status), f"it answered with status {answer.status}", {}, None
     try:
         fields = strict_json.decode_object(answer.body)
-    except strict_json.InvalidJSON as error:
-        fields, reason = None, reason if kind != Event.SUCCESS else f"{reason}, but {answer.problem or error}"
-    if kind != Event.SUCCESS:
-        error = (fields or {}).get("error")
-        said = [for_message(text) for text in (error, (fields or {}).get("error_description")) if isinstance(text, str)]
-        advice = [_ADVICE[error]] if isinstance(error, str) and error in _ADVICE else []
-        return AttemptResult(kind, "; ".join([": ".join([reason, *said]), *advice]), answer.status, answer.headers)
-    if fields is None:
-        kind = Event.ANSWER_CUT if answer.cut else Event.ANSWER_UNUSABLE
-        return AttemptResult(kind, reason, answer.status, answer.headers)
-    return _token_from(fields, reason, answer)
+        token = _token_in(fields) if event == Event.SUCCESS else None
+    except ValueError as error:
+        if event == Event.SUCCESS:
+            event = Event.ANSWER_CUT if answer.cut and not fields else Event.ANSWER_UNUSABLE
+            reason = f"{reason}, but {answer.problem or error}"
+    return AttemptResult(event, "" if token else _with_error(reason, fields), answer.status, answer.headers, token)
 
 
-def _token_from(fields: dict, reason: str, answer: Answer) -> AttemptResult:
-    value, kind, lifetime = fields.get("access_token"), fields.get("token_type", "Bearer"), fields.get("expires_in")
+def _token_in(fields: dict) -> Token:
+    """Return the token of a successful answer; raise ValueError."""
+    value, kind, scope = fields.get("access_token"), fields.get("token_type", "Bearer"), fields.get("scope")
     if not (isinstance(value, str) and TOKEN.fullmatch(value)):
-        problem = f"{reason}, but without a usable access_token"
-    elif not (isinstance(kind, str) and kind.lower() == "bearer"):
-        problem = f"{reason}, but its token_type is not Bearer"
-    else:
-        scope = fields.get("scope")
-        token = Token(value, time.time() + _usable_for(lifetime), scope if isinstance(scope, str) else None)
-        return AttemptResult(Event.SUCCESS, "", answer.status, answer.headers, token)
-    return AttemptResult(Event.ANSWER_UNUSABLE, problem, answer.status, answer.headers)
+        raise ValueError("without a usable access_token")
+    if not (isinstance(kind, str) and kind.lower() == "bearer"):
+        raise ValueError("its token_type is not Bearer")
+    use_until = time.time() + _usable_for(fields.get("expires_in"))
+    return Token(value, use_until, scope if isinstance(scope, str) else None)
+
+
+def _with_error(reason: str, fields: dict) -> str:
+    """Return the reason with what the token endpoint says of it, and what to do about it."""
+    said = [text for text in (fields.get("error"), fields.get("error_description")) if isinstance(text, str)]
+    advice = [_ADVICE[said[0]]] if said and said[0] in _ADVICE else []
+    return "; ".join([": ".join([reason, *map(for_message, said)]), *advice])
 
 
 def _usable_for(lifetime: object) -> float:

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import json
-import threading
+import re
 
 import pytest
 from ansible_collections.infrastructure.services.plugins.module_utils._call.client import Client
@@ -133,8 +133,12 @@ def test_without_a_token_nothing_is_sent_to_the_service():
     result, sent = fetching(CREATE, answer(400, {"error": "invalid_client"}))
     assert [request.target for request in sent] == ["/token"]
     assert (result["outcome"], result["status"], result["attempts"]) == ("not_sent", None, 0)
-    assert "invalid_client" in result["msg"]
-    assert "/token (auth_url)" in result["msg"]
+    assert "/token (auth_url): it answered with status 400: invalid_client" in result["msg"]
+
+
+def test_a_failure_of_the_token_endpoint_says_why_it_is_not_tried_again():
+    result, _sent = fetching(CREATE, answer(429, None, "Retry-After: 77"))
+    assert re.search(r"/token \(auth_url\): .* status 429; it asks for a wait of 77 seconds", result["msg"])
 
 
 def test_a_token_request_is_repeated_as_a_put_is():
@@ -161,7 +165,7 @@ class Guarded:
         self.client = Client(self.settings, self.connect, guard=self.guard, sleep=self.waits.append)
 
     def connect(self, settings):
-        self.built.append(threading.get_ident())
+        self.built.append(settings)
         return Transport(settings)
 
     def guard(self) -> None:
@@ -224,29 +228,12 @@ def test_a_missing_library_is_reported_before_anything_is_sent():
             guarded.call(CREATE)
 
 
-def test_each_thread_has_a_transport_of_its_own():
-    with serving(*[answer(201, ASSET)] * 6) as wire:
-        guarded = Guarded(wire, 6)
-        gate = threading.Barrier(3)
-
-        def work() -> None:
-            gate.wait(20)
-            for dummy in range(2):
-                guarded.call(CREATE)
-
-        threads = [threading.Thread(target=work) for dummy in range(3)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join(20)
-    assert len(set(guarded.built)) == len(guarded.built) == wire.connections == 3
-
-
 def test_waiting_is_delegated_to_the_given_function():
     with serving(answer(429, None, "Retry-After: 7"), answer(201, ASSET)) as wire:
         guarded = Guarded(wire, 2)
         guarded.call(CREATE)
     assert guarded.waits == [7]
+    assert [attempt["wait"] for attempt in guarded.client.trace] == [7, None]
 
 
 @pytest.mark.parametrize(("asked", "granted", "missing"), [

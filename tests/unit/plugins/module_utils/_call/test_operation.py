@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pytest
 from ansible_collections.infrastructure.services.plugins.module_utils._call.operation import message, read_answer
-from ansible_collections.infrastructure.services.plugins.module_utils._call.retry import AttemptResult, Finished
+from ansible_collections.infrastructure.services.plugins.module_utils._call.retry import AttemptResult
 from ansible_collections.infrastructure.services.plugins.module_utils._call.statuses import Event
 from ansible_collections.infrastructure.services.plugins.module_utils._http.values import Answer, Request
 from ansible_collections.infrastructure.services.plugins.module_utils._resources import (
@@ -70,7 +70,7 @@ def test_a_status_is_described_in_the_terms_of_the_operation(operation, status, 
     (UPDATE, "unknown", "It is unknown whether the application role was updated. Running the task again is safe"),
 ])
 def test_a_message_says_what_is_known_of_the_effect(operation, outcome, effect):
-    told = message(operation, REQUEST, Finished(AttemptResult(Event.UNANSWERED, "the line went dead"), 1, outcome))
+    told = message(operation, REQUEST, AttemptResult(Event.UNANSWERED, "the line went dead"), outcome)
     assert told.startswith("POST https://service.example/a: the line went dead. ")
     assert effect in told
 
@@ -80,8 +80,8 @@ def test_a_message_says_what_is_known_of_the_effect(operation, outcome, effect):
     (UPDATE, "role\x1b1", "application role role 1: POST https://service.example/a: "),
 ])
 def test_a_message_starts_with_the_asset(operation, key, begin):
-    finished = Finished(AttemptResult(Event.UNANSWERED, "the line went dead"), 1, "unknown")
-    assert message(operation, REQUEST, finished, key).startswith(begin)
+    last = AttemptResult(Event.UNANSWERED, "the line went dead")
+    assert message(operation, REQUEST, last, "unknown", key=key).startswith(begin)
 
 
 @pytest.mark.parametrize(("answer", "details"), [
@@ -98,10 +98,10 @@ def test_a_failure_keeps_what_the_service_said(answer, details):
     assert read_answer(CREATE, answer).details == details
 
 
-def test_a_message_says_status_attempts_note_and_request_ids():
+def test_a_message_says_status_attempts_and_request_ids():
     headers = {"x-request-id": "r-1", "traceparent": "00-a-b\x1b[31m", "x-other": "o"}
     last = AttemptResult(Event.THROTTLED, "too many requests", 429, headers)
-    told = message(CREATE, REQUEST, Finished(last, 3, "rejected", "the service asks to wait"))
-    assert "(attempt 3): status 429: too many requests; the service asks to wait." in told
+    told = message(CREATE, REQUEST, last, "rejected", attempts=3)
+    assert "(attempt 3): status 429: too many requests. " in told
     assert "[x-request-id: r-1, traceparent: 00-a-b" in told
     assert told.isprintable()
