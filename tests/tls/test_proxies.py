@@ -130,7 +130,7 @@ USELESS = {
     "dead, without scheme": ("127.0.0.1:9", 2, DEAD),
     "socks": ("socks5://user:s3cret@127.0.0.1:9", 1, "neither an http:// nor an https:// URL with a host"),
     "socks5h": ("socks5h://user:s3cret@127.0.0.1:9", 1, "neither an http:// nor an https:// URL with a host"),
-    "port": ("http://user:s3cret@127.0.0.1:99999", 1, "the URL of the proxy that {scheme}_proxy names is malformed"),
+    "port": ("http://user:s3cret@127.0.0.1:99999", 1, "with a host and port that can exist"),
     "no host": ("http://", 1, "neither an http:// nor an https:// URL with a host"),
     "nothing but marks": ("http://:@:", 1, "neither an http:// nor an https:// URL with a host"),
     "half an address": ("http://[::1", 1, "neither an http:// nor an https:// URL with a host"),

@@ -41,11 +41,6 @@ def framing(headers: Mapping[str, str]) -> tuple[str, int | None]:
     return problem, next(map(int, lengths), None)
 
 
-def is_framed(headers: Mapping[str, str]) -> bool:
-    """Return whether the headers say where the body ends; otherwise the end of the connection does."""
-    return "Content-Length" in headers or "Transfer-Encoding" in headers
-
-
 def decoded(body: bytes, headers: Mapping[str, str]) -> bytes:
     """Return the decompressed body, at most one byte more than MAX_BODY; raise Unusable.
 

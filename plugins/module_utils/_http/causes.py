@@ -14,12 +14,8 @@ import socket
 import ssl
 from typing import Iterator
 
-try:
-    from requests import RequestException
-except ImportError:  # reported by the transport when it is created
-    RequestException = OSError
-
-from .sockets import Phase
+from .._errors import AttemptFailed
+from .sockets import Meter, Phase
 
 _REJECTS_OUR_CERTIFICATE = re.compile("ALERT_.*(CERTIFICATE|UNKNOWN_CA|HANDSHAKE_FAILURE|ACCESS_DENIED)")
 _WANTS_CERTIFICATE = "which means that it requires a client certificate, or a different one (client_cert)"
@@ -32,9 +28,17 @@ def is_timeout(error: BaseException) -> bool:
     return any(isinstance(link, socket.timeout) for link in _chain(error))
 
 
-def lost(error: BaseException) -> str:
-    """Return why a request of which at least a byte was handed over got no answer."""
+def failure(error: BaseException, meter: Meter) -> AttemptFailed:
+    """Return what is proven of an attempt that got no answer, and why."""
     cause = _cause(error)
+    if meter.sent:
+        return AttemptFailed(_lost(cause), sent=True)
+    hopeless, why = _EXPLAIN.get(meter.phase, _unusable)(cause, meter.peer)
+    return AttemptFailed(why, sent=False, hopeless=hopeless)
+
+
+def _lost(cause: BaseException) -> str:
+    """Return why a request of which at least a byte was handed over got no answer."""
     if isinstance(cause, socket.timeout):
         return "no complete answer arrived in time"
     if _rejects_our_certificate(cause):
@@ -44,16 +48,9 @@ def lost(error: BaseException) -> str:
     return "the connection was lost before a complete answer arrived, or what arrived is not HTTP"
 
 
-def unsent(error: BaseException, at: Phase, peer: str) -> tuple[bool, str]:
-    """Return whether retrying is hopeless, and why no byte of the request was handed over.
-
-    `at`: the phase that the attempt had reached; `peer`: what it was connecting to.
-    """
-    return _EXPLAIN.get(at, _unusable)(_cause(error), peer)
-
-
 def _cause(error: BaseException) -> BaseException:
-    return next((link for link in _chain(error) if _is_cause(link)), error)
+    """Return the error of the operating system or of OpenSSL behind a library's wrappers."""
+    return next((link for link in _chain(error) if isinstance(link, OSError) or _is_mismatch(link)), error)
 
 
 def _chain(error: BaseException | None) -> Iterator[BaseException]:
@@ -68,11 +65,6 @@ def _chain(error: BaseException | None) -> Iterator[BaseException]:
             or error.__context__
             or next((link for link in kept if isinstance(link, BaseException)), None)
         )
-
-
-def _is_cause(error: BaseException) -> bool:
-    """Whether this is an error of the operating system or of OpenSSL, not a library's wrapper around one."""
-    return _is_mismatch(error) or (isinstance(error, OSError) and not isinstance(error, RequestException))
 
 
 def _is_mismatch(error: BaseException) -> bool:
@@ -129,7 +121,7 @@ def _unusable(cause: BaseException, peer: str) -> tuple[bool, str]:
     return True, "requests cannot use the address, the proxy or the certificate of this request"
 
 
-# For each phase before the request: whether retrying is hopeless, and why it failed.
+# For each phase before the request: whether retrying is hopeless, and why no byte of it was handed over.
 _EXPLAIN = {
     Phase.LOOK_UP: _look_up_failed,
     Phase.CONNECT: _connect_failed,

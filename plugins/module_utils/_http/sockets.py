@@ -22,10 +22,9 @@ from typing import Callable
 from .names import look_up
 
 try:
-    from urllib3.connection import HTTPConnection, HTTPSConnection
-    from urllib3.exceptions import NewConnectionError
+    from urllib3.connectionpool import HTTPConnectionPool, HTTPSConnectionPool
 except ImportError:  # reported by the transport when it is created
-    HTTPConnection = HTTPSConnection = object
+    HTTPConnectionPool = HTTPSConnectionPool = None
 
 MAX_ATTEMPT_DELAY = 2.0  # seconds for one address, when there are more to try (RFC 8305 section 8)
 LONGEST_WAIT = 86400.0  # seconds; the longest timeout of one socket operation (the C library's limit is higher)
@@ -163,7 +162,7 @@ class _FinalResponse(http.client.HTTPResponse):
 
 
 class _MeteredConnection:
-    """A mixin for both connection classes of urllib3; `metered` sets `meter`.
+    """A mixin for both connection classes of urllib3; `pools_of` sets `meter`.
 
     The undocumented names of urllib3 1.26 to 2.x and of http.client that it uses, none of them used elsewhere:
     `_new_conn` opens the socket, so the look-up and every address can be bounded; `_tunnel` asks a proxy for a tunnel,
@@ -183,20 +182,16 @@ class _MeteredConnection:
         meter = self.meter
         end = time.monotonic() + min(meter.connect_timeout, meter.left())
         meter.phase, meter.peer = Phase.LOOK_UP, f"{self._dns_host} port {self.port}{meter.via}"
-        failure: OSError | None = None
-        try:
-            addresses = look_up(self._dns_host, self.port, end - time.monotonic())
-        except OSError as error:
-            raise NewConnectionError(self, "look-up") from error
+        addresses = look_up(self._dns_host, self.port, end - time.monotonic())
         meter.phase = Phase.CONNECT
         for others, (family, kind, protocol, _name, address) in zip(range(len(addresses))[::-1], addresses):
             left = end - time.monotonic()
             seconds = min(left / (others + 1), MAX_ATTEMPT_DELAY) if others else left
             try:
                 return self._connected(socket.socket(family, kind, protocol), address, seconds)
-            except OSError as error:
-                failure = error
-        raise NewConnectionError(self, "connect") from failure
+            except OSError:
+                if not others:
+                    raise
 
     def _connected(self, sock: socket.socket, address: tuple, seconds: float) -> socket.socket:
         try:
@@ -229,12 +224,15 @@ class _MeteredConnection:
 
     def connect(self) -> None:
         super().connect()
+        self.is_verified = self.proxy_is_verified = True  # else urllib3 warns; the task has its own warning
         self.meter.phase = Phase.REQUEST
         self.sock = _MeteredSocket(self.sock, self.meter)
 
 
-def metered(connect_timeout: float) -> tuple[Meter, type, type]:
-    """Return a meter, and the classes of connections, plain and TLS, that report to it; `connect_timeout`: seconds."""
-    meter = Meter(connect_timeout)
-    kinds = HTTPConnection, HTTPSConnection
-    return meter, *(type(f"Metered{kind.__name__}", (_MeteredConnection, kind), {"meter": meter}) for kind in kinds)
+def pools_of(meter: Meter) -> dict[str, type]:
+    """Return the class of connection pools for each scheme; their connections report to the meter."""
+    pools = {}
+    for scheme, pool in (("http", HTTPConnectionPool), ("https", HTTPSConnectionPool)):
+        connection = type("MeteredConnection", (_MeteredConnection, pool.ConnectionCls), {"meter": meter})
+        pools[scheme] = type("MeteredPool", (pool,), {"ConnectionCls": connection})
+    return pools

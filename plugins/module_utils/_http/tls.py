@@ -98,15 +98,10 @@ def _load_client_cert(made: ssl.SSLContext, client_cert: str | None, client_key:
             raise InvalidInput("client_key", "needs client_cert as well")
         return
     try:
-        made.load_cert_chain(client_cert, client_key, password=_no_password)
+        made.load_cert_chain(client_cert, client_key, password="")  # else OpenSSL asks for it at the terminal
     except ssl.SSLError:
         raise InvalidInput(
             "client_cert", "client_cert and client_key are not a certificate and its unencrypted key in PEM form"
         ) from None
     except OSError as error:
         raise InvalidInput("client_cert", f"client_cert or client_key cannot be read: {error.strerror}") from None
-
-
-def _no_password() -> str:
-    """Return an empty password, since OpenSSL would prompt for that of an encrypted key at the terminal."""
-    return ""

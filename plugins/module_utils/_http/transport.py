@@ -10,33 +10,61 @@ byte of it was handed to the socket (`Meter.sent`). This layer neither retries n
 
 from __future__ import annotations
 
+import base64
 import http.client
+import logging
 import platform
 import re
+import ssl
 import sys
 import time
 from typing import Iterator
-from urllib.parse import urlsplit
 
 try:
     import requests
     import urllib3
+    from requests import PreparedRequest
+    from requests.adapters import HTTPAdapter
     from requests.certs import where
+    from requests.utils import get_auth_from_url
     from urllib3 import Timeout
     from urllib3.exceptions import HTTPError
-except ImportError:
-    requests = None
+except ImportError:  # reported when a transport is created
+    requests, HTTPAdapter = None, object
 
 from .._errors import AttemptFailed, MissingLibrary
 from . import bodies, causes, tls
-from .adapter import MeteredAdapter, logging_disabled
-from .proxies import Proxy
-from .urls import could_exist
+from .sockets import Meter, pools_of
+from .urls import Proxy
 from .values import Answer, ConnectionSettings, Request
 
 REQUIRED = "requests>=2.31", "urllib3<3"  # as in requirements.txt
 MAX_IDLE = 3.0  # seconds after which a kept-alive connection is not used again
-_PROXY = re.compile(r"(https?://|(?!.*://))([^/@]*@)?(\[[^]/@]+\]|[^/@:\[])", re.IGNORECASE)
+# It quotes what servers send, secrets included, on standard error or in Ansible's log.
+logging.getLogger("urllib3").setLevel(logging.CRITICAL + 1)
+
+
+class _Adapter(HTTPAdapter):
+    """The adapter of requests, for its handling of proxies and certificates; its connections report to a meter."""
+
+    def __init__(self, meter: Meter) -> None:
+        self._pools = pools_of(meter)
+        super().__init__(max_retries=0, pool_maxsize=1)
+
+    def init_poolmanager(self, *args, **kwargs) -> None:
+        super().init_poolmanager(*args, **kwargs)
+        self.poolmanager.pool_classes_by_scheme = self._pools
+
+    def proxy_manager_for(self, *args, **kwargs):
+        manager = super().proxy_manager_for(*args, **kwargs)
+        manager.pool_classes_by_scheme = self._pools
+        return manager
+
+    def proxy_headers(self, proxy: str) -> dict:
+        """Return Basic credentials in UTF-8 (RFC 7617 section 2.1); requests encodes them as Latin-1."""
+        user, password = get_auth_from_url(proxy)
+        pair = base64.b64encode(f"{user}:{password}".encode("utf-8", "replace")).decode("ascii")
+        return {"Proxy-Authorization": f"Basic {pair}"} if user else {}
 
 
 class Transport:
@@ -48,8 +76,8 @@ class Transport:
         self._settings = settings
         if settings.ca_path or settings.client_cert or settings.client_key:
             tls.context(settings, where())
-        self._adapter = MeteredAdapter(settings.connect_timeout)
-        self._meter = self._adapter.meter
+        self._meter = Meter(settings.connect_timeout)
+        self._adapter = _Adapter(self._meter)
         self._kept: dict[str, float] = {}  # when the connection to each origin was last used
         self._closes_early: set[str] = set()  # origins that close idle connections early, perhaps as one is used again
         self._routes: dict[str, tuple] = {}  # by URL: the connection pool, and the target for the request line
@@ -74,8 +102,7 @@ class Transport:
         proxy = self._settings.proxies.for_url(request.url)
         self._meter.start(timeout, f", the proxy that {proxy.variable} names" if proxy else "")
         try:
-            with logging_disabled:
-                answer = self._read(self._open(request, proxy))
+            answer = self._read(self._open(request, proxy))
         except AttemptFailed:
             self.close()
             raise
@@ -104,15 +131,26 @@ class Transport:
                 decode_content=False,
             )
         except (OSError, HTTPError, http.client.HTTPException, MemoryError) as error:
-            raise self._failure(error) from None
+            raise causes.failure(error, self._meter) from None
 
     def _route_to(self, url: str, proxy: Proxy | None) -> tuple:
-        """Return what `MeteredAdapter.route` does; the TLS context is created when it is first needed."""
+        """Return the connection pool for a URL and the target for the request line; raise what requests raises."""
         if url not in self._routes:
-            via = _usable(proxy)
-            context = tls.context(self._settings, where()) if "https:" in (url[:6].lower(), via[:6].lower()) else None
-            self._routes = {url: self._adapter.route(url, via, context)}
+            via = proxy.address() if proxy else ""
+            prepared = PreparedRequest()
+            prepared.prepare_url(url, None)
+            context = self._context() if "https:" in (url[:6].lower(), via[:6].lower()) else None  # also to the proxy
+            adapter = self._adapter
+            manager = adapter.proxy_manager_for(via, proxy_ssl_context=context) if via else adapter.poolmanager
+            pool = manager.connection_from_url(prepared.url, {"ssl_context": context})
+            self._routes = {url: (pool, adapter.request_url(prepared, {"all": via} if via else {}))}
         return self._routes[url]
+
+    def _context(self) -> ssl.SSLContext:
+        made = tls.context(self._settings, where())
+        if urllib3.__version__.startswith("1."):
+            made.check_hostname = False  # it never passes an address to OpenSSL, and checks name or address itself
+        return made
 
     def _read(self, response) -> Answer:
         """Read the body, at most MAX_BODY, and check that it is complete (RFC 9112 section 6.3)."""
@@ -134,18 +172,11 @@ class Transport:
         except (OSError, HTTPError, http.client.HTTPException) as error:
             problem, cut = "it took too long" if causes.is_timeout(error) else "the connection ended too early", True
         _release(response)
-        if cut and bodies.is_framed(headers):
+        if cut and (length is not None or "Transfer-Encoding" in headers):
             problem = problem or "the connection ended too early"
         elif len(body) > bodies.MAX_BODY:
             problem = f"it is longer than {bodies.MAX_BODY} bytes"
         return Answer(status, headers, b"" if problem else body, problem, cut)
-
-    def _failure(self, error: Exception) -> AttemptFailed:
-        meter = self._meter
-        if meter.sent:
-            return AttemptFailed(causes.lost(error), sent=True)
-        hopeless, why = causes.unsent(error, meter.phase, meter.peer)
-        return AttemptFailed(why, sent=False, hopeless=hopeless)
 
 
 def require_libraries() -> None:
@@ -164,25 +195,6 @@ def require_libraries() -> None:
 
 def _version(library) -> tuple[int, ...]:
     return tuple(map(int, re.findall("[0-9]+", library.__version__)[:2]))
-
-
-def _usable(proxy: Proxy | None) -> str:
-    """Return the URL of a proxy, empty for none; raise AttemptFailed for a malformed one or an unsupported kind."""
-    if proxy is None:
-        return ""
-    url, why = proxy.url if "://" in proxy.url else f"http://{proxy.url}", ""
-    if not _PROXY.match(proxy.url):
-        why = f"the proxy that {proxy.variable} names is neither an http:// nor an https:// URL with a host"
-    else:
-        try:
-            parts = urlsplit(url)
-            usable = parts.port != 0 and could_exist(parts)
-        except ValueError:
-            usable = False
-        why = "" if usable else f"the URL of the proxy that {proxy.variable} names is malformed: its host or port"
-    if why:
-        raise AttemptFailed(why, sent=False, hopeless=True)
-    return url
 
 
 def _release(response) -> None:

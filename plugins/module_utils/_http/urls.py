@@ -2,21 +2,28 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""URLs given by users, and what becomes part of one (RFC 3986). No message quotes a URL: it may contain a password."""
+"""URLs given by users, what becomes part of one (RFC 3986), and the proxies that environment variables name.
+
+No message quotes a URL: it may contain a password. The operating system is never asked for proxies, unlike by requests
+on macOS and Windows: on macOS that crashes a forked worker.
+"""
 
 from __future__ import annotations
 
 import ipaddress
 import re
 from functools import lru_cache
+from typing import Mapping, NamedTuple
 from urllib.parse import SplitResult, quote, urlsplit
 
-from .._errors import InvalidInput
+from .._errors import AttemptFailed, InvalidInput
 
 _CHARACTERS = re.compile(r"[A-Za-z0-9\-._~:/?#\[\]@!$&'()*+,;=%]*")  # appendix A: all that a URI may contain
 _UNRESERVED = re.compile(r"[A-Za-z0-9\-._~]")  # section 2.3
 _ESCAPE = re.compile(r"%([0-9A-Fa-f]{2})")
 _HOST_AND_PORT = re.compile(r"(\[[^\[\]]*:[^\[\]]*\]|[^\[\]:]+)(:[0-9]*)?")
+_NO_PROXY_ENTRY = re.compile(r"(\[[^]]*\]|[^:]*)(?::([0-9]+))?")  # a host and an optional port
+_PORTS = {"http": 80, "https": 443}
 _NO_SEGMENT = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")
 
 # What must hold for a URL, in this order, and the problem with one for which it does not.
@@ -60,8 +67,7 @@ def canonical_url(url: str) -> str:
     parts: SplitResult = urlsplit(_ESCAPE.sub(_normal, url))
     host = parts.hostname or ""
     host = f"[{ipaddress.ip_address(host).compressed}]" if ":" in host else host.rstrip(".")
-    default = {"http": 80, "https": 443}.get(parts.scheme)
-    port = "" if parts.port in (None, default) else f":{parts.port}"
+    port = "" if parts.port in (None, _PORTS.get(parts.scheme)) else f":{parts.port}"
     return f"{parts.scheme}://{host}{port}{parts.path.rstrip('/')}"
 
 
@@ -95,3 +101,86 @@ def _is_loopback(host: str) -> bool:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
         return host == "localhost"
+
+
+class Proxy(NamedTuple):
+    """A proxy and the environment variable that names it."""
+
+    url: str
+    variable: str
+
+    def address(self) -> str:
+        """Return its URL with a scheme; raise AttemptFailed for a malformed one or an unsupported kind."""
+        url = self.url if "://" in self.url else f"http://{self.url}"
+        try:
+            parts = urlsplit(url)
+            is_usable = parts.scheme in _PORTS and parts.port != 0 and could_exist(parts)
+        except ValueError:
+            is_usable = False
+        if not is_usable:
+            why = f"the proxy that {self.variable} names is neither an http:// nor an https:// URL with a host and port"
+            raise AttemptFailed(f"{why} that can exist", sent=False, hopeless=True)
+        return url
+
+
+class Proxies(NamedTuple):
+    """The proxies of an environment by the scheme of the URL that they are for, and the entries of NO_PROXY."""
+
+    http: Proxy | None = None
+    https: Proxy | None = None
+    exceptions: tuple[str, ...] = ()
+
+    def for_url(self, url: str) -> Proxy | None:
+        """Return the proxy to use for a URL (one that checked_url accepts)."""
+        if not (self.http or self.https):
+            return None
+        parts = urlsplit(url)
+        host, port = (parts.hostname or "").rstrip("."), parts.port or _PORTS[parts.scheme]
+        if any(_matches(entry, host, port) for entry in self.exceptions):
+            return None
+        return getattr(self, parts.scheme)
+
+
+def named_in(environment: Mapping[str, str]) -> Proxies:
+    """Return the proxies that environment variables name.
+
+    The lower-case form of a variable wins, even when it is empty. HTTP_PROXY is ignored under CGI, where the client
+    can set it with a `Proxy` header; http_proxy is not.
+    """
+    listed = _first(environment, "no_proxy", "NO_PROXY")
+    upper = () if "REQUEST_METHOD" in environment else ("HTTP_PROXY",)
+    others = _first(environment, "all_proxy", "ALL_PROXY")
+    return Proxies(
+        _first(environment, "http_proxy", *upper) or others,
+        _first(environment, "https_proxy", "HTTPS_PROXY") or others,
+        tuple(entry for entry in re.split(r"[,\s]+", listed.url.lower()) if entry) if listed else (),
+    )
+
+
+def _first(environment: Mapping[str, str], *names: str) -> Proxy | None:
+    """Return the value of the first variable that is set, and its name; None when that value is empty."""
+    name = next((name for name in names if name in environment), None)
+    value = environment[name].strip() if name else ""
+    return Proxy(value, name) if value else None
+
+
+def _matches(entry: str, host: str, port: int) -> bool:
+    """Whether an entry of NO_PROXY covers the host: `*`, a name or a parent domain, an address, a network in CIDR form.
+
+    Names and addresses may be followed by a port (`host:port`).
+    """
+    if entry == "*":
+        return True
+    split = _NO_PROXY_ENTRY.fullmatch(entry)
+    name, number = split.groups() if split else (entry, None)
+    if number and int(number) != port:
+        return False
+    try:
+        address = ipaddress.ip_address(host)
+    except ValueError:
+        domain = name.lstrip("*").strip(".")
+        return bool(domain) and f".{host}".endswith(f".{domain}")
+    try:
+        return address in ipaddress.ip_network(name.strip("[]"), strict=False)
+    except ValueError:
+        return False

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Mapping, NamedTuple
 
-from .proxies import Proxies
+from .urls import Proxies
 
 
 class ConnectionSettings(NamedTuple):

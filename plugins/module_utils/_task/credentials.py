@@ -12,7 +12,7 @@ from typing import Any, Iterable
 from urllib.parse import unquote, unquote_plus
 
 from .. import _secrets
-from .._http.proxies import named_in
+from .._http.urls import named_in
 from .._resources.every import WORDS
 from .._secrets import Secrets
 from . import options

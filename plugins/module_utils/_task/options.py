@@ -15,8 +15,7 @@ from ansible.module_utils.common.parameters import env_fallback
 from .._call.settings import Settings, checked_headers, trace_of
 from .._call.tokens import TOKEN, Credentials, checked_parameters
 from .._errors import InvalidInput
-from .._http.proxies import Proxies, named_in
-from .._http.urls import checked_url
+from .._http.urls import Proxies, checked_url, named_in
 from .._http.values import ConnectionSettings, trust_named_in
 from .._version import VERSION
 

@@ -10,7 +10,7 @@ import urllib.request
 
 import pytest
 import requests.utils
-from ansible_collections.infrastructure.services.plugins.module_utils._http.proxies import named_in
+from ansible_collections.infrastructure.services.plugins.module_utils._http.urls import named_in
 
 ONE, TWO = "http://one:1", "http://two:2"
 HTTP, HTTPS = "http://service.example/a", "https://service.example/a"
