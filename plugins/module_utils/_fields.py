@@ -17,7 +17,7 @@ from typing import NamedTuple
 _DATE_TIME = re.compile(
     r"(?P<year>\d{4})(?P<dash>-?)(?P<month>\d\d)(?P=dash)(?P<day>\d\d)"
     r"(?:[Tt]|[ ]+)(?P<hour>\d\d)(?P<colon>:?)(?P<minute>\d\d)(?:(?P=colon)(?P<second>\d\d)(?:[.,](?P<fraction>\d+))?)?"
-    r"[ ]*(?P<zone>[Zz]|(?P<sign>[+-])(?P<zone_hour>\d\d)(?::?(?P<zone_minute>\d\d))?)?",
+    r"[ ]*(?:[Zz]|(?P<sign>[+-])(?P<zone_hour>[01]\d|2[0-3])(?::?(?P<zone_minute>[0-5]\d))?)?",
     re.ASCII,
 )
 _NUMBER = re.compile(r"\s*[+-]?\d{1,400}(\.\d+)?([eE][+-]?\d+)?\s*", re.ASCII)  # Python refuses too many digits
@@ -87,14 +87,9 @@ def date_time(value: object) -> str:
 
 def _moment(match: re.Match) -> datetime:
     """Return the moment that a date-time denotes, in UTC; raise ValueError or OverflowError."""
-    digits = {name: found for name, found in match.groupdict("0").items() if name != "fraction" and found.isdigit()}
-    part = {name: int(found) for name, found in digits.items()}
-    offset = timedelta(hours=part.get("zone_hour", 0), minutes=part.get("zone_minute", 0))
-    if offset >= timedelta(hours=24) or part.get("zone_minute", 0) > 59:
-        raise ValueError("its time zone is not an offset from UTC")
-    moment = datetime(
-        *(part[name] for name in ("year", "month", "day", "hour", "minute", "second")), tzinfo=timezone.utc
-    )
+    parts = (int(match[name] or 0) for name in ("year", "month", "day", "hour", "minute", "second"))
+    moment = datetime(*parts, tzinfo=timezone.utc)
+    offset = timedelta(hours=int(match["zone_hour"] or 0), minutes=int(match["zone_minute"] or 0))
     return moment + offset if match["sign"] == "-" else moment - offset
 
 

@@ -11,7 +11,7 @@ import json
 import re
 import threading
 from functools import lru_cache
-from typing import Any, Iterable
+from typing import Any, Callable, Iterable
 from urllib.parse import quote, quote_plus, unquote, unquote_plus
 
 from ansible.module_utils.common.parameters import remove_values
@@ -152,25 +152,25 @@ class Secrets:
             return value
         if key == "results":
             return [self.scrub(item) for item in value]
-        value = _mask(value, self._everywhere)
-        return value if key in _DATA else self.scrub_message(value)
+        return _each(value, self._masked) if key in _DATA else self.scrub_message(value)
 
     def scrub_message(self, value: Any) -> Any:
         """Return text for people, also within lists and dicts, with all credentials masked."""
-        if isinstance(value, str):
-            return _words(frozenset(self._in_messages)).sub(PLACEHOLDER, _mask(value, self._everywhere))
-        if isinstance(value, dict):
-            return {self.scrub_message(key): self.scrub_message(item) for key, item in value.items()}
-        return [self.scrub_message(item) for item in value] if isinstance(value, list) else value
+        words = _words(frozenset(self._in_messages))
+
+        def masked(part: object) -> object:
+            part = self._masked(part)
+            return words.sub(PLACEHOLDER, part) if isinstance(part, str) else part
+
+        return _each(value, masked)
+
+    def _masked(self, part: object) -> object:
+        return remove_values(part, self._everywhere) if self._everywhere else part
 
 
 def holds_placeholder(value: object) -> bool:
-    """Whether the value contains a placeholder for a secret."""
-    return names_placeholder(_json(value))
-
-
-def names_placeholder(text: str) -> bool:
-    """Whether the text contains a placeholder for a secret."""
+    """Whether the value, a text or any JSON value, contains a placeholder for a secret."""
+    text = _json(value)
     return any(placeholder in text for placeholder in _PLACEHOLDERS)
 
 
@@ -182,9 +182,11 @@ def without_placeholders(value: object) -> Any:
     return {key: without_placeholders(item) for key, item in kept.items() if not holds_placeholder(key)}
 
 
-def _mask(value: Any, secrets: set[str]) -> Any:
-    """Return the value with the secrets masked in its strings, its numbers and the keys of its dicts."""
-    return _with_masked_keys(remove_values(value, secrets), secrets) if secrets else value
+def _each(value: object, mask: Callable[[object], object]) -> Any:
+    """Return the value with each key, string and number masked; core's sanitize_keys would skip some keys."""
+    if isinstance(value, dict):
+        return {_each(key, mask): _each(item, mask) for key, item in value.items()}
+    return [_each(item, mask) for item in value] if isinstance(value, list) else mask(value)
 
 
 @lru_cache(maxsize=16)
@@ -206,10 +208,3 @@ def _mentions(result: dict, secrets: set[str]) -> bool:
 @lru_cache(maxsize=1024)
 def _in_json(text: str) -> str:
     return _json(text)[1:-1]
-
-
-def _with_masked_keys(value: object, secrets: set[str]) -> object:
-    """Return the value with its keys masked, including those that core's sanitize_keys skips (`_ansible...`)."""
-    if isinstance(value, dict):
-        return {remove_values(key, secrets): _with_masked_keys(item, secrets) for key, item in value.items()}
-    return [_with_masked_keys(item, secrets) for item in value] if isinstance(value, list) else value

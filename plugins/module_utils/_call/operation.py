@@ -24,6 +24,7 @@ class Operation(NamedTuple):
     method: str
     path: str  # below base_url; `{id}` is one percent-encoded segment
     noun: str
+    word: str  # what is done, in the words of check mode
     done: str  # what was done to it, a participle
     missing: str  # what a 404 means
     exists: str  # what a 409 means

@@ -23,6 +23,7 @@ from .names import look_up
 
 try:
     from urllib3.connectionpool import HTTPConnectionPool, HTTPSConnectionPool
+    from urllib3.exceptions import NewConnectionError
 except ImportError:  # reported by the transport when it is created
     HTTPConnectionPool = HTTPSConnectionPool = None
 
@@ -182,16 +183,19 @@ class _MeteredConnection:
         meter = self.meter
         end = time.monotonic() + min(meter.connect_timeout, meter.left())
         meter.phase, meter.peer = Phase.LOOK_UP, f"{self._dns_host} port {self.port}{meter.via}"
-        addresses = look_up(self._dns_host, self.port, end - time.monotonic())
-        meter.phase = Phase.CONNECT
-        for others, (family, kind, protocol, _name, address) in zip(range(len(addresses))[::-1], addresses):
-            left = end - time.monotonic()
-            seconds = min(left / (others + 1), MAX_ATTEMPT_DELAY) if others else left
-            try:
-                return self._connected(socket.socket(family, kind, protocol), address, seconds)
-            except OSError:
-                if not others:
-                    raise
+        try:
+            addresses = look_up(self._dns_host, self.port, end - time.monotonic())
+            meter.phase = Phase.CONNECT
+            for others, (family, kind, protocol, _name, address) in zip(range(len(addresses))[::-1], addresses):
+                left = end - time.monotonic()
+                seconds = min(left / (others + 1), MAX_ATTEMPT_DELAY) if others else left
+                try:
+                    return self._connected(socket.socket(family, kind, protocol), address, seconds)
+                except OSError:
+                    if not others:
+                        raise
+        except OSError as error:  # urllib3 would go on after some, such as ECONNRESET, to read an early answer
+            raise NewConnectionError(self, meter.phase.value) from error
 
     def _connected(self, sock: socket.socket, address: tuple, seconds: float) -> socket.socket:
         try:

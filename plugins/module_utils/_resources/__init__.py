@@ -3,3 +3,26 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 
 """What the two resources are, and the flow that they share."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .application_role import APPLICATION_ROLE
+from .flow import ENVELOPE
+from .virtual_machine import VIRTUAL_MACHINE
+
+# The option that identifies an asset of each resource.
+KEYS = {APPLICATION_ROLE.operation.resource: "id", VIRTUAL_MACHINE.operation.resource: "name"}
+
+
+def _names(options: dict[str, Any]) -> set[str]:
+    """Return the names of options and of their suboptions."""
+    return set(options).union(*(_names(option.get("options", {})) for option in options.values()))
+
+
+# What assets and requests contain whatever a task is given, the names of fields among it.
+WORDS = [*ENVELOPE]
+for _resource in (APPLICATION_ROLE, VIRTUAL_MACHINE):
+    _operation = _resource.operation
+    WORDS += [_operation.resource, _operation.path, _operation.noun, *sorted(_names(_resource.options))]

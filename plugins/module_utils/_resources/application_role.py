@@ -18,6 +18,7 @@ OPERATION = Operation(
     method="PUT",
     path="/api/v1/services/cassandra/application_roles/{id}",
     noun="application role",
+    word="update",
     done="updated",
     missing="there is no application role with this id, or base_url is wrong",
     exists="the service reports a conflict with the current state of the role",
@@ -80,7 +81,7 @@ def plan(wanted: Wanted, recorded: Recorded | None) -> Plan:
     body = overlay(prune(_whole(known, recorded)), wanted.body) if wanted.is_complete else wanted.body
     compared = without_placeholders(known) if known else {}
     settled = known is not None and not wanted.force and not APPLICATION_ROLE.differences(wanted.body, compared)
-    return Plan(wanted.key, body, known, settled)
+    return Plan(body, known, settled)
 
 
 def _whole(known: dict | None, recorded: Recorded | None) -> dict:

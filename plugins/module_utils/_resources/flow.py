@@ -16,8 +16,7 @@ from .._call.operation import Operation
 from .._errors import NOT_SENT, InvalidInput, RequestFailed, ServicesError
 from .._fields import ABSENT, Difference, overlay, prune
 from .._http import strict_json
-from .._http.values import Request
-from .._secrets import holds_placeholder, names_placeholder
+from .._secrets import holds_placeholder
 
 # The fields of every asset (docs/openapi.yaml).
 ENVELOPE = ("id", "name", "description", "service", "attributes", "platform", "region", "tenant")
@@ -49,7 +48,6 @@ class Wanted:
 class Plan:
     """What a task would do; computed without contacting the service."""
 
-    key: str
     body: dict  # what would be sent
     known: dict | None = None  # the asset as it is now, as far as known
     settled: bool = False  # whether nothing needs to be sent
@@ -62,7 +60,7 @@ class Plan:
     def word(self, operation: Operation) -> str:
         """Return what would be done, in the words of check mode."""
         settled = "differs" if self.differs else "keep"
-        return settled if self.settled else operation.done[:-1]
+        return settled if self.settled else operation.word
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,7 +93,7 @@ def require_usable(params: dict, options: Iterable[str], only_compared: Iterable
     """
     given = {option: params[option] for option in options}
     try:  # all at once first: one by one is too slow for a list of thousands
-        if not names_placeholder(strict_json.encode(given, "the options").decode("utf-8")):
+        if not holds_placeholder(strict_json.encode(given, "the options").decode("utf-8")):
             return
     except InvalidInput:
         pass
@@ -117,34 +115,29 @@ def carry_out(resource: Resource, wanted: Wanted, plan: Plan, check_mode: bool, 
     """Carry out a plan and return the task's result; raise InvalidInput or RequestFailed."""
     operation = resource.operation
     request = client.request(operation, wanted.segment, plan.encoded())
+    shown = {"method": request.method, "url": request.url, "body": plan.body}
     result = {
         "changed": not plan.settled,
         "outcome": NOT_SENT,
         "status": None,
+        "request": shown,
         **client.counted(),
-        "request": {"method": request.method, "url": request.url, "body": plan.body},
-        "warnings": [],
         **({"plan": plan.word(operation)} if check_mode else {}),
     }
     if plan.settled:
-        asset = plan.known
-        result["warnings"] += _difference_warnings(operation, wanted, plan, result["request"])
+        asset, warnings = plan.known, _difference_warnings(operation, wanted, plan, shown)
     elif check_mode:
-        asset = overlay({**dict.fromkeys(ENVELOPE), **(plan.known or {}), **wanted.certain}, plan.body)
+        asset, warnings = overlay({**dict.fromkeys(ENVELOPE), **(plan.known or {}), **wanted.certain}, plan.body), []
     else:
-        asset, accepted = _call(operation, request, plan.key, result["request"], client)
+        try:
+            asset, accepted = client.call(operation, request, wanted.key)
+        except RequestFailed as error:
+            error.details["request"] = shown
+            raise
         result.update(accepted)
-        result["warnings"] += _unexpected_values(resource, plan.key, {**wanted.certain, **plan.body}, plan.known, asset)
-    return dict(result, asset=asset, ansible_facts={operation.resource: asset}, diff=_diff(operation, plan, asset))
-
-
-def _call(operation: Operation, request: Request, key: str, shown: dict, client: Client) -> tuple[dict, dict]:
-    """Return what `Client.call` does; raise RequestFailed with the request as it is shown."""
-    try:
-        return client.call(operation, request, key)
-    except RequestFailed as error:
-        error.details.update(request=shown)
-        raise
+        warnings = _unexpected_values(resource, wanted.key, {**wanted.certain, **plan.body}, plan.known, asset)
+    diff = _diff(f"{operation.noun} {wanted.key}", plan.known, asset)
+    return dict(result, asset=asset, warnings=warnings, ansible_facts={operation.resource: asset}, diff=diff)
 
 
 def _difference_warnings(operation: Operation, wanted: Wanted, plan: Plan, request: dict) -> list[str]:
@@ -153,8 +146,8 @@ def _difference_warnings(operation: Operation, wanted: Wanted, plan: Plan, reque
         return []
     differs = ", ".join(difference.describe("{wanted} asked for, created with {found}") for difference in plan.differs)
     msg = (
-        f"{operation.noun} {plan.key}: it was created with different values, and the service has no operation to update"
-        f" it: {differs}."
+        f"{operation.noun} {wanted.key}: it was created with different values, and the service has no operation to"
+        f" update it: {differs}."
     )
     if wanted.fails_on_difference:
         hint = "Nothing was sent. Give the values that it was created with, or set on_difference: warn."
@@ -184,11 +177,10 @@ def _returned_differences(resource: Resource, expected: dict, asset: dict) -> li
     return [difference for difference in found if difference.found is not ABSENT and difference.wanted != {}]
 
 
-def _diff(operation: Operation, plan: Plan, after: dict) -> dict[str, Any]:
-    title = f"{operation.noun} {plan.key}"
+def _diff(title: str, known: dict | None, after: dict) -> dict[str, Any]:
     return {
-        "before": plan.known or {},
+        "before": known or {},
         "after": after,
-        "before_header": f"{title} ({'as known' if plan.known else 'not known'})",
+        "before_header": f"{title} ({'as known' if known else 'not known'})",
         "after_header": title,
     }

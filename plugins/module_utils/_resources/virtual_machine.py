@@ -16,6 +16,7 @@ OPERATION = Operation(
     method="POST",
     path="/api/v1/services/compute/virtual_machines",
     noun="virtual machine",
+    word="create",
     done="created",
     missing="the address does not exist, so base_url is probably wrong",
     exists="the service reports a conflict, probably because a virtual machine of this name exists already",
@@ -85,10 +86,10 @@ def read(params: dict) -> Wanted:
 def plan(wanted: Wanted, recorded: Recorded | None) -> Plan:
     """Return the plan for creating it; one that is recorded exists already."""
     if recorded is None:
-        return Plan(wanted.key, wanted.body)
+        return Plan(wanted.body)
     given = {key: value for key, value in wanted.body.items() if value != {}}  # no attributes: nothing to compare
     differs = tuple(VIRTUAL_MACHINE.differences(given, recorded.sent))
-    return Plan(wanted.key, wanted.body, known=recorded.asset, settled=True, differs=differs)
+    return Plan(wanted.body, known=recorded.asset, settled=True, differs=differs)
 
 
 VIRTUAL_MACHINE = Resource(OPERATION, ATTRIBUTES, OPTIONS, {}, read, plan)

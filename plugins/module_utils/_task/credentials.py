@@ -13,7 +13,7 @@ from urllib.parse import unquote, unquote_plus
 
 from .. import _secrets
 from .._http.urls import named_in
-from .._resources.every import WORDS
+from .._resources import WORDS
 from .._secrets import Secrets
 from . import options
 

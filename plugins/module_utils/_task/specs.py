@@ -11,8 +11,7 @@ from functools import cached_property
 from typing import Any
 
 from .._fields import DATE_TIME
-from .._resources import application_role, virtual_machine
-from .._resources.every import KEYS
+from .._resources import KEYS, application_role, virtual_machine
 from .._resources.flow import Resource
 from .options import ARGUMENT_SPEC, MANY
 

@@ -11,7 +11,7 @@ from contextlib import nullcontext
 from ...module_utils._errors import NOT_SENT, InvalidInput
 from ...module_utils._http import strict_json
 from ...module_utils._http.urls import canonical_url, checked_url
-from ...module_utils._resources.every import KEYS
+from ...module_utils._resources import KEYS
 from ...module_utils._resources.flow import ENVELOPE
 from ...module_utils._secrets import Secrets, without_placeholders
 from .entries import ABSENT, DONE, INTENT, Change, Ended, Entry, Key, LedgerError

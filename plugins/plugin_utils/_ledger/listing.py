@@ -13,7 +13,7 @@ from typing import Any, Callable
 from ...module_utils._errors import NOT_SENT
 from ...module_utils._fields import prune
 from ...module_utils._http.urls import canonical_url, checked_url
-from ...module_utils._resources.every import KEYS
+from ...module_utils._resources import KEYS
 from ...module_utils._resources.virtual_machine import VIRTUAL_MACHINE
 from ...module_utils._task.specs import IN_DOUBT
 from .entries import DONE, STATES, Ended, Entry, Key

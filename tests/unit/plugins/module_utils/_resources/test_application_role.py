@@ -11,7 +11,7 @@ from urllib.parse import quote, unquote
 import pytest
 from ansible_collections.infrastructure.services.plugins.module_utils._resources.application_role import FIELDS
 from ansible_collections.infrastructure.services.plugins.module_utils._resources.flow import Recorded
-from ansible_collections.infrastructure.services.plugins.module_utils._secrets import names_placeholder
+from ansible_collections.infrastructure.services.plugins.module_utils._secrets import holds_placeholder
 from emulator import server
 from hypothesis import example, given
 from hypothesis import strategies as st
@@ -71,7 +71,7 @@ def test_the_body_is_what_was_given(options, body):
         assert wire.sent[0].body == body.encode()
 
 
-TEXTS = st.text(min_size=1).filter(lambda text: not names_placeholder(text))  # which is refused
+TEXTS = st.text(min_size=1).filter(lambda text: not holds_placeholder(text))  # which is refused
 
 
 @given(st.fixed_dictionaries({}, optional={field: st.none() | TEXTS for field in FIELDS}))
