@@ -27,10 +27,7 @@ LEAST = {CREATE: {"name": "web01"}, UPDATE: {"id": "role-0001", "attributes": {"
 
 
 def run_task(resource: str, check_mode: bool = False, connect=Transport, **options) -> dict:
-    """Return the scrubbed result of a task, with `warnings`; missing options are taken from LEAST.
-
-    Options that are not valid raise AssertionError: tests of those run the module.
-    """
+    """Return the scrubbed result of a task, with `warnings`; missing options are taken from LEAST."""
     given = {"access_token": "token-of-the-tests", "retry_max_delay": 0, **LEAST[resource], **options}
     return run_exactly(resource, given, check_mode, connect)
 
@@ -38,10 +35,9 @@ def run_task(resource: str, check_mode: bool = False, connect=Transport, **optio
 def run_exactly(resource: str, options: dict, check_mode: bool = False, connect=Transport, recorded=None) -> dict:
     """Return the result of a task that has exactly these options."""
     given = validate(SPECS[resource], options)
-    assert not given.problem, given.problem
     context = task.Context(check_mode, given.secrets, connect, diff_mode=True, verbosity=3)
     try:
-        planned = task.prepare(RESOURCES[resource], given.params).planned(recorded)
+        planned = task.prepare(RESOURCES[resource], given.valid()).planned(recorded)
         return task.carry_out(planned, context, lambda planned: task.perform(planned, context))
     except ServicesError as error:
         return task.presentable(dict(error.result(), warnings=[]), context)
