@@ -85,6 +85,7 @@ compose:
 import ipaddress
 import os
 import re
+from contextlib import closing
 
 from ansible import constants
 from ansible.errors import AnsibleParserError
@@ -141,13 +142,10 @@ class InventoryModule(BaseInventoryPlugin, Constructable, Cacheable):
         return self._cache[key]
 
     def _read(self, location):
-        ledger = open_ledger(location, read_only=True)
-        try:
+        with closing(open_ledger(location, read_only=True)) as ledger:
             if not ledger.version:
                 self.display.warning(f"{ledger.where}: there is no ledger yet")
             return ledger.assets(RESOURCE)
-        finally:
-            ledger.close()
 
     def _filter(self):
         """Return a function that says whether a machine (base_url, name, envelope) matches the filters."""

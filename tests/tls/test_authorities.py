@@ -60,7 +60,7 @@ def test_system_and_requests_are_both_trusted(certificates, https, monkeypatch, 
 @pytest.fixture
 def place(tmp_path, monkeypatch):
     """A directory where ansible.builtin.uri looks for authorities, with the context cache cleared around it."""
-    monkeypatch.setattr(tls, "_PLACES", ("/missing", str(tmp_path)))
+    monkeypatch.setattr(tls, "places", lambda: ("/missing", str(tmp_path)))
     tls._context.cache_clear()
     yield tmp_path
     tls._context.cache_clear()
@@ -87,7 +87,7 @@ def test_the_directories_are_those_of_uri(monkeypatch, system):
     looked = urls.get_ca_certs()[-1]
     own = ssl.get_default_verify_paths()
     # Before ansible-core 2.17 uri also searched the system's directory on Linux, which OpenSSL knows anyway.
-    assert set(tls.places(system)) == {*looked} - {own.capath, own.cafile, None, "/etc/ssl/certs"}
+    assert set(tls.places()) == {*looked} - {own.capath, own.cafile, None, "/etc/ssl/certs"}
 
 
 @pytest.mark.parametrize("bundle", ["REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE"])

@@ -45,6 +45,7 @@ class Client:
         self.warnings: list[str] = []
         self._effects: list[str] = []  # what is known of each attempt that has ended
         self._in_flight = False  # whether there is one that has not
+        self.not_sent = self._counted()  # what a result says when there was no attempt
         self._connect, self._guard, self._sleep = connect, guard, sleep
         # None: the token of the user, which cannot be renewed
         self._source = None if settings.access_token else keep_token(settings.credentials, self._fetch_token)
@@ -70,13 +71,13 @@ class Client:
         self._transport = self._connect(self.settings.connection)
         attempt = partial(self._attempt, operation, request)
         last = retry(attempt, request.method, self.settings, self._renew, self._pause)
-        told = dict(status=last.status, **self.counted())
+        told = dict(status=last.status, **self._counted())
         if last.event == Event.SUCCESS:
             return last.value, dict(told, outcome=last.event.effect)
         msg = message(operation, request, last, self.outcome, len(self._effects), key)
         raise RequestFailed(msg, self.outcome, **last.details, **told)
 
-    def counted(self) -> dict[str, Any]:
+    def _counted(self) -> dict[str, Any]:
         """Return what a result says of the attempts: how many there were, and the trace id."""
         attempts = len(self._effects)
         counted = {"attempts": attempts, "request_attempts": attempts}  # `until` overwrites the first

@@ -188,8 +188,7 @@ def _with_error(reason: str, fields: dict) -> str:
 def _usable_for(lifetime: object) -> float:
     """Return for how many seconds to use a token that lasts `lifetime`; if unknown, until it is refused."""
     try:
-        is_given = isinstance(lifetime, (int, float, str)) and not isinstance(lifetime, bool)
-        seconds = float(lifetime) if is_given else math.inf
-    except (ValueError, OverflowError):
-        return math.inf
-    return max(0.0, seconds - min(_MARGIN, seconds / 2)) if not math.isnan(seconds) else math.inf
+        seconds = math.nan if isinstance(lifetime, bool) else float(lifetime)
+    except (TypeError, ValueError, OverflowError):
+        seconds = math.nan
+    return math.inf if math.isnan(seconds) else max(0.0, seconds - min(_MARGIN, seconds / 2))

@@ -78,9 +78,6 @@ class _Reader(io.RawIOBase):
     def readable(self) -> bool:
         return True
 
-    def fileno(self) -> int:
-        return self._raw.fileno()
-
     def readinto(self, buffer) -> int | None:
         if self.finished:
             return None

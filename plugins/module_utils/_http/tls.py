@@ -34,14 +34,13 @@ _PLACES_OF = {
 _ENDINGS = (".pem", ".cer", ".crt")
 
 
-def places(system: str) -> tuple[str, ...]:
-    """Return the directories of a platform; `system`: what platform.system() returns."""
-    return (*_PLACES_OF.get(system, ()), "/etc/ansible")
-
-
-_PLACES = places(platform.system())
 _one_at_a_time = threading.Lock()  # so that threads that start together create one context, not one each
 _HASHED = re.compile("[0-9a-f]{8}[.][0-9]+")  # how `openssl rehash` names a certificate
+
+
+def places() -> tuple[str, ...]:
+    """Return the directories of this platform."""
+    return (*_PLACES_OF.get(platform.system(), ()), "/etc/ansible")
 
 
 def context(settings: ConnectionSettings, certifi: str) -> ssl.SSLContext:
@@ -72,7 +71,7 @@ def _context(settings: ConnectionSettings, certifi: str) -> ssl.SSLContext:
 def _trust_what_uri_does(made: ssl.SSLContext) -> None:
     """Load each file once, except the one that OpenSSL has loaded already; skip those without a certificate."""
     known = {os.path.realpath(ssl.get_default_verify_paths().cafile or "")}
-    found = [path for place in _PLACES for ending in _ENDINGS for path in glob.glob(f"{place}/*{ending}")]
+    found = [path for place in places() for ending in _ENDINGS for path in glob.glob(f"{place}/*{ending}")]
     for file in {*map(os.path.realpath, found)} - known:
         with suppress(OSError):  # includes ssl.SSLError
             made.load_verify_locations(file)

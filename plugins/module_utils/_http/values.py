@@ -20,12 +20,7 @@ class ConnectionSettings(NamedTuple):
     ca_path: str | None = None
     client_cert: str | None = None
     client_key: str | None = None
-    system_trust: tuple[str | None, ...] = ()  # from the environment, see `trust_named_in`
-
-
-def trust_named_in(environment: Mapping[str, str]) -> tuple[str | None, ...]:
-    """Return the values of the variables that tell OpenSSL where to find the certificates of authorities."""
-    return tuple(environment.get(name) for name in ("SSL_CERT_FILE", "SSL_CERT_DIR"))
+    system_trust: tuple[str | None, ...] = ()  # SSL_CERT_FILE and SSL_CERT_DIR, which OpenSSL reads
 
 
 class Request(NamedTuple):

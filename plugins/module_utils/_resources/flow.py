@@ -121,7 +121,7 @@ def carry_out(resource: Resource, wanted: Wanted, plan: Plan, check_mode: bool, 
         "outcome": NOT_SENT,
         "status": None,
         "request": shown,
-        **client.counted(),
+        **client.not_sent,
         **({"plan": plan.word(operation)} if check_mode else {}),
     }
     if plan.settled:

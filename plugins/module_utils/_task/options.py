@@ -16,7 +16,7 @@ from .._call.settings import Settings, checked_headers, trace_of
 from .._call.tokens import TOKEN, Credentials, checked_parameters
 from .._errors import InvalidInput
 from .._http.urls import Proxies, checked_url, named_in
-from .._http.values import ConnectionSettings, trust_named_in
+from .._http.values import ConnectionSettings
 from .._version import VERSION
 
 ENVIRONMENT_PREFIX = "INFRASTRUCTURE_SERVICES_"
@@ -104,7 +104,7 @@ def _connection(params: dict) -> ConnectionSettings:
         ca_path=params["ca_path"] or None,
         client_cert=params["client_cert"] or None,
         client_key=params["client_key"] or None,
-        system_trust=trust_named_in(os.environ),
+        system_trust=(os.environ.get("SSL_CERT_FILE"), os.environ.get("SSL_CERT_DIR")),
     )
 
 
