@@ -11,6 +11,7 @@ from copy import copy
 import pytest
 from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 from ansible_collections.infrastructure.services.plugins.module_utils._fields import prune
+from ansible_collections.infrastructure.services.plugins.module_utils._secrets import HIDDEN
 from ansible_collections.infrastructure.services.plugins.module_utils._task.specs import (
     APPLICATION_ROLES,
     LEDGER_ENTRY,
@@ -151,6 +152,12 @@ def test_no_credential_is_quoted(option, value):
     assert options.problem.startswith(f"{option}: ")
     assert SECRET not in options.problem
     assert option in options.params or option not in json.dumps(options.invocation())
+
+
+def test_the_invocation_hides_a_credential_that_is_too_short_to_be_masked():
+    headers = {"X-Api-Key": "short", "X-Tenant": "shown"}
+    shown = validate(VIRTUAL_MACHINE, {**LEAST, "headers": headers}).invocation()["module_args"]["headers"]
+    assert shown == {"X-Api-Key": HIDDEN, "X-Tenant": "shown"}
 
 
 def test_a_name_that_says_that_the_value_is_a_credential_is_enough():
