@@ -15,6 +15,8 @@ ServicesError
 
 from __future__ import annotations
 
+from typing import Callable
+
 # The four things that can be known of a request (`outcome`), from harmless to grave.
 NOT_SENT = "not_sent"
 REJECTED = "rejected"
@@ -54,6 +56,23 @@ class ServicesError(Exception):
     def result(self) -> dict:
         """Return the result of the failed task; accepted work counts as a change, since it was done."""
         return dict(self.details, failed=True, changed=self.outcome == ACCEPTED, outcome=self.outcome, msg=self.msg)
+
+
+class EndOfThread:
+    """A context that is all that a thread does: it tells why the thread ends, empty if nothing unexpected was raised.
+
+    threading would write an error to stderr, whose lock Ansible's main thread may hold for ever.
+    """
+
+    def __init__(self, tell: Callable[[str], None]) -> None:
+        self._tell = tell
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: type[BaseException] | None, error: object, traceback: object) -> bool:
+        self._tell(f"an unexpected {kind.__name__} in this collection" if kind else "")
+        return True
 
 
 class InvalidInput(ServicesError):

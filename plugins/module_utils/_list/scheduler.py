@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import heapq
 import math
-import sys
 import threading
 import time
 from typing import Any, Callable, NamedTuple
 
-from .._errors import NOT_SENT, UNKNOWN
+from .._errors import NOT_SENT, UNKNOWN, EndOfThread
 from .pace import NEUTRAL, OVERLOADED, RATE_LIMITED, Dispatch, Pace
 
 _POLL_INTERVAL = 0.5  # seconds between checks by the main thread, the only one that receives signals
@@ -170,17 +169,14 @@ class Scheduler:
             try:
                 self._new_thread(target=self._work, daemon=True).start()
             except RuntimeError:  # the system cannot start another thread
-                self._exit(None if number else "no thread could be started")
+                self._exit("" if number else "no thread could be started")
                 return
 
     def _work(self) -> None:
-        try:
+        with EndOfThread(self._exit):
             do = self._make_worker()
             while taken := self._take():
                 self._finish(*taken, do(*taken))
-        finally:
-            error = sys.exc_info()[0]
-            self._exit(f"an unexpected {error.__name__} in this collection" if error else None)
 
     def _take(self) -> tuple[int, Slot] | None:
         with self.lock:
@@ -224,7 +220,7 @@ class Scheduler:
         elif 0 < self._limits.max_failures <= self._failures:
             self.stop(f"{self._failures} failed (max_failures: {self._limits.max_failures})")
 
-    def _exit(self, crash: str | None) -> None:
+    def _exit(self, crash: str) -> None:
         with self.lock:
             self._threads -= 1
             if crash:

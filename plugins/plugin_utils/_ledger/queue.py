@@ -10,9 +10,9 @@ import queue
 import threading
 import time
 from concurrent.futures import Future, wait
-from typing import Any, Callable, NamedTuple
+from typing import Any, Callable, Iterator, NamedTuple
 
-from ...module_utils._errors import Overtaken
+from ...module_utils._errors import EndOfThread, Overtaken
 from ...module_utils._task.signals import LEDGER_GRACE
 from .decisions import ending
 from .entries import Change, Entry, Key, LedgerError, LedgerLost
@@ -34,6 +34,7 @@ class Queue:
     def __init__(self, ledger: Ledger) -> None:
         self._ledger = ledger
         self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
+        self._taken: list[_Job | None] = []  # by the thread; None: it is to end
         self._begun: dict[Key, Change] = {}  # attempts that have not ended
         self._given_up: set[Key] = set()
         self._closed = threading.Event()
@@ -81,18 +82,21 @@ class Queue:
         return job.answer
 
     def _run(self) -> None:
-        jobs: list[_Job | None] = []
-        try:
-            while None not in jobs:
-                jobs = [self._jobs.get()]
-                while not self._jobs.empty():
-                    jobs.append(self._jobs.get_nowait())
-                self._process([job for job in jobs if job])
-        finally:
-            self._closed.set()
-            while not self._jobs.empty():
-                jobs.append(self._jobs.get_nowait())
-            self._refuse([job for job in jobs if job])
+        with EndOfThread(self._end):
+            while None not in self._taken:
+                self._taken = [self._jobs.get(), *self._queued()]
+                self._process([job for job in self._taken if job])
+
+    def _queued(self) -> Iterator[_Job | None]:
+        while not self._jobs.empty():
+            yield self._jobs.get_nowait()
+
+    def _end(self, crash: str) -> None:
+        """Refuse what is left and what is still to come; `crash`: what ended the thread, empty if it was closed."""
+        if crash:
+            self.lost = self.lost or LedgerError(f"ledger: {self._ledger.where} is no longer written to: {crash}")
+        self._closed.set()
+        self._refuse([job for job in (*self._taken, *self._queued()) if job])
 
     def _refuse(self, jobs: list[_Job]) -> None:
         for job in jobs:

@@ -326,7 +326,7 @@ def test_an_unexpected_error_in_a_thread_stops_it_and_the_item_is_listed():
     assert "ZeroDivisionError" in scheduler.reason
     assert scheduler.begun[6].attempts == 1
     assert len(scheduler.ended) < 50
-    assert [type(error) for error in virtual.errors] == [ZeroDivisionError]
+    assert virtual.errors == []  # threading would write them to stderr
 
 
 @pytest.mark.parametrize("possible", [0, 3])

@@ -170,16 +170,21 @@ def test_an_entry_that_cannot_be_written_does_not_affect_the_others(ledger, monk
 
 
 def test_nobody_waits_for_a_thread_that_has_ended(ledger, monkeypatch):
+    """And it writes nothing to stderr, whose lock Ansible's main thread may hold for ever."""
+    hooked = []
+
     def broken(changes, durable):
         raise ZeroDivisionError
 
-    monkeypatch.setattr(threading, "excepthook", lambda told: None)
+    monkeypatch.setattr(threading, "excepthook", hooked.append)
     monkeypatch.setattr(ledger, "write", broken)
     writer = Queue(ledger)
     for name in ("vm1", "vm2"):
-        with pytest.raises(LedgerError, match="no longer written to"):
+        with pytest.raises(LedgerError, match="no longer written to: an unexpected ZeroDivisionError"):
             writer.begin(wanted(name))
     writer.close()
+    assert hooked == []
+    assert "ZeroDivisionError" in writer.lost.msg
 
 
 def test_assets_given_up_are_restored_and_nothing_more_is_written_for_them(ledger, monkeypatch):
