@@ -13,7 +13,13 @@ from ansible_collections.infrastructure.services.plugins.module_utils._task.spec
     APPLICATION_ROLES,
     VIRTUAL_MACHINES,
 )
-from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.entries import DONE, STATES, Entry, Key
+from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.entries import (
+    DONE,
+    STATES,
+    Change,
+    Entry,
+    Key,
+)
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.listing import listed
 from ledger.entries import put
 from support import CREATE, UPDATE
@@ -126,6 +132,19 @@ def test_diff_mode_shows_both_values_of_what_would_be_updated(fleet):
     planned = fleet(UPDATE).run(check_mode=True)
     pairs = [(diff["before"].get("attributes"), diff["after"]["attributes"]) for diff in planned["diff"]]
     assert ({"login": False}, {"login": True}) in pairs
+
+
+def test_of_thousands_that_are_not_listed_some_are_named_and_all_are_counted(service, location, opened):
+    """A result of more than 700,000 characters is dropped by ansible-runner and AWX."""
+    entry = Entry(DONE, {}, {"id": "1"})
+    names = [f"vm{number:06}" for number in range(5_000)]
+    opened(location).write([Change(Key(service.url, CREATE, name), None, entry) for name in names], durable=True)
+    options = {"base_url": service.url, "access_token": "token-of-the-tests", "virtual_machines": [{"name": "vm000000"}]}
+    planned = run_list(VIRTUAL_MACHINES, options, check_mode=True, location=location)
+    assert planned["not_listed"] == names[1:1_001]
+    assert planned["counts"]["not_listed"] == 4_999
+    (warning,) = [warning for warning in planned["warnings"] if "not_listed" in warning]
+    assert "names the first 1,000 of 4,999" in warning
 
 
 LIST = {"base_url": None, "resource": None, "names": None, "states": None, "changed_since": None,

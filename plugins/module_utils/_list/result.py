@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from typing import Any, Callable, Iterable
+from typing import Any, Callable, Collection, Iterable
 
 from .._errors import ACCEPTED, NOT_SENT, OUTCOMES, UNKNOWN, gravest, listing
 from .._secrets import for_message
@@ -17,6 +17,7 @@ from .scheduler import Scheduler
 
 RESULTS_SAY = "results says what is known of each, and what to do."
 _MOST_WARNINGS = 20
+_MOST_NOT_LISTED = 1_000  # names, of some tens of characters each
 LARGE = 600_000  # characters; ansible-runner and AWX drop a result of more than 700,000
 _FIRST_LINE, _NEXT_LINE = 2.0, 5.0  # seconds
 # What is kept of the result of each item.
@@ -89,10 +90,11 @@ class ListResult:
         if diffs:
             result["diff"] = [diff for diff in diffs if diff["before"] != diff["after"]]
         if not_listed is not None:
-            result["not_listed"] = not_listed
+            result["not_listed"] = not_listed[:_MOST_NOT_LISTED]
         if counts["failed"] or counts["not_begun"]:
             result.update(failed=True, msg=self._msg(counts, next_step))
-        return dict(result, warnings=[*warnings, *self._same_ids(), *self._some_warnings(), *self._size(result)])
+        unnamed = _unnamed(not_listed or ())
+        return dict(result, warnings=[*warnings, *unnamed, *self._same_ids(), *self._some_warnings(), *self._size(result)])
 
     def progress(self, scheduler: Scheduler, say: Callable, clock: Callable[[], float]) -> Callable[[], None]:
         """Return a function that displays the progress of the scheduler every few seconds."""
@@ -166,6 +168,13 @@ def _known_effect(item: dict) -> str:
     if item["outcome"] == ACCEPTED:
         return "accepted but not recorded" if "asset" in item else "accepted without a usable answer"
     return {NOT_SENT: "not sent", UNKNOWN: "in doubt"}.get(item["outcome"], item["outcome"])
+
+
+def _unnamed(not_listed: Collection[str]) -> list[str]:
+    """Return a warning if a result does not name all that is not listed."""
+    if len(not_listed) <= _MOST_NOT_LISTED:
+        return []
+    return [f"not_listed names the first {_MOST_NOT_LISTED:,} of {len(not_listed):,}; ledger_info lists all."]
 
 
 def picked(asset: dict, fields: Iterable[str] | None) -> dict:
