@@ -169,8 +169,8 @@ counts:
     not_begun: 0
 not_listed:
   description:
-    - The ids that O(ledger) has for the same service and that O(application_roles) does not list. Of more than 1000, the
-      first 1000; RV(counts) has the number of all.
+    - The ids that O(ledger) has for the same service and that O(application_roles) does not list.
+    - Of more than 1000, the first 1000; RV(counts) has the number of all.
   returned: in check mode with O(ledger)
   type: list
   elements: str

@@ -139,7 +139,8 @@ def test_of_thousands_that_are_not_listed_some_are_named_and_all_are_counted(ser
     entry = Entry(DONE, {}, {"id": "1"})
     names = [f"vm{number:06}" for number in range(5_000)]
     opened(location).write([Change(Key(service.url, CREATE, name), None, entry) for name in names], durable=True)
-    options = {"base_url": service.url, "access_token": "token-of-the-tests", "virtual_machines": [{"name": "vm000000"}]}
+    options = {"base_url": service.url, "access_token": "token-of-the-tests"}
+    options["virtual_machines"] = [{"name": "vm000000"}]
     planned = run_list(VIRTUAL_MACHINES, options, check_mode=True, location=location)
     assert planned["not_listed"] == names[1:1_001]
     assert planned["counts"]["not_listed"] == 4_999

@@ -93,8 +93,8 @@ class ListResult:
             result["not_listed"] = not_listed[:_MOST_NOT_LISTED]
         if counts["failed"] or counts["not_begun"]:
             result.update(failed=True, msg=self._msg(counts, next_step))
-        unnamed = _unnamed(not_listed or ())
-        return dict(result, warnings=[*warnings, *unnamed, *self._same_ids(), *self._some_warnings(), *self._size(result)])
+        said = [*warnings, *_unnamed(not_listed or ()), *self._same_ids(), *self._some_warnings(), *self._size(result)]
+        return dict(result, warnings=said)
 
     def progress(self, scheduler: Scheduler, say: Callable, clock: Callable[[], float]) -> Callable[[], None]:
         """Return a function that displays the progress of the scheduler every few seconds."""
