@@ -160,7 +160,7 @@ class _FinalResponse(http.client.HTTPResponse):
 
 
 class _MeteredConnection:
-    """A mixin for both connection classes of urllib3; `pools_of` sets `meter`.
+    """A mixin for both connection classes of urllib3; `metered` sets `meter`.
 
     The undocumented names of urllib3 1.26 to 2.x and of http.client that it uses, none of them used elsewhere:
     `_new_conn` opens the socket, so the look-up and every address can be bounded; `_tunnel` asks a proxy for a tunnel,
@@ -230,10 +230,13 @@ class _MeteredConnection:
         self.sock = _MeteredSocket(self.sock, self.meter)
 
 
-def pools_of(meter: Meter) -> dict[str, type]:
-    """Return the class of connection pools for each scheme; their connections report to the meter."""
-    pools = {}
+def metered(connect_timeout: float) -> tuple[Meter, dict[str, type]]:
+    """Return a meter, and for each scheme the class of connection pools whose connections report to it.
+
+    `connect_timeout`: seconds.
+    """
+    meter, pools = Meter(connect_timeout), {}
     for scheme, pool in (("http", HTTPConnectionPool), ("https", HTTPSConnectionPool)):
         connection = type("MeteredConnection", (_MeteredConnection, pool.ConnectionCls), {"meter": meter})
         pools[scheme] = type("MeteredPool", (pool,), {"ConnectionCls": connection})
-    return pools
+    return meter, pools

@@ -34,7 +34,7 @@ except ImportError:  # reported when a transport is created
 
 from .._errors import AttemptFailed, MissingLibrary
 from . import bodies, causes, tls
-from .sockets import Meter, pools_of
+from .sockets import metered
 from .urls import Proxy
 from .values import Answer, ConnectionSettings, Request
 
@@ -45,10 +45,10 @@ logging.getLogger("urllib3").setLevel(logging.CRITICAL + 1)
 
 
 class _Adapter(HTTPAdapter):
-    """The adapter of requests, for its handling of proxies and certificates; its connections report to a meter."""
+    """The adapter of requests, for its handling of proxies and certificates; its connections are those of `metered`."""
 
-    def __init__(self, meter: Meter) -> None:
-        self._pools = pools_of(meter)
+    def __init__(self, pools: dict[str, type]) -> None:
+        self._pools = pools
         super().__init__(max_retries=0, pool_maxsize=1)
 
     def init_poolmanager(self, *args, **kwargs) -> None:
@@ -76,8 +76,8 @@ class Transport:
         self._settings = settings
         if settings.ca_path or settings.client_cert or settings.client_key:
             tls.context(settings, where())
-        self._meter = Meter(settings.connect_timeout)
-        self._adapter = _Adapter(self._meter)
+        self._meter, pools = metered(settings.connect_timeout)
+        self._adapter = _Adapter(pools)
         self._kept: dict[str, float] = {}  # when the connection to each origin was last used
         self._closes_early: set[str] = set()  # origins that close idle connections early, perhaps as one is used again
         self._routes: dict[str, tuple] = {}  # by URL: the connection pool, and the target for the request line
