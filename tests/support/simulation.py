@@ -18,7 +18,7 @@ from ansible_collections.infrastructure.services.plugins.module_utils._errors im
 from ansible_collections.infrastructure.services.plugins.module_utils._http.values import Answer, Request
 from ansible_collections.infrastructure.services.plugins.module_utils._list.pace import Dispatch
 from ansible_collections.infrastructure.services.plugins.module_utils._list.paced import Connections, PacedTransport
-from ansible_collections.infrastructure.services.plugins.module_utils._list.scheduler import Ended, Limits, Scheduler
+from ansible_collections.infrastructure.services.plugins.module_utils._list.scheduler import Ended, Scheduler
 
 from .virtual_time import VirtualTime
 
@@ -116,8 +116,10 @@ class Run(NamedTuple):
 def simulate(service: Service, items: int, pace, threads: int, *, method: str = "POST", max_unknown: int = 0) -> Run:
     """Let the scheduler create items; `method`: the column of the retry policy."""
     time, server = VirtualTime(), _Server(service)
-    server.time, limits = time, Limits(max_unknown)
-    scheduler = Scheduler(items, lambda: _Worker(server, method), pace, limits, 0, time.monotonic, time)
+    server.time = time
+    scheduler = Scheduler(
+        items, lambda: _Worker(server, method), pace, max_unknown=max_unknown, clock=time.monotonic, threads=time
+    )
     scheduler.run(threads, 60.0, str, lambda: None)
     assert (time.errors, scheduler.begun) == ([], {})
     ended = Counter("created" if not each.failed else each.outcome for each in scheduler.ended.values())

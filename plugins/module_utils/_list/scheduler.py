@@ -28,16 +28,6 @@ class Ended(NamedTuple):
     result: dict
 
 
-class Limits(NamedTuple):
-    """How many items may end in doubt, or fail, before no more are begun; 0 for any number."""
-
-    max_unknown: int = 0
-    max_failures: int = 0
-
-
-NO_LIMITS = Limits()
-
-
 class Slot:
     """One item's permission to have a request in flight; released at the end of each attempt."""
 
@@ -91,13 +81,14 @@ class Scheduler:
     """Processes items in threads, as many at once as the pace allows, until all are done or it is stopped.
 
     `make_worker`: called once in each thread, returns a function that takes an item's number and slot and returns how
-    the item ended, or None when another run holds it; it is then tried again later. `failures`: items that failed
-    before. `clock`, in seconds, and `threads`, which has the classes of threading: for tests in virtual time.
+    the item ended, or None when another run holds it; it is then tried again later. `max_unknown`, `max_failures`: how
+    many may end in doubt, or fail, before no more are begun; 0 for any number. `failures`: items that failed before.
+    `clock`, in seconds, and `threads`, which has the classes of threading: for tests in virtual time.
     """
 
     def __init__(
-        self, items: int, make_worker: Callable, pace: Pace, limits: Limits = NO_LIMITS, failures: int = 0,
-        clock: Callable[[], float] = time.monotonic, threads: Any = threading,
+        self, items: int, make_worker: Callable, pace: Pace, *, max_unknown: int = 0, max_failures: int = 0,
+        failures: int = 0, clock: Callable[[], float] = time.monotonic, threads: Any = threading,
     ) -> None:
         self.pace, self.items, self.clock = pace, items, clock
         self.lock = threads.RLock()
@@ -106,7 +97,8 @@ class Scheduler:
         self.ended: dict[int, Ended] = {}
         self.begun: dict[int, Slot] = {}  # items that have not ended yet
         self._pending = [(0.0, item) for item in range(items)]  # a heap: when each item may be begun, and its number
-        self._make_worker, self._limits, self._failures, self._unknown = make_worker, limits, failures, 0
+        self._make_worker, self._failures, self._unknown = make_worker, failures, 0
+        self._max_unknown, self._max_failures = max_unknown, max_failures
         self._idle, self._retrying = threads.Condition(self.lock), threads.Condition(self.lock)
         self._retries_waiting = 0  # threads waiting for a further attempt; they go first
         self._threads, self._crashed = 0, False
@@ -215,10 +207,10 @@ class Scheduler:
             self._keep_limits()
 
     def _keep_limits(self) -> None:
-        if 0 < self._limits.max_unknown <= self._unknown:
-            self.stop(f"{self._unknown} ended with an unknown outcome (max_unknown: {self._limits.max_unknown})")
-        elif 0 < self._limits.max_failures <= self._failures:
-            self.stop(f"{self._failures} failed (max_failures: {self._limits.max_failures})")
+        if 0 < self._max_unknown <= self._unknown:
+            self.stop(f"{self._unknown} ended with an unknown outcome (max_unknown: {self._max_unknown})")
+        elif 0 < self._max_failures <= self._failures:
+            self.stop(f"{self._failures} failed (max_failures: {self._max_failures})")
 
     def _exit(self, crash: str) -> None:
         with self.lock:

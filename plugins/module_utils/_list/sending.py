@@ -19,7 +19,7 @@ from .items import Faults, prepare_all, with_defaults
 from .pace import Pace
 from .paced import Connections, PacedTransport
 from .result import RESULTS_SAY, SHOWN, ListResult
-from .scheduler import Ended, Limits, Scheduler, Slot
+from .scheduler import Ended, Scheduler, Slot
 
 
 @dataclass(frozen=True)
@@ -107,8 +107,10 @@ class _Sending:
         params, settings = self._params, self._planned[0].task.settings
         self._connections = Connections(partial(self._context.connect, settings.connection))
         pace = Pace(params["concurrency"], settings.retry_max_delay)
-        limits = Limits(params["max_unknown"], params["max_failures"])
-        scheduler = Scheduler(len(self._numbers), lambda: partial(self._do, scheduler), pace, limits, result.failed)
+        limits = {name: params[name] for name in ("max_unknown", "max_failures")}
+        scheduler = Scheduler(
+            len(self._numbers), lambda: partial(self._do, scheduler), pace, failures=result.failed, **limits
+        )
         progress = result.progress(scheduler, self._place.say, time.monotonic)
         if reason := self._place.watch():  # already, as when a timeout expires while the ledger is opened
             scheduler.stop(reason)

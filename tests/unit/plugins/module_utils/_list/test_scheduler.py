@@ -23,9 +23,7 @@ from ansible_collections.infrastructure.services.plugins.module_utils._list.pace
     Pace,
 )
 from ansible_collections.infrastructure.services.plugins.module_utils._list.scheduler import (
-    NO_LIMITS,
     Ended,
-    Limits,
     Scheduler,
 )
 from support.virtual_time import VirtualTime
@@ -43,15 +41,14 @@ def run_of(
     items: int,
     do,
     most: int = 16,
-    limits: Limits = NO_LIMITS,
     watch=nothing,
     grace: float = 1.0,
-    failures: int = 0,
     time: VirtualTime | None = None,
+    **limits,
 ) -> Scheduler:
     """Return a scheduler that has finished; `do` processes one item, given its number and its slot."""
     time = time or VirtualTime()
-    scheduler = Scheduler(items, lambda: do, Pace(most), limits, failures, time.monotonic, time)
+    scheduler = Scheduler(items, lambda: do, Pace(most), clock=time.monotonic, threads=time, **limits)
     scheduler.run(most, grace, watch, nothing)
     return scheduler
 
@@ -173,7 +170,7 @@ def test_a_further_attempt_goes_before_a_new_item(seed):
             slot.pause(0.5)
         return DONE
 
-    scheduler = Scheduler(4, lambda: do, Pace(1), NO_LIMITS, 0, virtual.monotonic, virtual)
+    scheduler = Scheduler(4, lambda: do, Pace(1), clock=virtual.monotonic, threads=virtual)
     scheduler.run(3, 1.0, nothing, nothing)
     assert order == [0, 1, 0, 2, 3]
 
@@ -181,8 +178,8 @@ def test_a_further_attempt_goes_before_a_new_item(seed):
 @pytest.mark.parametrize(
     ("limits", "ended", "why"),
     [
-        (Limits(max_unknown=3), DOUBTFUL, "3 ended with an unknown outcome (max_unknown: 3)"),
-        (Limits(max_failures=5), REFUSED, "5 failed (max_failures: 5)"),
+        ({"max_unknown": 3}, DOUBTFUL, "3 ended with an unknown outcome (max_unknown: 3)"),
+        ({"max_failures": 5}, REFUSED, "5 failed (max_failures: 5)"),
     ],
 )
 def test_limits_let_nothing_further_begin(limits, ended, why):
@@ -194,24 +191,24 @@ def test_limits_let_nothing_further_begin(limits, ended, why):
         slot.release(OK)
         return ended if item % 10 == 0 else DONE
 
-    scheduler = run_of(1000, do, limits=limits, time=virtual)
+    scheduler = run_of(1000, do, time=virtual, **limits)
     assert scheduler.reason == why
-    assert len(scheduler.ended) <= 10 * max(limits) + 16
+    assert len(scheduler.ended) <= 10 * max(limits.values()) + 16
     assert scheduler.begun == {}
 
 
 def test_what_was_refused_without_an_attempt_is_no_new_doubt():
-    scheduler = run_of(100, lambda item, slot: DOUBTFUL, limits=Limits(max_unknown=1))
+    scheduler = run_of(100, lambda item, slot: DOUBTFUL, max_unknown=1)
     assert (len(scheduler.ended), scheduler.reason) == (100, "")
 
 
 def test_failures_before_it_began_count():
-    scheduler = run_of(10, lambda item, slot: REFUSED, most=1, limits=Limits(max_failures=3), failures=2)
+    scheduler = run_of(10, lambda item, slot: REFUSED, most=1, max_failures=3, failures=2)
     assert len(scheduler.ended) == 1
 
 
 def test_nothing_is_begun_when_enough_failed_before():
-    scheduler = run_of(10, lambda item, slot: DONE, most=1, limits=Limits(max_failures=2), failures=2)
+    scheduler = run_of(10, lambda item, slot: DONE, most=1, max_failures=2, failures=2)
     assert (scheduler.ended, scheduler.reason) == ({}, "2 failed (max_failures: 2)")
 
 
@@ -289,7 +286,7 @@ def test_a_stop_between_the_beginning_of_an_item_and_its_first_attempt_prevents_
         assert (slot.attempts, slot.was_refused) == (0, True)
         return REFUSED
 
-    scheduler = Scheduler(10, lambda: do, Pace(4), NO_LIMITS, 0, virtual.monotonic, virtual)
+    scheduler = Scheduler(10, lambda: do, Pace(4), clock=virtual.monotonic, threads=virtual)
     scheduler.run(4, 1.0, nothing, nothing)
     assert (virtual.errors, len(scheduler.ended), scheduler.begun) == ([], 1, {})
 
@@ -306,7 +303,7 @@ def test_a_released_slot_is_taken_at_once():
             slot.pause(0.25)
         return DONE
 
-    scheduler = Scheduler(4, lambda: do, Pace(1), NO_LIMITS, 0, virtual.monotonic, virtual)
+    scheduler = Scheduler(4, lambda: do, Pace(1), clock=virtual.monotonic, threads=virtual)
     scheduler.run(4, 1.0, nothing, nothing)
     assert began == [number / 4 for number in range(8)]
 
