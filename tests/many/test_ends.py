@@ -15,6 +15,7 @@ import signal
 import socket
 import time
 from collections import Counter
+from pathlib import Path
 
 import pytest
 from ansible_collections.infrastructure.services.plugins.module_utils._list import sending
@@ -113,6 +114,45 @@ def test_the_keyword_timeout_is_reported_with_all_results(start, service):
     assert counts["accepted"] == sum(service.created.values())
     assert counts["accepted"] + counts["not_begun"] == COUNT
     assert "since the keyword timeout (3 seconds) expired" in result["msg"]
+
+
+LOOP = """
+- hosts: localhost
+  connection: local
+  gather_facts: false
+  tasks:
+    - infrastructure.services.compute_virtual_machines:
+        virtual_machines: "{{ item.machines }}"
+        concurrency: 16
+      timeout: "{{ item.seconds }}"
+      register: made
+      ignore_errors: true
+      loop: "{{ lists }}"
+      loop_control: {label: ""}
+    - ansible.builtin.copy:
+        content: "{{ made | to_json }}"
+        dest: "{{ result }}"
+"""
+
+
+def test_the_next_list_of_a_loop_does_not_share_the_ledger_of_one_that_was_cut_off(start, service, tmp_path):
+    """Answers that come after the first list has ended are recorded while the second one records its own."""
+    ledger = str(tmp_path / "l.db")
+    names = [f"a{number}" for number in range(60)], [f"b{number}" for number in range(200)]
+    first, second = ([{"name": name} for name in each] for each in names)
+    service.held, service.seconds = set(names[0][40:]), 0.02  # by then 16 are sent at once
+    run = start(0, LOOP, lists=[{"machines": first, "seconds": 3}, {"machines": second, "seconds": 0}], environment={
+        "INFRASTRUCTURE_SERVICES_LEDGER": ledger, "ANSIBLE_CALLBACKS_ENABLED": "impatient",
+        "ANSIBLE_CALLBACK_PLUGINS": str(Path(__file__).parents[1] / "support/plugins/callback")})
+    until(lambda: "b0" in service.created)
+    for name in sorted(service.held):
+        service.release(name)
+        time.sleep(0.02)
+    run.end()
+    first, second = run.result["results"]
+    assert first["counts"]["unknown"] >= 8
+    assert (second["counts"]["accepted"], second["failed"]) == (200, False)
+    assert set(states(ledger).values()) == {"done"}
 
 
 def test_a_terminated_worker_reports_what_is_known(start, service):
