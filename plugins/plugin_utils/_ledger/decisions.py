@@ -114,7 +114,6 @@ def ending(begun: Change, result: dict[str, Any], seconds: float = 0.0) -> Chang
     ended = Ended(
         from_state=before.state if before else ABSENT,
         to_state=after.state if after else ABSENT,
-        by=entry.by,
         run=entry.run,
         outcome=outcome,
         status=result.get("status"),

@@ -16,8 +16,13 @@ from ...module_utils._http.urls import canonical_url, checked_url
 from ...module_utils._resources import KEYS
 from ...module_utils._resources.virtual_machine import VIRTUAL_MACHINE
 from ...module_utils._task.specs import IN_DOUBT
-from .entries import DONE, STATES, Ended, Entry, Key
+from .entries import DONE, STATES, Entry, Key
 from .store import Ledger
+
+_MISSING = (
+    "There is no ledger at {}. Check the path: a relative one is resolved against the directory of the playbook, or the"
+    " working directory if it is from the environment or the playbook is part of this collection."
+)
 
 
 def listed(ledger: Ledger, params: dict) -> dict[str, Any]:
@@ -28,22 +33,16 @@ def listed(ledger: Ledger, params: dict) -> dict[str, Any]:
     where = _asset(params)
     history: dict[Key, list[dict]] = {}
     for key, ended in ledger.history(where) if params["history"] else ():
-        history.setdefault(key, []).append(_row(ended))
+        history.setdefault(key, []).append(dict(ended._asdict(), trace_id=ended.trace_id or None))
     found = ledger.entries({**where, **_filters(params)}, _named(params["names"]))
     entries = [_shown(key, entry) for key, entry in found]
     if params["history"]:
         entries = [dict(shown, history=history.get(key, [])) for shown, (key, _entry) in zip(entries, found)]
     counts = {state: sum(entry.state == state for _key, entry in found) for state in STATES}
     result = dict(changed=False, outcome=NOT_SENT, entries=entries, counts=counts, ledger=ledger.where)
-    return dict(result, exists=bool(ledger.version), **_warnings(ledger))
-
-
-def _warnings(ledger: Ledger) -> dict[str, list[str]]:
-    missing = (
-        f"There is no ledger at {ledger.where}. Check the path: a relative one is resolved against the directory of the"
-        " playbook, or the working directory if it is from the environment or the playbook is part of this collection."
-    )
-    return {} if ledger.version else {"warnings": [missing]}
+    if ledger.version:
+        return dict(result, exists=True)
+    return dict(result, exists=False, warnings=[_MISSING.format(ledger.where)])
 
 
 def _asset(params: dict) -> dict[str, tuple]:
@@ -91,7 +90,3 @@ def _options(key: Key, entry: Entry) -> dict[str, Any]:
     extra = {name: value for name, value in sent.items() if name not in typed}
     given = {"name": key.name, "attributes": {name: value for name, value in sent.items() if name in typed}}
     return {**given, "extra_attributes": extra} if extra else given
-
-
-def _row(ended: Ended) -> dict[str, Any]:
-    return dict(ended._asdict(), trace_id=ended.trace_id or None)

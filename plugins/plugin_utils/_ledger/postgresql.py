@@ -125,8 +125,9 @@ class PostgresDatabase:
         with self._translated():
             if self._connection.closed:
                 self._connect()
+            can_pipeline = not self._pooled and self._psycopg.Pipeline.is_supported()
             try:
-                with self._bounded(len(statements)), self._pipeline():
+                with self._bounded(len(statements)), self._connection.pipeline() if can_pipeline else nullcontext():
                     self._connection.execute(_BEGIN)
                     for setting in _SET_IN_TRANSACTION if self._pooled else ():
                         self._connection.execute(setting)
@@ -198,11 +199,6 @@ class PostgresDatabase:
             yield
         finally:
             self._connection.deadline = math.inf
-
-    def _pipeline(self):
-        """Return a context that pipelines its statements, where the library supports it."""
-        can = not self._pooled and self._psycopg.Pipeline.is_supported()
-        return self._connection.pipeline() if can else nullcontext()
 
 
 def _plain(value: object) -> object:
