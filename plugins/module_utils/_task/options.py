@@ -61,11 +61,6 @@ ARGUMENT_SPEC = dict(
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")  # surrogates too: UTF-8 cannot encode them
 
 
-def from_environment(option: dict) -> str | None:
-    """Return what the environment sets an option to: the first variable that is not empty, as AWX exports some."""
-    return next(filter(None, map(os.environ.get, option["fallback"][1])), None) if "fallback" in option else None
-
-
 # The additional options of the modules for a list.
 MANY = dict(
     concurrency=dict(type="int", default=10, **_environment("concurrency")),

@@ -21,7 +21,6 @@ from .._errors import ServicesError
 from .._fields import number, text
 from .._secrets import Secrets, is_credential_name, printable
 from .credentials import secrets_of, shown_options
-from .options import from_environment
 from .specs import ModuleSpec
 
 _IN_NO_PATH = re.compile("[\\0\ud800-\udc7f\udd00-\udfff]")  # other surrogates are bytes of a name (PEP 383)
@@ -74,6 +73,11 @@ def validated(options: dict, constraints: dict, given: dict, above: str = "") ->
             problems.append(_missing(f"{above}{name}", option))
     problems += _conflicts(constraints, params)
     return params, problems
+
+
+def from_environment(option: dict) -> str | None:
+    """Return what the environment sets an option to: the first variable that is not empty, as AWX exports some."""
+    return next(filter(None, map(os.environ.get, option["fallback"][1])), None) if "fallback" in option else None
 
 
 def _unknown(place: str, name: str, options: dict) -> str:

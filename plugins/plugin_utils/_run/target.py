@@ -13,10 +13,10 @@ from ansible.errors import AnsibleConnectionFailure, AnsibleError
 
 from ...module_utils._call.operation import effect_of
 from ...module_utils._errors import NOT_SENT, UNKNOWN, ServicesError, listing
-from ...module_utils._task.options import ARGUMENT_SPEC, from_environment
+from ...module_utils._task.options import ARGUMENT_SPEC
 from ...module_utils._task.signals import Interrupted, Signals
 from ...module_utils._task.task import RECORDED, Planned
-from ...module_utils._task.validation import validate
+from ...module_utils._task.validation import from_environment, validate
 from . import core
 from .given import options_given
 from .process import environment
