@@ -35,7 +35,6 @@ _CREDENTIAL_WORD = re.compile(
     "auth|authentication|bearer|hmac|jwt|mfa|otp|totp|pin|pwd|saml|sas|session|sid|sig|verifier"
 )
 _METADATA_WORDS = {"type", "method", "version", "algorithm", "alg", "user", "username", "email"}
-_NOTHING = re.compile(r"(?!)")
 _json = json.JSONEncoder(ensure_ascii=False).encode  # json.dumps would make an encoder each time
 _WEAK = (
     f"A credential has fewer than {SHORTEST} characters, or is also part of a name, an id or another value of the task;"
@@ -192,8 +191,8 @@ def _each(value: object, mask: Callable[[object], object]) -> Any:
 @lru_cache(maxsize=16)
 def _words(secrets: frozenset[str]) -> re.Pattern:
     """Return a pattern that matches any of the secrets as a whole word."""
-    longest_first = sorted(map(re.escape, secrets), key=len, reverse=True)
-    return re.compile(rf"(?<!\w)(?:{'|'.join(longest_first)})(?!\w)") if secrets else _NOTHING
+    longest_first = [*sorted(map(re.escape, secrets), key=len, reverse=True), "(?!)"]  # matches nothing
+    return re.compile(rf"(?<!\w)(?:{'|'.join(longest_first)})(?!\w)")
 
 
 def _mentions(result: dict, secrets: set[str]) -> bool:

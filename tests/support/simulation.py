@@ -13,7 +13,7 @@ from types import SimpleNamespace
 from typing import Callable, NamedTuple
 
 from ansible_collections.infrastructure.services.plugins.module_utils._call.retry import AttemptResult, retry
-from ansible_collections.infrastructure.services.plugins.module_utils._call.statuses import Event, event_of
+from ansible_collections.infrastructure.services.plugins.module_utils._call.statuses import Event, meaning
 from ansible_collections.infrastructure.services.plugins.module_utils._errors import UNKNOWN, ServicesError, gravest
 from ansible_collections.infrastructure.services.plugins.module_utils._http.values import Answer, Request
 from ansible_collections.infrastructure.services.plugins.module_utils._list.pace import Dispatch
@@ -178,4 +178,4 @@ class _Worker:
             answer = self._transport.send(self._request, 60.0)
         except ServicesError as error:  # the scheduler has stopped
             return AttemptResult(Event.TOKEN_UNAVAILABLE, error.msg)
-        return AttemptResult(event_of(answer.status), "", answer.status, answer.headers)
+        return AttemptResult(meaning(answer.status)[0], "", answer.status, answer.headers)

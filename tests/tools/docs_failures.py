@@ -42,9 +42,9 @@ def rows_of_statuses() -> Iterator[tuple[str, ...]]:
     """Yield a row for each status: what it means, what to do, and how it affects a creation and an update."""
     named = {str(code): code for code in sorted(statuses._BY_STATUS)}
     for name, code in {**named, **CLASSES}.items():
-        texts = [statuses.explained(code, **operation._asdict())[1] for operation in OPERATIONS]
+        texts = [statuses.meaning(code)[1].format(**operation._asdict()) for operation in OPERATIONS]
         text = texts[0] if texts[0] == texts[1] else f"Creation: {texts[0]}. Update: {texts[1]}"
-        yield name, _sentence(text), *_cells(statuses.event_of(code))
+        yield name, _sentence(text), *_cells(statuses.meaning(code)[0])
 
 
 def rows_of_events() -> Iterator[tuple[str, ...]]:

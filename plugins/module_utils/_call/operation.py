@@ -14,7 +14,7 @@ from .._http import strict_json
 from .._http.values import Answer, Request
 from .._secrets import for_message, printable
 from .retry import AttemptResult
-from .statuses import Event, explained
+from .statuses import Event, meaning
 
 
 class Operation(NamedTuple):
@@ -43,7 +43,8 @@ _REQUEST_IDS = ("x-request-id", "x-correlation-id", "traceparent")
 
 def read_answer(operation: Operation, answer: Answer) -> AttemptResult:
     """Return the result of an answered attempt: any 2xx with a JSON object is a success (docs/openapi.yaml)."""
-    (event, reason), value = explained(answer.status, answer.body, **operation._asdict()), None
+    event, text = meaning(answer.status)
+    reason, value = text.format(**operation._asdict()), None
     if event == Event.SUCCESS:
         try:
             value = strict_json.decode_object(answer.body)

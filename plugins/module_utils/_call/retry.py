@@ -17,7 +17,6 @@ from typing import Any, Callable, Mapping, NamedTuple
 from .statuses import AGAIN, NEW_TOKEN, Event
 
 FIRST_DELAY = 1.0  # seconds; doubles with each further attempt
-LONGEST_DELAY = 86400.0  # seconds; time.sleep refuses huge ones
 
 
 class AttemptResult(NamedTuple):
@@ -67,7 +66,7 @@ def retry(
     `limits`: has `retries` and `retry_max_delay` (seconds); `renew`: discards the token, returns False when there
     can be no other.
     """
-    renewed, longest = 0, min(limits.retry_max_delay, LONGEST_DELAY)
+    renewed, longest = 0, limits.retry_max_delay
     for tried in count(1):
         result = attempt()
         again = result.event.again[method]

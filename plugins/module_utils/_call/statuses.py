@@ -5,7 +5,7 @@
 """What each status of an answer means (RFC 9110): the one place that knows status codes.
 
 Each status is one event of the policy; the text explains what the service does not, since its error bodies
-are empty (docs/openapi.yaml). `{noun}`, `{missing}` and `{exists}` come from the operation.
+are empty (docs/openapi.yaml). `{missing}` and `{exists}` come from the operation.
 """
 
 from __future__ import annotations
@@ -63,31 +63,22 @@ MEANINGS = {
     Event.REFUSED: {
         307: f"{_REDIRECT}; set base_url to the address that serves the requests",
         308: f"{_REDIRECT}; set base_url to the new address of the service",
-        400: "the service found the request malformed; compare the options with its documentation",
+        400: "the service found the request malformed, or a gateway requires a client certificate that it trusts; compare"
+        " the options with the documentation of the service, or set client_cert and client_key",
         403: "the token is valid but lacks the permission for this operation; ask for it or use another client",
         404: "{missing}",
         405: f"this address does not support the method; {_ELSEWHERE}",
         407: "the proxy requires credentials; put them in the proxy's URL, or set use_proxy: false",
         409: "{exists}",
-        410: "the address is permanently gone; check base_url",
-        411: "a gateway requires a Content-Length, which was sent; check the gateways in front of the service",
-        412: "a precondition that a gateway added failed",
         413: "the body is too large for the service or a gateway; send fewer fields",
-        414: "the URL is too long for the service or a gateway",
         415: f"the service does not accept application/json here; {_ELSEWHERE}",
         421: "the request reached a server that does not serve this host; check base_url and the proxy",
         422: "the service understood the request but rejected its values; check names and types in attributes",
-        423: "the {noun} is locked; try again later",
-        425: "the service does not accept the request this early in a connection; run the task again",
-        428: "the service requires a conditional request, which its interface does not describe",
         431: "the headers are too large for the service or a gateway; the access token is probably too long",
-        451: "refused for legal reasons",
     },
     Event.SERVER_ERROR: {
         500: "the service failed internally; ask its owner to look up the request",
         501: f"the server does not support this method; {_ELSEWHERE}",
-        505: "the server does not support HTTP/1.1",
-        507: "the service is out of storage",
         511: "the network requires a login first (a captive portal)",
     },
 }
@@ -99,23 +90,8 @@ _CLASSES = {
     5: (Event.SERVER_ERROR, "the service failed"),
 }
 _IRREGULAR = (Event.IRREGULAR, "not a final HTTP status; something other than the service answers at base_url")
-# nginx answers a connection without the client certificate that it requires with a 400; only the body says so.
-_ASKS_FOR_CERTIFICATE = (b"No required SSL certificate was sent", b"The SSL certificate error")
-_LONGEST_READ = 2000  # bytes of a body
 
 
-def event_of(status: int) -> Event:
-    """Return the event, a row of the policy, for an answer with this status."""
-    return _meaning(status)[0]
-
-
-def explained(status: int, body: bytes = b"", **words: str) -> tuple[Event, str]:
-    """Return the event, and what the status means, in the words of the operation (`noun`, `missing`, `exists`)."""
-    event, text = _meaning(status)
-    if status == 400 and any(said in body[:_LONGEST_READ] for said in _ASKS_FOR_CERTIFICATE):
-        text = "the service or a gateway requires a client certificate that it trusts; set client_cert and client_key"
-    return event, text.format(**words)
-
-
-def _meaning(status: int) -> tuple[Event, str]:
+def meaning(status: int) -> tuple[Event, str]:
+    """Return the event, a row of the policy, for an answer with this status, and the text that explains it."""
     return _BY_STATUS.get(status) or _CLASSES.get(status // 100, _IRREGULAR)

@@ -19,7 +19,7 @@ from .._http import strict_json
 from .._http.values import Answer, Request
 from .._secrets import for_message
 from .retry import AttemptResult
-from .statuses import Event, event_of
+from .statuses import Event, meaning
 
 TOKEN = re.compile(r"[!-~]+")  # printable ASCII without spaces: a little more than RFC 6750 section 2.1 allows
 _MARGIN = 30.0  # seconds before its expiry from which a token is no longer used
@@ -156,7 +156,7 @@ def token_request(credentials: Credentials) -> Request:
 
 def read_token(answer: Answer) -> AttemptResult:
     """Return the token in the answer of the token endpoint (RFC 6749 5.1), or why there is none (5.2)."""
-    event, reason, fields, token = event_of(answer.status), f"it answered with status {answer.status}", {}, None
+    event, reason, fields, token = meaning(answer.status)[0], f"it answered with status {answer.status}", {}, None
     try:
         fields = strict_json.decode_object(answer.body)
         token = _token_in(fields) if event == Event.SUCCESS else None

@@ -6,43 +6,34 @@
 
 from __future__ import annotations
 
-import os
 import socket
 import threading
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeout
-
-_running: dict[tuple, Future] = {}  # look-ups under way, by process, host and port
 
 
 def look_up(host: str, port: int, seconds: float) -> list[tuple]:
     """Return what socket.getaddrinfo does, within `seconds`; raise socket.gaierror or socket.timeout.
 
     The look-up of the C library has no timeout, so it runs in a thread, which is abandoned when it takes too long.
-    Concurrent callers that ask for the same name wait for that thread instead of starting another.
     """
     if host.replace(".", "").isdigit() or ":" in host:  # an address: nothing to look up
         return socket.getaddrinfo(host, port, 0, socket.SOCK_STREAM)
-    key, mine = (os.getpid(), host, port), Future()
-    running = _running.setdefault(key, mine)
-    if running is mine:
-        try:
-            threading.Thread(target=_ask, args=(key, mine), daemon=True).start()
-        except RuntimeError:  # a limit on threads; better without a time limit than not at all
-            _ask(key, mine)
+    found = Future()
     try:
-        return running.result(seconds)
+        threading.Thread(target=_ask, args=(host, port, found), daemon=True).start()
+    except RuntimeError:  # a limit on threads; better without a time limit than not at all
+        _ask(host, port, found)
+    try:
+        return found.result(seconds)
     except FutureTimeout:
         raise socket.timeout("the name look-up took too long") from None
 
 
-def _ask(key: tuple, future: Future) -> None:
-    _pid, host, port = key
+def _ask(host: str, port: int, future: Future) -> None:
     try:
         future.set_result(socket.getaddrinfo(host, port, 0, socket.SOCK_STREAM))
     except UnicodeError:
         future.set_exception(socket.gaierror(socket.EAI_NONAME, "not a host name"))
     except OSError as error:
         future.set_exception(error)
-    finally:
-        del _running[key]

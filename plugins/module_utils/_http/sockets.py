@@ -28,7 +28,6 @@ except ImportError:  # reported by the transport when it is created
     HTTPConnectionPool = HTTPSConnectionPool = None
 
 MAX_ATTEMPT_DELAY = 2.0  # seconds for one address, when there are more to try (RFC 8305 section 8)
-LONGEST_WAIT = 86400.0  # seconds; the longest timeout of one socket operation (the C library's limit is higher)
 
 
 class Phase(Enum):
@@ -63,7 +62,7 @@ class Meter:
         left = self.deadline - time.monotonic()
         if left <= 0:
             raise socket.timeout("the time for this attempt is over")
-        return min(left, LONGEST_WAIT)
+        return left
 
 
 class _Reader(io.RawIOBase):
@@ -196,11 +195,8 @@ class _MeteredConnection:
 
     def _connected(self, sock: socket.socket, address: tuple, seconds: float) -> socket.socket:
         try:
-            if seconds <= 0:
-                raise socket.timeout("no time is left to connect")
-            for option in self.socket_options or ():
-                sock.setsockopt(*option)
-            sock.settimeout(seconds)
+            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            sock.settimeout(max(seconds, 0.001))  # 0 would mean not to wait for the connection at all
             sock.connect(address)
             sock.settimeout(self.meter.left())  # for the TLS handshake, which it bounds as a whole
         except OSError:

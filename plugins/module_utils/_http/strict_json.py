@@ -21,6 +21,8 @@ _PUNCTUATION = re.compile(r'\\.|["{[,:]', re.DOTALL)
 _UNCOUNTED = 100_000  # characters; a text of this length never takes too much
 _RESERVED = {"__ansible_type", "__ansible_unsafe", "__ansible_vault"}  # Ansible turns such dicts into its own objects
 _SURROGATE = re.compile(r"\\u[dD][89abAB]")  # the first half of a character beyond U+FFFF
+# json.dumps would make an encoder each time
+_encode = json.JSONEncoder(allow_nan=False, ensure_ascii=False, separators=(",", ":")).encode
 
 
 class InvalidJSON(ValueError):
@@ -32,7 +34,7 @@ def encode(value: object, option: str) -> bytes:
     try:
         if depth(value) > MAX_DEPTH:
             raise InvalidInput(option, f"is nested deeper than {MAX_DEPTH} levels")
-        return json.dumps(value, allow_nan=False, ensure_ascii=False, separators=(",", ":")).encode("utf-8")
+        return _encode(value).encode("utf-8")
     except UnicodeEncodeError:
         raise InvalidInput(option, "contains a character that UTF-8 cannot encode (a lone surrogate)") from None
     except (TypeError, ValueError):

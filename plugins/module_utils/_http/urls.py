@@ -132,8 +132,6 @@ class Proxies(NamedTuple):
 
     def for_url(self, url: str) -> Proxy | None:
         """Return the proxy to use for a URL (one that checked_url accepts)."""
-        if not (self.http or self.https):
-            return None
         parts = urlsplit(url)
         host, port = (parts.hostname or "").rstrip("."), parts.port or _PORTS[parts.scheme]
         if any(_matches(entry, host, port) for entry in self.exceptions):

@@ -11,7 +11,7 @@ from datetime import datetime, timezone
 from typing import Any, Callable, Iterator
 
 from .._call.retry import retry_after
-from .._call.statuses import Event, event_of
+from .._call.statuses import Event, meaning
 from .._errors import AttemptFailed, ServicesError
 from .._http.values import Answer, Request
 from .pace import NEUTRAL, OK, OVERLOADED, RATE_LIMITED
@@ -74,7 +74,7 @@ class PacedTransport:
         feedback, retry_after_seconds = NEUTRAL, None
         try:
             answer = self._send(request, timeout)
-            feedback = _FEEDBACK.get(event_of(answer.status), NEUTRAL)
+            feedback = _FEEDBACK.get(meaning(answer.status)[0], NEUTRAL)
             retry_after_seconds = retry_after(answer.headers.get("Retry-After"), datetime.now(timezone.utc))
         except AttemptFailed:
             feedback = OVERLOADED

@@ -56,7 +56,6 @@ def test_an_answer_maps_to_one_event(operation, answer, event, reason):
     (CREATE, 409, "a virtual machine of this name"),
     (UPDATE, 404, "no application role with this id"),
     (UPDATE, 409, "a conflict with the current state of the role"),
-    (UPDATE, 423, "the application role is locked"),
 ])
 def test_a_status_is_described_in_the_terms_of_the_operation(operation, status, words):
     assert words in read_answer(operation, Answer(status, {})).reason

@@ -36,14 +36,13 @@ CLASSES = {2: Event.SUCCESS, 3: Event.REDIRECTED, 4: Event.REFUSED, 5: Event.SER
 def test_each_status_maps_to_its_event(hundred):
     for status in range(hundred * 100, hundred * 100 + 100):
         expected = NAMED.get(status) or CLASSES.get(hundred, Event.IRREGULAR)
-        assert statuses.event_of(status) == expected, status
+        assert statuses.meaning(status)[0] == expected, status
 
 
 @pytest.mark.parametrize("operation", [CREATE, UPDATE], ids=lambda operation: operation.resource)
 def test_each_text_is_filled_in_for_each_operation(operation):
     for status in range(2000):
-        event, text = statuses.explained(status, **operation._asdict())
-        assert event == statuses.event_of(status)
+        text = statuses.meaning(status)[1].format(**operation._asdict())
         assert text
         assert not set("{}") & set(text), status
 

@@ -7,12 +7,9 @@ from __future__ import annotations
 
 import ast
 import inspect
-import os
 import re
 import socket
 import threading
-import time
-from concurrent.futures import Future
 from contextlib import ExitStack
 
 import pytest
@@ -37,8 +34,6 @@ def test_a_meter_knows_how_much_time_is_left():
     meter = Meter(connect_timeout=1)
     meter.start(5)
     assert 4 < meter.left() <= 5
-    meter.start(10 * sockets.LONGEST_WAIT)
-    assert meter.left() == sockets.LONGEST_WAIT
     meter.start(0)
     with pytest.raises(socket.timeout):
         meter.left()
@@ -116,35 +111,8 @@ def test_an_impossible_name_is_a_look_up_error(name):
         look_up(name, 80, 10)
 
 
-def test_a_name_has_one_look_up_at_a_time(monkeypatch):
-    """However often it is requested while its name server is silent; the answer goes to all who still wait."""
-    asked, answered = [], threading.Event()
-
-    def slow(*args):
-        asked.append(args[0])
-        return answered.wait(60) and [args[0]]
-
-    class Awaited(Future):
-        def result(self, timeout=None):
-            if timeout == 60:
-                answered.set()
-            return super().result(timeout)
-
-    monkeypatch.setattr(socket, "getaddrinfo", slow)
-    monkeypatch.setattr(names, "Future", Awaited)
-    for _time in range(20):
-        with pytest.raises(socket.timeout):
-            look_up("one.example", 80, 0.01)
-    assert look_up("one.example", 80, 60) == ["one.example"]
-    assert asked == ["one.example"]
-    while names._running:  # the thread has yet to forget the look-up that has ended
-        time.sleep(0.001)
-    assert look_up("one.example", 80, 59) == ["one.example"]
-    assert asked == ["one.example"] * 2
-
-
 def test_a_name_is_looked_up_where_no_thread_can_be_started(monkeypatch):
-    """A limit on threads must not fail the request; nor does the name stay marked as being looked up."""
+    """A limit on threads must not fail the request."""
     def start(thread) -> None:
         raise RuntimeError("can't start new thread")
 
@@ -154,12 +122,6 @@ def test_a_name_is_looked_up_where_no_thread_can_be_started(monkeypatch):
         with pytest.raises(socket.gaierror):
             look_up("a" * 64 + ".example", 80, 5)
     assert "127.0.0.1" in {address[4][0] for address in look_up("localhost", 80, 5)}
-
-
-def test_a_look_up_started_before_the_fork_is_not_waited_for(monkeypatch):
-    """The thread of the look-up does not survive the fork."""
-    monkeypatch.setattr(names, "_running", {(os.getpid() + 1, "localhost", 80): Future()})
-    assert look_up("localhost", 80, 5)
 
 
 @pytest.fixture
