@@ -130,7 +130,7 @@ def test_forgetting_creates_no_ledger_and_says_where_it_looked(ansible_once, ser
     result = ansible_once.tasks(forget).ok().result("Forget")
     path = ansible_once.directory / "here.db"
     assert (result["changed"], result["warnings"]) == (False, [
-        f"{CREATE} web01: there is no ledger at {path}; nothing was removed."])
+        f"{CREATE} web01: no entry of this name for {service.url} in {path}; nothing was removed."])
     assert not path.exists()
     put(opened(str(path)), key(service), Entry(INTENT, SENT, {}))
     run = ansible_once.tasks(forget + forget).ok()

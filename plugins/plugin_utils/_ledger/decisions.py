@@ -41,9 +41,6 @@ AFTER = {
     (NOT_SENT, False): None,
 }
 
-# What is known of a creation whose entry is in this state.
-_KNOWN = {INTENT: UNKNOWN, UNKNOWN: UNKNOWN, ACCEPTED: ACCEPTED}
-
 # What to do about a creation whose outcome could not be recorded.
 _BEFORE = "Before you run it again,"
 _ADOPT = "infrastructure.services.ledger_entry (state: present and its asset), else it may be created twice."
@@ -79,7 +76,7 @@ class InDoubt(ServicesError):
 
     def __init__(self, entry: Entry, task: Task, command: str) -> None:
         """`command`: the shell command that lists what is in doubt, with the commands that settle it."""
-        self.outcome = _KNOWN[entry.state]
+        self.outcome = ACCEPTED if entry.state == ACCEPTED else UNKNOWN
         how, what_next = (_UNUSABLE, _RECORD) if entry.state == ACCEPTED else (_UNKNOWN, _SETTLE)
         force = "" if task.is_listed or entry.state == ACCEPTED else _FORCE  # it would send all of a list again
         super().__init__(

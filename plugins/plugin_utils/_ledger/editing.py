@@ -51,8 +51,6 @@ def _changed(key: Key, now: Entry | None) -> LedgerError:
 
 def _missing(ledger: Ledger, key: Key) -> str:
     """Return the warning for an entry that is to be forgotten but does not exist."""
-    if not ledger.version:
-        return f"{key.resource} {key.name}: there is no ledger at {ledger.where}; nothing was removed."
     message = (
         f"{key.resource} {key.name}: no entry of this name for {key.base_url} in {ledger.where}; nothing was removed."
     )

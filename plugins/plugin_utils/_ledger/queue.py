@@ -18,13 +18,12 @@ from .decisions import ending
 from .entries import Change, Entry, Key, LedgerError, LedgerLost
 from .store import Ledger
 
-BEGIN, FINISH, RELEASE, GIVE_UP = "begin", "finish", "release", "give up"
 _LOSS_GRACE = 10.0  # seconds after the loss of the ledger during which outcomes are still worth an attempt to write
 
 
 class _Job(NamedTuple):
-    kind: str
-    asked: Any  # a Change; for RELEASE, a Key; for GIVE_UP, results by key
+    act: Callable[[list], list]  # a method of Queue: from what is asked, of several jobs, to their answers
+    asked: Any
     answer: Future
 
 
@@ -51,22 +50,25 @@ class Queue:
 
         Raise LedgerError, or Overtaken while another run holds the lock.
         """
-        return self._put(BEGIN, change).result()
+        answer = self._put(self._begin, change).result()
+        if answer is None:
+            raise Overtaken(f"{change.key.name} is held by another run")
+        return answer
 
     def finish(self, change: Change) -> bool:
         """Write how an attempt ended; return False if another task changed the entry; raise LedgerError."""
-        return self._put(FINISH, change).result()
+        return self._put(self._finish, change).result()
 
     def release(self, key: Key) -> None:
         """Release the lock of the key; does not wait."""
-        self._put(RELEASE, key)
+        self._put(self._release, key)
 
     def give_up(self, results: dict[Key, dict]) -> None:
         """Record the results of attempts that were begun but sent nothing; later jobs for these keys do nothing.
 
         Does not wait for a ledger that takes too long.
         """
-        wait([self._put(GIVE_UP, results)], LEDGER_GRACE)
+        wait([self._put(self._give_up, results)], LEDGER_GRACE)
 
     def close(self) -> None:
         """Write what is queued, and close the ledger."""
@@ -74,8 +76,8 @@ class Queue:
         self._thread.join()
         self._ledger.close()
 
-    def _put(self, kind: str, asked: Any) -> Future:
-        job = _Job(kind, asked, Future())
+    def _put(self, act: Callable[[list], list], asked: Any) -> Future:
+        job = _Job(act, asked, Future())
         self._jobs.put(job)
         if self._closed.is_set():
             self._refuse([job])
@@ -109,7 +111,8 @@ class Queue:
         started = time.monotonic()
         is_late = self.lost and started - self._lost_at > _LOSS_GRACE
         try:
-            self._write([job for job in jobs if not self.lost or (job.kind in (FINISH, GIVE_UP) and not is_late)])
+            outcomes = (self._finish, self._give_up)
+            self._write([job for job in jobs if not self.lost or (job.act in outcomes and not is_late)])
         except LedgerLost as error:
             self._lost_at = self._lost_at if self.lost else started
             self.lost = self.lost or error
@@ -117,52 +120,40 @@ class Queue:
             self._refuse(jobs)
 
     def _write(self, jobs: list[_Job]) -> None:
-        """Write jobs by kind, those of one kind in one transaction; raise LedgerLost."""
-        by_kind = {kind: [job for job in jobs if job.kind == kind] for kind in (FINISH, RELEASE, BEGIN, GIVE_UP)}
-        _transact(self._wanted(by_kind[FINISH], False), self._finish)
-        for job in by_kind[RELEASE]:
-            self._ledger.release(job.asked)
-        _transact(self._lockable(self._wanted(by_kind[BEGIN], (False, None))), self._begin)
-        for job in by_kind[GIVE_UP]:
-            _transact([job], self._give_up)
+        """Write jobs, those of one kind in one transaction; raise LedgerLost."""
+        for act in (self._finish, self._release, self._begin, self._give_up):
+            _transact([job for job in jobs if job.act == act], act)
 
-    def _wanted(self, jobs: list[_Job], refusal: Any) -> list[_Job]:
-        """Return the jobs whose keys were not given up; answer the others as if another task had changed the entry."""
-        for job in jobs:
-            if job.asked.key in self._given_up:
-                job.answer.set_result(refusal)
-        return [job for job in jobs if not job.answer.done()]
-
-    def _lockable(self, jobs: list[_Job]) -> list[_Job]:
-        """Return the jobs whose keys could be locked; the others raise Overtaken or LedgerError."""
-        for job in jobs:
-            try:
-                if not self._ledger.lock(job.asked.key, wait=False):
-                    job.answer.set_exception(Overtaken(f"{job.asked.key.name} is held by another run"))
-            except LedgerLost:
-                raise
-            except LedgerError as error:
-                job.answer.set_exception(error)
-        return [job for job in jobs if not job.answer.done()]
-
-    def _begin(self, changes: list[Change]) -> list[tuple[bool, Entry | None]]:
-        written = self._ledger.write(changes, durable=True)
-        self._begun.update({change.key: change for change in written if change})
-        return [
-            (True, done.after) if done else (False, self._ledger.get(change.key))
-            for change, done in zip(changes, written)
+    def _begin(self, changes: list[Change]) -> list[tuple[bool, Entry | None] | None]:
+        """Answer None for a key that was given up, or whose lock another run holds."""
+        free = [
+            change for change in changes
+            if change.key not in self._given_up and self._ledger.lock(change.key, wait=False)
         ]
+        written = self._ledger.write(free, durable=True) if free else []
+        self._begun.update({change.key: change for change in written if change})
+        answers = {
+            change.key: (True, done.after) if done else (False, self._ledger.get(change.key))
+            for change, done in zip(free, written)
+        }
+        return [answers.get(change.key) for change in changes]
 
     def _finish(self, changes: list[Change]) -> list[bool]:
-        written = self._ledger.write(changes, durable=False)
+        """Answer False for a key that was given up, as if another task had changed its entry."""
+        wanted = [change for change in changes if change.key not in self._given_up]
+        written = {change.key for change in self._ledger.write(wanted, durable=False) if change}
         for change in changes:
             self._begun.pop(change.key, None)
-        return [bool(change) for change in written]
+        return [change.key in written for change in changes]
+
+    def _release(self, keys: list[Key]) -> list[None]:
+        return [self._ledger.release(key) for key in keys]
 
     def _give_up(self, asked: list[dict[Key, dict]]) -> list[None]:
         (results,) = asked
         self._given_up |= results.keys()
-        self._finish([ending(self._begun[key], result) for key, result in results.items() if key in self._begun])
+        begun = [(self._begun[key], result) for key, result in results.items() if key in self._begun]
+        self._ledger.write([ending(change, result) for change, result in begun], durable=False)
         return [None]
 
 

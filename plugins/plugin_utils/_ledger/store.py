@@ -42,7 +42,6 @@ class Ledger:
         self.file = database.file  # the real path of the SQLite file, empty on PostgreSQL
         self.in_doubt_command = _in_doubt_command(shlex.quote(self.where) if self.file else "...")
         self.interruptible: Callable[[], ContextManager] = nullcontext  # around waits for others
-        self._seen: set[str] = set()
         try:
             self.version = self._found_version()  # of its tables; 0: there are none, and it was opened for reading
             if self.version or not read_only:
@@ -99,8 +98,7 @@ class Ledger:
 
     def elsewhere(self, base_url: str, resource: str, names: Iterable[str]) -> dict[str, list[str]]:
         """Return the other base_urls at which names are recorded, if nothing at all is recorded at this one."""
-        if base_url in self._seen or self._read(sql.SEEN, (base_url,)):
-            self._seen.add(base_url)
+        if self._read(sql.SEEN, (base_url,)):
             return {}
         found: dict[str, list[str]] = {}
         for name, other in self._read_some(sql.ELSEWHERE, base_url, resource, names):

@@ -17,22 +17,21 @@ import mmap
 import os
 import tempfile
 import threading
-import zlib
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from typing import Any, Callable, ContextManager, Iterator
 
 from ...module_utils._call.tokens import Credentials, FetchedToken, Memory, Token
 
 _SIZE = 1 << 20  # bytes, enough for some hundred tokens
-_HEAD = 8  # bytes, the length and the CRC-32 of what follows
+_HEAD = 4  # bytes, the length of what follows
 _CONTENT = 0  # the number of the lock on the memory; each identity has its own
 
 
 class RunMemory:
     """A JSON object in memory that this process shares with those that it forks from now on, and its locks.
 
-    A lock ends with its process. It is a byte range of an empty, unlinked file; where no such file can be created, each
-    process has its own copy of the memory.
+    A lock ends with its process. It is a byte range of an empty, unlinked file; where no such file can be created or
+    locked, each process has its own copy of the memory.
     """
 
     def __init__(self) -> None:
@@ -40,6 +39,7 @@ class RunMemory:
         try:
             self._file, path = tempfile.mkstemp()
             os.unlink(path)
+            fcntl.lockf(self._file, fcntl.LOCK_UN)
             self._bytes: mmap.mmap | bytearray = mmap.mmap(-1, _SIZE)
         except OSError:
             self._file, self._bytes = None, bytearray(_SIZE)
@@ -56,14 +56,12 @@ class RunMemory:
 
     def _lock(self, how: int, number: int) -> None:
         if self._file is not None:
-            with suppress(OSError):  # a file system without locks: tokens are not shared, but the task goes on
-                fcntl.lockf(self._file, how, 1, number)
+            fcntl.lockf(self._file, how, 1, number)
 
     def read(self) -> dict[str, Any]:
-        """Return what was written last; the caller holds the lock. Without locks, a partial write counts as none."""
-        head = bytes(self._bytes[:_HEAD])
-        text = bytes(self._bytes[_HEAD : _HEAD + int.from_bytes(head[:4], "big")])
-        return json.loads(text) if text and head == _head(text) else {}
+        """Return what was written last; the caller holds the lock."""
+        text = bytes(self._bytes[_HEAD : _HEAD + int.from_bytes(self._bytes[:_HEAD], "big")])
+        return json.loads(text) if text else {}
 
     def write(self, content: dict[str, Any]) -> None:
         """Write, without the oldest entries if there is no room; a process killed meanwhile leaves nothing."""
@@ -73,11 +71,7 @@ class RunMemory:
             text = json.dumps(content).encode()
         self._bytes[:_HEAD] = bytes(_HEAD)
         self._bytes[_HEAD : _HEAD + len(text)] = text
-        self._bytes[:_HEAD] = _head(text)
-
-
-def _head(text: bytes) -> bytes:
-    return len(text).to_bytes(4, "big") + zlib.crc32(text).to_bytes(4, "big")
+        self._bytes[:_HEAD] = len(text).to_bytes(_HEAD, "big")
 
 
 class SharedMemory(Memory):

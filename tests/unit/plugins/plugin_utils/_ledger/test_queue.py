@@ -205,7 +205,8 @@ def test_assets_given_up_are_restored_and_nothing_more_is_written_for_them(ledge
         assert started.wait(60)
         writer.give_up({key(name): {"outcome": "not_sent"} for name in ("vm1", "vm2", "vm3")})
         assert late.result()[0]
-    assert writer.begin(wanted("vm3")) == (False, None)
+    with pytest.raises(Overtaken):
+        writer.begin(wanted("vm3"))
     assert not writer.finish(Change(key("vm1"), begun, begun._replace(state=DONE), Ended(INTENT, DONE)))
     assert ledger.get_many(*key("")[:2], ["vm1", "vm2", "vm3"]) == {}
     assert [(where.name, ended.outcome) for where, ended in ledger.history({})] == [
