@@ -40,6 +40,7 @@ _SESSION = {
     "idle_session_timeout": "0",  # PostgreSQL 14
 }
 _BEGIN = "BEGIN ISOLATION LEVEL READ COMMITTED"  # whatever the server's default is
+_TOO_LONG = "54000"  # the SQLSTATE of a value that is too long for an index, among other limits
 _SET = "SELECT set_config(name, ?, false) FROM pg_settings WHERE name = ?"
 _SET_IN_TRANSACTION = ("SET LOCAL synchronous_commit = on", "SET LOCAL lock_timeout = '8s'")
 _LONGEST_PAUSE = 0.1  # seconds between two attempts to take a lock
@@ -155,6 +156,10 @@ class PostgresDatabase:
 
     def _failure(self, error: Exception) -> LedgerError:
         msg, sqlstate = f"ledger: {self.where}: {first_line(error)}", getattr(error, "sqlstate", None)
+        if sqlstate == _TOO_LONG:
+            return LedgerError(
+                f"{msg}. Its name or id, together with base_url, is longer than the index of PostgreSQL takes"
+            )
         if not isinstance(error, self._psycopg.OperationalError):
             return LedgerError(msg)
         return Unanswered(msg) if sqlstate else LedgerLost(msg)  # sqlstate is set by the server, never by libpq
