@@ -171,6 +171,7 @@ def test_after_kill_9_the_ledger_lists_what_the_run_did(run, start, service, tmp
     listing.end()
     told = {entry["name"]: entry["state"] for entry in listing.result["entries"]}
     assert service.created.keys() - {"vm0"} <= told.keys()
+    assert "vm0" not in told  # of the run before
     assert set(told.values()) == {"done", "intent"}
     assert killed not in (tmp_path / "fleet.json").read_text(encoding="utf-8")
     run(60).end()
