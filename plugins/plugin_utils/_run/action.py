@@ -59,9 +59,11 @@ class Action(core.ObservedAction):
         except InvalidInput as error:  # in a keyword
             return error.result()
         except core.TIMEOUT as error:
-            msg = f"The keyword timeout ended the task. {error}".strip()
+            return self._cut_off(f"The keyword timeout ended the task. {error}".strip())
         except Interrupted as error:
-            msg = f"The task was interrupted ({error})."
+            return self._cut_off(f"The task was interrupted ({error}).")
+
+    def _cut_off(self, msg: str) -> dict:
         return RequestFailed(msg, until.remembered(self).get("outcome", NOT_SENT)).result()
 
     def _result(self, options: Options, signals: Signals) -> dict:

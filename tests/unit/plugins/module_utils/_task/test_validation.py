@@ -168,6 +168,6 @@ def test_a_name_that_says_that_the_value_is_a_credential_is_enough():
 
 
 def test_a_default_is_never_shared():
-    one, other = (validate(VIRTUAL_MACHINE, LEAST).params["attributes"] for _ in range(2))
+    one, other = (validate(VIRTUAL_MACHINE, LEAST).params["attributes"] for _time in range(2))
     assert one == other == {}
     assert one is not other
