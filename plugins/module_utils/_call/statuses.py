@@ -63,8 +63,8 @@ MEANINGS = {
     Event.REFUSED: {
         307: f"{_REDIRECT}; set base_url to the address that serves the requests",
         308: f"{_REDIRECT}; set base_url to the new address of the service",
-        400: "the service found the request malformed, or a gateway requires a client certificate that it trusts; compare"
-        " the options with the documentation of the service, or set client_cert and client_key",
+        400: "the service found the request malformed, or a gateway requires a client certificate that it trusts;"
+        " compare the options with the documentation of the service, or set client_cert and client_key",
         403: "the token is valid but lacks the permission for this operation; ask for it or use another client",
         404: "{missing}",
         405: f"this address does not support the method; {_ELSEWHERE}",
