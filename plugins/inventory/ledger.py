@@ -86,6 +86,7 @@ import ipaddress
 import os
 import re
 from contextlib import closing
+from operator import itemgetter
 
 from ansible import constants
 from ansible.errors import AnsibleParserError
@@ -93,6 +94,7 @@ from ansible.plugins.inventory import BaseInventoryPlugin, Cacheable, Constructa
 
 from ..module_utils._errors import ServicesError
 from ..module_utils._http.urls import canonical_url, checked_url
+from ..plugin_utils._ledger.entries import DONE
 from ..plugin_utils._ledger.location import located, open_ledger
 from ..plugin_utils._run.core import untrusted
 
@@ -145,7 +147,9 @@ class InventoryModule(BaseInventoryPlugin, Constructable, Cacheable):
         with closing(open_ledger(location, read_only=True)) as ledger:
             if not ledger.version:
                 self.display.warning(f"{ledger.where}: there is no ledger yet")
-            return ledger.assets(RESOURCE)
+            found = ledger.entries({"resource = ?": (RESOURCE,), "state = ?": (DONE,)}, lambda name: True)
+        machines = ((key.base_url, key.name, entry.asset) for key, entry in found)
+        return sorted(machines, key=itemgetter(1))
 
     def _filter(self):
         """Return a function that says whether a machine (base_url, name, envelope) matches the filters."""

@@ -15,6 +15,7 @@ ServicesError
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager
 from typing import Callable
 
 # The four things that can be known of a request (`outcome`), from harmless to grave.
@@ -58,7 +59,7 @@ class ServicesError(Exception):
         return dict(self.details, failed=True, changed=self.outcome == ACCEPTED, outcome=self.outcome, msg=self.msg)
 
 
-class EndOfThread:
+class EndOfThread(AbstractContextManager):
     """A context that is all that a thread does: it tells why the thread ends, empty if nothing unexpected was raised.
 
     threading would write an error to stderr, whose lock Ansible's main thread may hold for ever.
@@ -66,9 +67,6 @@ class EndOfThread:
 
     def __init__(self, tell: Callable[[str], None]) -> None:
         self._tell = tell
-
-    def __enter__(self) -> None:
-        pass
 
     def __exit__(self, kind: type[BaseException] | None, error: object, traceback: object) -> bool:
         self._tell(f"an unexpected {kind.__name__} in this collection" if kind else "")

@@ -105,16 +105,6 @@ def test_the_plan_of_each_state(fleet):
     assert plan == {"new": "create", "done-0": "keep", "done-1": "differs", **doubtful}
 
 
-@pytest.mark.parametrize(("resource", "done"), [(CREATE, "created"), (UPDATE, "updated")])
-@pytest.mark.parametrize("check_mode", [True, False])
-def test_force_reports_how_many_recorded_assets_are_sent_again(fleet, resource, done, check_mode):
-    assets, noun = fleet(resource), PLURALS[resource].resource.operation.noun
-    warning = (f"force: true applies to the whole list: 2 of its {len(assets.names)} {noun}s are recorded in the ledger"
-               f" as {done}, and each is {done} again.")
-    assert warning not in assets.run(check_mode=True)["warnings"]
-    assert warning in assets.run(check_mode, force=True)["warnings"]
-
-
 def test_assets_in_doubt_in_a_list_are_not_to_be_forced(fleet):
     doubtful = [item["msg"] for item in fleet(CREATE).run()["results"] if item["outcome"] in ("unknown", "accepted")
                 and item["failed"]]
@@ -144,8 +134,6 @@ def test_of_thousands_that_are_not_listed_some_are_named_and_all_are_counted(ser
     planned = run_list(VIRTUAL_MACHINES, options, check_mode=True, location=location)
     assert planned["not_listed"] == names[1:1_001]
     assert planned["counts"]["not_listed"] == 4_999
-    (warning,) = [warning for warning in planned["warnings"] if "not_listed" in warning]
-    assert "names the first 1,000 of 4,999" in warning
 
 
 LIST = {"base_url": None, "resource": None, "names": None, "states": None, "changed_since": None,

@@ -176,19 +176,9 @@ def test_an_entry_is_dated_when_written_unless_it_is_restored(location, opened):
     assert (ledger.get(KEY).changed_at, ledger.get(KEY).began_at) == (AT, AT)
 
 
-def test_assets_are_the_done_entries_of_one_resource_by_name(location, opened):
-    ledger = opened(location)
-    for number, state in enumerate(STATES):
-        put(ledger, KEY._replace(name=f"web0{number}"), ENTRY._replace(state=state))
-    put(ledger, KEY._replace(name="app01"), ENTRY)
-    put(ledger, KEY._replace(resource="other"), ENTRY)
-    done = f"web0{STATES.index(DONE)}"
-    assert ledger.assets(KEY.resource) == [("https://s", name, ENTRY.asset) for name in ("app01", done)]
-
-
 def test_reading_a_missing_ledger_finds_and_creates_nothing(location, opened):
     ledger = opened(location, read_only=True)
-    assert (ledger.version, ledger.get(KEY), ledger.assets(KEY.resource)) == (0, None, [])
+    assert (ledger.version, ledger.get(KEY)) == (0, None)
     assert (ledger.get_many(*KEY[:2], ["web01"]), everything(ledger), ledger.entries({}, bool)) == ({}, [], [])
     assert opened(location, read_only=True).version == 0
 
@@ -217,7 +207,7 @@ def test_an_entry_written_by_another_program_is_refused(location, opened):
     ledger = opened(location)
     put(ledger, KEY, ENTRY)
     ledger.database.execute("UPDATE infrastructure_services_entry SET asset = ?", ("not JSON",))
-    for read in (lambda: ledger.get(KEY), lambda: ledger.assets(KEY.resource), lambda: ledger.entries({}, bool)):
+    for read in (lambda: ledger.get(KEY), lambda: ledger.entries({}, bool)):
         with pytest.raises(LedgerError, match="is not JSON"):
             read()
 

@@ -18,7 +18,7 @@ from ansible_collections.infrastructure.services.plugins.module_utils._errors im
 from ansible_collections.infrastructure.services.plugins.module_utils._http.values import Answer, Request
 from ansible_collections.infrastructure.services.plugins.module_utils._list.pace import Dispatch
 from ansible_collections.infrastructure.services.plugins.module_utils._list.paced import Connections, PacedTransport
-from ansible_collections.infrastructure.services.plugins.module_utils._list.scheduler import Ended, Scheduler
+from ansible_collections.infrastructure.services.plugins.module_utils._list.scheduler import Scheduler
 
 from .virtual_time import VirtualTime
 
@@ -118,11 +118,12 @@ def simulate(service: Service, items: int, pace, threads: int, *, method: str = 
     time, server = VirtualTime(), _Server(service)
     server.time = time
     scheduler = Scheduler(
-        items, lambda: _Worker(server, method), pace, max_unknown=max_unknown, clock=time.monotonic, threads=time
+        items, _Worker(server, method), pace, max_unknown=max_unknown,
+        clock=time.monotonic, threads=time
     )
     scheduler.run(threads, 60.0, str, lambda: None)
     assert (time.errors, scheduler.begun) == ([], {})
-    ended = Counter("created" if not each.failed else each.outcome for each in scheduler.ended.values())
+    ended = Counter(each["outcome"] if each["failed"] else "created" for each in scheduler.ended.values())
     return Run(server.statuses, ended["created"], ended[UNKNOWN], server.last, server.peak, scheduler.reason)
 
 
@@ -161,21 +162,20 @@ class _Worker:
         self._connections, self._fraction = Connections(lambda: server), server.chance.random
         self._request = Request(method, "http://service", {"Authorization": "Bearer t"}, b"")
 
-    def __call__(self, item: int, slot) -> Ended:
-        self._transport = PacedTransport(self._connections, slot)
-        effects = []
+    def __call__(self, item: int, slot) -> dict:
+        transport, effects = PacedTransport(self._connections, slot), []
 
         def attempt() -> AttemptResult:
-            result = self._attempt()
+            result = self._attempt(transport)
             effects.append(result.event.effect)
             return result
 
         last = retry(attempt, self._request.method, self._LIMITS, fraction=self._fraction, sleep=slot.pause)
-        return Ended(gravest(*effects), last.event != Event.SUCCESS, {})
+        return {"outcome": gravest(*effects), "failed": last.event != Event.SUCCESS}
 
-    def _attempt(self) -> AttemptResult:
+    def _attempt(self, transport: PacedTransport) -> AttemptResult:
         try:
-            answer = self._transport.send(self._request, 60.0)
+            answer = transport.send(self._request, 60.0)
         except ServicesError as error:  # the scheduler has stopped
             return AttemptResult(Event.TOKEN_UNAVAILABLE, error.msg)
         return AttemptResult(meaning(answer.status)[0], "", answer.status, answer.headers)

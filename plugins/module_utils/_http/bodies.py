@@ -13,8 +13,6 @@ from typing import Mapping
 MAX_BODY = 4 * 1024 * 1024  # bytes to read of an answer, both as received and as decompressed
 # The wbits argument of zlib: with a gzip header, a zlib header, or no header, which some servers send as deflate.
 _WINDOWS = {"gzip": (31,), "x-gzip": (31,), "deflate": (15, -15)}
-_MAGIC = b"\x1f\x8b"  # the start of each member of gzip
-_MOST_MEMBERS = 1000  # each copies what is left of the body, so many would take long
 
 
 class Unusable(ValueError):
@@ -55,18 +53,11 @@ def decoded(body: bytes, headers: Mapping[str, str]) -> bytes:
 
 
 def _decompressed(body: bytes, window: int) -> bytes:
-    """Return all members of a body (RFC 1952 section 2.2) as one; ignore what follows them and is none."""
-    plain, rest = b"", body
-    for _member in range(_MOST_MEMBERS):
-        decoder = zlib.decompressobj(window)
-        plain += decoder.decompress(rest, MAX_BODY + 1 - len(plain))
-        if len(plain) > MAX_BODY:
-            break
-        if not decoder.eof:
-            raise Unusable("its compressed data is cut off")
-        rest = decoder.unused_data
-        if not rest.startswith(_MAGIC):
-            break
+    """Return the first member of a body (RFC 1952 section 2.2), which is all of it unless several were joined."""
+    decoder = zlib.decompressobj(window)
+    plain = decoder.decompress(body, MAX_BODY + 1)
+    if not decoder.eof and len(plain) <= MAX_BODY:
+        raise Unusable("its compressed data is cut off")
     return plain
 
 

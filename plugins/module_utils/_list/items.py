@@ -6,11 +6,10 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 from .._errors import InvalidInput, ServicesError, listing
-from .._task.options import MOST_AT_ONCE, settings_from
+from .._task.options import MOST_AT_ONCE, in_range, settings_from
 from .._task.specs import ModuleSpec
 from .._task.task import Task
 from .._task.validation import shown, validated
@@ -22,9 +21,9 @@ _VERBATIM = (".body", ".current")  # options in which a null is a value
 def prepare_all(spec: ModuleSpec, params: dict) -> list[Task]:
     """Return the task of each item; raise InvalidInput with the faults of all items."""
     settings = settings_from(params)
-    require_range("concurrency", params["concurrency"], 1, MOST_AT_ONCE)
-    require_range("max_unknown", params["max_unknown"], 0)
-    require_range("max_failures", params["max_failures"], 0)
+    in_range("concurrency", params["concurrency"], 1, MOST_AT_ONCE)
+    in_range("max_unknown", params["max_unknown"])
+    in_range("max_failures", params["max_failures"])
     given = {name: params[name] for name in ("force", *spec.shared)}
     tasks, faults, first = [], Faults(spec), {}
     for number, item in enumerate(params[spec.option]):
@@ -52,12 +51,6 @@ def _merged(below: Any, above: Any, name: str = "") -> Any:
     if isinstance(below, dict) and isinstance(above, dict) and name not in _VERBATIM:
         return {**below, **{key: _merged(below.get(key), value, f"{name}.{key}") for key, value in above.items()}}
     return below if above is None else above
-
-
-def require_range(option: str, value: int, least: int, most: float = math.inf) -> None:
-    """Raise InvalidInput for a number out of range."""
-    if not least <= value <= most:
-        raise InvalidInput(option, f"must be from {least} to {most}" if most < math.inf else f"must be {least} or more")
 
 
 class Faults:

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from typing import Any, Callable, Collection, Iterable
+from typing import Any, Callable, Iterable
 
 from .._errors import ACCEPTED, NOT_SENT, OUTCOMES, UNKNOWN, gravest, listing
-from .._secrets import for_message
 from .._task.specs import ModuleSpec
 from .scheduler import Scheduler
 
@@ -34,9 +33,9 @@ class ListResult:
     def __init__(self, spec: ModuleSpec, labels: list[str], fields: list[str] | None) -> None:
         """`fields`: dotted names of the envelope fields to return, None for all."""
         self._spec, self._labels, self._fields = spec, labels, fields
+        self._noun = spec.resource.operation.noun
         self._items: list[dict] = [{}] * len(labels)
         self._warnings: list[str] = []
-        self._named: dict[str, list[str]] = {}  # the labels of the assets with each id
         self.failed = 0
         self._reason = ""  # why items were not begun
 
@@ -44,7 +43,6 @@ class ListResult:
         """Add the result of one item."""
         item = {"item": self._labels[number], **self._shortened(result)}
         self._warnings += item.pop("warnings")
-        self._named.setdefault(item.pop("id", ""), []).append(self._labels[number])
         self._items[number] = item
         self.failed += item["failed"]
 
@@ -66,7 +64,6 @@ class ListResult:
             result["msg"] = " ".join(warnings)
         kept = {name: result[name] for name in SHOWN if result.get(name) is not None or name == "status"}
         if "asset" in kept:
-            kept["id"] = str(kept["asset"].get("id") or "")
             kept["asset"] = picked(kept["asset"], self._fields)
         said = result["msg"] if result["failed"] else ""  # may quote a warning, which would then be told twice
         return dict(kept, warnings=[warning for warning in warnings if warning not in said])
@@ -93,7 +90,7 @@ class ListResult:
             result["not_listed"] = not_listed[:_MOST_NOT_LISTED]
         if counts["failed"] or counts["not_begun"]:
             result.update(failed=True, msg=self._msg(counts, next_step))
-        said = [*warnings, *_unnamed(not_listed or ()), *self._same_ids(), *self._some_warnings(), *self._size(result)]
+        said = [*warnings, *self._some_warnings(), *self._size(result)]
         return dict(result, warnings=said)
 
     def progress(self, scheduler: Scheduler, say: Callable, clock: Callable[[], float]) -> Callable[[], None]:
@@ -107,7 +104,7 @@ class ListResult:
             due[0] = now + _NEXT_LINE
             ended = list(scheduler.ended.values())[seen[0] :]
             seen[0] += len(ended)
-            tally.update(each.outcome if each.failed else "ok" for each in ended)
+            tally.update(each["outcome"] if each.get("failed") else "ok" for each in ended)
             rate = seen[0] / (now - started)
             left = f", {(scheduler.items - seen[0]) / rate:,.0f} s left" if rate else ""
             done, words = tally["ok"], self._spec.resource.operation.done
@@ -115,10 +112,6 @@ class ListResult:
             say(f"{done:,} of {scheduler.items:,} {words}, {others}, {rate:,.0f}/s{left}")
 
         return show
-
-    @property
-    def _noun(self) -> str:
-        return self._spec.resource.operation.noun
 
     def _counts(self, not_listed: list[str] | None) -> dict[str, int]:
         outcomes = Counter(item["outcome"] for item in self._items)
@@ -143,13 +136,6 @@ class ListResult:
         first = [f"The first failure: {failed[0].get('msg', '')}"] if failed else []
         return " ".join([*parts, next_step, *first])
 
-    def _same_ids(self) -> list[str]:
-        same = [(each, names) for each, names in self._named.items() if each and len(names) > 1]
-        return [
-            f"{self._noun}s {listing(names)} have the same id, {for_message(each)}: look up which of them exist."
-            for each, names in same[:_MOST_WARNINGS]
-        ]
-
     def _some_warnings(self) -> list[str]:
         unique = list(dict.fromkeys(self._warnings))
         more = len(unique) - _MOST_WARNINGS
@@ -168,13 +154,6 @@ def _known_effect(item: dict) -> str:
     if item["outcome"] == ACCEPTED:
         return "accepted but not recorded" if "asset" in item else "accepted without a usable answer"
     return {NOT_SENT: "not sent", UNKNOWN: "in doubt"}.get(item["outcome"], item["outcome"])
-
-
-def _unnamed(not_listed: Collection[str]) -> list[str]:
-    """Return a warning if a result does not name all that is not listed."""
-    if len(not_listed) <= _MOST_NOT_LISTED:
-        return []
-    return [f"not_listed names the first {_MOST_NOT_LISTED:,} of {len(not_listed):,}; ledger_info lists all."]
 
 
 def picked(asset: dict, fields: Iterable[str] | None) -> dict:

@@ -10,7 +10,7 @@ import heapq
 import math
 import threading
 import time
-from typing import Any, Callable, NamedTuple
+from typing import Any, Callable
 
 from .._errors import NOT_SENT, UNKNOWN, EndOfThread
 from .pace import NEUTRAL, OVERLOADED, RATE_LIMITED, Dispatch, Pace
@@ -18,14 +18,6 @@ from .pace import NEUTRAL, OVERLOADED, RATE_LIMITED, Dispatch, Pace
 _POLL_INTERVAL = 0.5  # seconds between checks by the main thread, the only one that receives signals
 _MAX_WAIT = 1.0  # seconds after which a waiting thread checks again, whatever it waits for
 _HELD_DELAY = 0.5  # seconds until an item that another run holds is tried again
-
-
-class Ended(NamedTuple):
-    """How one item ended."""
-
-    outcome: str
-    failed: bool
-    result: dict
 
 
 class Slot:
@@ -51,18 +43,19 @@ class Slot:
             return False
 
     def release(self, feedback: str, retry_after: float | None = None) -> None:
-        """Release the slot after an attempt; `feedback`: one of pace; `retry_after`: the seconds of its Retry-After."""
+        """Release the slot, if held, after an attempt.
+
+        `feedback`: one of pace; `retry_after`: the seconds of its Retry-After.
+        """
         with self._scheduler.lock:
-            self.feedback = feedback
-            self._release(feedback, retry_after)
+            if self._dispatch:
+                self._scheduler.pace.completed(self._dispatch, feedback, self._scheduler.clock(), retry_after)
+                self.feedback, self.last, self._dispatch = feedback, self._dispatch, None
+                self._scheduler.wake()
 
     def pause(self, seconds: float) -> None:
         """Wait before the next attempt, with the slot released; return early if the scheduler stops."""
         self._scheduler.stopped.wait(seconds)
-
-    def close(self) -> None:
-        """Release the slot, if held, at the end of the item; the caller holds the scheduler's lock."""
-        self._release(NEUTRAL, None)
 
     @property
     def lacked_room(self) -> bool:
@@ -70,34 +63,28 @@ class Slot:
         is_limited = self.feedback == RATE_LIMITED and self.last is not None and self.last.is_probe
         return is_limited or self.feedback == OVERLOADED
 
-    def _release(self, feedback: str, retry_after: float | None) -> None:
-        if self._dispatch:
-            self._scheduler.pace.completed(self._dispatch, feedback, self._scheduler.clock(), retry_after)
-            self.last, self._dispatch = self._dispatch, None
-            self._scheduler.wake()
-
 
 class Scheduler:
     """Processes items in threads, as many at once as the pace allows, until all are done or it is stopped.
 
-    `make_worker`: called once in each thread, returns a function that takes an item's number and slot and returns how
-    the item ended, or None when another run holds it; it is then tried again later. `max_unknown`, `max_failures`: how
-    many may end in doubt, or fail, before no more are begun; 0 for any number. `failures`: items that failed before.
-    `clock`, in seconds, and `threads`, which has the classes of threading: for tests in virtual time.
+    `do`: takes an item's number and slot and returns its result (`outcome`, `failed`), or None when another run holds
+    it; it is then tried again later. `max_unknown`, `max_failures`: how many may end in doubt, or fail, before no more
+    are begun; 0 for any number. `failures`: items that failed before. `clock`, in seconds, and `threads`, which has the
+    classes of threading: for tests in virtual time.
     """
 
     def __init__(
-        self, items: int, make_worker: Callable, pace: Pace, *, max_unknown: int = 0, max_failures: int = 0,
+        self, items: int, do: Callable, pace: Pace, *, max_unknown: int = 0, max_failures: int = 0,
         failures: int = 0, clock: Callable[[], float] = time.monotonic, threads: Any = threading,
     ) -> None:
         self.pace, self.items, self.clock = pace, items, clock
         self.lock = threads.RLock()
         self.stopped = threads.Event()
         self.reason = ""  # why no more items are begun, empty while they are
-        self.ended: dict[int, Ended] = {}
+        self.ended: dict[int, dict] = {}
         self.begun: dict[int, Slot] = {}  # items that have not ended yet
         self._pending = [(0.0, item) for item in range(items)]  # a heap: when each item may be begun, and its number
-        self._make_worker, self._failures, self._unknown = make_worker, failures, 0
+        self._do, self._failures, self._unknown = do, failures, 0
         self._max_unknown, self._max_failures = max_unknown, max_failures
         self._idle, self._retrying = threads.Condition(self.lock), threads.Condition(self.lock)
         self._retries_waiting = 0  # threads waiting for a further attempt; they go first
@@ -166,9 +153,8 @@ class Scheduler:
 
     def _work(self) -> None:
         with EndOfThread(self._exit):
-            do = self._make_worker()
             while taken := self._take():
-                self._finish(*taken, do(*taken))
+                self._finish(*taken, self._do(*taken))
 
     def _take(self) -> tuple[int, Slot] | None:
         with self.lock:
@@ -191,18 +177,19 @@ class Scheduler:
             return math.inf
         return max(self._pending[0][0] - now, self.pace.wait(now))
 
-    def _finish(self, item: int, slot: Slot, ended: Ended | None) -> None:
+    def _finish(self, item: int, slot: Slot, result: dict | None) -> None:
         with self.lock:
-            slot.close()
+            slot.release(NEUTRAL)
             del self.begun[item]
-            if ended is None:
+            if result is None:
                 heapq.heappush(self._pending, (self.clock() + _HELD_DELAY, item))
                 return
-            self.ended[item] = ended
-            self._failures += ended.failed
-            in_doubt = ended.outcome == UNKNOWN and slot.attempts > 0
+            self.ended[item] = result
+            failed = result.get("failed", False)
+            self._failures += failed
+            in_doubt = result["outcome"] == UNKNOWN and slot.attempts > 0
             self._unknown += in_doubt
-            if ended.failed and (in_doubt or slot.lacked_room or ended.outcome == NOT_SENT):
+            if failed and (in_doubt or slot.lacked_room or result["outcome"] == NOT_SENT):
                 self.pace.item_failed(slot.last, in_doubt and slot.feedback == OVERLOADED)
             self._keep_limits()
 

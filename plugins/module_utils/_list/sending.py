@@ -19,7 +19,7 @@ from .items import Faults, prepare_all, with_defaults
 from .pace import Pace
 from .paced import Connections, PacedTransport
 from .result import RESULTS_SAY, SHOWN, ListResult
-from .scheduler import Ended, Scheduler, Slot
+from .scheduler import Scheduler, Slot
 
 
 @dataclass(frozen=True)
@@ -108,9 +108,7 @@ class _Sending:
         self._connections = Connections(partial(self._context.connect, settings.connection))
         pace = Pace(params["concurrency"], settings.retry_max_delay)
         limits = {name: params[name] for name in ("max_unknown", "max_failures")}
-        scheduler = Scheduler(
-            len(self._numbers), lambda: partial(self._do, scheduler), pace, failures=result.failed, **limits
-        )
+        self._scheduler = scheduler = Scheduler(len(self._numbers), self._do, pace, failures=result.failed, **limits)
         progress = result.progress(scheduler, self._place.say, time.monotonic)
         if reason := self._place.watch():  # already, as when a timeout expires while the ledger is opened
             scheduler.stop(reason)
@@ -122,7 +120,7 @@ class _Sending:
             self._connections.close()
         return not attempts
 
-    def _add_each(self, result: ListResult, ended: dict[int, Ended], attempts: dict[int, int], reason: str) -> None:
+    def _add_each(self, result: ListResult, ended: dict[int, dict], attempts: dict[int, int], reason: str) -> None:
         """Add how each item ended; `attempts`: how many were made for each that did not end in time."""
         late = {index: self._abandoned(index, made, reason) for index, made in attempts.items()}
         not_sent = [index for index, each in late.items() if each["outcome"] == NOT_SENT]
@@ -131,8 +129,8 @@ class _Sending:
         for index, number in enumerate(self._numbers):
             if index in late:
                 result.add(number, late[index])
-            elif index in ended and "skipped" not in ended[index].result:
-                result.add(number, ended[index].result)
+            elif index in ended and "skipped" not in ended[index]:
+                result.add(number, ended[index])
             else:
                 result.skip(number, reason)
 
@@ -142,7 +140,7 @@ class _Sending:
         result = interrupted(task, UNKNOWN if attempts else NOT_SENT, ServicesError(reason)).result()
         return self._ledger.with_next_step(result, task, result["outcome"]) if self._ledger else result
 
-    def _do(self, scheduler: Scheduler, index: int, slot: Slot) -> Ended | None:
+    def _do(self, index: int, slot: Slot) -> dict | None:
         """Do one item in a thread of the scheduler; return None while another run holds its asset."""
         paced = PacedTransport(self._connections, slot)
         context = replace(self._context, connect=lambda settings: paced, sleep=slot.pause)
@@ -154,8 +152,8 @@ class _Sending:
         except ServicesError as error:
             result = context.secrets.scrub(error.result())
         if self._ledger and self._ledger.lost:
-            scheduler.stop(self._ledger.lost)
+            self._scheduler.stop(self._ledger.lost)
         if slot.was_refused and not slot.attempts:
             result = dict(changed=False, skipped=True, outcome=NOT_SENT)
         result["seconds"] = round(time.monotonic() - started, 3)
-        return Ended(result["outcome"], result.get("failed", False), result)
+        return result

@@ -105,8 +105,8 @@ def with_extra(attributes: dict | None, extra: dict | None, typed: dict) -> dict
     return prune({**(attributes or {}), **(extra or {})})
 
 
-def carry_out(resource: Resource, wanted: Wanted, plan: Plan, check_mode: bool, client: Client) -> dict[str, Any]:
-    """Carry out a plan and return the task's result; raise InvalidInput or RequestFailed."""
+def apply(resource: Resource, wanted: Wanted, plan: Plan, check_mode: bool, client: Client) -> dict[str, Any]:
+    """Apply a plan and return the task's result; raise InvalidInput or RequestFailed."""
     operation = resource.operation
     request = client.request(operation, wanted.segment, plan.encoded())
     shown = {"method": request.method, "url": request.url, "body": plan.body}

@@ -84,16 +84,16 @@ def settings_from(params: dict) -> Settings:
         http_agent=_header("http_agent", params["http_agent"]),
         headers=checked_headers(params["headers"]),
         trace=trace_of(os.environ.get("TRACEPARENT", "")),
-        timeout=_number("timeout", params["timeout"], above=True, most=DAY),
-        retries=_number("retries", params["retries"]),
-        retry_max_delay=min(DAY, _number("retry_max_delay", params["retry_max_delay"])),
+        timeout=in_range("timeout", params["timeout"], most=DAY, above=True),
+        retries=in_range("retries", params["retries"]),
+        retry_max_delay=min(DAY, in_range("retry_max_delay", params["retry_max_delay"])),
     )
 
 
 def _connection(params: dict) -> ConnectionSettings:
     """Return how to connect, including what the environment says, which may change between items of a loop."""
     return ConnectionSettings(
-        connect_timeout=_number("connect_timeout", params["connect_timeout"], above=True),
+        connect_timeout=in_range("connect_timeout", params["connect_timeout"], above=True),
         proxies=named_in(os.environ) if params["use_proxy"] else Proxies(),
         validate_certs=params["validate_certs"],
         ca_path=params["ca_path"] or None,
@@ -152,10 +152,9 @@ def _header(option: str, value: str) -> str:
     return value
 
 
-def _number(option: str, value: float, above: bool = False, most: float = math.inf) -> float:
-    """Return a number from 0 to `most` (seconds, or attempts); `above`: 0 itself is refused."""
-    if value < 0 or (above and value == 0):
-        raise InvalidInput(option, f"must be {'greater than 0' if above else '0 or greater'}")
-    if value > most:
-        raise InvalidInput(option, f"must be at most {most:.0f} seconds, which is a day")
-    return value
+def in_range(option: str, value: float, least: float = 0, most: float = math.inf, above: bool = False) -> float:
+    """Return a number from `least` to `most`, without `least` itself if `above`; raise InvalidInput for another one."""
+    if least <= value <= most and not (above and value == least):
+        return value
+    limit = f" and at most {most:g}" if most < math.inf else ""
+    raise InvalidInput(option, f"must be {'greater than' if above else 'at least'} {least:g}{limit}")

@@ -107,7 +107,7 @@ def perform(planned: Planned, context: Context) -> dict:
     try:
         with context.interruptible():
             try:
-                result = flow.carry_out(task.resource, task.wanted, planned.plan, context.check_mode, client)
+                result = flow.apply(task.resource, task.wanted, planned.plan, context.check_mode, client)
             except ServicesError as error:
                 result = error.result()
     except context.interrupts as error:

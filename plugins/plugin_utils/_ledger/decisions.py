@@ -138,16 +138,6 @@ def unrecorded(result: dict[str, Any], problem: str, task: Task) -> dict[str, An
     return dict(result, failed=True, changed=outcome == ACCEPTED, msg=msg)
 
 
-def forced(tasks: list[Task], entries: dict[str, Entry]) -> list[str]:
-    """Return a warning that says how many recorded assets of a list `force` sends again."""
-    again = sum(task.wanted.force and entry.state == DONE for task in tasks if (entry := entries.get(task.wanted.key)))
-    if not again:
-        return []
-    operation = tasks[0].resource.operation
-    of_list = f"{again:,} of its {len(tasks):,} {operation.noun}s are recorded in the ledger as {operation.done}"
-    return [f"force: true applies to the whole list: {of_list}, and each is {operation.done} again."]
-
-
 def elsewhere(task: Task, found: dict[str, list[str]]) -> str:
     """Return a warning of assets that are recorded at other base_urls than that of `task`; `found`: these, by name."""
     (name, others), more = next(iter(found.items())), len(found) - 1

@@ -41,8 +41,6 @@ class Recording:
         keys = [key_of(task) for task in tasks]
         entries = self._ledger.get_many(*keys[0][:2], [key.name for key in keys]) if keys else {}
         new = [key.name for key in keys if key.name not in entries]
-        if tasks and tasks[0].is_listed:
-            self.warnings += decisions.forced(tasks, entries)
         if new and (found := self._ledger.elsewhere(*keys[0][:2], new)):
             self.warnings.append(decisions.elsewhere(tasks[0], found))
         return [self._planned(task, self._current(key, entries.get(key.name))) for key, task in zip(keys, tasks)]

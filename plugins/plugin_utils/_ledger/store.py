@@ -23,7 +23,7 @@ from typing import Callable, ContextManager, Iterable, Iterator
 
 from ...module_utils._task.options import LEDGER_VARIABLE
 from . import tables as sql
-from .entries import DONE, Change, Ended, Entry, Key, LedgerError, Unanswered
+from .entries import Change, Ended, Entry, Key, LedgerError, Unanswered
 
 _IN_DOUBT = "ansible-playbook infrastructure.services.in_doubt"
 _AT_ONCE = 500  # names in one statement; SQLite took 999 values at most before 3.32
@@ -90,11 +90,6 @@ class Ledger:
             # Asked only now: the server may have been committing the first write when the second one began.
             ours = [count == 1 or self._is_in_force(change) for count, change in zip(counts, changes)]
         return [change if is_ours else None for change, is_ours in zip(changes, ours)]
-
-    def assets(self, resource: str) -> list[tuple[str, str, dict]]:
-        """Return base_url, name and envelope of every entry that is done, by name."""
-        found = self.entries({"resource = ?": (resource,), "state = ?": (DONE,)}, lambda name: True)
-        return sorted(((key.base_url, key.name, entry.asset) for key, entry in found), key=lambda row: (row[1], row[0]))
 
     def elsewhere(self, base_url: str, resource: str, names: Iterable[str]) -> dict[str, list[str]]:
         """Return the other base_urls at which names are recorded, if nothing at all is recorded at this one."""

@@ -17,14 +17,13 @@ _MOST = 8  # of each kind; a loop over more services or ledgers reopens some
 
 
 class Kept(threading.local):
-    """A cache of things that can be closed, by key; beyond `most`, the least recently used one is closed.
+    """A cache of things that can be closed, by key; beyond _MOST, the least recently used one is closed.
 
     Each thread has its own, so that none closes what another one is using. Objects inherited through fork() are neither
     used nor closed: their connections still belong to the parent.
     """
 
-    def __init__(self, most: int = _MOST) -> None:
-        self._most = most
+    def __init__(self) -> None:
         self._things: dict[tuple[int, Hashable], Any] = {}  # by process and key, the most recently used last
 
     def get(self, key: Hashable, make: Callable[[], Any]) -> Any:
@@ -33,7 +32,7 @@ class Kept(threading.local):
         thing = self._things.pop(own) if own in self._things else make()
         self._things[own] = thing
         mine = [kept for kept in self._things if kept[0] == own[0]]
-        for _pid, oldest in mine[: -self._most]:
+        for _pid, oldest in mine[:-_MOST]:
             self.forget(oldest)
         return thing
 

@@ -67,7 +67,9 @@ def send(action, options: Options, signals: Signals) -> dict:
     recording = Recording(ledger, options.secrets, core.run_id(), check_mode)
     (planned,) = recording.look_up([task])
     result = carry_out(planned, context, send_once, recording)
-    return core.untrusted(dict(result, warnings=[*recording.warnings, *result.get("warnings", ())]))
+    if recording.warnings:
+        result = dict(result, warnings=[*recording.warnings, *result.get("warnings", ())])
+    return core.untrusted(result)
 
 
 def send_list(action, options: Options, signals: Signals) -> dict:

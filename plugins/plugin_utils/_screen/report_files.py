@@ -9,9 +9,9 @@ from __future__ import annotations
 import fcntl
 import os
 import shutil
-import time
 import uuid
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import Callable, Iterator
 
 from ...module_utils._errors import InvalidInput
@@ -19,7 +19,6 @@ from .report import JSON_HEAD, XML_HEAD, as_json, as_xml, from_json
 
 _XML = ".xml"
 _LEDGER_FILES = ("", "-journal", ".lock")
-_LOCK_TIMEOUT = 60.0  # seconds to wait for another task, each of which takes milliseconds
 _ERRORS = (OSError, ValueError)  # ValueError: ours, and a path that contains NUL or a lone surrogate
 
 
@@ -29,12 +28,8 @@ def require_writable(path: str, ledger_file: str) -> None:
     `path`: of the JSON file, absolute; `ledger_file`: the real path of the SQLite file, empty when there is none.
     """
     try:
-        files = _files(path, ledger_file)
-        for file in files:
+        for file in _files(path, ledger_file):
             with _replacement(file):
-                pass
-        if os.path.exists(files[0]):
-            with _exclusive(files[0]):
                 pass
     except _ERRORS as error:
         advice = "Nothing was sent. Give a new file in a directory that exists, or an earlier report"
@@ -48,11 +43,11 @@ def write(path: str, ledger_file: str, change: Callable[[list[dict]], list[dict]
     """
     try:
         file, xml_file = _files(path, ledger_file)
-        with _exclusive(file):
-            with open(file, encoding="utf-8", errors="replace") as report:
-                runs = change(from_json(report.read()))
+        with _alone_in(os.path.dirname(file)):
+            before = Path(file).read_text("utf-8", "replace") if os.path.exists(file) else ""
+            runs = change(from_json(before))
             _replace(xml_file, as_xml(runs))
-            _replace(file, as_json(runs))  # last, as the lock goes with it
+            _replace(file, as_json(runs))
     except _ERRORS as error:
         return f"report: {_problem(path, error)}. The task was done, and its result is complete; the report lacks it"
     return ""
@@ -89,27 +84,15 @@ def _usable(path: str, head: str, ledger_file: str) -> str:
 
 
 @contextmanager
-def _exclusive(file: str) -> Iterator[None]:
-    """Exclude all other tasks, of this run and of others; create the file if there is none."""
-    deadline = time.monotonic() + _LOCK_TIMEOUT
-    while time.monotonic() < deadline:
-        with open(os.open(file, os.O_RDWR | os.O_CREAT | os.O_NONBLOCK, 0o666), "rb") as held:
-            if _is_locked(held.fileno(), file):
-                yield
-                return
-        time.sleep(0.01)
-    raise ValueError("another program keeps it locked")
-
-
-def _is_locked(descriptor: int, file: str) -> bool:
-    """Lock an open file; return False when another task holds the lock, or has replaced the file."""
+def _alone_in(directory: str) -> Iterator[None]:
+    """Exclude all other tasks, of this run and of others, where the file system has locks."""
+    descriptor = os.open(directory, os.O_RDONLY)
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        return os.path.samestat(os.fstat(descriptor), os.stat(file))
-    except (BlockingIOError, FileNotFoundError):
-        return False
-    except OSError:  # a file system without locks: a concurrent write may be lost, but the task goes on
-        return True
+        with suppress(OSError):
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
 
 
 @contextmanager

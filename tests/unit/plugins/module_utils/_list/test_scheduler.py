@@ -23,14 +23,13 @@ from ansible_collections.infrastructure.services.plugins.module_utils._list.pace
     Pace,
 )
 from ansible_collections.infrastructure.services.plugins.module_utils._list.scheduler import (
-    Ended,
     Scheduler,
 )
 from support.virtual_time import VirtualTime
 
-DONE = Ended(ACCEPTED, False, {})
-DOUBTFUL = Ended(UNKNOWN, True, {})
-REFUSED = Ended(REJECTED, True, {})
+DONE = {"outcome": ACCEPTED}
+DOUBTFUL = {"outcome": UNKNOWN, "failed": True}
+REFUSED = {"outcome": REJECTED, "failed": True}
 
 
 def nothing() -> str:
@@ -48,7 +47,7 @@ def run_of(
 ) -> Scheduler:
     """Return a scheduler that has finished; `do` processes one item, given its number and its slot."""
     time = time or VirtualTime()
-    scheduler = Scheduler(items, lambda: do, Pace(most), clock=time.monotonic, threads=time, **limits)
+    scheduler = Scheduler(items, do, Pace(most), clock=time.monotonic, threads=time, **limits)
     scheduler.run(most, grace, watch, nothing)
     return scheduler
 
@@ -68,7 +67,7 @@ class AtOnce:
         self._sleep, self._in_flight, self._lock = sleep, 0, threading.Lock()
         self.peak, self.seen = 0, []
 
-    def do(self, item, slot) -> Ended:
+    def do(self, item, slot) -> dict:
         """Process an item."""
         assert slot.acquire()
         with self._lock:
@@ -79,12 +78,12 @@ class AtOnce:
         with self._lock:
             self._in_flight -= 1
         slot.release(OK)
-        return Ended(ACCEPTED, False, {"item": item})
+        return {"outcome": ACCEPTED, "item": item}
 
     def check(self, scheduler: Scheduler, items: int, most: int) -> None:
         """Each item is done once, and no more at once than allowed."""
         assert sorted(self.seen) == list(range(items))
-        results = {item: each.result["item"] for item, each in scheduler.ended.items()}
+        results = {item: each["item"] for item, each in scheduler.ended.items()}
         assert results == {item: item for item in range(items)}
         assert 4 <= self.peak <= most
         assert (scheduler.begun, scheduler.reason) == ({}, "")
@@ -92,7 +91,7 @@ class AtOnce:
 
 def test_each_item_is_done_once_by_real_threads():
     attempts = AtOnce(time.sleep)
-    scheduler = Scheduler(500, lambda: attempts.do, Pace(16))
+    scheduler = Scheduler(500, attempts.do, Pace(16))
     scheduler.run(16, 60.0, nothing, nothing)
     attempts.check(scheduler, 500, 16)
 
@@ -170,7 +169,7 @@ def test_a_further_attempt_goes_before_a_new_item(seed):
             slot.pause(0.5)
         return DONE
 
-    scheduler = Scheduler(4, lambda: do, Pace(1), clock=virtual.monotonic, threads=virtual)
+    scheduler = Scheduler(4, do, Pace(1), clock=virtual.monotonic, threads=virtual)
     scheduler.run(3, 1.0, nothing, nothing)
     assert order == [0, 1, 0, 2, 3]
 
@@ -286,7 +285,7 @@ def test_a_stop_between_the_beginning_of_an_item_and_its_first_attempt_prevents_
         assert (slot.attempts, slot.was_refused) == (0, True)
         return REFUSED
 
-    scheduler = Scheduler(10, lambda: do, Pace(4), clock=virtual.monotonic, threads=virtual)
+    scheduler = Scheduler(10, do, Pace(4), clock=virtual.monotonic, threads=virtual)
     scheduler.run(4, 1.0, nothing, nothing)
     assert (virtual.errors, len(scheduler.ended), scheduler.begun) == ([], 1, {})
 
@@ -303,7 +302,7 @@ def test_a_released_slot_is_taken_at_once():
             slot.pause(0.25)
         return DONE
 
-    scheduler = Scheduler(4, lambda: do, Pace(1), clock=virtual.monotonic, threads=virtual)
+    scheduler = Scheduler(4, do, Pace(1), clock=virtual.monotonic, threads=virtual)
     scheduler.run(4, 1.0, nothing, nothing)
     assert began == [number / 4 for number in range(8)]
 

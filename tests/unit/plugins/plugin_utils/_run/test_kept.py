@@ -14,6 +14,7 @@ from ansible_collections.infrastructure.services.plugins.module_utils._task.vali
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.entries import Key
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.location import open_ledger
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.tables import SCHEMA_VERSION
+from ansible_collections.infrastructure.services.plugins.plugin_utils._run import kept as kept_module
 from ansible_collections.infrastructure.services.plugins.plugin_utils._run.kept import (
     Kept,
     kept_ledger,
@@ -38,8 +39,9 @@ def settings(**options):
 
 
 @pytest.fixture
-def kept() -> Kept:
-    return Kept(3)
+def kept(monkeypatch) -> Kept:
+    monkeypatch.setattr(kept_module, "_MOST", 3)
+    return Kept()
 
 
 def test_an_object_is_created_once(kept):

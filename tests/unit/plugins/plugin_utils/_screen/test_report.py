@@ -6,7 +6,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
 import multiprocessing
 import os
@@ -193,13 +192,6 @@ def test_tasks_that_write_at_once_lose_nothing(path, tmp_path):
     assert sorted(os.listdir(tmp_path)) == ["fleet.json", "fleet.xml"]
 
 
-def test_the_file_that_is_locked_is_replaced_last(path, monkeypatch):
-    replaced, replace = [], os.replace
-    monkeypatch.setattr(os, "replace", lambda new, file: replaced.append(file) or replace(new, file))
-    write(path, ITEMS)
-    assert replaced == [path.replace(".json", ".xml"), path]
-
-
 def test_of_runs_that_write_at_once_one_is_reported_in_both_files(path):
     names = ["vm1", "vm2", "vm3", "vm4"]
     at_once(path, names, lambda name: f"run of {name}")
@@ -216,15 +208,6 @@ def test_nothing_is_written_before_a_task_ends(path, tmp_path):
     before = Path(path).read_text()
     report_files.require_writable(path, "")
     assert Path(path).read_text() == before
-
-
-def test_a_report_that_another_program_keeps_locked_is_refused(path, monkeypatch):
-    monkeypatch.setattr(report_files, "_LOCK_TIMEOUT", 0.1)
-    write(path, ITEMS)
-    with open(path, encoding="utf-8") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        refused(path, "locked")
-    write(path, ITEMS)
 
 
 def test_an_unwritable_report_is_refused_before_anything_is_sent(tmp_path):
