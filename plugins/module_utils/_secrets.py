@@ -17,7 +17,7 @@ from urllib.parse import quote, quote_plus, unquote, unquote_plus
 from ansible.module_utils.common.parameters import remove_values
 
 # What replaces a secret that is part of a text, and one that is all of it; the same as in ansible-core.
-PLACEHOLDER, HIDDEN = _PLACEHOLDERS = ("********", "VALUE_SPECIFIED_IN_NO_LOG_PARAMETER")
+PLACEHOLDER, HIDDEN = PLACEHOLDERS = ("********", "VALUE_SPECIFIED_IN_NO_LOG_PARAMETER")
 SHORTEST = 8  # characters; a credential of this length is unlikely to be a name or an id by chance
 _DISTINCT = 32  # characters; a credential of this length is unlikely to be part of a longer word by chance
 
@@ -170,7 +170,7 @@ class Secrets:
 def holds_placeholder(value: object) -> bool:
     """Whether the value, a text or any JSON value, contains a placeholder for a secret."""
     text = _json(value)
-    return any(placeholder in text for placeholder in _PLACEHOLDERS)
+    return any(placeholder in text for placeholder in PLACEHOLDERS)
 
 
 def without_placeholders(value: object) -> Any:

@@ -16,7 +16,7 @@ from .._call.operation import Operation
 from .._errors import NOT_SENT, InvalidInput, RequestFailed, ServicesError
 from .._fields import ABSENT, Difference, overlay, prune
 from .._http import strict_json
-from .._secrets import holds_placeholder
+from .._secrets import PLACEHOLDERS
 
 # The fields of every asset (docs/openapi.yaml).
 ENVELOPE = ("id", "name", "description", "service", "attributes", "platform", "region", "tenant")
@@ -92,8 +92,8 @@ def require_usable(params: dict, options: Iterable[str], only_compared: Iterable
     `only_compared`: the options in which such a placeholder does no harm.
     """
     for option in options:
-        strict_json.encode(params[option], option)
-        if option not in only_compared and holds_placeholder(params[option]):
+        written = strict_json.encode(params[option], option).decode("utf-8")
+        if option not in only_compared and any(placeholder in written for placeholder in PLACEHOLDERS):
             raise InvalidInput(option, "contains a placeholder for a secret, so it is not the real value")
 
 
