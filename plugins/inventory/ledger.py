@@ -86,7 +86,6 @@ import ipaddress
 import os
 import re
 from contextlib import closing
-from operator import itemgetter
 
 from ansible import constants
 from ansible.errors import AnsibleParserError
@@ -148,8 +147,7 @@ class InventoryModule(BaseInventoryPlugin, Constructable, Cacheable):
             if not ledger.version:
                 self.display.warning(f"{ledger.where}: there is no ledger yet")
             found = ledger.entries({"resource = ?": (RESOURCE,), "state = ?": (DONE,)}, lambda name: True)
-        machines = ((key.base_url, key.name, entry.asset) for key, entry in found)
-        return sorted(machines, key=itemgetter(1))
+        return [(key.base_url, key.name, entry.asset) for key, entry in found]
 
     def _filter(self):
         """Return a function that says whether a machine (base_url, name, envelope) matches the filters."""

@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 from ansible_collections.infrastructure.services.plugins.module_utils._call.tokens import FetchedToken, Memory
 from ansible_collections.infrastructure.services.plugins.module_utils._http.transport import Transport
-from ansible_collections.infrastructure.services.plugins.module_utils._list.sending import Place, send_all
+from ansible_collections.infrastructure.services.plugins.module_utils._list.sending import send_all
 from ansible_collections.infrastructure.services.plugins.module_utils._task.task import Context
 from ansible_collections.infrastructure.services.plugins.module_utils._task.validation import validate
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.location import open_ledger
@@ -21,19 +21,19 @@ TOKEN = "token-of-the-tests"
 
 def run_list(
     spec, options: dict, *, check_mode: bool = False, connect=Transport, ledger=None, location: str = "",
-    run: str = "run-of-the-tests", recording: type = Recording, **place,
+    run: str = "run-of-the-tests", recording: type = Recording, **more,
 ) -> dict:
     """Return the result of a list.
 
-    `ledger`: a Recording; `location`: where to open one for this list. `place`: fields of a Place.
+    `ledger`: a Recording; `location`: where to open one for this list. `more`: further fields of the Context.
     """
     least = {"retry_max_delay": 0, **({} if "auth_url" in options else {"access_token": TOKEN})}
     given, memory = validate(spec, {**least, **options}), Memory()
     assert not given.problem, given.problem
     secrets = given.secrets
     keep_token: Callable = lambda *how: FetchedToken(*how, memory)  # noqa: E731
-    context = Context(check_mode, secrets, connect, keep_token, diff_mode=True)
+    context = Context(check_mode, secrets, connect, keep_token, diff_mode=True, **more)
     if location:
         store = open_ledger(location, check_mode)
         ledger = recording(store, secrets, run, check_mode, None if check_mode else Queue(store))
-    return send_all(spec, given.params, context, Place(**place), ledger)
+    return send_all(spec, given.params, context, ledger)

@@ -181,12 +181,9 @@ class Transport:
 
 def require_libraries() -> None:
     """Raise MissingLibrary unless requests and its urllib3 have the hooks that `sockets` uses."""
-    if requests is None:
-        found = "no requests"
-    elif _version(requests) < (2, 31) or _version(urllib3) >= (3, 0):
-        found = f"requests {requests.__version__} with urllib3 {urllib3.__version__}"
-    else:
+    if requests and _version(requests) >= (2, 31) and _version(urllib3) < (3, 0):
         return
+    found = f"requests {requests.__version__} with urllib3 {urllib3.__version__}" if requests else "no requests"
     raise MissingLibrary(
         f"the Python library requests >= 2.31 with urllib3 < 3 is needed, but {sys.executable} on {platform.node()} "
         f"has {found}; run there: {sys.executable} -m pip install {' '.join(map(repr, REQUIRED))}"

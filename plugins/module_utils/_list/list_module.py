@@ -10,6 +10,7 @@ import select
 import sys
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 
 from .._call.tokens import FetchedToken, Memory
 from .._errors import InvalidInput
@@ -17,7 +18,7 @@ from .._task import front
 from .._task.signals import Signals, deferred
 from .._task.specs import ModuleSpec
 from .._task.task import Context
-from .sending import Place, send_all
+from .sending import send_all
 
 _REPORT_ELSEWHERE = (
     "it is written on the controller, so the module has to run there, with a local connection and without"
@@ -35,9 +36,10 @@ def _send(module: front.ServicesModule, context: Context) -> dict:
     options, memory = module.options, Memory()
     if options.params["report"]:
         raise InvalidInput("report", _REPORT_ELSEWHERE)
-    context = replace(context, keep_token=lambda *credentials: FetchedToken(*credentials, memory))
+    keep_token = partial(FetchedToken, memory=memory)
     with deferred() as signals:
-        return send_all(options.spec, options.params, context, Place(module.no_log, lambda: _end(signals)))
+        context = replace(context, keep_token=keep_token, watch=lambda: _end(signals))
+        return send_all(options.spec, options.params, context)
 
 
 def _end(signals: Signals) -> str:

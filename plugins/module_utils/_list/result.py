@@ -11,10 +11,11 @@ from collections import Counter
 from typing import Any, Callable, Iterable
 
 from .._errors import ACCEPTED, NOT_SENT, OUTCOMES, UNKNOWN, gravest, listing
+from .._secrets import for_message
 from .._task.specs import ModuleSpec
 from .scheduler import Scheduler
 
-RESULTS_SAY = "results says what is known of each, and what to do."
+_RESULTS_SAY = "results says what is known of each, and what to do."
 _MOST_WARNINGS = 20
 _MOST_NOT_LISTED = 1_000  # names, of some tens of characters each
 LARGE = 600_000  # characters; ansible-runner and AWX drop a result of more than 700,000
@@ -36,6 +37,7 @@ class ListResult:
         self._noun = spec.resource.operation.noun
         self._items: list[dict] = [{}] * len(labels)
         self._warnings: list[str] = []
+        self._named: dict[str, list[str]] = {}  # the labels of the assets with each id
         self.failed = 0
         self._reason = ""  # why items were not begun
 
@@ -43,6 +45,7 @@ class ListResult:
         """Add the result of one item."""
         item = {"item": self._labels[number], **self._shortened(result)}
         self._warnings += item.pop("warnings")
+        self._named.setdefault(item.pop("id", ""), []).append(self._labels[number])
         self._items[number] = item
         self.failed += item["failed"]
 
@@ -64,16 +67,18 @@ class ListResult:
             result["msg"] = " ".join(warnings)
         kept = {name: result[name] for name in SHOWN if result.get(name) is not None or name == "status"}
         if "asset" in kept:
+            kept["id"] = str(kept["asset"].get("id") or "")
             kept["asset"] = picked(kept["asset"], self._fields)
         said = result["msg"] if result["failed"] else ""  # may quote a warning, which would then be told twice
         return dict(kept, warnings=[warning for warning in warnings if warning not in said])
 
     def done(
-        self, not_listed: list[str] | None = None, warnings: Iterable[str] = (), next_step: str = RESULTS_SAY
+        self, not_listed: list[str] | None = None, warnings: Iterable[str] = (), next_step: str = ""
     ) -> dict[str, Any]:
         """Return the result of the list.
 
-        `not_listed`: names that only the ledger has, None when it was not asked; `next_step`: ends a failure message.
+        `not_listed`: names that only the ledger has, None when it was not asked; `next_step`: where to look for what
+        is known of each item, empty for `results`.
         """
         items, counts = self._items, self._counts(not_listed)
         result = {
@@ -89,24 +94,23 @@ class ListResult:
         if not_listed is not None:
             result["not_listed"] = not_listed[:_MOST_NOT_LISTED]
         if counts["failed"] or counts["not_begun"]:
-            result.update(failed=True, msg=self._msg(counts, next_step))
-        said = [*warnings, *self._some_warnings(), *self._size(result)]
+            result.update(failed=True, msg=self._msg(counts, next_step or _RESULTS_SAY))
+        said = [*warnings, *self._same_ids(), *self._some_warnings(), *self._size(result)]
         return dict(result, warnings=said)
 
     def progress(self, scheduler: Scheduler, say: Callable, clock: Callable[[], float]) -> Callable[[], None]:
         """Return a function that displays the progress of the scheduler every few seconds."""
-        started, tally, seen, due = clock(), Counter(), [0], [clock() + _FIRST_LINE]
+        started, due = clock(), [clock() + _FIRST_LINE]
 
         def show() -> None:
             now = clock()
             if now < due[0]:
                 return
             due[0] = now + _NEXT_LINE
-            ended = list(scheduler.ended.values())[seen[0] :]
-            seen[0] += len(ended)
-            tally.update(each["outcome"] if each.get("failed") else "ok" for each in ended)
-            rate = seen[0] / (now - started)
-            left = f", {(scheduler.items - seen[0]) / rate:,.0f} s left" if rate else ""
+            ended = list(scheduler.ended.values())
+            tally = Counter(each["outcome"] if each.get("failed") else "ok" for each in ended)
+            rate = len(ended) / (now - started)
+            left = f", {(scheduler.items - len(ended)) / rate:,.0f} s left" if rate else ""
             done, words = tally["ok"], self._spec.resource.operation.done
             others = f"{tally['rejected']:,} rejected, {tally[UNKNOWN]:,} in doubt"
             say(f"{done:,} of {scheduler.items:,} {words}, {others}, {rate:,.0f}/s{left}")
@@ -135,6 +139,13 @@ class ListResult:
         # Last, since it may end with a command.
         first = [f"The first failure: {failed[0].get('msg', '')}"] if failed else []
         return " ".join([*parts, next_step, *first])
+
+    def _same_ids(self) -> list[str]:
+        same = [(each, names) for each, names in self._named.items() if each and len(names) > 1]
+        return [
+            f"{self._noun}s {listing(names)} have the same id, {for_message(each)}: look up which of them exist."
+            for each, names in same[:_MOST_WARNINGS]
+        ]
 
     def _some_warnings(self) -> list[str]:
         unique = list(dict.fromkeys(self._warnings))

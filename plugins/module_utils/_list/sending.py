@@ -7,9 +7,9 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
-from typing import Any, Callable
+from typing import Any
 
 from .._errors import NOT_SENT, UNKNOWN, InvalidInput, Overtaken, ServicesError
 from .._task.signals import GRACE
@@ -18,21 +18,11 @@ from .._task.task import Context, Planned, carry_out, interrupted, perform
 from .items import Faults, prepare_all, with_defaults
 from .pace import Pace
 from .paced import Connections, PacedTransport
-from .result import RESULTS_SAY, SHOWN, ListResult
+from .result import SHOWN, ListResult
 from .scheduler import Scheduler, Slot
 
 
-@dataclass(frozen=True)
-class Place:
-    """What a list needs from the place where it runs, in addition to what each of its tasks needs."""
-
-    no_log: bool = False
-    watch: Callable[[], str] = str  # why to stop now, empty to go on
-    say: Callable[[str], None] = lambda line: None  # displays a line of progress
-    next_step: Callable[[], str] = lambda: RESULTS_SAY  # returns where to find what is known of each item
-
-
-def send_all(spec: ModuleSpec, params: dict, context: Context, place: Place, ledger: Any = None) -> dict:
+def send_all(spec: ModuleSpec, params: dict, context: Context, ledger: Any = None) -> dict:
     """Run the tasks of a list and return their combined result; raise ServicesError before anything is sent.
 
     `ledger`: a Recording; it is closed, unless threads are left that may still use it.
@@ -44,13 +34,13 @@ def send_all(spec: ModuleSpec, params: dict, context: Context, place: Place, led
         result = ListResult(spec, [each.task.wanted.key for each in planned], params["asset_fields"])
         to_send = _add_settled(planned, params, context, result)
         if to_send:
-            is_over = _Sending(planned, to_send, params, context, place, ledger).send(result)
+            is_over = _Sending(planned, to_send, params, context, ledger).send(result)
         not_listed = ledger.not_listed([each.task for each in planned]) if ledger and context.check_mode else None
     finally:
         if ledger and is_over:
             ledger.close()
-    done = result.done(not_listed, ledger.warnings if ledger else (), place.next_step())
-    if place.no_log:  # in what looks like a loop, ansible-core 2.19 hides only items marked themselves
+    done = result.done(not_listed, ledger.warnings if ledger else (), context.next_step())
+    if context.no_log:  # in what looks like a loop, ansible-core 2.19 hides only items marked themselves
         for item in done["results"]:
             item["_ansible_no_log"] = True
     return done
@@ -97,10 +87,10 @@ def _without_request(planned: Planned, in_doubt: str, context: Context) -> dict:
 class _Sending:
     """Sends what has to be sent, from several threads."""
 
-    def __init__(self, planned: list[Planned], to_send: list[int], params: dict, context: Context, place: Place,
+    def __init__(self, planned: list[Planned], to_send: list[int], params: dict, context: Context,
                  ledger: Any) -> None:
         self._planned, self._numbers = [planned[number] for number in to_send], to_send
-        self._params, self._context, self._place, self._ledger = params, context, place, ledger
+        self._params, self._context, self._ledger = params, context, ledger
 
     def send(self, result: ListResult) -> bool:
         """Add to the result how each item ended or why it was not begun; return whether all threads have ended."""
@@ -109,10 +99,10 @@ class _Sending:
         pace = Pace(params["concurrency"], settings.retry_max_delay)
         limits = {name: params[name] for name in ("max_unknown", "max_failures")}
         self._scheduler = scheduler = Scheduler(len(self._numbers), self._do, pace, failures=result.failed, **limits)
-        progress = result.progress(scheduler, self._place.say, time.monotonic)
-        if reason := self._place.watch():  # already, as when a timeout expires while the ledger is opened
+        progress = result.progress(scheduler, self._context.say, time.monotonic)
+        if reason := self._context.watch():  # already, as when a timeout expires while the ledger is opened
             scheduler.stop(reason)
-        scheduler.run(params["concurrency"], GRACE, self._place.watch, progress)
+        scheduler.run(params["concurrency"], GRACE, self._context.watch, progress)
         with scheduler.lock:  # a thread that has not sent by now gets no slot, so it never sends
             ended, attempts = dict(scheduler.ended), {index: slot.attempts for index, slot in scheduler.begun.items()}
         self._add_each(result, ended, attempts, scheduler.reason)

@@ -56,7 +56,8 @@ def main(spec: ModuleSpec, run: Callable[[ServicesModule, Context], dict] | None
     """Run the module and exit; `run`: what it does if its options are valid, raising ServicesError."""
     module = ServicesModule(spec)
     secrets = module.options.secrets
-    context = Context(module.check_mode, secrets, Transport, diff_mode=module._diff, verbosity=module._verbosity)
+    shown = dict(diff_mode=module._diff, verbosity=module._verbosity, no_log=module.no_log)
+    context = Context(module.check_mode, secrets, Transport, **shown)
     try:
         if module.options.valid()["ledger"] or not spec.resource:
             why = "the controller keeps it, so it works neither with async nor without the module's action plugin"

@@ -74,6 +74,11 @@ class Context:
     diff_mode: bool = False
     verbosity: int = 0  # the number of -v
     fields: Container[str] | None = None  # of the result that are wanted; None for all
+    no_log: bool = False
+    # What only a list needs:
+    watch: Callable[[], str] = str  # why to stop now, empty to go on
+    say: Callable[[str], None] = lambda line: None  # displays a line of progress
+    next_step: Callable[[], str] = str  # where to look for what is known of each item, empty for its results
 
 
 def prepare(resource: Resource, params: dict) -> Task:

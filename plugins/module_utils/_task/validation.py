@@ -137,10 +137,7 @@ def _boolean(value: Any) -> bool:
 
 
 def _whole_number(value: Any) -> int:
-    try:
-        found = number(value)
-    except (TypeError, ValueError):
-        found = None
+    found = number(value)
     if not isinstance(found, int):
         raise TypeError("must be a whole number")
     return found

@@ -34,6 +34,7 @@ class Recording:
         """`run`: names the run of Ansible; `queue`: writes for the threads of a list, None for a single task."""
         self._ledger, self._secrets, self._run, self._check_mode = ledger, secrets, run, check_mode
         self._is_list, self._writer = queue is not None, queue or ledger
+        self._command = ledger.in_doubt_command
         self.warnings: list[str] = []  # of all tasks together
 
     def look_up(self, tasks: list[Task]) -> list[Planned]:
@@ -43,7 +44,8 @@ class Recording:
         new = [key.name for key in keys if key.name not in entries]
         if new and (found := self._ledger.elsewhere(*keys[0][:2], new)):
             self.warnings.append(decisions.elsewhere(tasks[0], found))
-        return [self._planned(task, self._current(key, entries.get(key.name))) for key, task in zip(keys, tasks)]
+        current = [self._current(key, entries.get(key.name)) for key in keys]
+        return [decisions.planned(task, entry, self._command) for task, entry in zip(tasks, current)]
 
     def _current(self, key: Key, entry: Entry | None) -> Entry | None:
         """Return an entry as the task that works on it leaves it; a list does not wait, and begins the asset later."""
@@ -55,9 +57,6 @@ class Recording:
             return self._ledger.get(key)
         finally:
             self._ledger.release(key)
-
-    def _planned(self, task: Task, entry: Entry | None) -> Planned:
-        return decisions.planned(task, entry, self._ledger.in_doubt_command)
 
     @contextmanager
     def begun(self, planned: Planned) -> Iterator[Begun]:
@@ -75,7 +74,7 @@ class Recording:
             is_ours, entry = self._writer.begin(Change(key, planned.entry, intent))
             if is_ours:
                 return Begun(planned, Change(key, planned.entry, entry), time.monotonic())
-            planned = self._planned(planned.task, entry)
+            planned = decisions.planned(planned.task, entry, self._command)
             if planned.error:
                 raise planned.error
             if planned.plan.settled:
@@ -98,7 +97,7 @@ class Recording:
 
     def with_next_step(self, result: dict, task: Task, state: str | None) -> dict:
         """Return the result, with how to settle a creation whose entry is now in this state."""
-        return decisions.with_next_step(result, task, state, self._ledger.in_doubt_command)
+        return decisions.with_next_step(result, task, state, self._command)
 
     def close(self) -> None:
         """Write what is queued, and close the ledger of a list."""

@@ -11,8 +11,7 @@ from typing import Any, Callable
 
 from ...module_utils._errors import InvalidInput
 from ...module_utils._http.transport import Transport, requests, require_libraries
-from ...module_utils._list.result import RESULTS_SAY
-from ...module_utils._list.sending import Place, send_all
+from ...module_utils._list.sending import send_all
 from ...module_utils._task.signals import Interrupted, Signals
 from ...module_utils._task.task import Context, Planned, carry_out, perform, prepare
 from ...module_utils._task.validation import Options
@@ -80,8 +79,10 @@ def send_list(action, options: Options, signals: Signals) -> dict:
     if not in_worker(action):
         require_libraries()
         raise InvalidInput("ledger", _LEDGER_ELSEWHERE)
-    place = Place(
-        no_log=action._task.no_log,
+    context = _context(
+        action,
+        options,
+        connect=Transport,
         watch=partial(_why_to_stop, action, signals),
         say=partial(action._display.display, stderr=True),  # stdout stays a document where a callback prints one
         next_step=partial(_next_step, params, signals),
@@ -92,7 +93,7 @@ def send_list(action, options: Options, signals: Signals) -> dict:
     add_to_report = _reporter(action, params, ledger.file if ledger else "")
     queue = Queue(ledger) if ledger and not check_mode else None
     recording = Recording(ledger, options.secrets, core.run_id(), check_mode, queue) if ledger else None
-    result = send_all(action.spec, params, _context(action, options, connect=Transport), place, recording)
+    result = send_all(action.spec, params, context, recording)
     add_to_report(result["results"])
     return until.remember(action, core.untrusted(result))
 
@@ -120,6 +121,7 @@ def _context(action, options: Options, **more: Any) -> Context:
         keep_token=keep_token,
         guard=require_parent,
         diff_mode=action._task.diff,
+        no_log=action._task.no_log,
         verbosity=action._display.verbosity,
         **more,
     )
@@ -135,9 +137,9 @@ def _why_to_stop(action, signals: Signals) -> str:
 
 
 def _next_step(params: dict, signals: Signals) -> str:
-    """Return where to look for what is known of each item; after a signal, nobody receives the results."""
+    """Return where to look for what is known of each item after a signal, when nobody receives the results."""
     if not signals.caught:
-        return RESULTS_SAY
+        return ""
     if params["report"]:
         return f"The report {params['report']} says what is known of each."
     if params["ledger"]:

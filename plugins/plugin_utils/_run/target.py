@@ -7,12 +7,11 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import Any
 
 from ansible.errors import AnsibleConnectionFailure, AnsibleError
 
 from ...module_utils._call.operation import effect_of
-from ...module_utils._errors import NOT_SENT, UNKNOWN, ServicesError, listing
+from ...module_utils._errors import NOT_SENT, UNKNOWN, ServicesError
 from ...module_utils._task.options import ARGUMENT_SPEC
 from ...module_utils._task.signals import Interrupted, Signals
 from ...module_utils._task.task import RECORDED, Planned
@@ -69,18 +68,11 @@ def _no_shell(shell: dict) -> dict:
 
 def _no_result(action, error: object, arguments: dict) -> dict:
     """Return what is known of a module that gave no result."""
-    operation, outcome = action.spec.resource.operation, UNKNOWN if action.module_was_started else NOT_SENT
+    spec, outcome = action.spec, UNKNOWN if action.module_was_started else NOT_SENT
+    operation = spec.resource.operation
+    asset = f"{operation.noun}s" if spec.option else f"{operation.noun} {arguments.get(spec.key, '')}".strip()
     request = f" to {operation.method} {arguments.get('base_url') or ''}{operation.path}"
     problem = f"the module{request if outcome == UNKNOWN else ''} gave no result ({str(error).rstrip('.')})"
-    msg = f"{_asset_named(action.spec, arguments)}: {problem}. {effect_of(operation, outcome)}"
-    secrets = validate(action.spec, options_given(action)).secrets
+    msg = f"{asset}: {problem}. {effect_of(operation, outcome)}"
+    secrets = validate(spec, options_given(action)).secrets
     return secrets.scrub(dict(changed=False, outcome=outcome, msg=msg))
-
-
-def _asset_named(spec, arguments: dict[str, Any]) -> str:
-    """Return how a message names the asset of a task, or the assets of a list."""
-    noun = spec.resource.operation.noun
-    if not spec.option:
-        return f"{noun} {arguments.get(spec.key, '')}".strip()
-    items = arguments.get(spec.option)
-    return f"{noun}s {listing([str(item.get(spec.key)) for item in items or () if isinstance(item, dict)])}"
