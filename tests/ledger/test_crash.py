@@ -14,7 +14,7 @@ import time
 from collections import Counter
 
 import pytest
-from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.store import DONE
+from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.entries import DONE
 from emulator import faults
 from ledger.tasks import key
 from support.running import BIN

@@ -28,7 +28,6 @@ class Slot:
         self.last: Dispatch | None = None
         self.was_refused = False  # whether an attempt was denied because the scheduler had stopped
         self.feedback = ""  # of the last attempt; empty before the first, and while one is in flight
-        self.pause = scheduler.stopped.wait  # waits for seconds, with the slot released; less if the scheduler stops
         self._scheduler = scheduler
         self._dispatch: Dispatch | None = dispatch
 
@@ -53,6 +52,10 @@ class Slot:
                 self._scheduler.pace.completed(self._dispatch, feedback, self._scheduler.clock(), retry_after)
                 self.feedback, self.last, self._dispatch = feedback, self._dispatch, None
                 self._scheduler.wake()
+
+    def pause(self, seconds: float) -> None:
+        """Wait before the next attempt, with the slot released; return early if the scheduler stops."""
+        self._scheduler.stopped.wait(seconds)
 
     @property
     def lacked_room(self) -> bool:

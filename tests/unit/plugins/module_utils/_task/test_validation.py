@@ -133,7 +133,7 @@ def test_all_that_is_wrong_is_told_at_once():
     assert validate(VIRTUAL_MACHINE, {"nmae": "x", "attributes": {"cpu": "x"}, "retries": []}).problem.split("; ") == [
         "nmae: there is no such option (did you mean name?)",
         "base_url: is missing: set it, or the environment variable INFRASTRUCTURE_SERVICES_BASE_URL",
-        "retries: must be a whole number, not a list",
+        "retries: must be a number, not a list",
         "name: is missing",
         'attributes.cpu: must be a number, not "x"',
     ]
