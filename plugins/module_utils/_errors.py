@@ -76,8 +76,14 @@ class EndOfThread(AbstractContextManager):
 class InvalidInput(ServicesError):
     """An option cannot be used; found before anything is sent."""
 
-    def __init__(self, option: str, problem: str) -> None:
-        super().__init__(f"{option}: {problem}")
+    def __init__(self, option: str, problem: str = "") -> None:
+        """`option`: its name, or without a `problem` the whole text, for several options at once."""
+        super().__init__(f"{option}: {problem}" if problem else option)
+
+    def result(self) -> dict:
+        """Return the result of the failed task, which says that nothing was sent."""
+        said = "" if "othing was sent" in self.msg else " Nothing was sent."
+        return dict(super().result(), msg=f"{sentence(self.msg)}{said}" if said else self.msg)
 
 
 class MissingLibrary(ServicesError):

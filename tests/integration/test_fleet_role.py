@@ -19,7 +19,6 @@ MACHINES = [{"name": "web01"}, {"name": "web02", "attributes": {"cpu": 8, "subne
 ROLES = [{"id": "role-1", "attributes": {"login": True}}]
 FLEET = {
     "fleet_defaults": {"attributes": {"cpu": 4, "subnet": {"dns": "192.0.2.1"}}},
-    "fleet_application_role_defaults": {"service": "cassandra"},
     "fleet_virtual_machines": MACHINES,
     "fleet_application_roles": ROLES,
 }
@@ -34,13 +33,15 @@ CASES = {
     "skip": ({}, FIRST),
     "stop-again": ({}, {"fleet_in_doubt": "stop"}),
     "skip-again": ({}, {"fleet_in_doubt": "skip"}),
-    "first": ({}, {}),
-    "first-again": ({}, {}),
+    "first": ({}, {"fleet_application_role_defaults": {"service": "cassandra"}}),
+    "first-again": ({}, {"fleet_application_role_defaults": {"service": "cassandra"}}),
     "machines": ({}, {"fleet_application_roles": []}),
     "unreachable": ({"hosts": "fleet"}, {"fleet_ledger": "{{ playbook_dir }}/fleet.db"}),
     "empty-ledger": ({}, {"fleet_ledger": ""}),
     "null-ledger": ({}, {"fleet_ledger": None}),
     "empty-lists": ({}, NOTHING),
+    "misspelt": ({}, {**NOTHING, "fleet_vms": MACHINES, "fleet_concurency": 1}),
+    "strings": ({}, {**FIRST, "fleet_virtual_machines": ["web01", "web02"]}),
     "mistake": ({}, {**FIRST, "fleet_virtual_machines": [{"name": "web01", "attributes": {"cpus": 4}}]}),
 }
 # Afterwards, in check mode.
@@ -48,6 +49,7 @@ PLANNED = {
     "stop-planned": ({}, {"fleet_in_doubt": "stop"}),
     "skip-planned": ({}, {"fleet_in_doubt": "skip"}),
     "machines-planned": ({}, {"fleet_virtual_machines": OTHERS}),
+    "machines-strict": ({}, {"fleet_virtual_machines": OTHERS, "fleet_on_difference": "fail"}),
 }
 HOSTS = {"all": {
     "hosts": {case: {} for case in (*CASES, *PLANNED)},
@@ -167,9 +169,36 @@ def test_without_a_ledger_nothing_is_sent(told, case):
     assert told.bodies(case) == []
 
 
-def test_an_empty_list_is_valid(told):
+def test_an_empty_fleet_is_valid_and_says_that_it_is_empty(told):
     assert not told.failed("empty-lists")
+    assert told.result("empty-lists")["msg"] == [
+        "The fleet is empty: neither fleet_virtual_machines nor fleet_application_roles has an item. Nothing was sent."]
+    assert "is empty" not in told.shown("machines")
     assert told.bodies("empty-lists") == []
+
+
+def test_the_defaults_of_the_machines_are_not_merged_into_the_roles(told):
+    assert {"attributes": {"login": True}} in told.bodies("refused")
+
+
+def test_a_misspelt_variable_is_refused_with_the_name_that_was_meant(told):
+    assert told.failed("misspelt")
+    said = told.result("misspelt", "Fail with what failed")["msg"]
+    assert said == ("fleet_concurency: there is no such variable; did you mean fleet_concurrency? fleet_vms: there is"
+                    " no such variable; did you mean fleet_virtual_machines? Nothing was sent.")
+    assert told.bodies("misspelt") == []
+
+
+def test_a_list_of_strings_is_refused_in_the_words_of_the_module(told):
+    assert told.failed("strings")
+    assert "write it as - name: web01" in told.result("strings", "Fail with what failed")["msg"]
+    assert "argument_spec_data" not in told.output
+    assert told.names("strings") == []
+
+
+def test_a_machine_that_differs_fails_the_role_if_it_is_told_to(told):
+    assert told.failed("machines-strict")
+    assert "attributes.cpu" in told.result("machines-strict", "Fail with what failed")["msg"]
 
 
 def test_a_mistake_in_every_machine_is_reported_once_at_the_end(told):

@@ -12,7 +12,7 @@ import re
 from copy import copy
 from dataclasses import dataclass
 from difflib import get_close_matches
-from typing import Any, Iterator
+from typing import Any, Iterable, Iterator
 
 from ansible.module_utils.common.validation import check_type_dict, check_type_list
 from ansible.module_utils.parsing.convert_bool import boolean
@@ -81,9 +81,22 @@ def from_environment(option: dict) -> str | None:
 
 
 def _unknown(place: str, name: str, options: dict) -> str:
-    near = get_close_matches(str(name), options, 1)
-    hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(sorted(options))}"
+    near = nearest(str(name), options)
+    hint = f"did you mean {near}?" if near else f"there are {', '.join(sorted(options))}"
     return f"{printable(place)}: there is no such option ({hint})"
+
+
+def nearest(name: str, names: Iterable[str]) -> str:
+    """Return the name that was probably meant, empty if there is none.
+
+    It is the shortest one with all the letters in their order, such as `virtual_machines` for `vms`, or a similar one.
+    """
+    longer = [each for each in names if len(name) > 2 and _has_letters(iter(each), name)]
+    return min(longer, key=len, default="") or next(iter(get_close_matches(name, names, 1)), "")
+
+
+def _has_letters(rest: Iterator[str], letters: str) -> bool:
+    return all(letter in rest for letter in letters)
 
 
 def _missing(place: str, option: dict) -> str:

@@ -13,7 +13,7 @@ from ...module_utils._task.signals import Interrupted, Signals, deferred
 from ...module_utils._task.specs import ModuleSpec
 from ...module_utils._task.validation import Options, validate
 from . import core, process, until
-from .given import options_given
+from .given import options_given, require_known_variables
 
 
 class Action(core.ObservedAction):
@@ -54,9 +54,10 @@ class Action(core.ObservedAction):
 
     def _ended(self, signals: Signals) -> dict:
         try:
+            require_known_variables(self.task_vars)
             with process.environment({**self.controller_environment, **core.task_environment(self)}):
                 return self.hand_over(signals) or self._result(validate(self.spec, options_given(self)), signals)
-        except InvalidInput as error:  # in a keyword
+        except InvalidInput as error:  # in a keyword or a variable
             return error.result()
         except core.TIMEOUT as error:
             return self._cut_off(f"The keyword timeout ended the task. {error}".strip())

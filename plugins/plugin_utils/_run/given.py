@@ -8,16 +8,21 @@ from __future__ import annotations
 
 import json
 import os
+from pathlib import Path
 from typing import Any
+
+import yaml
 
 from ...module_utils._errors import InvalidInput
 from ...module_utils._task.options import ARGUMENT_SPEC, LEDGER_VARIABLE
 from ...module_utils._task.signals import Signals
+from ...module_utils._task.validation import nearest
 from .._ledger.location import located
 from .._ledger.store import Ledger
 from . import core
 from .kept import kept_ledger
 
+_FLEET, _PREFIX = "infrastructure.services.fleet", "fleet_"  # the role, and the start of the names of its variables
 _PATHS = [name for name, option in ARGUMENT_SPEC.items() if option["type"] == "path"]
 
 
@@ -28,6 +33,23 @@ def options_given(action) -> dict:
     except (TypeError, ValueError):
         problem = "contains a value that JSON cannot represent (binary data, a set, a huge number)"
         raise InvalidInput(".".join(_not_json(action._task.args)), problem) from None
+
+
+def require_known_variables(task_vars: dict) -> None:
+    """Raise InvalidInput for variables that the role `fleet`, if a task is part of it, would ignore.
+
+    Ansible takes any variable of any name, so a misspelt one would go unnoticed.
+    """
+    if task_vars.get("ansible_role_name") != _FLEET:
+        return
+    specs = yaml.safe_load(Path(task_vars["role_path"], "meta/argument_specs.yml").read_text(encoding="utf-8"))
+    known = [name.removeprefix(_PREFIX) for name in specs["argument_specs"]["main"]["options"]]
+    given = [name.removeprefix(_PREFIX) for name in task_vars if name.startswith(_PREFIX)]
+    wrong = {name: nearest(name, known) for name in sorted(set(given).difference(known))}
+    if wrong:
+        there_are = f"there are {', '.join(_PREFIX + name for name in sorted(known))}."
+        hints = {name: f"did you mean {_PREFIX}{near}?" if near else there_are for name, near in wrong.items()}
+        raise InvalidInput(" ".join(f"{_PREFIX}{name}: there is no such variable; {hints[name]}" for name in wrong))
 
 
 def with_absolute_paths(action, params: dict) -> dict:

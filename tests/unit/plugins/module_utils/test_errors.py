@@ -21,7 +21,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 CASES = [
-    (InvalidInput("timeout", "must be above 0"), "not_sent", "timeout: must be above 0"),
     (MissingLibrary("requests is missing"), "not_sent", "requests is missing"),
     (Overtaken("another one"), "not_sent", "another one"),
     (TokenError("no token"), "not_sent", "no token"),
@@ -36,6 +35,15 @@ def test_an_error_becomes_a_failed_task(error, outcome, msg):
     changed = outcome == "accepted"  # done by the service, so it must not look undone
     assert error.result() == {"failed": True, "changed": changed, "outcome": outcome, "msg": msg}
     assert str(error) == msg
+
+
+@pytest.mark.parametrize(("problem", "msg"), [
+    (("timeout", "must be above 0"), "timeout: must be above 0. Nothing was sent."),
+    (("ledger", "is no path. Nothing was sent. Set one"), "ledger: is no path. Nothing was sent. Set one"),
+    (("names: is empty; did you mean name?",), "names: is empty; did you mean name? Nothing was sent."),
+])
+def test_invalid_input_says_once_that_nothing_was_sent(problem, msg):
+    assert InvalidInput(*problem).result() == {"failed": True, "changed": False, "outcome": "not_sent", "msg": msg}
 
 
 def test_every_error_is_reported():

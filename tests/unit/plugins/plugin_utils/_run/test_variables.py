@@ -1,0 +1,47 @@
+# Copyright (c) 2026, the infrastructure.services contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The variables of the role `fleet`: one that it would ignore is refused, with the name that was meant."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from ansible_collections.infrastructure.services.plugins.module_utils._errors import InvalidInput
+from ansible_collections.infrastructure.services.plugins.plugin_utils._run.given import require_known_variables
+
+ROLE = {"ansible_role_name": "infrastructure.services.fleet",
+        "role_path": str(Path(__file__).resolve().parents[5] / "roles/fleet")}
+
+
+@pytest.mark.parametrize(("wrong", "meant"), [
+    ("fleet_vms", "fleet_virtual_machines"),
+    ("fleet_machines", "fleet_virtual_machines"),
+    ("fleet_virtual_machine", "fleet_virtual_machines"),
+    ("fleet_concurency", "fleet_concurrency"),
+    ("fleet_roles", "fleet_application_roles"),
+    ("fleet_default", "fleet_defaults"),
+    ("fleet_max_fail", "fleet_max_failures"),
+    ("fleet_ldeger", "fleet_ledger"),
+])
+def test_a_misspelt_variable_is_refused_with_the_name_that_was_meant(wrong, meant):
+    with pytest.raises(InvalidInput) as refused:
+        require_known_variables({**ROLE, "fleet_ledger": "ledger.db", wrong: 1})
+    assert refused.value.msg == f"{wrong}: there is no such variable; did you mean {meant}?"
+
+
+def test_all_of_them_are_named_at_once_and_without_a_near_name_all_that_there_are():
+    with pytest.raises(InvalidInput) as refused:
+        require_known_variables({**ROLE, "fleet_vms": 1, "fleet_zq": 1})
+    assert refused.value.msg.startswith("fleet_vms: there is no such variable; did you mean fleet_virtual_machines? ")
+    assert "fleet_zq: there is no such variable; there are fleet_application_role_defaults, " in refused.value.msg
+
+
+@pytest.mark.parametrize("variables", [
+    {**ROLE, "fleet_ledger": 1, "fleet": "web", "fleetwide": 1, "_fleet_vms": 1, "vms": 1},
+    {"fleet_vms": 1},
+    {**ROLE, "ansible_role_name": "fleet", "fleet_vms": 1},
+])
+def test_what_is_none_of_the_role_is_left_alone(variables):
+    require_known_variables(variables)
