@@ -132,7 +132,7 @@ def test_the_asset_of_another_role_is_refused(options):
         result = run_task(UPDATE, base_url=wire.url, id="role-2", current={"id": "role-1", "name": "x"}, **options)
         assert wire.connections == 0
     assert (result["failed"], result["outcome"]) == (True, "not_sent")
-    assert result["msg"] == "current: is the asset 'role-1', but id is 'role-2'"
+    assert result["msg"] == "current: is the asset 'role-1', but id is 'role-2'. Nothing was sent."
 
 
 @pytest.mark.parametrize("placeholder", ["VALUE_SPECIFIED_IN_NO_LOG_PARAMETER", "eu/********/c1"])
