@@ -7,12 +7,13 @@
 from __future__ import annotations
 
 from ..module_utils._task.signals import Signals
-from ..module_utils._task.specs import LEDGER_INFO
+from ..module_utils._task.specs import IN_DOUBT, LEDGER_INFO
 from ..module_utils._task.validation import Options
 from ..plugin_utils._ledger.listing import listed
 from ..plugin_utils._run.action import Action
 from ..plugin_utils._run.core import untrusted
 from ..plugin_utils._run.given import opened_ledger
+from ..plugin_utils._screen.ledger_table import ledger_lines
 
 
 class ActionModule(Action):
@@ -21,4 +22,6 @@ class ActionModule(Action):
     spec = LEDGER_INFO
 
     def work(self, options: Options, signals: Signals) -> dict:
-        return untrusted(listed(opened_ledger(self, options.params, signals, read_only=True), options.params))
+        result = listed(opened_ledger(self, options.params, signals, read_only=True), options.params)
+        what = "in doubt" if options.params["states"] == [IN_DOUBT] else "recorded"
+        return untrusted(dict(result, text=ledger_lines(result, what)))

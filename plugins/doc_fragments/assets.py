@@ -160,7 +160,7 @@ options:
 options:
   on_difference:
     description:
-      - What to do when O(ledger) already has the virtual machine, created with values that differ from those given
+      - What to do when O(ledger) already has the virtual machine, recorded with values that differ from those given
         here. The service has no operation to update a virtual machine.
       - V(warn) names the fields and both values in a warning; the task reports no change.
       - V(fail) makes it a failure. Nothing is sent either way.

@@ -118,7 +118,7 @@ class Difference(NamedTuple):
     found: object  # ABSENT where there is none
 
     def describe(self, template: str) -> str:
-        """Return the field with both values; `template`: such as `{wanted} asked for, created with {found}`."""
+        """Return the field with both values; `template`: such as `{wanted} asked for, {found} recorded`."""
         return f"{self.field} ({template.format(wanted=_shown(self.wanted), found=_shown(self.found))})"
 
 

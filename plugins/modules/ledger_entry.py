@@ -61,9 +61,12 @@ options:
     default: present
   asset:
     description:
-      - The envelope of the asset as it is on the service. Fields that are not given are recorded as null.
-      - Its name, or the id of a role, must be that of the entry; it may be omitted.
-      - Give all of it if possible, since later tasks compare their attributes with it.
+      - The envelope of the asset as it is on the service. Its name, or the id of a role, must be that of the entry; it
+        may be omitted.
+      - What it leaves out of an entry in doubt is recorded as it was sent, with a warning that names it, so the id is
+        enough. A field that is null is not left out. Other fields that are not given are recorded as null.
+      - The attributes have the types of those of the resource (V('4') from a CSV file becomes V(4)). Attributes that
+        the resource does not have are recorded as they are.
     type: dict
 attributes:
   check_mode:

@@ -181,6 +181,20 @@ entries:
       description: The recorded envelope, null when none came back.
       type: dict
       returned: always
+    settle:
+      description:
+        - The shell commands that settle an entry in doubt. The first one records the asset, and lacks its id at the
+          end; the second one removes the entry, so that the next run creates the asset.
+        - Empty for a role, whose task may run again, and for a name that cannot be put on a command line.
+        - For a C(postgresql://) ledger, replace the dots by its URL.
+      type: list
+      elements: str
+      returned: unless RV(entries[].state=done)
+      sample:
+        - ansible localhost -m infrastructure.services.ledger_entry -a 'ledger=/srv/fleet/ledger.db
+          resource=compute_virtual_machine base_url=https://infrastructure.example.com name=web01 asset=id='
+        - ansible localhost -m infrastructure.services.ledger_entry -a 'ledger=/srv/fleet/ledger.db
+          resource=compute_virtual_machine base_url=https://infrastructure.example.com name=web01 state=absent'
     began_at:
       description: When the last attempt began, in UTC.
       type: str
@@ -269,6 +283,19 @@ exists:
   description: Whether there is a ledger. One that does not exist has no entries and raises a warning.
   returned: on success
   type: bool
+text:
+  description:
+    - The same for people, as lines. A table, then what to do about the entries in doubt, with the commands of the first
+      ten.
+    - The playbook C(infrastructure.services.show_ledger) prints it.
+  returned: on success
+  type: list
+  elements: str
+  sample:
+    - '/srv/fleet/ledger.db: 1 done'
+    - NAME   STATE  SINCE (UTC)       ADDRESS     TEAM
+    - compute_virtual_machine at https://infrastructure.example.com
+    - web01  done   2026-01-02 03:04  192.0.2.10  web
 counts:
   description: How many of the listed entries are in each state.
   returned: on success

@@ -131,7 +131,7 @@ def test_check_mode_is_the_plan(told):
     assert told.result("machines-planned")["msg"] == [
         "virtual machines: create 1 (new)", "virtual machines: differs 1 (web02)",
         "virtual machines: not_listed 1 (web01)", "application roles: update 1 (role-1)"]
-    assert "attributes.cpu (16 asked for, created with 8)" in " ".join(told.output.split())
+    assert "attributes.cpu (16 asked for, 8 recorded)" in " ".join(told.output.split())
     assert '"login": true' in told.output
     assert told.bodies("machines-planned") == []
 

@@ -80,7 +80,7 @@ def test_a_fleet_is_created_from_the_controller_whatever_the_inventory_says(ansi
 
 def shown(run: Run) -> list[str]:
     """The lines that the playbook shows."""
-    return run.ok().result("Show what is in doubt")["msg"]
+    return run.ok().result("Show the entries")["msg"]
 
 
 def test_a_ledger_that_does_not_exist_is_not_taken_for_an_empty_one(ansible_once):
@@ -93,24 +93,27 @@ def test_a_ledger_that_does_not_exist_is_not_taken_for_an_empty_one(ansible_once
 def create(ledger: Path, *names: str) -> str:
     """A play that creates machines, and goes on when that fails."""
     return json.dumps([{"hosts": "localhost", "gather_facts": False, "tasks": [
-        {"name": name, VM: {"name": name, "ledger": str(ledger)}, "ignore_errors": True} for name in names]}]) + "\n"
+        {"name": name, VM: {"name": name, "attributes": ATTRIBUTES, "ledger": str(ledger)}, "ignore_errors": True}
+        for name in names]}]) + "\n"
 
 
+ATTRIBUTES = {"ip": "192.0.2.10", "team": "web"}
 ODD = ("web01 state=absent", "it's")  # names that mean something else on a command line
 
 
-def test_assets_in_doubt_are_listed_with_what_was_sent_and_how_to_settle_them(ansible_once, service):
+def test_assets_in_doubt_are_listed_with_how_to_settle_them(ansible_once, service):
     path = ansible_once.directory / "ledger.db"
     service.fault(kind="drop", when="after", count=4)
     ansible_once.playbook(create(path, "web01", "web02", *ODD))
     with closing(sqlite3.connect(path)) as database:
         database.executescript("UPDATE infrastructure_services_entry SET state = 'intent' WHERE name = 'web02'")
     said = shown(ansible_once.playbook(IN_DOUBT, "-e", f"ledger={path}"))
-    assert said[0].startswith("STATE ")
+    assert said[0] == f"{path}: 1 intent, 3 unknown"
+    assert said[1].split() == ["NAME", "STATE", "SINCE", "(UTC)", "ADDRESS", "TEAM"]
     for name in ("web01", "web02", *ODD):
-        (line,) = [line for line in said[1:5] if f'{{"name": "{name}"' in line]
-        assert line.split()[0] == ("intent" if name == "web02" else "unknown")
-    assert "A request in state intent may still be in flight" in said[5]
+        (line,) = [line for line in said[3:7] if line.startswith(f"{name}  ")]
+        assert line.removeprefix(name).split()[0] == ("intent" if name == "web02" else "unknown")
+    assert "A request in state intent may still be in flight" in said[7]
     for name in ODD:
         assert f"{name} cannot be put on a command line: use a task of infrastructure.services.ledger_entry." in said
     assert len([line for line in said if "ansible localhost" in line]) == 4  # two for each of the others
@@ -122,11 +125,17 @@ def test_assets_in_doubt_are_listed_with_what_was_sent_and_how_to_settle_them(an
         ansible_once.command(command, *arguments).ok()
     tasks = [{"infrastructure.services.ledger_entry": {
         "ledger": str(path), "resource": "compute_virtual_machine", "name": name, "state": "absent"}} for name in ODD]
-    tasks.append({"name": "Create", VM: {"name": "web01", "ledger": str(path)}})
-    run = ansible_once.tasks(json.dumps(tasks)).ok()
-    assert run.result("Create")["asset"]["id"] == "found"
+    tasks.append({"name": "Create", VM: {"name": "web01", "attributes": ATTRIBUTES, "ledger": str(path)}})
+    created = ansible_once.tasks(json.dumps(tasks)).ok().result("Create")
+    assert (created["asset"]["id"], created["changed"], "warnings" in created) == ("found", False, False)
     assert shown(ansible_once.playbook(IN_DOUBT, INFRASTRUCTURE_SERVICES_LEDGER=str(path))) == [
         f"Nothing is in doubt in {path}."]
+    (ansible_once.directory / "ledger.yml").write_text(json.dumps({
+        "plugin": "infrastructure.services.ledger", "ledger": str(path),
+        "keyed_groups": [{"key": "compute_virtual_machine.attributes.team", "prefix": "team"}]}))
+    listed = json.loads(ansible_once.command("ansible-inventory", "-i", "ledger.yml", "--list").ok().output)
+    assert listed["_meta"]["hostvars"]["web01"]["ansible_host"] == {"__ansible_unsafe": ATTRIBUTES["ip"]}
+    assert listed["team_web"] == {"hosts": ["web01"]}
 
 
 def test_the_commands_for_a_ledger_with_spaces_in_its_path_name_it_in_the_environment(ansible_once, service):
@@ -141,3 +150,18 @@ def test_the_commands_for_a_ledger_with_spaces_in_its_path_name_it_in_the_enviro
     variable, command, *arguments = shlex.split(line)
     assert variable == f"INFRASTRUCTURE_SERVICES_LEDGER={path}"
     assert "CHANGED" in ansible_once.command(command, *arguments, **environment).ok().output
+
+
+def test_the_ledger_is_shown_as_a_table(ansible_once, service):
+    tasks = [{VM: {"name": name, "attributes": ATTRIBUTES, "ledger": "ledger.db"}} for name in ("web01", "db01")]
+    ansible_once.tasks(json.dumps(tasks)).ok()
+    path = ansible_once.directory / "ledger.db"
+    run = ansible_once.playbook("infrastructure.services.show_ledger", "-e", f"ledger={path}", "-e", "names=web*")
+    count, head, group, row = shown(run)
+    assert (count, head.split()[0]) == (f"{path}: 1 done", "NAME")
+    assert group == f"compute_virtual_machine at {service.url}"
+    name, state, _day, _time, address, team = row.split()
+    assert (name, state, address, team) == ("web01", "done", *ATTRIBUTES.values())
+    none = ansible_once.playbook("infrastructure.services.show_ledger", "-e", f"ledger={path}", "-e", "run=another")
+    assert shown(none) == [f"Nothing is recorded in {path}."]
+    assert not re.search("WARNING|DEPRECATION", run.output + none.output)

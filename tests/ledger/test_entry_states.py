@@ -169,7 +169,7 @@ def test_different_values_for_a_machine_raise_a_warning(location, service):
     result = task(location, base_url=service.url, attributes={"cpu": 8, "team": "a"})
     assert result["changed"] is False
     (warning,) = result["warnings"]
-    assert "attributes.cpu (8 asked for, created with 4)." in warning
+    assert "attributes.cpu (8 asked for, 4 recorded)." in warning
     assert "team" not in warning
 
 

@@ -10,7 +10,7 @@ import threading
 from contextlib import contextmanager
 
 import pytest
-from ansible_collections.infrastructure.services.plugins.module_utils._errors import InvalidInput, ServicesError
+from ansible_collections.infrastructure.services.plugins.module_utils._errors import ServicesError
 from ansible_collections.infrastructure.services.plugins.module_utils._resources.flow import ENVELOPE
 from ansible_collections.infrastructure.services.plugins.module_utils._secrets import Secrets
 from ansible_collections.infrastructure.services.plugins.module_utils._task.specs import LEDGER_ENTRY
@@ -37,6 +37,8 @@ KEYS = {CREATE: Key(URL, CREATE, "web01"), UPDATE: Key(URL, UPDATE, "role-0001")
 OPTION = {CREATE: "name", UPDATE: "id"}
 WHOLE = {**dict.fromkeys(ENVELOPE, "text"), "id": "role-0001", "name": "web01", "attributes": {"cpu": 4}}
 SENT = {"name": "web01", "attributes": {"cpu": 4}}
+SEEN, DOUBTFUL, FINISHED = Entry(INTENT, SENT, {}), Entry(UNKNOWN, SENT, {}), Entry(DONE, SENT, WHOLE)
+FORGET, ADOPT = {"state": "absent"}, {"asset": WHOLE}
 
 
 @pytest.fixture(params=RESOURCES)
@@ -76,6 +78,63 @@ def test_the_given_asset_is_recorded(edit, state, check_mode):
     assert result["diff"]["after"] == {"state": DONE, "sent": result["sent"], "asset": WHOLE}
     after = edit.ledger.get(edit.key)
     assert after == before if check_mode else (after.state, after.asset) == (DONE, WHOLE)
+
+
+@pytest.mark.parametrize("state", [INTENT, UNKNOWN, "accepted"])
+@pytest.mark.parametrize("check_mode", [True, False])
+def test_a_machine_that_is_settled_by_its_id_keeps_what_was_sent(edit, resource, state, check_mode):
+    sent = {"name": "web01", "attributes": {"cpu": 4, "ip": "192.0.2.10"}}
+    put(edit.ledger, edit.key, Entry(state, sent, {}))
+    given = {"id": "new" if resource == CREATE else edit.key.name, "attributes": {"cpu": 8}}
+    (warning,) = edit(True, asset=given)["warnings"]
+    assert "attributes.ip recorded as sent" in warning
+    assert "attributes.cpu" not in warning
+    del given["attributes"]
+    result = edit(check_mode, asset=given)
+    assert result["asset"] == {**dict.fromkeys(ENVELOPE), **sent, **given}
+    assert result["sent"] == sent
+    taken = "attributes.cpu, attributes.ip" if resource == CREATE else "name, attributes.cpu, attributes.ip"
+    told = f"{resource} {edit.key.name}: {taken} recorded as sent, since asset has no such field."
+    assert result["warnings"] == [told]
+    if not check_mode:
+        again = edit(asset=given)
+        assert (again["changed"], "warnings" in again, again["asset"]) == (False, False, result["asset"])
+
+
+@pytest.mark.parametrize("attributes", [{"cpu": None}, None])
+def test_a_null_is_not_left_out(edit, attributes):
+    put(edit.ledger, edit.key, Entry(UNKNOWN, SENT, {}))
+    result = edit(asset={**WHOLE, "attributes": attributes})
+    assert (result["asset"]["attributes"], "warnings" in result) == (attributes, False)
+
+
+TYPED = {
+    CREATE: ({"cpu": "4", "volumes": [{"name": 1, "size_gb": "2.0", "more": "x"}], "subnet": {"dns": 1, "more": "4"},
+              "last_reboot_date": "2026-01-02 03:04:05", "status": None, "new": "7"},
+             {"cpu": 4, "volumes": [{"name": "1", "size_gb": 2, "more": "x"}], "subnet": {"dns": "1", "more": "4"},
+              "last_reboot_date": "2026-01-02T03:04:05Z", "status": None, "new": "7"},
+             {"cpu": "many", "volumes": [{"size_gb": "big"}]},
+             "; ".join(f"asset.attributes.{problem}" for problem in (
+                 'cpu: must be a number, not "many"', 'volumes[0].size_gb: must be a number, not "big"'))),
+    UPDATE: ({"login": "yes", "new": [1]}, {"login": True, "new": [1]},
+             {"login": "maybe"}, 'asset.attributes.login: must be true or false, not "maybe"'),
+}
+
+
+def test_attributes_are_typed_like_those_of_the_resource(edit, resource):
+    given, expected, wrong, problem = TYPED[resource]
+    result = edit(asset={**WHOLE, "attributes": given})
+    assert result["asset"]["attributes"] == result["sent"]["attributes"] == expected
+    with pytest.raises(ServicesError) as error:
+        edit(asset={**WHOLE, "attributes": wrong})
+    assert error.value.msg == problem
+    assert edit.ledger.get(edit.key).asset["attributes"] == expected
+
+
+def test_what_is_recorded_can_be_given_back_whatever_its_types(edit):
+    asset = {**WHOLE, "attributes": {"cpu": "many", "login": "maybe", "ip": 4}}
+    put(edit.ledger, edit.key, Entry(DONE, SENT, asset))
+    assert edit(asset=asset)["changed"] is False
 
 
 def test_the_same_asset_again_changes_nothing(edit):
@@ -142,7 +201,7 @@ def test_an_asset_with_another_name_is_refused(edit, resource, other):
     option = OPTION[resource]
     assert edit(asset={option: KEYS[resource].name})["changed"] is True
     said = f"^asset: its {option} is {other!r}, but the entry is for {edit.key.name}"
-    with pytest.raises(InvalidInput, match=said):
+    with pytest.raises(ServicesError, match=said):
         edit(asset={option: other})
 
 
@@ -157,23 +216,21 @@ def test_each_edit_is_in_the_history(edit):
     assert all("@" in row.by for row in rows)
 
 
-def test_an_edit_that_lost_a_race_is_reported(edit, opened, monkeypatch):
+@pytest.mark.parametrize(("before", "wanted"), [
+    (DOUBTFUL, FORGET), (None, {"asset": {**WHOLE, "region": "other"}}), (SEEN, FORGET)])
+def test_an_edit_that_lost_a_race_is_reported(edit, opened, monkeypatch, before, wanted):
     """Without a lock that makes one wait for the other, as behind a pooler."""
-    put(edit.ledger, edit.key, Entry(UNKNOWN, SENT, {}))
     real = edit.ledger.write
 
-    def late(changes, durable):
-        put(opened(edit.location), edit.key, Entry(DONE, SENT, WHOLE))
-        return real(changes, durable)
+    def late(changes, durable, whole):
+        put(opened(edit.location), edit.key, FINISHED)
+        return real(changes, durable, whole)
 
+    put(edit.ledger, edit.key, before)
     monkeypatch.setattr(edit.ledger, "write", late)
     with pytest.raises(LedgerError, match=f"{edit.key.name}: .* and its entry is now done. Nothing was changed."):
-        edit(state="absent")
+        edit(**wanted)
     assert edit.ledger.get(edit.key).state == DONE
-
-
-SEEN, DOUBTFUL, FINISHED = Entry(INTENT, SENT, {}), Entry(UNKNOWN, SENT, {}), Entry(DONE, SENT, WHOLE)
-FORGET, ADOPT = {"state": "absent"}, {"asset": WHOLE}
 
 
 @pytest.fixture
@@ -201,7 +258,6 @@ def meanwhile(edit, monkeypatch):
     (SEEN, DOUBTFUL, ADOPT),
     (SEEN, SEEN, FORGET),
     (SEEN, None, ADOPT),
-    (None, FINISHED, {"asset": {**WHOLE, "region": "other"}}),
 ])
 def test_an_entry_that_changed_while_it_waited_is_not_touched(edit, meanwhile, before, after, wanted):
     put(edit.ledger, edit.key, before)

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import time
 
 import pytest
@@ -93,9 +94,43 @@ def test_an_entry_shows_everything_that_is_known(info):
     same.update(began_at=OLD, by="me@here", run="run-1")
     names = [{"name": name, "options": {"name": name, "attributes": {}}} for name in ("web01", "web02")]
     assert done == {**same, **names[0], "state": "done", "asset": {"id": "1"}, "changed_at": OLD, "trace_id": "ab"}
-    assert doubtful == {**same, **names[1], "state": "unknown", "asset": None, "changed_at": NEW, "trace_id": None}
+    assert doubtful == {**same, **names[1], "state": "unknown", "asset": None, "changed_at": NEW, "trace_id": None,
+                        "settle": doubtful["settle"]}
     (role,) = info(resource=UPDATE)["entries"]
     assert (role["id"], "name" in role) == ("role-1", False)
+
+
+@pytest.mark.parametrize(("name", "state", "commands"), [
+    ("web02", UNKNOWN, 2), ("web02", ACCEPTED, 2), ("web02", INTENT, 2), ("web02", DONE, None),
+    ("\u00e9-1.b", UNKNOWN, 2),
+    *((name, UNKNOWN, 0) for name in ("a b", "it's", 'a"', "a=b", "{{ a }}", "$a", "a;b", "a\nb", "a&b", "a`b`"))])
+def test_the_commands_that_settle_a_machine(info, name, state, commands):
+    put(info.ledger, Key("https://u", CREATE, name), ENTRY._replace(state=state))
+    (entry,) = info(base_url="https://u")["entries"]
+    if commands is None:
+        assert "settle" not in entry
+        return
+    where = info.ledger.where
+    start = f"ledger={where} " if info.ledger.file else ""
+    variable = "" if info.ledger.file else "INFRASTRUCTURE_SERVICES_LEDGER=... "
+    command = (f"{variable}ansible localhost -m infrastructure.services.ledger_entry -a '{start}resource={CREATE}"
+               f" base_url=https://u name={name} ")
+    assert entry["settle"] == [f"{command}asset=id='", f"{command}state=absent'"][:commands]
+
+
+def test_a_ledger_whose_path_is_not_plain_goes_into_the_environment(tmp_path, opened):
+    ledger = opened(str(tmp_path / "it's ours.db"))
+    put(ledger, Key(URL, CREATE, "web01"), FLEET[Key(URL, CREATE, "web02")])
+    (entry,) = listed(ledger, validate(LEDGER_INFO, {"ledger": "x"}).valid())["entries"]
+    for command in entry["settle"]:
+        variable, *_words, arguments = shlex.split(command)
+        assert variable == f"INFRASTRUCTURE_SERVICES_LEDGER={ledger.where}"
+        assert arguments.startswith("resource=")
+
+
+def test_a_role_in_doubt_has_no_commands(info):
+    (role,) = info(resource=UPDATE)["entries"]
+    assert role["settle"] == []
 
 
 def test_history_is_returned_when_requested(info):

@@ -115,7 +115,7 @@ def test_assets_in_doubt_in_a_list_are_not_to_be_forced(fleet):
 def test_differences_are_reported_with_both_values(fleet):
     planned = fleet(CREATE).run(check_mode=True)
     (differing,) = [item for item in planned["results"] if item["plan"] == "differs"]
-    assert "attributes.cpu (4 asked for, created with 8)" in differing["msg"]
+    assert "attributes.cpu (4 asked for, 8 recorded)" in differing["msg"]
 
 
 def test_diff_mode_shows_both_values_of_what_would_be_updated(fleet):

@@ -188,8 +188,8 @@ def test_an_insert_whose_answer_was_lost_is_recognised(postgres, opened, monkeyp
     """The transaction was committed, then the connection lost: the insert was ours, and its history is written once."""
     ledger, real = opened(postgres), postgresql.PostgresDatabase.write
 
-    def lost(self, statements, durable):
-        real(self, statements, durable)
+    def lost(self, statements, durable, whole):
+        real(self, statements, durable, whole)
         monkeypatch.setattr(postgresql.PostgresDatabase, "write", real)
         self._connection.close()
         raise LedgerLost("the connection is lost")
@@ -208,13 +208,13 @@ def test_a_transaction_that_the_server_commits_late_is_ours(postgres, opened, mo
     ledger, real, writes = opened(postgres), postgresql.PostgresDatabase.write, []
     before = None if step == "begin" else begin(ledger, KEY, BEGUN, None)
 
-    def late(self, statements, durable):
+    def late(self, statements, durable, whole):
         writes.append(statements)
         if len(writes) == 1:
             self._connection.close()
             raise LedgerLost("the connection is lost")
         real(self, writes[0], durable)
-        return real(self, statements, durable)
+        return real(self, statements, durable, whole)
 
     monkeypatch.setattr(postgresql.PostgresDatabase, "write", late)
     if step == "finish":
@@ -230,8 +230,8 @@ def test_an_overtaken_end_whose_answer_was_lost_is_not_ours(postgres, opened, mo
     begun = begin(ledger, KEY, BEGUN, None)
     other = begin(opened(postgres), KEY, BEGUN, begun)
 
-    def lost(self, statements, durable):
-        real(self, statements, durable)
+    def lost(self, statements, durable, whole):
+        real(self, statements, durable, whole)
         monkeypatch.setattr(postgresql.PostgresDatabase, "write", real)
         self._connection.close()
         raise LedgerLost("the connection is lost")

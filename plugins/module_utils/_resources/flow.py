@@ -51,7 +51,7 @@ class Plan:
     body: dict  # what would be sent
     known: dict | None = None  # the asset as it is now, as far as known
     settled: bool = False  # whether nothing needs to be sent
-    differs: tuple[Difference, ...] = ()  # how it differs from what a settled asset was created with
+    differs: tuple[Difference, ...] = ()  # how it differs from what is recorded of a settled asset
 
     def encoded(self) -> bytes:
         """Return the body to send, empty when nothing is; raise InvalidInput for what JSON cannot represent."""
@@ -138,13 +138,13 @@ def _difference_warnings(operation: Operation, wanted: Wanted, plan: Plan, reque
     """Return a warning if a settled asset differs from what is wanted; raise ServicesError where that is a failure."""
     if not plan.differs:
         return []
-    differs = ", ".join(difference.describe("{wanted} asked for, created with {found}") for difference in plan.differs)
+    differs = ", ".join(difference.describe("{wanted} asked for, {found} recorded") for difference in plan.differs)
     msg = (
-        f"{operation.noun} {wanted.key}: it was created with different values, and the service has no operation to"
+        f"{operation.noun} {wanted.key}: it is recorded with different values, and the service has no operation to"
         f" update it: {differs}."
     )
     if wanted.fails_on_difference:
-        hint = "Nothing was sent. Give the values that it was created with, or set on_difference: warn."
+        hint = "Nothing was sent. Give the values that are recorded, or set on_difference: warn."
         raise ServicesError(f"{msg} {hint}", asset=plan.known, request=request)
     return [msg]
 

@@ -2,41 +2,121 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Adopts, corrects and forgets one entry of the ledger; nothing is sent."""
+"""Adopts, corrects and forgets entries of the ledger, one or many in one transaction; nothing is sent."""
 
 from __future__ import annotations
 
-from contextlib import nullcontext
+from contextlib import ExitStack
+from typing import Any, Callable, Iterable
 
-from ...module_utils._errors import NOT_SENT, InvalidInput
-from ...module_utils._http import strict_json
-from ...module_utils._http.urls import canonical_url, checked_url
-from ...module_utils._resources import KEYS
-from ...module_utils._resources.flow import ENVELOPE
-from ...module_utils._secrets import Secrets, without_placeholders
-from .entries import ABSENT, DONE, INTENT, Change, Ended, Entry, Key, LedgerError
+from ...module_utils._errors import NOT_SENT, ServicesError, listing
+from ...module_utils._secrets import Secrets
+from .adopting import Edit, edit_of, wanted_key
+from .entries import ABSENT, INTENT, Change, Ended, Entry, Key, LedgerError
 from .store import Ledger
 
 
-def edited(ledger: Ledger, params: dict, check_mode: bool, secrets: Secrets, run: str = "") -> dict:
-    """Bring one entry into the wanted state and return the task's result; raise InvalidInput or LedgerError.
+class Invalid(ServicesError):
+    """Some of the wanted entries are not valid; `faults` says why, by number."""
 
-    Waits for a task that is working on the asset, except in check mode. What is wanted was decided from the entry as it
-    was before, so one that changes meanwhile is left as it is. `run` names the ansible run.
+    def __init__(self, faults: dict[int, str]) -> None:
+        super().__init__(next(iter(faults.values())))
+        self.faults = faults
+
+
+def edited(ledger: Ledger, params: dict, check_mode: bool, secrets: Secrets, run: str = "") -> dict:
+    """Bring one entry into the wanted state and return the result of ledger_entry; raise ServicesError."""
+    (edit,) = edits = edit_all(ledger, {0: params}, {}, check_mode, secrets, run)
+    title, after = f"ledger entry of {edit.key.resource} {edit.key.name}", edit.after
+    warnings = warnings_of(edits, ledger)
+    return dict(
+        changed=edit.before != after,
+        outcome=NOT_SENT,
+        asset=(after.asset or None) if after else None,
+        entry_state=after.state if after else ABSENT,
+        sent=after.sent if after else None,
+        changed_at=after.changed_at if after else None,
+        diff=dict(before=_shown(edit.before), after=_shown(after), before_header=title, after_header=title),
+        **({"warnings": warnings} if warnings else {}),
+    )
+
+
+def _shown(entry: Entry | None) -> dict:
+    return dict(state=entry.state, sent=entry.sent, asset=entry.asset) if entry else {}
+
+
+def edit_all(
+    ledger: Ledger, wanted: dict[int, dict], faults: dict[int, str], check_mode: bool, secrets: Secrets, run: str
+) -> list[Edit]:
+    """Bring all entries into the wanted states, or none; raise Invalid or LedgerError.
+
+    `wanted`: the options of ledger_entry for each, by number; `faults`: what is wrong with others; `run` names the
+    ansible run. Waits for tasks that are working on an asset, except in check mode. What is wanted was decided from the
+    entries as they were before, so one that changes meanwhile is a LedgerError.
     """
-    key = _key(params)
-    asset = _asset(params, secrets)
-    seen = ledger.get(key)
-    with nullcontext() if check_mode else ledger.hold(key):
-        before = ledger.get(key)
-        after = _after(before, asset)
-        if before != after and not check_mode:
-            change = Change(key, before, after and after._replace(by="", run=run), _ended(before, after, run))
-            if seen != before or not (written := ledger.write([change], durable=True)[0]):
-                raise _changed(key, ledger.get(key))
-            after = written.after
-    missing = [_missing(ledger, key)] if before is after is None else []
-    return dict(_result(key, before, after), changed=before != after, **({"warnings": missing} if missing else {}))
+    keys = _each(wanted, lambda number: wanted_key(wanted[number]), faults)
+    seen = _read(ledger, keys.values())
+    edits = _edits(wanted, keys, seen, secrets, faults)
+    if check_mode:
+        return edits
+    with ExitStack() as held:
+        # In the same order everywhere, so that two tasks do not wait for each other.
+        for key in (in_flight := sorted(key for key, entry in seen.items() if entry and entry.state == INTENT)):
+            held.enter_context(ledger.hold(key))
+        if in_flight:
+            edits = _edits(wanted, keys, {**seen, **_read(ledger, in_flight)}, secrets, faults)
+        changed = [edit for edit in edits if edit.before != edit.after]
+        for edit in changed:
+            if seen[edit.key] != edit.before:
+                raise _changed(edit.key, edit.before)
+        written = _written(ledger, changed, run)
+    return [edit._replace(after=written.get(edit.key, edit.after)) for edit in edits]
+
+
+def _each(numbers: Iterable[int], function: Callable[[int], Any], faults: dict[int, str]) -> dict[int, Any]:
+    """Return what the function makes of each number; what it raises goes to `faults`."""
+    done = {}
+    for number in numbers:
+        try:
+            done[number] = function(number)
+        except ServicesError as error:
+            faults[number] = error.msg
+    return done
+
+
+def _read(ledger: Ledger, keys: Iterable[Key]) -> dict[Key, Entry | None]:
+    """Return the entry of each key."""
+    names: dict[tuple[str, str], list[str]] = {}
+    for key in keys:
+        names.setdefault(key[:2], []).append(key.name)
+    found = {group: ledger.get_many(*group, some) for group, some in names.items()}
+    return {Key(*group, name): found[group].get(name) for group, some in names.items() for name in some}
+
+
+def _edits(wanted: dict, keys: dict, entries: dict, secrets: Secrets, faults: dict) -> list[Edit]:
+    """Return what becomes of the entries; raise Invalid."""
+
+    def edit(number: int) -> Edit:
+        return edit_of(keys[number], wanted[number], entries[keys[number]], secrets)
+
+    edits = _each(keys, edit, faults)
+    if faults:
+        raise Invalid(dict(sorted(faults.items())))
+    return list(edits.values())
+
+
+def _written(ledger: Ledger, edits: list[Edit], run: str) -> dict[Key, Entry | None]:
+    """Write all of these, or none, and return the entries as they are now; raise LedgerError."""
+    changes = []
+    for key, before, after, _taken in edits:
+        from_state, to_state = (entry.state if entry else ABSENT for entry in (before, after))
+        ended = Ended(from_state, to_state, run=run, outcome=NOT_SENT, message="by ledger_entry")
+        changes.append(Change(key, before, after and after._replace(by="", run=run), ended))
+    written = ledger.write(changes, durable=True, whole=True) if changes else []
+    if None in written:
+        now = _read(ledger, (change.key for change in changes))
+        raise _changed(*next((key, now[key]) for key, before, *_ in edits if now[key] != before))
+    return {change.key: change.after for change in written}
 
 
 def _changed(key: Key, now: Entry | None) -> LedgerError:
@@ -49,72 +129,28 @@ def _changed(key: Key, now: Entry | None) -> LedgerError:
     )
 
 
-def _missing(ledger: Ledger, key: Key) -> str:
-    """Return the warning for an entry that is to be forgotten but does not exist."""
-    message = (
-        f"{key.resource} {key.name}: no entry of this name for {key.base_url} in {ledger.where}; nothing was removed."
-    )
-    others = ledger.entries({"resource = ?": (key.resource,)}, lambda name: name == key.name)
-    return f"{message} There is one for {', '.join(other.base_url for other, _entry in others)}." if others else message
+def warnings_of(edits: list[Edit], ledger: Ledger) -> list[str]:
+    """Return warnings: what was taken from what was sent, and the entries to forget that do not exist."""
+    told: dict[tuple[str, str], list[str]] = {}
+    missing: dict[tuple[str, str], list[str]] = {}
+    for key, before, after, taken in edits:
+        if taken:
+            told.setdefault((key.resource, ", ".join(taken)), []).append(key.name)
+        elif before is after is None:
+            missing.setdefault((key.resource, key.base_url), []).append(key.name)
+    return [
+        f"{resource} {listing(names)}: {taken} recorded as sent, since asset has no such field."
+        for (resource, taken), names in told.items()
+    ] + [
+        f"{resource} {listing(names)}: no entry of this name for {base_url} in {ledger.where}; nothing was removed."
+        f"{_elsewhere(ledger, resource, names)}"
+        for (resource, base_url), names in missing.items()
+    ]
 
 
-def _key(params: dict) -> Key:
-    """Return the key that the modules use for the asset; `http://` is allowed, since nothing is sent."""
-    option = KEYS[params["resource"]]
-    if not (params[option] or "").strip():
-        raise InvalidInput(option, "must not be empty")
-    base_url = canonical_url(checked_url("base_url", params["base_url"], allow_http=True))
-    return Key(base_url, params["resource"], params[option])
-
-
-def _asset(params: dict, secrets: Secrets) -> dict | None:
-    """Return the asset with every field of an envelope, None if the entry is to be forgotten; raise InvalidInput."""
-    asset, option = params["asset"], KEYS[params["resource"]]
-    if params["state"] == ABSENT:
-        if asset is not None:
-            raise InvalidInput("asset", "cannot be combined with state: absent")
-        return None
-    if not asset or not isinstance(asset.get("attributes"), (dict, type(None))):
-        raise InvalidInput("asset", "must be the envelope of the asset, with attributes (a dict)")
-    strict_json.encode(asset, "asset")
-    if asset.get(option, params[option]) != params[option]:
-        raise InvalidInput("asset", f"its {option} is {asset[option]!r}, but the entry is for {params[option]}")
-    if not str(asset.get("id", "id")).strip():
-        raise InvalidInput("asset", "its id is empty; give the id that the service shows")
-    whole = {**dict.fromkeys(ENVELOPE), option: params[option], **asset}
-    return without_placeholders(secrets.scrub({"asset": whole})["asset"])
-
-
-def _after(before: Entry | None, asset: dict | None) -> Entry | None:
-    """Return the wanted entry, None for no entry.
-
-    `sent` is kept when the asset is confirmed, or corrected without its attributes.
-    """
-    if asset is None or (before and (before.state, before.asset) == (DONE, asset)):
-        return asset and before
-    adopted = {"name": asset["name"], "attributes": asset["attributes"] or {}}
-    if before is None:
-        return Entry(DONE, adopted, asset)
-    is_other = before.state == DONE and asset["attributes"] is not None
-    return before._replace(state=DONE, sent=adopted if is_other else before.sent, asset=asset, changed_at="")
-
-
-def _ended(before: Entry | None, after: Entry | None, run: str) -> Ended:
-    from_state, to_state = (entry.state if entry else ABSENT for entry in (before, after))
-    return Ended(from_state, to_state, run=run, outcome=NOT_SENT, message="by ledger_entry")
-
-
-def _result(key: Key, before: Entry | None, after: Entry | None) -> dict:
-    title = f"ledger entry of {key.resource} {key.name}"
-    return dict(
-        outcome=NOT_SENT,
-        asset=(after.asset or None) if after else None,
-        entry_state=after.state if after else ABSENT,
-        sent=after.sent if after else None,
-        changed_at=after.changed_at if after else None,
-        diff=dict(before=_shown(before), after=_shown(after), before_header=title, after_header=title),
-    )
-
-
-def _shown(entry: Entry | None) -> dict:
-    return dict(state=entry.state, sent=entry.sent, asset=entry.asset) if entry else {}
+def _elsewhere(ledger: Ledger, resource: str, names: list[str]) -> str:
+    """Return where the assets that have no entry to forget do have one."""
+    wanted = set(names)
+    others = ledger.entries({"resource = ?": (resource,)}, wanted.__contains__)
+    urls = sorted({key.base_url for key, _entry in others})
+    return f" There is one for {', '.join(urls)}." if urls else ""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import fnmatch
 import re
+import shlex
 from typing import Any, Callable
 
 from ...module_utils._errors import NOT_SENT
@@ -15,6 +16,7 @@ from ...module_utils._fields import prune
 from ...module_utils._http.urls import canonical_url, checked_url
 from ...module_utils._resources import KEYS
 from ...module_utils._resources.virtual_machine import VIRTUAL_MACHINE
+from ...module_utils._task.options import LEDGER_VARIABLE
 from ...module_utils._task.specs import IN_DOUBT
 from .entries import DONE, STATES, Entry, Key
 from .store import Ledger
@@ -23,6 +25,8 @@ _MISSING = (
     "There is no ledger at {}. Check the path: a relative one is resolved against the directory of the playbook, or the"
     " working directory if it is from the environment or the playbook is part of this collection."
 )
+# Any other character could mean something else to a shell or to Ansible, even another option.
+_PLAIN = re.compile(r"[\w.@%+:,/~\[\]-]+")
 
 
 def listed(ledger: Ledger, params: dict) -> dict[str, Any]:
@@ -35,7 +39,7 @@ def listed(ledger: Ledger, params: dict) -> dict[str, Any]:
     for key, ended in ledger.history(where) if params["history"] else ():
         history.setdefault(key, []).append(dict(ended._asdict(), trace_id=ended.trace_id or None))
     found = ledger.entries({**where, **_filters(params)}, _named(params["names"]))
-    entries = [_shown(key, entry) for key, entry in found]
+    entries = [{**_shown(key, entry), **_settling(ledger, key, entry)} for key, entry in found]
     if params["history"]:
         entries = [dict(shown, history=history.get(key, [])) for shown, (key, _entry) in zip(entries, found)]
     counts = {state: sum(entry.state == state for _key, entry in found) for state in STATES}
@@ -79,6 +83,24 @@ def _shown(key: Key, entry: Entry) -> dict[str, Any]:
     shown = {"base_url": key.base_url, "resource": key.resource, option: key.name, **entry._asdict()}
     del shown["revision"]
     return dict(shown, asset=entry.asset or None, trace_id=entry.trace_id or None, options=_options(key, entry))
+
+
+def _settling(ledger: Ledger, key: Key, entry: Entry) -> dict[str, list[str]]:
+    """Return the shell commands that settle an entry in doubt, none for a role or for what no command line can hold.
+
+    The first one records the asset and lacks the id at its end; the second one removes the entry. They have no double
+    quotes, which the display would escape. The ledger goes into the environment unless it is a plain path; dots stand
+    for a URL, which may contain a password.
+    """
+    if entry.state == DONE:
+        return {}
+    if key.resource != VIRTUAL_MACHINE.operation.resource or not _PLAIN.fullmatch(key.base_url + key.name):
+        return {"settle": []}
+    is_plain = bool(ledger.file and _PLAIN.fullmatch(ledger.where))
+    variable = f"{LEDGER_VARIABLE}={shlex.quote(ledger.where) if ledger.file else '...'} "
+    given = f"{f'ledger={ledger.where} ' if is_plain else ''}resource={key.resource} base_url={key.base_url}"
+    command = f"ansible localhost -m infrastructure.services.ledger_entry -a '{given} name={key.name}"
+    return {"settle": [f"{'' if is_plain else variable}{command} {last}'" for last in ("asset=id=", "state=absent")]}
 
 
 def _options(key: Key, entry: Entry) -> dict[str, Any]:

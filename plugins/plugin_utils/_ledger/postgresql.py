@@ -117,7 +117,7 @@ class PostgresDatabase:
             self._connect()
             return self._run(statement, values)
 
-    def write(self, statements: list[tuple[str, tuple]], durable: bool) -> list[int]:
+    def write(self, statements: list[tuple[str, tuple]], durable: bool, whole: bool = False) -> list[int]:
         """Execute statements as in SQLite, durably in any case: that costs no extra round trip; raise LedgerError.
 
         Raises Unanswered if they may have been committed all the same.
@@ -132,7 +132,11 @@ class PostgresDatabase:
                     for setting in _SET_IN_TRANSACTION if self._pooled else ():
                         self._connection.execute(setting)
                     cursors = [self._sent(*statement) for statement in statements]
-                    self._connection.execute("COMMIT")
+                    if not whole:
+                        self._connection.execute("COMMIT")
+                if whole:
+                    with self._bounded():
+                        self._connection.execute("COMMIT" if all(cursor.rowcount for cursor in cursors) else "ROLLBACK")
             except self._errors:
                 self._roll_back()
                 raise

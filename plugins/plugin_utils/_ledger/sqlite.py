@@ -143,17 +143,21 @@ class SqliteDatabase:
                 connection.execute("PRAGMA query_only = ON")
                 return connection.execute(statement, values).fetchall()
 
-    def write(self, statements: list[tuple[str, tuple]], durable: bool) -> list[int]:
+    def write(self, statements: list[tuple[str, tuple]], durable: bool, whole: bool = False) -> list[int]:
         """Execute statements in one transaction; return how many rows each has changed; raise LedgerError.
 
-        `durable`: it is to survive a power failure, not only the death of this process.
+        `durable`: it is to survive a power failure, not only the death of this process. `whole`: if one of them changes
+        no row, none has an effect.
         """
         if durable != self._durable:
             self.execute(f"PRAGMA synchronous = {'EXTRA' if durable else 'NORMAL'}")
             self._durable = durable
         with self._translated(), self.transaction():
             self._check_not_replaced()
-            return [self._connection.execute(statement, values).rowcount for statement, values in statements]
+            counts = [self._connection.execute(statement, values).rowcount for statement, values in statements]
+            if whole and 0 in counts:
+                self._connection.execute("ROLLBACK")
+            return counts
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
@@ -163,7 +167,8 @@ class SqliteDatabase:
         try:
             self._connection.execute("BEGIN IMMEDIATE")
             yield
-            self._connection.execute("COMMIT")
+            if self._connection.in_transaction:
+                self._connection.execute("COMMIT")
         finally:
             if self._connection.in_transaction:
                 with suppress(sqlite3.Error):

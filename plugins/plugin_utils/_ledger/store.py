@@ -73,20 +73,21 @@ class Ledger:
         """Write how an attempt ended; return False if another task changed the entry; raise LedgerError."""
         return bool(self.write([change], durable=False)[0])
 
-    def write(self, changes: list[Change], durable: bool) -> list[Change | None]:
+    def write(self, changes: list[Change], durable: bool, whole: bool = False) -> list[Change | None]:
         """Write changes in one transaction; raise LedgerError, with none of them written.
 
         Return each as it was written, None where the entry was not as it was read; its history is written all the same.
-        `durable`: they are to survive a power failure, not only the death of this process.
+        `durable`: they are to survive a power failure, not only the death of this process. `whole`: nothing is written
+        unless every entry is as it was read.
         """
         changes = [_stamped(change) for change in changes]
         statements = [_entry_written(change) for change in changes]
         statements += [_history_row(change) for change in changes if change.ended]
         try:
-            ours = [count == 1 for count in self.database.write(statements, durable)]
+            ours = [count == 1 for count in self.database.write(statements, durable, whole)]
         except Unanswered:
             is_committed = any(self._is_committed(change) for change in changes)
-            counts = [0] * len(changes) if is_committed else self.database.write(statements, durable)
+            counts = [0] * len(changes) if is_committed else self.database.write(statements, durable, whole)
             # Asked only now: the server may have been committing the first write when the second one began.
             ours = [count == 1 or self._is_in_force(change) for count, change in zip(counts, changes)]
         return [change if is_ours else None for change, is_ours in zip(changes, ours)]

@@ -195,9 +195,9 @@ def test_differences_are_named(wanted, found, named):
 def test_a_missing_field_differs():
     found = differences({"a": 1, "b": {"c": 2}}, {"b": {}})
     assert [(difference.field, difference.found) for difference in found] == [("a", ABSENT), ("b.c", ABSENT)]
-    how = "{wanted} asked for, created with {found}"
+    how = "{wanted} asked for, {found} recorded"
     assert [difference.describe(how) for difference in found] == [
-        "a (1 asked for, created with none)", "b.c (2 asked for, created with none)"]
+        "a (1 asked for, none recorded)", "b.c (2 asked for, none recorded)"]
 
 
 def test_only_fields_that_are_date_times_are_compared_as_moments():

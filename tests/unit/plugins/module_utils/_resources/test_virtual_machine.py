@@ -106,8 +106,8 @@ def test_values_that_differ_from_those_at_creation_are_reported(on_difference, f
     given = {"base_url": "https://service.example", "access_token": "token-of-the-tests", **options}
     result = run_exactly(CREATE, given, recorded=recorded)
     told = result["msg"] if failed else result["warnings"][0]
-    assert told.startswith("virtual machine web01: it was created with different values")
-    assert "attributes.cpu (4 asked for, created with 2)" in told
+    assert told.startswith("virtual machine web01: it is recorded with different values")
+    assert "attributes.cpu (4 asked for, 2 recorded)" in told
     assert (result.get("failed", False), result["changed"], result["outcome"]) == (failed, False, "not_sent")
     assert result["asset"] == recorded.asset
 

@@ -1,0 +1,123 @@
+# Copyright (c) 2026, the infrastructure.services contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What becomes of one entry of the ledger that is adopted, corrected or forgotten."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from ...module_utils._errors import InvalidInput, ServicesError
+from ...module_utils._http import strict_json
+from ...module_utils._http.urls import canonical_url, checked_url
+from ...module_utils._resources import KEYS, RESOURCES
+from ...module_utils._resources.flow import ENVELOPE
+from ...module_utils._secrets import Secrets, without_placeholders
+from ...module_utils._task.validation import validated
+from .entries import ABSENT, DONE, Entry, Key
+
+
+class Edit(NamedTuple):
+    """What becomes of an entry; None: there is none. `taken`: the fields of the asset that are from what was sent."""
+
+    key: Key
+    before: Entry | None
+    after: Entry | None
+    taken: tuple[str, ...] = ()
+
+
+def wanted_key(params: dict) -> Key:
+    """Return the key that the modules use for the asset; `http://` is allowed, since nothing is sent."""
+    option = KEYS[params["resource"]]
+    if not (params[option] or "").strip():
+        raise InvalidInput(option, "must not be empty")
+    base_url = canonical_url(checked_url("base_url", params["base_url"], allow_http=True))
+    return Key(base_url, params["resource"], params[option])
+
+
+def edit_of(key: Key, params: dict, before: Entry | None, secrets: Secrets) -> Edit:
+    """Return what becomes of an entry, given the options of ledger_entry; raise ServicesError.
+
+    `sent` is kept when the asset is confirmed, or corrected without its attributes. What the asset leaves out is taken
+    from it when the asset is confirmed, be it for the second time.
+    """
+    given = _given(key, params, secrets)
+    if given is None or (before and (before.state, before.asset) == (DONE, _whole(given))):
+        return Edit(key, before, given and before)
+    asset = _typed(key, given)
+    adopted = {"name": asset.get("name"), "attributes": asset.get("attributes") or {}}
+    if before is None:
+        return Edit(key, None, Entry(DONE, adopted, _whole(asset)))
+    left_out = _left_out(asset, before.sent)
+    confirmed = _whole({**asset, **left_out})
+    if before.state != DONE:
+        attributes = left_out.pop("attributes", {}).keys() - (asset.get("attributes") or {})
+        taken = (*left_out, *(f"attributes.{name}" for name in sorted(attributes)))
+        return Edit(key, before, before._replace(state=DONE, asset=confirmed, changed_at=""), taken)
+    if before.asset in (_whole(asset), confirmed):
+        return Edit(key, before, before)
+    sent = before.sent if asset.get("attributes") is None else adopted
+    return Edit(key, before, before._replace(sent=sent, asset=_whole(asset), changed_at=""))
+
+
+def _given(key: Key, params: dict, secrets: Secrets) -> dict | None:
+    """Return the asset of an entry, None if the entry is to be forgotten; raise InvalidInput."""
+    asset, option = params["asset"], KEYS[key.resource]
+    if params["state"] == ABSENT:
+        if asset is not None:
+            raise InvalidInput("asset", "cannot be combined with state: absent")
+        return None
+    if not asset or not isinstance(asset.get("attributes"), (dict, type(None))):
+        raise InvalidInput("asset", "must be the envelope of the asset, with attributes (a dict)")
+    strict_json.encode(asset, "asset")
+    if asset.get(option, key.name) != key.name:
+        raise InvalidInput("asset", f"its {option} is {asset[option]!r}, but the entry is for {key.name}")
+    if not str(asset.get("id", "id")).strip():
+        raise InvalidInput("asset", "its id is empty; give the id that the service shows")
+    return without_placeholders(secrets.scrub({"asset": {option: key.name, **asset}})["asset"])
+
+
+def _typed(key: Key, asset: dict) -> dict:
+    """Return the asset with the attributes in the types of the resource; raise ServicesError."""
+    problems: list[str] = []
+    options, attributes = RESOURCES[key.resource].attributes, asset.get("attributes")
+    typed = attributes and _typed_fields(options, attributes, "asset.attributes.", problems)
+    if problems:
+        raise ServicesError("; ".join(problems))
+    return {**asset, "attributes": typed} if typed else asset
+
+
+def _typed_fields(options: dict, given: dict, place: str, problems: list[str]) -> dict:
+    """Return the fields in the types of their options, at every level; unknown ones and nulls stay as they are."""
+    flat = {
+        name: {rule: value for rule, value in option.items() if rule != "options"}
+        for name, option in options.items()
+        if name in given
+    }
+    typed, wrong = validated(flat, {}, {name: given[name] for name in flat}, place)
+    problems += wrong
+    for name in flat:
+        inner, value = options[name].get("options"), typed[name]
+        if inner and isinstance(value, dict):
+            typed[name] = _typed_fields(inner, value, f"{place}{name}.", problems)
+        elif inner and isinstance(value, list):
+            typed[name] = [
+                _typed_fields(inner, part, f"{place}{name}[{index}].", problems) if isinstance(part, dict) else part
+                for index, part in enumerate(value)
+            ]
+    return {**given, **typed}
+
+
+def _left_out(asset: dict, sent: dict) -> dict:
+    """Return the fields of what was sent that the asset does not have; its attributes are those of both."""
+    given, known = asset.get("attributes", {}), sent.get("attributes")
+    missing = [name for name in ENVELOPE if name not in asset and name != "attributes"]
+    found = {name: sent[name] for name in missing if sent.get(name) is not None}
+    if isinstance(given, dict) and isinstance(known, dict) and known.keys() - given:
+        found["attributes"] = {**known, **given}
+    return found
+
+
+def _whole(asset: dict) -> dict:
+    return {**dict.fromkeys(ENVELOPE), **asset}

@@ -1,0 +1,88 @@
+# Copyright (c) 2026, the infrastructure.services contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What people see of a ledger."""
+
+from __future__ import annotations
+
+from ansible_collections.infrastructure.services.plugins.plugin_utils._screen.ledger_table import ledger_lines
+
+MACHINE, ROLE = "compute_virtual_machine", "cassandra_application_role"
+IP, URL = "192.0.2.10", "https://infrastructure.example.com"
+
+
+def machine(name: str, state: str = "done", attributes: object = None, **more) -> dict:
+    """An entry as ledger_info returns it."""
+    entry = {"base_url": URL, "resource": MACHINE, "name": name, "state": state, "sent": {"attributes": attributes},
+             "asset": None, "changed_at": "2026-01-02T03:04:05Z", **more}
+    return entry if state == "done" else {"settle": [f"record {name}", f"remove {name}"], **entry}
+
+
+def role(name: str, state: str = "done") -> dict:
+    """An entry of a role."""
+    found = {"id" if key == "name" else key: value for key, value in machine(name, state).items()}
+    return {**found, "resource": ROLE, **({"settle": []} if state != "done" else {})}
+
+
+def lines(*entries: dict, what: str = "recorded") -> list[str]:
+    states = [entry["state"] for entry in entries]
+    counts = {state: states.count(state) for state in ("intent", "done", "accepted", "unknown")}
+    return ledger_lines({"entries": list(entries), "counts": counts, "ledger": "/l.db"}, what)
+
+
+def test_a_table_has_a_heading_for_each_kind_of_asset():
+    whole = machine("web01", attributes={"ip": "old", "team": "web"}, asset={"attributes": {"ip": IP}})
+    assert lines(role("r1"), whole, machine("web02-longer")) == [
+        "/l.db: 3 done",
+        "NAME          STATE  SINCE (UTC)       ADDRESS     TEAM",
+        f"{ROLE} at {URL}",
+        "r1            done   2026-01-02 03:04",
+        f"{MACHINE} at {URL}",
+        "web01         done   2026-01-02 03:04  192.0.2.10  web",
+        "web02-longer  done   2026-01-02 03:04"]
+
+
+def test_a_table_fits_80_columns_as_ansible_shows_it():
+    wide = machine("db-production-01", "accepted", attributes={"ip": "255.255.255.255", "team": "stores"})
+    assert max(map(len, lines(wide)[1:4])) + len('        "",') <= 80
+
+
+def test_no_entries_are_said_to_be_none():
+    assert lines() == ["Nothing is recorded in /l.db."]
+    assert lines(what="in doubt") == ["Nothing is in doubt in /l.db."]
+
+
+def test_odd_values_do_not_break_the_table():
+    odd = machine("a\n\x1b[1mb", attributes={"ip": 4, "team": ["x"]})
+    assert lines(odd, machine("c", attributes="text"))[3] == "a  [1mb  done   2026-01-02 03:04  4        ['x']"
+
+
+def test_each_machine_in_doubt_comes_with_its_commands():
+    found = lines(machine("web01", "unknown"), machine("web02"), machine("web03", "accepted"))
+    assert found[-9:] == [
+        "Look for each machine on the service.",
+        "If web01 is there, record it, with its id at the end:", "record web01",
+        "If it is not there, remove its entry, and the next run creates it:", "remove web01",
+        "The service accepted web03: record it, with its id at the end:", "record web03",
+        "If somebody has removed it, remove its entry, and the next run creates it:", "remove web03"]
+    assert not any("flight" in line for line in found)
+
+
+def test_a_request_in_flight_is_pointed_out():
+    assert any("may still be in flight" in line for line in lines(machine("web01", "intent")))
+
+
+def test_a_name_that_no_command_line_can_hold_is_told_apart():
+    odd = machine("a b", "unknown", settle=[])
+    assert lines(odd)[-1] == "a b cannot be put on a command line: use a task of infrastructure.services.ledger_entry."
+
+
+def test_a_role_in_doubt_is_run_again():
+    found = lines(role("r1", "unknown"))
+    assert found[4:] == ["A Cassandra role needs no settling: run its task again, which is safe."]
+
+
+def test_the_commands_of_ten_machines_are_shown():
+    found = lines(*(machine(f"web{number:02}", "unknown") for number in range(13)))
+    assert len([line for line in found if line.startswith("record ")]) == 10
+    assert found[-1] == "For the other 3 use the same commands with their names."
