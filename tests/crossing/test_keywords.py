@@ -47,7 +47,7 @@ ROWS = {
                            NOT_SENT, says=("requires Python",)),
     "no such user": Row({"become": True, "become_method": "myself", "become_user": "nobody"}, NOT_SENT,
                         says=("not allowed",)),
-    "host away": Row({"vars": {"ansible_connection": "away"}}, NOT_SENT, says=("refused",)),
+    "host away": Row({"vars": {"ansible_connection": "away"}}, NOT_SENT, says=("refused", "delegate_to: localhost")),
     "host lost": Row({"vars": {"ansible_connection": "away", "ansible_away": "late"}}, UNKNOWN, requests=(1, 1),
                      state="unknown", says=("reset",)),
     "async": Row({"async": 60, "poll": 1}, ("accepted", "not_sent"), (False, True), (1, 0)),

@@ -48,8 +48,19 @@ def test_a_missing_variable_is_named(ansible_once, service):
     for playbook, variable in ((CREATE, "virtual_machine_name"), (UPDATE, "application_role_id")):
         run = ansible_once.playbook(playbook)
         assert run.rc != 0
-        assert f"missing required arguments: {variable}" in run.output
+        assert f"{variable} is missing: pass -e {variable}=" in " ".join(run.output.split())
+        assert "Nothing was sent." in run.output
     assert service.conversation() == []
+
+
+def test_with_a_ledger_one_asset_is_sent_once(ansible_once, service):
+    service.seed("role-1", name="reader")
+    variables = {"base_url": service.url, "access_token": "given", "ledger": "ledger.db", "virtual_machine_name": "web01",
+                 "application_role_id": "role-1", "application_role_attributes": {"login": True}}
+    for _time in range(2):
+        ansible_once.command("ansible-playbook", CREATE, UPDATE, "-e", json.dumps(variables),
+                             INFRASTRUCTURE_SERVICES_BASE_URL=None, INFRASTRUCTURE_SERVICES_ACCESS_TOKEN=None).ok()
+    assert service.bodies() == [{"name": "web01", "attributes": {}}, {"attributes": {"login": True}}]
 
 
 def test_the_demo_fits_on_one_screen(ansible_once, tmp_path):

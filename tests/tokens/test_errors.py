@@ -18,7 +18,7 @@ WRONG = {
     "grant": ({"auth_parameters": {"grant_type": "device"}}, {}, "status 400: unsupported_grant_type: "),
     "scope": ({"scopes": ["admin"]}, {"scopes": ["user"]}, "status 400: invalid_scope: this client may have user"),
     "way to authenticate": ({}, {"client_authentication": "post"}, "status 401: invalid_client: "),
-    "address": ({"auth_url": "/nowhere"}, {}, "status 404"),
+    "address": ({"auth_url": "/nowhere"}, {}, "status 404; check auth_url. "),
 }
 
 

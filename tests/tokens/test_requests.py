@@ -100,6 +100,7 @@ REFUSED = {
     "credentials in the URL": ({"auth_url": "https://a:b@login.example/"}, "auth_url: contains a user name"),
     "no host": ({"auth_url": "https:///token"}, "auth_url: is not an absolute URL"),
     "nothing at all": ({"auth_url": None}, "access_token: is missing"),
+    "a whole header": ({"access_token": "Bearer abc"}, "access_token: contains a space, "),
     "fragment": ({"auth_url": "https://login.example/token#part"}, "auth_url: must not have"),
 }
 
@@ -111,6 +112,11 @@ def test_a_value_that_cannot_be_sent_is_an_invalid_option(task, conversation, op
     assert result["outcome"] == "not_sent"
     assert result["msg"].startswith(why), result["msg"]
     assert conversation.statuses() == []
+
+
+def test_a_token_with_its_scheme_says_what_to_leave_out(task):
+    assert task(access_token="Bearer abc")["msg"].endswith('; leave out "Bearer ". Nothing was sent.')
+    assert "Bearer" not in task(access_token="abc def")["msg"]
 
 
 def test_http_is_refused_until_it_is_allowed(task):

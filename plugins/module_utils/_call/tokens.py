@@ -28,8 +28,9 @@ _FORM = {
     "Accept": "application/json",
     "Accept-Encoding": "identity",
 }
-# What to do about the errors of RFC 6749 section 5.2.
+# What to do about the errors of RFC 6749 section 5.2, and about statuses.
 _ADVICE = {
+    **dict.fromkeys((404, 405), "check auth_url"),
     "invalid_client": "check client_id, client_secret and client_authentication",
     "invalid_scope": "check scopes",
     **dict.fromkeys(
@@ -164,7 +165,8 @@ def read_token(answer: Answer) -> AttemptResult:
         if event == Event.SUCCESS:
             event = Event.ANSWER_CUT if answer.cut and not fields else Event.ANSWER_UNUSABLE
             reason = f"{reason}, but {answer.problem or error}"
-    return AttemptResult(event, "" if token else _with_error(reason, fields), answer.status, answer.headers, token)
+    reason = "" if token else _with_error(reason, fields, answer.status)
+    return AttemptResult(event, reason, answer.status, answer.headers, token)
 
 
 def _token_in(fields: dict) -> Token:
@@ -178,10 +180,10 @@ def _token_in(fields: dict) -> Token:
     return Token(value, use_until, scope if isinstance(scope, str) else None)
 
 
-def _with_error(reason: str, fields: dict) -> str:
+def _with_error(reason: str, fields: dict, status: int) -> str:
     """Return the reason with what the token endpoint says of it, and what to do about it."""
     said = [text for text in (fields.get("error"), fields.get("error_description")) if isinstance(text, str)]
-    advice = [_ADVICE[said[0]]] if said and said[0] in _ADVICE else []
+    advice = [_ADVICE[key] for key in (*said[:1], status) if key in _ADVICE][:1]
     return "; ".join([": ".join([reason, *map(for_message, said)]), *advice])
 
 

@@ -64,7 +64,7 @@ def main(spec: ModuleSpec, run: Callable[[ServicesModule, Context], dict] | None
             raise InvalidInput("ledger", why)
         result = (run or _one)(module, context)
     except ServicesError as error:
-        result = secrets.scrub(error.result())
+        result = module.options.failed(error)
     for warning in (*secrets.warnings(), *result.pop("warnings", ())):
         module.warn(warning)
     end = module.fail_json if result.pop("failed", False) else module.exit_json

@@ -120,12 +120,11 @@ def _token(token: str | None, auth_url: str | None) -> str | None:
         )
     if token is None or TOKEN.fullmatch(token):
         return token
-    raise InvalidInput(
-        "access_token",
-        "contains a space, a line break or another character that a token cannot have"
-        if token
-        else "is empty; give a token, or omit it and set auth_url",
-    )
+    if not token:
+        raise InvalidInput("access_token", "is empty; give a token, or omit it and set auth_url")
+    scheme = '; leave out "Bearer "' if token.lower().startswith("bearer ") else ""
+    problem = "contains a space, a line break or another character that a token cannot have"
+    raise InvalidInput("access_token", f"{problem}{scheme}")
 
 
 def _credentials(params: dict) -> Credentials:

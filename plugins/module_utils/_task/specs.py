@@ -17,6 +17,25 @@ from .options import ARGUMENT_SPEC, MANY
 
 IN_DOUBT = "in_doubt"  # every state but done
 
+# One for each dict that has suboptions, for messages: how it is written.
+EXAMPLES = (
+    {"cpu": "4", "vm_ram": "16"},
+    {"name": "data", "size_gb": "200"},
+    {"network": "10.0.0.0", "mask": "255.255.255.0"},
+    {"path": "/srv", "capacity": "200"},
+    {"label": "healthy", "status": "0"},
+    {"customer_id": "customer-1", "connectivity": "connected"},
+    {"login": "true"},
+    {"resource_kind": "table", "resource_name": "webshop.orders"},
+)
+# What users of other collections may look for, and what there is instead.
+INSTEAD = {
+    "state": "the service cannot delete. To forget a machine, use infrastructure.services.ledger_entry with state:"
+    " absent",
+    "wait": "a request ends when the service has answered; timeout says how long that may take",
+    "count": "one task is one machine; list several in infrastructure.services.compute_virtual_machines",
+}
+
 
 @dataclass(frozen=True)
 class ModuleSpec:

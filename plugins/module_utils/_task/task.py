@@ -20,7 +20,7 @@ from .._call.tokens import FetchedToken
 from .._errors import UNKNOWN, InvalidInput, RequestFailed, ServicesError
 from .._http import strict_json
 from .._http.values import ConnectionSettings
-from .._resources import flow
+from .._resources import KEYS, flow
 from .._resources.flow import Plan, Recorded, Resource, Wanted
 from .._secrets import Secrets
 from . import options
@@ -120,8 +120,16 @@ def perform(planned: Planned, context: Context) -> dict:
     for token in client.tokens:
         context.secrets.add(token)
     unchecked = [] if task.settings.connection.validate_certs else [_UNCHECKED]
-    warnings = [*unchecked, *client.warnings, *result.get("warnings", ())]
+    warnings = [*unchecked, *_blank(task), *client.warnings, *result.get("warnings", ())]
     return presentable(dict(result, trace=client.trace, warnings=warnings), context)
+
+
+def _blank(task: Task) -> list[str]:
+    """Return the warning for a name or id with a blank at an end, which is hard to see but makes it another asset."""
+    resource, key = task.resource.operation.resource, task.wanted.key
+    if key == key.strip():
+        return []
+    return [f'{KEYS[resource]}: "{key}" begins or ends with a blank, so it is another asset than "{key.strip()}".']
 
 
 def interrupted(task: Task, outcome: str, error: BaseException) -> RequestFailed:

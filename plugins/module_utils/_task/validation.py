@@ -17,11 +17,11 @@ from typing import Any, Iterable, Iterator
 from ansible.module_utils.common.validation import check_type_dict, check_type_list
 from ansible.module_utils.parsing.convert_bool import boolean
 
-from .._errors import ServicesError
+from .._errors import InvalidInput, ServicesError
 from .._fields import number, text
 from .._secrets import Secrets, is_credential_name, printable
 from .credentials import secrets_of, shown_options
-from .specs import ModuleSpec
+from .specs import EXAMPLES, INSTEAD, ModuleSpec
 
 _IN_NO_PATH = re.compile("[\\0\ud800-\udc7f\udd00-\udfff]")  # other surrogates are bytes of a name (PEP 383)
 _LONGEST_SHOWN = 100  # characters; a longer value is not cut off, since scrubbing cannot match half a secret
@@ -39,10 +39,16 @@ class Options:
     problem: str  # everything that is wrong with them, not yet scrubbed; empty for valid ones
 
     def valid(self) -> dict:
-        """Return the validated options; raise ServicesError if they are not valid."""
+        """Return the validated options; raise InvalidInput if they are not valid."""
         if self.problem:
-            raise ServicesError(self.problem)
+            raise InvalidInput(self.problem)
         return self.params
+
+    def failed(self, error: ServicesError) -> dict:
+        """Return the scrubbed result of the task that failed; an option set by the environment has its variable."""
+        result, option = self.secrets.scrub(error.result()), error.msg.partition(": ")[0]
+        variable = variable_of(self.spec.options.get(option, {})) if self.given.get(option) is None else ""
+        return dict(result, msg=f"{variable} ({option}){result['msg'][len(option):]}") if variable else result
 
     def invocation(self) -> dict:
         """Return the options as results show them."""
@@ -60,28 +66,41 @@ def validated(options: dict, constraints: dict, given: dict, above: str = "") ->
 
     Null means not given. `above`: the start of those names, such as `attributes.`.
     """
-    problems = [_unknown(f"{above}{name}", name, options) for name in given if name not in options]
+    problems = _unknown([name for name in given if name not in options], options, above)
     params = {}
     for name, option in options.items():
-        value = given.get(name)
-        value = from_environment(option) if value is None else value
+        value, place = given.get(name), f"{above}{name}"
+        if value is None and (variable := variable_of(option)):
+            value, place = os.environ[variable], f"{variable} ({name})"
         if value is not None:
-            params[name] = _converted(option, value, name, f"{above}{name}", problems)
+            params[name] = _converted(option, value, name, place, problems)
             continue
         params[name] = copy(option["default"]) if "default" in option else None
         if option.get("required"):
-            problems.append(_missing(f"{above}{name}", option))
+            problems.append(_missing(place, option))
     problems += _conflicts(constraints, params)
     return params, problems
 
 
-def from_environment(option: dict) -> str | None:
-    """Return what the environment sets an option to: the first variable that is not empty, as AWX exports some."""
-    return next(filter(None, map(os.environ.get, option["fallback"][1])), None) if "fallback" in option else None
+def variable_of(option: dict) -> str:
+    """Return the environment variable that sets an option: the first one that is not empty, as AWX exports some."""
+    return next(filter(os.environ.get, option["fallback"][1]), "") if "fallback" in option else ""
 
 
-def _unknown(place: str, name: str, options: dict) -> str:
-    near = nearest(str(name), options)
+def _unknown(names: list[str], options: dict, above: str) -> list[str]:
+    """Return what is wrong with names that are no options, and what is meant."""
+    deeper = [name for name in names if name in options.get("attributes", {}).get("options", {})]
+    first, last = ", ".join(deeper[:-1]), "".join(deeper[-1:])
+    belong = f"{first} and {last} belong under attributes; indent them"
+    indent = belong if first else f"{last} belongs under attributes; indent it"
+    others = [name for name in names if name not in deeper]
+    return [*([indent] if deeper else []), *(_no_option(f"{above}{name}", str(name), options) for name in others)]
+
+
+def _no_option(place: str, name: str, options: dict) -> str:
+    near = nearest(name, options)
+    if not near and place in INSTEAD:
+        return f"{place}: {INSTEAD[place]}"
     hint = f"did you mean {near}?" if near else f"there are {', '.join(sorted(options))}"
     return f"{printable(place)}: there is no such option ({hint})"
 
@@ -100,8 +119,8 @@ def _has_letters(rest: Iterator[str], letters: str) -> bool:
 
 
 def _missing(place: str, option: dict) -> str:
-    hint = f": set it, or the environment variable {option['fallback'][1][0]}" if "fallback" in option else ""
-    return f"{place}: is missing{hint}"
+    variable = f", or the environment variable {option['fallback'][1][0]}" if "fallback" in option else ""
+    return f"{place}: is missing: set it{variable}"
 
 
 def _conflicts(constraints: dict, params: dict) -> Iterator[str]:
@@ -119,9 +138,9 @@ def _conflicts(constraints: dict, params: dict) -> Iterator[str]:
 def _converted(option: dict, value: Any, name: str, place: str, problems: list[str]) -> Any:
     """Return the value in the type of its option, without nulls in suboptions; what is wrong is added to `problems`."""
     try:
-        value = _typed(option["type"], value)
+        value = _typed("list of dicts" if option.get("elements") == "dict" else option["type"], value)
     except (TypeError, ValueError) as error:
-        problems.append(f"{place}: {error}, not {_shown_of(option, name, value)}")
+        problems.append(f"{place}: {error}{_such_as(option)}, not {_shown_of(option, name, value)}")
         return value
     if option.get("elements"):
         element = {**option, "type": option["elements"], "elements": None}
@@ -133,6 +152,15 @@ def _converted(option: dict, value: Any, name: str, place: str, problems: list[s
     if "choices" in option and value not in option["choices"]:
         problems.append(f"{place}: must be one of {', '.join(option['choices'])}, not {_shown_of(option, name, value)}")
     return value
+
+
+def _such_as(option: dict) -> str:
+    """Return how a dict with suboptions, or a list of them, is written; empty for any other option."""
+    example = next((each for each in EXAMPLES if each.keys() <= option.get("options", {}).keys()), None)
+    if not example:
+        return ""
+    written = f"{{{', '.join(f'{key}: {value}' for key, value in example.items())}}}"
+    return f" such as [{written}]" if option.get("elements") else f" such as {written}"
 
 
 def _typed(kind: Any, value: Any) -> Any:
@@ -170,6 +198,12 @@ def _list(value: Any) -> list:
     return check_type_list(value)
 
 
+def _list_of_dicts(value: Any) -> list:
+    if not isinstance(value, list):  # parts of a text are no dicts
+        raise TypeError("must be a list")
+    return value
+
+
 def _dict(value: Any) -> dict:
     try:
         found = check_type_dict(value)
@@ -181,7 +215,10 @@ def _dict(value: Any) -> dict:
 
 
 _PLAIN = dict(str=str, bool=bool, list=list, dict=dict)  # values of these classes need no conversion
-_CONVERT = dict(str=text, bool=_boolean, int=_whole_number, float=number, path=_path, list=_list, dict=_dict)
+_CONVERT = {
+    **dict(str=text, bool=_boolean, int=_whole_number, float=number, path=_path, list=_list, dict=_dict),
+    "list of dicts": _list_of_dicts,
+}
 
 
 def _shown_of(option: dict, name: str, value: Any) -> str:

@@ -73,7 +73,7 @@ class Action(core.ObservedAction):
             options.valid()
             result = self.work(options, signals)
         except ServicesError as error:
-            result = options.secrets.scrub(error.result())
+            result = options.failed(error)
         if self.module_was_started:  # it has warned, and shown its options
             return result
         warnings = [*options.secrets.warnings(), *result.pop("warnings", ())]

@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import asdict
 
 from ansible.errors import AnsibleConnectionFailure, AnsibleError
@@ -15,11 +16,12 @@ from ...module_utils._errors import NOT_SENT, UNKNOWN, ServicesError
 from ...module_utils._task.options import ARGUMENT_SPEC
 from ...module_utils._task.signals import Interrupted, Signals
 from ...module_utils._task.task import RECORDED, Planned
-from ...module_utils._task.validation import from_environment, validate
+from ...module_utils._task.validation import validate, variable_of
 from . import core
 from .given import options_given
 from .process import environment
 
+_NOT_THERE = " A machine that does not exist cannot be logged in to: add delegate_to: localhost."
 _SHELL_CANNOT_START = (126, 127)  # POSIX: the command was found but cannot be run, or was not found
 
 
@@ -30,8 +32,8 @@ class Target:
         self._action, self._signals = action, signals
         # What the controller sets, so that the place does not matter; but its files may not be there on the target.
         options = [(name, option) for name, option in ARGUMENT_SPEC.items() if given.get(name) is None]
-        found = ((name, from_environment(option)) for name, option in options if option["type"] != "path")
-        self._given = {**given, **{name: value for name, value in found if value is not None}}
+        found = ((name, variable_of(option)) for name, option in options if option["type"] != "path")
+        self._given = {**given, **{name: os.environ[variable] for name, variable in found if variable}}
 
     def send(self, planned: Planned) -> dict:
         """Run the module for a task whose ledger stays on the controller."""
@@ -73,6 +75,7 @@ def _no_result(action, error: object, arguments: dict) -> dict:
     asset = f"{operation.noun}s" if spec.option else f"{operation.noun} {arguments.get(spec.key, '')}".strip()
     request = f" to {operation.method} {arguments.get('base_url') or ''}{operation.path}"
     problem = f"the module{request if outcome == UNKNOWN else ''} gave no result ({str(error).rstrip('.')})"
-    msg = f"{asset}: {problem}. {effect_of(operation, outcome)}"
+    hint = _NOT_THERE if isinstance(error, AnsibleConnectionFailure) and outcome == NOT_SENT else ""
+    msg = f"{asset}: {problem}. {effect_of(operation, outcome)}{hint}"
     secrets = validate(spec, options_given(action)).secrets
     return secrets.scrub(dict(changed=False, outcome=outcome, msg=msg))

@@ -77,7 +77,8 @@ def test_a_refused_header_sends_nothing():
     with serving() as wire:
         result = run_task(CREATE, base_url=wire.url, headers={"authorization": "Basic eA=="})
     assert (result["failed"], result["outcome"], wire.connections) == (True, "not_sent", 0)
-    assert result["msg"] == "headers: authorization cannot be given: the collection or the connection sets it. Nothing was sent."
+    assert result["msg"] == ("headers: authorization cannot be given: the collection or the connection sets it."
+                             " Nothing was sent.")
 
 
 VALID = {

@@ -225,7 +225,7 @@ def test_missing_options_name_their_environment_variables():
     for option in ("base_url", "ledger"):
         variable = f"INFRASTRUCTURE_SERVICES_{option.upper()}"
         assert f"{option}: is missing: set it, or the environment variable {variable}" in told
-    assert "resource: is missing" in told
+    assert "resource: is missing: set it" in told
 
 
 SCALARS = st.none() | st.booleans() | st.integers() | st.floats() | st.text() | st.sampled_from([10**400, "9" * 5000])

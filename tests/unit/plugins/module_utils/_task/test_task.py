@@ -55,6 +55,16 @@ def test_disabled_certificate_validation_raises_a_warning(validate_certs, warned
     assert [warning[:23] for warning in result["warnings"]] == warned
 
 
+@pytest.mark.parametrize(("module", "option", "key", "is_warned"), [
+    (CREATE, "name", "web01 ", True), (CREATE, "name", "\u00a0web01", True), (CREATE, "name", "web 01", False),
+    (UPDATE, "id", " role-1", True), (UPDATE, "id", "role-1", False)])
+def test_a_blank_at_an_end_of_a_name_raises_a_warning(module, option, key, is_warned):
+    given = {option: key, **({"description": "x"} if module == UPDATE else {})}
+    warnings = " ".join(run_task(module, check_mode=True, base_url="https://s.example", **given).get("warnings", []))
+    told = f'{option}: "{key}" begins or ends with a blank, so it is another asset than "{key.strip()}".'
+    assert (told in warnings) is is_warned
+
+
 def test_the_trace_shows_the_result_of_each_attempt():
     with serving(answer(503), answer(200, {})) as wire:
         first, second = run_task(UPDATE, base_url=wire.url)["trace"]

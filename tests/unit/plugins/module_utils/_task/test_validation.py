@@ -10,10 +10,13 @@ from copy import copy
 
 import pytest
 from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
+from ansible_collections.infrastructure.services.plugins.module_utils._errors import InvalidInput
 from ansible_collections.infrastructure.services.plugins.module_utils._fields import prune
 from ansible_collections.infrastructure.services.plugins.module_utils._secrets import HIDDEN
 from ansible_collections.infrastructure.services.plugins.module_utils._task.specs import (
+    APPLICATION_ROLE,
     APPLICATION_ROLES,
+    EXAMPLES,
     LEDGER_ENTRY,
     LEDGER_INFO,
     VIRTUAL_MACHINE,
@@ -102,15 +105,38 @@ def test_values_are_converted_as_by_ansible_core(monkeypatch, option, given, tak
 @pytest.mark.parametrize(("spec", "options", "told"), [
     (VIRTUAL_MACHINE, {"attributes": {"volumes": [{"size_gb": "big"}]}},
      'attributes.volumes[0].size_gb: must be a number, not "big"'),
-    (VIRTUAL_MACHINE, {"attributes": {"volumes": ["a"]}}, 'attributes.volumes[0]: must be a dict, not "a"'),
-    (VIRTUAL_MACHINE, {"attributes": {"volumes": [None]}}, "attributes.volumes[0]: must be a dict, not null"),
-    (VIRTUAL_MACHINE, {"attributes": {"volumes": {"a": 1}}}, "attributes.volumes: must be a list, not a dict"),
+    (VIRTUAL_MACHINE, {"attributes": {"volumes": ["a"]}},
+     'attributes.volumes[0]: must be a dict such as {name: data, size_gb: 200}, not "a"'),
+    (VIRTUAL_MACHINE, {"attributes": {"volumes": [None]}},
+     "attributes.volumes[0]: must be a dict such as {name: data, size_gb: 200}, not null"),
+    (VIRTUAL_MACHINE, {"attributes": {"volumes": {"a": 1}}},
+     "attributes.volumes: must be a list such as [{name: data, size_gb: 200}], not a dict"),
+    (VIRTUAL_MACHINE, {"attributes": {"volumes": "data"}},
+     'attributes.volumes: must be a list such as [{name: data, size_gb: 200}], not "data"'),
+    (VIRTUAL_MACHINE, {"attributes": {"subnet": "10.0.0.0/24"}},
+     'attributes.subnet: must be a dict such as {network: 10.0.0.0, mask: 255.255.255.0}, not "10.0.0.0/24"'),
+    (VIRTUAL_MACHINE, {"attributes": "cpu 4"},
+     'attributes: must be a dict such as {cpu: 4, vm_ram: 16}, not "cpu 4"'),
+    (APPLICATION_ROLE, {"id": "x", "attributes": ["login"]},
+     "attributes: must be a dict such as {login: true}, not a list"),
+    (VIRTUAL_MACHINE, {"headers": 5}, "headers: must be a dict, not 5"),
+    (VIRTUAL_MACHINE, {"cpu": 4}, "cpu belongs under attributes; indent it"),
+    (VIRTUAL_MACHINE, {"cpu": 4, "vm_ram": 8, "team": "web"},
+     "cpu, vm_ram and team belong under attributes; indent them"),
+    (APPLICATION_ROLE, {"id": "x", "login": True}, "login belongs under attributes; indent it"),
+    (VIRTUAL_MACHINE, {"state": "absent"}, "state: the service cannot delete. To forget a machine, use infra"),
+    (VIRTUAL_MACHINES, {"virtual_machines": [], "state": "present"}, "state: the service cannot delete. "),
+    (VIRTUAL_MACHINE, {"wait": True}, "wait: a request ends when the service has answered"),
+    (VIRTUAL_MACHINE, {"count": 3}, "count: one task is one machine; "),
+    (VIRTUAL_MACHINE, {"attributes": {"count": 3}}, "attributes.count: there is no such option ("),
+    (LEDGER_INFO, {"state": "done", "ledger": "l"}, "state: there is no such option (did you mean states?)"),
     (VIRTUAL_MACHINE, {"attributes": {"cpu": True}}, "attributes.cpu: must be a number, not true"),
     (VIRTUAL_MACHINE, {"attributes": {"cpu": float("nan")}}, "attributes.cpu: must be a finite number, not NaN"),
-    (VIRTUAL_MACHINE, {"attributes": "{1, 2}"}, 'attributes: must be a dict, not "{1, 2}"'),
+    (VIRTUAL_MACHINE, {"attributes": "{1, 2}"},
+     'attributes: must be a dict such as {cpu: 4, vm_ram: 16}, not "{1, 2}"'),
     (VIRTUAL_MACHINE, {"client_id": ["x"]},
      "client_id: must be a string (a word such as yes, no, true or false needs quotes), not a list"),
-    (VIRTUAL_MACHINE, {"name": None}, "name: is missing"),
+    (VIRTUAL_MACHINE, {"name": None}, "name: is missing: set it"),
     (VIRTUAL_MACHINE, {"validate_certs": "perhaps"}, 'validate_certs: must be true or false, not "perhaps"'),
     (VIRTUAL_MACHINE, {"retries": 1.5}, "retries: must be a whole number, not 1.5"),
     (VIRTUAL_MACHINE, {"on_difference": "x"}, 'on_difference: must be one of warn, fail, not "x"'),
@@ -134,9 +160,42 @@ def test_all_that_is_wrong_is_told_at_once():
         "nmae: there is no such option (did you mean name?)",
         "base_url: is missing: set it, or the environment variable INFRASTRUCTURE_SERVICES_BASE_URL",
         "retries: must be a number, not a list",
-        "name: is missing",
+        "name: is missing: set it",
         'attributes.cpu: must be a number, not "x"',
     ]
+
+
+def test_a_value_from_the_environment_is_refused_by_the_name_of_its_variable(monkeypatch):
+    monkeypatch.setenv("INFRASTRUCTURE_SERVICES_TIMEOUT", "soon")
+    monkeypatch.setenv("INFRASTRUCTURE_SERVICES_RETRIES", "x")
+    assert validate(VIRTUAL_MACHINE, {**LEAST, "retries": "y"}).problem.split("; ") == [
+        'INFRASTRUCTURE_SERVICES_TIMEOUT (timeout): must be a number, not "soon"', 'retries: must be a number, not "y"']
+
+
+@pytest.mark.parametrize(("given", "said"), [
+    ({}, "INFRASTRUCTURE_SERVICES_TIMEOUT (timeout): must be greater than 0. Nothing was sent."),
+    ({"timeout": 0}, "timeout: must be greater than 0. Nothing was sent."),
+])
+def test_a_value_that_is_refused_later_is_named_in_the_same_way(monkeypatch, given, said):
+    monkeypatch.setenv("INFRASTRUCTURE_SERVICES_TIMEOUT", "0")
+    error = InvalidInput("timeout", "must be greater than 0")
+    assert validate(VIRTUAL_MACHINE, {**LEAST, **given}).failed(error)["msg"] == said
+
+
+def test_all_that_is_wrong_ends_once_with_what_is_known_of_the_effect():
+    with pytest.raises(InvalidInput) as refused:
+        validate(VIRTUAL_MACHINE, {**LEAST, "nmae": 1, "cpu": 4, "timeout": "x"}).valid()
+    assert refused.value.result()["msg"].endswith('; timeout: must be a number, not "x". Nothing was sent.')
+    assert refused.value.result()["msg"].count("Nothing was sent.") == 1
+
+
+@pytest.mark.parametrize("options", [VIRTUAL_MACHINE.options, APPLICATION_ROLE.options], ids=["machine", "role"])
+def test_every_dict_with_suboptions_has_one_example_which_is_valid(options):
+    shapes = [option["options"] for option in (*options.values(), *options["attributes"]["options"].values())
+              if "options" in option]
+    for shape in shapes:
+        (example,) = [each for each in EXAMPLES if each.keys() <= shape.keys()]
+        assert validated(shape, {}, example)[1] == []
 
 
 SECRET = "s3cret-s3cret"
