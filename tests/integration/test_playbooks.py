@@ -55,8 +55,9 @@ def test_a_missing_variable_is_named(ansible_once, service):
 
 def test_with_a_ledger_one_asset_is_sent_once(ansible_once, service):
     service.seed("role-1", name="reader")
-    variables = {"base_url": service.url, "access_token": "given", "ledger": "ledger.db", "virtual_machine_name": "web01",
-                 "application_role_id": "role-1", "application_role_attributes": {"login": True}}
+    variables = {"base_url": service.url, "access_token": "given", "ledger": "ledger.db",
+                 "virtual_machine_name": "web01", "application_role_id": "role-1",
+                 "application_role_attributes": {"login": True}}
     for _time in range(2):
         ansible_once.command("ansible-playbook", CREATE, UPDATE, "-e", json.dumps(variables),
                              INFRASTRUCTURE_SERVICES_BASE_URL=None, INFRASTRUCTURE_SERVICES_ACCESS_TOKEN=None).ok()

@@ -45,9 +45,11 @@ class Options:
         return self.params
 
     def failed(self, error: ServicesError) -> dict:
-        """Return the scrubbed result of the task that failed; an option set by the environment has its variable."""
+        """Return the scrubbed result of the failed task; an option that the environment sets has its variable."""
         result, option = self.secrets.scrub(error.result()), error.msg.partition(": ")[0]
-        variable = variable_of(self.spec.options.get(option, {})) if self.given.get(option) is None else ""
+        if not isinstance(error, InvalidInput) or self.given.get(option) is not None:
+            return result
+        variable = variable_of(self.spec.options.get(option, {}))
         return dict(result, msg=f"{variable} ({option}){result['msg'][len(option):]}") if variable else result
 
     def invocation(self) -> dict:
