@@ -10,10 +10,9 @@ from ..module_utils._task.signals import Signals
 from ..module_utils._task.specs import LEDGER_ENTRY
 from ..module_utils._task.validation import Options
 from ..plugin_utils._ledger.editing import edited
-from ..plugin_utils._ledger.entries import ABSENT
 from ..plugin_utils._run.action import Action
 from ..plugin_utils._run.core import run_id
-from ..plugin_utils._run.given import opened_ledger
+from ..plugin_utils._run.given import ledger_to_edit
 
 
 class ActionModule(Action):
@@ -22,9 +21,6 @@ class ActionModule(Action):
     spec = LEDGER_ENTRY
 
     def work(self, options: Options, signals: Signals) -> dict:
-        params, writes = options.params, not self._task.check_mode
-        if writes and params["state"] == ABSENT:  # no ledger is created in order to forget an entry
-            writes = opened_ledger(self, params, signals, read_only=True).version > 0
-        ledger = opened_ledger(self, params, signals, read_only=not writes)
-        result = edited(ledger, params, not writes, options.secrets, run_id())
+        ledger = ledger_to_edit(self, options.params, signals)
+        result = edited(ledger, options.params, self._task.check_mode, options.secrets, run_id())
         return result if self._task.diff else {key: value for key, value in result.items() if key != "diff"}

@@ -55,14 +55,14 @@ def read(path: Path) -> Guide:
     for block in blocks:
         text = block.content.rstrip("\n") + "\n"
         caption = block.attributes["antsibull-other-caption"]
-        if block.language == "shell":
+        if caption:
+            guide.files[caption] = text
+        elif block.language == "shell":
             guide.steps.extend(Step("command", line) for line in text.splitlines())
         elif block.language == "text":
             guide.steps[-1] = guide.steps[-1]._replace(output=text)
         elif block.language != "yaml+jinja":
             raise ValueError(f"{path.name}: a block of code in {block.language}")
-        elif caption:
-            guide.files[caption] = text
         elif guide.steps and guide.steps[-1].kind == "tasks":
             guide.steps[-1] = Step("tasks", f"{guide.steps[-1].text}\n{text}")
         else:

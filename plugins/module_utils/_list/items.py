@@ -68,12 +68,16 @@ class Faults:
 
     def raise_if_any(self) -> None:
         """Raise InvalidInput if there are faults."""
-        if not self._items:
-            return
+        if self._items:
+            raise self.error()
+
+    def error(self) -> InvalidInput:
+        """Return the error that says what the faults are."""
         count, more = sum(map(len, self._items.values())), len(self._items) - _MAX_FAULTS
         told = "; ".join(f"{listing(items)}: {msg}" for msg, items in list(self._items.items())[:_MAX_FAULTS])
-        invalid = f"{count:,} {'item is' if count == 1 else 'items are'} invalid, so nothing was sent: {told}."
-        raise InvalidInput(self._spec.option, f"{invalid} And {more:,} more faults." if more > 0 else invalid)
+        nothing = "nothing was sent" if self._spec.resource else "nothing was changed"
+        invalid = f"{count:,} {'item is' if count == 1 else 'items are'} invalid, so {nothing}: {told}."
+        return InvalidInput(self._spec.option, f"{invalid} And {more:,} more faults." if more > 0 else invalid)
 
 
 def validated_item(spec: ModuleSpec, item: Any) -> dict:

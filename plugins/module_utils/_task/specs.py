@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The six modules as users see them, as data."""
+"""The modules as users see them, as data."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from .._resources.flow import Resource
 from .options import ARGUMENT_SPEC, MANY
 
 IN_DOUBT = "in_doubt"  # every state but done
+_STATES = ("intent", "done", "accepted", "unknown")
 
 # One for each dict that has suboptions, for messages: how it is written.
 EXAMPLES = (
@@ -46,31 +47,26 @@ class ModuleSpec:
     constraints: dict[str, list] = field(default_factory=dict)  # across options; for a list: those of each item
     resource: Resource | None = None  # None: the module works on the ledger alone
     option: str = ""  # holds the list; empty for a module for one asset
+    item_options: dict[str, dict] = field(default_factory=dict)  # the argument spec of one item of the list
     shared: tuple[str, ...] = ()  # options of the resource that are given once, for all items
 
     @property
     def key(self) -> str:
         """Return the option that identifies an asset."""
-        return KEYS[self.resource.operation.resource]
+        return KEYS[self.resource.operation.resource] if self.resource else "name"
 
     @cached_property
     def options(self) -> dict[str, dict]:
         """Return the argument spec of all options that it takes; items are validated one by one (`_list/items`)."""
         return {**ARGUMENT_SPEC, **self.own}
 
-    @cached_property
-    def item_options(self) -> dict[str, dict]:
-        """Return the argument spec of one item."""
-        return {name: option for name, option in self.resource.options.items() if name not in self.shared}
-
     def documented(self) -> dict[str, Any]:
         """Return what AnsibleModule takes, which ansible-test compares with the documentation."""
-        if not self.resource:
-            return dict(argument_spec=self.own, **self.constraints)
+        options = self.options if self.resource else self.own
         if not self.option:
-            return dict(argument_spec=self.options, **self.constraints)
+            return dict(argument_spec=options, **self.constraints)
         items = dict(self.own[self.option], elements="dict", options=self.item_options, **self.constraints)
-        return dict(argument_spec={**self.options, self.option: items})
+        return dict(argument_spec={**options, self.option: items})
 
     def shown(self, params: dict) -> dict:
         """Return the options with the number of items instead of the items."""
@@ -84,7 +80,8 @@ def _for_one(resource: Resource) -> ModuleSpec:
 
 def _for_list(resource: Resource, option: str, *shared: str) -> ModuleSpec:
     own = {option: dict(type="list", required=True), **{name: resource.options[name] for name in shared}, **MANY}
-    return ModuleSpec(f"{resource.operation.resource}s", own, resource.constraints, resource, option, shared)
+    items = {name: option for name, option in resource.options.items() if name not in shared}
+    return ModuleSpec(f"{resource.operation.resource}s", own, resource.constraints, resource, option, items, shared)
 
 
 VIRTUAL_MACHINE = _for_one(virtual_machine.VIRTUAL_MACHINE)
@@ -108,6 +105,21 @@ LEDGER_ENTRY = ModuleSpec(
         required_if=[("state", "present", ("asset",)), *(("resource", name, (key,)) for name, key in KEYS.items())],
     ),
 )
+LEDGER_ENTRIES = ModuleSpec(
+    "ledger_entries",
+    dict(
+        ledger=LEDGER_ENTRY.own["ledger"],
+        base_url=dict(ARGUMENT_SPEC["base_url"], required=False),
+        entries=dict(type="list", required=True),
+    ),
+    LEDGER_ENTRY.constraints,
+    option="entries",
+    item_options=dict(
+        {name: option for name, option in LEDGER_ENTRY.own.items() if name != "ledger"},
+        base_url=dict(type="str"),
+        state=dict(type="str", choices=["absent", "present", *_STATES], default="present"),
+    ),
+)
 LEDGER_INFO = ModuleSpec(
     "ledger_info",
     dict(
@@ -115,7 +127,7 @@ LEDGER_INFO = ModuleSpec(
         base_url=dict(type="str"),
         resource=dict(type="str", choices=list(KEYS)),
         names=dict(type="list", elements="str"),
-        states=dict(type="list", elements="str", choices=["intent", "done", "accepted", "unknown", IN_DOUBT]),
+        states=dict(type="list", elements="str", choices=[*_STATES, IN_DOUBT]),
         changed_since=dict(type=DATE_TIME),
         run=dict(type="str"),
         history=dict(type="bool", default=False),

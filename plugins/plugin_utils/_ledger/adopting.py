@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from ...module_utils._errors import InvalidInput, ServicesError
+from ...module_utils._errors import ACCEPTED, UNKNOWN, InvalidInput, ServicesError
 from ...module_utils._http import strict_json
 from ...module_utils._http.urls import canonical_url, checked_url
 from ...module_utils._resources import KEYS, RESOURCES
 from ...module_utils._resources.flow import ENVELOPE
 from ...module_utils._secrets import Secrets, without_placeholders
 from ...module_utils._task.validation import validated
-from .entries import ABSENT, DONE, Entry, Key
+from .entries import ABSENT, DONE, INTENT, Entry, Key
 
 
 class Edit(NamedTuple):
@@ -32,6 +32,8 @@ def wanted_key(params: dict) -> Key:
     option = KEYS[params["resource"]]
     if not (params[option] or "").strip():
         raise InvalidInput(option, "must not be empty")
+    if params["base_url"] is None:  # of an entry of a list
+        raise InvalidInput("base_url", "is needed, here or for all entries")
     base_url = canonical_url(checked_url("base_url", params["base_url"], allow_http=True))
     return Key(base_url, params["resource"], params[option])
 
@@ -42,9 +44,11 @@ def edit_of(key: Key, params: dict, before: Entry | None, secrets: Secrets) -> E
     `sent` is kept when the asset is confirmed, or corrected without its attributes. What the asset leaves out is taken
     from it when the asset is confirmed, be it for the second time.
     """
+    if params["state"] != ABSENT and _is_recorded(key, params["state"], params["asset"], before):
+        return Edit(key, before, before)
     given = _given(key, params, secrets)
-    if given is None or (before and (before.state, before.asset) == (DONE, _whole(given))):
-        return Edit(key, before, given and before)
+    if given is None:
+        return Edit(key, before, None)
     asset = _typed(key, given)
     adopted = {"name": asset.get("name"), "attributes": asset.get("attributes") or {}}
     if before is None:
@@ -59,6 +63,16 @@ def edit_of(key: Key, params: dict, before: Entry | None, secrets: Secrets) -> E
         return Edit(key, before, before)
     sent = before.sent if asset.get("attributes") is None else adopted
     return Edit(key, before, before._replace(sent=sent, asset=_whole(asset), changed_at=""))
+
+
+def _is_recorded(key: Key, state: str, asset: dict | None, before: Entry | None) -> bool:
+    """Whether an entry is given as it is recorded; raise InvalidInput for one in doubt that is recorded otherwise."""
+    found = before.state if before else ABSENT
+    if asset is None and state in (INTENT, ACCEPTED, UNKNOWN):
+        if found != state:
+            raise InvalidInput("asset", f"is needed, or state: absent: the entry is {found}, not {state}")
+        return True
+    return bool(asset) and found == DONE and before.asset in (asset, _whole({KEYS[key.resource]: key.name, **asset}))
 
 
 def _given(key: Key, params: dict, secrets: Secrets) -> dict | None:

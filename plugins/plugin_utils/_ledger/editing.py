@@ -9,11 +9,15 @@ from __future__ import annotations
 from contextlib import ExitStack
 from typing import Any, Callable, Iterable
 
-from ...module_utils._errors import NOT_SENT, ServicesError, listing
+from ...module_utils._errors import NOT_SENT, InvalidInput, ServicesError, listing
+from ...module_utils._list.items import Faults, validated_item
 from ...module_utils._secrets import Secrets
+from ...module_utils._task.specs import LEDGER_ENTRIES
 from .adopting import Edit, edit_of, wanted_key
 from .entries import ABSENT, INTENT, Change, Ended, Entry, Key, LedgerError
 from .store import Ledger
+
+_LISTED = {"sent", "options", "began_at", "changed_at", "by", "run", "trace_id", "history", "settle"}  # by ledger_info
 
 
 class Invalid(ServicesError):
@@ -28,7 +32,6 @@ def edited(ledger: Ledger, params: dict, check_mode: bool, secrets: Secrets, run
     """Bring one entry into the wanted state and return the result of ledger_entry; raise ServicesError."""
     (edit,) = edits = edit_all(ledger, {0: params}, {}, check_mode, secrets, run)
     title, after = f"ledger entry of {edit.key.resource} {edit.key.name}", edit.after
-    warnings = warnings_of(edits, ledger)
     return dict(
         changed=edit.before != after,
         outcome=NOT_SENT,
@@ -37,8 +40,52 @@ def edited(ledger: Ledger, params: dict, check_mode: bool, secrets: Secrets, run
         sent=after.sent if after else None,
         changed_at=after.changed_at if after else None,
         diff=dict(before=_shown(edit.before), after=_shown(after), before_header=title, after_header=title),
-        **({"warnings": warnings} if warnings else {}),
+        **_warnings(edits, ledger),
     )
+
+
+def edited_list(ledger: Ledger, params: dict, check_mode: bool, secrets: Secrets, run: str = "") -> dict:
+    """Bring a list of entries into the wanted states and return the result of ledger_entries; raise ServicesError."""
+    items, faults = params["entries"], {}
+    wanted = _each(range(len(items)), lambda number: _options(items[number], params["base_url"]), faults)
+    try:
+        edits = edit_all(ledger, wanted, faults, check_mode, secrets, run)
+    except Invalid as error:
+        raise _told(items, error.faults) from None
+    changed = [edit for edit in edits if edit.before != edit.after]
+    kinds = [_kind(edit) for edit in edits]
+    before = {f"{edit.key.resource} {edit.key.name} at {edit.key.base_url}": _shown(edit.before) for edit in changed}
+    return dict(
+        changed=bool(changed),
+        outcome=NOT_SENT,
+        counts={kind: kinds.count(kind) for kind in ("adopted", "corrected", "forgotten", "unchanged")},
+        diff=dict(before=before, after=dict(zip(before, (_shown(edit.after) for edit in changed)))),
+        **_warnings(edits, ledger),
+    )
+
+
+def _options(item: Any, base_url: str | None) -> dict:
+    """Return the options of ledger_entry for an item, which may be what ledger_info returns; raise ServicesError."""
+    if isinstance(item, dict):
+        unused = _LISTED | {"asset"} if item.get("state") == ABSENT else _LISTED
+        given = {name: value for name, value in item.items() if name not in unused and value is not None}
+        item = {"base_url": base_url, **given}
+    return validated_item(LEDGER_ENTRIES, item)
+
+
+def _told(items: list, faults: dict[int, str]) -> InvalidInput:
+    """Return the error that says what is wrong with the items of a list."""
+    told = Faults(LEDGER_ENTRIES)
+    for number, msg in faults.items():
+        item = items[number]
+        told.add(number, {"name": item.get("name") or item.get("id")} if isinstance(item, dict) else item, msg)
+    return told.error()
+
+
+def _kind(edit: Edit) -> str:
+    if edit.before == edit.after:
+        return "unchanged"
+    return "adopted" if edit.before is None else "corrected" if edit.after else "forgotten"
 
 
 def _shown(entry: Entry | None) -> dict:
@@ -55,7 +102,11 @@ def edit_all(
     entries as they were before, so one that changes meanwhile is a LedgerError.
     """
     keys = _each(wanted, lambda number: wanted_key(wanted[number]), faults)
-    seen = _read(ledger, keys.values())
+    first: dict[Key, int] = {}
+    for number, key in keys.items():
+        if first.setdefault(key, number) != number:
+            faults[number] = f"is the same entry as [{first[key]}]"
+    seen = _read(ledger, first)
     edits = _edits(wanted, keys, seen, secrets, faults)
     if check_mode:
         return edits
@@ -129,7 +180,7 @@ def _changed(key: Key, now: Entry | None) -> LedgerError:
     )
 
 
-def warnings_of(edits: list[Edit], ledger: Ledger) -> list[str]:
+def _warnings(edits: list[Edit], ledger: Ledger) -> dict[str, list[str]]:
     """Return warnings: what was taken from what was sent, and the entries to forget that do not exist."""
     told: dict[tuple[str, str], list[str]] = {}
     missing: dict[tuple[str, str], list[str]] = {}
@@ -138,14 +189,16 @@ def warnings_of(edits: list[Edit], ledger: Ledger) -> list[str]:
             told.setdefault((key.resource, ", ".join(taken)), []).append(key.name)
         elif before is after is None:
             missing.setdefault((key.resource, key.base_url), []).append(key.name)
-    return [
+    warnings = [
         f"{resource} {listing(names)}: {taken} recorded as sent, since asset has no such field."
         for (resource, taken), names in told.items()
-    ] + [
+    ]
+    warnings += [
         f"{resource} {listing(names)}: no entry of this name for {base_url} in {ledger.where}; nothing was removed."
         f"{_elsewhere(ledger, resource, names)}"
         for (resource, base_url), names in missing.items()
     ]
+    return {"warnings": warnings} if warnings else {}
 
 
 def _elsewhere(ledger: Ledger, resource: str, names: list[str]) -> str:

@@ -17,6 +17,7 @@ from ...module_utils._errors import InvalidInput
 from ...module_utils._task.options import ARGUMENT_SPEC, LEDGER_VARIABLE
 from ...module_utils._task.signals import Signals
 from ...module_utils._task.validation import nearest
+from .._ledger.entries import ABSENT
 from .._ledger.location import located
 from .._ledger.store import Ledger
 from . import core
@@ -73,15 +74,29 @@ def opened_ledger(action, params: dict, signals: Signals, read_only: bool) -> Le
     return ledger
 
 
+def ledger_to_edit(action, params: dict, signals: Signals) -> Ledger:
+    """Return the ledger of a task that edits entries, opened for reading if it cannot have anything to write.
+
+    Raises as opened_ledger does.
+    """
+    items = params[action.spec.option] if action.spec.option else [params]
+    only_forgets = all(isinstance(item, dict) and item.get("state") == ABSENT for item in items)
+    reads = action._task.check_mode
+    if only_forgets and not reads:  # no ledger is created in order to forget entries
+        reads = not opened_ledger(action, params, signals, read_only=True).version
+    return opened_ledger(action, params, signals, read_only=reads)
+
+
 def ledger_location(action, ledger: str) -> str:
     """Return where the ledger is; raise InvalidInput or LedgerError."""
     if not ledger:
         raise InvalidInput("ledger", "is empty")
     if action._task.async_val:
+        sends_list = action.spec.resource and action.spec.option
         raise InvalidInput(
             "ledger",
             "cannot be combined with async, since nothing would record how the task ended. Nothing was sent. Remove"
-            " async" + (": the task itself sends several at once (concurrency)" if action.spec.option else ""),
+            " async" + (": the task itself sends several at once (concurrency)" if sends_list else ""),
         )
     return located(ledger, action._loader.get_basedir(), action._task.args.get("ledger") is None)
 

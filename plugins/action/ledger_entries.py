@@ -1,0 +1,26 @@
+# Copyright (c) 2026, the infrastructure.services contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Runs ledger_entries on the controller, where the ledger is, whatever the connection."""
+
+from __future__ import annotations
+
+from ..module_utils._task.signals import Signals
+from ..module_utils._task.specs import LEDGER_ENTRIES
+from ..module_utils._task.validation import Options
+from ..plugin_utils._ledger.editing import edited_list
+from ..plugin_utils._run.action import Action
+from ..plugin_utils._run.core import run_id
+from ..plugin_utils._run.given import ledger_to_edit
+
+
+class ActionModule(Action):
+    """Takes the options of all modules, so that it can be in their action group, and uses its own."""
+
+    spec = LEDGER_ENTRIES
+
+    def work(self, options: Options, signals: Signals) -> dict:
+        ledger = ledger_to_edit(self, options.params, signals)
+        result = edited_list(ledger, options.params, self._task.check_mode, options.secrets, run_id())
+        return result if self._task.diff else {key: value for key, value in result.items() if key != "diff"}

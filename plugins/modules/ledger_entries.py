@@ -1,0 +1,156 @@
+#!/usr/bin/python
+# -*- coding: utf-8 -*-
+
+# Copyright (c) 2026, the infrastructure.services contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The documentation of the module; its action plugin does the work, on the controller."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+---
+module: ledger_entries
+short_description: Adopt, correct or forget many entries of the ledger
+description:
+  - Does for a list what M(infrastructure.services.ledger_entry) does for one asset, in one transaction. Nothing is sent
+    to the service.
+  - All entries are checked before any is changed, and all that is wrong with them is reported at once. Either all of
+    them become as given, or none changes.
+  - What M(infrastructure.services.ledger_info) returns as RV(infrastructure.services.ledger_info#module:entries) can
+    be given as it is, or with another asset or state.
+version_added: 1.0.0
+author:
+  - The infrastructure.services contributors (@infrastructure-services)
+options:
+  ledger:
+    description:
+      - Location of the ledger, a path (an SQLite file) or a C(postgresql://) URL.
+      - A relative path is resolved against the directory of the playbook, or against the working directory if the
+        playbook is part of a collection or the path comes from the environment.
+      - If not given, the environment variable E(INFRASTRUCTURE_SERVICES_LEDGER) is used.
+    type: str
+    required: true
+  base_url:
+    description:
+      - Base URL of the Infrastructure Service that the assets are on. An entry may have another one.
+      - If not given, the environment variable E(INFRASTRUCTURE_SERVICES_BASE_URL) is used.
+    type: str
+  entries:
+    description:
+      - The entries. Each of them must be for another asset.
+      - The other keys that M(infrastructure.services.ledger_info) returns, such as C(sent), C(by) and C(began_at), are
+        accepted and not used.
+    type: list
+    elements: dict
+    required: true
+    suboptions:
+      base_url:
+        description: Base URL of the service that the asset is on, if it is not O(base_url).
+        type: str
+      resource:
+        description: The module that creates or updates the asset.
+        type: str
+        required: true
+        choices:
+          - cassandra_application_role
+          - compute_virtual_machine
+      name:
+        description: Name of the virtual machine.
+        type: str
+      id:
+        description: Identifier of the role.
+        type: str
+      state:
+        description:
+          - V(present) records O(entries[].asset), which is then required, as done. V(absent) forgets the entry,
+            and the asset is not used.
+          - V(intent), V(done), V(accepted) and V(unknown), which M(infrastructure.services.ledger_info) returns, mean
+            V(present) if there is an O(entries[].asset). An entry in doubt without one is left as it is, provided that
+            the ledger has it in this state.
+        type: str
+        choices:
+          - absent
+          - present
+          - intent
+          - done
+          - accepted
+          - unknown
+        default: present
+      asset:
+        description:
+          - The envelope of the asset as it is on the service, as in
+            O(infrastructure.services.ledger_entry#module:asset).
+        type: dict
+attributes:
+  check_mode:
+    description: Can run in C(check_mode) and return what would change; the ledger is then only read.
+    support: full
+  diff_mode:
+    description: Returns the entries that changed, or would change, when in diff mode.
+    support: full
+notes:
+  - The task runs on the controller, whatever the connection of its host, and cannot be combined with C(async).
+  - It is in the action group C(infrastructure.services.all), so that C(module_defaults) can give O(ledger) and
+    O(base_url) to all modules of the collection. It accepts the other options of the group too, but does not use them.
+  - If another task is working on one of the assets, this one waits until it has ended, and then fails without a change
+    if the entry has changed meanwhile, unless it already is as wanted. Behind a pooler of PostgreSQL connections it
+    cannot wait.
+  - Each change is recorded in the history of the ledger.
+seealso:
+  - module: infrastructure.services.ledger_entry
+  - module: infrastructure.services.ledger_info
+"""
+
+EXAMPLES = r"""
+- name: Adopt virtual machines, so that they are not created again
+  infrastructure.services.ledger_entries:
+    ledger: ledger.db
+    base_url: https://infrastructure.example.com
+    entries:
+      - resource: compute_virtual_machine
+        name: web01
+        asset:
+          id: 0b5f1a52-7d3c-4a0e-9d0e-5a1d3b0f6f11
+          attributes:
+            cpu: 4
+      - resource: compute_virtual_machine
+        name: web02
+        asset:
+          id: 0b5f1a52-7d3c-4a0e-9d0e-5a1d3b0f6f12
+
+- name: List what is in doubt
+  infrastructure.services.ledger_info:
+    ledger: ledger.db
+    states: in_doubt
+  register: doubtful
+
+- name: Forget all of it, after none was found on the service
+  infrastructure.services.ledger_entries:
+    ledger: ledger.db
+    entries: "{{ doubtful.entries | map('combine', {'state': 'absent'}) }}"
+"""
+
+RETURN = r"""
+counts:
+  description: How many entries were adopted (there was none), corrected, forgotten, and left as they were.
+  returned: on success
+  type: dict
+  sample:
+    adopted: 2
+    corrected: 0
+    forgotten: 0
+    unchanged: 0
+outcome:
+  description: Always V(not_sent), since nothing is sent to the service.
+  returned: always
+  type: str
+  sample: not_sent
+"""
+
+from ansible_collections.infrastructure.services.plugins.module_utils._task.front import main
+from ansible_collections.infrastructure.services.plugins.module_utils._task.specs import LEDGER_ENTRIES
+
+if __name__ == "__main__":
+    main(LEDGER_ENTRIES)
