@@ -10,6 +10,7 @@ import shlex
 import subprocess
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import NamedTuple
 
 import pytest
@@ -100,6 +101,18 @@ def test_the_commands_of_the_readme_work_against_the_emulator_as_described(readm
         "create_virtual_machine": 201, "update_application_role": 200}
     names = [json.loads(request["body"])["name"] for request in received if request["method"] == "POST"]
     assert names == ["web01"] * 4 + ["web01", "web02"]  # the second run of fleet.yml sends nothing
+
+
+def test_the_printed_command_stops_it_and_leaves_nothing_behind(ansible_once):
+    run = ansible_once.playbook(EMULATOR, "-e", '{"emulator_port": 0, "emulator_background": true}').ok()
+    (line,) = [line for line in run.result("Show how to use the emulator")["msg"] if line.startswith("To stop it: ")]
+    command, *arguments = shlex.split(line.removeprefix("To stop it: "))
+    directory = Path(line.rpartition("emulator_directory=")[2])
+    url = (directory / "url").read_text().strip()
+    ansible_once.command(command, *arguments).ok()
+    assert not directory.exists()
+    with pytest.raises(requests.ConnectionError):
+        requests.get(url, timeout=5)
 
 
 def test_an_emulator_that_does_not_start_says_why(ansible_once, service):

@@ -15,6 +15,14 @@ def rows(page, table: str):
     return page.locator(f"#{table} tbody")
 
 
+def seed(service, machines: int, roles: int) -> None:
+    """Put many assets into the emulator without a request for each."""
+    for number in range(machines):
+        service.running.api.store.create({"name": f"web{number}", "attributes": {}}, unique=False)
+    for number in range(roles):
+        service.control("PUT", f"assets/role-{number}", json={"name": f"role {number}", "attributes": {}})
+
+
 def test_an_empty_page_says_so(page, service, expect):
     expect(page.locator("#base")).to_have_text(service.url)
     expect(page.get_by_text("No request yet.")).to_be_visible()
@@ -64,6 +72,49 @@ def test_many_are_counted_and_the_newest_shown(page, service, expect):
         expect(page.locator(f"#{table}-count")).to_have_text("newest 100 of 103")
         expect(rows(page, table)).to_have_count(100)
     expect(rows(page, "machines").last).to_contain_text("web3")
+
+
+@pytest.mark.parametrize(("width", "screens"), [(1280, 1), (390, 2.5)])
+@pytest.mark.parametrize("machines", [100, 2000])
+def test_the_conversation_is_near_however_many_machines_there_are(page, service, expect, machines, width, screens):
+    page.set_viewport_size({"width": width, "height": 900})
+    seed(service, machines, roles=50)
+    service.create("the last")
+    expect(rows(page, "requests")).to_contain_text(["the last"])
+    expect(page.locator("#machines-count")).to_have_text(f"newest 100 of {machines + 1:,}")
+    assert page.locator("#requests tbody").first.bounding_box()["y"] < screens * 900
+    page.locator("#machines tbody").last.scroll_into_view_if_needed()
+    expect(page.locator("#machines tbody").last).to_be_in_viewport()
+
+
+def test_a_number_stays_on_one_line(page, service, expect):
+    service.create("a")
+    expect(rows(page, "requests")).to_have_count(1)
+    heights = page.evaluate("""() => {
+        const cell = document.querySelector("#requests .number + *").previousElementSibling;
+        return ["1", "12345", "1234567"].map((number) => {
+          cell.textContent = number;
+          const range = document.createRange();
+          range.selectNodeContents(cell);
+          return range.getBoundingClientRect().height;
+        });
+    }""")
+    assert len(set(heights)) == 1
+
+
+def test_before_the_first_answer_nothing_looks_well(browser, service, expect):
+    context = browser.new_context()
+    opened = context.new_page()
+    opened.route("**/_emulator/**", lambda route: None)  # no answer yet
+    opened.goto(service.url)
+    dot = "getComputedStyle(document.getElementById('state'), '::before').color"
+    expect(opened.get_by_role("status")).to_have_text("connecting")
+    before = opened.evaluate(dot)
+    opened.unroute_all(behavior="ignoreErrors")
+    opened.reload()
+    expect(opened.get_by_role("status")).to_have_text("live")
+    assert opened.evaluate(dot) != before
+    context.close()
 
 
 def test_what_is_open_stays_open_and_keeps_the_focus(page, service, expect):
