@@ -14,7 +14,7 @@ ROLE = "infrastructure.services.cassandra_application_role"
 # name of the case: (module, its options, what the message names)
 CASES = {
     "empty name": (VM, {"name": ""}, "name"),
-    "no name": (VM, {}, "name"),
+    "no name": (VM, {}, "name: is missing: set it. Nothing was sent."),
     "empty id": (ROLE, {"id": "", "name": "x"}, "id"),
     "id of one dot": (ROLE, {"id": ".", "name": "x"}, "id"),
     "id of two dots": (ROLE, {"id": "..", "name": "x"}, "id"),
@@ -40,12 +40,21 @@ CASES = {
     "body beside attributes": (ROLE, {"id": "x", "body": {"a": 1}, "attributes": {"login": True}}, "body"),
     "nothing to update": (ROLE, {"id": "x"}, "attributes"),
     "timeout of nothing": (VM, {"name": "x", "timeout": 0}, "timeout"),
+    "a text for a list of dicts": (VM, {"name": "x", "attributes": {"volumes": "data"}},
+                                   "attributes.volumes: must be a list such as [{name: data, size_gb: 200}]"),
+    "attributes beside the attributes": (VM, {"name": "x", "cpu": 4, "vm_ram": 8},
+                                         "cpu and vm_ram belong under attributes; indent them. Nothing was sent."),
+    "a header for a token": (VM, {"name": "x", "access_token": "Bearer abc"}, 'leave out "Bearer ". Nothing was'),
+    "a word in the environment": (VM, {"name": "x"}, 'INFRASTRUCTURE_SERVICES_TIMEOUT (timeout): must be a number'),
+    "nothing in the environment": (VM, {"name": "x"}, "INFRASTRUCTURE_SERVICES_TIMEOUT (timeout): must be greater"),
     "no token": (VM, {"name": "x"}, "access_token"),
     "no base_url": (VM, {"name": "x"}, "base_url"),
 }
 # An empty variable counts as unset.
 ENVIRONMENTS = {"no token": {"INFRASTRUCTURE_SERVICES_ACCESS_TOKEN": ""},
-                "no base_url": {"INFRASTRUCTURE_SERVICES_BASE_URL": ""}}
+                "no base_url": {"INFRASTRUCTURE_SERVICES_BASE_URL": ""},
+                "a word in the environment": {"INFRASTRUCTURE_SERVICES_TIMEOUT": "soon"},
+                "nothing in the environment": {"INFRASTRUCTURE_SERVICES_TIMEOUT": "0"}}
 
 
 @pytest.fixture(scope="module")
@@ -64,6 +73,7 @@ def test_bad_input_is_refused_naming_the_option(refused, case):
     result = refused[0].result(case)
     assert result["failed"] is True
     assert CASES[case][2] in result["msg"]
+    assert result["msg"].count("Nothing was sent.") == 1
     assert result["outcome"] == "not_sent"
     assert not result.get("changed")
     assert "Traceback" not in str(result)
