@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -34,6 +35,7 @@ from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.en
     LedgerLost,
 )
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.location import open_ledger
+from docs.guides import read
 from emulator import faults
 from ledger.entries import begin, finish, put
 from ledger.loops import created, crowd, race
@@ -326,3 +328,62 @@ def test_behind_a_pooler_nothing_is_created_twice_and_no_lock_is_left(pooled, fo
     assert said["accepted"] == 1
     assert set(said) <= {"accepted", "not_sent", "unknown"}
     put(opened(pooled), KEY, Entry(DONE, {}, {}))
+
+
+GUIDE = read(Path(__file__).resolve().parents[2] / "docs/docsite/rst/ledger_and_inventory.rst")
+
+
+@pytest.fixture
+def team(database):
+    """Return a function that runs statements as an administrator, one that opens a role's URL, and a new role's name.
+
+    In the statements `web` stands for that name: roles are shared by all databases of the server.
+    """
+    url, name = database(), f"web{uuid4().hex}"
+
+    def administrate(statements: str) -> None:
+        with psycopg.connect(url, autocommit=True) as connection:
+            connection.execute(re.sub(r"\bweb(?![0-9a-f])", name, statements))
+
+    def as_role(role: str, schema: str) -> str:
+        found = urlsplit(url)
+        host = found.netloc.rpartition("@")[2]
+        query = f"{found.query}&options=-csearch_path%3D{schema}"
+        return found._replace(netloc=f"{role}@{host}", query=query).geturl()
+
+    yield administrate, as_role, name
+    for role in ("web_ci", "web"):
+        administrate(f"DROP OWNED BY {role} CASCADE; DROP ROLE {role}")
+
+
+def test_the_statements_of_the_guide_give_each_team_a_schema(team, opened):
+    administrate, as_role, name = team
+    administrate(GUIDE.files["administrator.sql"])
+    for role in (name, f"{name}_ci"):
+        put(opened(as_role(role, name)), KEY._replace(name=role), BEGUN)
+    assert len(opened(as_role(f"{name}_ci", name), read_only=True).entries({}, lambda name: True)) == 2
+    with pytest.raises(LedgerError, match="permission denied for schema public"):
+        opened(as_role(name, "public"))
+
+
+@pytest.mark.parametrize("read_only", [True, False])
+def test_a_role_without_rights_is_told_which_are_missing(team, opened, read_only):
+    """The statement of each message works."""
+    administrate, as_role, name = team
+    administrate("CREATE ROLE web LOGIN; CREATE ROLE web_ci LOGIN; CREATE SCHEMA team AUTHORIZATION web")
+    opened(as_role(name, "team"))
+    for rights in ("USAGE, CREATE ON SCHEMA team", ("SELECT, INSERT, UPDATE, DELETE ON infrastructure_services_entry,"
+                   " infrastructure_services_history, infrastructure_services_schema")):
+        with pytest.raises(LedgerError, match=" permission denied for ") as error:
+            opened(as_role(f"{name}_ci", "team"), read_only)
+        statement = error.value.msg.partition("has to run: ")[2]
+        assert statement == f"GRANT {rights} TO {name}_ci;"
+        administrate(f"SET search_path = team; {statement}")
+    assert opened(as_role(f"{name}_ci", "team"), read_only).get(KEY) is None
+
+
+def test_a_role_that_cannot_create_tables_is_told_so(team, opened):
+    administrate, as_role, name = team
+    administrate("CREATE ROLE web LOGIN; CREATE ROLE web_ci; CREATE SCHEMA team; GRANT USAGE ON SCHEMA team TO web")
+    with pytest.raises(LedgerError, match=f"GRANT USAGE, CREATE ON SCHEMA team TO {name};$"):
+        opened(as_role(name, "team"))

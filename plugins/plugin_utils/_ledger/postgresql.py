@@ -11,13 +11,12 @@ from __future__ import annotations
 
 import json
 import math
-import re
 import time
 from contextlib import contextmanager, nullcontext, suppress
 from typing import Callable, ContextManager, Iterable, Iterator
 
 from .entries import LedgerError, LedgerLost, Unanswered, first_line
-from .postgresql_library import connection_class, psycopg_library
+from .postgresql_library import connection_class, described, parsed_url, psycopg_library
 
 # libpq settings that detect a dead server; the URL may override them.
 _DEFAULTS = {
@@ -41,6 +40,8 @@ _SESSION = {
 }
 _BEGIN = "BEGIN ISOLATION LEVEL READ COMMITTED"  # whatever the server's default is
 _TOO_LONG = "54000"  # the SQLSTATE of a value that is too long for an index, among other limits
+_DENIED = "42501"  # the SQLSTATE of a right that is missing
+_RIGHTS = "SELECT, INSERT, UPDATE, DELETE ON {0}_entry, {0}_history, {0}_schema".format("infrastructure_services")
 _SET = "SELECT set_config(name, ?, false) FROM pg_settings WHERE name = ?"
 _SET_IN_TRANSACTION = ("SET LOCAL synchronous_commit = on", "SET LOCAL lock_timeout = '8s'")
 _LONGEST_PAUSE = 0.1  # seconds between two attempts to take a lock
@@ -50,9 +51,6 @@ _TABLES = (  # from pg_class: to_regclass may have cached, before a lock was gra
     "SELECT relname FROM pg_class WHERE pg_table_is_visible(oid)"
     " AND relname IN ('infrastructure_services_entry', 'infrastructure_services_schema')"
 )
-# What these parts of a URL contain when a password has an unescaped `/ @ # ?`. A host may be a directory, or a
-# comma-separated list.
-_WRONG = {"host": re.compile(r"[@#?%\s]"), "port": re.compile(r"[^\d,]"), "dbname": re.compile(r"[@#?%:/\s]")}
 
 
 class PostgresDatabase:
@@ -68,8 +66,8 @@ class PostgresDatabase:
         """Connect to a postgresql:// URL; raise LedgerError or MissingLibrary."""
         self._psycopg = psycopg_library()
         self._errors = (self._psycopg.Error, UnicodeError)
-        self._asked = _parsed(url, self._psycopg)
-        self.where = _described(self._asked)
+        self._asked = parsed_url(url)
+        self.where = described(self._asked)
         self._held: set[int] = set()  # the numbers of the locks that are held
         try:
             self._connect()
@@ -77,7 +75,12 @@ class PostgresDatabase:
             raise LedgerError(f"ledger: {self.where} cannot be reached: {first_line(error)}") from None
 
     def tables(self) -> set[str]:
-        return {name for (name,) in self.execute(_TABLES)}
+        found = {name for (name,) in self.execute(_TABLES)}
+        if not found:
+            ((schema, path),) = self.execute("SELECT current_schema(), current_setting('search_path')")
+            if not schema:  # its tables, if there are any, could not be seen
+                raise LedgerError(f"ledger: {self.where}: permission denied for schema {path}{self._granting(path)}")
+        return found
 
     def prepare(self, create: tuple[str, ...]) -> None:
         """Create tables, one process at a time; raise LedgerError."""
@@ -160,6 +163,9 @@ class PostgresDatabase:
 
     def _failure(self, error: Exception) -> LedgerError:
         msg, sqlstate = f"ledger: {self.where}: {first_line(error)}", getattr(error, "sqlstate", None)
+        if sqlstate == _DENIED:
+            schema = "" if "infrastructure_services_" in msg else msg.rpartition(" ")[2]
+            return LedgerError(f"{msg}{self._granting(schema)}")
         if sqlstate == _TOO_LONG:
             return LedgerError(
                 f"{msg}. Its name or id, together with base_url, is longer than the index of PostgreSQL takes"
@@ -167,6 +173,11 @@ class PostgresDatabase:
         if not isinstance(error, self._psycopg.OperationalError):
             return LedgerError(msg)
         return Unanswered(msg) if sqlstate else LedgerLost(msg)  # sqlstate is set by the server, never by libpq
+
+    def _granting(self, schema: str) -> str:
+        """Return the statement that gives our role its rights to a schema, or without one to the tables."""
+        rights = f"USAGE, CREATE ON SCHEMA {schema}" if schema else _RIGHTS
+        return f". Its owner has to run: GRANT {rights} TO {self._connection.info.user};"
 
     def _connect(self) -> None:
         """Connect, detect a pooler, and take the locks again that an earlier session held; raise an `error`.
@@ -211,23 +222,3 @@ def _plain(value: object) -> object:
         return json.loads(f'"{value}"') if isinstance(value, str) else value
     except ValueError:
         return value
-
-
-def _parsed(url: str, psycopg) -> dict:
-    """Return the URL as libpq parses it; raise LedgerError, which quotes no part: it may be half a password."""
-    try:
-        asked = psycopg.conninfo.conninfo_to_dict(url)
-    except psycopg.Error:  # its text quotes the URL
-        asked = {"host": "@"}
-    if any(found.search(str(asked.get(part) or "")) for part, found in _WRONG.items()):
-        raise LedgerError(
-            "ledger: it is not a valid postgresql:// URL. Percent-encode special characters of the password"
-            " (/ is %2F, @ is %40, # is %23, ? is %3F, % is %25)"
-        )
-    return asked
-
-
-def _described(asked: dict) -> str:
-    """Return host, port and database of a ledger, without user and password."""
-    port = f":{asked['port']}" if "port" in asked else ""
-    return f"postgresql://{asked.get('host', '')}{port}/{asked.get('dbname', '')}"

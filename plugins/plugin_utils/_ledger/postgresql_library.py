@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Imports psycopg only where a ledger in PostgreSQL is used, and then once for all later workers.
+"""Reads URLs of PostgreSQL, and imports psycopg only where they are used, then once for all later workers.
 
 Only its worker knows the options of a task, unless they come from the environment. So a worker that opens such a ledger
 sets a flag in memory shared with its parent, which then imports the library before it forks the next worker.
@@ -14,6 +14,7 @@ import logging
 import math
 import mmap
 import os
+import re
 import socket
 import time
 from contextlib import closing, suppress
@@ -21,8 +22,12 @@ from functools import cache
 
 from ...module_utils._errors import MissingLibrary
 from ...module_utils._task.options import LEDGER_VARIABLE
+from .entries import LedgerError
 
 POSTGRESQL = ("postgresql://", "postgres://")
+# What these parts of a URL contain when a password has an unescaped `/ @ # ?`. A host may be a directory, or a
+# comma-separated list.
+_WRONG = {"host": re.compile(r"[@#?%\s]"), "port": re.compile(r"[^\d,]"), "dbname": re.compile(r"[@#?%:/\s]")}
 _is_used = mmap.mmap(-1, 1)
 _is_used[0] = os.environ.get(LEDGER_VARIABLE, "").startswith(POSTGRESQL)
 
@@ -72,6 +77,27 @@ def connection_class():
                 connected.shutdown(socket.SHUT_RDWR)
 
     return Connection
+
+
+def parsed_url(url: str) -> dict:
+    """Return the URL as libpq parses it; raise LedgerError, which quotes no part: it may be half a password."""
+    psycopg = psycopg_library()
+    try:
+        asked = psycopg.conninfo.conninfo_to_dict(url)
+    except psycopg.Error:  # its text quotes the URL
+        asked = {"host": "@"}
+    if any(found.search(str(asked.get(part) or "")) for part, found in _WRONG.items()):
+        raise LedgerError(
+            "ledger: it is not a valid postgresql:// URL. Percent-encode special characters of the password"
+            " (/ is %2F, @ is %40, # is %23, ? is %3F, % is %25)"
+        )
+    return asked
+
+
+def described(asked: dict) -> str:
+    """Return host, port and database of a ledger, without user and password."""
+    port = f":{asked['port']}" if "port" in asked else ""
+    return f"postgresql://{asked.get('host', '')}{port}/{asked.get('dbname', '')}"
 
 
 def _preload() -> None:
