@@ -61,23 +61,22 @@ class Faults:
         self._items: dict[str, list[str]] = {}  # by fault, the items that have it
 
     def add(self, number: int, item: Any, msg: str) -> None:
-        """Add a fault of one item."""
-        key = item.get(self._spec.key) if isinstance(item, dict) else None
+        """Add a fault of one item; raise InvalidInput at once for a module that has no list."""
+        if not self._spec.option:
+            raise InvalidInput(msg)
+        key = item.get(self._spec.key) or item.get("id") if isinstance(item, dict) else None
         label = f"[{number}] ({key})" if key and isinstance(key, (str, int)) else f"[{number}]"
         self._items.setdefault(msg, []).append(label)
 
     def raise_if_any(self) -> None:
         """Raise InvalidInput if there are faults."""
-        if self._items:
-            raise self.error()
-
-    def error(self) -> InvalidInput:
-        """Return the error that says what the faults are."""
+        if not self._items:
+            return
         count, more = sum(map(len, self._items.values())), len(self._items) - _MAX_FAULTS
         told = "; ".join(f"{listing(items)}: {msg}" for msg, items in list(self._items.items())[:_MAX_FAULTS])
         nothing = "nothing was sent" if self._spec.resource else "nothing was changed"
         invalid = f"{count:,} {'item is' if count == 1 else 'items are'} invalid, so {nothing}: {told}."
-        return InvalidInput(self._spec.option, f"{invalid} And {more:,} more faults." if more > 0 else invalid)
+        raise InvalidInput(self._spec.option, f"{invalid} And {more:,} more faults." if more > 0 else invalid)
 
 
 def validated_item(spec: ModuleSpec, item: Any) -> dict:

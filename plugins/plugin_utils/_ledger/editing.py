@@ -9,10 +9,10 @@ from __future__ import annotations
 from contextlib import ExitStack
 from typing import Any, Callable, Iterable
 
-from ...module_utils._errors import NOT_SENT, InvalidInput, ServicesError, listing
+from ...module_utils._errors import NOT_SENT, ServicesError, listing
 from ...module_utils._list.items import Faults, validated_item
 from ...module_utils._secrets import Secrets
-from ...module_utils._task.specs import LEDGER_ENTRIES
+from ...module_utils._task.specs import LEDGER_ENTRIES, LEDGER_ENTRY
 from .adopting import Edit, edit_of, wanted_key
 from .entries import ABSENT, INTENT, Change, Ended, Entry, Key, LedgerError
 from .store import Ledger
@@ -20,17 +20,9 @@ from .store import Ledger
 _LISTED = {"sent", "options", "began_at", "changed_at", "by", "run", "trace_id", "history", "settle"}  # by ledger_info
 
 
-class Invalid(ServicesError):
-    """Some of the wanted entries are not valid; `faults` says why, by number."""
-
-    def __init__(self, faults: dict[int, str]) -> None:
-        super().__init__(next(iter(faults.values())))
-        self.faults = faults
-
-
 def edited(ledger: Ledger, params: dict, check_mode: bool, secrets: Secrets, run: str = "") -> dict:
     """Bring one entry into the wanted state and return the result of ledger_entry; raise ServicesError."""
-    (edit,) = edits = edit_all(ledger, {0: params}, {}, check_mode, secrets, run)
+    (edit,) = edits = edit_all(ledger, {0: params}, Faults(LEDGER_ENTRY), check_mode, secrets, run)
     title, after = f"ledger entry of {edit.key.resource} {edit.key.name}", edit.after
     return dict(
         changed=edit.before != after,
@@ -46,12 +38,9 @@ def edited(ledger: Ledger, params: dict, check_mode: bool, secrets: Secrets, run
 
 def edited_list(ledger: Ledger, params: dict, check_mode: bool, secrets: Secrets, run: str = "") -> dict:
     """Bring a list of entries into the wanted states and return the result of ledger_entries; raise ServicesError."""
-    items, faults = params["entries"], {}
-    wanted = _each(range(len(items)), lambda number: _options(items[number], params["base_url"]), faults)
-    try:
-        edits = edit_all(ledger, wanted, faults, check_mode, secrets, run)
-    except Invalid as error:
-        raise _told(items, error.faults) from None
+    items, faults = dict(enumerate(params["entries"])), Faults(LEDGER_ENTRIES)
+    wanted = _each(items, lambda number: _options(items[number], params["base_url"]), faults)
+    edits = edit_all(ledger, wanted, faults, check_mode, secrets, run)
     changed = [edit for edit in edits if edit.before != edit.after]
     kinds = [_kind(edit) for edit in edits]
     before = {f"{edit.key.resource} {edit.key.name} at {edit.key.base_url}": _shown(edit.before) for edit in changed}
@@ -73,15 +62,6 @@ def _options(item: Any, base_url: str | None) -> dict:
     return validated_item(LEDGER_ENTRIES, item)
 
 
-def _told(items: list, faults: dict[int, str]) -> InvalidInput:
-    """Return the error that says what is wrong with the items of a list."""
-    told = Faults(LEDGER_ENTRIES)
-    for number, msg in faults.items():
-        item = items[number]
-        told.add(number, {"name": item.get("name") or item.get("id")} if isinstance(item, dict) else item, msg)
-    return told.error()
-
-
 def _kind(edit: Edit) -> str:
     if edit.before == edit.after:
         return "unchanged"
@@ -93,9 +73,9 @@ def _shown(entry: Entry | None) -> dict:
 
 
 def edit_all(
-    ledger: Ledger, wanted: dict[int, dict], faults: dict[int, str], check_mode: bool, secrets: Secrets, run: str
+    ledger: Ledger, wanted: dict[int, dict], faults: Faults, check_mode: bool, secrets: Secrets, run: str
 ) -> list[Edit]:
-    """Bring all entries into the wanted states, or none; raise Invalid or LedgerError.
+    """Bring all entries into the wanted states, or none; raise InvalidInput or LedgerError.
 
     `wanted`: the options of ledger_entry for each, by number; `faults`: what is wrong with others; `run` names the
     ansible run. Waits for tasks that are working on an asset, except in check mode. What is wanted was decided from the
@@ -105,7 +85,7 @@ def edit_all(
     first: dict[Key, int] = {}
     for number, key in keys.items():
         if first.setdefault(key, number) != number:
-            faults[number] = f"is the same entry as [{first[key]}]"
+            faults.add(number, wanted[number], f"is the same entry as [{first[key]}]")
     seen = _read(ledger, first)
     edits = _edits(wanted, keys, seen, secrets, faults)
     if check_mode:
@@ -124,14 +104,14 @@ def edit_all(
     return [edit._replace(after=written.get(edit.key, edit.after)) for edit in edits]
 
 
-def _each(numbers: Iterable[int], function: Callable[[int], Any], faults: dict[int, str]) -> dict[int, Any]:
-    """Return what the function makes of each number; what it raises goes to `faults`."""
+def _each(items: dict[int, Any], function: Callable[[int], Any], faults: Faults) -> dict[int, Any]:
+    """Return what the function makes of the number of each item; what it raises becomes a fault."""
     done = {}
-    for number in numbers:
+    for number, item in items.items():
         try:
             done[number] = function(number)
         except ServicesError as error:
-            faults[number] = error.msg
+            faults.add(number, item, error.msg)
     return done
 
 
@@ -144,15 +124,14 @@ def _read(ledger: Ledger, keys: Iterable[Key]) -> dict[Key, Entry | None]:
     return {Key(*group, name): found[group].get(name) for group, some in names.items() for name in some}
 
 
-def _edits(wanted: dict, keys: dict, entries: dict, secrets: Secrets, faults: dict) -> list[Edit]:
-    """Return what becomes of the entries; raise Invalid."""
+def _edits(wanted: dict, keys: dict, entries: dict, secrets: Secrets, faults: Faults) -> list[Edit]:
+    """Return what becomes of the entries; raise InvalidInput."""
 
     def edit(number: int) -> Edit:
         return edit_of(keys[number], wanted[number], entries[keys[number]], secrets)
 
-    edits = _each(keys, edit, faults)
-    if faults:
-        raise Invalid(dict(sorted(faults.items())))
+    edits = _each({number: wanted[number] for number in keys}, edit, faults)
+    faults.raise_if_any()
     return list(edits.values())
 
 
