@@ -37,6 +37,16 @@ options:
       - AWX and ansible-runner drop a result of more than 700,000 characters; a thousand whole assets are longer.
     type: list
     elements: str
+  results:
+    description:
+      - Which items RV(results) has. V(all), every one. V(problems), those that failed, are in doubt, differ from what
+        the ledger has, or were not begun; RV(counts) and the facts have the others.
+    type: str
+    choices:
+      - all
+      - problems
+    default: all
+    version_added: 1.0.0
   defaults:
     description:
       - What all items have in common; it is merged into each item, attributes included. The values of an item take

@@ -8,22 +8,20 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from typing import Any, Callable, Iterable
+from typing import Any, Iterable
 
 from .._errors import ACCEPTED, NOT_SENT, OUTCOMES, UNKNOWN, gravest, listing
 from .._secrets import for_message
 from .._task.specs import ModuleSpec
-from .scheduler import Scheduler
 
 _RESULTS_SAY = "results says what is known of each, and what to do."
 _MOST_WARNINGS = 20
 _MOST_NOT_LISTED = 1_000  # names, of some tens of characters each
 LARGE = 600_000  # characters; ansible-runner and AWX drop a result of more than 700,000
-_FIRST_LINE, _NEXT_LINE = 2.0, 5.0  # seconds
 # What is kept of the result of each item.
 SHOWN = (
     *("changed", "failed", "skipped", "outcome", "status", "request_attempts", "msg", "asset", "error_body"),
-    *("location", "seconds", "trace_id", "diff", "plan", "warnings"),
+    *("location", "seconds", "trace_id", "diff", "differs", "plan", "warnings"),
 )
 _PLANS = ("create", "update", "keep", "differs", "in_doubt")
 
@@ -38,7 +36,7 @@ class ListResult:
         self._items: list[dict] = [{}] * len(labels)
         self._warnings: list[str] = []
         self._named: dict[str, list[str]] = {}  # the labels of the assets with each id
-        self.failed = 0
+        self.total, self.added, self.failed = len(labels), 0, 0
         self._reason = ""  # why items were not begun
 
     def add(self, number: int, result: dict) -> None:
@@ -47,12 +45,13 @@ class ListResult:
         self._warnings += item.pop("warnings")
         self._named.setdefault(item.pop("id", ""), []).append(self._labels[number])
         self._items[number] = item
+        self.added += 1
         self.failed += item["failed"]
 
     def skip(self, number: int, reason: str) -> None:
         """Add an item that was not begun."""
         self._reason = reason
-        msg = f"{self._noun} {self._labels[number]}: it was not begun, since {reason}. Nothing was sent for it."
+        msg = f"{self._noun} {self._labels[number]}: it was not begun: {reason}. Nothing was sent for it."
         self.add(number, dict(changed=False, skipped=True, outcome=NOT_SENT, msg=msg))
 
     def changed(self) -> list[int]:
@@ -90,32 +89,13 @@ class ListResult:
         }
         diffs = [item.pop("diff") for item in items if "diff" in item]
         if diffs:
-            result["diff"] = [diff for diff in diffs if diff["before"] != diff["after"]]
+            result["diff"] = [_of_changes(diff) for diff in diffs if diff["before"] != diff["after"]]
         if not_listed is not None:
             result["not_listed"] = not_listed[:_MOST_NOT_LISTED]
         if counts["failed"] or counts["not_begun"]:
             result.update(failed=True, msg=self._msg(counts, next_step or _RESULTS_SAY))
         said = [*warnings, *self._same_ids(), *self._some_warnings(), *self._size(result)]
         return dict(result, warnings=said)
-
-    def progress(self, scheduler: Scheduler, say: Callable, clock: Callable[[], float]) -> Callable[[], None]:
-        """Return a function that displays the progress of the scheduler every few seconds."""
-        started, due = clock(), [clock() + _FIRST_LINE]
-
-        def show() -> None:
-            now = clock()
-            if now < due[0]:
-                return
-            due[0] = now + _NEXT_LINE
-            ended = list(scheduler.ended.values())
-            tally = Counter(each["outcome"] if each.get("failed") else "ok" for each in ended)
-            rate = len(ended) / (now - started)
-            left = f", {(scheduler.items - len(ended)) / rate:,.0f} s left" if rate else ""
-            done, words = tally["ok"], self._spec.resource.operation.done
-            others = f"{tally['rejected']:,} rejected, {tally[UNKNOWN]:,} in doubt"
-            say(f"{done:,} of {scheduler.items:,} {words}, {others}, {rate:,.0f}/s{left}")
-
-        return show
 
     def _counts(self, not_listed: list[str] | None) -> dict[str, int]:
         outcomes = Counter(item["outcome"] for item in self._items)
@@ -128,17 +108,14 @@ class ListResult:
 
     def _msg(self, counts: dict[str, int], next_step: str) -> str:
         failed = [item for item in self._items if item["failed"]]
-        names = listing([item["item"] for item in failed])
         by_outcome = sorted(failed, key=lambda item: OUTCOMES.index(item["outcome"]))
-        effects = Counter(map(_known_effect, by_outcome)).items()
-        which = f" ({', '.join(f'{count:,} {effect}' for effect, count in effects)}): {names}" if failed else ""
-        parts = [f"{len(failed):,} of {len(self._items):,} {self._noun}s failed{which}."]
+        effects = ", ".join(f"{count:,} {effect}" for effect, count in Counter(map(_known_effect, by_outcome)).items())
+        names, number = listing([item["item"] for item in failed]), len(self._items)
+        parts = [f"{len(failed):,} of {number:,} {self._noun}s failed ({effects}): {names}."] if failed else []
         if counts["not_begun"]:
-            done = f"{counts['changed']:,} were {self._spec.resource.operation.done}, " if counts["changed"] else ""
-            parts.append(f"{done}{counts['not_begun']:,} were not begun, since {self._reason}.")
-        # Last, since it may end with a command.
-        first = [f"The first failure: {failed[0].get('msg', '')}"] if failed else []
-        return " ".join([*parts, next_step, *first])
+            done = f"{counts['changed']:,} {self._noun}s were {self._spec.resource.operation.done}, "
+            parts.append(f"{done}{counts['not_begun']:,} were not begun: {self._reason}.")
+        return " ".join([*parts, next_step])
 
     def _same_ids(self) -> list[str]:
         same = [(each, names) for each, names in self._named.items() if each and len(names) > 1]
@@ -165,6 +142,24 @@ def _known_effect(item: dict) -> str:
     if item["outcome"] == ACCEPTED:
         return "accepted but not recorded" if "asset" in item else "accepted without a usable answer"
     return {NOT_SENT: "not sent", UNKNOWN: "in doubt"}.get(item["outcome"], item["outcome"])
+
+
+def problems_only(result: dict) -> dict:
+    """Return the result of a list with only those items that failed, are in doubt, differ or were not begun."""
+    return dict(result, results=[item for item in result["results"] if _is_problem(item)])
+
+
+def _is_problem(item: dict) -> bool:
+    return item["failed"] or "skipped" in item or "differs" in item or item["outcome"] == UNKNOWN
+
+
+def _of_changes(diff: dict) -> dict:
+    """Return a diff with only the fields that change."""
+    before, after = diff["before"], diff["after"]
+    names = [name for name in {**before, **after} if before.get(name) != after.get(name)]
+    parts = {side: {name: whole[name] for name in names if name in whole} for side, whole in diff.items() if side in
+             ("before", "after")}
+    return {**diff, **parts}
 
 
 def picked(asset: dict, fields: Iterable[str] | None) -> dict:

@@ -77,7 +77,7 @@ class Scheduler:
         self, items: int, do: Callable, pace: Pace, *, max_unknown: int = 0, max_failures: int = 0,
         failures: int = 0, clock: Callable[[], float] = time.monotonic, threads: Any = threading,
     ) -> None:
-        self.pace, self.items, self.clock = pace, items, clock
+        self.pace, self.clock = pace, clock
         self.lock = threads.RLock()
         self.stopped = threads.Event()
         self.reason = ""  # why no more items are begun, empty while they are
@@ -89,6 +89,7 @@ class Scheduler:
         self._idle, self._retrying = threads.Condition(self.lock), threads.Condition(self.lock)
         self._retries_waiting = 0  # threads waiting for a further attempt; they go first
         self._threads, self._crashed = 0, False
+        self.is_ending = False  # whether only what is in flight is waited for
         self._new_thread, self._finished = threads.Thread, threads.Event()
 
     def run(self, most: int, grace: float, watch: Callable[[], str], report: Callable[[], None]) -> None:
@@ -105,7 +106,7 @@ class Scheduler:
             self._finished.wait(_POLL_INTERVAL)
             if deadline == math.inf and (why := watch() or (self._crashed and self.reason)):
                 self.stop(why)
-                deadline = self.clock() + grace
+                deadline, self.is_ending = self.clock() + grace, True
             report()
 
     def stop(self, reason: str) -> None:
@@ -195,9 +196,11 @@ class Scheduler:
 
     def _keep_limits(self) -> None:
         if 0 < self._max_unknown <= self._unknown:
-            self.stop(f"{self._unknown} ended with an unknown outcome (max_unknown: {self._max_unknown})")
+            number = "the first" if self._max_unknown == 1 else self._max_unknown
+            self.stop(f"it stops at {number} in doubt (max_unknown: {self._max_unknown})")
         elif 0 < self._max_failures <= self._failures:
-            self.stop(f"{self._failures} failed (max_failures: {self._max_failures})")
+            failures = "the first failure" if self._max_failures == 1 else f"{self._max_failures} failures"
+            self.stop(f"it stops at {failures} (max_failures: {self._max_failures})")
 
     def _exit(self, crash: str) -> None:
         with self.lock:

@@ -18,7 +18,7 @@ from .._task.task import Context, Planned, carry_out, interrupted, perform
 from .items import Faults, prepare_all, with_defaults
 from .pace import Pace
 from .paced import Connections, PacedTransport
-from .result import SHOWN, ListResult
+from .result import SHOWN, ListResult, problems_only
 from .scheduler import Scheduler, Slot
 
 
@@ -40,6 +40,9 @@ def send_all(spec: ModuleSpec, params: dict, context: Context, ledger: Any = Non
         if ledger and is_over:
             ledger.close()
     done = result.done(not_listed, ledger.warnings if ledger else (), context.next_step())
+    context.tell(done)
+    if params["results"] == "problems":
+        done = problems_only(done)
     if context.no_log:  # in what looks like a loop, ansible-core 2.19 hides only items marked themselves
         for item in done["results"]:
             item["_ansible_no_log"] = True
@@ -99,7 +102,12 @@ class _Sending:
         pace = Pace(params["concurrency"], settings.retry_max_delay)
         limits = {name: params[name] for name in ("max_unknown", "max_failures")}
         self._scheduler = scheduler = Scheduler(len(self._numbers), self._do, pace, failures=result.failed, **limits)
-        progress = result.progress(scheduler, self._context.say, time.monotonic)
+        settled = result.added
+
+        def progress() -> None:
+            ended = list(scheduler.ended.values())
+            self._context.progress(result.total, settled, ended, pace.in_flight, scheduler.is_ending)
+
         if reason := self._context.watch():  # already, as when a timeout expires while the ledger is opened
             scheduler.stop(reason)
         scheduler.run(params["concurrency"], GRACE, self._context.watch, progress)

@@ -51,7 +51,7 @@ class Plan:
     body: dict  # what would be sent
     known: dict | None = None  # the asset as it is now, as far as known
     settled: bool = False  # whether nothing needs to be sent
-    differs: tuple[Difference, ...] = ()  # how it differs from what is recorded of a settled asset
+    differs: tuple[str, ...] = ()  # the fields that differ from what is recorded of a settled asset, with both values
 
     def encoded(self) -> bytes:
         """Return the body to send, empty when nothing is; raise InvalidInput for what JSON cannot represent."""
@@ -118,6 +118,8 @@ def apply(resource: Resource, wanted: Wanted, plan: Plan, check_mode: bool, clie
         **client.not_sent,
         **({"plan": plan.word(operation)} if check_mode else {}),
     }
+    if plan.differs:
+        result["differs"] = [*plan.differs]
     if plan.settled:
         asset, warnings = plan.known, _difference_warnings(operation, wanted, plan, shown)
     elif check_mode:
@@ -138,14 +140,13 @@ def _difference_warnings(operation: Operation, wanted: Wanted, plan: Plan, reque
     """Return a warning if a settled asset differs from what is wanted; raise ServicesError where that is a failure."""
     if not plan.differs:
         return []
-    differs = ", ".join(difference.describe("{wanted} asked for, {found} recorded") for difference in plan.differs)
     msg = (
         f"{operation.noun} {wanted.key}: it is recorded with different values, and the service has no operation to"
-        f" update it: {differs}."
+        f" update it: {', '.join(plan.differs)}."
     )
     if wanted.fails_on_difference:
         hint = "Nothing was sent. Give the values that are recorded, or set on_difference: warn."
-        raise ServicesError(f"{msg} {hint}", asset=plan.known, request=request)
+        raise ServicesError(f"{msg} {hint}", asset=plan.known, request=request, differs=[*plan.differs])
     return [msg]
 
 

@@ -88,7 +88,8 @@ def plan(wanted: Wanted, recorded: Recorded | None) -> Plan:
     if recorded is None:
         return Plan(wanted.body)
     given = {key: value for key, value in wanted.body.items() if value != {}}  # no attributes: nothing to compare
-    differs = tuple(VIRTUAL_MACHINE.differences(given, recorded.sent))
+    differences = VIRTUAL_MACHINE.differences(given, recorded.sent)
+    differs = tuple(difference.describe("{wanted} asked for, {found} recorded") for difference in differences)
     return Plan(wanted.body, known=recorded.asset, settled=True, differs=differs)
 
 

@@ -68,6 +68,7 @@ MANY = dict(
     max_failures=dict(type="int", default=0),
     asset_fields=dict(type="list", elements="str"),
     defaults=dict(type="dict"),
+    results=dict(type="str", choices=["all", "problems"], default="all"),
     in_doubt=dict(type="str", choices=["fail", "skip", "stop"], default="fail"),
     report=dict(type="path"),
 )

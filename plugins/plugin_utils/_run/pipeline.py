@@ -6,6 +6,8 @@
 
 from __future__ import annotations
 
+import time
+from dataclasses import replace
 from functools import partial
 from typing import Any, Callable
 
@@ -20,10 +22,11 @@ from .._ledger.queue import Queue
 from .._ledger.recording import Recording
 from .._screen.report import now, with_results
 from .._screen.report_files import require_writable, write
+from .._screen.screen import Progress, plan_lines, result_lines
 from . import core, until
 from .given import ledger_given, ledger_location, opened_ledger, options_given, with_absolute_paths
 from .kept import kept_transport
-from .process import is_orphan, require_parent
+from .process import is_orphan, require_parent, show_message
 from .shared_token import keep_token
 from .target import Target
 
@@ -84,18 +87,38 @@ def send_list(action, options: Options, signals: Signals) -> dict:
         options,
         connect=Transport,
         watch=partial(_why_to_stop, action, signals),
-        say=partial(action._display.display, stderr=True),  # stdout stays a document where a callback prints one
+        progress=Progress(action.spec.resource.operation.noun, partial(_say, action, signals)),
         next_step=partial(_next_step, params, signals),
     )
     # The ledger is the list's own: threads that outlast it may still use the connection.
     with signals.raised():
         ledger = open_ledger(location, check_mode) if location else None
     add_to_report = _reporter(action, params, ledger.file if ledger else "")
+    context = replace(context, tell=partial(_tell, action, add_to_report, time.monotonic(), signals))
     queue = Queue(ledger) if ledger and not check_mode else None
     recording = Recording(ledger, options.secrets, core.run_id(), check_mode, queue) if ledger else None
     result = send_all(action.spec, params, context, recording)
-    add_to_report(result["results"])
     return until.remember(action, core.untrusted(result))
+
+
+def _say(action, signals: Signals, line: str) -> None:
+    """Display a line on stderr, since stdout stays a document where a callback prints one."""
+    if signals.caught:  # Ansible no longer displays what workers say
+        show_message(line)
+    else:
+        action._display.display(line, stderr=True)
+
+
+def _tell(action, add_to_report: Callable[[list[dict]], None], began: float, signals: Signals, result: dict) -> None:
+    """Report the whole result of a list, and say on the screen what it did, or would do."""
+    add_to_report(result["results"])
+    operation, width = action.spec.resource.operation, action._display.columns
+    if action._task.no_log or signals.caught:
+        return
+    seconds = time.monotonic() - began
+    is_plan = action._task.check_mode
+    for line in plan_lines(operation, result, width) if is_plan else result_lines(operation, result, seconds, width):
+        _say(action, signals, line)
 
 
 def _reporter(action, params: dict, ledger_file: str) -> Callable[[list[dict]], None]:
@@ -137,9 +160,9 @@ def _why_to_stop(action, signals: Signals) -> str:
 
 
 def _next_step(params: dict, signals: Signals) -> str:
-    """Return where to look for what is known of each item after a signal, when nobody receives the results."""
+    """Return where to look for what is known of each item; after a signal, nobody receives the results."""
     if not signals.caught:
-        return ""
+        return "The lines above and results say what is known of each, and what to do."
     if params["report"]:
         return f"The report {params['report']} says what is known of each."
     if params["ledger"]:

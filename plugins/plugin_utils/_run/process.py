@@ -27,6 +27,7 @@ from ...module_utils._task.signals import MAX_SHUTDOWN
 from .core import run_directory
 
 _MESSAGE = "infrastructure.services-message-"
+_POLL_INTERVAL = 0.1  # seconds
 _FIRST = os.getpid()  # the process that starts the workers imports the action plugins, too
 _WHY = "a name must not be empty or contain =; neither it nor its value may contain NUL or a lone surrogate"
 
@@ -78,10 +79,13 @@ def _set(variables: Mapping[str, str]) -> None:
 
 
 def show_message(message: str) -> None:
-    """Have a message shown at the end of the run."""
+    """Have a message shown by a run that is ending, which no longer displays what its workers say."""
     with suppress(OSError):
         content = os.fsencode(message)
-        Path(run_directory(), _MESSAGE + hashlib.sha256(content).hexdigest()).write_bytes(content)
+        name = _MESSAGE + hashlib.sha256(content).hexdigest()
+        written = Path(run_directory(), f"new-{name}")
+        written.write_bytes(content)
+        written.rename(Path(run_directory(), name))
 
 
 @atexit.register  # registered after ansible-core's own handler, which removes the directory, so it runs first
@@ -90,10 +94,16 @@ def finish() -> None:
     if os.getpid() != _FIRST:
         return
     deadline = time.monotonic() + MAX_SHUTDOWN  # Python itself waits for them, too
+    workers = [worker for worker in multiprocessing.active_children() if not worker.daemon]
     with suppress(KeyboardInterrupt):  # a second Ctrl-C: stop waiting
-        for worker in multiprocessing.active_children():
-            if not worker.daemon:
-                worker.join(max(0.0, deadline - time.monotonic()))
+        while time.monotonic() < deadline and any(worker.is_alive() for worker in workers):
+            _show_messages()
+            time.sleep(_POLL_INTERVAL)
+    _show_messages()
+
+
+def _show_messages() -> None:
     for message in Path(run_directory()).glob(f"{_MESSAGE}*"):
         text = os.fsdecode(message.read_bytes())
+        message.unlink()
         Display().display(f"[WARNING]: {text}", color=constants.COLOR_WARN, stderr=True)

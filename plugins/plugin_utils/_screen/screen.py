@@ -1,0 +1,137 @@
+# Copyright (c) 2026, the infrastructure.services contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What a list says on the screen: its progress, in check mode its plan, and how it ended. Everything is text."""
+
+from __future__ import annotations
+
+import math
+import textwrap
+import time
+from collections import Counter
+from typing import Callable, Iterable
+
+from ...module_utils._call.operation import Operation
+from ...module_utils._errors import REJECTED, UNKNOWN, listing
+from ...module_utils._secrets import printable
+from ...module_utils._task.signals import GRACE
+
+COMMANDS = " For the commands, run: "  # in the message of what is in doubt, before the last of its words
+_FIRST_LINE, _NEXT_LINE = 2.0, 5.0  # seconds
+_MOST_PROBLEMS, _MOST_PLANNED, _MOST_ATTRIBUTES = 10, 40, 3
+_WORDS = {"create": "to create", "update": "to update", "differs": "differ", "in_doubt": "in doubt",
+          "not_listed": "not listed", "keep": "unchanged"}
+_MARKS = {"create": "+", "update": "~", "differs": "!", "in_doubt": "?"}
+
+
+class Progress:
+    """Says every few seconds how far a list is."""
+
+    def __init__(self, noun: str, say: Callable[[str], None], clock: Callable[[], float] = time.monotonic) -> None:
+        """`say`: displays a line; `clock`: in seconds."""
+        self._noun, self._say, self._clock = noun, say, clock
+        self._last, self._due = (clock(), 0), clock() + _FIRST_LINE
+
+    def __call__(self, total: int, settled: int, ended: Iterable[dict], in_flight: int, is_ending: bool) -> None:
+        """Say it, if it is time to.
+
+        `total`: items of the list; `settled`: those with nothing to send; `ended`: the results of others so far;
+        `in_flight`: requests; `is_ending`: whether only these are waited for.
+        """
+        now, tally = self._clock(), Counter(result["outcome"] for result in ended)
+        if is_ending:
+            requests = f"{in_flight:,} requests; a second Ctrl-C leaves them in doubt"
+            self._say_once(f"waiting up to {GRACE:g} s for {requests}")
+        if now < self._due:
+            return
+        done, (before, earlier) = sum(tally.values()), self._last
+        rate, self._last, self._due = (done - earlier) / (now - before), (now, done), now + _NEXT_LINE
+        left = f", {(total - settled - done) / rate:,.0f} s left" if rate else ""
+        self._say(
+            f"{self._noun}s: {settled + done:,} of {total:,}, {in_flight:,} in flight, {tally[UNKNOWN]:,} in doubt,"
+            f" {tally[REJECTED]:,} rejected, {rate:,.0f}/s{left}"
+        )
+
+
+    def _say_once(self, line: str) -> None:
+        if self._due < math.inf:
+            self._due = math.inf
+            self._say(f"{self._noun}s: {line}")
+
+
+def result_lines(operation: Operation, result: dict, seconds: float, width: int) -> list[str]:
+    """Return what a list has done: a line of counts, then what failed, each cause once.
+
+    `result`: of all items; `width`: in columns.
+    """
+    items, counts = result["results"], result["counts"]
+    idle = sum(not (item["changed"] or item["failed"] or "skipped" in item) for item in items)
+    numbers = {operation.done: counts["changed"], "unchanged": idle, "in doubt": counts[UNKNOWN],
+               "rejected": counts[REJECTED]}
+    numbers.update({"not begun": counts["not_begun"]} if counts["not_begun"] else {})
+    lines = [f"{operation.noun}s: {_numbers(numbers)}, {seconds:,.0f} s"]
+    return [*lines, *_problems(operation.noun, [item for item in items if item["failed"]], width)]
+
+
+def plan_lines(operation: Operation, result: dict, width: int) -> list[str]:
+    """Return what a list would do: a line of counts, then a line for each asset that is not unchanged."""
+    items, counts, others = result["results"], result["counts"], result.get("not_listed", [])
+    numbers = {word: counts[plan] for plan, word in _WORDS.items() if counts.get(plan)}
+    listed = [item for item in items if item.get("plan") in _MARKS]
+    rows = [(_MARKS[item["plan"]], item["item"], _note(operation, item)) for item in listed]
+    rows += [("-", name, "recorded, not listed") for name in others]
+    names = min(max((len(name) for _mark, name, _note in rows), default=0), width // 3)
+    lines = [_shortened(f"  {mark} {name:{names}}  {note}".rstrip(), width) for mark, name, note in rows]
+    more = [f"  and {len(lines) - _MOST_PLANNED:,} more"] if len(lines) > _MOST_PLANNED else []
+    commands = _commands([item for item in items if item.get("plan") == "in_doubt"])
+    return [f"{operation.noun}s: {_numbers(numbers) or 'none'}", *lines[:_MOST_PLANNED], *more, *commands]
+
+
+def _numbers(numbers: dict[str, int]) -> str:
+    return ", ".join(f"{number:,} {word}" for word, number in numbers.items())
+
+
+def _note(operation: Operation, item: dict) -> str:
+    """Return what the plan says of one asset."""
+    if item["plan"] == "differs":
+        return f"{'; '.join(item['differs'])} (the service cannot update it)"
+    if item["plan"] == "in_doubt":
+        return f"{_cause(operation.noun, item).partition('. ')[0]}."
+    attributes = item.get("asset", {}).get("attributes") or {}
+    plain = [f"{name} {value}" for name, value in attributes.items() if isinstance(value, (str, int, float))]
+    return ", ".join(plain[:_MOST_ATTRIBUTES])
+
+
+def _problems(noun: str, failed: list[dict], width: int) -> list[str]:
+    """Return the lines about items that failed: the names of those with one cause, then that cause."""
+    by_cause: dict[tuple[str, str], list[str]] = {}
+    for item in failed:
+        mark = "?" if item["outcome"] == UNKNOWN else "x"
+        by_cause.setdefault((mark, _cause(noun, item)), []).append(item["item"])
+    lines = []
+    for (mark, cause), names in list(by_cause.items())[:_MOST_PROBLEMS]:
+        lines += [f"  {mark} {line}" for line in _wrapped(listing(names), width - 4)[:2]]
+        lines += [f"      {line}" for line in _wrapped(cause, width - 6)]
+    more = len(by_cause) - _MOST_PROBLEMS
+    return [*lines, *([f"  and {more:,} more causes"] if more > 0 else []), *_commands(failed)]
+
+
+def _cause(noun: str, item: dict) -> str:
+    """Return the message of an item without its name, and without the command that its end names."""
+    message = printable(item.get("msg", "")).partition(COMMANDS)[0]
+    return message.removeprefix(f"{noun} {item['item']}: ")
+
+
+def _commands(items: list[dict]) -> list[str]:
+    """Return a line for each command that the messages of items name, whole, so that it can be copied."""
+    found = dict.fromkeys(item.get("msg", "").partition(COMMANDS)[2] for item in items)
+    return [f"  To settle what is in doubt: {printable(command)}" for command in found if command]
+
+
+def _wrapped(text: str, width: int) -> list[str]:
+    return textwrap.wrap(text, max(width, 20), break_long_words=False, break_on_hyphens=False)
+
+
+def _shortened(line: str, width: int) -> str:
+    return printable(line) if len(line) <= width else f"{printable(line[: width - 3])}..."
