@@ -67,5 +67,5 @@ def test_each_list_is_sent_with_every_variable_that_it_needs(task):
     wanted = {"fleet_concurrency", "fleet_ledger", "fleet_report", "fleet_asset_fields", f"fleet_{own}s",
               "fleet_max_unknown", "fleet_max_failures"}
     assert all(name in used for name in wanted)
-    assert task["ignore_errors"] is True
+    assert task["failed_when"] is False
     assert "no_log" not in str(task)

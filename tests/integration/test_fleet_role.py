@@ -83,8 +83,12 @@ class Told:
     def failed(self, case: str) -> bool:
         return "The role failed" in self.tasks(case)
 
-    def result(self, case: str, task: str = "Show the results") -> dict:
+    def result(self, case: str, task: str = "Create the virtual machines") -> dict:
         return self._all.on(case).result(f"infrastructure.services.fleet : {task}")
+
+    def said(self, case: str) -> str:
+        """What was displayed during the play of a case."""
+        return re.split(r"^PLAY ", self.output.partition(f"PLAY [{case}] ")[2], maxsplit=1, flags=re.MULTILINE)[0]
 
     def shown(self, case: str) -> str:
         return json.dumps(self._all.on(case).results)
@@ -119,18 +123,22 @@ def test_machines_and_roles_are_sent_once_with_their_shared_defaults(told):
         {"name": "web01", "attributes": {"cpu": 4, "subnet": {"dns": "192.0.2.1"}}},
         {"name": "web02", "attributes": {"cpu": 8, "subnet": {"dns": "192.0.2.1", "mask": "255.0.0.0"}}},
         {"service": "cassandra", "attributes": {"login": True}}], key=json.dumps)
-    assert told.result("first")["msg"] == ["virtual machines: accepted 2 (web01, web02)",
-                                           "application roles: accepted 1 (role-1)"]
+    counts = re.compile(r"^(?:virtual machines|application roles): .*(?=, \d+ s$)", re.MULTILINE)
+    said = counts.findall(told.said("first"))
+    assert said == ["virtual machines: 2 created, 0 unchanged, 0 in doubt, 0 rejected",
+                    "application roles: 1 updated, 0 unchanged, 0 in doubt, 0 rejected"]
     assert told.bodies("first-again") == []
-    assert told.result("first-again")["msg"] == ["virtual machines: not_sent 2 (web01, web02)",
-                                                 "application roles: not_sent 1 (role-1)"]
+    said = counts.findall(told.said("first-again"))
+    assert said == ["virtual machines: 0 created, 2 unchanged, 0 in doubt, 0 rejected",
+                    "application roles: 0 updated, 1 unchanged, 0 in doubt, 0 rejected"]
 
 
 def test_check_mode_is_the_plan(told):
     assert told.names("machines") == ["web01", "web02"]
-    assert told.result("machines-planned")["msg"] == [
-        "virtual machines: create 1 (new)", "virtual machines: differs 1 (web02)",
-        "virtual machines: not_listed 1 (web01)", "application roles: update 1 (role-1)"]
+    said = told.said("machines-planned")
+    assert "virtual machines: 1 to create, 1 differ, 1 not listed\n" in said
+    assert "application roles: 1 to update\n" in said
+    assert re.search(r"  \+ new\b.*\n  ! web02 .*\n  - web01 ", said)
     assert "attributes.cpu (16 asked for, 8 recorded)" in " ".join(told.output.split())
     assert '"login": true' in told.output
     assert told.bodies("machines-planned") == []
@@ -171,8 +179,8 @@ def test_without_a_ledger_nothing_is_sent(told, case):
 
 def test_an_empty_fleet_is_valid_and_says_that_it_is_empty(told):
     assert not told.failed("empty-lists")
-    assert told.result("empty-lists")["msg"] == [
-        "The fleet is empty: neither fleet_virtual_machines nor fleet_application_roles has an item. Nothing was sent."]
+    assert told.result("empty-lists", "Say that the fleet is empty")["msg"] == (
+        "The fleet is empty: neither fleet_virtual_machines nor fleet_application_roles has an item. Nothing was sent.")
     assert "is empty" not in told.shown("machines")
     assert told.bodies("empty-lists") == []
 
@@ -198,7 +206,7 @@ def test_a_list_of_strings_is_refused_in_the_words_of_the_module(told):
 
 def test_a_machine_that_differs_fails_the_role_if_it_is_told_to(told):
     assert told.failed("machines-strict")
-    assert "attributes.cpu" in told.result("machines-strict", "Fail with what failed")["msg"]
+    assert "attributes.cpu (16 asked for, 8 recorded)" in " ".join(told.said("machines-strict").split())
 
 
 def test_a_mistake_in_every_machine_is_reported_once_at_the_end(told):

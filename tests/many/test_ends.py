@@ -113,7 +113,7 @@ def test_the_keyword_timeout_is_reported_with_all_results(start, service):
     assert (result["failed"], counts["unknown"]) == (True, 0)
     assert counts["accepted"] == sum(service.created.values())
     assert counts["accepted"] + counts["not_begun"] == COUNT
-    assert "since the keyword timeout (3 seconds) expired" in result["msg"]
+    assert "not begun: the keyword timeout (3 seconds) expired" in result["msg"]
 
 
 LOOP = """

@@ -68,8 +68,9 @@ class ListResult:
         if "asset" in kept:
             kept["id"] = str(kept["asset"].get("id") or "")
             kept["asset"] = picked(kept["asset"], self._fields)
-        said = result["msg"] if result["failed"] else ""  # may quote a warning, which would then be told twice
-        return dict(kept, warnings=[warning for warning in warnings if warning not in said])
+        # A failure may quote a warning, and a plan says the same in fewer words; neither is told twice.
+        is_told = result["failed"] or result.get("plan") in ("differs", "in_doubt")
+        return dict(kept, warnings=[warning for warning in warnings if not (is_told and warning in result["msg"])])
 
     def done(
         self, not_listed: list[str] | None = None, warnings: Iterable[str] = (), next_step: str = ""
@@ -113,7 +114,7 @@ class ListResult:
         names, number = listing([item["item"] for item in failed]), len(self._items)
         parts = [f"{len(failed):,} of {number:,} {self._noun}s failed ({effects}): {names}."] if failed else []
         if counts["not_begun"]:
-            done = f"{counts['changed']:,} {self._noun}s were {self._spec.resource.operation.done}, "
+            done = f"{counts['changed']:,} were {self._spec.resource.operation.done}, " if counts["changed"] else ""
             parts.append(f"{done}{counts['not_begun']:,} were not begun: {self._reason}.")
         return " ".join([*parts, next_step])
 

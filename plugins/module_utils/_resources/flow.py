@@ -57,6 +57,11 @@ class Plan:
         """Return the body to send, empty when nothing is; raise InvalidInput for what JSON cannot represent."""
         return b"" if self.settled else strict_json.encode(self.body, "the body")
 
+    def shown(self, operation: Operation, check_mode: bool) -> dict[str, Any]:
+        """Return what a result says of the plan."""
+        said = {"plan": self.word(operation)} if check_mode else {}
+        return {**said, "differs": [*self.differs]} if self.differs else said
+
     def word(self, operation: Operation) -> str:
         """Return what would be done, in the words of check mode."""
         settled = "differs" if self.differs else "keep"
@@ -116,10 +121,8 @@ def apply(resource: Resource, wanted: Wanted, plan: Plan, check_mode: bool, clie
         "status": None,
         "request": shown,
         **client.not_sent,
-        **({"plan": plan.word(operation)} if check_mode else {}),
+        **plan.shown(operation, check_mode),
     }
-    if plan.differs:
-        result["differs"] = [*plan.differs]
     if plan.settled:
         asset, warnings = plan.known, _difference_warnings(operation, wanted, plan, shown)
     elif check_mode:

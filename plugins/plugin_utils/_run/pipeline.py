@@ -113,7 +113,7 @@ def _tell(action, add_to_report: Callable[[list[dict]], None], began: float, sig
     """Report the whole result of a list, and say on the screen what it did, or would do."""
     add_to_report(result["results"])
     operation, width = action.spec.resource.operation, action._display.columns
-    if action._task.no_log or signals.caught:
+    if action._task.no_log or signals.caught or not result["results"]:
         return
     seconds = time.monotonic() - began
     is_plan = action._task.check_mode

@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import math
+import re
 import textwrap
 import time
 from collections import Counter
@@ -18,10 +19,11 @@ from ...module_utils._secrets import printable
 from ...module_utils._task.signals import GRACE
 
 COMMANDS = " For the commands, run: "  # in the message of what is in doubt, before the last of its words
+_TIME = re.compile(r"\d{4}-\d\d-\d\dT[\d:]+Z")
 _FIRST_LINE, _NEXT_LINE = 2.0, 5.0  # seconds
 _MOST_PROBLEMS, _MOST_PLANNED, _MOST_ATTRIBUTES = 10, 40, 3
 _WORDS = {"create": "to create", "update": "to update", "differs": "differ", "in_doubt": "in doubt",
-          "not_listed": "not listed", "keep": "unchanged"}
+          "not_listed": "not listed", "not_begun": "not begun", "keep": "unchanged"}
 _MARKS = {"create": "+", "update": "~", "differs": "!", "in_doubt": "?"}
 
 
@@ -30,8 +32,8 @@ class Progress:
 
     def __init__(self, noun: str, say: Callable[[str], None], clock: Callable[[], float] = time.monotonic) -> None:
         """`say`: displays a line; `clock`: in seconds."""
-        self._noun, self._say, self._clock = noun, say, clock
-        self._last, self._due = (clock(), 0), clock() + _FIRST_LINE
+        self._noun, self._say, self._clock, began = noun, say, clock, clock()
+        self._last, self._due = (began, 0), began + _FIRST_LINE
 
     def __call__(self, total: int, settled: int, ended: Iterable[dict], in_flight: int, is_ending: bool) -> None:
         """Say it, if it is time to.
@@ -77,7 +79,7 @@ def result_lines(operation: Operation, result: dict, seconds: float, width: int)
 def plan_lines(operation: Operation, result: dict, width: int) -> list[str]:
     """Return what a list would do: a line of counts, then a line for each asset that is not unchanged."""
     items, counts, others = result["results"], result["counts"], result.get("not_listed", [])
-    numbers = {word: counts[plan] for plan, word in _WORDS.items() if counts.get(plan)}
+    numbers = {word: counts[name] for name, word in _WORDS.items() if counts.get(name)}
     listed = [item for item in items if item.get("plan") in _MARKS]
     rows = [(_MARKS[item["plan"]], item["item"], _note(operation, item)) for item in listed]
     rows += [("-", name, "recorded, not listed") for name in others]
@@ -97,7 +99,8 @@ def _note(operation: Operation, item: dict) -> str:
     if item["plan"] == "differs":
         return f"{'; '.join(item['differs'])} (the service cannot update it)"
     if item["plan"] == "in_doubt":
-        return f"{_cause(operation.noun, item).partition('. ')[0]}."
+        since = _TIME.search(item["msg"])
+        return f"in doubt since {since[0]}" if since else "in doubt"
     attributes = item.get("asset", {}).get("attributes") or {}
     plain = [f"{name} {value}" for name, value in attributes.items() if isinstance(value, (str, int, float))]
     return ", ".join(plain[:_MOST_ATTRIBUTES])
@@ -130,7 +133,7 @@ def _commands(items: list[dict]) -> list[str]:
 
 
 def _wrapped(text: str, width: int) -> list[str]:
-    return textwrap.wrap(text, max(width, 20), break_long_words=False, break_on_hyphens=False)
+    return textwrap.wrap(printable(text), max(width, 20), break_long_words=False, break_on_hyphens=False)
 
 
 def _shortened(line: str, width: int) -> str:

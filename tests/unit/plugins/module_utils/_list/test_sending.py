@@ -16,7 +16,6 @@ from types import SimpleNamespace
 import pytest
 from ansible_collections.infrastructure.services.plugins.module_utils._errors import AttemptFailed, InvalidInput
 from ansible_collections.infrastructure.services.plugins.module_utils._http.values import Answer
-from ansible_collections.infrastructure.services.plugins.module_utils._list import result as list_result
 from ansible_collections.infrastructure.services.plugins.module_utils._list import scheduler, sending
 from ansible_collections.infrastructure.services.plugins.module_utils._task.specs import (
     APPLICATION_ROLES,
@@ -72,7 +71,7 @@ class Service:
 
 def run(service: Service, plural, given: list, **how) -> dict:
     """Return the result of a list."""
-    places = {name: how.pop(name) for name in ("check_mode", "watch", "say", "ledger") if name in how}
+    places = {name: how.pop(name) for name in ("check_mode", "watch", "progress", "ledger") if name in how}
     options = {"base_url": "http://127.0.0.1:9", plural.option: given, **how}
     return run_list(plural, options, connect=service.connect, **places)
 
@@ -131,8 +130,8 @@ def test_one_unknown_outcome_ends_it_and_the_others_are_reported_as_not_begun():
     skipped = [item for item in result["results"] if item.get("skipped")]
     assert len(skipped) == result["counts"]["not_begun"] > 250
     assert all((item["outcome"], item["changed"], item["failed"]) == ("not_sent", False, False) for item in skipped)
-    assert "1 ended with an unknown outcome (max_unknown: 1)" in skipped[0]["msg"]
-    assert f"{len(skipped)} were not begun, since 1 ended with an unknown outcome" in result["msg"]
+    assert "it stops at the first in doubt (max_unknown: 1)" in skipped[0]["msg"]
+    assert f"{len(skipped)} were not begun: it stops at the first in doubt" in result["msg"]
 
 
 def test_a_service_that_is_down_leaves_a_few_in_doubt():
@@ -203,8 +202,8 @@ def test_a_list_without_a_token_says_nothing_of_requests():
         service, VIRTUAL_MACHINES, machines(50), auth_url="http://127.0.0.1:9/token", client_id="client",
         client_secret="secret-of-the-tests",
     )
-    assert "were not begun, since the last 5 failed, and nothing got through meanwhile." in result["msg"]
-    assert "invalid_client" in result["msg"]
+    assert "were not begun: the last 5 failed, and nothing got through meanwhile." in result["msg"]
+    assert "invalid_client" in result["results"][0]["msg"]
     assert (service.received, result["outcome"]) == ([], "not_sent")
 
 
@@ -295,19 +294,21 @@ def test_the_answer_of_another_machine_is_warned_of_by_name():
 
 
 def test_an_early_end_is_reported_for_each_item(monkeypatch):
-    monkeypatch.setattr(list_result, "_FIRST_LINE", 0.0)
     monkeypatch.setattr(scheduler, "_POLL_INTERVAL", 0.1)
     service, lines = Service(seconds=0.05), []
     result = run(
-        service, VIRTUAL_MACHINES, machines(1000), concurrency=4, say=lines.append,
+        service, VIRTUAL_MACHINES, machines(1000), concurrency=4, progress=lambda *numbers: lines.append(numbers),
         watch=lambda: "the task received SIGTERM" if lines else "",
     )
     counts = result["counts"]
     assert counts["accepted"] + counts["not_begun"] == 1000
     assert counts["accepted"] == len(service.received)
-    assert "since the task received SIGTERM" in result["msg"]
+    assert ": the task received SIGTERM." in result["msg"]
     assert lines
-    assert all("of 1,000 created, 0 rejected, 0 in doubt, " in line for line in lines)
+    for total, settled, ended, in_flight, _is_ending in lines:
+        assert (total, settled) == (1000, 0)
+        assert len(ended) + in_flight <= 1000
+    assert lines[-1][-1], "the last ones wait for what is in flight"
 
 
 def test_items_that_do_not_finish_in_time_are_in_doubt(monkeypatch):
@@ -344,8 +345,8 @@ def test_an_answer_that_could_not_be_recorded_is_reported_as_such():
 
     result = run(Service({"vm1": Answer(204, {})}), VIRTUAL_MACHINES, machines(4), ledger=Full())
     assert "(3 accepted but not recorded, 1 accepted without a usable answer): " in result["msg"]
-    assert "results says what is known of each, and what to do. The first failure: " in result["msg"]
-    assert result["msg"].endswith("disk full")
+    assert "results says what is known of each, and what to do." in result["msg"]
+    assert result["results"][0]["msg"].endswith("disk full")
 
 
 def test_an_empty_list_is_not_a_failure():

@@ -1,0 +1,132 @@
+# Copyright (c) 2026, the infrastructure.services contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a list says on the screen, as text: counts first, what needs attention by name, each cause once."""
+
+from __future__ import annotations
+
+import pytest
+from ansible_collections.infrastructure.services.plugins.module_utils._list.result import ListResult, problems_only
+from ansible_collections.infrastructure.services.plugins.module_utils._task.specs import VIRTUAL_MACHINES
+from ansible_collections.infrastructure.services.plugins.plugin_utils._screen.screen import (
+    Progress,
+    plan_lines,
+    result_lines,
+)
+
+OPERATION = VIRTUAL_MACHINES.resource.operation
+COMMAND = "ansible-playbook infrastructure.services.in_doubt -e ledger=/srv/fleet.db"
+LOST = ("virtual machine {}: POST https://s/api: the connection was lost. It is unknown whether the virtual machine was"
+        f" created. Look for it on the service. For the commands, run: {COMMAND}")
+DOUBT = ("virtual machine {}: the ledger says that a task began to create it at 2026-11-22T10:02:03Z; how it ended is"
+         f" not known. For the commands, run: {COMMAND}")
+CREATED = dict(changed=True, outcome="accepted", asset={"id": "1"})
+UNCHANGED = dict(changed=False, outcome="not_sent", asset={"id": "1"})
+
+
+def listed(items: dict[str, dict], not_listed: list[str] | None = None) -> dict:
+    """Return the result of a list with these results of items, by name."""
+    result = ListResult(VIRTUAL_MACHINES, [*items], None)
+    for number, (name, item) in enumerate(items.items()):
+        result.add(number, {**item, **({"msg": item["msg"].format(name)} if "msg" in item else {})})
+    return result.done(not_listed)
+
+
+def lost(outcome: str = "unknown", msg: str = LOST) -> dict:
+    return dict(changed=False, failed=True, outcome=outcome, msg=msg)
+
+
+def test_one_lost_answer_among_500_takes_few_lines_and_its_cause_is_said_once():
+    items = {f"vm{number:03}": CREATED for number in range(499)}
+    lines = result_lines(OPERATION, listed({**items, "vm499": lost()}), 18.2, 80)
+    assert lines == [
+        "virtual machines: 499 created, 0 unchanged, 1 in doubt, 0 rejected, 18 s",
+        "  ? vm499",
+        "      POST https://s/api: the connection was lost. It is unknown whether the",
+        "      virtual machine was created. Look for it on the service.",
+        f"  To settle what is in doubt: {COMMAND}",
+    ]
+
+
+def test_items_with_one_cause_are_named_together():
+    items = {f"vm{number:02}": lost("rejected", "virtual machine {}: status 403: not allowed.") for number in range(12)}
+    lines = result_lines(OPERATION, listed({**items, "other": lost()}), 1, 200)
+    assert lines[0].startswith("virtual machines: 0 created, 0 unchanged, 1 in doubt, 12 rejected, ")
+    assert lines[1] == f"  x {', '.join(f'vm{number:02}' for number in range(10))} and 2 more"
+    assert lines[2:4] == ["      status 403: not allowed.", "  ? other"]
+
+
+def test_of_many_causes_ten_are_shown():
+    items = {f"vm{number}": lost("rejected", f"virtual machine {{}}: cause {number}") for number in range(30)}
+    lines = result_lines(OPERATION, listed(items), 1, 80)
+    assert len(lines) == 1 + 2 * 10 + 1
+    assert lines[-1] == "  and 20 more causes"
+
+
+def test_what_was_not_begun_is_counted_and_what_had_nothing_to_do_is_unchanged():
+    skipped = dict(changed=False, skipped=True, outcome="not_sent", msg="it was not begun")
+    lines = result_lines(OPERATION, listed({"a": UNCHANGED, "b": skipped, "c": CREATED}), 0.4, 80)
+    assert lines == ["virtual machines: 1 created, 1 unchanged, 0 in doubt, 0 rejected, 1 not begun, 0 s"]
+
+
+def test_a_plan_counts_first_and_names_all_that_is_not_unchanged():
+    keep = dict(UNCHANGED, plan="keep")
+    items = {f"vm{number}": keep for number in range(115)}
+    new = dict(changed=True, outcome="not_sent", plan="create", asset={"attributes": {"team": "web", "cpu": 4}})
+    items.update({f"new{number}": new for number in range(3)})
+    items["drift"] = dict(UNCHANGED, plan="differs", differs=["attributes.cpu (8 asked for, 2 recorded)"])
+    items["lost"] = dict(lost(msg=DOUBT), plan="in_doubt")
+    lines = plan_lines(OPERATION, listed(items, ["gone1", "gone2"]), 100)
+    assert lines == [
+        "virtual machines: 3 to create, 1 differ, 1 in doubt, 2 not listed, 115 unchanged",
+        "  + new0   team web, cpu 4", "  + new1   team web, cpu 4", "  + new2   team web, cpu 4",
+        "  ! drift  attributes.cpu (8 asked for, 2 recorded) (the service cannot update it)",
+        "  ? lost   in doubt since 2026-11-22T10:02:03Z",
+        "  - gone1  recorded, not listed", "  - gone2  recorded, not listed",
+        f"  To settle what is in doubt: {COMMAND}",
+    ]
+
+
+def test_a_plan_shows_forty_lines_no_wider_than_the_screen():
+    new = dict(changed=True, outcome="not_sent", plan="create", asset={"attributes": {"team": "t" * 200}})
+    lines = plan_lines(OPERATION, listed({f"vm{number}": new for number in range(100)}), 80)
+    assert len(lines) == 1 + 40 + 1
+    assert lines[-1] == "  and 60 more"
+    assert max(map(len, lines)) == 80
+
+
+def test_control_characters_of_a_message_do_not_reach_the_screen():
+    items = {"a\x1b[2J": lost(msg="virtual machine {}: \x1b]0;title\x07")}
+    assert not any("\x1b" in line or "\x07" in line for line in result_lines(OPERATION, listed(items), 1, 80))
+
+
+def test_only_problems_are_listed_if_that_is_asked_for():
+    drift = dict(UNCHANGED, differs=["attributes.cpu (8 asked for, 2 recorded)"])
+    items = {"a": CREATED, "b": lost(), "c": UNCHANGED, "d": drift, "e": dict(UNCHANGED, skipped=True, msg="x")}
+    result = problems_only(listed(items))
+    assert [item["item"] for item in result["results"]] == ["b", "d", "e"]
+    assert [*result["ansible_facts"]["compute_virtual_machines"]] == ["a", "c", "d", "e"]
+
+
+@pytest.mark.parametrize(("times", "said"), [
+    ([(1.0, 0)], []),
+    ([(2.0, 30)], ["virtual machines: 130 of 500, 4 in flight, 0 in doubt, 0 rejected, 15/s, 25 s left"]),
+    ([(2.0, 0)], ["virtual machines: 100 of 500, 4 in flight, 0 in doubt, 0 rejected, 0/s"]),
+    ([(2.0, 20), (7.0, 220)], [  # the estimate is from the recent rate
+        "virtual machines: 120 of 500, 4 in flight, 0 in doubt, 0 rejected, 10/s, 38 s left",
+        "virtual machines: 320 of 500, 4 in flight, 0 in doubt, 0 rejected, 40/s, 4 s left"]),
+])
+def test_progress_counts_the_whole_list(times, said):
+    clock, lines = iter([0.0, *(moment for moment, _done in times)]), []
+    progress = Progress("virtual machine", lines.append, lambda: next(clock))
+    for _moment, done in times:
+        progress(500, 100, [CREATED] * done, 4, is_ending=False)
+    assert lines == said
+
+
+def test_a_list_that_is_ended_says_once_what_it_waits_for():
+    lines = []
+    progress = Progress("virtual machine", lines.append, lambda: 0.0)
+    for _time in range(3):
+        progress(500, 0, [], 4, is_ending=True)
+    assert lines == ["virtual machines: waiting up to 10 s for 4 requests; a second Ctrl-C leaves them in doubt"]
