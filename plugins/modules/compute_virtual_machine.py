@@ -124,6 +124,13 @@ plan:
   returned: on success, in check mode
   type: str
   sample: create
+differs:
+  description: The fields that differ from what O(ledger) has, each with both values.
+  returned: when there are such fields
+  type: list
+  elements: str
+  sample:
+    - attributes.cpu (8 asked for, 4 recorded)
 request:
   description: The request as it was sent, or would be sent.
   returned: when the options can be used

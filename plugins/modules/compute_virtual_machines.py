@@ -127,6 +127,13 @@ results:
       returned: in check mode
       type: str
       sample: create
+    differs:
+      description: The fields that differ from what O(ledger) has, each with both values.
+      returned: when there are such fields
+      type: list
+      elements: str
+      sample:
+        - attributes.cpu (8 asked for, 4 recorded)
     seconds:
       description: How long it took, including further attempts and the waits before them.
       returned: when it was begun

@@ -257,7 +257,7 @@ def test_defaults_do_not_fill_what_is_sent_or_compared_verbatim():
     service.fates = dict.fromkeys(("r0", "r1", "r2"), lambda request: bodies.append(json.loads(request.body)))
     result = run(service, APPLICATION_ROLES, given, concurrency=1, defaults=defaults)
     assert bodies == [given[0]["body"], defaults["body"], defaults["body"]]
-    assert [item["before"] for item in result["diff"]] == [given[0]["current"], *[defaults["current"]] * 2]
+    assert [item["before"] for item in result["diff"]] == [given[0]["current"], *[{"region": "r"}] * 2]
 
 
 def test_fields_are_picked_for_results_and_facts():
