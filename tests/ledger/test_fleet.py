@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import subprocess
-from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -24,12 +23,12 @@ def inventory(hosts: list[str]) -> str:
     return yaml.safe_dump({"fleet": {"hosts": {host: {} for host in hosts}, "vars": variables}})
 
 
-def create(ansible, hosts: int, *options: str) -> list[dict]:
-    """Create a fleet with fifty forks, and return the results of its hosts."""
+def create(ansible, hosts: int, *options: str) -> dict:
+    """Create a fleet with fifty forks, and return the result of the list."""
     (ansible.directory / "fleet.yml").write_text(inventory([f"web{number:04}" for number in range(hosts)]))
     line = ["-i", "fleet.yml", "--forks", "50", "-e", f"ledger={ansible.directory}/ledger.db", *options]
     run = ansible.playbook(FLEET, *line).ok()
-    return run.result("infrastructure.services.fleet : Create the virtual machines")["results"]
+    return run.result("infrastructure.services.fleet : Create the virtual machines")
 
 
 def created(service) -> list[str]:
@@ -40,16 +39,19 @@ def created(service) -> list[str]:
 @pytest.mark.parametrize("hosts", [100, pytest.param(1000, marks=pytest.mark.stress)])
 def test_a_fleet_is_created_once_and_grows_by_what_is_missing(ansible_once, service, hosts):
     planned = create(ansible_once, hosts, "--check")
-    assert (Counter(result["changed"] for result in planned), service.api.conversation) == ({True: hosts}, [])
+    assert (planned["counts"]["create"], service.api.conversation) == (hosts, [])
     first = create(ansible_once, hosts)
-    assert Counter(result["changed"] for result in first) == {True: hosts}
+    assert first["counts"]["changed"] == hosts
     assert created(service) == [f"web{number:04}" for number in range(hosts)]
     bodies = [json.loads(entry.as_dict()["body"]) for entry in service.api.conversation]
     assert all(body["attributes"] == ATTRIBUTES for body in bodies)
     again = create(ansible_once, hosts + 2)
-    assert [result["changed"] for result in again] == [False] * hosts + [True] * 2
+    assert again["counts"]["changed"] == 2
     assert len(service.api.conversation) == hosts + 2
-    assert [result["asset"]["id"] for result in again[:hosts]] == [result["asset"]["id"] for result in first]
+    assert again["results"] == first["results"] == [], "the role returns problems only"
+    facts, known = (each["ansible_facts"]["compute_virtual_machines"] for each in (again, first))
+    assert (len(facts), {name: facts[name]["id"] for name in known}) == (
+        hosts + 2, {name: asset["id"] for name, asset in known.items()})
 
 
 def test_a_fleet_needs_a_ledger(ansible_once, service):

@@ -63,7 +63,7 @@ UNUSABLE = {
 def test_files_that_cannot_be_used_are_an_invalid_option(certificates, https, name, why):
     service = https(certificates.context("good", demand=True))
     result = run_task(CREATE, base_url=service.url, ca_path=certificates.ca, **files(certificates, name))
-    assert (result["failed"], result["outcome"], result["msg"]) == (True, "not_sent", why)
+    assert (result["failed"], result["outcome"], result["msg"]) == (True, "not_sent", f"{why}. Nothing was sent.")
     assert service.api.conversation == []
 
 

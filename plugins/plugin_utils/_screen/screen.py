@@ -55,7 +55,6 @@ class Progress:
             f" {tally[REJECTED]:,} rejected, {rate:,.0f}/s{left}"
         )
 
-
     def _say_once(self, line: str) -> None:
         if self._due < math.inf:
             self._due = math.inf
