@@ -145,7 +145,7 @@ def _written(ledger: Ledger, edits: list[Edit], run: str) -> dict[Key, Entry | N
     written = ledger.write(changes, durable=True, whole=True) if changes else []
     if None in written:
         now = _read(ledger, (change.key for change in changes))
-        raise _changed(*next((key, now[key]) for key, before, *_ in edits if now[key] != before))
+        raise _changed(*next((key, now[key]) for key, before, *_rest in edits if now[key] != before))
     return {change.key: change.after for change in written}
 
 
