@@ -200,7 +200,7 @@ def test_a_misspelt_variable_is_refused_with_the_name_that_was_meant(told):
 def test_a_list_of_strings_is_refused_in_the_words_of_the_module(told):
     assert told.failed("strings")
     assert "write it as - name: web01" in told.result("strings", "Fail with what failed")["msg"]
-    assert "argument_spec_data" not in told.output
+    assert "argument_spec_data" not in told.said("strings")
     assert told.names("strings") == []
 
 
