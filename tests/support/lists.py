@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from functools import partial
 
 from ansible_collections.infrastructure.services.plugins.module_utils._call.tokens import FetchedToken, Memory
 from ansible_collections.infrastructure.services.plugins.module_utils._http.transport import Transport
@@ -31,7 +31,7 @@ def run_list(
     given, memory = validate(spec, {**least, **options}), Memory()
     assert not given.problem, given.problem
     secrets = given.secrets
-    keep_token: Callable = lambda *how: FetchedToken(*how, memory)  # noqa: E731
+    keep_token = partial(FetchedToken, memory=memory)
     context = Context(check_mode, secrets, connect, keep_token, diff_mode=True, **more)
     if location:
         store = open_ledger(location, check_mode)

@@ -63,7 +63,7 @@ _SETTLE = (
     " and its asset); if not, remove the entry with the same module (state: absent), and this task creates it."
 )
 _FORCE = " With force: true the task creates it whatever the ledger says."
-_COMMANDS = " For the commands, run: "
+COMMANDS = " For the commands, run: "  # before the last words of a message, a command
 # What the ledger adds to the message of a creation that it has in doubt from now on, by the state of the entry.
 _NEXT = {
     UNKNOWN: " The ledger prevents that until it is settled.",
@@ -81,7 +81,7 @@ class InDoubt(ServicesError):
         force = "" if task.is_listed or entry.state == ACCEPTED else _FORCE  # it would send all of a list again
         super().__init__(
             f"{task.resource.operation.noun} {task.wanted.key}: the ledger says that a task began to create it at"
-            f" {entry.began_at}; {how}. This task sent nothing. {what_next}{force}{_COMMANDS}{command}"
+            f" {entry.began_at}; {how}. This task sent nothing. {what_next}{force}{COMMANDS}{command}"
         )
 
     def result(self) -> dict:
@@ -125,7 +125,7 @@ def with_next_step(result: dict, task: Task, state: str | None, command: str) ->
     """Return the result, with how to settle a creation whose entry is now in this state; `command`: as in InDoubt."""
     if task.resource.operation.method != "POST" or task.wanted.force or state not in _NEXT:
         return result
-    return dict(result, msg=f"{sentence(result.get('msg', ''))}{_NEXT[state]}{_COMMANDS}{command}")
+    return dict(result, msg=f"{sentence(result.get('msg', ''))}{_NEXT[state]}{COMMANDS}{command}")
 
 
 def unrecorded(result: dict[str, Any], problem: str, task: Task) -> dict[str, Any]:

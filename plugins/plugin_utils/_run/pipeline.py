@@ -7,7 +7,6 @@
 from __future__ import annotations
 
 import time
-from dataclasses import replace
 from functools import partial
 from typing import Any, Callable
 
@@ -82,19 +81,19 @@ def send_list(action, options: Options, signals: Signals) -> dict:
     if not in_worker(action):
         require_libraries()
         raise InvalidInput("ledger", _LEDGER_ELSEWHERE)
+    # The ledger is the list's own: threads that outlast it may still use the connection.
+    with signals.raised():
+        ledger = open_ledger(location, check_mode) if location else None
+    add_to_report = _reporter(action, params, ledger.file if ledger else "")
     context = _context(
         action,
         options,
         connect=Transport,
         watch=partial(_why_to_stop, action, signals),
         progress=Progress(action.spec.resource.operation.noun, partial(_say, action, signals)),
+        tell=partial(_tell, action, add_to_report, time.monotonic(), signals),
         next_step=partial(_next_step, params, signals),
     )
-    # The ledger is the list's own: threads that outlast it may still use the connection.
-    with signals.raised():
-        ledger = open_ledger(location, check_mode) if location else None
-    add_to_report = _reporter(action, params, ledger.file if ledger else "")
-    context = replace(context, tell=partial(_tell, action, add_to_report, time.monotonic(), signals))
     queue = Queue(ledger) if ledger and not check_mode else None
     recording = Recording(ledger, options.secrets, core.run_id(), check_mode, queue) if ledger else None
     result = send_all(action.spec, params, context, recording)

@@ -17,8 +17,8 @@ from ...module_utils._call.operation import Operation
 from ...module_utils._errors import REJECTED, UNKNOWN, listing
 from ...module_utils._secrets import printable
 from ...module_utils._task.signals import GRACE
+from .._ledger.decisions import COMMANDS
 
-COMMANDS = " For the commands, run: "  # in the message of what is in doubt, before the last of its words
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT[\d:]+Z")
 _FIRST_LINE, _NEXT_LINE = 2.0, 5.0  # seconds
 _MOST_PROBLEMS, _MOST_PLANNED, _MOST_ATTRIBUTES = 10, 40, 3
@@ -41,12 +41,13 @@ class Progress:
         `total`: items of the list; `settled`: those with nothing to send; `ended`: the results of others so far;
         `in_flight`: requests; `is_ending`: whether only these are waited for.
         """
-        now, tally = self._clock(), Counter(result["outcome"] for result in ended)
+        now = self._clock()
         if is_ending:
             requests = f"{in_flight:,} requests; a second Ctrl-C leaves them in doubt"
             self._say_once(f"waiting up to {GRACE:g} s for {requests}")
         if now < self._due:
             return
+        tally = Counter(result["outcome"] for result in ended)
         done, (before, earlier) = sum(tally.values()), self._last
         rate, self._last, self._due = (done - earlier) / (now - before), (now, done), now + _NEXT_LINE
         left = f", {(total - settled - done) / rate:,.0f} s left" if rate else ""
