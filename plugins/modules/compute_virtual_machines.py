@@ -20,7 +20,7 @@ description:
     others.
   - The number of concurrent requests adapts to what the service can handle. It starts with a few, grows while all is
     well and shrinks when the service is overloaded, so that one that is down leaves only a few machines in doubt.
-version_added: 1.1.0
+version_added: 1.0.0
 author:
   - The infrastructure.services contributors (@infrastructure-services)
 extends_documentation_fragment:

@@ -19,7 +19,7 @@ description:
   - After a crash, O(states=in_doubt) lists the assets that may or may not exist. Settle them with
     M(infrastructure.services.ledger_entry), in a loop over what this module returns. A request that is still in flight
     is listed too, and M(infrastructure.services.ledger_entry) waits for it.
-version_added: 1.1.0
+version_added: 1.0.0
 author:
   - The infrastructure.services contributors (@infrastructure-services)
 options:

@@ -43,10 +43,13 @@ def problems(root: Path, version: str) -> Iterator[str]:
         yield f"the tree is not clean: {', '.join(line[3:] for line in dirty)}"
     if fragments := sorted(path.name for path in (root / "changelogs/fragments").glob("*.y*ml")):
         yield f"fragments are not part of a release yet, run antsibull-changelog release: {', '.join(fragments)}"
-    for name, pattern in STATED.items():
-        stated = pattern.format(version=re.escape(version), anchor=re.escape(version.replace(".", "-")))
-        if not re.search(stated, (root / name).read_text(encoding="utf-8"), re.MULTILINE):
-            yield f"{name} does not say {version}"
+    yield from (f"{name} does not say {version}" for name in STATED if not states(root, name, version))
+
+
+def states(root: Path, name: str, version: str) -> bool:
+    """Return whether the file `name`, one of STATED, states the version."""
+    stated = STATED[name].format(version=re.escape(version), anchor=re.escape(version.replace(".", "-")))
+    return bool(re.search(stated, (root / name).read_text(encoding="utf-8"), re.MULTILINE))
 
 
 def build(root: Path, output: Path, key: str = "") -> list[Path]:
