@@ -221,8 +221,9 @@ outcome:
   sample: accepted
 """
 
-from ansible_collections.infrastructure.services.plugins.module_utils._list.list_module import main
+from ansible_collections.infrastructure.services.plugins.module_utils._list.sending import send_all
+from ansible_collections.infrastructure.services.plugins.module_utils._task.front import main
 from ansible_collections.infrastructure.services.plugins.module_utils._task.specs import VIRTUAL_MACHINES
 
 if __name__ == "__main__":
-    main(VIRTUAL_MACHINES)
+    main(VIRTUAL_MACHINES, send_all)

@@ -10,8 +10,8 @@ import socket
 
 import pytest
 from ansible_collections.infrastructure.services.plugins.module_utils._errors import ServicesError
+from ansible_collections.infrastructure.services.plugins.module_utils._http.exchange import Answer, Request
 from ansible_collections.infrastructure.services.plugins.module_utils._http.transport import Transport
-from ansible_collections.infrastructure.services.plugins.module_utils._http.values import Answer, Request
 from ansible_collections.infrastructure.services.plugins.module_utils._task.specs import (
     APPLICATION_ROLES,
     VIRTUAL_MACHINES,

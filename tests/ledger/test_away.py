@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import pytest
 from ansible_collections.infrastructure.services.plugins.module_utils._http.transport import Transport
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.entries import DONE, INTENT
-from ansible_collections.infrastructure.services.plugins.plugin_utils._run.kept import kept_ledger
+from ansible_collections.infrastructure.services.plugins.plugin_utils._run.cache import cached_ledger
 from emulator import faults
 from ledger.tasks import key, task
 from support.databases import Server, private_server
@@ -42,7 +42,7 @@ def test_a_server_that_is_down_is_noticed_before_the_request(server, service, mo
 def test_a_server_that_goes_down_between_two_items_is_noticed_before_the_request(server, opened, service):
     """The item fails and nothing is sent; the next one opens a new connection."""
     options = {"base_url": service.url, "name": "between"}
-    ledger = kept_ledger(server.url, read_only=False)
+    ledger = cached_ledger(server.url, read_only=False)
     ledger.get(key(service))
     server.kill()
     failed = task(ledger, **options)
@@ -50,8 +50,8 @@ def test_a_server_that_goes_down_between_two_items_is_noticed_before_the_request
     assert failed["msg"].startswith("ledger: postgresql://")
     assert service.api.conversation == []
     server.start()
-    assert task(kept_ledger(server.url, read_only=False), **options)["outcome"] == "accepted"
-    kept_ledger(server.url, read_only=False).close()
+    assert task(cached_ledger(server.url, read_only=False), **options)["outcome"] == "accepted"
+    cached_ledger(server.url, read_only=False).close()
 
 
 @pytest.mark.parametrize("ending", ["success", "refusal", "drop"])

@@ -13,7 +13,7 @@ from collections.abc import Callable
 import pytest
 from ansible.module_utils import basic
 from ansible.module_utils.common import parameters, warnings
-from ansible_collections.infrastructure.services.plugins.module_utils._list import list_module
+from ansible_collections.infrastructure.services.plugins.module_utils._list.sending import send_all
 from ansible_collections.infrastructure.services.plugins.module_utils._task import front
 
 from support import SPECS
@@ -26,7 +26,7 @@ def run_module(resource: str, options: dict, **how) -> dict:
 
 def run_plural(plural, options: dict, **how) -> dict:
     """Return the result that a plural module prints; `how`: the keyword arguments of `printed`."""
-    return printed(lambda: list_module.main(plural), options, **how)
+    return printed(lambda: front.main(plural, send_all), options, **how)
 
 
 def printed(

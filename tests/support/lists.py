@@ -31,8 +31,8 @@ def run_list(
     given, memory = validate(spec, {**least, **options}), Memory()
     assert not given.problem, given.problem
     secrets = given.secrets
-    keep_token = partial(FetchedToken, memory=memory)
-    context = Context(check_mode, secrets, connect, keep_token, diff_mode=True, **more)
+    token_source = partial(FetchedToken, memory=memory)
+    context = Context(check_mode, secrets, connect, token_source, diff_mode=True, **more)
     if location:
         store = open_ledger(location, check_mode)
         ledger = recording(store, secrets, run, check_mode, None if check_mode else Queue(store))

@@ -15,7 +15,7 @@ from typing import Callable, NamedTuple
 from ansible_collections.infrastructure.services.plugins.module_utils._call.retry import AttemptResult, retry
 from ansible_collections.infrastructure.services.plugins.module_utils._call.statuses import Event, meaning
 from ansible_collections.infrastructure.services.plugins.module_utils._errors import UNKNOWN, ServicesError, gravest
-from ansible_collections.infrastructure.services.plugins.module_utils._http.values import Answer, Request
+from ansible_collections.infrastructure.services.plugins.module_utils._http.exchange import Answer, Request
 from ansible_collections.infrastructure.services.plugins.module_utils._list.pace import Dispatch
 from ansible_collections.infrastructure.services.plugins.module_utils._list.paced import Connections, PacedTransport
 from ansible_collections.infrastructure.services.plugins.module_utils._list.scheduler import Scheduler

@@ -11,7 +11,8 @@ from functools import partial
 from typing import Any, Callable
 
 from .._errors import NOT_SENT, UNKNOWN, AttemptFailed, RequestFailed, ServicesError, TokenError, gravest
-from .._http.values import Answer, ConnectionSettings, Request
+from .._http.exchange import Answer, Request
+from .._http.tls import ConnectionSettings
 from .operation import Operation, message, read_answer
 from .retry import AttemptResult, retry
 from .settings import Settings
@@ -29,15 +30,15 @@ class Client:
         self,
         settings: Settings,
         connect: Callable[[ConnectionSettings], Any],
-        keep_token=FetchedToken,
+        token_source=FetchedToken,
         guard: Callable[[], None] = lambda: None,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
         """`connect`: returns a transport, whose `send` makes one attempt; called once.
 
-        `keep_token`: takes the credentials and a function that fetches a token, returns the source of tokens; `guard`:
-        called before each request, token requests included, raises a ServicesError when nothing may be sent any more;
-        `sleep`: waits for this many seconds before a further attempt.
+        `token_source`: takes the credentials and a function that fetches a token, returns the source of tokens;
+        `guard`: called before each request, token requests included, raises a ServicesError when nothing may be sent
+        any more; `sleep`: waits for this many seconds before a further attempt.
         """
         self.settings = settings
         self.trace: list[dict[str, Any]] = []  # each attempt: method, url, status, error, seconds, wait
@@ -48,7 +49,7 @@ class Client:
         self.not_sent = self._counted()  # what a result says when there was no attempt
         self._connect, self._guard, self._sleep = connect, guard, sleep
         # None: the token of the user, which cannot be renewed
-        self._source = None if settings.access_token else keep_token(settings.credentials, self._fetch_token)
+        self._source = None if settings.access_token else token_source(settings.credentials, self._fetch_token)
 
     def request(self, operation: Operation, segment: str, body: bytes) -> Request:
         """Return the request of an operation; `segment`: the percent-encoded id, empty where the path has none."""

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 from .._errors import ACCEPTED, NOT_SENT, REJECTED, UNKNOWN
 from .._http import strict_json
-from .._http.values import Answer, Request
+from .._http.exchange import Answer, Request
 from .._secrets import for_message, printable
 from .retry import AttemptResult
 from .statuses import Event, meaning

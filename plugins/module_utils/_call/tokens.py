@@ -16,7 +16,7 @@ from urllib.parse import quote_plus, urlencode
 
 from .._errors import InvalidInput, TokenError
 from .._http import strict_json
-from .._http.values import Answer, Request
+from .._http.exchange import Answer, Request
 from .._secrets import for_message
 from .retry import AttemptResult
 from .statuses import Event, meaning

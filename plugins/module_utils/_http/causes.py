@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Explains why an attempt got no answer, from the exception of the library and the phase the attempt had reached.
+"""How far an attempt came, and why it got no answer, explained from the exception of the library.
 
 The text of that exception is never shown: it may quote a secret.
 """
@@ -12,15 +12,51 @@ from __future__ import annotations
 import re
 import socket
 import ssl
+import time
+from enum import Enum
 from typing import Iterator
 
 from .._errors import AttemptFailed
-from .sockets import Meter, Phase
 
 _REJECTS_OUR_CERTIFICATE = re.compile("ALERT_.*(CERTIFICATE|UNKNOWN_CA|HANDSHAKE_FAILURE|ACCESS_DENIED)")
 _WANTS_CERTIFICATE = "which means that it requires a client certificate, or a different one (client_cert)"
 _NOT_TLS = ("WRONG_VERSION_NUMBER", "HTTP_REQUEST", "PACKET_LENGTH_TOO_LONG")  # OpenSSL's reasons when it is not TLS
 _UNTRUSTED = (18, 19, 20, 21)  # OpenSSL's X509_V_ERR codes for a certificate without a trusted authority
+
+
+class Phase(Enum):
+    """The phase of an attempt: on a kept-alive connection it starts with REQUEST, on a new one with LOOK_UP."""
+
+    LOOK_UP = "look-up"
+    CONNECT = "connect"
+    PROXY = "proxy"
+    TLS = "tls"
+    REQUEST = "request"
+
+
+class Meter:
+    """The state of one attempt: its deadline, its phase, and whether a byte of the request was handed to the kernel."""
+
+    def __init__(self, connect_timeout: float) -> None:
+        self.connect_timeout = connect_timeout
+        self.start(0)
+
+    def start(self, timeout: float, via: str = "") -> None:
+        """Begin an attempt that may take `timeout` seconds; `via`: which proxy it uses, for messages."""
+        self.via = via
+        self.deadline = time.monotonic() + timeout
+        self.phase = Phase.REQUEST
+        self.peer = ""  # host and port of a new connection; empty on one that is reused
+        self.sent = False
+        self.ended = False  # the peer closed its side
+        self.left_over = False  # bytes arrived after the end of the answer
+
+    def left(self) -> float:
+        """Return the seconds that are left; raise socket.timeout when none are."""
+        left = self.deadline - time.monotonic()
+        if left <= 0:
+            raise socket.timeout("the time for this attempt is over")
+        return left
 
 
 def is_timeout(error: BaseException) -> bool:

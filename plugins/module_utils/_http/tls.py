@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The TLS context of a transport: the authorities to trust, and the client certificate.
+"""How connections are made, and their TLS context: the authorities to trust, and the client certificate.
 
 The files given as options are read before anything is sent, so that the error for a bad one names its option.
 """
@@ -17,9 +17,10 @@ import ssl
 import threading
 from contextlib import suppress
 from functools import lru_cache
+from typing import NamedTuple
 
 from .._errors import InvalidInput
-from .values import ConnectionSettings
+from .urls import Proxies
 
 # Where ansible.builtin.uri looks for authorities besides OpenSSL's defaults (get_ca_certs of ansible-core).
 _PLACES_OF = {
@@ -32,10 +33,20 @@ _PLACES_OF = {
     "Darwin": ("/usr/local/etc/openssl",),
 }
 _ENDINGS = (".pem", ".cer", ".crt")
-
-
 _one_at_a_time = threading.Lock()  # so that threads that start together create one context, not one each
 _HASHED = re.compile("[0-9a-f]{8}[.][0-9]+")  # how `openssl rehash` names a certificate
+
+
+class ConnectionSettings(NamedTuple):
+    """How to make connections; hashable, so that a transport can be cached by its settings."""
+
+    connect_timeout: float = 10.0  # seconds
+    proxies: Proxies = Proxies()
+    validate_certs: bool = True
+    ca_path: str | None = None
+    client_cert: str | None = None
+    client_key: str | None = None
+    system_trust: tuple[str | None, ...] = ()  # SSL_CERT_FILE and SSL_CERT_DIR, which OpenSSL reads
 
 
 def places() -> tuple[str, ...]:

@@ -33,10 +33,11 @@ except ImportError:  # reported when a transport is created
     requests, HTTPAdapter = None, object
 
 from .._errors import AttemptFailed, MissingLibrary
-from . import bodies, causes, tls
+from . import causes, exchange, tls
+from .exchange import Answer, Request
 from .sockets import metered
+from .tls import ConnectionSettings
 from .urls import Proxy
-from .values import Answer, ConnectionSettings, Request
 
 REQUIRED = "requests>=2.31", "urllib3<3"  # as in requirements.txt
 MAX_IDLE = 3.0  # seconds after which a kept-alive connection is not used again
@@ -158,14 +159,14 @@ class Transport:
         if meter.ended:
             _release(response)
             raise AttemptFailed("the connection ended inside the headers of the answer", sent=True)
-        (problem, length), cut, body = bodies.framing(headers), False, b""
+        (problem, length), cut, body = exchange.framing(headers), False, b""
         try:
             if not problem and status >= 200:
                 response.enforce_content_length = True
                 body = b"".join(_pieces(response, length))
                 cut = meter.ended
-                body = bodies.decoded(body, headers)
-        except bodies.Unusable as error:
+                body = exchange.decoded(body, headers)
+        except exchange.Unusable as error:
             problem = str(error)
         except MemoryError:
             problem = "there is not enough memory to read it"
@@ -174,8 +175,8 @@ class Transport:
         _release(response)
         if cut and (length is not None or "Transfer-Encoding" in headers):
             problem = problem or "the connection ended too early"
-        elif len(body) > bodies.MAX_BODY:
-            problem = f"it is longer than {bodies.MAX_BODY} bytes"
+        elif len(body) > exchange.MAX_BODY:
+            problem = f"it is longer than {exchange.MAX_BODY} bytes"
         return Answer(status, headers, b"" if problem else body, problem, cut)
 
 
@@ -203,7 +204,7 @@ def _release(response) -> None:
 
 def _pieces(response, length: int | None) -> Iterator[bytes]:
     """Yield the body in pieces: `length` bytes where that is known, at most one byte more than MAX_BODY."""
-    left = bodies.MAX_BODY + 1
+    left = exchange.MAX_BODY + 1
     if length is not None:
         left = min(left, length)
     while left > 0:

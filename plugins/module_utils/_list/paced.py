@@ -13,7 +13,7 @@ from typing import Any, Callable, Iterator
 from .._call.retry import retry_after
 from .._call.statuses import Event, meaning
 from .._errors import AttemptFailed, ServicesError
-from .._http.values import Answer, Request
+from .._http.exchange import Answer, Request
 from .pace import NEUTRAL, OK, OVERLOADED, RATE_LIMITED
 from .scheduler import Slot
 

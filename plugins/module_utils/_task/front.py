@@ -6,19 +6,29 @@
 
 from __future__ import annotations
 
+import select
+import sys
+from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from typing import Callable
 
 from ansible.module_utils.basic import AnsibleModule
 
+from .._call.tokens import FetchedToken, Memory
 from .._errors import NOT_SENT, InvalidInput, ServicesError
 from .._http.transport import Transport
 from .._resources.flow import Recorded
+from .signals import Signals, deferred
 from .specs import ModuleSpec
 from .task import RECORDED, Context, carry_out, perform, prepare
-from .validation import validate
+from .validation import Options, validate
 
 _INTERNAL = "_ansible_"  # the start of the names of what Ansible passes in addition to the options
+_REPORT_ELSEWHERE = (
+    "it is written on the controller, so the module has to run there, with a local connection and without"
+    " become. Nothing was sent. Add delegate_to: localhost and become: false"
+)
 
 
 class ServicesModule(AnsibleModule):
@@ -52,8 +62,8 @@ class ServicesModule(AnsibleModule):
         self.log(f"Invoked with {' '.join(f'{name}={value}' for name, value in shown.items())}", shown)
 
 
-def main(spec: ModuleSpec, run: Callable[[ServicesModule, Context], dict] | None = None) -> None:
-    """Run the module and exit; `run`: what it does if its options are valid, raising ServicesError."""
+def main(spec: ModuleSpec, send_all: Callable[[ModuleSpec, dict, Context], dict] | None = None) -> None:
+    """Run the module and exit; `send_all`: does the tasks of a list, raising ServicesError."""
     module = ServicesModule(spec)
     secrets = module.options.secrets
     shown = dict(diff_mode=module._diff, verbosity=module._verbosity, no_log=module.no_log)
@@ -62,7 +72,7 @@ def main(spec: ModuleSpec, run: Callable[[ServicesModule, Context], dict] | None
         if module.options.valid()["ledger"] or not spec.resource:
             why = "the controller keeps it, so it works neither with async nor without the module's action plugin"
             raise InvalidInput("ledger", why)
-        result = (run or _one)(module, context)
+        result = _many(module.options, context, send_all) if send_all else _one(module, context)
     except ServicesError as error:
         result = module.options.failed(error)
     for warning in (*secrets.warnings(), *result.pop("warnings", ())):
@@ -76,3 +86,29 @@ def _one(module: ServicesModule, context: Context) -> dict:
     task = prepare(module.options.spec.resource, module.options.params)
     planned = task.planned(Recorded(**module.recorded) if module.recorded else None)
     return carry_out(planned, context, partial(perform, context=context))
+
+
+def _many(options: Options, context: Context, send_all: Callable[[ModuleSpec, dict, Context], dict]) -> dict:
+    """Do the tasks of a list, ended by signals and by a reader that is gone."""
+    if options.params["report"]:
+        raise InvalidInput("report", _REPORT_ELSEWHERE)
+    token_source = partial(FetchedToken, memory=Memory())
+    with deferred() as signals:
+        context = replace(context, token_source=token_source, watch=partial(_why_to_stop, signals))
+        return send_all(options.spec, options.params, context)
+
+
+def _why_to_stop(signals: Signals) -> str:
+    """Return why to stop now, empty to go on."""
+    if signals.caught:
+        return f"the module received {signals.name}"
+    return "" if _is_read() else "nothing reads the result any more"
+
+
+def _is_read() -> bool:
+    """Whether anything can still read what this process writes; a pipe without a reader is an error condition."""
+    with suppress(OSError, ValueError):
+        poll = select.poll()
+        poll.register(sys.stdout.fileno(), 0)
+        return not any(event & select.POLLERR for _file, event in poll.poll(0))
+    return True

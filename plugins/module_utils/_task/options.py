@@ -15,8 +15,8 @@ from ansible.module_utils.common.parameters import env_fallback
 from .._call.settings import Settings, checked_headers, trace_of
 from .._call.tokens import TOKEN, Credentials, checked_parameters
 from .._errors import InvalidInput
+from .._http.tls import ConnectionSettings
 from .._http.urls import Proxies, checked_url, named_in
-from .._http.values import ConnectionSettings
 from .._version import VERSION
 
 ENVIRONMENT_PREFIX = "INFRASTRUCTURE_SERVICES_"

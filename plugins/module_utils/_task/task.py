@@ -19,7 +19,7 @@ from .._call.settings import Settings
 from .._call.tokens import FetchedToken
 from .._errors import UNKNOWN, InvalidInput, RequestFailed, ServicesError
 from .._http import strict_json
-from .._http.values import ConnectionSettings
+from .._http.tls import ConnectionSettings
 from .._resources import KEYS, flow
 from .._resources.flow import Plan, Recorded, Resource, Wanted
 from .._secrets import Secrets
@@ -65,8 +65,8 @@ class Context:
 
     check_mode: bool
     secrets: Secrets  # also receives the fetched tokens
-    connect: Callable[[ConnectionSettings], Any]  # makes a transport or returns a kept one
-    keep_token: Callable = FetchedToken  # the same for a fetched token
+    connect: Callable[[ConnectionSettings], Any]  # makes a transport or returns a cached one
+    token_source: Callable = FetchedToken  # of tokens that are fetched
     guard: Callable[[], None] = lambda: None  # raises ServicesError when nothing may be sent any more
     interruptible: Callable[[], ContextManager] = nullcontext  # what may interrupt a task does so within it
     interrupts: tuple[type[BaseException], ...] = (MemoryError,)  # exceptions that interrupt a task from outside
@@ -109,7 +109,7 @@ def perform(planned: Planned, context: Context) -> dict:
     Our own errors become a failed result, and so does an interrupt.
     """
     task, result = planned.task, {}
-    client = Client(task.settings, context.connect, context.keep_token, guard=context.guard, sleep=context.sleep)
+    client = Client(task.settings, context.connect, context.token_source, guard=context.guard, sleep=context.sleep)
     try:
         with context.interruptible():
             try:

@@ -7,13 +7,19 @@
 from __future__ import annotations
 
 import os
+from typing import Any
 
-from ...module_utils._errors import NOT_SENT, InvalidInput, RequestFailed, ServicesError
+from ...module_utils._errors import ACCEPTED, NOT_SENT, UNKNOWN, InvalidInput, RequestFailed, ServicesError
 from ...module_utils._task.signals import Interrupted, Signals, deferred
 from ...module_utils._task.specs import ModuleSpec
 from ...module_utils._task.validation import Options, validate
-from . import core, process, until
+from . import core, process
 from .given import options_given, require_known_variables
+
+_WHY = "This attempt sent nothing: the keyword until does not repeat a creation that may have happened."
+# The last task of this process that may have created an asset, and its result. Ansible makes a new action for each
+# attempt of `until`, but the task object stays the same.
+_last: dict[str, Any] = {"task": None, "result": {}}
 
 
 class Action(core.ObservedAction):
@@ -36,16 +42,44 @@ class Action(core.ObservedAction):
         """Do what valid options ask for and return the result; raise ServicesError."""
         raise NotImplementedError
 
+    def refuse_async_creation(self) -> None:
+        """Raise InvalidInput for a creation that would be repeated without knowing how the job before it ended."""
+        if self._task.async_val and self.creates and core.counts_attempts(self):
+            raise InvalidInput(
+                "async",
+                "cannot be combined with until or retries in a task that creates, since an attempt does not know how"
+                " the job of the one before it ended. Nothing was sent. Remove async, or until and retries",
+            )
+
+    def remember(self, result: dict) -> dict:
+        """Return the result; a creation that may have happened is not repeated by further attempts of `until`."""
+        if self.creates and result["outcome"] in (UNKNOWN, ACCEPTED):
+            _last.update(task=self._task, result=dict(result))
+        return result
+
+    def _remembered(self) -> dict:
+        """Return the result of an attempt of the task that may have created the asset, empty for none."""
+        return _last["result"] if _last["task"] is self._task else {}
+
+    def _earlier(self) -> dict:
+        """Return the result of a task that an earlier attempt may have carried out, empty for one to run."""
+        result = self._remembered()
+        if result.get("failed"):
+            return dict(result, msg=f"{_WHY} The earlier attempt: {result['msg']}")
+        return dict(result, warnings=[*result.get("warnings", []), _WHY]) if result else {}
+
     def run(self, tmp=None, task_vars=None):
         super().run(tmp, task_vars)
         self.task_vars = task_vars or {}
         self.controller_environment = dict(os.environ)
-        result = until.earlier(self) or self._run()
+        result = self._earlier() or self._run()
         return {name: result[name] for name in result if name != "attempts" or not core.counts_attempts(self)}
 
     def _run(self) -> dict:
         with deferred() as signals:
-            result = until.update(self, self._ended(signals))
+            result = self._ended(signals)
+            if self._remembered():
+                _last.update(result=dict(result))  # as the ledger and the keyword timeout left it
             if signals.caught and "msg" in result:
                 process.show_message(self._last_words(result))
         signals.terminate()
@@ -65,7 +99,7 @@ class Action(core.ObservedAction):
             return self._cut_off(f"The task was interrupted ({error}).")
 
     def _cut_off(self, msg: str) -> dict:
-        return RequestFailed(msg, until.remembered(self).get("outcome", NOT_SENT)).result()
+        return RequestFailed(msg, self._remembered().get("outcome", NOT_SENT)).result()
 
     def _result(self, options: Options, signals: Signals) -> dict:
         """Return the result of a task that is done here, or partly on the target, with warnings and invocation."""

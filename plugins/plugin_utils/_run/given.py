@@ -21,7 +21,7 @@ from .._ledger.entries import ABSENT
 from .._ledger.location import located
 from .._ledger.store import Ledger
 from . import core
-from .kept import kept_ledger
+from .cache import cached_ledger
 
 _FLEET, _PREFIX = "infrastructure.services.fleet", "fleet_"  # the role, and the start of the names of its variables
 _PATHS = [name for name, option in ARGUMENT_SPEC.items() if option["type"] == "path"]
@@ -69,7 +69,7 @@ def opened_ledger(action, params: dict, signals: Signals, read_only: bool) -> Le
     """Return the ledger of a task for one asset or entry; raise InvalidInput, LedgerError or MissingLibrary."""
     location = ledger_location(action, params["ledger"])
     with signals.raised():
-        ledger = kept_ledger(location, read_only)
+        ledger = cached_ledger(location, read_only)
     ledger.interruptible = signals.raised
     return ledger
 

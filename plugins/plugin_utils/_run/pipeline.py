@@ -22,11 +22,10 @@ from .._ledger.recording import Recording
 from .._screen.report import now, with_results
 from .._screen.report_files import require_writable, write
 from .._screen.screen import Progress, plan_lines, result_lines
-from . import core, until
+from . import core
+from .cache import cached_transport, shared_token
 from .given import ledger_given, ledger_location, opened_ledger, options_given, with_absolute_paths
-from .kept import kept_transport
 from .process import is_orphan, require_parent, show_message
-from .shared_token import keep_token
 from .target import Target
 
 _LEDGER_ELSEWHERE = (
@@ -44,10 +43,10 @@ def in_worker(action) -> bool:
 
 def hand_over(action, signals: Signals) -> dict | None:
     """Return the result of the module if all of the task is for the target, None if not; raise InvalidInput."""
-    until.refuse_async(action)
+    action.refuse_async_creation()
     if in_worker(action) or ledger_given(action) != "":
         return None
-    return until.remember(action, Target(action, options_given(action), signals).run())
+    return action.remember(Target(action, options_given(action), signals).run())
 
 
 def send(action, options: Options, signals: Signals) -> dict:
@@ -56,11 +55,11 @@ def send(action, options: Options, signals: Signals) -> dict:
     params, check_mode = with_absolute_paths(action, options.params), action._task.check_mode
     task = prepare(action.spec.resource, params)
     ends = (core.TIMEOUT, Interrupted, MemoryError)
-    context = _context(action, options, connect=kept_transport, interruptible=signals.raised, interrupts=ends)
+    context = _context(action, options, connect=cached_transport, interruptible=signals.raised, interrupts=ends)
     target = None if in_worker(action) else Target(action, options.given, signals)
 
     def send_once(planned: Planned) -> dict:
-        return until.remember(action, target.send(planned) if target else perform(planned, context))
+        return action.remember(target.send(planned) if target else perform(planned, context))
 
     if not params["ledger"]:
         return core.untrusted(carry_out(task.planned(), context, send_once))
@@ -97,7 +96,7 @@ def send_list(action, options: Options, signals: Signals) -> dict:
     queue = Queue(ledger) if ledger and not check_mode else None
     recording = Recording(ledger, options.secrets, core.run_id(), check_mode, queue) if ledger else None
     result = send_all(action.spec, params, context, recording)
-    return until.remember(action, core.untrusted(result))
+    return action.remember(core.untrusted(result))
 
 
 def _say(action, signals: Signals, line: str) -> None:
@@ -140,7 +139,7 @@ def _context(action, options: Options, **more: Any) -> Context:
     return Context(
         check_mode=action._task.check_mode,
         secrets=options.secrets,
-        keep_token=keep_token,
+        token_source=shared_token,
         guard=require_parent,
         diff_mode=action._task.diff,
         no_log=action._task.no_log,

@@ -9,7 +9,7 @@ import pytest
 from ansible_collections.infrastructure.services.plugins.module_utils._call.operation import message, read_answer
 from ansible_collections.infrastructure.services.plugins.module_utils._call.retry import AttemptResult
 from ansible_collections.infrastructure.services.plugins.module_utils._call.statuses import Event
-from ansible_collections.infrastructure.services.plugins.module_utils._http.values import Answer, Request
+from ansible_collections.infrastructure.services.plugins.module_utils._http.exchange import Answer, Request
 from ansible_collections.infrastructure.services.plugins.module_utils._resources import (
     application_role,
     virtual_machine,

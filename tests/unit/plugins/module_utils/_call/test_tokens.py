@@ -23,7 +23,7 @@ from ansible_collections.infrastructure.services.plugins.module_utils._call.toke
     token_request,
 )
 from ansible_collections.infrastructure.services.plugins.module_utils._errors import InvalidInput, TokenError
-from ansible_collections.infrastructure.services.plugins.module_utils._http.values import Answer
+from ansible_collections.infrastructure.services.plugins.module_utils._http.exchange import Answer
 from hypothesis import given
 from hypothesis import strategies as st
 

@@ -13,11 +13,12 @@ import threading
 from contextlib import ExitStack
 
 import pytest
-from ansible_collections.infrastructure.services.plugins.module_utils._http import names, sockets
-from ansible_collections.infrastructure.services.plugins.module_utils._http.names import look_up
-from ansible_collections.infrastructure.services.plugins.module_utils._http.sockets import Meter
+from ansible_collections.infrastructure.services.plugins.module_utils._http import sockets
+from ansible_collections.infrastructure.services.plugins.module_utils._http.causes import Meter, Phase
+from ansible_collections.infrastructure.services.plugins.module_utils._http.exchange import Request
+from ansible_collections.infrastructure.services.plugins.module_utils._http.sockets import look_up
+from ansible_collections.infrastructure.services.plugins.module_utils._http.tls import ConnectionSettings
 from ansible_collections.infrastructure.services.plugins.module_utils._http.transport import Transport
-from ansible_collections.infrastructure.services.plugins.module_utils._http.values import ConnectionSettings, Request
 from support.wire import answer, serving
 from urllib3.connection import HTTPSConnection
 
@@ -41,9 +42,9 @@ def test_a_meter_knows_how_much_time_is_left():
 
 def test_a_new_attempt_starts_from_scratch():
     meter = Meter(connect_timeout=1)
-    meter.phase, meter.peer, meter.sent, meter.ended = sockets.Phase.TLS, "x port 1", True, True
+    meter.phase, meter.peer, meter.sent, meter.ended = Phase.TLS, "x port 1", True, True
     meter.start(1)
-    assert (meter.phase, meter.peer, meter.sent, meter.ended) == (sockets.Phase.REQUEST, "", False, False)
+    assert (meter.phase, meter.peer, meter.sent, meter.ended) == (Phase.REQUEST, "", False, False)
 
 
 def test_bytes_count_before_the_kernel_takes_them():
@@ -97,7 +98,7 @@ def test_an_end_of_stream_is_remembered():
 
 @pytest.mark.parametrize("address", ["127.0.0.1", "::1"])
 def test_an_ip_address_is_not_looked_up(address, monkeypatch):
-    monkeypatch.setattr(names.threading, "Thread", None)  # name look-ups run in one
+    monkeypatch.setattr(sockets.threading, "Thread", None)  # name look-ups run in one
     assert look_up(address, 80, 0)[0][4][:2] == (address, 80)
 
 

@@ -18,11 +18,12 @@ from types import SimpleNamespace
 
 import pytest
 from ansible_collections.infrastructure.services.plugins.module_utils._errors import AttemptFailed, MissingLibrary
-from ansible_collections.infrastructure.services.plugins.module_utils._http import bodies, sockets, tls
+from ansible_collections.infrastructure.services.plugins.module_utils._http import causes, exchange, sockets, tls
 from ansible_collections.infrastructure.services.plugins.module_utils._http import transport as transport_module
+from ansible_collections.infrastructure.services.plugins.module_utils._http.exchange import Request
+from ansible_collections.infrastructure.services.plugins.module_utils._http.tls import ConnectionSettings
 from ansible_collections.infrastructure.services.plugins.module_utils._http.transport import Transport
 from ansible_collections.infrastructure.services.plugins.module_utils._http.urls import Proxies, Proxy
-from ansible_collections.infrastructure.services.plugins.module_utils._http.values import ConnectionSettings, Request
 from requests.certs import where
 from support.wire import Last, answer, running, serving
 from urllib3.connection import HTTPSConnection
@@ -123,7 +124,7 @@ def test_a_body_that_ends_with_the_connection_may_have_been_cut():
 
 
 def test_a_body_is_read_up_to_a_limit(monkeypatch):
-    monkeypatch.setattr(bodies, "MAX_BODY", 10)
+    monkeypatch.setattr(exchange, "MAX_BODY", 10)
     assert attempt(answer(200, "x" * 8))[0].problem == ""
     assert attempt(answer(200, "x" * 9))[0].problem == "it is longer than 10 bytes"
 
@@ -221,7 +222,8 @@ def test_a_timeout_before_the_request_is_reported_and_nothing_was_sent(monkeypat
         return done
 
     monkeypatch.setattr(owner, step, late)
-    monkeypatch.setattr(sockets, "time", SimpleNamespace(monotonic=lambda: time.monotonic() + passed[0]))
+    for file in (causes, sockets):
+        monkeypatch.setattr(file, "time", SimpleNamespace(monotonic=lambda: time.monotonic() + passed[0]))
     with serving(answer(200), answer(200)) as wire:
         url = wire.url.replace("127.0.0.1", "localhost")
         to = "https://service.example" if scheme == "https" else url
@@ -299,7 +301,7 @@ def test_an_answer_that_does_not_fit_into_memory_is_accepted_and_unusable(monkey
     def no_memory(*_arguments):
         raise MemoryError
 
-    monkeypatch.setattr(bodies, "decoded", no_memory)
+    monkeypatch.setattr(exchange, "decoded", no_memory)
     got, _wire = attempt(answer(201, {}))
     assert (got.status, got.problem, got.cut) == (201, "there is not enough memory to read it", False)
 

@@ -15,7 +15,7 @@ from types import SimpleNamespace
 
 import pytest
 from ansible_collections.infrastructure.services.plugins.module_utils._errors import AttemptFailed, InvalidInput
-from ansible_collections.infrastructure.services.plugins.module_utils._http.values import Answer
+from ansible_collections.infrastructure.services.plugins.module_utils._http.exchange import Answer
 from ansible_collections.infrastructure.services.plugins.module_utils._list import scheduler, sending
 from ansible_collections.infrastructure.services.plugins.module_utils._task.specs import (
     APPLICATION_ROLES,

@@ -19,7 +19,7 @@ from ansible_collections.infrastructure.services.plugins.module_utils._call.toke
     Token,
 )
 from ansible_collections.infrastructure.services.plugins.module_utils._errors import TokenError
-from ansible_collections.infrastructure.services.plugins.plugin_utils._run.shared_token import (
+from ansible_collections.infrastructure.services.plugins.plugin_utils._run.cache import (
     RunMemory,
     SharedMemory,
 )

@@ -2,17 +2,36 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The body of an answer: where it ends (RFC 9112 section 6.3), and how it is compressed."""
+"""A request and its answer; where the body of an answer ends (RFC 9112 section 6.3), and how it is compressed."""
 
 from __future__ import annotations
 
 import zlib
 from contextlib import suppress
-from typing import Mapping
+from typing import Mapping, NamedTuple
 
 MAX_BODY = 4 * 1024 * 1024  # bytes to read of an answer, both as received and as decompressed
 # The wbits argument of zlib: with a gzip header, a zlib header, or no header, which some servers send as deflate.
 _WINDOWS = {"gzip": (31,), "x-gzip": (31,), "deflate": (15, -15)}
+
+
+class Request(NamedTuple):
+    """A request as it is sent, except for the headers that follow from its URL and body."""
+
+    method: str
+    url: str
+    headers: Mapping[str, str]
+    body: bytes
+
+
+class Answer(NamedTuple):
+    """An answer whose header block is complete."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes = b""
+    problem: str = ""  # why the body cannot be relied on; empty when it can
+    cut: bool = False  # whether it was cut off, or may have been, since only the end of the connection delimits it
 
 
 class Unusable(ValueError):

@@ -2,10 +2,11 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""One token for all workers of a run, in memory that only they can read: a killed run leaves nothing on disk.
+"""What tasks of a run reuse: connections and open ledgers, for the next items of a loop, and a token for all workers.
 
-Ansible loads an action plugin before it forks the workers that run it, so they inherit the memory created here.
-A worker that is the first to import this file shares nothing, and fetches a token of its own.
+The token is in memory that only they can read, so a killed run leaves nothing on disk. Ansible loads an action plugin
+before it forks the workers that run it, so they inherit the memory created here; a worker that is the first to import
+this file shares nothing, and fetches a token of its own.
 """
 
 from __future__ import annotations
@@ -18,13 +19,64 @@ import os
 import tempfile
 import threading
 from contextlib import contextmanager
-from typing import Any, Callable, ContextManager, Iterator
+from typing import Any, Callable, ContextManager, Hashable, Iterator
 
 from ...module_utils._call.tokens import Credentials, FetchedToken, Memory, Token
+from ...module_utils._http.tls import ConnectionSettings
+from .._ledger.location import Ledger, open_ledger
 
+_MOST = 8  # of each kind; a loop over more services or ledgers reopens some
 _SIZE = 1 << 20  # bytes, enough for some hundred tokens
 _HEAD = 4  # bytes, the length of what follows
 _CONTENT = 0  # the number of the lock on the memory; each identity has its own
+
+
+class Cache(threading.local):
+    """A cache of things that can be closed, by key; beyond _MOST, the least recently used one is closed.
+
+    Each thread has its own, so that none closes what another one is using. Objects inherited through fork() are neither
+    used nor closed: their connections still belong to the parent.
+    """
+
+    def __init__(self) -> None:
+        self._things: dict[tuple[int, Hashable], Any] = {}  # by process and key, the most recently used last
+
+    def get(self, key: Hashable, make: Callable[[], Any]) -> Any:
+        """Return what is cached for the key, or else what `make` returns; raise what `make` raises."""
+        own = os.getpid(), key
+        thing = self._things.pop(own) if own in self._things else make()
+        self._things[own] = thing
+        mine = [each for each in self._things if each[0] == own[0]]
+        for _pid, oldest in mine[:-_MOST]:
+            self.forget(oldest)
+        return thing
+
+    def forget(self, key: Hashable) -> None:
+        """Close what is cached for the key."""
+        thing = self._things.pop((os.getpid(), key), None)
+        if thing is not None:
+            thing.close()
+
+
+_ledgers, _transports = Cache(), Cache()
+
+
+def cached_ledger(location: str, read_only: bool) -> Ledger:
+    """Return this thread's open ledger; raise LedgerError or MissingLibrary.
+
+    A reader that found no ledger is not cached: others may create it.
+    """
+    ledger = _ledgers.get((location, read_only), lambda: open_ledger(location, read_only))
+    if not ledger.version:
+        _ledgers.forget((location, read_only))
+    return ledger
+
+
+def cached_transport(settings: ConnectionSettings):
+    """Return this thread's Transport for the settings; raise MissingLibrary or InvalidInput."""
+    from ...module_utils._http.transport import Transport  # noqa: PLC0415 (requests, which not every task needs)
+
+    return _transports.get(settings, lambda: Transport(settings))
 
 
 class RunMemory:
@@ -96,9 +148,9 @@ class SharedMemory(Memory):
             self._run.write({**others, self._identity: content})
 
 
-_run = RunMemory()
+_run_memory = RunMemory()
 
 
-def keep_token(credentials: Credentials, fetch: Callable[[], Token]) -> FetchedToken:
+def shared_token(credentials: Credentials, fetch: Callable[[], Token]) -> FetchedToken:
     """Return the token that this run shares."""
-    return FetchedToken(credentials, fetch, SharedMemory(_run, credentials))
+    return FetchedToken(credentials, fetch, SharedMemory(_run_memory, credentials))

@@ -14,11 +14,11 @@ from ansible_collections.infrastructure.services.plugins.module_utils._task.vali
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.entries import Key
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.location import open_ledger
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.tables import SCHEMA_VERSION
-from ansible_collections.infrastructure.services.plugins.plugin_utils._run import kept as kept_module
-from ansible_collections.infrastructure.services.plugins.plugin_utils._run.kept import (
-    Kept,
-    kept_ledger,
-    kept_transport,
+from ansible_collections.infrastructure.services.plugins.plugin_utils._run import cache as cache_module
+from ansible_collections.infrastructure.services.plugins.plugin_utils._run.cache import (
+    Cache,
+    cached_ledger,
+    cached_transport,
 )
 
 FORK = multiprocessing.get_context("fork")
@@ -39,49 +39,49 @@ def settings(**options):
 
 
 @pytest.fixture
-def kept(monkeypatch) -> Kept:
-    monkeypatch.setattr(kept_module, "_MOST", 3)
-    return Kept()
+def cache(monkeypatch) -> Cache:
+    monkeypatch.setattr(cache_module, "_MOST", 3)
+    return Cache()
 
 
-def test_an_object_is_created_once(kept):
-    assert kept.get("a", Thing) is kept.get("a", Thing)
-    assert kept.get("a", Thing) is not kept.get("b", Thing)
+def test_an_object_is_created_once(cache):
+    assert cache.get("a", Thing) is cache.get("a", Thing)
+    assert cache.get("a", Thing) is not cache.get("b", Thing)
 
 
-def test_the_least_recently_used_is_closed_to_make_room(kept):
-    first = {name: kept.get(name, Thing) for name in "abc"}
-    assert kept.get("a", Thing) is first["a"]
-    kept.get("d", Thing)
+def test_the_least_recently_used_is_closed_to_make_room(cache):
+    first = {name: cache.get(name, Thing) for name in "abc"}
+    assert cache.get("a", Thing) is first["a"]
+    cache.get("d", Thing)
     assert {name: thing.closed for name, thing in first.items()} == {"a": False, "b": True, "c": False}
-    assert kept.get("a", Thing) is first["a"]
-    assert kept.get("b", Thing) is not first["b"]
+    assert cache.get("a", Thing) is first["a"]
+    assert cache.get("b", Thing) is not first["b"]
 
 
-def test_a_failed_creation_closes_nothing_and_is_retried(kept):
+def test_a_failed_creation_closes_nothing_and_is_retried(cache):
     def fail():
         raise OSError("no room")
 
-    first = [kept.get(name, Thing) for name in "abc"]
+    first = [cache.get(name, Thing) for name in "abc"]
     for dummy in range(2):
         with pytest.raises(OSError, match="no room"):
-            kept.get("d", fail)
+            cache.get("d", fail)
     assert not any(thing.closed for thing in first)
 
 
-def test_a_dropped_object_is_closed_and_recreated(kept):
-    thing = kept.get("a", Thing)
-    kept.forget("a")
-    kept.forget("a")
+def test_a_dropped_object_is_closed_and_recreated(cache):
+    thing = cache.get("a", Thing)
+    cache.forget("a")
+    cache.forget("a")
     assert thing.closed
-    assert kept.get("a", Thing) is not thing
+    assert cache.get("a", Thing) is not thing
 
 
-def test_objects_inherited_through_fork_are_neither_used_nor_closed(kept):
-    mine, answers = [kept.get(name, Thing) for name in "abc"], FORK.Queue()
+def test_objects_inherited_through_fork_are_neither_used_nor_closed(cache):
+    mine, answers = [cache.get(name, Thing) for name in "abc"], FORK.Queue()
 
     def child() -> None:
-        own = [kept.get(name, Thing) for name in "abcd"]
+        own = [cache.get(name, Thing) for name in "abcd"]
         answers.put(([thing.closed for thing in own], [thing.closed for thing in mine], own[0] is mine[0]))
 
     process = FORK.Process(target=child)
@@ -90,9 +90,9 @@ def test_objects_inherited_through_fork_are_neither_used_nor_closed(kept):
     process.join(5)
 
 
-def test_each_thread_has_its_own_objects(kept):
-    mine, theirs = kept.get("a", Thing), []
-    thread = threading.Thread(target=lambda: theirs.extend(kept.get(name, Thing) for name in "abcd"))
+def test_each_thread_has_its_own_objects(cache):
+    mine, theirs = cache.get("a", Thing), []
+    thread = threading.Thread(target=lambda: theirs.extend(cache.get(name, Thing) for name in "abcd"))
     thread.start()
     thread.join()
     assert theirs[0] is not mine
@@ -105,37 +105,37 @@ def test_each_thread_has_its_own_objects(kept):
     {"timeout": 7},
 ])
 def test_options_that_the_transport_does_not_need_create_no_new_one(other):
-    assert kept_transport(settings()) is kept_transport(settings(**other))
+    assert cached_transport(settings()) is cached_transport(settings(**other))
 
 
 @pytest.mark.parametrize("other", [
     {"connect_timeout": 7}, {"validate_certs": False},
 ])
 def test_options_that_the_transport_needs_create_a_new_one(other):
-    assert kept_transport(settings()) is not kept_transport(settings(**other))
+    assert cached_transport(settings()) is not cached_transport(settings(**other))
 
 
 @pytest.mark.parametrize("variable", ["HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "SSL_CERT_FILE", "SSL_CERT_DIR"])
 def test_an_environment_that_changes_between_items_creates_a_new_one(variable, monkeypatch):
-    before = kept_transport(settings())
+    before = cached_transport(settings())
     monkeypatch.setenv(variable, "http://127.0.0.1:9")
-    assert kept_transport(settings()) is not before
-    assert (kept_transport(settings(use_proxy=False)) is before) is variable.endswith("PROXY")
+    assert cached_transport(settings()) is not before
+    assert (cached_transport(settings(use_proxy=False)) is before) is variable.endswith("PROXY")
 
 
 def test_a_reader_sees_a_ledger_that_was_created_meanwhile(tmp_path):
     path = str(tmp_path / "ledger.db")
-    assert kept_ledger(path, read_only=True).version == 0
+    assert cached_ledger(path, read_only=True).version == 0
     open_ledger(path).close()
-    reader = kept_ledger(path, read_only=True)
+    reader = cached_ledger(path, read_only=True)
     assert reader.version == SCHEMA_VERSION
-    assert kept_ledger(path, read_only=True) is reader
+    assert cached_ledger(path, read_only=True) is reader
 
 
 def test_a_loop_over_many_transports_keeps_its_ledger_open(tmp_path):
-    ledger = kept_ledger(str(tmp_path / "ledger.db"), read_only=False)
+    ledger = cached_ledger(str(tmp_path / "ledger.db"), read_only=False)
     with ledger.hold(KEY):
         for seconds in range(1, 31):
-            kept_transport(settings(connect_timeout=float(seconds)))
+            cached_transport(settings(connect_timeout=float(seconds)))
         assert ledger.get(KEY) is None
-    assert kept_ledger(str(tmp_path / "ledger.db"), read_only=False) is ledger
+    assert cached_ledger(str(tmp_path / "ledger.db"), read_only=False) is ledger
