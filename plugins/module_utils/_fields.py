@@ -94,6 +94,7 @@ def _moment(match: re.Match) -> datetime:
 
 
 DATE_TIME = Type("str", date_time)
+SECONDS = Type("float", number)
 
 
 def prune(value: object) -> object:

@@ -15,6 +15,7 @@ from ansible.module_utils.common.parameters import env_fallback
 from .._call.settings import Settings, checked_headers, trace_of
 from .._call.tokens import TOKEN, Credentials, checked_parameters
 from .._errors import InvalidInput
+from .._fields import SECONDS
 from .._http.tls import ConnectionSettings
 from .._http.urls import Proxies, checked_url, named_in
 from .._version import VERSION
@@ -50,10 +51,10 @@ ARGUMENT_SPEC = dict(
     client_key=dict(type="path", no_log=False, **_environment("client_key")),
     use_proxy=dict(type="bool", default=True),
     http_agent=dict(type="str", default=USER_AGENT),
-    timeout=dict(type="float", default=120, **_environment("timeout")),
-    connect_timeout=dict(type="float", default=10),
+    timeout=dict(type=SECONDS, default=120, **_environment("timeout")),
+    connect_timeout=dict(type=SECONDS, default=10),
     retries=dict(type="int", default=3, **_environment("retries")),
-    retry_max_delay=dict(type="float", default=30),
+    retry_max_delay=dict(type=SECONDS, default=30),
     ledger=dict(type="str", **_environment("ledger")),
     force=dict(type="bool", default=False),
 )

@@ -18,7 +18,7 @@ from ansible.module_utils.common.validation import check_type_dict, check_type_l
 from ansible.module_utils.parsing.convert_bool import boolean
 
 from .._errors import InvalidInput, ServicesError
-from .._fields import number, text
+from .._fields import SECONDS, number, text
 from .._secrets import Secrets, is_credential_name, printable
 from .credentials import secrets_of, shown_options
 from .specs import EXAMPLES, INSTEAD, ModuleSpec
@@ -45,12 +45,12 @@ class Options:
         return self.params
 
     def failed(self, error: ServicesError) -> dict:
-        """Return the scrubbed result of the failed task; an option that the environment sets has its variable."""
+        """Return the scrubbed result of the failed task; an option that the environment sets is named by its variable."""
         result, option = self.secrets.scrub(error.result()), error.msg.partition(": ")[0]
         if not isinstance(error, InvalidInput) or self.given.get(option) is not None:
             return result
         variable = variable_of(self.spec.options.get(option, {}))
-        return dict(result, msg=f"{variable} ({option}){result['msg'][len(option):]}") if variable else result
+        return dict(result, msg=f"{variable}{result['msg'][len(option):]}") if variable else result
 
     def invocation(self) -> dict:
         """Return the options as results show them."""
@@ -73,7 +73,7 @@ def validated(options: dict, constraints: dict, given: dict, above: str = "") ->
     for name, option in options.items():
         value, place = given.get(name), f"{above}{name}"
         if value is None and (variable := variable_of(option)):
-            value, place = os.environ[variable], f"{variable} ({name})"
+            value, place = os.environ[variable], variable
         if value is not None:
             params[name] = _converted(option, value, name, place, problems)
             continue
@@ -142,7 +142,10 @@ def _converted(option: dict, value: Any, name: str, place: str, problems: list[s
     try:
         value = _typed("list of dicts" if option.get("elements") == "dict" else option["type"], value)
     except (TypeError, ValueError) as error:
-        problems.append(f"{place}: {error}{_such_as(option)}, not {_shown_of(option, name, value)}")
+        seen = _shown_of(option, name, value)
+        is_time = option["type"] is SECONDS
+        why = f"{seen} is not a number of seconds" if is_time else f"{error}{_such_as(option)}, not {seen}"
+        problems.append(f"{place}: {why}")
         return value
     if option.get("elements"):
         element = {**option, "type": option["elements"], "elements": None}

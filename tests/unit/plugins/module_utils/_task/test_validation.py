@@ -169,11 +169,11 @@ def test_a_value_from_the_environment_is_refused_by_the_name_of_its_variable(mon
     monkeypatch.setenv("INFRASTRUCTURE_SERVICES_TIMEOUT", "soon")
     monkeypatch.setenv("INFRASTRUCTURE_SERVICES_RETRIES", "x")
     assert validate(VIRTUAL_MACHINE, {**LEAST, "retries": "y"}).problem.split("; ") == [
-        'INFRASTRUCTURE_SERVICES_TIMEOUT (timeout): must be a number, not "soon"', 'retries: must be a number, not "y"']
+        'INFRASTRUCTURE_SERVICES_TIMEOUT: "soon" is not a number of seconds', 'retries: must be a number, not "y"']
 
 
 @pytest.mark.parametrize(("given", "said"), [
-    ({}, "INFRASTRUCTURE_SERVICES_TIMEOUT (timeout): must be greater than 0. Nothing was sent."),
+    ({}, "INFRASTRUCTURE_SERVICES_TIMEOUT: must be greater than 0. Nothing was sent."),
     ({"timeout": 0}, "timeout: must be greater than 0. Nothing was sent."),
 ])
 def test_a_value_that_is_refused_later_is_named_in_the_same_way(monkeypatch, given, said):
@@ -185,7 +185,7 @@ def test_a_value_that_is_refused_later_is_named_in_the_same_way(monkeypatch, giv
 def test_all_that_is_wrong_ends_once_with_what_is_known_of_the_effect():
     with pytest.raises(InvalidInput) as refused:
         validate(VIRTUAL_MACHINE, {**LEAST, "nmae": 1, "cpu": 4, "timeout": "x"}).valid()
-    assert refused.value.result()["msg"].endswith('; timeout: must be a number, not "x". Nothing was sent.')
+    assert refused.value.result()["msg"].endswith('; timeout: "x" is not a number of seconds. Nothing was sent.')
     assert refused.value.result()["msg"].count("Nothing was sent.") == 1
 
 
