@@ -94,7 +94,7 @@ from ansible.plugins.inventory import BaseInventoryPlugin, Cacheable, Constructa
 from ..module_utils._errors import ServicesError
 from ..module_utils._http.urls import canonical_url, checked_url
 from ..plugin_utils._ledger.entries import DONE
-from ..plugin_utils._ledger.location import located, open_ledger
+from ..plugin_utils._ledger.location import open_ledger, resolved
 from ..plugin_utils._run.core import untrusted
 
 RESOURCE = "compute_virtual_machine"
@@ -117,7 +117,7 @@ class InventoryModule(BaseInventoryPlugin, Constructable, Cacheable):
         config = self._read_config_data(path)
         try:
             is_wanted = self._filter()
-            location = located(
+            location = resolved(
                 self.get_option("ledger"), os.path.dirname(os.path.abspath(path)), not config.get("ledger")
             )
             machines = [machine for machine in self._machines(location, path, cache) if is_wanted(*machine)]

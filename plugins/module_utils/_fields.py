@@ -74,15 +74,15 @@ def date_time(value: object) -> str:
     Raises ValueError.
     """
     match = _DATE_TIME.fullmatch(value.strip()) if isinstance(value, str) else None
-    refusal = "must be a date-time such as 2026-01-02T03:04:05Z"
+    problem = "must be a date-time such as 2026-01-02T03:04:05Z"
     if not match:
-        raise ValueError(refusal)
+        raise ValueError(problem)
     try:
         return _moment(match).isoformat().replace("+00:00", "Z")
     except OverflowError:
-        raise ValueError(f"{refusal}, in the years 1 to 9999") from None
+        raise ValueError(f"{problem}, in the years 1 to 9999") from None
     except ValueError as error:
-        raise ValueError(f"{refusal} ({error})") from None
+        raise ValueError(f"{problem} ({error})") from None
 
 
 def _moment(match: re.Match) -> datetime:

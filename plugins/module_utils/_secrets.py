@@ -177,8 +177,8 @@ def without_placeholders(value: object) -> Any:
     """Return the value without the dict members that contain a placeholder and are not dicts themselves."""
     if not isinstance(value, dict) or not holds_placeholder(value):
         return value
-    kept = {key: item for key, item in value.items() if isinstance(item, dict) or not holds_placeholder(item)}
-    return {key: without_placeholders(item) for key, item in kept.items() if not holds_placeholder(key)}
+    whole = {key: item for key, item in value.items() if isinstance(item, dict) or not holds_placeholder(item)}
+    return {key: without_placeholders(item) for key, item in whole.items() if not holds_placeholder(key)}
 
 
 def _each(value: object, mask: Callable[[object], object]) -> Any:

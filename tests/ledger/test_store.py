@@ -133,13 +133,13 @@ def test_every_part_of_a_key_counts(location, opened, other):
 def test_a_name_is_looked_for_at_other_services_until_this_one_is_known(location, opened):
     ledger, new = opened(location), KEY._replace(base_url="https://new")
     asked = (*new[:2], ["web01", "web02"])
-    assert opened(location, read_only=True).elsewhere(*asked) == ledger.elsewhere(*asked) == {}
+    assert opened(location, read_only=True).other_services(*asked) == ledger.other_services(*asked) == {}
     for base_url in ("https://t", "https://s"):
         put(ledger, KEY._replace(base_url=base_url), ENTRY)
-    assert ledger.elsewhere(*asked) == {"web01": ["https://s", "https://t"]}
-    assert ledger.elsewhere(new.base_url, "other", ["web01"]) == {}
+    assert ledger.other_services(*asked) == {"web01": ["https://s", "https://t"]}
+    assert ledger.other_services(new.base_url, "other", ["web01"]) == {}
     put(ledger, new._replace(name="web09"), ENTRY)
-    assert ledger.elsewhere(*asked) == {}
+    assert ledger.other_services(*asked) == {}
 
 
 def test_thousands_of_new_names_take_a_statement_for_each_five_hundred(location, opened, monkeypatch):
@@ -150,7 +150,7 @@ def test_thousands_of_new_names_take_a_statement_for_each_five_hundred(location,
     put(ledger, KEY, ENTRY)
     statements.clear()
     assert ledger.get_many("https://new", KEY.resource, names) == {}
-    assert ledger.elsewhere("https://new", KEY.resource, [*names, "web01"]) == {"web01": [KEY.base_url]}
+    assert ledger.other_services("https://new", KEY.resource, [*names, "web01"]) == {"web01": [KEY.base_url]}
     assert len(statements) == 4 + 1 + 5
 
 

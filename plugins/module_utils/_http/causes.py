@@ -95,11 +95,11 @@ def _chain(error: BaseException | None) -> Iterator[BaseException]:
     while isinstance(error, BaseException) and error not in seen:
         seen.append(error)
         yield error
-        kept = (getattr(error, "reason", None), *error.args)
+        links = (getattr(error, "reason", None), *error.args)
         error = (
             error.__cause__
             or error.__context__
-            or next((link for link in kept if isinstance(link, BaseException)), None)
+            or next((link for link in links if isinstance(link, BaseException)), None)
         )
 
 

@@ -79,7 +79,7 @@ class Transport:
             tls.context(settings, where())
         self._meter, pools = metered(settings.connect_timeout)
         self._adapter = _Adapter(pools)
-        self._kept: dict[str, float] = {}  # when the connection to each origin was last used
+        self._last_used: dict[str, float] = {}  # when the connection to each origin was last used
         self._closes_early: set[str] = set()  # origins that close idle connections early, perhaps as one is used again
         self._routes: dict[str, tuple] = {}  # by URL: the connection pool, and the target for the request line
 
@@ -90,15 +90,15 @@ class Transport:
 
     def close(self) -> None:
         """Close all connections; the next attempt opens a new one."""
-        self._kept.clear()
+        self._last_used.clear()
         self._routes.clear()
         self._adapter.close()
 
     def send(self, request: Request, timeout: float) -> Answer:
         """Make one attempt, within `timeout` seconds from name look-up to the last byte; raise AttemptFailed."""
         origin = request.url.split("/", 3)[2]
-        kept = origin in self._kept
-        if kept and time.monotonic() - self._kept[origin] > MAX_IDLE:
+        is_reused = origin in self._last_used
+        if is_reused and time.monotonic() - self._last_used[origin] > MAX_IDLE:
             self.close()
         proxy = self._settings.proxies.for_url(request.url)
         self._meter.start(timeout, f", the proxy that {proxy.variable} names" if proxy else "")
@@ -107,8 +107,8 @@ class Transport:
         except AttemptFailed:
             self.close()
             raise
-        self._kept[origin] = time.monotonic()
-        if kept and self._meter.peer:  # a new connection was needed
+        self._last_used[origin] = time.monotonic()
+        if is_reused and self._meter.peer:  # a new connection was needed
             self._closes_early.add(origin)
         is_last = answer.status < 200 or "close" in answer.headers.get("Connection", "").lower()
         if is_last or answer.problem or self._meter.left_over or origin in self._closes_early:

@@ -45,7 +45,7 @@ class Options:
         return self.params
 
     def failed(self, error: ServicesError) -> dict:
-        """Return the scrubbed result of the failed task; an option that the environment sets is named by its variable."""
+        """Return the scrubbed result of the failed task; one that the environment sets is named by its variable."""
         result, option = self.secrets.scrub(error.result()), error.msg.partition(": ")[0]
         if not isinstance(error, InvalidInput) or self.given.get(option) is not None:
             return result
@@ -90,7 +90,7 @@ def variable_of(option: dict) -> str:
 
 
 def _unknown(names: list[str], options: dict, above: str) -> list[str]:
-    """Return what is wrong with names that are no options, and what is meant."""
+    """Return what is wrong with names that are no options, and what to write instead."""
     deeper = [name for name in names if name in options.get("attributes", {}).get("options", {})]
     first, last = ", ".join(deeper[:-1]), "".join(deeper[-1:])
     belong = f"{first} and {last} belong under attributes; indent them"

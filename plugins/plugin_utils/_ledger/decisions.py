@@ -138,7 +138,7 @@ def unrecorded(result: dict[str, Any], problem: str, task: Task) -> dict[str, An
     return dict(result, failed=True, changed=outcome == ACCEPTED, msg=msg)
 
 
-def elsewhere(task: Task, found: dict[str, list[str]]) -> str:
+def warning_of_others(task: Task, found: dict[str, list[str]]) -> str:
     """Return a warning of assets that are recorded at other base_urls than that of `task`; `found`: these, by name."""
     (name, others), more = next(iter(found.items())), len(found) - 1
     same = f" The same is true of {more:,} other{'s' if more > 1 else ''}." if more else ""

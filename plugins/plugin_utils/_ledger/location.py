@@ -21,7 +21,7 @@ _KEYWORDS = re.compile(r"(?:^|\s)(host|hostaddr|port|dbname|user|password|servic
 _LEAST_SIZE = 512  # bytes of a database of one page; SQLite overwrites a smaller file
 
 
-def located(location: str, playbook_dir: str, from_environment: bool) -> str:
+def resolved(location: str, playbook_dir: str, from_environment: bool) -> str:
     """Return the location with a path made absolute; raise LedgerError if it is neither path nor URL.
 
     A relative path is below the playbook's directory, or below the working directory if it comes from the environment
@@ -46,13 +46,13 @@ def located(location: str, playbook_dir: str, from_environment: bool) -> str:
 
 
 def absolute(path: str, playbook_dir: str, from_environment: bool = False) -> str:
-    """Return the absolute path of an output file; relative paths are resolved as in `located`."""
+    """Return the absolute path of an output file; relative paths are resolved as in `resolved`."""
     base = os.getcwd() if from_environment or _in_collection(playbook_dir) else playbook_dir
     return os.path.abspath(os.path.join(base, os.path.expanduser(path)))
 
 
 def open_ledger(location: str, read_only: bool = False) -> Ledger:
-    """Return the ledger at a location that `located` returned, over a connection of its own.
+    """Return the ledger at a location that `resolved` returned, over a connection of its own.
 
     To a reader, a ledger that does not exist yet is empty. Raises LedgerError or MissingLibrary.
     """

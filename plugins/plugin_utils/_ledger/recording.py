@@ -42,8 +42,8 @@ class Recording:
         keys = [key_of(task) for task in tasks]
         entries = self._ledger.get_many(*keys[0][:2], [key.name for key in keys]) if keys else {}
         new = [key.name for key in keys if key.name not in entries]
-        if new and (found := self._ledger.elsewhere(*keys[0][:2], new)):
-            self.warnings.append(decisions.elsewhere(tasks[0], found))
+        if new and (found := self._ledger.other_services(*keys[0][:2], new)):
+            self.warnings.append(decisions.warning_of_others(tasks[0], found))
         current = [self._current(key, entries.get(key.name)) for key in keys]
         return [decisions.planned(task, entry, self._command) for task, entry in zip(tasks, current)]
 

@@ -92,7 +92,7 @@ class Ledger:
             ours = [count == 1 or self._is_in_force(change) for count, change in zip(counts, changes)]
         return [change if is_ours else None for change, is_ours in zip(changes, ours)]
 
-    def elsewhere(self, base_url: str, resource: str, names: Iterable[str]) -> dict[str, list[str]]:
+    def other_services(self, base_url: str, resource: str, names: Iterable[str]) -> dict[str, list[str]]:
         """Return the other base_urls at which names are recorded, if nothing at all is recorded at this one."""
         if self._read(sql.SEEN, (base_url,)):
             return {}

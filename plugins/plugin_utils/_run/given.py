@@ -18,7 +18,7 @@ from ...module_utils._task.options import ARGUMENT_SPEC, LEDGER_VARIABLE
 from ...module_utils._task.signals import Signals
 from ...module_utils._task.validation import nearest
 from .._ledger.entries import ABSENT
-from .._ledger.location import located
+from .._ledger.location import resolved
 from .._ledger.store import Ledger
 from . import core
 from .cache import cached_ledger
@@ -98,7 +98,7 @@ def ledger_location(action, ledger: str) -> str:
             "cannot be combined with async, since nothing would record how the task ended. Nothing was sent. Remove"
             " async" + (": the task itself sends several at once (concurrency)" if sends_list else ""),
         )
-    return located(ledger, action._loader.get_basedir(), action._task.args.get("ledger") is None)
+    return resolved(ledger, action._loader.get_basedir(), action._task.args.get("ledger") is None)
 
 
 def _not_json(value: Any) -> list[str]:

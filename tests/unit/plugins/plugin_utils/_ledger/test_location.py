@@ -14,7 +14,7 @@ import pytest
 from ansible_collections.infrastructure.services.plugins.module_utils._errors import MissingLibrary
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger import postgresql_library
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.entries import LedgerError
-from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.location import located, open_ledger
+from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.location import open_ledger, resolved
 
 ROOT = Path(__file__).resolve().parents[5]
 
@@ -28,7 +28,7 @@ ROOT = Path(__file__).resolve().parents[5]
 ])
 def test_a_relative_path_is_below_the_directory(monkeypatch, location, path):
     monkeypatch.setenv("HOME", "/houses/mine")
-    assert located(location, "/play", from_environment=False) == path
+    assert resolved(location, "/play", from_environment=False) == path
 
 
 @pytest.mark.parametrize(("playbook_dir", "from_environment"), [
@@ -37,8 +37,8 @@ def test_from_the_environment_or_a_collection_s_playbook_it_is_below_the_working
     monkeypatch, tmp_path, playbook_dir, from_environment
 ):
     monkeypatch.chdir(tmp_path)
-    assert located("ledger.db", playbook_dir, from_environment) == f"{tmp_path}/ledger.db"
-    assert located("/var/ledger.db", playbook_dir, from_environment) == "/var/ledger.db"
+    assert resolved("ledger.db", playbook_dir, from_environment) == f"{tmp_path}/ledger.db"
+    assert resolved("/var/ledger.db", playbook_dir, from_environment) == "/var/ledger.db"
 
 
 def test_nothing_is_stored_in_an_installed_collection(tmp_path):
@@ -47,7 +47,7 @@ def test_nothing_is_stored_in_an_installed_collection(tmp_path):
     (tmp_path / "link").symlink_to(inside)
     for path in (inside / "ledger.db", tmp_path / "link/ledger.db"):
         with pytest.raises(LedgerError, match=r"inside an installed collection.*absolute path"):
-            located(str(path), "/play", from_environment=False)
+            resolved(str(path), "/play", from_environment=False)
 
 
 @pytest.mark.parametrize("location", [
@@ -56,20 +56,20 @@ def test_nothing_is_stored_in_an_installed_collection(tmp_path):
 ])
 def test_other_schemes_are_refused_and_not_quoted(location):
     with pytest.raises(LedgerError, match=r"^ledger: it must be a path or a postgresql:// URL$"):
-        located(location, "/play", from_environment=False)
+        resolved(location, "/play", from_environment=False)
 
 
 @pytest.mark.parametrize("location", ["", " ", "a\0b"])
 def test_a_value_that_is_not_a_path_is_refused(location):
     with pytest.raises(LedgerError, match="it is empty or contains a NUL character"):
-        located(location, "/play", from_environment=False)
+        resolved(location, "/play", from_environment=False)
 
 
 @pytest.mark.parametrize(("location", "playbook_dir"), [
     (os.fsdecode(b"led\xffger.db"), "/play"), ("ledger.db", os.fsdecode(b"/pl\xffay"))])
 def test_a_path_that_is_not_utf_8_is_refused_in_a_message_that_is(location, playbook_dir):
     with pytest.raises(LedgerError, match=r"\\udcff.* is not UTF-8") as error:
-        located(location, playbook_dir, from_environment=False)
+        resolved(location, playbook_dir, from_environment=False)
     assert error.value.msg.encode()
 
 
