@@ -66,15 +66,17 @@ options:
     default: fail
   report:
     description:
-      - A file on the controller for the result of each asset, as JSON, and as JUnit XML in a file of the same name that
-        ends in C(.xml). Both are replaced, but a task adds to what other tasks of the same run wrote, on any host.
+      - A file on the controller for the result of each asset, as JSON. Files of the same name that end in C(.xml) and
+        C(.html) say the same as JUnit XML and as a page for people. In check mode they are the plan, and one that ends
+        in C(.md) has it as Markdown, for a merge request.
+      - All are replaced, but a task adds to what other tasks of the same run wrote, on any host.
       - An existing file must be empty or such a report. Any other file, a device and the files of O(ledger) are
         refused, and nothing is sent.
-      - Both are written when the task ends, also when a signal ends it. After C(kill -9), O(ledger) has the results,
+      - They are written when the task ends, also when a signal ends it. After C(kill -9), O(ledger) has the results,
         and the option C(run) of M(infrastructure.services.ledger_info) lists them.
       - A task that is refused before it begins leaves them as they are.
       - A relative path is resolved against the directory of the playbook, or against the working directory if the
-        playbook is part of a collection. Nothing is written in check mode.
+        playbook is part of a collection.
     type: path
 notes:
   - A task that is ended by C(Ctrl-C), C(SIGTERM) or the keyword C(timeout) begins no further item. Requests in flight

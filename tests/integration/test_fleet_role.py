@@ -136,9 +136,9 @@ def test_machines_and_roles_are_sent_once_with_their_shared_defaults(told):
 def test_check_mode_is_the_plan(told):
     assert told.names("machines") == ["web01", "web02"]
     said = told.said("machines-planned")
-    assert "virtual machines: 1 to create, 1 differ, 1 not listed\n" in said
+    assert "virtual machines: 1 to create, 1 differs, 1 not listed\n" in said
     assert "application roles: 1 to update\n" in said
-    assert re.search(r"  \+ new\b.*\n  ! web02 .*\n  - web01 ", said)
+    assert re.search(r"  ! web02 .*\n  \+ new\b.*\n  - web01 ", said)
     assert "attributes.cpu (16 asked for, 8 recorded)" in " ".join(told.output.split())
     assert '"login": true' in told.output
     assert told.bodies("machines-planned") == []

@@ -129,8 +129,8 @@ def start(service, collections, tmp_path) -> Iterator[Callable[..., Run]]:
 
 
 def runs(directory: Path) -> list[dict]:
-    """The runs in the report of a directory; both files agree, and hold no secret."""
-    files = [directory / name for name in ("fleet.json", "fleet.xml")]
+    """The runs in the report of a directory; its files agree, and hold no secret."""
+    files = [directory / name for name in ("fleet.json", "fleet.xml", "fleet.html")]
     assert not any(TOKEN in file.read_text(encoding="utf-8") for file in files)
     found = json.loads(files[0].read_text(encoding="utf-8"))["runs"]
     suites = list(ElementTree.parse(files[1]).getroot())

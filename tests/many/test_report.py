@@ -67,7 +67,8 @@ def test_concurrent_hosts_share_one_report_with_all_their_assets(start, service,
     assert one["state"] == "ended"
     assert Counter((asset["name"], asset["outcome"]) for asset in one["assets"]) == Counter(
         (name, "rejected" if name == "h2-0-1" else "accepted") for name in names)
-    assert sorted(name for name in os.listdir(tmp_path) if "fleet" in name) == ["fleet.json", "fleet.xml"]
+    assert sorted(name for name in os.listdir(tmp_path) if "fleet" in name) == [
+        "fleet.html", "fleet.json", "fleet.xml"]
 
 
 def names(ledger: str) -> list[str]:
@@ -119,7 +120,8 @@ STOPPING = REPORTING.replace("concurrency: 16", 'access_token: "{{ token | defau
     {"environment": {"INFRASTRUCTURE_SERVICES_LEDGER": "none/l.db"}},
 ], ids=str)
 def test_a_run_that_is_refused_before_it_begins_leaves_the_last_report_as_it_is(start, service, tmp_path, more):
-    report, files = str(tmp_path / "fleet.json"), [tmp_path / name for name in ("fleet.json", "fleet.xml")]
+    report = str(tmp_path / "fleet.json")
+    files = [tmp_path / name for name in ("fleet.json", "fleet.xml", "fleet.html")]
     start(2, REPORTING, report=report).end()
     before = [file.read_bytes() for file in files]
     refused = start(2, STOPPING, report=report, **more)
@@ -177,3 +179,11 @@ def test_after_kill_9_the_ledger_lists_what_the_run_did(run, start, service, tmp
     run(60).end()
     (last,) = runs(tmp_path)
     assert {"not_sent", "unknown"} <= {asset["outcome"] for asset in last["assets"]}
+
+
+def test_in_check_mode_the_report_is_the_plan(start, service, tmp_path):
+    start(3, REPORTING, ("--check",), report=str(tmp_path / "fleet.json")).end()
+    (planned,) = runs(tmp_path)
+    assert (planned["state"], planned["counts"]) == ("planned", {"compute_virtual_machine": {"to create": 3}})
+    assert "**compute virtual machines**: 3 to create" in (tmp_path / "fleet.md").read_text(encoding="utf-8")
+    assert not service.created

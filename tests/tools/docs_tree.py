@@ -87,7 +87,7 @@ def main(site: Path) -> None:
         (directory / f"{name}.md").write_text(converted(name), encoding="utf-8")
     for page in (site / "rst").rglob("*.rst"):
         page.write_text(with_links_to_ansible(page.read_text(encoding="utf-8")), encoding="utf-8")
-    for picture in (GUIDES / "rst").glob("*.svg"):
+    for picture in (path for path in (GUIDES / "rst").iterdir() if path.suffix in (".svg", ".png")):
         shutil.copy(picture, directory)
     with (directory / "home.rst").open("a", encoding="utf-8") as home:
         home.write(toctree("Guides", guides()[1:]) + toctree("Reference", [*PAGES, "../index"]))

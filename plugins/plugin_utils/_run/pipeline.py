@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from functools import partial
-from typing import Any, Callable
+from typing import Any
 
 from ...module_utils._errors import InvalidInput
 from ...module_utils._http.transport import Transport, requests, require_libraries
@@ -19,8 +19,7 @@ from ...module_utils._task.validation import Options
 from .._ledger.location import absolute, open_ledger
 from .._ledger.queue import Queue
 from .._ledger.recording import Recording
-from .._screen.report import now, with_results
-from .._screen.report_files import require_writable, write
+from .._screen.report import Report
 from .._screen.screen import Progress, plan_lines, result_lines
 from . import core
 from .cache import cached_transport, shared_token
@@ -83,14 +82,14 @@ def send_list(action, options: Options, signals: Signals) -> dict:
     # The ledger is the list's own: threads that outlast it may still use the connection.
     with signals.raised():
         ledger = open_ledger(location, check_mode) if location else None
-    add_to_report = _reporter(action, params, ledger.file if ledger else "")
+    report = _report(action, params, ledger.file if ledger else "")
     context = _context(
         action,
         options,
         connect=Transport,
         watch=partial(_why_to_stop, action, signals),
         progress=Progress(action.spec.resource.operation.noun, partial(_say, action, signals)),
-        tell=partial(_tell, action, add_to_report, time.monotonic(), signals),
+        tell=partial(_tell, action, report, time.monotonic(), signals),
         next_step=partial(_next_step, params, signals),
     )
     queue = Queue(ledger) if ledger and not check_mode else None
@@ -107,10 +106,11 @@ def _say(action, signals: Signals, line: str) -> None:
         action._display.display(line, stderr=True)
 
 
-def _tell(action, add_to_report: Callable[[list[dict]], None], began: float, signals: Signals, result: dict) -> None:
+def _tell(action, report: Report | None, began: float, signals: Signals, result: dict) -> None:
     """Report the whole result of a list, and say on the screen what it did, or would do."""
-    add_to_report(result["results"])
     operation, width = action.spec.resource.operation, action._display.columns
+    if report and (problem := report.add(operation, result)):
+        action._display.warning(problem)
     if action._task.no_log or signals.caught or not result["results"]:
         return
     seconds = time.monotonic() - began
@@ -119,19 +119,12 @@ def _tell(action, add_to_report: Callable[[list[dict]], None], began: float, sig
         _say(action, signals, line)
 
 
-def _reporter(action, params: dict, ledger_file: str) -> Callable[[list[dict]], None]:
-    """Return a function that adds the results of a list to its report, if it has one; raise InvalidInput."""
-    if not params["report"] or action._task.check_mode:
-        return lambda results: None
-    path = absolute(params["report"], action._loader.get_basedir())
-    require_writable(path, ledger_file)
-    of_task = dict(run=core.run_id(), resource=action.spec.resource.operation.resource, began_at=now())
-
-    def add_to_report(results: list[dict]) -> None:
-        if problem := write(path, ledger_file, partial(with_results, results=results, **of_task)):
-            action._display.warning(problem)
-
-    return add_to_report
+def _report(action, params: dict, ledger_file: str) -> Report | None:
+    """Return the report of a list, None if it has none; raise InvalidInput."""
+    if not params["report"]:
+        return None
+    return Report(absolute(params["report"], action._loader.get_basedir()), ledger_file, core.run_id(),
+                  action._task.check_mode)
 
 
 def _context(action, options: Options, **more: Any) -> Context:

@@ -2,98 +2,173 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What a report says, as JSON and as JUnit XML, which CI systems show: an asset is a test case, its module a suite.
+"""The files of a report: what they say, which may be replaced, atomically and by one task at a time.
 
 All tasks of one run of Ansible share its report; the first of them that ends replaces the report of an earlier run.
 """
 
 from __future__ import annotations
 
+import fcntl
 import json
-import re
+import os
+import shutil
+import uuid
+from collections import Counter
+from contextlib import contextmanager, suppress
 from datetime import datetime, timezone
-from xml.etree import ElementTree
+from pathlib import Path
+from typing import Iterator
 
-from ...module_utils._errors import UNKNOWN
+from ...module_utils._call.operation import Operation
+from ...module_utils._errors import NOT_SENT, InvalidInput
+from .formats import FORMATS, PLANNED
+from .screen import note, standing, tally
 
-JSON_HEAD = '{\n "format": "infrastructure.services report",\n'  # identifies a report without reading all of it
-XML_HEAD = '<testsuites name="infrastructure.services"'
+_LEDGER_FILES = ("", "-journal", ".lock")
+_ERRORS = (OSError, ValueError)  # ValueError: ours, and a path that contains NUL or a lone surrogate
 _FIELDS = ("outcome", "changed", "failed", "skipped", "status", "seconds", "trace_id", "msg")
-_RUN = {"run", "began_at", "assets"}
-_NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")  # XML 1.0, section 2.2
-_PROPERTIES = ("outcome", "status", "trace_id")
-_COUNTED = {"failure": "failures", "error": "errors", "skipped": "skipped"}
+_RUN = {"run", "state", "began_at", "counts", "assets"}
 
 
-def with_results(runs: list[dict], results: list[dict], run: str, resource: str, began_at: str) -> list[dict]:
-    """Return the runs of a report with the results of a task added to its run, and without the other runs.
+class Report:
+    """The report of the run that a task belongs to, which adds its results when it ends."""
 
-    `run`: names the run of Ansible; `resource`: the module for a single asset; `began_at`: of the task, from `now`.
-    """
-    own = next((one for one in runs if one["run"] == run), dict(run=run, began_at=began_at, assets=[]))
-    own.update(state="ended", began_at=min(began_at, own["began_at"]), ended_at=now())
-    assets = [_asset(resource, result) for result in results]
-    own["assets"] = [*own["assets"], *assets]
-    return [own]
+    def __init__(self, path: str, ledger_file: str, run: str, is_plan: bool) -> None:
+        """Raise InvalidInput for a path that could not be written to; change no file.
+
+        `path`: of the JSON file, absolute; `ledger_file`: the real path of the SQLite file, empty when there is none;
+        `run`: names the run of Ansible.
+        """
+        self._path, self._ledger_file, self._is_plan = path, ledger_file, is_plan
+        self._run = dict(run=run, state=PLANNED if is_plan else "ended", began_at=_now())
+        try:
+            for file in self._files():
+                with _replacement(file):
+                    pass
+        except _ERRORS as error:
+            advice = "Nothing was sent. Give a new file in a directory that exists, or an earlier report"
+            raise InvalidInput("report", f"{self._problem(error)}. {advice}") from None
+
+    def add(self, operation: Operation, result: dict) -> str:
+        """Replace the report by one that has the result of a list, too; return why not, empty on success.
+
+        Others wait meanwhile. A file that is neither empty nor a report is left unchanged.
+        """
+        try:
+            files = self._files()
+            *_others, file = files
+            with _alone_in(os.path.dirname(file)):
+                before = Path(file).read_text("utf-8", "replace") if os.path.exists(file) else ""
+                run = self._with(_run_in(before), operation, result)
+                for name, render in files.items():
+                    _replace(name, render(run))
+        except _ERRORS as error:
+            return f"report: {self._problem(error)}. The task was done, and its result is complete; the report lacks it"
+        return ""
+
+    def _with(self, before: dict, operation: Operation, result: dict) -> dict:
+        """Return the run with the assets of a result, after those that its other tasks have reported."""
+        own, resource = self._run, operation.resource
+        if any(before.get(name) != own[name] for name in ("run", "state")):
+            before = dict(own, counts={}, assets=[])
+        counts = Counter(before["counts"].get(resource, {}))
+        counts.update(tally(operation, result, self._is_plan))
+        assets = [_asset(operation, item) for item in result["results"]]
+        gone = dict(resource=resource, outcome=NOT_SENT, changed=False, failed=False, skipped=True, result="not listed")
+        assets += [{**gone, "name": name} for name in result.get("not_listed", ())]
+        return {
+            **own,
+            "began_at": min(own["began_at"], before["began_at"]),
+            "ended_at": _now(),
+            "counts": {**before["counts"], resource: counts},
+            "assets": [*before["assets"], *assets],
+        }
+
+    def _problem(self, error: Exception) -> str:
+        is_missing = isinstance(error, FileNotFoundError)
+        why = "its directory does not exist" if is_missing else getattr(error, "strerror", None) or error
+        return f"{self._path!r} cannot be written: {why}"
+
+    def _files(self) -> dict:
+        """Return what makes the text of each file, by its real path, that of the JSON file last.
+
+        Raise OSError or ValueError unless all are usable.
+        """
+        (base, given), files = os.path.splitext(self._path), {}
+        for suffix, (head, render) in FORMATS.items():
+            if self._is_plan or suffix != ".md":
+                path = self._path if suffix == ".json" else f"{base}{suffix}"
+                file = _usable(path, head, self._ledger_file)
+                if file in files:
+                    raise ValueError(f"it is for JSON, with other formats next to it, so it must not end in {given}")
+                files[file] = render
+        return files
 
 
-def now() -> str:
-    """Return the time in UTC, as `YYYY-MM-DDTHH:MM:SSZ`."""
+def _now() -> str:
     return datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def as_json(runs: list[dict]) -> str:
-    """Return the JSON of the runs of a report."""
-    return f"{JSON_HEAD}{json.dumps({'runs': runs}, indent=1)[2:]}\n"
-
-
-def from_json(text: str) -> list[dict]:
-    """Return the runs of a report, none when it is empty or damaged."""
+def _run_in(text: str) -> dict:
+    """Return the run of a report, empty when the text is empty or damaged."""
     try:
-        runs = json.loads(text)["runs"]
-        return runs if all(run.keys() >= _RUN for run in runs) else []
-    except (ValueError, KeyError, TypeError, AttributeError):
-        return []
+        run = json.loads(text)["runs"][0]
+        return run if run.keys() >= _RUN else {}
+    except (ValueError, KeyError, TypeError, AttributeError, IndexError):
+        return {}
 
 
-def as_xml(runs: list[dict]) -> str:
-    """Return the JUnit XML of the runs of a report."""
-    root = ElementTree.Element("testsuites", name="infrastructure.services")
-    for run in runs:
-        for resource in sorted({asset["resource"] for asset in run["assets"]}):
-            _add_suite(root, run, resource, [asset for asset in run["assets"] if asset["resource"] == resource])
-    return f"{ElementTree.tostring(root, encoding='unicode')}\n"
+def _asset(operation: Operation, item: dict) -> dict:
+    given = {field: item[field] for field in _FIELDS if item.get(field) not in (None, "")}
+    said = {"note": note(operation, item)} if "plan" in item else {}
+    return {"resource": operation.resource, "name": item["item"], "result": standing(operation, item), **given, **said}
 
 
-def _asset(resource: str, result: dict) -> dict:
-    given = {field: result[field] for field in _FIELDS if result.get(field) not in (None, "")}
-    return {"resource": resource, "name": result["item"], **given}
+def _usable(path: str, head: str, ledger_file: str) -> str:
+    """Return the real path of a file that may be replaced; open none that could block or that opening would change."""
+    file = os.path.realpath(path)
+    if ledger_file and file in {f"{ledger_file}{suffix}" for suffix in _LEDGER_FILES}:
+        raise ValueError(f"{path} is a file of the ledger")
+    if not os.path.lexists(file):
+        return file
+    if not os.path.isfile(file):
+        raise ValueError(f"{path} is not a regular file")
+    with open(os.open(file, os.O_RDWR | os.O_NONBLOCK), "rb") as found:
+        if found.read(len(head)) not in (b"", head.encode()):
+            raise ValueError(f"{path} exists and is not a report")
+    return file
 
 
-def _add_suite(root: ElementTree.Element, run: dict, resource: str, assets: list[dict]) -> None:
-    kinds = [_kind(asset) for asset in assets]
-    seconds = sum(asset.get("seconds", 0) for asset in assets)
-    suite = _add(root, "testsuite", name=f"{resource} (run {run['run']})", timestamp=run["began_at"])
-    suite.attrib.update(tests=str(len(assets)), time=f"{seconds:.3f}")
-    suite.attrib.update({count: str(kinds.count(kind)) for kind, count in _COUNTED.items()})
-    for asset, kind in zip(assets, kinds):
-        case = _add(suite, "testcase", classname=resource, name=asset["name"], time=f"{asset.get('seconds', 0):.3f}")
-        properties = ElementTree.SubElement(case, "properties")
-        for name in _PROPERTIES:
-            if name in asset:
-                _add(properties, "property", name=name, value=str(asset[name]))
-        if kind:
-            _add(case, kind, type=asset["outcome"], message=asset.get("msg", ""))
-        elif asset.get("msg"):  # a warning
-            _add(case, "system-out").text = _NOT_XML.sub("\ufffd", asset["msg"])
+@contextmanager
+def _alone_in(directory: str) -> Iterator[None]:
+    """Exclude all other tasks, of this run and of others, where the file system has locks."""
+    descriptor = os.open(directory, os.O_RDONLY)
+    try:
+        with suppress(OSError):
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
 
 
-def _kind(asset: dict) -> str:
-    """Return the element that says how a case ended, empty for success: a failure in doubt is an `error`."""
-    if asset.get("failed"):
-        return "error" if asset["outcome"] == UNKNOWN else "failure"
-    return "skipped" if asset.get("skipped") or asset["outcome"] == UNKNOWN else ""
+@contextmanager
+def _replacement(file: str) -> Iterator[str]:
+    """Yield the path of a new, empty file in the same directory, and remove it if it is still there at the end."""
+    new = f"{file}.{uuid.uuid4().hex}.new"
+    try:
+        with open(new, "x", encoding="utf-8"):
+            yield new
+    finally:
+        with suppress(OSError):
+            os.unlink(new)
 
 
-def _add(parent: ElementTree.Element, tag: str, **attributes: str) -> ElementTree.Element:
-    return ElementTree.SubElement(parent, tag, {key: _NOT_XML.sub("\ufffd", text) for key, text in attributes.items()})
+def _replace(file: str, text: str) -> None:
+    """Replace a file atomically, keeping its mode; raise OSError."""
+    with _replacement(file) as new:
+        with open(new, "w", encoding="utf-8") as to:
+            to.write(text)
+        with suppress(FileNotFoundError):
+            shutil.copymode(file, new)
+        os.replace(new, file)

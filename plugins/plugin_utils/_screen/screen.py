@@ -22,9 +22,11 @@ from .._ledger.decisions import COMMANDS
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT[\d:]+Z")
 _FIRST_LINE, _NEXT_LINE = 2.0, 5.0  # seconds
 _MOST_PROBLEMS, _MOST_PLANNED, _MOST_ATTRIBUTES = 10, 40, 3
-_WORDS = {"create": "to create", "update": "to update", "differs": "differ", "in_doubt": "in doubt",
-          "not_listed": "not listed", "not_begun": "not begun", "keep": "unchanged"}
-_MARKS = {"create": "+", "update": "~", "differs": "!", "in_doubt": "?"}
+_PLANS = {"create": "to create", "update": "to update", "differs": "differs", "in_doubt": "in doubt",
+          "keep": "unchanged"}
+_MARKS = {"in_doubt": "?", "differs": "!", "create": "+", "update": "~"}
+_PLANNED = ("to create", "to update", "differs", "in doubt", "not listed", "not begun", "unchanged")
+_ENDED = ("unchanged", "in doubt", "rejected", "differs", "not sent", "not begun")
 
 
 class Progress:
@@ -62,40 +64,58 @@ class Progress:
             self._say(f"{self._noun}s: {line}")
 
 
+def standing(operation: Operation, item: dict) -> str:
+    """Return in words how an item of a list has ended, or in check mode what is to become of it."""
+    if "skipped" in item:
+        return "not begun"
+    if "plan" in item:
+        return _PLANS[item["plan"]]
+    if item["outcome"] in (UNKNOWN, REJECTED):
+        return "in doubt" if item["outcome"] == UNKNOWN else "rejected"
+    if item["changed"]:
+        return operation.done
+    return "differs" if "differs" in item else "not sent" if item["failed"] else "unchanged"
+
+
+def tally(operation: Operation, result: dict, is_plan: bool) -> dict[str, int]:
+    """Return how many items of a list have each standing, in the order in which it is told."""
+    found = Counter(standing(operation, item) for item in result["results"])
+    found["not listed"] = result["counts"].get("not_listed", 0)
+    words = _PLANNED if is_plan else (operation.done, *_ENDED)
+    always = () if is_plan else words[:4]
+    return {word: found[word] for word in words if found[word] or word in always}
+
+
+def listed(counts: dict[str, int]) -> str:
+    """Return a tally as a text."""
+    return ", ".join(f"{number:,} {word}" for word, number in counts.items())
+
+
 def result_lines(operation: Operation, result: dict, seconds: float, width: int) -> list[str]:
     """Return what a list has done: a line of counts, then what failed, each cause once.
 
     `result`: of all items; `width`: in columns.
     """
-    items, counts = result["results"], result["counts"]
-    idle = sum(not (item["changed"] or item["failed"] or "skipped" in item) for item in items)
-    numbers = {operation.done: counts["changed"], "unchanged": idle, "in doubt": counts[UNKNOWN],
-               "rejected": counts[REJECTED]}
-    numbers.update({"not begun": counts["not_begun"]} if counts["not_begun"] else {})
-    lines = [f"{operation.noun}s: {_numbers(numbers)}, {seconds:,.0f} s"]
-    return [*lines, *_problems(operation.noun, [item for item in items if item["failed"]], width)]
+    lines = [f"{operation.noun}s: {listed(tally(operation, result, is_plan=False))}, {seconds:,.0f} s"]
+    return [*lines, *_problems(operation.noun, [item for item in result["results"] if item["failed"]], width)]
 
 
 def plan_lines(operation: Operation, result: dict, width: int) -> list[str]:
     """Return what a list would do: a line of counts, then a line for each asset that is not unchanged."""
-    items, counts, others = result["results"], result["counts"], result.get("not_listed", [])
-    numbers = {word: counts[name] for name, word in _WORDS.items() if counts.get(name)}
-    listed = [item for item in items if item.get("plan") in _MARKS]
-    rows = [(_MARKS[item["plan"]], item["item"], _note(operation, item)) for item in listed]
-    rows += [("-", name, "recorded, not listed") for name in others]
+    items = result["results"]
+    rows = [(mark, item["item"], note(operation, item)) for plan, mark in _MARKS.items()
+            for item in items if item.get("plan") == plan]
+    rows += [("-", name, "recorded, not listed") for name in result.get("not_listed", ())]
     names = min(max((len(name) for _mark, name, _note in rows), default=0), width // 3)
-    lines = [_shortened(f"  {mark} {name:{names}}  {note}".rstrip(), width) for mark, name, note in rows]
+    lines = [_shortened(f"  {mark} {name:{names}}  {said}".rstrip(), width) for mark, name, said in rows]
     more = [f"  and {len(lines) - _MOST_PLANNED:,} more"] if len(lines) > _MOST_PLANNED else []
     commands = _commands([item for item in items if item.get("plan") == "in_doubt"])
-    return [f"{operation.noun}s: {_numbers(numbers) or 'none'}", *lines[:_MOST_PLANNED], *more, *commands]
+    counts = listed(tally(operation, result, is_plan=True))
+    return [f"{operation.noun}s: {counts or 'none'}", *lines[:_MOST_PLANNED], *more, *commands]
 
 
-def _numbers(numbers: dict[str, int]) -> str:
-    return ", ".join(f"{number:,} {word}" for word, number in numbers.items())
-
-
-def _note(operation: Operation, item: dict) -> str:
-    """Return what the plan says of one asset."""
+def note(operation: Operation, item: dict) -> str:
+    """Return what the plan says of an item."""
     if item["plan"] == "differs":
         return f"{'; '.join(item['differs'])} (the service cannot update it)"
     if item["plan"] == "in_doubt":

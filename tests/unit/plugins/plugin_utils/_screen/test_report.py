@@ -12,15 +12,21 @@ import os
 import re
 from collections.abc import Callable
 from functools import partial
+from html.parser import HTMLParser
 from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
 from ansible_collections.infrastructure.services.plugins.module_utils._errors import InvalidInput
+from ansible_collections.infrastructure.services.plugins.module_utils._task.specs import (
+    APPLICATION_ROLES,
+    VIRTUAL_MACHINES,
+)
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.location import open_ledger
-from ansible_collections.infrastructure.services.plugins.plugin_utils._screen import report, report_files
+from ansible_collections.infrastructure.services.plugins.plugin_utils._screen.formats import FORMATS
+from ansible_collections.infrastructure.services.plugins.plugin_utils._screen.report import Report
 
-MACHINE, ROLE = "compute_virtual_machine", "cassandra_application_role"
+MACHINE, ROLE = (spec.resource.operation for spec in (VIRTUAL_MACHINES, APPLICATION_ROLES))
 TRACE = "4bf92f3577b34da6a3ce929d0e0e4736"
 ITEMS = [
     {"item": "a", "outcome": "accepted", "changed": True, "failed": False, "status": 201, "seconds": 1.5,
@@ -37,13 +43,19 @@ def path(tmp_path) -> str:
     return str(tmp_path / "fleet.json")
 
 
-def write(path: str, items: list[dict], run: str = "run-1", resource: str = MACHINE) -> None:
-    assert report_files.write(path, "", adding(items, run, resource)) == ""
+def write(path: str, items: list[dict], run: str = "run-1", operation=MACHINE) -> None:
+    assert Report(path, "", run, is_plan=False).add(operation, result_of(items)) == ""
 
 
-def adding(items: list[dict], run: str = "run-1", resource: str = MACHINE) -> Callable[[list[dict]], list[dict]]:
-    """Return what adds the results of a task that begins now to a report."""
-    return partial(report.with_results, results=items, run=run, resource=resource, began_at=report.now())
+def plan(path: str, items: list[dict], not_listed: int = 0) -> None:
+    result = {**result_of(items), "not_listed": [f"gone{number}" for number in range(min(not_listed, 3))]}
+    result["counts"]["not_listed"] = not_listed
+    assert Report(path, "", "run-1", is_plan=True).add(MACHINE, result) == ""
+
+
+def result_of(items: list[dict]) -> dict:
+    """The part of the result of a list that a report reads."""
+    return {"results": items, "counts": {}}
 
 
 def runs(path: str) -> list[dict]:
@@ -59,8 +71,12 @@ def test_each_asset_is_reported_with_what_is_known(path):
     (run,) = runs(path)
     assert (run["run"], run["state"], run["began_at"] <= run["ended_at"]) == ("run-1", "ended", True)
     assert [asset["name"] for asset in run["assets"]] == list("abcde")
-    assert run["assets"][0] == {"resource": MACHINE, "name": "a", "outcome": "accepted", "changed": True,
-                                "failed": False, "status": 201, "seconds": 1.5, "trace_id": TRACE}
+    assert run["counts"] == {MACHINE.resource: {
+        "created": 1, "unchanged": 1, "in doubt": 1, "rejected": 1, "not begun": 1}}
+    assert [asset["result"] for asset in run["assets"]] == ["created", "in doubt", "rejected", "not begun", "unchanged"]
+    assert run["assets"][0] == {
+        "resource": MACHINE.resource, "name": "a", "result": "created", "outcome": "accepted", "changed": True,
+        "failed": False, "status": 201, "seconds": 1.5, "trace_id": TRACE}
 
 
 def test_the_xml_is_junit(path):
@@ -76,14 +92,14 @@ def test_the_xml_is_junit(path):
     assert cases["e"].find("system-out").text == "other values \ufffd"
     properties = {each.get("name"): each.get("value") for each in cases["a"].find("properties")}
     assert properties == {"outcome": "accepted", "status": "201", "trace_id": TRACE}
-    assert (cases["a"].get("time"), cases["a"].get("classname")) == ("1.500", MACHINE)
+    assert (cases["a"].get("time"), cases["a"].get("classname")) == ("1.500", MACHINE.resource)
 
 
 def test_tasks_of_one_run_add_to_its_report_and_the_next_run_replaces_it(path):
     write(path, ITEMS[:1])
-    write(path, ITEMS[:1], resource=ROLE)
+    write(path, ITEMS[:1], operation=ROLE)
     (run,) = runs(path)
-    assert [asset["resource"] for asset in run["assets"]] == [MACHINE, ROLE]
+    assert [asset["resource"] for asset in run["assets"]] == [MACHINE.resource, ROLE.resource]
     assert [suite.get("tests") for suite in suites(path)] == ["1", "1"]
     write(path, ITEMS[1:2], "run-2")
     assert [(run["run"], len(run["assets"])) for run in runs(path)] == [("run-2", 1)]
@@ -109,10 +125,10 @@ def test_a_report_that_is_empty_or_damaged_is_replaced(path):
 def refused(path: object, problem: str, ledger: str = "") -> None:
     """Assert that a path is refused before anything is sent."""
     with pytest.raises(InvalidInput, match=f"^report: .* cannot be written: .*{problem}.* Nothing was sent"):
-        report_files.require_writable(str(path), ledger)
+        Report(str(path), ledger, "run-1", is_plan=False)
 
 
-@pytest.mark.parametrize("suffix", [".json", ".xml"])
+@pytest.mark.parametrize("suffix", [".json", ".xml", ".html"])
 def test_a_file_that_is_not_a_report_is_refused_and_kept(tmp_path, suffix):
     path = tmp_path / "fleet.json"
     file = tmp_path / f"fleet{suffix}"
@@ -122,7 +138,7 @@ def test_a_file_that_is_not_a_report_is_refused_and_kept(tmp_path, suffix):
         assert [(each.name, each.read_text()) for each in tmp_path.iterdir()] == [(file.name, text)]
 
 
-@pytest.mark.parametrize("suffix", [".json", ".xml"])
+@pytest.mark.parametrize("suffix", [".json", ".xml", ".html"])
 def test_anything_but_a_regular_file_is_refused_and_never_opened(tmp_path, suffix):
     path, file = tmp_path / "fleet.json", tmp_path / f"fleet{suffix}"
     for make in (os.mkfifo, os.mkdir, partial(os.symlink, "/dev/full"), partial(os.symlink, "/dev/null")):
@@ -158,7 +174,7 @@ def test_a_link_is_followed_and_the_mode_is_kept(tmp_path):
         assert len(runs(str(tmp_path / "far/report.json"))) == 1
         (tmp_path / "far/report.json").chmod(0o600)
     assert (tmp_path / "far/report.json").stat().st_mode & 0o777 == 0o600
-    assert sorted(os.listdir(tmp_path)) == ["far", "fleet.json", "fleet.xml"]
+    assert sorted(os.listdir(tmp_path)) == ["far", "fleet.html", "fleet.json", "fleet.xml"]
     assert os.listdir(tmp_path / "far") == ["report.json"]
 
 
@@ -169,9 +185,9 @@ def at_once(path: str, names: list[str], run: Callable[[str], str]) -> None:
 
     def work(name: str) -> None:
         barrier.wait(30)
-        report_files.require_writable(path, "")
+        report = Report(path, "", run(name), is_plan=False)
         barrier.wait(30)
-        write(path, [{**ITEMS[0], "item": name}], run(name))
+        assert report.add(MACHINE, result_of([{**ITEMS[0], "item": name}])) == ""
 
     processes = [context.Process(target=work, args=(name,)) for name in names]
     for process in processes:
@@ -189,7 +205,7 @@ def test_tasks_that_write_at_once_lose_nothing(path, tmp_path):
         assert (run["run"], run["state"]) == (f"run-{number}", "ended")
         assert sorted(asset["name"] for asset in run["assets"]) == names
         assert [suite.get("tests") for suite in suites(path)] == ["8"]
-    assert sorted(os.listdir(tmp_path)) == ["fleet.json", "fleet.xml"]
+    assert sorted(os.listdir(tmp_path)) == ["fleet.html", "fleet.json", "fleet.xml"]
 
 
 def test_of_runs_that_write_at_once_one_is_reported_in_both_files(path):
@@ -202,18 +218,19 @@ def test_of_runs_that_write_at_once_one_is_reported_in_both_files(path):
 
 
 def test_nothing_is_written_before_a_task_ends(path, tmp_path):
-    report_files.require_writable(path, "")
+    Report(path, "", "run-1", is_plan=True)
     assert os.listdir(tmp_path) == []
     write(path, ITEMS[:1])
     before = Path(path).read_text()
-    report_files.require_writable(path, "")
+    Report(path, "", "run-2", is_plan=False)
     assert Path(path).read_text() == before
 
 
 def test_an_unwritable_report_is_refused_before_anything_is_sent(tmp_path):
     for path, problem in ((tmp_path / "none/fleet.json", "its directory does not exist"), (tmp_path, "not a regular"),
                           (tmp_path / "a\0b", "null"), (tmp_path / "\ud800", "surrogates"),
-                          (tmp_path / "fleet.xml", "must not end in .xml"), ("/proc/fleet.json", "")):
+                          (tmp_path / "fleet.xml", "must not end in .xml"),
+                          (tmp_path / "fleet.html", "must not end in .html"), ("/proc/fleet.json", "")):
         refused(path, problem)
 
 
@@ -221,13 +238,120 @@ def test_an_unwritable_report_is_refused_before_anything_is_sent(tmp_path):
 def test_a_report_that_cannot_be_written_at_the_end_raises_a_warning(tmp_path, place):
     (tmp_path / "d").mkdir()
     path = tmp_path / "d/fleet.json"
-    report_files.require_writable(str(path), "")
+    report = Report(str(path), "", "run-1", is_plan=False)
     if place is None:
         (tmp_path / "d").rename(tmp_path / "e")
     else:
         {"a directory": Path.mkdir, "a named pipe": os.mkfifo}.get(place, lambda at: at.write_text("mine"))(path)
-    warning = report_files.write(str(path), "", adding(ITEMS))
+    warning = report.add(MACHINE, result_of(ITEMS))
     assert warning.startswith("report: ")
     assert {None: "its directory does not exist", "exists and is not a report": place}.get(place, "regular") in warning
     assert "The task was done" in warning
     assert "Nothing was sent" not in warning
+
+
+@pytest.mark.parametrize("suffix", FORMATS)
+def test_every_text_begins_as_what_a_report_is_known_by(path, suffix):
+    plan(path, [])
+    head, _render = FORMATS[suffix]
+    assert Path(path).with_suffix(suffix).read_text(encoding="utf-8").startswith(head)
+
+
+class Page(HTMLParser):
+    """The texts of a page in the order of their elements, and each element with an attribute that could load or run."""
+
+    def __init__(self, path: str) -> None:
+        super().__init__()
+        self.texts: list[tuple[str, str]] = []
+        self.open: list[str] = []
+        self.tags: set[str] = set()
+        self.active: list[str] = []
+        self.size = Path(path).with_suffix(".html").stat().st_size
+        self.feed(Path(path).with_suffix(".html").read_text(encoding="utf-8"))
+
+    def handle_starttag(self, tag: str, attrs: list) -> None:
+        self.tags.add(tag)
+        self.active += [tag for name, _value in attrs if name in ("src", "href", "style") or name.startswith("on")]
+        if tag != "meta":
+            self.open.append(tag)
+            self.texts.append((tag, ""))
+
+    def handle_data(self, data: str) -> None:
+        self.texts.append((self.texts.pop()[0], data)) if self.texts and not self.texts[-1][1] else None
+
+    def of(self, tag: str) -> list[str]:
+        """The texts of all elements of a kind."""
+        return [text for name, text in self.texts if name == tag]
+
+
+HOSTILE = ["<script>alert(1)</script>", "</table><img src=x onerror=alert(1)>", "a & b", "</style>", "\x1b[2J\ud800",
+           "| `x` *y* [z](javascript:alert(1)) <b>"]
+
+
+def test_the_page_has_counts_then_problems_then_all(path):
+    write(path, ITEMS)
+    page = Page(path)
+    assert page.of("h2") == ["compute virtual machines", "To look at", "All"]
+    assert page.of("b") == ["1", "1", "1", "1", "1"]
+    cells = page.of("td")
+    assert cells[:3] == ["in doubt", "b", "lost"]
+    assert cells[9:12] == ["created", "a", MACHINE.resource]  # after three problems
+    assert not page.tags & {"script", "link", "img", "iframe", "form"}
+
+
+def test_names_on_the_page_are_text_whatever_they_are(path):
+    write(path, [{**ITEMS[number % 2], "item": name} for number, name in enumerate(HOSTILE)])
+    page = Page(path)
+    shown = [name.replace("\x1b", "\ufffd").replace("\ud800", "\ufffd") for name in HOSTILE]
+    assert [text for text in page.of("td") if text in shown] == [*shown[1::2], *shown]
+    assert (page.active, page.tags & {"script", "img"}) == ([], set())
+
+
+def test_a_page_has_thousands_of_rows(path):
+    write(path, [{**ITEMS[0], "item": f"vm{number}"} for number in range(5000)])
+    page = Page(path)
+    assert len(page.of("tr")) == 5001
+    assert page.size < 2_000_000
+
+
+PLANNED = [
+    {"item": "new", "plan": "create", "outcome": "not_sent", "changed": True, "failed": False,
+     "asset": {"attributes": {"team": "web"}}},
+    {"item": "kept", "plan": "keep", "outcome": "not_sent", "changed": False, "failed": False},
+    {"item": "drift", "plan": "differs", "outcome": "not_sent", "changed": False, "failed": False,
+     "differs": ["attributes.cpu (8 asked for, 2 recorded)"], "msg": "the service cannot update it"},
+]
+
+
+def test_a_plan_is_a_table_for_a_merge_request_problems_first(path, tmp_path):
+    plan(path, PLANNED, 1)
+    assert (tmp_path / "fleet.md").read_text(encoding="utf-8").splitlines() == [
+        "<!-- infrastructure.services report -->",
+        "**compute virtual machines**: 1 to create, 1 differs, 1 not listed, 1 unchanged", "",
+        "| Result | Name | Note |", "|---|---|---|",
+        "| differs | <code>drift</code> | attributes.cpu (8 asked for, 2 recorded) (the service cannot update it) |",
+        "| to create | <code>new</code> | team web |",
+        "| not listed | <code>gone0</code> |  |"]
+    assert Page(path).of("h1") == ["Plan"]
+    assert {case.get("name"): case[1].tag for case in suites(path)[0] if len(case) > 1} == {
+        "drift": "system-out", "gone0": "skipped"}
+
+
+def test_a_table_for_a_merge_request_is_short_and_names_in_it_mean_nothing(path, tmp_path):
+    many = [{**PLANNED[0], "item": f"vm{number}"} for number in range(300)]
+    plan(path, [{**PLANNED[0], "item": name * 9} for name in HOSTILE] + many)
+    text = (tmp_path / "fleet.md").read_text(encoding="utf-8")
+    lines = text.splitlines()
+    assert lines[-1] == "and 206 more"
+    rows = [line for line in lines if line.startswith("| to create")]
+    assert (len(rows), {line.count("|") for line in rows}) == (100, {4})
+    assert not re.search(r"[`*\[]|<(?!/?code>|!--)|\\", "\n".join(rows))
+    assert len(text) < 65_536  # the longest comment of some services
+
+
+def test_what_is_planned_and_what_is_done_in_one_run_are_two_reports(path):
+    plan(path, PLANNED, 1_200)
+    (planned,) = runs(path)
+    assert (planned["state"], planned["counts"][MACHINE.resource]["not listed"]) == ("planned", 1_200)
+    write(path, ITEMS[:1])
+    assert [(run["state"], [asset["name"] for asset in run["assets"]]) for run in runs(path)] == [("ended", ["a"])]
