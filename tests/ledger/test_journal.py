@@ -10,6 +10,7 @@ import shutil
 import sqlite3
 import subprocess
 import sys
+import tempfile
 from collections import Counter
 from contextlib import ExitStack, closing
 from pathlib import Path
@@ -113,10 +114,38 @@ def test_a_kill_within_a_commit_is_undone_once_by_many(torn, fork):
     assert entries(open_ledger(torn, read_only=True)) == 300
 
 
-def test_a_torn_file_and_its_journal_can_be_moved_together(torn, opened):
+def move(path: str, to: str) -> None:
+    """Move a ledger together with its journal."""
     for suffix in ("", "-journal"):
-        os.rename(f"{torn}{suffix}", f"{torn}.moved{suffix}")
-    assert entries(opened(f"{torn}.moved")) == 300
+        os.rename(f"{path}{suffix}", f"{to}{suffix}")
+
+
+@pytest.mark.parametrize("read_only", [True, False])
+def test_a_torn_file_and_its_journal_that_were_moved_together_have_to_be_moved_back(torn, opened, read_only):
+    move(torn, f"{torn}.moved")
+    with pytest.raises(LedgerError, match=r"was last used elsewhere, .* move both back and read the ledger there once"):
+        opened(f"{torn}.moved", read_only)
+    move(f"{torn}.moved", torn)
+    assert entries(opened(torn, read_only)) == 300
+
+
+@pytest.mark.parametrize("read_only", [True, False])
+@pytest.mark.parametrize("take", [os.rename, shutil.copy])
+def test_a_journal_that_was_left_behind_is_not_played_onto_a_newer_file(torn, opened, read_only, take):
+    """SQLite itself would, and so forget what was recorded while the file was elsewhere."""
+    journal = Path(f"{torn}-journal")
+    with tempfile.TemporaryDirectory() as elsewhere:
+        shutil.copy(torn, f"{elsewhere}/l.db")
+        shutil.copy(journal, f"{elsewhere}/l.db-journal")
+        opened(torn).close()  # whole again
+        journal.write_bytes(Path(f"{elsewhere}/l.db-journal").read_bytes())
+    os.rename(torn, f"{torn}.moved")
+    put(opened(f"{torn}.moved"), KEY._replace(name="newer"), ENTRY)
+    take(f"{torn}.moved", torn)
+    with pytest.raises(LedgerError, match="remove the journal"):
+        opened(torn, read_only)
+    journal.unlink()
+    assert opened(torn, read_only).get(KEY._replace(name="newer")).asset == ENTRY.asset
 
 
 @pytest.mark.parametrize("read_only", [True, False])

@@ -212,6 +212,19 @@ def test_an_entry_written_by_another_program_is_refused(location, opened):
             read()
 
 
+def test_a_key_is_held_by_one_ledger_of_a_process(location, opened):
+    """A list that was cut off still holds its assets when the next item of the loop opens the ledger."""
+    first, second = opened(location), opened(location)
+    assert first.lock(KEY, wait=False)
+    assert not second.lock(KEY, wait=False)
+    second.release(KEY)
+    assert not second.lock(KEY, wait=False)
+    first.release(KEY)
+    assert second.lock(KEY, wait=False)
+    second.close()
+    assert first.lock(KEY, wait=False)
+
+
 def test_a_key_is_held_by_one_process_and_other_keys_never_wait(location, opened, fork):
     with fork("hold", location, "web01") as first, fork("hold", location, "web02") as another:
         assert first.wait()

@@ -35,6 +35,7 @@ class Recording:
         self._ledger, self._secrets, self._run, self._check_mode = ledger, secrets, run, check_mode
         self._is_list, self._writer = queue is not None, queue or ledger
         self._command = ledger.in_doubt_command
+        self._unrecorded = ""  # why an outcome could not be recorded
         self.warnings: list[str] = []  # of all tasks together
 
     def look_up(self, tasks: list[Task]) -> list[Planned]:
@@ -90,7 +91,7 @@ class Recording:
         try:
             problem = "" if self._writer.finish(change) else "another task changed the entry at the same time"
         except LedgerError as error:
-            problem = error.msg
+            problem = self._unrecorded = error.msg
         if problem:
             return decisions.unrecorded(result, problem, task)
         return self.with_next_step(result, task, change.after.state if change.after else None)
@@ -109,8 +110,10 @@ class Recording:
 
     @property
     def lost(self) -> str:
-        """Why nothing can be recorded any more, empty while it can."""
-        return f"the ledger does not answer ({self._writer.lost.msg})" if self._writer.lost else ""
+        """Why no more assets of a list are begun: their outcomes could not be recorded either; empty while they can."""
+        if self._writer.lost:
+            return f"the ledger does not answer ({self._writer.lost.msg})"
+        return f"an outcome could not be recorded ({self._unrecorded})" if self._unrecorded else ""
 
     def not_listed(self, tasks: list[Task]) -> list[str]:
         """Return the names of the assets that are recorded at the same service but not in the list."""

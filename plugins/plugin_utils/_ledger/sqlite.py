@@ -16,6 +16,7 @@ import fcntl
 import os
 import sqlite3
 import stat
+import time
 import zlib
 from contextlib import closing, contextmanager, suppress
 from typing import Callable, ContextManager, Iterable, Iterator
@@ -24,8 +25,12 @@ from urllib.parse import quote
 from .entries import LedgerError, first_line
 
 _BUSY_TIMEOUT = 60.0  # seconds to wait for other writers, each of which takes milliseconds
+_PAUSE = 0.05  # seconds between two attempts to take a lock that another ledger of this process holds
 _WRITING = 0  # the byte that is locked while a ledger is opened for writing or written to; no key has this number
 _LOCK_FILES: dict[tuple[int, int], int] = {}  # identity to descriptor; all ledgers of a process share one
+_HOLDERS: dict[tuple[int, int, int], object] = {}  # process, lock file and number to the database that holds it
+_MARK_AT = 68  # where the application_id is in the file (https://www.sqlite.org/fileformat.html)
+_looked_at: list[int] = []  # descriptors, never closed: that would release SQLite's own locks
 _ERRORS = (sqlite3.Error, UnicodeError)  # UnicodeError: a lone surrogate, which UTF-8 cannot encode
 _TABLES = (
     "SELECT name FROM sqlite_master WHERE name IN ('infrastructure_services_entry', 'infrastructure_services_schema')"
@@ -43,6 +48,7 @@ class SqliteDatabase:
         try:
             if not read_only:
                 self._open()
+            self._check_journal()
         except (OSError, sqlite3.Error) as error:
             self.close()
             reason = getattr(error, "strerror", None) or first_line(error)
@@ -55,6 +61,27 @@ class SqliteDatabase:
         self._identity = identity(self.file)
         self._connection = _connect(self.file)
         self._locks = _lock_file(self.file)
+
+    def _check_journal(self) -> None:
+        """Raise LedgerError for a journal that another file left, before SQLite undoes with it what it does not know.
+
+        A run that is killed while it writes leaves one. It belongs to a file that was last used at this path.
+        """
+        self._lock(_WRITING, wait=True)  # otherwise it may be the journal of another task that is opening the ledger
+        try:
+            journal = f"{self.file}-journal"
+            if not (os.path.exists(self.file) and os.path.exists(journal) and os.path.getsize(journal)):
+                return
+            _looked_at.append(os.open(self.file, os.O_RDONLY))
+            found = int.from_bytes(os.pread(_looked_at[-1], 4, _MARK_AT), "big")
+        finally:
+            self.unlock(_WRITING)
+        if found not in (0, self._mark()):
+            raise LedgerError(
+                f"ledger: {self.where} was last used elsewhere, but a run that was killed left {journal}, which may"
+                " belong to another file. If both were moved, move both back and read the ledger there once; if not,"
+                " remove the journal"
+            )
 
     def tables(self) -> set[str]:
         """Return which tables of ours there are; raise LedgerError."""
@@ -118,20 +145,36 @@ class SqliteDatabase:
     def _lock(self, number: int, wait: bool) -> bool:
         if self._locks < 0:
             return True
+        if not self._is_first_here(number, wait):
+            return False
         try:
             fcntl.lockf(self._locks, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB), 1, number)
         except BlockingIOError:
+            del _HOLDERS[self._here(number)]
             return False
         except OSError as error:
+            del _HOLDERS[self._here(number)]
             raise LedgerError(f"ledger: {self.where}.lock cannot be locked: {error.strerror}") from None
         self._held.add(number)
         return True
+
+    def _is_first_here(self, number: int, wait: bool) -> bool:
+        """Exclude other ledgers of this process, which has its file locks as a whole, such as that of a list cut off."""
+        while _HOLDERS.setdefault(self._here(number), self) is not self:
+            if not wait:
+                return False
+            time.sleep(_PAUSE)
+        return True
+
+    def _here(self, number: int) -> tuple[int, int, int]:
+        return os.getpid(), self._locks, number
 
     def unlock(self, number: int) -> None:
         """Release the lock of this number."""
         if number in self._held:
             self._held.remove(number)
             fcntl.lockf(self._locks, fcntl.LOCK_UN, 1, number)
+            del _HOLDERS[self._here(number)]
 
     def execute(self, statement: str, values: Iterable = ()) -> list[tuple]:
         """Return the rows of a statement with its values in place of `?`; raise LedgerError."""
@@ -195,7 +238,8 @@ class SqliteDatabase:
     def _advice(self, problem: str) -> str:
         journal = f"{self.file}-journal"
         if "locked" in problem:
-            return f": others have been writing to it for {_BUSY_TIMEOUT:g} s. When you run it again, use fewer forks"
+            others = f"others have been writing to it, or reading it in one transaction, for {_BUSY_TIMEOUT:g} s"
+            return f": {others}. End what reads it, or use fewer forks, and run it again"
         if os.path.exists(journal) and not all(
             os.access(path, os.W_OK) for path in (self.file, journal, os.path.dirname(journal))
         ):
