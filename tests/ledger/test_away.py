@@ -9,6 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 from ansible_collections.infrastructure.services.plugins.module_utils._http.transport import Transport
+from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger import store
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.entries import DONE, INTENT
 from ansible_collections.infrastructure.services.plugins.plugin_utils._run.cache import cached_ledger
 from emulator import faults
@@ -70,6 +71,7 @@ def test_a_server_that_goes_down_while_the_service_works_loses_nothing(server, o
     options = {"base_url": service.url, "name": ending, "retries": 0}
     with monkeypatch.context() as patch:
         patch.setattr(Transport, "send", send)
+        patch.setattr(store, "LOSS_GRACE", 0.1)
         failed = task(server.url, **options)
     outcome = {"success": "accepted", "refusal": "rejected", "drop": "unknown"}[ending]
     assert (failed["failed"], failed["changed"], failed["outcome"]) == (True, ending == "success", outcome)

@@ -39,6 +39,7 @@ from emulator import faults
 from ledger.entries import begin, finish, put
 from ledger.loops import created, crowd, race
 from ledger.tasks import key, task
+from support.waiting import until
 
 KEY = Key("https://s", "compute_virtual_machine", "web01")
 BEGUN = Entry(INTENT, {}, {})
@@ -84,12 +85,41 @@ def test_a_new_session_takes_the_locks_of_the_ended_one(postgres, opened):
     assert other.lock(KEY, wait=False)
 
 
+def test_a_session_that_ends_during_a_request_is_replaced_before_the_next_statement(postgres, opened):
+    """Also where another run looked at the asset meanwhile: it holds the lock for that long only."""
+    mine, other = opened(postgres), opened(postgres)
+    assert mine.lock(KEY, wait=False)
+    end_session(postgres, backend(mine))
+    assert other.lock(KEY, wait=False)
+    until(lambda: not mine.database._locks._held and not mine.database._connection.closed)
+    other.release(KEY)
+    until(lambda: not (other.lock(KEY, wait=False) and other.release(KEY) is None))
+
+
+def test_an_outcome_is_recorded_once_the_server_answers_again(postgres, opened, monkeypatch):
+    """A pooler that restarts refuses connections for a second or two."""
+    ledger, refused = opened(postgres), iter(range(3))
+    begun = begin(ledger, KEY, BEGUN, None)
+    end_session(postgres, backend(ledger))
+    connect = postgresql.PostgresDatabase._connect
+
+    def restarting(self) -> None:
+        if next(refused, None) is not None:
+            raise psycopg.OperationalError("connection refused")
+        connect(self)
+
+    monkeypatch.setattr(postgresql.PostgresDatabase, "_connect", restarting)
+    assert finish(ledger, KEY, begun, begun._replace(state=DONE), ENDED)
+    assert (ledger.get(KEY).state, next(refused, None)) == (DONE, None)
+
+
 def test_a_lock_that_another_one_took_meanwhile_is_not_held(postgres, opened):
     mine, other = opened(postgres), opened(postgres)
     assert mine.lock(KEY, wait=False)
     end_session(postgres, backend(mine))
     assert other.lock(KEY, wait=False)
     assert mine.get(KEY) is None
+    assert not mine.lock(KEY, wait=False)
     mine.release(KEY)
     assert not mine.lock(KEY, wait=False)
 
@@ -137,7 +167,7 @@ def test_the_isolation_that_the_server_has_by_default_does_not_matter(postgres, 
             administrator.execute(f"ALTER DATABASE {name} RESET default_transaction_isolation")
 
 
-def test_no_statement_starts_a_thread(postgres, opened, monkeypatch):
+def test_no_statement_needs_another_thread(postgres, opened, monkeypatch):
     """Under a limit on threads the ledger must go on: without it, what was accepted could not be recorded."""
     ledger = opened(postgres)
 

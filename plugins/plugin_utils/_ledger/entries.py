@@ -6,6 +6,11 @@
 
 from __future__ import annotations
 
+import os
+import platform
+import pwd
+from datetime import datetime, timezone
+from functools import cache
 from typing import NamedTuple
 
 from ...module_utils._errors import ACCEPTED, UNKNOWN, ServicesError
@@ -25,7 +30,7 @@ class Unanswered(LedgerError):
 
 
 class LedgerLost(Unanswered):
-    """The ledger does not answer, and a new connection to it cannot be made."""
+    """The ledger does not answer, and a new connection to it cannot be made, or others do not let go of its file."""
 
 
 class Key(NamedTuple):
@@ -75,6 +80,33 @@ class Change(NamedTuple):
     revision: int = 0  # of this write
 
 
+def stamped(change: Change) -> Change:
+    """Return the change with a new revision, and with the author and the current time where none is given.
+
+    The revision is random: a counter would start again when an entry is deleted and created anew, and an overtaken
+    task could then finish the entry of another one.
+    """
+    now = datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
+    revision = int.from_bytes(os.urandom(8), "big") >> 1
+    after, ended = change.after, change.ended
+    if after:
+        stamps = dict(began_at=after.began_at or now, changed_at=after.changed_at or now, by=after.by or _author())
+        after = after._replace(**stamps, revision=revision)
+    if ended:
+        ended = ended._replace(at=ended.at or now, by=ended.by or _author())
+    return change._replace(after=after, ended=ended, revision=revision)
+
+
 def first_line(error: Exception) -> str:
     """Return the first line of a database error, without the hints that follow."""
     return (str(error).strip().splitlines() or [type(error).__name__])[0]
+
+
+@cache
+def _author() -> str:
+    """Return user@controller."""
+    try:
+        user = pwd.getpwuid(os.getuid()).pw_name
+    except KeyError:  # as in a container that runs under an arbitrary uid
+        user = str(os.getuid())
+    return f"{user}@{platform.node()}"

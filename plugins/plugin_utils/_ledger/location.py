@@ -8,16 +8,20 @@ from __future__ import annotations
 
 import os
 import re
+import time
 from contextlib import suppress
 
 from .entries import LedgerError
 from .postgresql import PostgresDatabase
 from .postgresql_library import POSTGRESQL
-from .sqlite import SqliteDatabase
+from .sqlite import SqliteDatabase, identity, mark
 from .store import Ledger
 
 _URL = re.compile(r"\s*(://|[A-Za-z][\w+.-]*:/)")
 _KEYWORDS = re.compile(r"(?:^|\s)(host|hostaddr|port|dbname|user|password|service|sslmode)\s*=")  # of libpq
+_MARK_AT = 68  # where the application_id is in the file (https://www.sqlite.org/fileformat.html)
+_OPENED: dict[tuple[int, int] | None, int] = {}  # descriptors by identity, never closed: SQLite would lose its locks
+_LOOKS, _PAUSE = 40, 0.05  # at a journal, and seconds between them
 _LEAST_SIZE = 512  # bytes of a database of one page; SQLite overwrites a smaller file
 
 
@@ -86,6 +90,7 @@ def _check_file(file: str, where: str) -> None:
         raise LedgerError(
             f"ledger: {where} is mounted by itself, without the journal that belongs beside it. Mount its directory"
         )
+    _check_journal(file, where)
 
 
 def _is_mount_point(file: str) -> bool:
@@ -93,3 +98,28 @@ def _is_mount_point(file: str) -> bool:
         points = (line.split()[4].decode("unicode_escape").encode("latin-1") for line in mounts)
         return os.fsencode(file) in points
     return False
+
+
+def _check_journal(file: str, where: str) -> None:
+    """Raise LedgerError for a journal that another file left, before SQLite undoes with it what it does not know.
+
+    A run that is killed while it writes leaves one. It belongs to a file that was last used at this path.
+    """
+    for _attempt in range(_LOOKS):  # each write of others makes one as well, for some milliseconds
+        with suppress(OSError):  # there is none, or SQLite says what is wrong
+            if os.path.getsize(f"{file}-journal") and _found_mark(file) not in (0, mark(file)):
+                time.sleep(_PAUSE)
+                continue
+        return
+    raise LedgerError(
+        f"ledger: {where} was last used elsewhere, but a run that was killed left {file}-journal, which may belong to"
+        " another file. If both were moved, move both back and read the ledger there once; if not, remove the journal"
+    )
+
+
+def _found_mark(file: str) -> int:
+    """Return the application_id as it is in the file; raise OSError."""
+    known = identity(file)
+    if known not in _OPENED:
+        _OPENED[known] = os.open(file, os.O_RDONLY)
+    return int.from_bytes(os.pread(_OPENED[known], 4, _MARK_AT), "big")

@@ -11,11 +11,13 @@ from __future__ import annotations
 
 import json
 import math
+import threading
 import time
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import contextmanager, nullcontext
 from typing import Callable, ContextManager, Iterable, Iterator
 
 from .entries import LedgerError, LedgerLost, Unanswered, first_line
+from .locks import SessionLocks
 from .postgresql_library import connection_class, described, parsed_url, psycopg_library
 
 # libpq settings that detect a dead server; the URL may override them.
@@ -68,7 +70,8 @@ class PostgresDatabase:
         self._errors = (self._psycopg.Error, UnicodeError)
         self._asked = parsed_url(url)
         self.where = described(self._asked)
-        self._held: set[int] = set()  # the numbers of the locks that are held
+        self._turn = threading.RLock()  # for the thread that looks after the locks
+        self._locks = SessionLocks(self.execute, self._turn)
         try:
             self._connect()
         except self._psycopg.Error as error:
@@ -89,29 +92,25 @@ class PostgresDatabase:
             self.write([turn, *((statement, ()) for statement in create)], durable=True)
 
     def close(self) -> None:
-        self._connection.close()
+        self._locks.close()
+        with self._turn:
+            self._connection.close()
 
     def lock(self, number: int, waiting: Callable[[], ContextManager] | None) -> bool:
         pause = 0.005
-        is_ours = self._pooled or number in self._held  # PostgreSQL counts how often a session takes a lock
-        while not (is_ours or self.execute("SELECT pg_try_advisory_lock(?)", (number,))[0][0]):
+        while not (self._pooled or self._locks.take(number)):
             if not waiting:
                 return False
             with waiting():
                 time.sleep(pause)
             pause = min(2 * pause, _LONGEST_PAUSE)
-        self._held.add(number)
         return True
 
     def unlock(self, number: int) -> None:
-        is_held = number in self._held
-        self._held.discard(number)
-        if is_held and not (self._pooled or self._connection.closed):
-            with suppress(*self._errors):  # a lost session has released the lock already
-                self._run("SELECT pg_advisory_unlock(?)", (number,))
+        self._locks.release(number)
 
     def execute(self, statement: str, values: Iterable = ()) -> list[tuple]:
-        with self._translated():
+        with self._turn, self._translated():
             try:
                 return self._run(statement, values)
             except self._psycopg.OperationalError:
@@ -125,7 +124,7 @@ class PostgresDatabase:
 
         Raises Unanswered if they may have been committed all the same.
         """
-        with self._translated():
+        with self._turn, self._translated():
             if self._connection.closed:
                 self._connect()
             can_pipeline = not self._pooled and self._psycopg.Pipeline.is_supported()
@@ -180,10 +179,11 @@ class PostgresDatabase:
         return f". Its owner has to run: GRANT {rights} TO {self._connection.info.user};"
 
     def _connect(self) -> None:
-        """Connect, detect a pooler, and take the locks again that an earlier session held; raise an `error`.
+        """Connect, detect a pooler, and take the locks again that an earlier session held; raise an error of psycopg.
 
-        A lock that another process has taken meanwhile is lost; the revision of the entry then decides.
+        A lock that another process has taken meanwhile is lost until it is released; the revision of the entry decides.
         """
+        self._locks.session_ended()
         asked = {**_DEFAULTS, **self._asked, "client_encoding": "utf8"}
         self._connection = connection_class().connect(**asked, autocommit=True, prepare_threshold=None)
         ((pid, encoding),) = self._run("SELECT pg_backend_pid(), current_setting('server_encoding')")
@@ -191,9 +191,8 @@ class PostgresDatabase:
         self._escaped = encoding not in ("UTF8", "SQL_ASCII")
         for name, value in {} if self._pooled else _SESSION.items():
             self._run(_SET, (value, name))
-        for number in () if self._pooled else tuple(self._held):
-            if not self._run("SELECT pg_try_advisory_lock(?)", (number,))[0][0]:
-                self._held.discard(number)
+        if not self._pooled:
+            self._locks.take_again(self._run)
 
     def _run(self, statement: str, values: tuple = ()) -> list[tuple]:
         with self._bounded():

@@ -16,9 +16,7 @@ from ...module_utils._errors import EndOfThread, Overtaken
 from ...module_utils._task.signals import LEDGER_GRACE
 from .decisions import ending
 from .entries import Change, Entry, Key, LedgerError, LedgerLost
-from .store import Ledger
-
-_LOSS_GRACE = 10.0  # seconds after the loss of the ledger during which outcomes are still worth an attempt to write
+from .store import LOSS_GRACE, Ledger
 
 
 class _Job(NamedTuple):
@@ -109,7 +107,7 @@ class Queue:
     def _process(self, jobs: list[_Job]) -> None:
         """Process jobs; once the ledger is lost they fail at once, except that outcomes are still tried for a while."""
         started = time.monotonic()
-        is_late = self.lost and started - self._lost_at > _LOSS_GRACE
+        is_late = self.lost and started - self._lost_at > LOSS_GRACE
         try:
             outcomes = (self._finish, self._give_up)
             self._write([job for job in jobs if not self.lost or (job.act in outcomes and not is_late)])

@@ -12,20 +12,18 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
-import platform
-import pwd
 import shlex
+import time
 from contextlib import contextmanager, nullcontext
-from datetime import datetime, timezone
-from functools import cache
 from typing import Callable, ContextManager, Iterable, Iterator
 
 from ...module_utils._task.options import LEDGER_VARIABLE
 from . import tables as sql
-from .entries import Change, Ended, Entry, Key, LedgerError, Unanswered
+from .entries import Change, Ended, Entry, Key, LedgerError, LedgerLost, Unanswered, stamped
 
 _IN_DOUBT = "ansible-playbook infrastructure.services.in_doubt"
+LOSS_GRACE = 10.0  # seconds after the loss of the ledger during which outcomes are still worth an attempt to write
+_PAUSE = 0.2  # seconds between two such attempts
 _AT_ONCE = 500  # names in one statement; SQLite took 999 values at most before 3.32
 
 
@@ -80,17 +78,30 @@ class Ledger:
         `durable`: they are to survive a power failure, not only the death of this process. `whole`: nothing is written
         unless every entry is as it was read.
         """
-        changes = [_stamped(change) for change in changes]
+        changes = [stamped(change) for change in changes]
         statements = [_entry_written(change) for change in changes]
         statements += [_history_row(change) for change in changes if change.ended]
         try:
             ours = [count == 1 for count in self.database.write(statements, durable, whole)]
         except Unanswered:
-            is_committed = any(self._is_committed(change) for change in changes)
-            counts = [0] * len(changes) if is_committed else self.database.write(statements, durable, whole)
-            # Asked only now: the server may have been committing the first write when the second one began.
-            ours = [count == 1 or self._is_in_force(change) for count, change in zip(counts, changes)]
+            if self.file:  # SQLite has rolled it back
+                raise
+            ours = self._write_again(changes, statements, durable, whole)
         return [change if is_ours else None for change, is_ours in zip(changes, ours)]
+
+    def _write_again(self, changes: list[Change], statements: list[tuple], durable: bool, whole: bool) -> list[bool]:
+        """Write what may have been committed already; how an attempt ended is tried for a while, an intent once."""
+        until = time.monotonic() + (0 if durable else LOSS_GRACE)
+        while True:
+            try:
+                is_committed = any(self._is_committed(change) for change in changes)
+                counts = [0] * len(changes) if is_committed else self.database.write(statements, durable, whole)
+                # Asked only now: the server may have been committing the first write when the second one began.
+                return [count == 1 or self._is_in_force(change) for count, change in zip(counts, changes)]
+            except LedgerLost:
+                if time.monotonic() > until:
+                    raise
+                time.sleep(_PAUSE)
 
     def other_services(self, base_url: str, resource: str, names: Iterable[str]) -> dict[str, list[str]]:
         """Return the other base_urls at which names are recorded, if nothing at all is recorded at this one."""
@@ -206,30 +217,3 @@ def _entry_written(change: Change) -> tuple[str, tuple]:
 def _history_row(change: Change) -> tuple[str, tuple]:
     message = change.ended.message.replace("\0", " ")  # which PostgreSQL cannot store
     return sql.RECORD, (*change.key, *change.ended._replace(message=message), change.revision)
-
-
-def _stamped(change: Change) -> Change:
-    """Return the change with a new revision, and with the author and the current time where none is given.
-
-    The revision is random: a counter would start again when an entry is deleted and created anew, and an overtaken
-    task could then finish the entry of another one.
-    """
-    now = datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
-    revision = int.from_bytes(os.urandom(8), "big") >> 1
-    after, ended = change.after, change.ended
-    if after:
-        stamps = dict(began_at=after.began_at or now, changed_at=after.changed_at or now, by=after.by or _author())
-        after = after._replace(**stamps, revision=revision)
-    if ended:
-        ended = ended._replace(at=ended.at or now, by=ended.by or _author())
-    return change._replace(after=after, ended=ended, revision=revision)
-
-
-@cache
-def _author() -> str:
-    """Return user@controller."""
-    try:
-        user = pwd.getpwuid(os.getuid()).pw_name
-    except KeyError:  # as in a container that runs under an arbitrary uid
-        user = str(os.getuid())
-    return f"{user}@{platform.node()}"
