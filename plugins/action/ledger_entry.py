@@ -22,5 +22,4 @@ class ActionModule(Action):
 
     def work(self, options: Options, signals: Signals) -> dict:
         ledger = ledger_to_edit(self, options.params, signals)
-        result = edited(ledger, options.params, self._task.check_mode, options.secrets, run_id())
-        return result if self._task.diff else {key: value for key, value in result.items() if key != "diff"}
+        return edited(ledger, options.params, self._task.check_mode, options.secrets, run_id())

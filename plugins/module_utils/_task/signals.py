@@ -10,7 +10,7 @@ import os
 import signal
 import threading
 from contextlib import contextmanager
-from typing import Any, Iterator
+from typing import Iterator
 
 GRACE = 10.0  # seconds for requests in flight when a task is told to stop
 LEDGER_GRACE = 1.0  # seconds for the ledger to withdraw the intents of requests that were never sent
@@ -19,17 +19,16 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class Interrupted(BaseException):
-    """A signal came to terminate the process while a request was in flight."""
+    """A signal came to terminate the process, or the keyword `timeout` expired, while a request was in flight."""
 
 
 class Signals:
     """The signals that came within `deferred`."""
 
-    def __init__(self, alarm: Any = None) -> None:
-        """`alarm`: the handler of SIGALRM, which raises the end of the keyword `timeout`; None if it is not handled."""
+    def __init__(self) -> None:
         self.caught: list[int] = []  # those that terminate a process
         self.is_late = False  # whether the keyword `timeout` has expired
-        self._alarm, self._raises = alarm, False
+        self._raises = False
 
     @property
     def name(self) -> str:
@@ -50,16 +49,13 @@ class Signals:
         self._raise()
 
     def _raise(self) -> None:
-        if not self._raises or not (self.caught or self.is_late):
-            return
-        self._raises = False
-        if self.caught:
-            raise Interrupted(f"signal {self.name}")
-        self._alarm(signal.SIGALRM, None)
+        if self._raises and (self.caught or self.is_late):
+            self._raises = False
+            raise Interrupted(f"signal {self.name}" if self.caught else "the keyword timeout expired")
 
     @contextmanager
     def raised(self) -> Iterator[None]:
-        """Raise within the context, once: Interrupted, or the end of the keyword `timeout`; also for an earlier signal.
+        """Raise Interrupted within the context, once; also for an earlier signal.
 
         Everywhere else a task goes on: a write to the ledger that is cut off could not be reported truthfully.
         """
@@ -77,10 +73,9 @@ def deferred() -> Iterator[Signals]:
     if threading.current_thread() is not threading.main_thread():
         yield Signals()
         return
-    alarm = signal.getsignal(signal.SIGALRM)
-    signals = Signals(alarm)
+    signals = Signals()
     heeded = [number for number in _SIGNALS if signal.getsignal(number) is not signal.SIG_IGN]  # as under nohup
-    heeded += [signal.SIGALRM] if callable(alarm) else []
+    heeded += [signal.SIGALRM] if callable(signal.getsignal(signal.SIGALRM)) else []  # as for the keyword `timeout`
     before = {number: signal.signal(number, signals.note) for number in heeded}
     try:
         yield signals

@@ -24,6 +24,7 @@ from .._resources import KEYS, flow
 from .._resources.flow import Plan, Recorded, Resource, Wanted
 from .._secrets import Secrets
 from . import options
+from .signals import Interrupted
 
 # What the action plugin passes of the ledger to the module: the fields of a Recorded.
 RECORDED = "_infrastructure_services_recorded"
@@ -69,7 +70,6 @@ class Context:
     token_source: Callable = FetchedToken  # of tokens that are fetched
     guard: Callable[[], None] = lambda: None  # raises ServicesError when nothing may be sent any more
     interruptible: Callable[[], ContextManager] = nullcontext  # what may interrupt a task does so within it
-    interrupts: tuple[type[BaseException], ...] = (MemoryError,)  # exceptions that interrupt a task from outside
     sleep: Callable[[float], None] = time.sleep  # waits the given seconds before a further attempt
     diff_mode: bool = False
     verbosity: int = 0  # the number of -v
@@ -116,7 +116,7 @@ def perform(planned: Planned, context: Context) -> dict:
                 result = flow.apply(task.resource, task.wanted, planned.plan, context.check_mode, client)
             except ServicesError as error:
                 result = error.result()
-    except context.interrupts as error:
+    except (Interrupted, MemoryError) as error:
         result = result or interrupted(task, client.outcome, error).result()
     for token in client.tokens:
         context.secrets.add(token)

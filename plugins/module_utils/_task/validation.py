@@ -139,8 +139,9 @@ def _conflicts(constraints: dict, params: dict) -> Iterator[str]:
 
 def _converted(option: dict, value: Any, name: str, place: str, problems: list[str]) -> Any:
     """Return the value in the type of its option, without nulls in suboptions; what is wrong is added to `problems`."""
+    kind = "list of dicts" if option.get("elements") == "dict" else option["type"]
     try:
-        value = _typed("list of dicts" if option.get("elements") == "dict" else option["type"], value)
+        value = (kind if callable(kind) else _CONVERT[kind])(value)
     except (TypeError, ValueError) as error:
         seen = _shown_of(option, name, value)
         is_time = option["type"] is SECONDS
@@ -166,13 +167,6 @@ def _such_as(option: dict) -> str:
         return ""
     written = f"{{{', '.join(f'{key}: {value}' for key, value in example.items())}}}"
     return f" such as [{written}]" if option.get("elements") else f" such as {written}"
-
-
-def _typed(kind: Any, value: Any) -> Any:
-    """Return the value in a type (`str` or a function); raise TypeError or ValueError that says what it must be."""
-    if callable(kind):
-        return kind(value)
-    return value if value.__class__ is _PLAIN.get(kind) else _CONVERT[kind](value)
 
 
 def _boolean(value: Any) -> bool:
@@ -219,7 +213,6 @@ def _dict(value: Any) -> dict:
     return found
 
 
-_PLAIN = dict(str=str, bool=bool, list=list, dict=dict)  # values of these classes need no conversion
 _CONVERT = {
     **dict(str=text, bool=_boolean, int=_whole_number, float=number, path=_path, list=_list, dict=_dict),
     "list of dicts": _list_of_dicts,

@@ -93,13 +93,9 @@ class Action(core.ObservedAction):
                 return self.hand_over(signals) or self._result(validate(self.spec, options_given(self)), signals)
         except InvalidInput as error:  # in a keyword or a variable
             return error.result()
-        except core.TIMEOUT as error:
-            return self._cut_off(f"The keyword timeout ended the task. {error}".strip())
         except Interrupted as error:
-            return self._cut_off(f"The task was interrupted ({error}).")
-
-    def _cut_off(self, msg: str) -> dict:
-        return RequestFailed(msg, self._remembered().get("outcome", NOT_SENT)).result()
+            outcome = self._remembered().get("outcome", NOT_SENT)
+            return RequestFailed(f"The task was interrupted ({error}).", outcome).result()
 
     def _result(self, options: Options, signals: Signals) -> dict:
         """Return the result of a task that is done here, or partly on the target, with warnings and invocation."""
@@ -110,6 +106,8 @@ class Action(core.ObservedAction):
             result = options.failed(error)
         if self.module_was_started:  # it has warned, and shown its options
             return result
+        if not self._task.diff:
+            result.pop("diff", None)
         warnings = [*options.secrets.warnings(), *result.pop("warnings", ())]
         invocation = {"invocation": options.invocation()} if core.wants_invocation(self.task_vars) else {}
         return {**result, **({"warnings": warnings} if warnings else {}), **invocation}

@@ -17,7 +17,6 @@ from ansible.errors import AnsibleConnectionFailure
 from ansible.plugins.action import ActionBase
 
 try:  # since ansible-core 2.19
-    from ansible._internal._errors._task_timeout import TaskTimeoutError
     from ansible.module_utils.common.json import Direction, get_module_encoder
 
     ENCODER = get_module_encoder("legacy", Direction.CONTROLLER_TO_MODULE)  # options as a module would get them
@@ -27,7 +26,6 @@ try:  # since ansible-core 2.19
         return data
 
 except ImportError:
-    from ansible.executor.task_executor import TaskTimeoutError
     from ansible.module_utils.common.json import AnsibleJSONEncoder
     from ansible.utils.unsafe_proxy import wrap_var
 
@@ -37,9 +35,6 @@ except ImportError:
         """Return data that is never templated: each of its strings is marked as unsafe."""
         return wrap_var(data)
 
-
-# What the keyword `timeout` raises inside the action: catching it lets the result say what is known.
-TIMEOUT = TaskTimeoutError
 
 # Since ansible-core 2.21 a setting decides whether a result has `invocation`; before, it always had.
 _INVOCATION = "INJECT_INVOCATION"

@@ -13,7 +13,7 @@ from typing import Any
 from ...module_utils._errors import InvalidInput
 from ...module_utils._http.transport import Transport, requests, require_libraries
 from ...module_utils._list.sending import send_all
-from ...module_utils._task.signals import Interrupted, Signals
+from ...module_utils._task.signals import Signals
 from ...module_utils._task.task import Context, Planned, carry_out, perform, prepare
 from ...module_utils._task.validation import Options
 from .._ledger.location import absolute, open_ledger
@@ -53,8 +53,7 @@ def send(action, options: Options, signals: Signals) -> dict:
     require_parent()
     params, check_mode = with_absolute_paths(action, options.params), action._task.check_mode
     task = prepare(action.spec.resource, params)
-    ends = (core.TIMEOUT, Interrupted, MemoryError)
-    context = _context(action, options, connect=cached_transport, interruptible=signals.raised, interrupts=ends)
+    context = _context(action, options, connect=cached_transport, interruptible=signals.raised)
     target = None if in_worker(action) else Target(action, options.given, signals)
 
     def send_once(planned: Planned) -> dict:

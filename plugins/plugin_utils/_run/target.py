@@ -54,7 +54,7 @@ class Target:
             result = dict(_no_result(action, error, arguments), unreachable=True)
         except ServicesError as error:  # the run of Ansible has ended
             result = error.result()
-        except (AnsibleError, core.TIMEOUT, Interrupted) as error:
+        except (AnsibleError, Interrupted) as error:
             result = dict(_no_result(action, error, arguments), failed=True)
         if "outcome" not in result:
             cannot_start = result.get("rc") in _SHELL_CANNOT_START or core.is_python_too_old(result)

@@ -86,11 +86,6 @@ def test_a_connection_that_repeats_nothing_is_left_alone():
         assert vars(local) == before
 
 
-def test_the_keyword_timeout_raises_what_our_handlers_do_not_catch():
-    assert issubclass(core.TIMEOUT, BaseException)
-    assert "timeout" in core.TIMEOUT.__name__.lower()
-
-
 def test_settings_can_be_read():
     assert "DEFAULT_LOCAL_TMP" in constants.config.get_configuration_definitions()
     assert constants.config.get_config_value("DEFAULT_LOCAL_TMP", variables={})
