@@ -134,7 +134,7 @@ def apply(resource: Resource, wanted: Wanted, plan: Plan, check_mode: bool, clie
             error.details["request"] = shown
             raise
         result.update(accepted)
-        warnings = _unexpected_values(resource, wanted.key, {**wanted.certain, **plan.body}, plan.known, asset)
+        warnings = _unexpected_values(resource, wanted.key, {**wanted.certain, **plan.body}, asset)
     diff = _diff(f"{operation.noun} {wanted.key}", plan.known, asset)
     return dict(result, asset=asset, warnings=warnings, ansible_facts={operation.resource: asset}, diff=diff)
 
@@ -153,26 +153,13 @@ def _difference_warnings(operation: Operation, wanted: Wanted, plan: Plan, reque
     return [msg]
 
 
-def _unexpected_values(resource: Resource, key: str, sent: dict, known: dict | None, asset: dict) -> list[str]:
-    """Return a warning for fields that differ from those sent, and one for others that differ from those known."""
-    altered = _returned_differences(resource, sent, asset)
-    drifted = _returned_differences(resource, overlay(known, sent), asset) if known else []
-    names = {difference.field for difference in altered}
-    drifted = [difference for difference in drifted if difference.field not in names]
-    return [
-        f"{resource.operation.noun} {key}: these fields {what}: {', '.join(one.describe(how) for one in fields)}."
-        for what, how, fields in (
-            ("came back different from what was sent", "{wanted} sent, {found} came back", altered),
-            ("were changed by somebody else since they were last known", "{wanted} known, now {found}", drifted),
-        )
-        if fields
-    ]
-
-
-def _returned_differences(resource: Resource, expected: dict, asset: dict) -> list[Difference]:
-    """Return the fields that the answer has with other values; an empty dict that came back filled is expected."""
-    found = resource.differences(expected, asset)
-    return [difference for difference in found if difference.found is not ABSENT and difference.wanted != {}]
+def _unexpected_values(resource: Resource, key: str, sent: dict, asset: dict) -> list[str]:
+    """Return a warning for the fields that came back with other values; an empty dict may come back filled."""
+    found = resource.differences(sent, asset)
+    other = [difference for difference in found if difference.found is not ABSENT and difference.wanted != {}]
+    fields = ", ".join(difference.describe("{wanted} sent, {found} came back") for difference in other)
+    what = f"{resource.operation.noun} {key}: these fields came back different from what was sent"
+    return [f"{what}: {fields}."] if fields else []
 
 
 def _diff(title: str, known: dict | None, after: dict) -> dict[str, Any]:

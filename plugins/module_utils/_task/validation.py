@@ -63,19 +63,22 @@ def validate(spec: ModuleSpec, given: dict) -> Options:
     return Options(spec, given, params, secrets_of(spec.own, params), "; ".join(problems))
 
 
-def validated(options: dict, constraints: dict, given: dict, above: str = "") -> tuple[dict, list[str]]:
+def validated(
+    options: dict, constraints: dict, given: dict, above: str = "", is_open: bool = False
+) -> tuple[dict, list[str]]:
     """Return all options of an argument spec, and what is wrong with them, naming each option in full.
 
-    Null means not given. `above`: the start of those names, such as `attributes.`.
+    Null means not given. `above`: the start of those names, such as `attributes.`; `is_open`: whether there may be
+    others.
     """
-    problems = _unknown([name for name in given if name not in options], options, above)
+    problems = [] if is_open else _unknown([name for name in given if name not in options], options, above)
     params = {}
     for name, option in options.items():
         value, place = given.get(name), f"{above}{name}"
         if value is None and (variable := variable_of(option)):
             value, place = os.environ[variable], variable
         if value is not None:
-            params[name] = _converted(option, value, name, place, problems)
+            params[name] = converted(option, value, name, place, problems, is_open)
             continue
         params[name] = copy(option["default"]) if "default" in option else None
         if option.get("required"):
@@ -137,8 +140,13 @@ def _conflicts(constraints: dict, params: dict) -> Iterator[str]:
             yield from (f"{name}: is needed with {option}: {value}" for name in names if params[name] is None)
 
 
-def _converted(option: dict, value: Any, name: str, place: str, problems: list[str]) -> Any:
-    """Return the value in the type of its option, without nulls in suboptions; what is wrong is added to `problems`."""
+def converted(
+    option: dict, value: Any, name: str, place: str, problems: list[str], is_open: bool = False
+) -> Any:
+    """Return the value in the type of its option; what is wrong is added to `problems`.
+
+    Suboptions that are null are left out, unless others may be given (`is_open`), which are then kept, too.
+    """
     kind = "list of dicts" if option.get("elements") == "dict" else option["type"]
     try:
         value = (kind if callable(kind) else _CONVERT[kind])(value)
@@ -150,11 +158,13 @@ def _converted(option: dict, value: Any, name: str, place: str, problems: list[s
         return value
     if option.get("elements"):
         element = {**option, "type": option["elements"], "elements": None}
-        return [_converted(element, item, name, f"{place}[{index}]", problems) for index, item in enumerate(value)]
+        parts = enumerate(value)
+        return [converted(element, part, name, f"{place}[{index}]", problems, is_open) for index, part in parts]
     if "options" in option:
-        params, wrong = validated(option["options"], {}, value, f"{place}.")
+        params, wrong = validated(option["options"], {}, value, f"{place}.", is_open)
         problems += wrong
-        return {name: params[name] for name in (*value, *params) if params.get(name) is not None}  # in the order given
+        found = {name: params[name] for name in (*value, *params) if params.get(name) is not None}  # in the order given
+        return {**value, **found} if is_open else found
     if "choices" in option and value not in option["choices"]:
         problems.append(f"{place}: must be one of {', '.join(option['choices'])}, not {_shown_of(option, name, value)}")
     return value

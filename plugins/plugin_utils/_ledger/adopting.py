@@ -14,7 +14,7 @@ from ...module_utils._http.urls import canonical_url, checked_url
 from ...module_utils._resources import KEYS, RESOURCES
 from ...module_utils._resources.flow import ENVELOPE
 from ...module_utils._secrets import Secrets, without_placeholders
-from ...module_utils._task.validation import validated
+from ...module_utils._task.validation import converted
 from .entries import ABSENT, DONE, INTENT, Entry, Key
 
 
@@ -93,34 +93,18 @@ def _given(key: Key, params: dict, secrets: Secrets) -> dict | None:
 
 
 def _typed(key: Key, asset: dict) -> dict:
-    """Return the asset with the attributes in the types of the resource; raise ServicesError."""
+    """Return the asset with the attributes in the types of the resource; raise ServicesError.
+
+    Unknown attributes and nulls stay as they are.
+    """
+    if not asset.get("attributes"):
+        return asset
     problems: list[str] = []
-    options, attributes = RESOURCES[key.resource].attributes, asset.get("attributes")
-    typed = attributes and _typed_fields(options, attributes, "asset.attributes.", problems)
+    option = dict(type="dict", options=RESOURCES[key.resource].attributes)
+    typed = converted(option, asset["attributes"], "attributes", "asset.attributes", problems, is_open=True)
     if problems:
         raise ServicesError("; ".join(problems))
-    return {**asset, "attributes": typed} if typed else asset
-
-
-def _typed_fields(options: dict, given: dict, place: str, problems: list[str]) -> dict:
-    """Return the fields in the types of their options, at every level; unknown ones and nulls stay as they are."""
-    flat = {
-        name: {rule: value for rule, value in option.items() if rule != "options"}
-        for name, option in options.items()
-        if name in given
-    }
-    typed, wrong = validated(flat, {}, {name: given[name] for name in flat}, place)
-    problems += wrong
-    for name in flat:
-        inner, value = options[name].get("options"), typed[name]
-        if inner and isinstance(value, dict):
-            typed[name] = _typed_fields(inner, value, f"{place}{name}.", problems)
-        elif inner and isinstance(value, list):
-            typed[name] = [
-                _typed_fields(inner, part, f"{place}{name}[{index}].", problems) if isinstance(part, dict) else part
-                for index, part in enumerate(value)
-            ]
-    return {**given, **typed}
+    return {**asset, "attributes": typed}
 
 
 def _left_out(asset: dict, sent: dict) -> dict:
