@@ -70,7 +70,7 @@ options:
 EXAMPLES = r"""
 # production.ledger.yml: the virtual machines of one region, in a group for each team
 plugin: infrastructure.services.ledger
-ledger: ledger.db  # or postgresql://ledger@db.example.com/ledger, which several controllers share
+ledger: fleet.db  # or postgresql://ledger@db.example.com/ledger, which several controllers share
 regions:
   - north
 keyed_groups:

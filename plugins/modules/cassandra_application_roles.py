@@ -54,13 +54,14 @@ EXAMPLES = r"""
 # Nothing is sent: each is just as the ledger has it.
 - name: List the roles that the ledger knows
   infrastructure.services.ledger_info:
-    ledger: ledger.db
+    ledger: fleet.db
+    base_url: "{{ lookup('ansible.builtin.env', 'INFRASTRUCTURE_SERVICES_BASE_URL') }}"
     resource: cassandra_application_role
   register: known
 
 - name: Ask for them again
   infrastructure.services.cassandra_application_roles:
-    ledger: ledger.db
+    ledger: fleet.db
     application_roles: "{{ known.entries | map(attribute='options') }}"
 """
 

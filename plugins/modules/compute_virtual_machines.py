@@ -74,13 +74,14 @@ EXAMPLES = r"""
 # Nothing is sent: each is just as the ledger has it.
 - name: List the virtual machines that the ledger knows
   infrastructure.services.ledger_info:
-    ledger: ledger.db
+    ledger: fleet.db
+    base_url: "{{ lookup('ansible.builtin.env', 'INFRASTRUCTURE_SERVICES_BASE_URL') }}"
     resource: compute_virtual_machine
   register: known
 
 - name: Ask for them again
   infrastructure.services.compute_virtual_machines:
-    ledger: ledger.db
+    ledger: fleet.db
     virtual_machines: "{{ known.entries | map(attribute='options') }}"
 """
 

@@ -106,7 +106,7 @@ seealso:
 EXAMPLES = r"""
 - name: Adopt virtual machines, so that they are not created again
   infrastructure.services.ledger_entries:
-    ledger: ledger.db
+    ledger: fleet.db
     base_url: https://infrastructure.example.com
     entries:
       - resource: compute_virtual_machine
@@ -122,13 +122,13 @@ EXAMPLES = r"""
 
 - name: List what is in doubt
   infrastructure.services.ledger_info:
-    ledger: ledger.db
+    ledger: fleet.db
     states: in_doubt
   register: doubtful
 
 - name: Forget all of it, after none was found on the service
   infrastructure.services.ledger_entries:
-    ledger: ledger.db
+    ledger: fleet.db
     entries: "{{ doubtful.entries | map('combine', {'state': 'absent'}) }}"
 """
 

@@ -95,7 +95,7 @@ EXAMPLES = r"""
 # The machine was found on the service: it was created, only the answer was lost.
 - name: Confirm a virtual machine whose creation had an unknown outcome
   infrastructure.services.ledger_entry:
-    ledger: ledger.db
+    ledger: fleet.db
     base_url: https://infrastructure.example.com
     resource: compute_virtual_machine
     name: web01
@@ -115,7 +115,7 @@ EXAMPLES = r"""
 
 - name: List the virtual machines in doubt
   infrastructure.services.ledger_info:
-    ledger: ledger.db
+    ledger: fleet.db
     resource: compute_virtual_machine
     states: in_doubt
   register: doubtful
@@ -123,7 +123,7 @@ EXAMPLES = r"""
 # Each of these was found on the service; nothing is known of them but what was sent.
 - name: Confirm those of the web servers
   infrastructure.services.ledger_entry:
-    ledger: ledger.db
+    ledger: fleet.db
     base_url: "{{ item.base_url }}"
     resource: "{{ item.resource }}"
     name: "{{ item.name }}"
@@ -135,7 +135,7 @@ EXAMPLES = r"""
 # None of the others was found.
 - name: Forget the others, so that they are created
   infrastructure.services.ledger_entry:
-    ledger: ledger.db
+    ledger: fleet.db
     base_url: "{{ item.base_url }}"
     resource: "{{ item.resource }}"
     name: "{{ item.name }}"

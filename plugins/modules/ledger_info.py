@@ -90,7 +90,7 @@ seealso:
 EXAMPLES = r"""
 - name: List what is in doubt
   infrastructure.services.ledger_info:
-    ledger: ledger.db
+    ledger: fleet.db
     states: in_doubt
   register: doubtful
 
@@ -104,18 +104,19 @@ EXAMPLES = r"""
 # A round trip: nothing is sent, since each machine is just as the ledger has it. Change the options to see differences.
 - name: List the virtual machines
   infrastructure.services.ledger_info:
-    ledger: ledger.db
+    ledger: fleet.db
+    base_url: "{{ lookup('ansible.builtin.env', 'INFRASTRUCTURE_SERVICES_BASE_URL') }}"
     resource: compute_virtual_machine
   register: known
 
 - name: Ask for the same machines again
   infrastructure.services.compute_virtual_machines:
-    ledger: ledger.db
+    ledger: fleet.db
     virtual_machines: "{{ known.entries | map(attribute='options') }}"
 
 - name: List the web servers of one service that changed this year, with all that happened to them
   infrastructure.services.ledger_info:
-    ledger: ledger.db
+    ledger: fleet.db
     base_url: https://infrastructure.example.com
     resource: compute_virtual_machine
     names:
@@ -191,9 +192,9 @@ entries:
       elements: str
       returned: unless RV(entries[].state=done)
       sample:
-        - ansible localhost -m infrastructure.services.ledger_entry -a 'ledger=/srv/fleet/ledger.db
+        - ansible localhost -m infrastructure.services.ledger_entry -a 'ledger=/srv/fleet/fleet.db
           resource=compute_virtual_machine base_url=https://infrastructure.example.com name=web01 asset=id='
-        - ansible localhost -m infrastructure.services.ledger_entry -a 'ledger=/srv/fleet/ledger.db
+        - ansible localhost -m infrastructure.services.ledger_entry -a 'ledger=/srv/fleet/fleet.db
           resource=compute_virtual_machine base_url=https://infrastructure.example.com name=web01 state=absent'
     began_at:
       description: When the last attempt began, in UTC.
@@ -278,7 +279,7 @@ ledger:
   description: Location of the ledger, without a password.
   returned: on success
   type: str
-  sample: /srv/fleet/ledger.db
+  sample: /srv/fleet/fleet.db
 exists:
   description: Whether there is a ledger. One that does not exist has no entries and raises a warning.
   returned: on success
@@ -292,7 +293,7 @@ text:
   type: list
   elements: str
   sample:
-    - '/srv/fleet/ledger.db: 1 done'
+    - '/srv/fleet/fleet.db: 1 done'
     - NAME   STATE  SINCE (UTC)       ADDRESS     TEAM
     - compute_virtual_machine at https://infrastructure.example.com
     - web01  done   2026-01-02 03:04  192.0.2.10  web

@@ -1,23 +1,27 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Reads the examples from the guides in docs/docsite.
+"""Reads the examples from README.md and from the guides in docs/docsite.
 
-A code block with a caption is a file of that name. Any other yaml block is a list of tasks; tasks without a command
-between them are run as one playbook. A line of a shell block is a command. A text block is the output of the last
-command before it.
+A code block with a caption, or in Markdown one that starts with `# NAME.yml`, is a file of that name. Any other yaml
+block is a list of tasks; tasks without a command between them are run as one playbook. A line of a shell block is a
+command. A text block is the output of the last command before it.
 """
 
 from __future__ import annotations
 
+import re
 import warnings
+from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+import yaml
 from antsibull_docutils.rst_code_finder import CodeBlockDirective, find_code_blocks, mark_antsibull_code_block
 
 ROOT = Path(__file__).resolve().parents[2]
 GUIDES = sorted((ROOT / "docs/docsite/rst").glob("*.rst"))
+_FENCED = re.compile(r"^```(\w+)\n(?:# ([\w/.-]+\.yml)\n)?(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
 class Step(NamedTuple):
@@ -29,10 +33,18 @@ class Step(NamedTuple):
 
 
 class Guide(NamedTuple):
-    """The examples of a guide, in order."""
+    """The examples of a page, in order."""
 
     files: dict[str, str]
     steps: list[Step]
+
+
+class Block(NamedTuple):
+    """A block of code of a page."""
+
+    language: str
+    name: str | None  # of the file that it is
+    text: str
 
 
 class _CaptionedBlock(CodeBlockDirective):
@@ -45,26 +57,41 @@ class _CaptionedBlock(CodeBlockDirective):
         return [literal]
 
 
-def read(path: Path) -> Guide:
-    """Return the examples of a guide; raise ValueError for a block of any other language."""
-    guide = Guide({}, [])
+def in_order() -> list[Path]:
+    """Return README.md and then the guides, in the order in which a newcomer reads them."""
+    (section,) = yaml.safe_load((ROOT / "docs/docsite/extra-docs.yml").read_text(encoding="utf-8"))["sections"]
+    return [ROOT / "README.md", *(ROOT / f"docs/docsite/rst/{name}.rst" for name in section["toctree"])]
+
+
+def blocks(path: Path) -> Iterator[Block]:
+    """Yield the blocks of code of a page, except diagrams."""
+    text = path.read_text(encoding="utf-8")
+    if path.suffix == ".md":
+        yield from (Block(language, name or None, code) for language, name, code in _FENCED.findall(text)
+                    if language != "mermaid")
+        return
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", PendingDeprecationWarning)  # antsibull-docutils uses a deprecated docutils API
-        blocks = list(find_code_blocks(path.read_text(encoding="utf-8"), path=path,
-                                       extra_directives={"code-block": _CaptionedBlock}))
-    for block in blocks:
-        text = block.content.rstrip("\n") + "\n"
-        caption = block.attributes["antsibull-other-caption"]
-        if caption:
-            guide.files[caption] = text
+        found = list(find_code_blocks(text, path=path, extra_directives={"code-block": _CaptionedBlock}))
+    for block in found:
+        language = block.language.removesuffix("+jinja")
+        yield Block(language, block.attributes["antsibull-other-caption"], block.content.rstrip("\n") + "\n")
+
+
+def read(path: Path) -> Guide:
+    """Return the examples of a page; raise ValueError for a block of any other language."""
+    guide = Guide({}, [])
+    for block in blocks(path):
+        if block.name:
+            guide.files[block.name] = block.text
         elif block.language == "shell":
-            guide.steps.extend(Step("command", line) for line in text.splitlines())
+            guide.steps.extend(Step("command", line) for line in block.text.splitlines())
         elif block.language == "text":
-            guide.steps[-1] = guide.steps[-1]._replace(output=text)
-        elif block.language != "yaml+jinja":
+            guide.steps[-1] = guide.steps[-1]._replace(output=block.text)
+        elif block.language != "yaml":
             raise ValueError(f"{path.name}: a block of code in {block.language}")
         elif guide.steps and guide.steps[-1].kind == "tasks":
-            guide.steps[-1] = Step("tasks", f"{guide.steps[-1].text}\n{text}")
+            guide.steps[-1] = Step("tasks", f"{guide.steps[-1].text}\n{block.text}")
         else:
-            guide.steps.append(Step("tasks", text))
+            guide.steps.append(Step("tasks", block.text))
     return guide

@@ -1,92 +1,170 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Every example of the guides runs, with the emulator's address in place of the addresses in the example."""
+"""README.md and the guides run, each after the others, in one directory with one ledger, as a reader would try them.
+
+The emulator's address stands in for the addresses in the examples.
+"""
 
 from __future__ import annotations
 
-import shlex
+import json
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator
 
 import pytest
 import yaml
-from docs.guides import GUIDES, ROOT, Step, read
+from docs.guides import Step, blocks, in_order, read
+from support.checkout import CHECKOUT
+from support.databases import private_server
+from support.emulating import Service
+from support.running import BIN, Ansible
 
-NAMES = [path.stem for path in GUIDES]
-# Set-up steps that the fixtures and the Makefile perform; those that tests/ecosystem covers, and one that the tests of
-# README.md cover.
+PAGES = {path.stem: path for path in in_order()}
+ADDRESSES = ("https://login.example.com", "https://service.example.com", "http://127.0.0.1:8080")
+DATABASE = re.compile(r"postgresql://(\w+)@db\.example\.com/ledger(\??)")
+EMULATOR = "ansible-playbook infrastructure.services.emulator"
+# What cannot run here: what needs the network, Galaxy, or a test of its own, which tests/ecosystem, the Makefile and
+# .ci/run have.
 NOT_RUN = ("make demo", "gpg --dearmor ", "gpgv ", "ansible-galaxy collection install --offline ",
-           "GNUPGHOME=$(mktemp -d) ansible-galaxy collection verify ", "export INFRASTRUCTURE_SERVICES_",
+           "GNUPGHOME=$(mktemp -d) ansible-galaxy collection verify ",
            "ansible-galaxy collection install infrastructure.services",
-           "python -m pip install ", "ansible-builder create --file execution-environment.yml",
+           "ansible-builder create --file execution-environment.yml",
            "cp -r ~/.ansible/collections/ansible_collections/infrastructure/services/extensions/skeleton/molecule .",
-           "molecule test", "ansible-playbook infrastructure.services.emulator")
+           "molecule test")
 
 
-def examples(name: str):
-    """The examples of a guide."""
-    return read(ROOT / f"docs/docsite/rst/{name}.rst")
+class World:
+    """The directory in which all pages are followed."""
+
+    def __init__(self, ansible: Ansible, service: Service) -> None:
+        self.ansible, self.service = ansible, service
+        self.environment: dict[str, str | None] = {}  # what the page exports
+        self.database = ""  # the query of the URL of a PostgreSQL server, while one runs
+
+    def follow(self, name: str) -> None:
+        """Do what a page says, from top to bottom, in a new terminal."""
+        page, self.environment = read(PAGES[name]), {}
+        for file, text in page.files.items():
+            path = self.ansible.directory / file
+            path.parent.mkdir(exist_ok=True)
+            path.write_text(self.with_addresses(text), encoding="utf-8")
+        for step in page.steps:
+            whole = step.text + "".join(text for file, text in page.files.items() if file in step.text)
+            token = {"INFRASTRUCTURE_SERVICES_ACCESS_TOKEN": None} if "auth_url" in whole else {}
+            self.run(step._replace(text=self.with_addresses(step.text)), self.environment | token)
+
+    def run(self, step: Step, environment: dict) -> None:
+        """Run a step; assert its success, and the output that the page shows."""
+        if step.kind == "tasks":
+            self.ansible.tasks(step.text, **environment).ok()
+        elif step.text.startswith("export "):
+            name, _equals, value = step.text.removeprefix("export ").partition("=")
+            self.environment[name] = value.replace("$PWD", str(self.ansible.directory))
+        elif not step.text.startswith(NOT_RUN):
+            line = step.text
+            if line.startswith(EMULATOR) and "emulator_state=absent" not in line:
+                line += " -e emulator_port=0"  # the port on the page may be in use
+            done = self.ansible.command("/bin/bash", "-c", line, **environment).ok()
+            assert step.output.rstrip("\n") in done.output
+
+    def with_addresses(self, text: str) -> str:
+        """The example, pointed at the emulator, and at our PostgreSQL."""
+        for address in ADDRESSES:
+            text = text.replace(address, self.service.url)
+        return DATABASE.sub(lambda url: f"'postgresql://{url[1]}@/postgres?{self.database}'" if not url[2] else
+                            f"postgresql://{url[1]}@/postgres?{self.database}&", text)
 
 
-def with_addresses(text: str, url: str) -> str:
-    """The example, pointed at the emulator."""
-    for address, ours in (("https://login.example.com", url), ("https://service.example.com", url),
-                          ("http://127.0.0.1:8080", url)):
-        text = text.replace(address, ours)
-    return text
+@pytest.fixture(scope="module")
+def world(collections, running_service, tmp_path_factory) -> Iterator[World]:
+    """The directory, with the artifact that README.md installs over the collection that is there."""
+    directory = tmp_path_factory.mktemp("world")
+    subprocess.run([str(CHECKOUT / "tests/tools/copy"), str(directory / "source")], cwd=CHECKOUT, check=True)
+    subprocess.run([str(BIN / "ansible-galaxy"), "collection", "build", "--output-path", str(directory),
+                    str(directory / "source")], check=True)
+    shutil.copytree(collections, directory / "collections")
+    ansible = Ansible(directory, directory / "collections", running_service.url, "local")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PATH", str(BIN), prepend=":")
+        yield World(ansible, running_service)
 
 
-def follow(ansible, service, name: str) -> None:
-    """Do what a guide says, from top to bottom."""
-    guide = examples(name)
-    for caption, text in guide.files.items():
-        path = ansible.directory / caption
-        path.parent.mkdir(exist_ok=True)
-        path.write_text(with_addresses(text, service.url), encoding="utf-8")
-    for step in guide.steps:
-        whole = step.text + "".join(text for caption, text in guide.files.items() if caption in step.text)
-        token = {"INFRASTRUCTURE_SERVICES_ACCESS_TOKEN": None} if "auth_url" in whole else {}
-        run(ansible, step._replace(text=with_addresses(step.text, service.url)), token)
+SETTINGS = {"authenticate": {"client_id": "provisioning", "client_secret": yaml.safe_load(
+    read(PAGES["authenticate"]).files["group_vars/all.yml"])["infrastructure_client_secret"]}}
+# What the service receives, by the operation, or for a creation by the name; other pages say it themselves.
+RECEIVED = {
+    "README": ["web01", "web02", "update_application_role", "app01", "app02"],
+    "authenticate": ["web01", "token", "web01", "web02", "token", "web03"],
+}
 
 
-def run(ansible, step: Step, environment: dict) -> None:
-    """Run a step; assert its success, and the output that the guide shows."""
-    if step.kind == "tasks":
-        ansible.tasks(step.text, **environment).ok()
-    elif not step.text.startswith(NOT_RUN):
-        command, *arguments = shlex.split(step.text)
-        done = ansible.command(command, *arguments, **environment).ok()
-        assert step.output in done.output
+@pytest.fixture
+def postgresql(world, monkeypatch) -> Iterator[None]:
+    """A PostgreSQL server at the address of the examples, with its own commands on PATH."""
+    with private_server() as server:
+        world.database = server.url.partition("?")[2]
+        monkeypatch.setenv("PATH", str(server.commands), prepend=":")
+        yield
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if name not in {"authenticate", "update_a_role"}])
-def test_the_examples_of_a_guide_run(ansible_once, service, name):
+@pytest.mark.parametrize("name", [name for name in PAGES if name != "postgresql"])
+def test_the_examples_of_a_page_run(world, service, name):
     service.seed("role-1", name="orders")  # the role that the emulator's playbook has
-    follow(ansible_once, service, name)
+    service.settings(**SETTINGS.get(name, {}))
+    world.follow(name)
+    received = [json.loads(request["body"])["name"] if request["method"] == "POST" and request["operation"] != "token"
+                else request["operation"] for request in service.conversation()]
+    assert RECEIVED.get(name) in (None, received)
 
 
-def test_the_guide_to_authentication_fetches_tokens_where_it_says_so(ansible_once, service):
-    service.settings(client_id="provisioning", client_secret=yaml.safe_load(
-        examples("authenticate").files["group_vars/all.yml"])["infrastructure_client_secret"])
-    follow(ansible_once, service, "authenticate")
-    assert [request["operation"] for request in service.conversation()] == [
-        "create_virtual_machine",
-        "token", "create_virtual_machine", "create_virtual_machine",
-        "token", "create_virtual_machine"]
+@pytest.mark.usefixtures("postgresql")
+def test_the_guide_to_postgresql_creates_one_machine(world, service):
+    world.follow("postgresql")
+    assert [body["name"] for body in service.bodies()] == ["db11"]
 
 
-@pytest.mark.parametrize("reading", ["merge", "replace"])
-def test_the_guide_to_updates_holds_under_both_readings(ansible_once, service, reading):
-    service.settings(put=reading)
+def test_the_guide_to_updates_holds_when_an_update_replaces_the_role(world, service):
+    service.settings(put="replace")
     service.seed("role-1", name="orders", attributes={"login": False})
-    follow(ansible_once, service, "update_a_role")
+    world.follow("update_a_role")
 
 
-def test_every_command_of_the_guides_is_run_or_listed_as_not_run():
-    lines = [step.text for name in NAMES for step in examples(name).steps if step.kind == "command"]
-    assert [line for line in lines if not line.startswith(("ansible", *NOT_RUN))] == []
+def test_what_is_not_run_is_on_a_page():
+    lines = [step.text for name in PAGES for step in read(PAGES[name]).steps if step.kind == "command"]
     assert [start for start in NOT_RUN if not any(line.startswith(start) for line in lines)] == []
 
 
+FILES = {name: path for path in PAGES.values() for name in read(path).files}
+
+
+def kind(name: str, text: str) -> str:
+    """What a file is for Ansible."""
+    if not name.endswith((".yml", ".yaml")):
+        return name.rpartition(".")[2]
+    content = yaml.safe_load(text)
+    if isinstance(content, list):
+        return "playbook"
+    return "inventory plugin" if "plugin" in content else "variables" if "vars/" in name else "inventory"
+
+
+def test_no_page_overwrites_the_file_of_another():
+    named = [name for path in PAGES.values() for name in read(path).files]
+    assert sorted(named) == sorted(set(named))
+
+
+@pytest.mark.parametrize("path", PAGES.values(), ids=PAGES)
+def test_a_page_uses_the_files_that_a_page_shows_and_one_ledger(path):
+    code = "".join(f"{block.text}\n" for block in blocks(path))
+    assert set(re.findall(r"[\w.-]+\.(?:db|sqlite3?)\b", code)) <= {"fleet.db"}
+    used = {name: option for option, name in re.findall(r"(-i|playbook) ([\w./-]+\.ya?ml)\b", code)}
+    shown = {name: kind(name, read(FILES[name]).files[name]) for name in used if name in FILES}
+    expected = {"-i": {"inventory", "inventory plugin"}, "playbook": {"playbook"}}
+    assert [name for name, option in used.items() if shown.get(name) not in expected[option]] == []
+
+
 def test_every_guide_is_listed():
-    (section,) = yaml.safe_load((ROOT / "docs/docsite/extra-docs.yml").read_text(encoding="utf-8"))["sections"]
-    assert sorted(section["toctree"]) == NAMES
+    guides = {path.stem for path in (CHECKOUT / "docs/docsite/rst").glob("*.rst")}
+    assert guides == PAGES.keys() - {"README"}

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The emulator's playbook: one emulator is started as a user would, runs the commands of README.md, and is stopped."""
+"""The emulator's playbook: one emulator is started as a user would, used, and stopped."""
 
 from __future__ import annotations
 
@@ -15,12 +15,10 @@ from typing import NamedTuple
 
 import pytest
 import requests
-from integration.test_examples import LINES, PLAYBOOKS, RUN
 from support.emulating import Service
 from support.running import Ansible, Run
 
 EMULATOR = "infrastructure.services.emulator"
-COMMANDS = [line for line in LINES if line.startswith(RUN)]
 TOKEN = "it's \"$HOME\""
 
 
@@ -71,36 +69,14 @@ def test_a_directory_keeps_one_emulator(background):
     assert "is still running in this directory" in run.result("Require that the emulator is listening")["msg"]
 
 
-@pytest.fixture(scope="module")
-def readme(background) -> tuple[list[Run], list[dict]]:
-    """All commands of README.md, in order and in one directory: their runs, and what the emulator received."""
-    service, runs = Service(background.url), []
-    before = requests.get(f"{background.url}/_emulator/settings", timeout=5).json()
+def test_the_modules_work_with_what_it_prints(background):
+    service = Service(background.url)
     service.settings(token=None, delay={})
-    for name, text in PLAYBOOKS.items():
-        (background.ansible.directory / name).write_text(text, encoding="utf-8")
-    for line in COMMANDS:
-        command, *arguments = shlex.split(line)
-        if arguments == [EMULATOR]:
-            arguments += ["-e", "emulator_port=0"]  # the port in README.md may be in use
-        runs.append(background.ansible.command(
-            command, *arguments, INFRASTRUCTURE_SERVICES_ACCESS_TOKEN="emulator-access-token"))
-    received = service.conversation()
-    service.settings(token=before["token"], delay=before["delay"])
-    return runs, received
-
-
-@pytest.mark.parametrize("number", range(len(COMMANDS)), ids=COMMANDS)
-def test_command_of_the_readme(readme, number):
-    readme[0][number].ok()
-
-
-def test_the_commands_of_the_readme_work_against_the_emulator_as_described(readme):
-    received = readme[1]
-    assert {request["operation"]: request["status"] for request in received} == {
-        "create_virtual_machine": 201, "update_application_role": 200}
-    names = [json.loads(request["body"])["name"] for request in received if request["method"] == "POST"]
-    assert names == ["web01"] * 4 + ["web01", "web02"]  # the second run of fleet.yml sends nothing
+    background.ansible.adhoc("infrastructure.services.compute_virtual_machine", "name=web01").ok()
+    role = json.dumps({"id": "role-1", "attributes": {"login": True}})
+    background.ansible.adhoc("infrastructure.services.cassandra_application_role", role).ok()
+    assert [request["status"] for request in service.conversation()] == [201, 200]
+    service.settings(token=TOKEN, delay={"any": 0.25})
 
 
 def test_the_printed_command_stops_it_and_leaves_nothing_behind(ansible_once):

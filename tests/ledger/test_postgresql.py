@@ -359,7 +359,7 @@ def test_behind_a_pooler_nothing_is_created_twice_and_no_lock_is_left(pooled, fo
     put(opened(pooled), KEY, Entry(DONE, {}, {}))
 
 
-GUIDE = Path(__file__).resolve().parents[2] / "docs/docsite/rst/ledger_and_inventory.rst"
+GUIDE = Path(__file__).resolve().parents[2] / "docs/docsite/rst/postgresql.rst"
 
 
 @pytest.fixture

@@ -35,6 +35,7 @@ class Server:
         self._data = directory / "data"
         self._server = pgserver.get_server(self._data, cleanup_mode=None, start=False)
         self.url = f"postgresql://postgres:@/postgres?host={self._data}"
+        self.commands = self._server.bin_path
 
     def start(self) -> None:
         """Start the server unless it is running, and wait until it answers."""

@@ -27,7 +27,7 @@ ROOT = Path(__file__).resolve().parents[4]
 PAGE = (ROOT / "docs/ledger.md").read_text(encoding="utf-8").split("## The ledger as inventory")[1]
 BLOCKS = {kind: re.findall(rf"```{kind}\n(.*?)```", PAGE, re.DOTALL) for kind in ("yaml", "text", "json")}
 URL = "https://infrastructure.example.com"
-MINIMAL = "plugin: infrastructure.services.ledger\nledger: ledger.db\n"
+MINIMAL = "plugin: infrastructure.services.ledger\nledger: fleet.db\n"
 DEFAULTS = {"address": "attributes.ip", "cache": False, "strict": True, "compose": {}, "groups": {}, "keyed_groups": [],
             "base_url": None, "tenants": None, "regions": None, "platforms": None}
 TRAP = "{{ lookup('ansible.builtin.pipe', 'touch evaluated') }}"
@@ -57,8 +57,8 @@ def record_into(file: Path, *assets: dict, base_url: str = URL, resource: str = 
 
 @pytest.fixture
 def record(tmp_path: Path):
-    """Return a function that writes assets into ledger.db."""
-    return partial(record_into, tmp_path / "ledger.db")
+    """Return a function that writes assets into fleet.db."""
+    return partial(record_into, tmp_path / "fleet.db")
 
 
 def environment(directory: Path) -> dict[str, str]:
@@ -81,7 +81,7 @@ def listed(tmp_path: Path, monkeypatch):
 
     def listed(before: InventoryData | None = None, **config) -> tuple[dict, str]:
         plugin, inventory, warnings = InventoryModule(), before or InventoryData(), []
-        options = {**DEFAULTS, "ledger": "ledger.db", **config}
+        options = {**DEFAULTS, "ledger": "fleet.db", **config}
         monkeypatch.setattr(plugin, "_read_config_data", lambda path: plugin._options.update(options) or options)
         monkeypatch.setattr(type(plugin.display), "warning", lambda display, text, *_: warnings.append(text))
         plugin.parse(inventory, DataLoader(), str(tmp_path / "fleet.ledger.yml"))
@@ -141,7 +141,7 @@ def inventories(tmp_path_factory) -> dict:
         (named, [machine("web01")]),
     ):
         place.mkdir()
-        record_into(place / "ledger.db", *recorded)
+        record_into(place / "fleet.db", *recorded)
     (example / "fleet.ledger.yml").write_text(EXAMPLES, encoding="utf-8")
     (mixed / "fleet.ledger.yml").write_text(MINIMAL + "compose: {team: '\"composed\"'}\n", encoding="utf-8")
     (mixed / "hosts.yml").write_text(yaml.safe_dump({"all": {"hosts": {
@@ -152,7 +152,7 @@ def inventories(tmp_path_factory) -> dict:
         "example": ([str(example / "fleet.ledger.yml")], {}),
         "ours first": ([ours, theirs], {}),
         "ours last": ([theirs, ours], {}),
-        "named": ([str(named / "fleet.ledger.yml")], {"INFRASTRUCTURE_SERVICES_LEDGER": str(named / "ledger.db")}),
+        "named": ([str(named / "fleet.ledger.yml")], {"INFRASTRUCTURE_SERVICES_LEDGER": str(named / "fleet.db")}),
     }
     done = subprocess.run([sys.executable, "-c", LISTING, json.dumps(cases)], cwd=directory, timeout=120, text=True,
                           env=environment(directory), capture_output=True, check=False)
@@ -276,7 +276,7 @@ def test_neither_requests_nor_psycopg_is_imported():
 def test_a_missing_or_empty_ledger_is_a_warning(listed, record, tmp_path):
     hosts, warned = listed()
     assert (hosts, list(tmp_path.iterdir())) == ({}, [])
-    assert "ledger.db: there is no ledger yet" in warned
+    assert "fleet.db: there is no ledger yet" in warned
     record()
     hosts, warned = listed()
     assert hosts == {}
@@ -317,5 +317,5 @@ def test_the_cache_keeps_the_hosts_and_expressions_are_data(run, record, tmp_pat
         done = run("playbook", "play.yml", config=config)
         assert done.stdout.count("touch evaluated") > 7, f"from the {source}: {done.stdout}{done.stderr}"
         assert not (tmp_path / "evaluated").exists()
-        (tmp_path / "ledger.db").unlink(missing_ok=True)
+        (tmp_path / "fleet.db").unlink(missing_ok=True)
     assert "web01" not in run("inventory", "--graph", "--flush-cache", config=config).stdout
