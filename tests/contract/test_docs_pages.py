@@ -12,10 +12,13 @@ from pathlib import Path
 import pytest
 from emulator.settings import RULES
 from support import SPECS
+from tools import matrix
 
 ROOT = Path(__file__).resolve().parents[2]
 ARCHITECTURE = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
 OPEN_POINTS = (ROOT / "docs/open_points.md").read_text(encoding="utf-8")
+SUPPORT = (ROOT / "docs/docsite/rst/support.rst").read_text(encoding="utf-8")
+CORE = (ROOT / "plugins/plugin_utils/_run/core.py").read_text(encoding="utf-8")
 OPTIONS = {name for spec in SPECS.values() for name in spec.options}
 SECTIONS = {"2.3", "3", "4.1", "4.2", "5", "6", "7", "8", "9"}  # of the interface, those with an open point
 
@@ -70,3 +73,33 @@ def test_everything_that_a_row_names_exists(row):
 
 def test_every_emulator_setting_belongs_to_an_open_point():
     assert {setting for row in rows(OPEN_POINTS) for setting in quoted(row[4])} == set(RULES)
+
+
+def used_of_ansible_core() -> set[str]:
+    """What core.py imports of ansible-core that is not documented as stable, private attributes, and settings."""
+    tree = ast.parse(CORE)
+    imported = {alias.name for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and node.module
+                and node.module.startswith(("ansible.module_utils", "ansible.utils", "ansible.executor", "ansible._"))
+                for alias in node.names}
+    private = {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute) and node.attr.startswith("_")}
+    settings = set(re.findall(r'= "(\w+)"\n', CORE)) | set(re.findall(r"constants\.([A-Z_]+)", CORE))
+    return imported - {"Direction"} | private | settings
+
+
+def test_the_page_on_support_lists_what_is_used_of_ansible_core():
+    _before, _title, table = SUPPORT.partition("\nWhat is used of ansible-core\n")
+    assert sorted(used_of_ansible_core()) == sorted(
+        name for name in set(re.findall("``([^`.]+)``", table))
+        if name in CORE and name not in {"ssh", "invocation", "outcome", "ActionBase"})
+
+
+def test_the_page_on_support_names_the_tested_versions():
+    oldest, newest = min(matrix.CORES, key=version), max(matrix.CORES, key=version)
+    pythons = sorted({python for some in matrix.PYTHONS.values() for python in some}, key=version)
+    assert f"- {oldest} to {newest}." in SUPPORT
+    assert f": {pythons[0]} to {pythons[-1]} are tested." in SUPPORT
+    assert f"{matrix.OLDEST_TARGET} and {pythons[0]} to {pythons[-1]} are tested." in SUPPORT
+
+
+def version(name: str) -> list[int]:
+    return [int(part) for part in name.split(".")]
