@@ -11,7 +11,7 @@ from .._errors import InvalidInput
 from .._fields import ABSENT, DATE_TIME, overlay, prune
 from .._http.urls import path_segment
 from .._secrets import holds_placeholder, without_placeholders
-from .flow import Plan, Recorded, Resource, Wanted, require_usable, with_extra
+from .flow import Plan, Recorded, Resource, Wanted, fields, require_usable, with_extra
 
 OPERATION = Operation(
     resource="cassandra_application_role",
@@ -26,19 +26,15 @@ OPERATION = Operation(
 )
 
 ATTRIBUTES = dict(
-    cluster_id=dict(type="str"),
+    **fields("str", "cluster_id", "name"),
     effective_grants=dict(
         type="list",
         elements="dict",
         options=dict(
-            permissions=dict(type="list", elements="str"),
-            resource_kind=dict(type="str"),
-            resource_name=dict(type="str"),
-            source=dict(type="str"),
+            permissions=dict(type="list", elements="str"), **fields("str", "resource_kind", "resource_name", "source")
         ),
     ),
     login=dict(type="bool"),
-    name=dict(type="str"),
     password_last_rotated_at=dict(type=DATE_TIME, no_log=False),
     password_location=dict(type="str", no_log=False),  # where it is kept, not the password
 )
@@ -47,7 +43,7 @@ FIELDS = ("name", "description", "service", "platform", "region", "tenant")  # o
 
 OPTIONS = dict(
     id=dict(type="str", required=True),
-    **{field: dict(type="str") for field in FIELDS},
+    **fields("str", *FIELDS),
     attributes=dict(type="dict", options=ATTRIBUTES),
     extra_attributes=dict(type="dict"),
     body=dict(type="dict"),

@@ -91,6 +91,11 @@ class Resource:
         return _fields.differences(wanted, found, self.instants)
 
 
+def fields(kind: str, *names: str) -> dict[str, dict]:
+    """Return the argument spec of fields of one type."""
+    return {name: dict(type=kind) for name in names}
+
+
 def require_usable(params: dict, options: Iterable[str], only_compared: Iterable[str] = ()) -> None:
     """Raise InvalidInput for an option with what JSON cannot represent, or with Ansible's placeholder for a secret.
 

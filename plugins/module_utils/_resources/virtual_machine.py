@@ -9,7 +9,7 @@ from __future__ import annotations
 from .._call.operation import Operation
 from .._errors import InvalidInput
 from .._fields import DATE_TIME
-from .flow import Plan, Recorded, Resource, Wanted, require_usable, with_extra
+from .flow import Plan, Recorded, Resource, Wanted, fields, require_usable, with_extra
 
 OPERATION = Operation(
     resource="compute_virtual_machine",
@@ -24,42 +24,19 @@ OPERATION = Operation(
 )
 
 ATTRIBUTES = dict(
-    bios_serial_number=dict(type="str"),
+    **fields("str", "bios_serial_number", "cmdb_application_service", "cmdb_management_group", "datacenter"),
+    **fields("str", "instance", "ip", "name", "operating_system", "status", "team"),
+    **fields("float", "cpu", "memory_used_percent", "vm_ram"),
+    **fields(DATE_TIME, "creation_date", "last_reboot_date"),
     cdc_security=dict(
-        type="dict",
-        options=dict(
-            anti_tamper=dict(type="str"),
-            connectivity=dict(type="str"),
-            customer_id=dict(type="str"),
-            s1_version=dict(type="str"),
-            uuid=dict(type="str"),
-        ),
+        type="dict", options=fields("str", "anti_tamper", "connectivity", "customer_id", "s1_version", "uuid")
     ),
-    cmdb_application_service=dict(type="str"),
-    cmdb_management_group=dict(type="str"),
-    cpu=dict(type="float"),
-    creation_date=dict(type=DATE_TIME),
-    datacenter=dict(type="str"),
     global_status=dict(type="dict", options=dict(label=dict(type="str"), status=dict(type="float"))),
-    instance=dict(type="str"),
-    ip=dict(type="str"),
-    last_reboot_date=dict(type=DATE_TIME),
-    memory_used_percent=dict(type="float"),
-    name=dict(type="str"),
-    operating_system=dict(type="str"),
     partitions=dict(
-        type="list",
-        elements="dict",
-        options=dict(capacity=dict(type="float"), free=dict(type="float"), path=dict(type="str")),
+        type="list", elements="dict", options=dict(path=dict(type="str"), **fields("float", "capacity", "free"))
     ),
     puppet_classes=dict(type="list", elements="str"),
-    status=dict(type="str"),
-    subnet=dict(
-        type="dict",
-        options=dict(dns=dict(type="str"), gateway=dict(type="str"), mask=dict(type="str"), network=dict(type="str")),
-    ),
-    team=dict(type="str"),
-    vm_ram=dict(type="float"),
+    subnet=dict(type="dict", options=fields("str", "dns", "gateway", "mask", "network")),
     volumes=dict(type="list", elements="dict", options=dict(name=dict(type="str"), size_gb=dict(type="float"))),
 )
 
