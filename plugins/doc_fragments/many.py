@@ -33,14 +33,16 @@ options:
   asset_fields:
     description:
       - The fields of each asset to return in RV(results) and in the facts, by their dotted names, such as
-        V(id), V(name) and V(attributes.ip). If not given, the whole asset is returned. O(ledger) has all of it anyway.
-      - AWX and ansible-runner drop a result of more than 700,000 characters; a thousand whole assets are longer.
+        V(id), V(name) and V(attributes.ip). If not given, the whole asset is returned, and with an empty list nothing
+        of it. O(ledger) has all of it anyway.
+      - AWX and ansible-runner drop a result of more than 700,000 characters; a thousand whole assets are longer. With
+        V(id) alone and O(results=problems), ten thousand fit.
     type: list
     elements: str
   results:
     description:
-      - Which items RV(results) has. V(all), every one. V(problems), those that failed, are in doubt, differ from what
-        the ledger has, or were not begun; RV(counts) and the facts have the others.
+      - Which items RV(results) has. V(all), every one. V(problems), those that failed, are in doubt or differ from what
+        the ledger has; RV(counts) and the facts have the others.
     type: str
     choices:
       - all

@@ -181,7 +181,9 @@ ansible_facts:
   type: dict
   contains:
     cassandra_application_roles:
-      description: The assets by id.
+      description:
+        - The assets by id, as far as the service is known to have them, in check mode as predicted.
+        - Without those of which no field is left by O(asset_fields).
       type: dict
 outcome:
   description:

@@ -210,7 +210,9 @@ ansible_facts:
   type: dict
   contains:
     compute_virtual_machines:
-      description: The assets by name.
+      description:
+        - The assets by name, as far as the service is known to have them, in check mode as predicted.
+        - Without those of which no field is left by O(asset_fields).
       type: dict
 outcome:
   description:

@@ -5,15 +5,19 @@
 
 from __future__ import annotations
 
+import os
 from itertools import permutations
 from pathlib import Path
 
+import ansible_runner
 import jq
 import pytest
 import yaml
+from ansible_collections.infrastructure.services.plugins.module_utils._list.result import ListResult, returned
+from ansible_collections.infrastructure.services.plugins.module_utils._task.specs import VIRTUAL_MACHINES
 from support import CREATE, RESOURCES, UPDATE, run_task
 from support.fixtures import CONNECTIONS
-from support.running import Ansible
+from support.running import BIN, Ansible
 from support.wire import Last, answer, serving
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -37,10 +41,13 @@ def names(module: str, *results: dict) -> list[str]:
 
 
 def many(*results: dict) -> dict:
-    """The result of a plural module for the results of its items."""
-    kept = ("changed", "failed", "outcome", "status", "asset", "msg", "plan", "skipped")
-    items = [{"item": "label", **{key: result[key] for key in kept if key in result}} for result in results]
-    return {"results": items, "changed": True, "outcome": "unknown", "counts": {}}
+    """The result of a plural module for the results of its items, only the problems of which it lists."""
+    collected = ListResult(VIRTUAL_MACHINES, [f"label{number}" for number in range(len(results))], None)
+    for number, result in enumerate(results):
+        collected.add(number, {"msg": "", **result})
+    done = collected.done()
+    ((_module, facts),) = done["ansible_facts"].items()
+    return returned({**done, "ansible_facts": dict.fromkeys(PLURAL.values(), facts)}, "problems")
 
 
 def item(outcome: str, changed: bool = False, **more) -> dict:
@@ -111,8 +118,15 @@ def test_an_item_of_many_is_a_row_when_the_service_has_it(resource, path):
 
 def test_an_asset_is_at_most_one_row_whatever_happens_to_it():
     for order in permutations(PATHS.values(), 3):
-        results = [result for result, _rows in order]
-        assert len(rows(PLURAL[CREATE], many(*results))) == max(expected for _result, expected in order)
+        lists = [many(result) for result, _rows in order]
+        assert len(rows(PLURAL[CREATE], *lists)) == max(expected for _result, expected in order)
+
+
+def test_a_list_has_a_row_for_each_asset_that_the_service_has():
+    results = [result for result, _rows in PATHS.values() if "plan" not in result]
+    results = [{**result, "asset": {**result["asset"], "id": f"id-{number}"}} if "id" in result.get("asset", {})
+               else result for number, result in enumerate(results)]
+    assert len(rows(PLURAL[CREATE], many(*results))) == sum(expected for _result, expected in PATHS.values())
 
 
 def test_the_result_of_a_whole_loop_adds_no_rows():
@@ -174,3 +188,44 @@ def test_each_run_of_a_list_has_a_row_per_machine_and_none_in_check_mode(repeate
                            ("Plan again", []), ("Create again", ["web01", "web02"])):
         assert names(PLURAL[CREATE], run.result(task)) == expected, task
     assert tokens.count("Bearer list") == 2
+
+
+MOST_KEPT = 700_000  # characters of a result; ansible-runner empties the event of a larger one
+SIZES = (20, 120)
+
+
+def of_size(size: int) -> list[dict]:
+    """The plays that create so many machines: by the role with its defaults, and by the module with little returned."""
+    machines = [{"name": f"vm{number:05}", "attributes": {"cpu": 4, "team": "web"}} for number in range(size)]
+    task = {"virtual_machines": machines, "results": "problems", "asset_fields": ["id"]}
+    common = {"hosts": "localhost", "gather_facts": False}
+    return [{**common, "roles": ["infrastructure.services.fleet"],
+             "vars": {"fleet_ledger": f"{{{{ playbook_dir }}}}/{size}.db", "fleet_virtual_machines": machines}},
+            {**common, "tasks": [{"infrastructure.services.compute_virtual_machines": task}]}]
+
+
+@pytest.fixture(scope="module")
+def events(collections, running_service, tmp_path_factory) -> list[dict]:
+    """What ansible-runner keeps of four lists, the smaller ones first."""
+    environment = {"ANSIBLE_COLLECTIONS_PATH": str(collections), "PATH": f"{BIN}{os.pathsep}{os.environ['PATH']}",
+                   "INFRASTRUCTURE_SERVICES_ACCESS_TOKEN": "a-token-of-the-tests",
+                   "INFRASTRUCTURE_SERVICES_BASE_URL": running_service.url}
+    run = ansible_runner.run(
+        private_data_dir=str(tmp_path_factory.mktemp("runner")), playbook=[*of_size(SIZES[0]), *of_size(SIZES[1])],
+        envvars=environment, quiet=True, inventory="localhost ansible_connection=local", timeout=120)
+    assert run.status == "successful"
+    return [event["event_data"]["res"] for event in run.events if event["event"] == "runner_on_ok"
+            and event["event_data"]["resolved_action"].endswith(f".{PLURAL[CREATE]}")]
+
+
+@pytest.mark.parametrize("front", ["the role", "the module"])
+def test_ansible_runner_keeps_the_event_of_ten_thousand_machines(events, front):
+    small, large = events[("the role", "the module").index(front)::2]
+    each = (len(str(large)) - len(str(small))) / (SIZES[1] - SIZES[0])
+    assert len(str(small)) + each * (10_000 - SIZES[0]) < MOST_KEPT
+
+
+def test_each_machine_of_an_event_is_a_row_once(events):
+    for event, size in zip(events, (SIZES[0], SIZES[0], SIZES[1], SIZES[1]), strict=True):
+        assert sorted(row["name"] for row in COMPILED[PLURAL[CREATE]].input_value(event).all()) == [
+            f"vm{number:05}" for number in range(size)]

@@ -22,6 +22,7 @@ FLEET = {
     "fleet_virtual_machines": MACHINES,
     "fleet_application_roles": ROLES,
 }
+ABSENT = object()
 NOTHING = {"fleet_virtual_machines": [], "fleet_application_roles": []}
 FIRST = {"fleet_virtual_machines": MACHINES[:1], "fleet_application_roles": []}
 OTHERS = [{"name": "new"}, {"name": "web02", "attributes": {"cpu": 16}}]
@@ -39,6 +40,7 @@ CASES = {
     "unreachable": ({"hosts": "fleet"}, {"fleet_ledger": "{{ playbook_dir }}/fleet.db"}),
     "empty-ledger": ({}, {"fleet_ledger": ""}),
     "null-ledger": ({}, {"fleet_ledger": None}),
+    "no-ledger": ({}, {"fleet_ledger": ABSENT}),
     "empty-lists": ({}, NOTHING),
     "misspelt": ({}, {**NOTHING, "fleet_vms": MACHINES, "fleet_concurency": 1}),
     "strings": ({}, {**FIRST, "fleet_virtual_machines": ["web01", "web02"]}),
@@ -61,8 +63,9 @@ HOSTS = {"all": {
 def play(case: str, keywords: dict, variables: dict) -> dict:
     """The play of a case: the role, and a task that runs when it fails, so that the other cases follow."""
     ledger = {"fleet_ledger": f"{{{{ playbook_dir }}}}/{case.partition('-')[0]}.db"}
+    given = {name: value for name, value in {**FLEET, **ledger, **variables}.items() if value is not ABSENT}
     return {
-        "hosts": case, "gather_facts": False, **keywords, "vars": {**FLEET, **ledger, **variables},
+        "hosts": case, "gather_facts": False, **keywords, "vars": given,
         "module_defaults": {"group/infrastructure.services.all": {"access_token": case}},
         "tasks": [{"block": [{"import_role": {"name": "infrastructure.services.fleet"}}],
                    "rescue": [{"name": "The role failed", "debug": {"msg": "failed"}}]}]}
@@ -170,10 +173,12 @@ def test_it_runs_on_the_controller_once_whatever_the_inventory_says(told):
     assert told.names("unreachable") == ["role-1", "web01", "web02"]
 
 
-@pytest.mark.parametrize("case", ["empty-ledger", "null-ledger"])
-def test_without_a_ledger_nothing_is_sent(told, case):
+@pytest.mark.parametrize("case", ["empty-ledger", "null-ledger", "no-ledger"])
+def test_without_a_ledger_nothing_is_sent_and_the_variable_is_named(told, case):
     assert told.failed(case)
-    assert "ledger" in told.shown(case)
+    said = told.result(case, "Fail with what failed")["msg"]
+    assert said.startswith("fleet_ledger: is missing: set it to a path (an SQLite file) or a postgresql:// URL.")
+    assert "argument_spec_data" not in told.said(case)
     assert told.bodies(case) == []
 
 

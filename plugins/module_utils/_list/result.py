@@ -17,7 +17,7 @@ from .._task.specs import ModuleSpec
 _RESULTS_SAY = "results says what is known of each, and what to do."
 _MOST_WARNINGS = 20
 _MOST_NOT_LISTED = 1_000  # names, of some tens of characters each
-LARGE = 600_000  # characters; ansible-runner and AWX drop a result of more than 700,000
+_LARGE = 680_000  # characters; ansible-runner and AWX drop a result of more than 700,000, with the invocation
 # What is kept of the result of each item.
 SHOWN = (
     *("changed", "failed", "skipped", "outcome", "status", "request_attempts", "msg", "asset", "error_body"),
@@ -86,7 +86,7 @@ class ListResult:
             "outcome": gravest(NOT_SENT, *{item["outcome"] for item in items}),
             "counts": counts,
             "results": items,
-            "ansible_facts": {self._spec.name: {item["item"]: item["asset"] for item in items if "asset" in item}},
+            "ansible_facts": {self._spec.name: {item["item"]: item["asset"] for item in items if _is_known(item)}},
         }
         diffs = [item.pop("diff") for item in items if "diff" in item]
         if diffs:
@@ -95,8 +95,7 @@ class ListResult:
             result["not_listed"] = not_listed[:_MOST_NOT_LISTED]
         if counts["failed"] or counts["not_begun"]:
             result.update(failed=True, msg=self._msg(counts, next_step or _RESULTS_SAY))
-        said = [*warnings, *self._same_ids(), *self._some_warnings(), *self._size(result)]
-        return dict(result, warnings=said)
+        return dict(result, warnings=[*warnings, *self._same_ids(), *self._some_warnings()])
 
     def _counts(self, not_listed: list[str] | None) -> dict[str, int]:
         outcomes = Counter(item["outcome"] for item in self._items)
@@ -130,13 +129,6 @@ class ListResult:
         more = len(unique) - _MOST_WARNINGS
         return [*unique[:_MOST_WARNINGS], *([f"And {more:,} more warnings; results has them."] if more > 0 else [])]
 
-    def _size(self, result: dict) -> list[str]:
-        size = len(json.dumps(result))
-        if size < LARGE:
-            return []
-        said = f"The result has {size:,} characters; ansible-runner and AWX drop one of more than 700,000."
-        return [f"{said} Set asset_fields to the fields that you need, such as [id, name, attributes.ip]."]
-
 
 def _known_effect(item: dict) -> str:
     """Return in words what is known of a failed item; an accepted one with an asset failed in the ledger."""
@@ -145,13 +137,29 @@ def _known_effect(item: dict) -> str:
     return {NOT_SENT: "not sent", UNKNOWN: "in doubt"}.get(item["outcome"], item["outcome"])
 
 
-def problems_only(result: dict) -> dict:
-    """Return the result of a list with only those items that failed, are in doubt, differ or were not begun."""
-    return dict(result, results=[item for item in result["results"] if _is_problem(item)])
+def returned(result: dict, which: str) -> dict:
+    """Return the result of a list as its task returns it, with a warning if that is too large.
+
+    `which`: the items that `results` is to have, `all` or `problems`: what failed, is in doubt or differs.
+    """
+    if which == "problems":
+        result = dict(result, results=[item for item in result["results"] if _is_problem(item)])
+    size = len(json.dumps(result))
+    if size < _LARGE:
+        return result
+    said = f"The result has {size:,} characters; ansible-runner and AWX drop one of more than 700,000."
+    advice = "Set results to problems, and asset_fields to the fields that you need, such as [id]."
+    return dict(result, warnings=[*result["warnings"], f"{said} {advice}"])
+
+
+def _is_known(item: dict) -> bool:
+    """Whether the facts have an item: the service has the asset, or would have it, and a field of it was asked for."""
+    return bool(item.get("asset")) and item["outcome"] in (ACCEPTED, NOT_SENT)
 
 
 def _is_problem(item: dict) -> bool:
-    return item["failed"] or "skipped" in item or "differs" in item or item["outcome"] == UNKNOWN
+    """Whether somebody has to look at an item; those that were not begun are counted, and may be thousands."""
+    return item["failed"] or "differs" in item or item["outcome"] == UNKNOWN
 
 
 def _of_changes(diff: dict) -> dict:

@@ -18,7 +18,7 @@ from .._task.task import Context, Planned, carry_out, interrupted, perform
 from .items import Faults, prepare_all, with_defaults
 from .pace import Pace
 from .paced import Connections, PacedTransport, most_connections
-from .result import SHOWN, ListResult, problems_only
+from .result import SHOWN, ListResult, returned
 from .scheduler import Scheduler, Slot
 
 
@@ -41,8 +41,7 @@ def send_all(spec: ModuleSpec, params: dict, context: Context, ledger: Any = Non
             ledger.close()
     done = result.done(not_listed, ledger.warnings if ledger else (), context.next_step())
     context.tell(done)
-    if params["results"] == "problems":
-        done = problems_only(done)
+    done = returned(done, params["results"])
     if context.no_log:  # in what looks like a loop, ansible-core 2.19 hides only items marked themselves
         for item in done["results"]:
             item["_ansible_no_log"] = True

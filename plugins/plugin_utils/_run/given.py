@@ -24,6 +24,10 @@ from . import core
 from .cache import cached_ledger
 
 _FLEET, _PREFIX = "infrastructure.services.fleet", "fleet_"  # the role, and the start of the names of its variables
+_NO_LEDGER = (
+    "is missing: set it to a path (an SQLite file) or a postgresql:// URL. Nothing was sent, since without a ledger a"
+    " second run would create another fleet"
+)
 _PATHS = [name for name, option in ARGUMENT_SPEC.items() if option["type"] == "path"]
 
 
@@ -37,7 +41,7 @@ def options_given(action) -> dict:
 
 
 def require_known_variables(task_vars: dict) -> None:
-    """Raise InvalidInput for variables that the role `fleet`, if a task is part of it, would ignore.
+    """Raise InvalidInput for variables that the role `fleet`, if a task is part of it, lacks or would ignore.
 
     Ansible takes any variable of any name, so a misspelt one would go unnoticed.
     """
@@ -51,6 +55,8 @@ def require_known_variables(task_vars: dict) -> None:
         there_are = f"there are {', '.join(_PREFIX + name for name in sorted(known))}."
         hints = {name: f"did you mean {_PREFIX}{near}?" if near else there_are for name, near in wrong.items()}
         raise InvalidInput(" ".join(f"{_PREFIX}{name}: there is no such variable; {hints[name]}" for name in wrong))
+    if not task_vars.get(f"{_PREFIX}ledger"):
+        raise InvalidInput(f"{_PREFIX}ledger", _NO_LEDGER)
 
 
 def with_absolute_paths(action, params: dict) -> dict:

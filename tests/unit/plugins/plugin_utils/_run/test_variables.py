@@ -11,7 +11,7 @@ import pytest
 from ansible_collections.infrastructure.services.plugins.module_utils._errors import InvalidInput
 from ansible_collections.infrastructure.services.plugins.plugin_utils._run.given import require_known_variables
 
-ROLE = {"ansible_role_name": "infrastructure.services.fleet",
+ROLE = {"ansible_role_name": "infrastructure.services.fleet", "fleet_ledger": "ledger.db",
         "role_path": str(Path(__file__).resolve().parents[5] / "roles/fleet")}
 
 
@@ -27,7 +27,7 @@ ROLE = {"ansible_role_name": "infrastructure.services.fleet",
 ])
 def test_a_misspelt_variable_is_refused_with_the_name_that_was_meant(wrong, meant):
     with pytest.raises(InvalidInput) as refused:
-        require_known_variables({**ROLE, "fleet_ledger": "ledger.db", wrong: 1})
+        require_known_variables({**ROLE, wrong: 1})
     assert refused.value.msg == f"{wrong}: there is no such variable; did you mean {meant}?"
 
 

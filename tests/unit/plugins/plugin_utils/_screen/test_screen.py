@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import pytest
-from ansible_collections.infrastructure.services.plugins.module_utils._list.result import ListResult, problems_only
+from ansible_collections.infrastructure.services.plugins.module_utils._list.result import ListResult, returned
 from ansible_collections.infrastructure.services.plugins.module_utils._task.specs import VIRTUAL_MACHINES
 from ansible_collections.infrastructure.services.plugins.plugin_utils._screen.screen import (
     Progress,
@@ -103,8 +103,8 @@ def test_control_characters_of_a_message_do_not_reach_the_screen():
 def test_only_problems_are_listed_if_that_is_asked_for():
     drift = dict(UNCHANGED, differs=["attributes.cpu (8 asked for, 2 recorded)"])
     items = {"a": CREATED, "b": lost(), "c": UNCHANGED, "d": drift, "e": dict(UNCHANGED, skipped=True, msg="x")}
-    result = problems_only(listed(items))
-    assert [item["item"] for item in result["results"]] == ["b", "d", "e"]
+    result = returned(listed(items), "problems")
+    assert [item["item"] for item in result["results"]] == ["b", "d"]
     assert [*result["ansible_facts"]["compute_virtual_machines"]] == ["a", "c", "d", "e"]
 
 
