@@ -11,8 +11,8 @@ from ..module_utils._task.specs import LEDGER_ENTRIES
 from ..module_utils._task.validation import Options
 from ..plugin_utils._ledger.editing import edited_list
 from ..plugin_utils._run.action import Action
-from ..plugin_utils._run.core import run_id
 from ..plugin_utils._run.given import ledger_to_edit
+from ..plugin_utils._run.process import run_id
 
 
 class ActionModule(Action):

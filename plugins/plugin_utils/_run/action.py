@@ -28,7 +28,6 @@ class Action(core.ObservedAction):
     spec: ModuleSpec
     _supports_async = True
     _supports_check_mode = True
-    require_run = staticmethod(process.require_parent)
 
     @property
     def creates(self) -> bool:

@@ -6,7 +6,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from contextlib import contextmanager, nullcontext
 from functools import partial
@@ -15,6 +14,8 @@ from typing import Callable, Iterator
 from ansible import constants
 from ansible.errors import AnsibleConnectionFailure
 from ansible.plugins.action import ActionBase
+
+from .process import require_parent
 
 try:  # since ansible-core 2.19
     from ansible.module_utils.common.json import Direction, get_module_encoder
@@ -69,16 +70,6 @@ def is_python_too_old(result: dict) -> bool:
     return bool(_PYTHON_TOO_OLD.match(str(result.get("msg"))))
 
 
-def run_directory() -> str:
-    """Return the private directory of this run of Ansible, which Ansible removes at its end."""
-    return constants.DEFAULT_LOCAL_TMP
-
-
-def run_id() -> str:
-    """Return the unique id of this run, the same in all its workers."""
-    return os.path.basename(run_directory()).removeprefix("ansible-local-")
-
-
 @contextmanager
 def repeating_nothing(connection) -> Iterator[None]:
     """Have the connection run a command within the context once, and not again after it was lost."""
@@ -123,14 +114,10 @@ class ObservedAction(ActionBase):
     module_was_started = False
     creates: bool  # whether the module sends what must not be sent twice
 
-    def require_run(self) -> None:
-        """Raise ServicesError if the run of Ansible has ended."""
-        raise NotImplementedError
-
     def _low_level_execute_command(self, cmd, sudoable=True, **more):
         """Run a command on the target; raise ServicesError instead of starting the module for a run that has ended."""
         if sudoable:
-            self.require_run()
+            require_parent()
         self.module_was_started = self.module_was_started or sudoable
         with repeating_nothing(self._connection) if sudoable and self.creates else nullcontext():
             return super()._low_level_execute_command(cmd, sudoable=sudoable, **more)

@@ -24,7 +24,7 @@ from .._screen.screen import Progress, plan_lines, result_lines
 from . import core
 from .cache import cached_transport, shared_token
 from .given import ledger_given, ledger_location, opened_ledger, options_given, with_absolute_paths
-from .process import is_orphan, require_parent, show_message
+from .process import is_orphan, require_parent, run_id, show_message
 from .target import Target
 
 _LEDGER_ELSEWHERE = (
@@ -62,7 +62,7 @@ def send(action, options: Options, signals: Signals) -> dict:
     if not params["ledger"]:
         return core.untrusted(carry_out(task.planned(), context, send_once))
     ledger = opened_ledger(action, params, signals, check_mode)
-    recording = Recording(ledger, options.secrets, core.run_id(), check_mode)
+    recording = Recording(ledger, options.secrets, run_id(), check_mode)
     (planned,) = recording.look_up([task])
     result = carry_out(planned, context, send_once, recording)
     if recording.warnings:
@@ -92,7 +92,7 @@ def send_list(action, options: Options, signals: Signals) -> dict:
         next_step=partial(_next_step, params, signals),
     )
     queue = Queue(ledger) if ledger and not check_mode else None
-    recording = Recording(ledger, options.secrets, core.run_id(), check_mode, queue) if ledger else None
+    recording = Recording(ledger, options.secrets, run_id(), check_mode, queue) if ledger else None
     result = send_all(action.spec, params, context, recording)
     return action.remember(core.untrusted(result))
 
@@ -122,7 +122,7 @@ def _report(action, params: dict, ledger_file: str) -> Report | None:
     """Return the report of a list, None if it has none; raise InvalidInput."""
     if not params["report"]:
         return None
-    return Report(absolute(params["report"], action._loader.get_basedir()), ledger_file, core.run_id(),
+    return Report(absolute(params["report"], action._loader.get_basedir()), ledger_file, run_id(),
                   action._task.check_mode)
 
 

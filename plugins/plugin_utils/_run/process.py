@@ -24,7 +24,6 @@ from ansible.utils.display import Display
 
 from ...module_utils._errors import InvalidInput, ServicesError
 from ...module_utils._task.signals import MAX_SHUTDOWN
-from .core import run_directory
 
 _MESSAGE = "infrastructure.services-message-"
 _POLL_INTERVAL = 0.1  # seconds
@@ -35,6 +34,16 @@ _fork = {"parent": os.getppid(), "forking": 0}
 os.register_at_fork(  # asked before the fork: the parent may die right after it
     before=lambda: _fork.update(forking=os.getpid()), after_in_child=lambda: _fork.update(parent=_fork["forking"])
 )
+
+
+def run_directory() -> str:
+    """Return the private directory of this run of Ansible, which Ansible removes at its end."""
+    return constants.DEFAULT_LOCAL_TMP
+
+
+def run_id() -> str:
+    """Return the unique id of this run, the same in all its workers."""
+    return os.path.basename(run_directory()).removeprefix("ansible-local-")
 
 
 def is_orphan() -> bool:
