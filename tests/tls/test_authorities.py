@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from ansible.module_utils import urls
-from ansible_collections.infrastructure.services.plugins.module_utils._http import tls, transport
+from ansible_collections.infrastructure.services.plugins.module_utils._http import connecting, transport
 from support import CREATE, run_task
 
 GOOD, OTHER, MISSING, HASHED = "ca", "other_ca", "missing", "directory"
@@ -60,10 +60,10 @@ def test_system_and_requests_are_both_trusted(certificates, https, monkeypatch, 
 @pytest.fixture
 def place(tmp_path, monkeypatch):
     """A directory where ansible.builtin.uri looks for authorities, with the context cache cleared around it."""
-    monkeypatch.setattr(tls, "places", lambda: ("/missing", str(tmp_path)))
-    tls._context.cache_clear()
+    monkeypatch.setattr(connecting, "places", lambda: ("/missing", str(tmp_path)))
+    connecting._context.cache_clear()
     yield tmp_path
-    tls._context.cache_clear()
+    connecting._context.cache_clear()
 
 
 FOUND = {"company.pem": True, "company.crt": True, "some.cer": True, "company.txt": False, "below/company.pem": False}
@@ -87,7 +87,7 @@ def test_the_directories_are_those_of_uri(monkeypatch, system):
     looked = urls.get_ca_certs()[-1]
     own = ssl.get_default_verify_paths()
     # Before ansible-core 2.17 uri also searched the system's directory on Linux, which OpenSSL knows anyway.
-    assert set(tls.places()) == {*looked} - {own.capath, own.cafile, None, "/etc/ssl/certs"}
+    assert set(connecting.places()) == {*looked} - {own.capath, own.cafile, None, "/etc/ssl/certs"}
 
 
 @pytest.mark.parametrize("bundle", ["REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE"])

@@ -11,8 +11,8 @@ from functools import partial
 from typing import Any, Callable
 
 from .._errors import NOT_SENT, UNKNOWN, AttemptFailed, RequestFailed, ServicesError, TokenError, gravest
+from .._http.connecting import ConnectionSettings
 from .._http.exchange import Answer, Request
-from .._http.tls import ConnectionSettings
 from .operation import Operation, message, read_answer
 from .retry import AttemptResult, retry
 from .settings import Settings

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from .._errors import InvalidInput
 from .._fields import text
-from .._http.tls import ConnectionSettings
+from .._http.connecting import ConnectionSettings
 from .tokens import Credentials
 
 # What the collection sets itself, and what belongs to one connection (RFC 9110 section 7.6.1).

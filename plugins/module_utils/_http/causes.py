@@ -12,7 +12,6 @@ from __future__ import annotations
 import re
 import socket
 import ssl
-import time
 from enum import Enum
 from typing import Iterator
 
@@ -34,38 +33,13 @@ class Phase(Enum):
     REQUEST = "request"
 
 
-class Meter:
-    """The state of one attempt: its deadline, its phase, and whether a byte of the request was handed to the kernel."""
-
-    def __init__(self, connect_timeout: float) -> None:
-        self.connect_timeout = connect_timeout
-        self.start(0)
-
-    def start(self, timeout: float, via: str = "") -> None:
-        """Begin an attempt that may take `timeout` seconds; `via`: which proxy it uses, for messages."""
-        self.via = via
-        self.deadline = time.monotonic() + timeout
-        self.phase = Phase.REQUEST
-        self.peer = ""  # host and port of a new connection; empty on one that is reused
-        self.sent = False
-        self.ended = False  # the peer closed its side
-        self.left_over = False  # bytes arrived after the end of the answer
-
-    def left(self) -> float:
-        """Return the seconds that are left; raise socket.timeout when none are."""
-        left = self.deadline - time.monotonic()
-        if left <= 0:
-            raise socket.timeout("the time for this attempt is over")
-        return left
-
-
 def is_timeout(error: BaseException) -> bool:
     """Whether a timeout is the cause."""
     return any(isinstance(link, socket.timeout) for link in _chain(error))
 
 
-def failure(error: BaseException, meter: Meter) -> AttemptFailed:
-    """Return what is proven of an attempt that got no answer, and why."""
+def failure(error: BaseException, meter) -> AttemptFailed:
+    """Return what is proven of an attempt that got no answer, and why; `meter`: the Meter of the attempt."""
     cause = _cause(error)
     if meter.sent:
         return AttemptFailed(_lost(cause), sent=True)

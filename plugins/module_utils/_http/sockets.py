@@ -15,13 +15,11 @@ import http.client
 import io
 import socket
 import ssl
-import threading
 import time
-from concurrent.futures import Future
-from concurrent.futures import TimeoutError as FutureTimeout
 from typing import Callable
 
-from .causes import Meter, Phase
+from .causes import Phase
+from .connecting import look_up
 
 try:
     from urllib3.connectionpool import HTTPConnectionPool, HTTPSConnectionPool
@@ -30,6 +28,31 @@ except ImportError:  # reported by the transport when it is created
     HTTPConnectionPool = HTTPSConnectionPool = None
 
 MAX_ATTEMPT_DELAY = 2.0  # seconds for one address, when there are more to try (RFC 8305 section 8)
+
+
+class Meter:
+    """The state of one attempt: its deadline, its phase, and whether a byte of the request was handed to the kernel."""
+
+    def __init__(self, connect_timeout: float) -> None:
+        self.connect_timeout = connect_timeout
+        self.start(0)
+
+    def start(self, timeout: float, via: str = "") -> None:
+        """Begin an attempt that may take `timeout` seconds; `via`: which proxy it uses, for messages."""
+        self.via = via
+        self.deadline = time.monotonic() + timeout
+        self.phase = Phase.REQUEST
+        self.peer = ""  # host and port of a new connection; empty on one that is reused
+        self.sent = False
+        self.ended = False  # the peer closed its side
+        self.left_over = False  # bytes arrived after the end of the answer
+
+    def left(self) -> float:
+        """Return the seconds that are left; raise socket.timeout when none are."""
+        left = self.deadline - time.monotonic()
+        if left <= 0:
+            raise socket.timeout("the time for this attempt is over")
+        return left
 
 
 class _Reader(io.RawIOBase):
@@ -123,33 +146,6 @@ class _FinalResponse(http.client.HTTPResponse):
             super().begin()
         if self.length == 0:
             self.read(0)  # ends the answer; otherwise its connection would not be kept alive
-
-
-def look_up(host: str, port: int, seconds: float) -> list[tuple]:
-    """Return what socket.getaddrinfo does, within `seconds`; raise socket.gaierror or socket.timeout.
-
-    The look-up of the C library has no timeout, so it runs in a thread, which is abandoned when it takes too long.
-    """
-    if host.replace(".", "").isdigit() or ":" in host:  # an address: nothing to look up
-        return socket.getaddrinfo(host, port, 0, socket.SOCK_STREAM)
-    found = Future()
-    try:
-        threading.Thread(target=_ask, args=(host, port, found), daemon=True).start()
-    except RuntimeError:  # a limit on threads; better without a time limit than not at all
-        _ask(host, port, found)
-    try:
-        return found.result(seconds)
-    except FutureTimeout:
-        raise socket.timeout("the name look-up took too long") from None
-
-
-def _ask(host: str, port: int, future: Future) -> None:
-    try:
-        future.set_result(socket.getaddrinfo(host, port, 0, socket.SOCK_STREAM))
-    except UnicodeError:
-        future.set_exception(socket.gaierror(socket.EAI_NONAME, "not a host name"))
-    except OSError as error:
-        future.set_exception(error)
 
 
 class _MeteredConnection:

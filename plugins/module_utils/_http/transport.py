@@ -33,10 +33,10 @@ except ImportError:  # reported when a transport is created
     requests, HTTPAdapter = None, object
 
 from .._errors import AttemptFailed, MissingLibrary
-from . import causes, exchange, tls
+from . import causes, connecting, exchange
+from .connecting import ConnectionSettings
 from .exchange import Answer, Request
 from .sockets import metered
-from .tls import ConnectionSettings
 from .urls import Proxy
 
 REQUIRED = "requests>=2.31", "urllib3<3"  # as in requirements.txt
@@ -76,7 +76,7 @@ class Transport:
         require_libraries()
         self._settings = settings
         if settings.ca_path or settings.client_cert or settings.client_key:
-            tls.context(settings, where())
+            connecting.context(settings, where())
         self._meter, pools = metered(settings.connect_timeout)
         self._adapter = _Adapter(pools)
         self._last_used: dict[str, float] = {}  # when the connection to each origin was last used
@@ -148,7 +148,7 @@ class Transport:
         return self._routes[url]
 
     def _context(self) -> ssl.SSLContext:
-        made = tls.context(self._settings, where())
+        made = connecting.context(self._settings, where())
         if urllib3.__version__.startswith("1."):
             made.check_hostname = False  # it never passes an address to OpenSSL, and checks name or address itself
         return made

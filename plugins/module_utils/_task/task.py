@@ -19,7 +19,7 @@ from .._call.settings import Settings
 from .._call.tokens import FetchedToken
 from .._errors import UNKNOWN, InvalidInput, RequestFailed, ServicesError
 from .._http import strict_json
-from .._http.tls import ConnectionSettings
+from .._http.connecting import ConnectionSettings
 from .._resources import KEYS, flow
 from .._resources.flow import Plan, Recorded, Resource, Wanted
 from .._secrets import Secrets

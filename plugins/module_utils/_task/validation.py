@@ -149,7 +149,10 @@ def converted(
     """
     kind = "list of dicts" if option.get("elements") == "dict" else option["type"]
     try:
-        value = (kind if callable(kind) else _CONVERT[kind])(value)
+        if callable(kind):
+            value = kind(value)
+        elif value.__class__ is not _PLAIN.get(kind):
+            value = _CONVERT[kind](value)
     except (TypeError, ValueError) as error:
         seen = _shown_of(option, name, value)
         is_time = option["type"] is SECONDS
@@ -223,6 +226,7 @@ def _dict(value: Any) -> dict:
     return found
 
 
+_PLAIN = dict(str=str, bool=bool, list=list, dict=dict)  # values of these classes need no conversion
 _CONVERT = {
     **dict(str=text, bool=_boolean, int=_whole_number, float=number, path=_path, list=_list, dict=_dict),
     "list of dicts": _list_of_dicts,

@@ -22,7 +22,7 @@ from contextlib import contextmanager
 from typing import Any, Callable, ContextManager, Hashable, Iterator
 
 from ...module_utils._call.tokens import Credentials, FetchedToken, Memory, Token
-from ...module_utils._http.tls import ConnectionSettings
+from ...module_utils._http.connecting import ConnectionSettings
 from .._ledger.location import Ledger, open_ledger
 
 _MOST = 8  # of each kind; a loop over more services or ledgers reopens some

@@ -13,11 +13,14 @@ import threading
 from contextlib import ExitStack
 
 import pytest
-from ansible_collections.infrastructure.services.plugins.module_utils._http import sockets
-from ansible_collections.infrastructure.services.plugins.module_utils._http.causes import Meter, Phase
+from ansible_collections.infrastructure.services.plugins.module_utils._http import connecting, sockets
+from ansible_collections.infrastructure.services.plugins.module_utils._http.causes import Phase
+from ansible_collections.infrastructure.services.plugins.module_utils._http.connecting import (
+    ConnectionSettings,
+    look_up,
+)
 from ansible_collections.infrastructure.services.plugins.module_utils._http.exchange import Request
-from ansible_collections.infrastructure.services.plugins.module_utils._http.sockets import look_up
-from ansible_collections.infrastructure.services.plugins.module_utils._http.tls import ConnectionSettings
+from ansible_collections.infrastructure.services.plugins.module_utils._http.sockets import Meter
 from ansible_collections.infrastructure.services.plugins.module_utils._http.transport import Transport
 from support.wire import answer, serving
 from urllib3.connection import HTTPSConnection
@@ -98,7 +101,7 @@ def test_an_end_of_stream_is_remembered():
 
 @pytest.mark.parametrize("address", ["127.0.0.1", "::1"])
 def test_an_ip_address_is_not_looked_up(address, monkeypatch):
-    monkeypatch.setattr(sockets.threading, "Thread", None)  # name look-ups run in one
+    monkeypatch.setattr(connecting.threading, "Thread", None)  # name look-ups run in one
     assert look_up(address, 80, 0)[0][4][:2] == (address, 80)
 
 

@@ -18,10 +18,10 @@ from types import SimpleNamespace
 
 import pytest
 from ansible_collections.infrastructure.services.plugins.module_utils._errors import AttemptFailed, MissingLibrary
-from ansible_collections.infrastructure.services.plugins.module_utils._http import causes, exchange, sockets, tls
+from ansible_collections.infrastructure.services.plugins.module_utils._http import connecting, exchange, sockets
 from ansible_collections.infrastructure.services.plugins.module_utils._http import transport as transport_module
+from ansible_collections.infrastructure.services.plugins.module_utils._http.connecting import ConnectionSettings
 from ansible_collections.infrastructure.services.plugins.module_utils._http.exchange import Request
-from ansible_collections.infrastructure.services.plugins.module_utils._http.tls import ConnectionSettings
 from ansible_collections.infrastructure.services.plugins.module_utils._http.transport import Transport
 from ansible_collections.infrastructure.services.plugins.module_utils._http.urls import Proxies, Proxy
 from requests.certs import where
@@ -222,8 +222,7 @@ def test_a_timeout_before_the_request_is_reported_and_nothing_was_sent(monkeypat
         return done
 
     monkeypatch.setattr(owner, step, late)
-    for file in (causes, sockets):
-        monkeypatch.setattr(file, "time", SimpleNamespace(monotonic=lambda: time.monotonic() + passed[0]))
+    monkeypatch.setattr(sockets, "time", SimpleNamespace(monotonic=lambda: time.monotonic() + passed[0]))
     with serving(answer(200), answer(200)) as wire:
         url = wire.url.replace("127.0.0.1", "localhost")
         to = "https://service.example" if scheme == "https" else url
@@ -334,10 +333,11 @@ def test_a_refusing_proxy_is_reported_with_the_variable_that_names_it():
 def test_the_transports_of_several_threads_share_a_context(monkeypatch):
     made = []
     empty = ssl.SSLContext
-    monkeypatch.setattr(tls.ssl, "create_default_context", lambda: made.append(1) or empty(ssl.PROTOCOL_TLS_CLIENT))
+    create = lambda: made.append(1) or empty(ssl.PROTOCOL_TLS_CLIENT)  # noqa: E731
+    monkeypatch.setattr(connecting.ssl, "create_default_context", create)
     settings = [ConnectionSettings(connect_timeout=seconds, system_trust=("/a", None)) for seconds in (1, 2)]
-    assert len({tls.context(each, where()) for each in settings}) == len(made) == 1
-    tls.context(settings[0]._replace(system_trust=("/b", None)), where())
+    assert len({connecting.context(each, where()) for each in settings}) == len(made) == 1
+    connecting.context(settings[0]._replace(system_trust=("/b", None)), where())
     assert len(made) == 2
 
 
