@@ -2,17 +2,17 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The writes of a list's threads: one thread owns the ledger and commits everything in its queue at once."""
+"""The writes of a list's threads: the one whose turn it is commits at once what all of them have queued."""
 
 from __future__ import annotations
 
-import queue
 import threading
 import time
-from concurrent.futures import Future, wait
-from typing import Any, Callable, Iterator, NamedTuple
+from concurrent.futures import Future
+from contextlib import suppress
+from typing import Any, Callable, NamedTuple
 
-from ...module_utils._errors import EndOfThread, Overtaken
+from ...module_utils._errors import Overtaken
 from ...module_utils._task.signals import LEDGER_GRACE
 from .decisions import ending
 from .entries import Change, Entry, Key, LedgerError, LedgerLost
@@ -30,79 +30,63 @@ class Queue:
 
     def __init__(self, ledger: Ledger) -> None:
         self._ledger = ledger
-        self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
-        self._taken: list[_Job | None] = []  # by the thread; None: it is to end
+        self._turn = threading.Condition()
+        self._is_taken = False
+        self._jobs: list[_Job] = []
         self._begun: dict[Key, Change] = {}  # attempts that have not ended
         self._given_up: set[Key] = set()
-        self._closed = threading.Event()
         self.lost: LedgerError | None = None  # why nothing new is begun
         self._lost_at = 0.0
-        self._thread = threading.Thread(target=self._run, daemon=True)
-        try:
-            self._thread.start()
-        except RuntimeError as error:  # the system cannot start another thread
-            raise LedgerError(f"ledger: {ledger.where} cannot be written to: {error}") from None
 
     def begin(self, change: Change) -> tuple[bool, Entry | None]:
         """Lock the key and write the intent; return whether it was written, and the entry as it is now.
 
         Raise LedgerError, or Overtaken while another run holds the lock.
         """
-        answer = self._put(self._begin, change).result()
+        answer = self._do(self._begin, change)
         if answer is None:
             raise Overtaken(f"{change.key.name} is held by another run")
         return answer
 
     def finish(self, change: Change) -> bool:
         """Write how an attempt ended; return False if another task changed the entry; raise LedgerError."""
-        return self._put(self._finish, change).result()
+        return self._do(self._finish, change)
 
     def release(self, key: Key) -> None:
-        """Release the lock of the key; does not wait."""
-        self._put(self._release, key)
+        """Release the lock of the key."""
+        with suppress(LedgerError):  # a lost ledger has released it
+            self._do(self._release, key)
 
     def give_up(self, results: dict[Key, dict]) -> None:
         """Record the results of attempts that were begun but sent nothing; later jobs for these keys do nothing.
 
         Does not wait for a ledger that takes too long.
         """
-        wait([self._put(self._give_up, results)], LEDGER_GRACE)
+        with suppress(RuntimeError):  # there cannot be another thread: they stay in doubt
+            thread = threading.Thread(target=self._try_to_give_up, args=[results], daemon=True)
+            thread.start()
+            thread.join(LEDGER_GRACE)
 
     def close(self) -> None:
-        """Write what is queued, and close the ledger."""
-        self._jobs.put(None)
-        self._thread.join()
+        """Close the ledger, which no thread uses any more."""
         self._ledger.close()
 
-    def _put(self, act: Callable[[list], list], asked: Any) -> Future:
+    def _do(self, act: Callable[[list], list], asked: Any) -> Any:
+        """Return the answer to a job, which this thread or the one before it has processed; raise LedgerError."""
         job = _Job(act, asked, Future())
-        self._jobs.put(job)
-        if self._closed.is_set():
-            self._refuse([job])
-        return job.answer
-
-    def _run(self) -> None:
-        with EndOfThread(self._end):
-            while None not in self._taken:
-                self._taken = [self._jobs.get(), *self._queued()]
-                self._process([job for job in self._taken if job])
-
-    def _queued(self) -> Iterator[_Job | None]:
-        while not self._jobs.empty():
-            yield self._jobs.get_nowait()
-
-    def _end(self, crash: str) -> None:
-        """Refuse what is left and what is still to come; `crash`: what ended the thread, empty if it was closed."""
-        if crash:
-            self.lost = self.lost or LedgerError(f"ledger: {self._ledger.where} is no longer written to: {crash}")
-        self._closed.set()
-        self._refuse([job for job in (*self._taken, *self._queued()) if job])
-
-    def _refuse(self, jobs: list[_Job]) -> None:
-        for job in jobs:
-            if not job.answer.done():
-                error = self.lost or LedgerError(f"ledger: {self._ledger.where} is no longer written to")
-                job.answer.set_exception(error)
+        with self._turn:
+            self._jobs.append(job)
+            self._turn.wait_for(lambda: job.answer.done() or not self._is_taken)
+            if job.answer.done():
+                return job.answer.result()
+            self._is_taken, jobs, self._jobs = True, self._jobs, []
+        try:
+            self._process(jobs)
+        finally:
+            with self._turn:
+                self._is_taken = False
+                self._turn.notify_all()
+        return job.answer.result()
 
     def _process(self, jobs: list[_Job]) -> None:
         """Process jobs; once the ledger is lost they fail at once, except that outcomes are still tried for a while."""
@@ -114,8 +98,10 @@ class Queue:
         except LedgerLost as error:
             self._lost_at = self._lost_at if self.lost else started
             self.lost = self.lost or error
-        if self.lost:
-            self._refuse(jobs)
+        finally:  # whatever happened, no thread waits for ever
+            for job in jobs:
+                if not job.answer.done():
+                    job.answer.set_exception(self.lost or LedgerError("ledger: nothing was written"))
 
     def _write(self, jobs: list[_Job]) -> None:
         """Write jobs, those of one kind in one transaction; raise LedgerLost."""
@@ -153,6 +139,10 @@ class Queue:
         begun = [(self._begun[key], result) for key, result in results.items() if key in self._begun]
         self._ledger.write([ending(change, result) for change, result in begun], durable=False)
         return [None]
+
+    def _try_to_give_up(self, results: dict[Key, dict]) -> None:
+        with suppress(LedgerError):
+            self._do(self._give_up, results)
 
 
 def _transact(jobs: list[_Job], act: Callable[[list], list]) -> None:
