@@ -10,6 +10,7 @@ import json
 import math
 import re
 import sys
+from typing import Mapping
 
 from .._errors import InvalidInput
 
@@ -41,6 +42,11 @@ def encode(value: object, option: str) -> bytes:
         raise InvalidInput(
             option, "contains a value that JSON cannot represent (NaN, infinity, a date, a huge number)"
         ) from None
+
+
+def texts(options: Mapping[str, object]) -> dict[str, str]:
+    """Return the JSON text of each option; raise InvalidInput for one that JSON cannot represent."""
+    return {option: encode(value, option).decode("utf-8") for option, value in options.items()}
 
 
 def decode_object(raw: bytes) -> dict:

@@ -32,7 +32,7 @@ class Action(core.ObservedAction):
     @property
     def creates(self) -> bool:
         """Whether the task sends what must not be sent twice."""
-        return self.spec.resource.operation.method == "POST"
+        return self.spec.resource is not None and self.spec.resource.operation.method == "POST"
 
     def hand_over(self, signals: Signals) -> dict | None:
         """Return the result of the module if all of the task is for the target, None if it is for the worker."""
@@ -41,7 +41,7 @@ class Action(core.ObservedAction):
         """Do what valid options ask for and return the result; raise ServicesError."""
         raise NotImplementedError
 
-    def refuse_async_creation(self) -> None:
+    def _refuse_async_creation(self) -> None:
         """Raise InvalidInput for a creation that would be repeated without knowing how the job before it ended."""
         if self._task.async_val and self.creates and core.counts_attempts(self):
             raise InvalidInput(
@@ -88,6 +88,7 @@ class Action(core.ObservedAction):
     def _ended(self, signals: Signals) -> dict:
         try:
             require_known_variables(self.task_vars)
+            self._refuse_async_creation()
             with process.environment({**self.controller_environment, **core.task_environment(self)}):
                 return self.hand_over(signals) or self._result(validate(self.spec, options_given(self)), signals)
         except InvalidInput as error:  # in a keyword or a variable

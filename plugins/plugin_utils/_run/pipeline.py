@@ -42,7 +42,6 @@ def in_worker(action) -> bool:
 
 def hand_over(action, signals: Signals) -> dict | None:
     """Return the result of the module if all of the task is for the target, None if not; raise InvalidInput."""
-    action.refuse_async_creation()
     if in_worker(action) or ledger_given(action) != "":
         return None
     return action.remember(Target(action, options_given(action), signals).run())
