@@ -187,9 +187,10 @@ ansible_facts:
       type: dict
 outcome:
   description:
-    - The gravest outcome of all items, in this order. V(not_sent), provably nothing reached the service, or nothing
-      needed to. V(rejected), the service refused it. V(unknown), it may or may not have been processed. V(accepted),
-      the service accepted it.
+    - What is known of the whole list. V(accepted), the service accepted at least one item. Otherwise V(unknown), at
+      least one may or may not have been processed. Otherwise V(rejected), the service refused at least one. Otherwise
+      V(not_sent), nothing reached the service, or nothing needed to.
+    - RV(counts) has how many items there are of each.
   returned: always
   type: str
   sample: accepted

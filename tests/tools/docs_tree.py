@@ -27,11 +27,16 @@ PAGES = {
     "emulator": "extensions/emulator/README.md",
     "awx": "docs/awx/README.md",
     "security": "SECURITY.md",
+    "architecture": "ARCHITECTURE.md",
+    "contributing": "CONTRIBUTING.md",
+    "changelog": "CHANGELOG.md",
 }
 SETTINGS = """
 extensions += ['myst_parser']
 myst_heading_anchors = 3
 root_doc = 'docsite/home'
+html_static_path = ['_static']
+html_css_files = ['docs.css']
 """
 # Pages of Ansible's own documentation that antsibull-docs refers to by label, which Sphinx could only look up there.
 ANSIBLE = "https://docs.ansible.com/ansible/latest/"
@@ -41,6 +46,10 @@ LABELS = {
     "common_return_values": "reference_appendices/common_return_values.html",
 }
 _REFERENCE = re.compile(r":ref:`(?:([^`<]+) <)?(\w+)>?`")
+# A diagram, and an arrow of it: from, to, and either text of the arrow.
+_DIAGRAM = re.compile(r"```mermaid\n(.*?)```", re.DOTALL)
+_ARROW = re.compile(r"^ *(\S.*?) --(?: (.+?) --)?> (.*?)(?:: (.*))?$", re.MULTILINE)
+_NODE = re.compile(r"^(\w+)[\[(]+(.*?)[\])]+$")
 _LINK = re.compile(r"\]\((?![a-z]+:|#)([^)#\s]+)")
 
 
@@ -61,7 +70,23 @@ def converted(name: str) -> str:
         return f"]({names.get(wanted, SOURCES + wanted)}"
 
     text = (ROOT / path).read_text(encoding="utf-8")
-    return _LINK.sub(target, text).replace("```mermaid", "```text")
+    return _LINK.sub(target, _DIAGRAM.sub(lambda diagram: arrows(diagram[1]), text))
+
+
+def arrows(diagram: str) -> str:
+    """Return a Mermaid diagram as a table of its arrows: a site without scripts of others cannot draw it."""
+    labels: dict[str, str] = {}
+
+    def node(name: str) -> str:
+        if name == "[*]":
+            return "(none)"
+        if found := _NODE.match(name):
+            labels[found[1]] = found[2].replace("<br>", ": ", 1).replace("<br>", ", ")
+        return found[1] if found else name
+
+    ends = [(node(start), node(end), before or after or "") for start, before, end, after in _ARROW.findall(diagram)]
+    rows = [f"| {labels.get(start, start)} | {labels.get(end, end)} | {text} |\n" for start, end, text in ends]
+    return "".join(["| From | To | When, or what |\n|---|---|---|\n", *rows])
 
 
 def with_links_to_ansible(text: str) -> str:
@@ -87,6 +112,8 @@ def main(site: Path) -> None:
         (directory / f"{name}.md").write_text(converted(name), encoding="utf-8")
     for page in (site / "rst").rglob("*.rst"):
         page.write_text(with_links_to_ansible(page.read_text(encoding="utf-8")), encoding="utf-8")
+    (site / "_static").mkdir(exist_ok=True)
+    shutil.copy(ROOT / "tests/tools/docs.css", site / "_static")
     for picture in (path for path in (GUIDES / "rst").iterdir() if path.suffix in (".svg", ".png")):
         shutil.copy(picture, directory)
     with (directory / "home.rst").open("a", encoding="utf-8") as home:
