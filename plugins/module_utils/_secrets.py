@@ -38,7 +38,7 @@ _METADATA_WORDS = {"type", "method", "version", "algorithm", "alg", "user", "use
 _json = json.JSONEncoder(ensure_ascii=False).encode  # json.dumps would make an encoder each time
 _WEAK = (
     f"A credential has fewer than {SHORTEST} characters, or is also part of a name, an id or another value of the task."
-    " Only messages mask it, since masking it elsewhere would change those values. Use one that is long and unlike them."
+    " Only messages mask it, since masking it elsewhere would change those values. Use a long one that is unlike them."
 )
 _PASSWORD_OPTION = re.compile(r"(?:password|passwd|secret)\s*=\s*('(?:[^'\\]|\\.)*'|[^&\s]*)", re.IGNORECASE)
 _ESCAPE = re.compile("%[0-9A-F]{2}")

@@ -54,3 +54,14 @@ def test_a_built_site_has_every_page_in_a_table_of_contents(tmp_path):
     assert {line.strip() for line in home.splitlines()} >= {*pages, "../index"}
     assert {path.stem for path in (tmp_path / "rst/docsite").glob("*.md")} == docs_tree.PAGES.keys()
     assert "docsite/" not in (tmp_path / "rst/index.rst").read_text(encoding="utf-8")
+
+
+def test_a_diagram_is_a_table_of_its_arrows_on_the_site():
+    diagram = "flowchart LR\n    a[one<br>first] -- sends --> b[(two)]\n    b --> a\n    [*] --> a: begin\n"
+    rows = docs_tree.arrows(diagram).splitlines()[2:]
+    assert rows == ["| one: first | two | sends |", "| two | one: first |  |", "| (none) | one: first | begin |"]
+
+
+@pytest.mark.parametrize("name", docs_tree.PAGES)
+def test_no_page_of_the_site_shows_the_source_of_a_diagram(name):
+    assert "mermaid" not in docs_tree.converted(name)

@@ -18,7 +18,7 @@ ATTRIBUTES = {"cpu": 4, "team": "web"}
 
 
 def inventory(hosts: list[str]) -> str:
-    """Return an inventory like the one in docs/ledger.md."""
+    """Return an inventory like the one of the guide "Create a fleet"."""
     variables = {"virtual_machine_attributes": ATTRIBUTES}
     return yaml.safe_dump({"fleet": {"hosts": {host: {} for host in hosts}, "vars": variables}})
 
