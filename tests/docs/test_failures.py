@@ -6,8 +6,8 @@
 from __future__ import annotations
 
 from ansible_collections.infrastructure.services.plugins.module_utils import _errors
-from ansible_collections.infrastructure.services.plugins.module_utils._call import statuses
-from ansible_collections.infrastructure.services.plugins.module_utils._call.statuses import Event
+from ansible_collections.infrastructure.services.plugins.module_utils._call import policy
+from ansible_collections.infrastructure.services.plugins.module_utils._call.policy import Event
 from tools import docs_failures
 
 PAGE = docs_failures.PAGE.read_text(encoding="utf-8")
@@ -19,7 +19,7 @@ def test_the_tables_match_the_code():
 
 def test_every_event_of_the_policy_is_in_a_table():
     shown = {Event[name] for name in docs_failures.EVENTS}
-    shown |= {statuses.meaning(code)[0] for code in {*statuses._BY_STATUS, *docs_failures.CLASSES.values()}}
+    shown |= {policy.meaning(code)[0] for code in {*policy._BY_STATUS, *docs_failures.CLASSES.values()}}
     assert shown | {Event.SUCCESS} == set(Event)
 
 

@@ -12,8 +12,12 @@ from collections import Counter
 from types import SimpleNamespace
 from typing import Callable, NamedTuple
 
-from ansible_collections.infrastructure.services.plugins.module_utils._call.retry import AttemptResult, retry
-from ansible_collections.infrastructure.services.plugins.module_utils._call.statuses import Event, meaning
+from ansible_collections.infrastructure.services.plugins.module_utils._call.policy import (
+    AttemptResult,
+    Event,
+    meaning,
+    retry,
+)
 from ansible_collections.infrastructure.services.plugins.module_utils._errors import UNKNOWN, ServicesError, gravest
 from ansible_collections.infrastructure.services.plugins.module_utils._http.exchange import Answer, Request
 from ansible_collections.infrastructure.services.plugins.module_utils._list.pace import Dispatch

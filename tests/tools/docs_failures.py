@@ -14,8 +14,8 @@ from collections.abc import Iterator
 from support.checkout import CHECKOUT  # makes the checkout importable as the collection
 
 # isort: split
-from ansible_collections.infrastructure.services.plugins.module_utils._call import statuses
-from ansible_collections.infrastructure.services.plugins.module_utils._call.statuses import Event
+from ansible_collections.infrastructure.services.plugins.module_utils._call import policy
+from ansible_collections.infrastructure.services.plugins.module_utils._call.policy import Event
 from ansible_collections.infrastructure.services.plugins.module_utils._resources import (
     application_role,
     virtual_machine,
@@ -40,11 +40,11 @@ CLASSES = {"other 3xx": 300, "other 4xx": 499, "other 5xx": 599, "1xx, 6xx and a
 
 def rows_of_statuses() -> Iterator[tuple[str, ...]]:
     """Yield a row for each status: what it means, what to do, and how it affects a creation and an update."""
-    named = {str(code): code for code in sorted(statuses._BY_STATUS)}
+    named = {str(code): code for code in sorted(policy._BY_STATUS)}
     for name, code in {**named, **CLASSES}.items():
-        texts = [statuses.meaning(code)[1].format(**operation._asdict()) for operation in OPERATIONS]
+        texts = [policy.meaning(code)[1].format(**operation._asdict()) for operation in OPERATIONS]
         text = texts[0] if texts[0] == texts[1] else f"Creation: {texts[0]}. Update: {texts[1]}"
-        yield name, _sentence(text), *_cells(statuses.meaning(code)[0])
+        yield name, _sentence(text), *_cells(policy.meaning(code)[0])
 
 
 def rows_of_events() -> Iterator[tuple[str, ...]]:
@@ -55,7 +55,7 @@ def rows_of_events() -> Iterator[tuple[str, ...]]:
 
 def _cells(event: Event) -> list[str]:
     with_token = ", sent again once if a new token can be fetched"
-    again = {statuses.NEVER: "", statuses.AGAIN: ", sent again", statuses.NEW_TOKEN: with_token}
+    again = {policy.NEVER: "", policy.AGAIN: ", sent again", policy.NEW_TOKEN: with_token}
     return [f"``{event.effect}``{again[event.again[method]]}" for method in ("POST", "PUT")]
 
 

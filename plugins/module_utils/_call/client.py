@@ -14,9 +14,8 @@ from .._errors import NOT_SENT, UNKNOWN, AttemptFailed, RequestFailed, ServicesE
 from .._http.connecting import ConnectionSettings
 from .._http.exchange import Answer, Request
 from .operation import Operation, message, read_answer
-from .retry import AttemptResult, retry
+from .policy import AttemptResult, Event, retry
 from .settings import Settings
-from .statuses import Event
 from .tokens import FetchedToken, Token, missing_scopes, read_token, token_request
 
 

@@ -13,8 +13,7 @@ from .._errors import ACCEPTED, NOT_SENT, REJECTED, UNKNOWN
 from .._http import strict_json
 from .._http.exchange import Answer, Request
 from .._secrets import for_message, printable
-from .retry import AttemptResult
-from .statuses import Event, meaning
+from .policy import AttemptResult, Event, meaning
 
 
 class Operation(NamedTuple):

@@ -18,8 +18,7 @@ from .._errors import InvalidInput, TokenError
 from .._http import strict_json
 from .._http.exchange import Answer, Request
 from .._secrets import for_message
-from .retry import AttemptResult
-from .statuses import Event, meaning
+from .policy import AttemptResult, Event, meaning
 
 TOKEN = re.compile(r"[!-~]+")  # printable ASCII without spaces: a little more than RFC 6750 section 2.1 allows
 _MARGIN = 30.0  # seconds before its expiry from which a token is no longer used

@@ -13,8 +13,7 @@ from contextlib import contextmanager
 from datetime import datetime, timezone
 from typing import Any, Callable, Iterator
 
-from .._call.retry import retry_after
-from .._call.statuses import Event, meaning
+from .._call.policy import Event, meaning, retry_after
 from .._errors import AttemptFailed, ServicesError
 from .._http.exchange import Answer, Request
 from .pace import NEUTRAL, OK, OVERLOADED, RATE_LIMITED

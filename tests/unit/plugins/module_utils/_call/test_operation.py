@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import pytest
 from ansible_collections.infrastructure.services.plugins.module_utils._call.operation import message, read_answer
-from ansible_collections.infrastructure.services.plugins.module_utils._call.retry import AttemptResult
-from ansible_collections.infrastructure.services.plugins.module_utils._call.statuses import Event
+from ansible_collections.infrastructure.services.plugins.module_utils._call.policy import AttemptResult, Event
 from ansible_collections.infrastructure.services.plugins.module_utils._http.exchange import Answer, Request
 from ansible_collections.infrastructure.services.plugins.module_utils._resources import (
     application_role,

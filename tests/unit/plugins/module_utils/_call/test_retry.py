@@ -12,17 +12,15 @@ from email.utils import format_datetime
 from typing import NamedTuple
 
 import pytest
-from ansible_collections.infrastructure.services.plugins.module_utils._call.retry import (
-    AttemptResult,
-    delay,
-    retry,
-    retry_after,
-)
-from ansible_collections.infrastructure.services.plugins.module_utils._call.statuses import (
+from ansible_collections.infrastructure.services.plugins.module_utils._call.policy import (
     AGAIN,
     NEVER,
     NEW_TOKEN,
+    AttemptResult,
     Event,
+    delay,
+    retry,
+    retry_after,
 )
 from ansible_collections.infrastructure.services.plugins.module_utils._errors import (
     ACCEPTED,

@@ -9,8 +9,8 @@ from __future__ import annotations
 import string
 
 import pytest
-from ansible_collections.infrastructure.services.plugins.module_utils._call import statuses
-from ansible_collections.infrastructure.services.plugins.module_utils._call.statuses import Event
+from ansible_collections.infrastructure.services.plugins.module_utils._call import policy
+from ansible_collections.infrastructure.services.plugins.module_utils._call.policy import Event
 from ansible_collections.infrastructure.services.plugins.module_utils._resources.application_role import (
     OPERATION as UPDATE,
 )
@@ -36,24 +36,24 @@ CLASSES = {2: Event.SUCCESS, 3: Event.REDIRECTED, 4: Event.REFUSED, 5: Event.SER
 def test_each_status_maps_to_its_event(hundred):
     for status in range(hundred * 100, hundred * 100 + 100):
         expected = NAMED.get(status) or CLASSES.get(hundred, Event.IRREGULAR)
-        assert statuses.meaning(status)[0] == expected, status
+        assert policy.meaning(status)[0] == expected, status
 
 
 @pytest.mark.parametrize("operation", [CREATE, UPDATE], ids=lambda operation: operation.resource)
 def test_each_text_is_filled_in_for_each_operation(operation):
     for status in range(2000):
-        text = statuses.meaning(status)[1].format(**operation._asdict())
+        text = policy.meaning(status)[1].format(**operation._asdict())
         assert text
         assert not set("{}") & set(text), status
 
 
 def test_texts_use_only_fields_of_an_operation():
-    texts = [text for _event, text in (*statuses._BY_STATUS.values(), *statuses._CLASSES.values())]
+    texts = [text for _event, text in (*policy._BY_STATUS.values(), *policy._CLASSES.values())]
     asked = {name for text in texts for _literal, name, _spec, _conversion in string.Formatter().parse(text) if name}
     assert asked <= set(CREATE._fields)
 
 
-@pytest.mark.parametrize("status", sorted(statuses._BY_STATUS))
+@pytest.mark.parametrize("status", sorted(policy._BY_STATUS))
 def test_a_named_status_has_a_text_of_its_own(status):
-    others = [text for other, (_event, text) in statuses._BY_STATUS.items() if other != status]
-    assert statuses._BY_STATUS[status][1] not in others
+    others = [text for other, (_event, text) in policy._BY_STATUS.items() if other != status]
+    assert policy._BY_STATUS[status][1] not in others

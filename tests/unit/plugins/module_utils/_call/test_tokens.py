@@ -10,7 +10,7 @@ import time
 from urllib.parse import parse_qsl
 
 import pytest
-from ansible_collections.infrastructure.services.plugins.module_utils._call.statuses import Event
+from ansible_collections.infrastructure.services.plugins.module_utils._call.policy import Event
 from ansible_collections.infrastructure.services.plugins.module_utils._call.tokens import (
     TOKEN,
     Credentials,
