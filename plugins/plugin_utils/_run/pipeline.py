@@ -49,7 +49,6 @@ def hand_over(action, signals: Signals) -> dict | None:
 
 def send(action, options: Options, signals: Signals) -> dict:
     """Do the task of a module for one asset, and return its result; raise ServicesError before anything is sent."""
-    require_parent()
     params, check_mode = with_absolute_paths(action, options.params), action._task.check_mode
     task = prepare(action.spec.resource, params)
     context = _context(action, options, connect=cached_transport, interruptible=signals.raised)
@@ -71,7 +70,6 @@ def send(action, options: Options, signals: Signals) -> dict:
 
 def send_list(action, options: Options, signals: Signals) -> dict:
     """Do the task of a module for a list, and return its result; raise ServicesError before anything is sent."""
-    require_parent()
     params, check_mode = with_absolute_paths(action, options.params), action._task.check_mode
     location = ledger_location(action, params["ledger"]) if params["ledger"] else ""
     if not in_worker(action):
