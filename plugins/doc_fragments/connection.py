@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The documentation of the options that every module shares."""
+"""The documentation of the options that every module shares, and of those that work on the ledger alone."""
 
 from __future__ import annotations
 
@@ -169,4 +169,20 @@ notes:
   - An environment variable that is empty counts as unset.
   - The rules of the Ansible community reserve C(ansible_facts) for modules whose name ends in C(_facts). These modules
     return the asset as a fact all the same, named like the module, so that the next task needs no C(register).
+"""
+
+    LEDGER = r"""
+options:
+  ledger:
+    description:
+      - Location of the ledger, a path (an SQLite file) or a C(postgresql://) URL.
+      - A relative path is resolved against the directory of the playbook, or against the working directory if the
+        playbook is part of a collection or the path comes from the environment.
+      - If not given, the environment variable E(INFRASTRUCTURE_SERVICES_LEDGER) is used.
+    type: str
+    required: true
+notes:
+  - The task runs on the controller, whatever the connection of its host, and cannot be combined with C(async).
+  - It is in the action group C(infrastructure.services.all), so that C(module_defaults) can give options such as
+    O(ledger) to all modules of the collection. It accepts the other options of the group too, but does not use them.
 """

@@ -23,15 +23,9 @@ description:
 version_added: 1.0.0
 author:
   - The infrastructure.services contributors (@infrastructure-services)
+extends_documentation_fragment:
+  - infrastructure.services.connection.ledger
 options:
-  ledger:
-    description:
-      - Location of the ledger, a path (an SQLite file) or a C(postgresql://) URL.
-      - A relative path is resolved against the directory of the playbook, or against the working directory if the
-        playbook is part of a collection or the path comes from the environment.
-      - If not given, the environment variable E(INFRASTRUCTURE_SERVICES_LEDGER) is used.
-    type: str
-    required: true
   base_url:
     description:
       - Base URL of the Infrastructure Service that the assets are on. An entry may have another one.
@@ -91,9 +85,6 @@ attributes:
     description: Returns the entries that changed, or would change, when in diff mode.
     support: full
 notes:
-  - The task runs on the controller, whatever the connection of its host, and cannot be combined with C(async).
-  - It is in the action group C(infrastructure.services.all), so that C(module_defaults) can give O(ledger) and
-    O(base_url) to all modules of the collection. It accepts the other options of the group too, but does not use them.
   - If another task is working on one of the assets, this one waits until it has ended, and then fails without a change
     if the entry has changed meanwhile, unless it already is as wanted. Behind a pooler of PostgreSQL connections it
     cannot wait.

@@ -15,23 +15,16 @@ module: ledger_info
 short_description: List what the ledger knows, in particular what is in doubt
 description:
   - Lists entries of the O(ledger), with what was sent for each asset and what came back. Nothing is sent to the
-    service, and no file is created or changed.
+    service, and no file is created or changed; a ledger that does not exist counts as empty.
   - After a crash, O(states=in_doubt) lists the assets that may or may not exist. Settle them with
     M(infrastructure.services.ledger_entry), in a loop over what this module returns. A request that is still in flight
     is listed too, and M(infrastructure.services.ledger_entry) waits for it.
 version_added: 1.0.0
 author:
   - The infrastructure.services contributors (@infrastructure-services)
+extends_documentation_fragment:
+  - infrastructure.services.connection.ledger
 options:
-  ledger:
-    description:
-      - Location of the ledger, a path (an SQLite file) or a C(postgresql://) URL. One that does not exist counts as
-        empty.
-      - A relative path is resolved against the directory of the playbook, or against the working directory if the
-        playbook is part of a collection or the path comes from the environment.
-      - If not given, the environment variable E(INFRASTRUCTURE_SERVICES_LEDGER) is used.
-    type: str
-    required: true
   base_url:
     description: Only assets of this Infrastructure Service.
     type: str
@@ -77,10 +70,6 @@ attributes:
   diff_mode:
     description: Changes nothing, so it returns no diff.
     support: none
-notes:
-  - The task runs on the controller, whatever the connection of its host, and cannot be combined with C(async).
-  - It is in the action group C(infrastructure.services.all), so that C(module_defaults) can give O(ledger) to all
-    modules of the collection. It accepts the other options of the group too, but does not use them.
 seealso:
   - module: infrastructure.services.ledger_entry
   - plugin: infrastructure.services.ledger
