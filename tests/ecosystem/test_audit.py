@@ -13,7 +13,7 @@ import ansible_runner
 import jq
 import pytest
 import yaml
-from ansible_collections.infrastructure.services.plugins.module_utils._list.result import ListResult, returned
+from ansible_collections.infrastructure.services.plugins.module_utils._list.result import ListResult
 from ansible_collections.infrastructure.services.plugins.module_utils._task.specs import VIRTUAL_MACHINES
 from support import CREATE, RESOURCES, UPDATE, run_task
 from support.fixtures import CONNECTIONS
@@ -45,9 +45,9 @@ def many(*results: dict) -> dict:
     collected = ListResult(VIRTUAL_MACHINES, [f"label{number}" for number in range(len(results))], None)
     for number, result in enumerate(results):
         collected.add(number, {"msg": "", **result})
-    done = collected.done()
-    ((_module, facts),) = done["ansible_facts"].items()
-    return returned({**done, "ansible_facts": dict.fromkeys(PLURAL.values(), facts)}, "problems")
+    result = collected.returned(collected.done(), "problems")
+    ((_module, facts),) = result["ansible_facts"].items()
+    return {**result, "ansible_facts": dict.fromkeys(PLURAL.values(), facts)}
 
 
 def item(outcome: str, changed: bool = False, **more) -> dict:

@@ -184,9 +184,9 @@ def test_without_a_ledger_nothing_is_sent_and_the_variable_is_named(told, case):
 
 def test_an_empty_fleet_is_valid_and_says_that_it_is_empty(told):
     assert not told.failed("empty-lists")
-    assert told.result("empty-lists", "Say that the fleet is empty")["msg"] == (
-        "The fleet is empty: neither fleet_virtual_machines nor fleet_application_roles has an item. Nothing was sent.")
-    assert "is empty" not in told.shown("machines")
+    said = told.said("empty-lists")
+    assert "virtual machines: the list is empty\n" in said
+    assert "virtual machines: the list is empty" not in told.said("machines")
     assert told.bodies("empty-lists") == []
 
 
@@ -229,3 +229,36 @@ def test_a_failure_has_its_exit_status_and_no_secret_is_shown(ansible_once, serv
     assert run.rc == 2
     assert len(service.conversation()) == 3
     assert TOKEN not in run.output
+
+
+def rows(output: str) -> int:
+    """How many rows of a terminal with 80 columns an output takes."""
+    return sum(max(1, -(-len(line) // 80)) for line in output.splitlines())
+
+
+def of_fleet(machines: list[dict], **variables: object) -> dict:
+    return {"hosts": "localhost", "gather_facts": False, "roles": ["infrastructure.services.fleet"],
+            "vars": {"fleet_ledger": "fleet.db", "fleet_virtual_machines": machines, **variables}}
+
+
+def test_a_plan_of_120_machines_fits_on_one_screen_and_names_what_is_not_unchanged(ansible_once, service):
+    attributes = {"cpu": 4, "team": "web", "operating_system": "Debian 13"}
+    old = [{"name": name, "attributes": attributes} for name in (*(f"vm{number}" for number in range(113)), "drift")]
+    gone, lost, new = ([{"name": name, "attributes": attributes} for name in names]
+                       for names in (["gone1", "gone2"], ["lost"], ["new1", "new2", "new3"]))
+    service.fault(kind="drop", when="after", operation="create_virtual_machine", skip=len(old + gone))
+    ansible_once.playbook(yaml.safe_dump([of_fleet(old + gone), of_fleet(lost)]))
+    listed = [*old[:-1], {"name": "drift", "attributes": {**attributes, "cpu": 8}}, *lost, *new]
+    plan = ansible_once.playbook(yaml.safe_dump([of_fleet(listed)]), "--check").output
+    assert "\nvirtual machines: 3 to create, 1 differs, 1 in doubt, 2 not listed, 113 unchanged\n  ? lost " in plan
+    assert "  ! drift  attributes.cpu (8 asked for, 4 recorded) (cannot be updated)\n" in plan
+    assert re.findall(r"^  \+ (\S+)   cpu 4, operating_system Debian 13, team web$", plan, re.MULTILINE) == [
+        "new1", "new2", "new3"]
+    assert re.findall(r"^  - (\S+)  recorded, not listed$", plan, re.MULTILINE) == ["gone1", "gone2"]
+    assert not re.search(r"\bvm\d", plan)
+    assert rows(plan) <= 45
+    given = yaml.safe_dump([of_fleet(listed, fleet_in_doubt="skip")])
+    with_diff = ansible_once.playbook(given, "--check", "--diff").ok().output
+    assert with_diff.count('+        "cpu": 4') == 3
+    assert not re.search(r"\bvm\d", with_diff)
+    assert rows(with_diff) <= 90

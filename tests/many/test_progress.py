@@ -39,3 +39,14 @@ def test_progress_does_not_disturb_a_callback_that_prints_a_document(start, serv
     run.end()
     assert json.loads(run.printed)[0]["accepted"] == 60
     assert re.search(r"virtual machines: \d+ of 60, \d+ in flight, 0 in doubt, 0 rejected, ", run.errors)
+
+
+def test_lines_have_the_colors_of_ansible_if_somebody_sees_them(start):
+    """Those of stderr depend on whether it is a terminal, which ANSIBLE_FORCE_COLOR overrides."""
+    line = "+ vm0 cpu 4"
+    for forced, expected in (("1", f"\x1b[1;34m {line}\x1b[0m"), ("0", f"virtual machines: 1 to create {line}")):
+        run = start(1, arguments=("--check",), environment={
+            "ANSIBLE_FORCE_COLOR": forced, "ANSIBLE_COLOR_OK": "bright blue"})
+        run.end()
+        assert expected in run.errors
+        assert ("\x1b" in run.errors) is (forced == "1")

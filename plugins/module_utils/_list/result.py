@@ -14,6 +14,10 @@ from .._errors import ACCEPTED, NOT_SENT, OUTCOMES, UNKNOWN, gravest, listing
 from .._secrets import for_message
 from .._task.specs import ModuleSpec
 
+_TOO_LARGE = (
+    "The result has {:,} characters; ansible-runner and AWX drop one of more than 700,000. Set results to problems, and"
+    " asset_fields to the fields that you need, such as [id]."
+)
 _RESULTS_SAY = "results says what is known of each, and what to do."
 _MOST_WARNINGS = 20
 _MOST_NOT_LISTED = 1_000  # names, of some tens of characters each
@@ -49,10 +53,11 @@ class ListResult:
         self.failed += item["failed"]
 
     def skip(self, number: int, reason: str) -> None:
-        """Add an item that was not begun."""
-        self._reason = reason
+        """Add an item that was not begun, with its plan if it has one."""
+        self._reason, before = reason, self._items[number]
+        planned = {name: before[name] for name in ("plan", "asset", "diff") if name in before}
         msg = f"{self._noun} {self._labels[number]}: it was not begun: {reason}. Nothing was sent for it."
-        self.add(number, dict(changed=False, skipped=True, outcome=NOT_SENT, msg=msg))
+        self.add(number, dict(planned, changed=False, skipped=True, outcome=NOT_SENT, msg=msg))
 
     def changed(self) -> list[int]:
         """Return the numbers of the items that were changed, or would be."""
@@ -67,7 +72,6 @@ class ListResult:
         kept = {name: result[name] for name in SHOWN if result.get(name) is not None or name == "status"}
         if "asset" in kept:
             kept["id"] = str(kept["asset"].get("id") or "")
-            kept["asset"] = picked(kept["asset"], self._fields)
         # A failure may quote a warning, and a plan says the same in fewer words; neither is told twice.
         is_told = result["failed"] or result.get("plan") in ("differs", "in_doubt")
         return dict(kept, warnings=[warning for warning in warnings if not (is_told and warning in result["msg"])])
@@ -75,7 +79,7 @@ class ListResult:
     def done(
         self, not_listed: list[str] | None = None, warnings: Iterable[str] = (), next_step: str = ""
     ) -> dict[str, Any]:
-        """Return the result of the list.
+        """Return the result of the list for people: of all items, with their whole assets.
 
         `not_listed`: names that only the ledger has, None when it was not asked; `next_step`: where to look for what
         is known of each item, empty for `results`.
@@ -86,7 +90,6 @@ class ListResult:
             "outcome": gravest(NOT_SENT, *{item["outcome"] for item in items}),
             "counts": counts,
             "results": items,
-            "ansible_facts": {self._spec.name: {item["item"]: item["asset"] for item in items if _is_known(item)}},
         }
         diffs = [item.pop("diff") for item in items if "diff" in item]
         if diffs:
@@ -96,6 +99,24 @@ class ListResult:
         if counts["failed"] or counts["not_begun"]:
             result.update(failed=True, msg=self._msg(counts, next_step or _RESULTS_SAY))
         return dict(result, warnings=[*warnings, *self._same_ids(), *self._some_warnings()])
+
+    def returned(self, result: dict, which: str) -> dict:
+        """Return the result of the list as its task returns it, with facts, and a warning if it is too large.
+
+        `result`: from `done`; `which`: the items that `results` is to have, `all` or `problems`: what failed, is in
+        doubt or differs.
+        """
+        items = [{**item, **self._picked(item)} for item in result["results"]]
+        facts = {item["item"]: item["asset"] for item in items if _is_known(item)}
+        shown = items if which == "all" else [item for item in items if _is_problem(item)]
+        result = {**result, "results": shown, "ansible_facts": {self._spec.name: facts}}
+        size = len(json.dumps(result))
+        if size >= _LARGE:
+            result["warnings"] = [*result["warnings"], _TOO_LARGE.format(size)]
+        return result
+
+    def _picked(self, item: dict) -> dict:
+        return {"asset": picked(item["asset"], self._fields)} if "asset" in item else {}
 
     def _counts(self, not_listed: list[str] | None) -> dict[str, int]:
         outcomes = Counter(item["outcome"] for item in self._items)
@@ -135,21 +156,6 @@ def _known_effect(item: dict) -> str:
     if item["outcome"] == ACCEPTED:
         return "accepted but not recorded" if "asset" in item else "accepted without a usable answer"
     return {NOT_SENT: "not sent", UNKNOWN: "in doubt"}.get(item["outcome"], item["outcome"])
-
-
-def returned(result: dict, which: str) -> dict:
-    """Return the result of a list as its task returns it, with a warning if that is too large.
-
-    `which`: the items that `results` is to have, `all` or `problems`: what failed, is in doubt or differs.
-    """
-    if which == "problems":
-        result = dict(result, results=[item for item in result["results"] if _is_problem(item)])
-    size = len(json.dumps(result))
-    if size < _LARGE:
-        return result
-    said = f"The result has {size:,} characters; ansible-runner and AWX drop one of more than 700,000."
-    advice = "Set results to problems, and asset_fields to the fields that you need, such as [id]."
-    return dict(result, warnings=[*result["warnings"], f"{said} {advice}"])
 
 
 def _is_known(item: dict) -> bool:

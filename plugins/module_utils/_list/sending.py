@@ -18,7 +18,7 @@ from .._task.task import Context, Planned, carry_out, interrupted, perform
 from .items import Faults, prepare_all, with_defaults
 from .pace import Pace
 from .paced import Connections, PacedTransport, most_connections
-from .result import SHOWN, ListResult, returned
+from .result import SHOWN, ListResult
 from .scheduler import Scheduler, Slot
 
 
@@ -41,7 +41,7 @@ def send_all(spec: ModuleSpec, params: dict, context: Context, ledger: Any = Non
             ledger.close()
     done = result.done(not_listed, ledger.warnings if ledger else (), context.next_step())
     context.tell(done)
-    done = returned(done, params["results"])
+    done = result.returned(done, params["results"])
     if context.no_log:  # in what looks like a loop, ansible-core 2.19 hides only items marked themselves
         for item in done["results"]:
             item["_ansible_no_log"] = True
@@ -69,8 +69,9 @@ def _add_settled(planned: list[Planned], params: dict, context: Context, result:
             to_send.append(number)
     doubtful = sum(each.error is not None for each in planned)
     if doubtful and params["in_doubt"] == "stop":
+        reason = f"{doubtful:,} of the list {'is' if doubtful == 1 else 'are'} in doubt (in_doubt: stop)"
         for number in (*to_send, *result.changed()):
-            result.skip(number, f"the ledger has {doubtful:,} of the list in doubt (in_doubt: stop)")
+            result.skip(number, reason)
         to_send = []
     return to_send
 

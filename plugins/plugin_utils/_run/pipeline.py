@@ -24,7 +24,7 @@ from .._screen.screen import Progress, plan_lines, result_lines
 from . import core
 from .cache import cached_transport, shared_token
 from .given import ledger_given, ledger_location, opened_ledger, options_given, with_absolute_paths
-from .process import is_orphan, require_parent, run_id, show_message
+from .process import color_of, is_orphan, require_parent, run_id, show_message
 from .target import Target
 
 _LEDGER_ELSEWHERE = (
@@ -99,7 +99,7 @@ def _say(action, signals: Signals, line: str) -> None:
     if signals.caught:  # Ansible no longer displays what workers say
         show_message(line)
     else:
-        action._display.display(line, stderr=True)
+        action._display.display(line, color=color_of(line), stderr=True)
 
 
 def _tell(action, report: Report | None, began: float, signals: Signals, result: dict) -> None:
@@ -107,7 +107,8 @@ def _tell(action, report: Report | None, began: float, signals: Signals, result:
     operation, width = action.spec.resource.operation, action._display.columns
     if report and (problem := report.add(operation, result)):
         action._display.warning(problem)
-    if action._task.no_log or signals.caught or not result["results"]:
+    is_told = result["results"] or action.creates  # a fleet without roles is common, one without machines a mistake
+    if action._task.no_log or signals.caught or not is_told:
         return
     seconds = time.monotonic() - began
     is_plan = action._task.check_mode
@@ -149,7 +150,7 @@ def _why_to_stop(action, signals: Signals) -> str:
 def _next_step(params: dict, signals: Signals) -> str:
     """Return where to look for what is known of each item; after a signal, nobody receives the results."""
     if not signals.caught:
-        return "The lines above and results say what is known of each, and what to do."
+        return "See above."
     if params["report"]:
         return f"The report {params['report']} says what is known of each."
     if params["ledger"]:

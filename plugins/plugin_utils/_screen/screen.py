@@ -20,12 +20,13 @@ from ...module_utils._task.signals import GRACE
 from .._ledger.decisions import COMMANDS
 
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT[\d:]+Z")
+_NONE = "the list is empty"
 _FIRST_LINE, _NEXT_LINE = 2.0, 5.0  # seconds
 _MOST_PROBLEMS, _MOST_PLANNED, _MOST_ATTRIBUTES = 10, 40, 3
 _PLANS = {"create": "to create", "update": "to update", "differs": "differs", "in_doubt": "in doubt",
           "keep": "unchanged"}
 _MARKS = {"in_doubt": "?", "differs": "!", "create": "+", "update": "~"}
-_PLANNED = ("to create", "to update", "differs", "in doubt", "not listed", "not begun", "unchanged")
+_PLANNED = ("to create", "to update", "differs", "in doubt", "not listed", "unchanged")
 _ENDED = ("unchanged", "in doubt", "rejected", "differs", "not sent", "not begun")
 
 
@@ -66,10 +67,10 @@ class Progress:
 
 def standing(operation: Operation, item: dict) -> str:
     """Return in words how an item of a list has ended, or in check mode what is to become of it."""
-    if "skipped" in item:
-        return "not begun"
     if "plan" in item:
         return _PLANS[item["plan"]]
+    if "skipped" in item:
+        return "not begun"
     if item["outcome"] in (UNKNOWN, REJECTED):
         return "in doubt" if item["outcome"] == UNKNOWN else "rejected"
     if item["changed"]:
@@ -96,6 +97,8 @@ def result_lines(operation: Operation, result: dict, seconds: float, width: int)
 
     `result`: of all items; `width`: in columns.
     """
+    if not result["results"]:
+        return [f"{operation.noun}s: {_NONE}"]
     lines = [f"{operation.noun}s: {listed(tally(operation, result, is_plan=False))}, {seconds:,.0f} s"]
     return [*lines, *_problems(operation.noun, [item for item in result["results"] if item["failed"]], width)]
 
@@ -111,13 +114,13 @@ def plan_lines(operation: Operation, result: dict, width: int) -> list[str]:
     more = [f"  and {len(lines) - _MOST_PLANNED:,} more"] if len(lines) > _MOST_PLANNED else []
     commands = _commands([item for item in items if item.get("plan") == "in_doubt"])
     counts = listed(tally(operation, result, is_plan=True))
-    return [f"{operation.noun}s: {counts or 'none'}", *lines[:_MOST_PLANNED], *more, *commands]
+    return [f"{operation.noun}s: {counts or _NONE}", *lines[:_MOST_PLANNED], *more, *commands]
 
 
 def note(operation: Operation, item: dict) -> str:
     """Return what the plan says of an item."""
     if item["plan"] == "differs":
-        return f"{'; '.join(item['differs'])} (the service cannot update it)"
+        return f"{'; '.join(item['differs'])} (cannot be updated)"
     if item["plan"] == "in_doubt":
         since = _TIME.search(item["msg"])
         return f"in doubt since {since[0]}" if since else "in doubt"
@@ -149,7 +152,7 @@ def _cause(noun: str, item: dict) -> str:
 def _commands(items: list[dict]) -> list[str]:
     """Return a line for each command that the messages of items name, whole, so that it can be copied."""
     found = dict.fromkeys(item.get("msg", "").partition(COMMANDS)[2] for item in items)
-    return [f"  To settle what is in doubt: {printable(command)}" for command in found if command]
+    return [f"  To settle it: {printable(command)}" for command in found if command]
 
 
 def _wrapped(text: str, width: int) -> list[str]:

@@ -329,7 +329,7 @@ def test_a_plan_is_a_table_for_a_merge_request_problems_first(path, tmp_path):
         "<!-- infrastructure.services report -->",
         "**compute virtual machines**: 1 to create, 1 differs, 1 not listed, 1 unchanged", "",
         "| Result | Name | Note |", "|---|---|---|",
-        "| differs | <code>drift</code> | attributes.cpu (8 asked for, 2 recorded) (the service cannot update it) |",
+        "| differs | <code>drift</code> | attributes.cpu (8 asked for, 2 recorded) (cannot be updated) |",
         "| to create | <code>new</code> | team web |",
         "| not listed | <code>gone0</code> |  |"]
     assert Page(path).of("h1") == ["Plan"]

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import pytest
-from ansible_collections.infrastructure.services.plugins.module_utils._list.result import ListResult, returned
+from ansible_collections.infrastructure.services.plugins.module_utils._list.result import ListResult
 from ansible_collections.infrastructure.services.plugins.module_utils._task.specs import VIRTUAL_MACHINES
 from ansible_collections.infrastructure.services.plugins.plugin_utils._screen.screen import (
     Progress,
@@ -25,11 +25,15 @@ UNCHANGED = dict(changed=False, outcome="not_sent", asset={"id": "1"})
 
 
 def listed(items: dict[str, dict], not_listed: list[str] | None = None) -> dict:
-    """Return the result of a list with these results of items, by name."""
+    """Return the result of a list with these results of items, by name, as it is shown to people."""
+    return collected(items).done(not_listed)
+
+
+def collected(items: dict[str, dict]) -> ListResult:
     result = ListResult(VIRTUAL_MACHINES, [*items], None)
     for number, (name, item) in enumerate(items.items()):
         result.add(number, {**item, **({"msg": item["msg"].format(name)} if "msg" in item else {})})
-    return result.done(not_listed)
+    return result
 
 
 def lost(outcome: str = "unknown", msg: str = LOST) -> dict:
@@ -44,7 +48,7 @@ def test_one_lost_answer_among_500_takes_few_lines_and_its_cause_is_said_once():
         "  ? vm499",
         "      POST https://s/api: the connection was lost. It is unknown whether the",
         "      virtual machine was created. Look for it on the service.",
-        f"  To settle what is in doubt: {COMMAND}",
+        f"  To settle it: {COMMAND}",
     ]
 
 
@@ -80,10 +84,10 @@ def test_a_plan_counts_first_and_names_all_that_is_not_unchanged():
     assert lines == [
         "virtual machines: 3 to create, 1 differs, 1 in doubt, 2 not listed, 115 unchanged",
         "  ? lost   in doubt since 2026-11-22T10:02:03Z",
-        "  ! drift  attributes.cpu (8 asked for, 2 recorded) (the service cannot update it)",
+        "  ! drift  attributes.cpu (8 asked for, 2 recorded) (cannot be updated)",
         "  + new0   team web, cpu 4", "  + new1   team web, cpu 4", "  + new2   team web, cpu 4",
         "  - gone1  recorded, not listed", "  - gone2  recorded, not listed",
-        f"  To settle what is in doubt: {COMMAND}",
+        f"  To settle it: {COMMAND}",
     ]
 
 
@@ -103,7 +107,8 @@ def test_control_characters_of_a_message_do_not_reach_the_screen():
 def test_only_problems_are_listed_if_that_is_asked_for():
     drift = dict(UNCHANGED, differs=["attributes.cpu (8 asked for, 2 recorded)"])
     items = {"a": CREATED, "b": lost(), "c": UNCHANGED, "d": drift, "e": dict(UNCHANGED, skipped=True, msg="x")}
-    result = returned(listed(items), "problems")
+    collection = collected(items)
+    result = collection.returned(collection.done(), "problems")
     assert [item["item"] for item in result["results"]] == ["b", "d"]
     assert [*result["ansible_facts"]["compute_virtual_machines"]] == ["a", "c", "d", "e"]
 
