@@ -140,9 +140,7 @@ def _conflicts(constraints: dict, params: dict) -> Iterator[str]:
             yield from (f"{name}: is needed with {option}: {value}" for name in names if params[name] is None)
 
 
-def converted(
-    option: dict, value: Any, name: str, place: str, problems: list[str], is_open: bool = False
-) -> Any:
+def converted(option: dict, value: Any, name: str, place: str, problems: list[str], is_open: bool = False) -> Any:
     """Return the value in the type of its option; what is wrong is added to `problems`.
 
     Suboptions that are null are left out, unless others may be given (`is_open`), which are then kept, too.
