@@ -24,10 +24,7 @@ from . import core
 from .cache import cached_ledger
 
 _FLEET, _PREFIX = "infrastructure.services.fleet", "fleet_"  # the role, and the start of the names of its variables
-_NO_LEDGER = (
-    "is missing: set it to a path (an SQLite file) or a postgresql:// URL. Nothing was sent, since without a ledger a"
-    " second run would create another fleet"
-)
+_NO_LEDGER = "is missing: set it to a path (an SQLite file) or a postgresql:// URL, so that running again is safe"
 _PATHS = [name for name, option in ARGUMENT_SPEC.items() if option["type"] == "path"]
 
 

@@ -30,14 +30,7 @@ _MESSAGE = "infrastructure.services-message-"
 _POLL_INTERVAL = 0.1  # seconds
 _FIRST = os.getpid()  # the process that starts the workers imports the action plugins, too
 _HAS_COLORS = sys.stderr.isatty() or constants.ANSIBLE_FORCE_COLOR  # asked here: the stderr of a worker is none
-_COLORS = {  # by the mark of a line of a list
-    "? ": constants.COLOR_WARN,
-    "x ": constants.COLOR_ERROR,
-    "! ": constants.COLOR_WARN,
-    "+ ": constants.COLOR_OK,
-    "~ ": constants.COLOR_CHANGED,
-    "- ": constants.COLOR_SKIP,
-}
+_COLORS = {"?": "WARN", "x": "ERROR", "!": "WARN", "+": "OK", "~": "CHANGED", "-": "SKIP"}  # by the mark of a line
 _WHY = "a name must not be empty or contain =; neither it nor its value may contain NUL or a lone surrogate"
 
 _fork = {"parent": os.getppid(), "forking": 0}
@@ -99,7 +92,8 @@ def _set(variables: Mapping[str, str]) -> None:
 
 def color_of(line: str) -> str | None:
     """Return the color of a line on stderr, None for that of the terminal; Ansible adds none with ANSIBLE_NOCOLOR."""
-    return _COLORS.get(line[2:4]) if _HAS_COLORS else None
+    mark = line[2:4].removesuffix(" ")
+    return getattr(constants, f"COLOR_{_COLORS[mark]}") if _HAS_COLORS and mark in _COLORS else None
 
 
 def show_message(message: str) -> None:

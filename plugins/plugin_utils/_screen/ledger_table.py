@@ -41,12 +41,8 @@ def ledger_lines(listed: dict, what: str = "recorded") -> list[str]:
 def _row(entry: dict) -> tuple[str, ...]:
     since = entry["changed_at"].replace("T", " ")[:16]
     attributes = {**_attributes(entry["sent"]), **_attributes(entry["asset"])}
-    cells = (_name(entry), entry["state"], since, attributes.get("ip"), attributes.get("team"))
+    cells = (entry.get("name") or entry.get("id"), entry["state"], since, attributes.get("ip"), attributes.get("team"))
     return tuple(printable(str(cell or "")) for cell in cells)
-
-
-def _name(entry: dict) -> str:
-    return entry["name"] if "name" in entry else entry["id"]
 
 
 def _attributes(body: dict | None) -> dict:

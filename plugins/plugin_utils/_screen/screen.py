@@ -20,7 +20,7 @@ from ...module_utils._task.signals import GRACE
 from .._ledger.decisions import COMMANDS
 
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT[\d:]+Z")
-_NONE = "the list is empty"
+_EMPTY = "the list is empty"
 _FIRST_LINE, _NEXT_LINE = 2.0, 5.0  # seconds
 _MOST_PROBLEMS, _MOST_PLANNED, _MOST_ATTRIBUTES = 10, 40, 3
 _PLANS = {"create": "to create", "update": "to update", "differs": "differs", "in_doubt": "in doubt",
@@ -83,7 +83,7 @@ def tally(operation: Operation, result: dict, is_plan: bool) -> dict[str, int]:
     found = Counter(standing(operation, item) for item in result["results"])
     found["not listed"] = result["counts"].get("not_listed", 0)
     words = _PLANNED if is_plan else (operation.done, *_ENDED)
-    always = () if is_plan else words[:4]
+    always = words[:4] if result["results"] and not is_plan else ()
     return {word: found[word] for word in words if found[word] or word in always}
 
 
@@ -97,9 +97,8 @@ def result_lines(operation: Operation, result: dict, seconds: float, width: int)
 
     `result`: of all items; `width`: in columns.
     """
-    if not result["results"]:
-        return [f"{operation.noun}s: {_NONE}"]
-    lines = [f"{operation.noun}s: {listed(tally(operation, result, is_plan=False))}, {seconds:,.0f} s"]
+    counts = listed(tally(operation, result, is_plan=False))
+    lines = [f"{operation.noun}s: {counts}, {seconds:,.0f} s" if counts else f"{operation.noun}s: {_EMPTY}"]
     return [*lines, *_problems(operation.noun, [item for item in result["results"] if item["failed"]], width)]
 
 
@@ -114,7 +113,7 @@ def plan_lines(operation: Operation, result: dict, width: int) -> list[str]:
     more = [f"  and {len(lines) - _MOST_PLANNED:,} more"] if len(lines) > _MOST_PLANNED else []
     commands = _commands([item for item in items if item.get("plan") == "in_doubt"])
     counts = listed(tally(operation, result, is_plan=True))
-    return [f"{operation.noun}s: {counts or _NONE}", *lines[:_MOST_PLANNED], *more, *commands]
+    return [f"{operation.noun}s: {counts or _EMPTY}", *lines[:_MOST_PLANNED], *more, *commands]
 
 
 def note(operation: Operation, item: dict) -> str:
