@@ -13,7 +13,7 @@ from ..plugin_utils._ledger.listing import listed
 from ..plugin_utils._run.action import Action
 from ..plugin_utils._run.core import untrusted
 from ..plugin_utils._run.given import opened_ledger
-from ..plugin_utils._screen.ledger_table import ledger_lines
+from ..plugin_utils._screen.screen import ledger_lines
 
 
 class ActionModule(Action):

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from ansible_collections.infrastructure.services.plugins.plugin_utils._screen.ledger_table import ledger_lines
+from ansible_collections.infrastructure.services.plugins.plugin_utils._screen.screen import ledger_lines
 
 MACHINE, ROLE = "compute_virtual_machine", "cassandra_application_role"
 IP, URL = "192.0.2.10", "https://infrastructure.example.com"
