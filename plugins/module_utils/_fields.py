@@ -16,7 +16,7 @@ from typing import NamedTuple
 # ISO 8601, extended or basic; an unquoted YAML timestamp has this form too once it is converted to text.
 _DATE_TIME = re.compile(
     r"(?P<year>\d{4})(?P<dash>-?)(?P<month>\d\d)(?P=dash)(?P<day>\d\d)"
-    r"(?:[Tt]|[ ]+)(?P<hour>\d\d)(?P<colon>:?)(?P<minute>\d\d)(?:(?P=colon)(?P<second>\d\d)(?:[.,](?P<fraction>\d+))?)?"
+    r"(?:[Tt]|[ ]+)(?P<hour>\d\d)(?P<colon>:?)(?P<minute>\d\d)(?:(?P=colon)(?P<second>\d\d)(?:[.,]\d+)?)?"
     r"[ ]*(?:[Zz]|(?P<sign>[+-])(?P<zone_hour>[01]\d|2[0-3])(?::?(?P<zone_minute>[0-5]\d))?)?",
     re.ASCII,
 )
@@ -154,16 +154,10 @@ def _same(one: object, other: object, is_instant: bool) -> bool:
         return one is other
     if is_instant and isinstance(one, str) and isinstance(other, str):
         try:
-            return date_time(one) == date_time(other) and _have_one_fraction(one, other)
+            return date_time(one) == date_time(other)
         except ValueError:
             return one == other
     return one == other
-
-
-def _have_one_fraction(one: str, other: str) -> bool:
-    """Whether two date-times have the same fraction of a second, or one of them has none."""
-    fractions = [_DATE_TIME.fullmatch(each.strip())["fraction"] for each in (one, other)]
-    return None in fractions or len({fraction.rstrip("0") for fraction in fractions}) == 1
 
 
 def _shown(value: object) -> str:

@@ -219,12 +219,8 @@ def test_nothing_differs_from_itself(value):
     assert differences(value, copy.deepcopy(value)) == []
 
 
-@pytest.mark.parametrize(("one", "other", "differ"), [
-    ("2026-01-02T03:04:05.9Z", "2026-01-02T03:04:05.1Z", True),
-    ("2026-01-02T03:04:05.90Z", "2026-01-02T04:04:05,9+01:00", False),
-    ("2026-01-02T03:04:05Z", "2026-01-02T03:04:05.1Z", False),
-    ("2026-01-02T03:04:05.0Z", "2026-01-02T03:04:05.000Z", False),
-])
-def test_fractions_of_a_second_are_compared_where_both_have_one(one, other, differ):
-    """Typed date-times are sent without a fraction, so one that only comes back is no difference."""
-    assert bool(differences({"at": one}, {"at": other}, frozenset({"at"}))) is differ
+@pytest.mark.parametrize("other", ["2026-01-02T04:04:05,9+01:00", "2026-01-02T03:04:05.1Z", "2026-01-02T03:04:05Z"])
+def test_date_times_are_compared_by_the_second(other):
+    """As they are sent: a fraction that only comes back is no difference."""
+    assert not differences({"at": "2026-01-02T03:04:05.90Z"}, {"at": other}, frozenset({"at"}))
+    assert differences({"at": "2026-01-02T03:04:06Z"}, {"at": other}, frozenset({"at"}))
