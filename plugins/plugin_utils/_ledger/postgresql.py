@@ -17,8 +17,8 @@ from contextlib import contextmanager, nullcontext
 from typing import Callable, ContextManager, Iterable, Iterator
 
 from .entries import LedgerError, LedgerLost, Unanswered, first_line
-from .locks import SessionLocks
-from .postgresql_library import connection_class, described, parsed_url, psycopg_library
+from .postgresql_library import SessionLocks, connection_class, described, parsed_url, psycopg_library
+from .tables import TABLES_IN_POSTGRESQL
 
 # libpq settings that detect a dead server; the URL may override them.
 _DEFAULTS = {
@@ -49,11 +49,6 @@ _SET_IN_TRANSACTION = ("SET LOCAL synchronous_commit = on", "SET LOCAL lock_time
 _LONGEST_PAUSE = 0.1  # seconds between two attempts to take a lock
 _CREATING = 0  # the number of the lock of the process that creates tables; no key has it
 
-_TABLES = (  # from pg_class: to_regclass may have cached, before a lock was granted, that there are none
-    "SELECT relname FROM pg_class WHERE pg_table_is_visible(oid)"
-    " AND relname IN ('infrastructure_services_entry', 'infrastructure_services_schema')"
-)
-
 
 class PostgresDatabase:
     """Has the methods of SqliteDatabase. Reconnects when its connection is lost.
@@ -78,7 +73,7 @@ class PostgresDatabase:
             raise LedgerError(f"ledger: {self.where} cannot be reached: {first_line(error)}") from None
 
     def tables(self) -> set[str]:
-        found = {name for (name,) in self.execute(_TABLES)}
+        found = {name for (name,) in self.execute(TABLES_IN_POSTGRESQL)}
         if not found:
             ((schema, path),) = self.execute("SELECT current_schema(), current_setting('search_path')")
             if not schema:  # its tables, if there are any, could not be seen

@@ -2,9 +2,10 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Reads URLs of PostgreSQL, and imports psycopg only where they are used, then once for all later workers.
+"""What the ledger in PostgreSQL is made of: its library, its URL, its connection, its locks.
 
-Only its worker knows the options of a task, unless they come from the environment. So a worker that opens such a ledger
+psycopg is imported only where such a URL is used, then once for all later workers. Only its worker knows the options
+of a task, unless they come from the environment. So a worker that opens such a ledger
 sets a flag in memory shared with its parent, which then imports the library before it forks the next worker.
 """
 
@@ -16,9 +17,11 @@ import mmap
 import os
 import re
 import socket
+import threading
 import time
 from contextlib import closing, suppress
 from functools import cache
+from typing import Callable, ContextManager
 
 from ...module_utils._errors import MissingLibrary
 from ...module_utils._task.options import LEDGER_VARIABLE
@@ -28,6 +31,8 @@ POSTGRESQL = ("postgresql://", "postgres://")
 # What these parts of a URL contain when a password has an unescaped `/ @ # ?`. A host may be a directory, or a
 # comma-separated list.
 _WRONG = {"host": re.compile(r"[@#?%\s]"), "port": re.compile(r"[^\d,]"), "dbname": re.compile(r"[@#?%:/\s]")}
+_INTERVAL = 1.0  # seconds between two looks at whether a session is still there
+_TRY, _UNLOCK = "SELECT pg_try_advisory_lock(?)", "SELECT pg_advisory_unlock(?)"
 _is_used = mmap.mmap(-1, 1)
 _is_used[0] = os.environ.get(LEDGER_VARIABLE, "").startswith(POSTGRESQL)
 
@@ -98,6 +103,64 @@ def described(asked: dict) -> str:
     """Return host, port and database of a ledger, without user and password."""
     port = f":{asked['port']}" if "port" in asked else ""
     return f"postgresql://{asked.get('host', '')}{port}/{asked.get('dbname', '')}"
+
+
+class SessionLocks:
+    """Advisory locks of a session of PostgreSQL, which a new session takes again when the server ends the first one.
+
+    While a request is in flight no statement would notice that, so a thread looks.
+    """
+
+    def __init__(self, execute: Callable[[str, tuple], list[tuple]], turn: ContextManager) -> None:
+        """`execute`: runs a statement, over a new session if need be; raises LedgerError. `turn`: of one thread."""
+        self._execute, self._turn = execute, turn
+        self._wanted: set[int] = set()
+        self._held: set[int] = set()  # by the session as it is now
+        self._closed = threading.Event()
+        self._thread: threading.Thread | None = None
+
+    def take(self, number: int) -> bool:
+        """Take a lock; return False if another session holds it; raise LedgerError."""
+        with self._turn:
+            if number not in self._held:  # PostgreSQL counts how often a session takes a lock
+                self._try(number, self._execute)
+            if number in self._held:
+                self._wanted.add(number)
+        if not self._thread:
+            self._thread = threading.Thread(target=self._look, daemon=True)
+            with suppress(RuntimeError):  # there cannot be another thread: the next statement notices
+                self._thread.start()
+        return number in self._held
+
+    def release(self, number: int) -> None:
+        with self._turn:
+            self._wanted.discard(number)
+            if number in self._held:
+                self._held.discard(number)
+                with suppress(LedgerError):  # the lock has ended with the session
+                    self._execute(_UNLOCK, (number,))
+
+    def session_ended(self) -> None:
+        self._held.clear()
+
+    def take_again(self, execute: Callable[[str, tuple], list[tuple]]) -> None:
+        """Take what an earlier session held, as far as others have not taken it; raise what `execute` raises."""
+        for number in self._wanted - self._held:
+            self._try(number, execute)
+
+    def close(self) -> None:
+        self._closed.set()
+
+    def _try(self, number: int, execute: Callable[[str, tuple], list[tuple]]) -> None:
+        if execute(_TRY, (number,))[0][0]:
+            self._held.add(number)
+
+    def _look(self) -> None:
+        while not self._closed.wait(_INTERVAL):
+            with suppress(LedgerError), self._turn:
+                if self._wanted:
+                    self._execute("SELECT 1", ())
+                    self.take_again(self._execute)
 
 
 def _preload() -> None:

@@ -4,13 +4,18 @@
 
 """The ledger in one SQLite file, which after each commit is the whole ledger: its journal is a rollback journal.
 
-The journal is deleted by each commit, since one that stays would belong to whatever file is moved beside it.
+The journal is deleted by each commit, since one that stays would belong to whatever file is moved beside it. Locks are
+bytes of a second file, `<path>.lock`. They belong to the open file and not to the process, so that two ledgers of one
+process exclude each other as well (fcntl_locking(2), open file description locks).
 """
 
 from __future__ import annotations
 
+import fcntl
 import os
 import sqlite3
+import stat
+import struct
 import time
 import zlib
 from contextlib import closing, contextmanager, nullcontext, suppress
@@ -18,15 +23,18 @@ from typing import Callable, ContextManager, Iterable, Iterator
 from urllib.parse import quote
 
 from .entries import LedgerError, LedgerLost, first_line
-from .locks import FileLocks
+from .tables import TABLES_IN_SQLITE
 
 _BUSY_TIMEOUT = 60.0  # seconds to wait for other writers, each of which takes milliseconds
 _STEP = 1.0  # seconds of one such wait in SQLite, which no signal ends
+_FLOCK = "hhqqi4x"  # struct flock: l_type, l_whence, l_start, l_len, l_pid
 _WRITING = 0  # the byte that is locked while a ledger is opened for writing or written to; no key has this number
-_ERRORS = (sqlite3.Error, UnicodeError)  # UnicodeError: a lone surrogate, which UTF-8 cannot encode
-_TABLES = (
-    "SELECT name FROM sqlite_master WHERE name IN ('infrastructure_services_entry', 'infrastructure_services_schema')"
+_LOCKED, _NO_PERMISSION = "database is locked", ("readonly", "unable to open", "I/O")  # in texts of SQLite
+_UNDO = (
+    ". A run was killed while it wrote, and what it began has to be undone. Read the ledger once, for example with"
+    " ledger_info, as a user who may write to it, to its -journal and to their directory"
 )
+_ERRORS = (sqlite3.Error, UnicodeError)  # UnicodeError: a lone surrogate, which UTF-8 cannot encode
 
 
 class SqliteDatabase:
@@ -35,7 +43,7 @@ class SqliteDatabase:
     def __init__(self, path: str, read_only: bool = False) -> None:
         """Open the file at an absolute path, and create it unless `read_only`; raise LedgerError."""
         self.where, self.file = path, os.path.realpath(path)
-        self._connection, self._locks, self._durable = None, None, None
+        self._connection, self._locks, self._durable = None, -1, None
         try:
             if not read_only:
                 self._open()
@@ -50,11 +58,11 @@ class SqliteDatabase:
             os.close(os.open(self.file, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
         self._identity = identity(self.file)
         self._connection = _connect(self.file)
-        self._locks = FileLocks(self.file)
+        self._locks = _lock_file(self.file)
 
     def tables(self) -> set[str]:
         """Return which tables of ours there are; raise LedgerError."""
-        return {name for (name,) in self.execute(_TABLES)} if os.path.exists(self.file) else set()
+        return {name for (name,) in self.execute(TABLES_IN_SQLITE)} if os.path.exists(self.file) else set()
 
     def prepare(self, create: tuple[str, ...]) -> None:
         """Check a file that is not where it was last used; to write, mark it and create tables; raise LedgerError."""
@@ -91,26 +99,28 @@ class SqliteDatabase:
         """Close the database and release its locks."""
         if self._connection:
             self._connection.close()
-        if self._locks:
-            self._locks.close()
-        self._connection = self._locks = None
+        if self._locks >= 0:
+            os.close(self._locks)
+        self._connection, self._locks = None, -1
 
     def lock(self, number: int, waiting: Callable[[], ContextManager] | None) -> bool:
         """Take the lock of this number, if need be after a wait within `waiting`; without it, return False instead.
 
         Raises LedgerError.
         """
-        if not self._locks or self._locks.take(number, wait=False):
-            return True
-        if waiting:
-            with waiting():
-                self._locks.take(number, wait=True)
+        try:
+            if _set_lock(self._locks, number, fcntl.LOCK_EX | fcntl.LOCK_NB):
+                return True
+            if waiting:
+                with waiting():
+                    _set_lock(self._locks, number, fcntl.LOCK_EX)
+        except OSError as error:
+            raise LedgerError(f"ledger: {self.where}.lock cannot be locked: {error.strerror}") from None
         return bool(waiting)
 
     def unlock(self, number: int) -> None:
         """Release the lock of this number."""
-        if self._locks:
-            self._locks.release(number)
+        _set_lock(self._locks, number, fcntl.LOCK_UN)
 
     def execute(self, statement: str, values: Iterable = ()) -> list[tuple]:
         """Return the rows of a statement with its values in place of `?`; raise LedgerError."""
@@ -169,23 +179,13 @@ class SqliteDatabase:
             yield
         except _ERRORS as error:
             problem = f"ledger: {self.where}: {first_line(error)}"
-            if _is_locked(error):
+            if _LOCKED in problem:
                 raise LedgerLost(
                     f"{problem}: others have been writing to it, or reading it in one transaction, for"
                     f" {_BUSY_TIMEOUT:g} s. End what reads it, or use fewer forks"
                 ) from None
-            raise LedgerError(f"{problem}{self._advice()}") from None
-
-    def _advice(self) -> str:
-        journal = f"{self.file}-journal"
-        if os.path.exists(journal) and not all(
-            os.access(path, os.W_OK) for path in (self.file, journal, os.path.dirname(journal))
-        ):
-            return (
-                ". A run was killed while it wrote, and what it began has to be undone. Read the ledger once, for"
-                " example with ledger_info, as a user who may write to it, to its -journal and to their directory"
-            )
-        return ""
+            is_half_written = os.path.exists(f"{self.file}-journal") and any(text in problem for text in _NO_PERMISSION)
+            raise LedgerError(f"{problem}{_UNDO if is_half_written else ''}") from None
 
 
 def identity(file: str | int) -> tuple[int, int] | None:
@@ -214,9 +214,27 @@ def _patiently(connection: sqlite3.Connection, statement: str, values: Iterable 
         try:
             return connection.execute(statement, values).fetchall()
         except sqlite3.OperationalError as error:
-            if not _is_locked(error) or time.monotonic() > until:
+            if _LOCKED not in str(error) or time.monotonic() > until:
                 raise
 
 
-def _is_locked(error: Exception) -> bool:
-    return "database is locked" in str(error)
+def _lock_file(ledger: str) -> int:
+    """Return the descriptor of the lock file, which gets the mode of the ledger; -1 when permission is denied."""
+    mode, descriptor = stat.S_IMODE(os.stat(ledger).st_mode), -1
+    with suppress(PermissionError):
+        descriptor = os.open(f"{ledger}.lock", os.O_CREAT | os.O_RDWR, mode)
+        os.fchmod(descriptor, mode)
+    return descriptor
+
+
+def _set_lock(descriptor: int, number: int, how: int) -> bool:
+    """Lock or unlock a byte of a file, as `how` says to flock(2); return False if another one has it; raise OSError."""
+    kind = fcntl.F_UNLCK if how == fcntl.LOCK_UN else fcntl.F_WRLCK
+    with suppress(BlockingIOError):
+        if descriptor >= 0 and hasattr(fcntl, "F_OFD_SETLK"):
+            command = fcntl.F_OFD_SETLK if how & fcntl.LOCK_NB else fcntl.F_OFD_SETLKW
+            fcntl.fcntl(descriptor, command, struct.pack(_FLOCK, kind, os.SEEK_SET, number, 1, 0))
+        elif descriptor >= 0:  # not on Linux: the locks belong to the process
+            fcntl.lockf(descriptor, how, 1, number)
+        return True
+    return False

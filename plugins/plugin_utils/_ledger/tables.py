@@ -27,6 +27,13 @@ CREATE = (  # in one transaction, and without effect when another process was fi
     "CREATE TABLE IF NOT EXISTS infrastructure_services_schema (version INTEGER PRIMARY KEY)",
     f"INSERT INTO infrastructure_services_schema VALUES ({SCHEMA_VERSION}) ON CONFLICT DO NOTHING",
 )
+TABLES_IN_SQLITE = (
+    "SELECT name FROM sqlite_master WHERE name IN ('infrastructure_services_entry', 'infrastructure_services_schema')"
+)
+TABLES_IN_POSTGRESQL = (  # from pg_class: to_regclass may have cached, before a lock was granted, that there are none
+    "SELECT relname FROM pg_class WHERE pg_table_is_visible(oid)"
+    " AND relname IN ('infrastructure_services_entry', 'infrastructure_services_schema')"
+)
 VERSION = "SELECT max(version) FROM infrastructure_services_schema"
 
 IS_KEY = "base_url = ? AND resource = ? AND name = ?"
