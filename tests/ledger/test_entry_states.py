@@ -173,15 +173,6 @@ def test_different_values_for_a_machine_raise_a_warning(location, service):
     assert "team" not in warning
 
 
-def test_changes_made_elsewhere_raise_a_warning(location, service):
-    task(location, UPDATE, base_url=service.url, attributes={"login": True})
-    service.api.store.assets["application_roles"][ROLE]["attributes"]["cluster_id"] = "elsewhere"
-    result = task(location, UPDATE, base_url=service.url, attributes={"login": False})
-    (warning,) = result["warnings"]
-    assert "attributes.cluster_id" in warning
-    assert "login" not in warning
-
-
 def test_complete_takes_the_rest_from_the_ledger(location, service):
     task(location, UPDATE, base_url=service.url, attributes={"login": True}, description="a role")
     for force, login in ((False, False), (True, False), (True, True)):

@@ -16,6 +16,7 @@ import math
 import mmap
 import os
 import re
+import signal
 import socket
 import threading
 import time
@@ -128,8 +129,10 @@ class SessionLocks:
                 self._wanted.add(number)
         if not self._thread:
             self._thread = threading.Thread(target=self._look, daemon=True)
+            before = signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())  # they are for the main thread
             with suppress(RuntimeError):  # there cannot be another thread: the next statement notices
                 self._thread.start()
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
         return number in self._held
 
     def release(self, number: int) -> None:
