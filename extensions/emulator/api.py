@@ -25,13 +25,11 @@ from .store import ConflictError, Store, UnknownError, completed
 from .tokens import Tokens
 
 OAUTH_PATH = "/oauth/token"
-# The fields that `required: strict` demands, which the interface leaves open.
-REQUIRED = {"create_virtual_machine": ("name", "attributes"), "update_application_role": ()}
 _BEARER = re.compile(r"bearer +(\S.*)", re.IGNORECASE)
 
 
 class Api:
-    """The two operations, the token endpoint, and everything they remember until `reset`."""
+    """The operations of the service, the token endpoint, and everything they remember until `reset`."""
 
     def __init__(
         self, settings: Settings = DEFAULT, roles: Iterable[str] = (), clock: Callable[[], float] = time.time
@@ -40,10 +38,6 @@ class Api:
         self._operations = openapi.operations(document)
         schemas = document["components"]["schemas"]
         self._envelope = tuple(schemas["Envelope"]["properties"])
-        self._attributes = {
-            "create_virtual_machine": tuple(schemas["VirtualMachineAttributes"]["properties"]),
-            "update_application_role": tuple(schemas["ApplicationRoleAttributes"]["properties"]),
-        }
         self._role = openapi.validator(schemas["ApplicationRole"])
         self._start = (settings, tuple(roles))
         self._clock = clock
@@ -55,7 +49,7 @@ class Api:
         """Forget everything: assets, tokens, conversation, faults, changed settings."""
         with self._lock:
             self.settings, roles = self._start
-            self.store = Store(self._envelope, self._clock)
+            self.store = Store(self._envelope, self._clock, [operation.collection for operation in self._operations])
             self.tokens = Tokens(self._clock)
             self.load = Load()
             self.conversation: list[Entry] = []
@@ -136,7 +130,7 @@ class Api:
             self._authorize(request)
             body = self._body(request, operation)
             with self._lock:
-                return self._apply(operation.name, asset_id, body)
+                return self._apply(operation, asset_id, body)
         except RefusalError as refusal:
             return Response(refusal.status, refusal.headers)
 
@@ -177,23 +171,24 @@ class Api:
             raise RefusalError(400) from None
         if not operation.body.is_valid(body):
             raise RefusalError(422)
-        required = REQUIRED[operation.name] if self.settings.required == "strict" else ()
+        # What the interface leaves open: `strict` demands every field of a creation.
+        required = operation.fields if operation.creates and self.settings.required == "strict" else ()
         if any(body.get(name) in (None, "") for name in required):
             raise RefusalError(422)
         return body
 
-    def _apply(self, operation: str, asset_id: str, body: dict) -> Response:
-        settings = self.settings
+    def _apply(self, operation: openapi.Operation, asset_id: str, body: dict) -> Response:
+        settings, kind = self.settings, operation.collection
         try:
-            if operation == "create_virtual_machine":
-                status, asset = settings.create_status, self.store.create(body, settings.unique_names)
+            if operation.creates:
+                status, asset = settings.create_status, self.store.create(operation, body, settings.unique_names)
             else:
                 create = settings.unknown_id == "create"
-                status, asset = settings.update_status, self.store.update(asset_id, body, settings.put, create)
+                status, asset = settings.update_status, self.store.update(kind, asset_id, body, settings.put, create)
         except ConflictError:
             raise RefusalError(409) from None
         except UnknownError:
             raise RefusalError(404) from None
         if settings.unset == "null":
-            asset = completed(asset, self._envelope, self._attributes[operation])
+            asset = completed(asset, self._envelope, operation.attributes)
         return json_response(status, asset, applied=True)

@@ -10,9 +10,10 @@ import binascii
 from dataclasses import asdict, dataclass, field, replace
 from typing import Callable
 
+from . import openapi
 from .messages import is_whole
 
-OPERATIONS = ("create_virtual_machine", "update_application_role", "token", "any")
+OPERATIONS = (*(operation.name for operation in openapi.operations(openapi.load())), "token", "any")
 JUNK = "\x16\x03\x01 this is not HTTP\r\n\r\n"
 
 

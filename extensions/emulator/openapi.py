@@ -21,12 +21,21 @@ _METHODS = ("get", "put", "post", "delete", "options", "head", "patch", "trace")
 
 @dataclass(frozen=True)
 class Operation:
-    """One operation: its operationId, its method, its path as an expression, and the validator of its body."""
+    """One operation of the service: a POST creates an asset, a PUT updates the one whose id is in the path."""
 
-    name: str
+    name: str  # its operationId
     method: str
     path: re.Pattern[str]
+    service: str
+    collection: str  # of the assets, as in the path
     body: Draft202012Validator
+    fields: tuple[str, ...]  # of the body
+    attributes: tuple[str, ...]  # of the asset
+
+    @property
+    def creates(self) -> bool:
+        """Whether it makes a new asset each time."""
+        return self.method == "POST"
 
 
 @cache
@@ -39,11 +48,22 @@ def load(path: Path = DOCUMENT) -> dict:
 def operations(document: dict) -> list[Operation]:
     """Return the operations of a loaded document."""
     return [
-        Operation(described["operationId"], method.upper(), _expression(template), validator(_schema(described)))
+        _operation(template, method, described)
         for template, item in document["paths"].items()
         for method, described in item.items()
         if method in _METHODS
     ]
+
+
+def _operation(template: str, method: str, described: dict) -> Operation:
+    service, collection = template.split("/")[4:6]  # of /api/v1/services/SERVICE/COLLECTION
+    body = _schema(described["requestBody"])
+    _envelope, own = _schema(described["responses"]["2XX"])["allOf"]
+    attributes = own["properties"]["attributes"]["properties"]
+    name, path = described["operationId"], _expression(template)
+    return Operation(
+        name, method.upper(), path, service, collection, validator(body), (*body["properties"],), (*attributes,)
+    )
 
 
 def validator(schema: dict) -> Draft202012Validator:
@@ -69,7 +89,7 @@ def is_date_time(value: object) -> bool:
 
 
 def _schema(described: dict) -> dict:
-    return described["requestBody"]["content"]["application/json"]["schema"]
+    return described["content"]["application/json"]["schema"]
 
 
 def _expression(template: str) -> re.Pattern[str]:

@@ -1,15 +1,16 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The assets in memory, and the effect of the two operations on them; no HTTP."""
+"""The assets in memory, and the effect of the operations on them; no HTTP."""
 
 from __future__ import annotations
 
 import uuid
 from datetime import datetime, timezone
-from typing import Callable
+from typing import Callable, Iterable
 
-MACHINES = "virtual_machines"
+from .openapi import Operation
+
 ROLES = "application_roles"
 
 
@@ -22,33 +23,36 @@ class UnknownError(Exception):
 
 
 class Store:
-    """Virtual machines and application roles by id, as they were last written; an asset is never changed in place."""
+    """The assets of each collection by id, as they were last written; an asset is never changed in place."""
 
-    def __init__(self, envelope: tuple[str, ...], clock: Callable[[], float]) -> None:
-        self.assets: dict[str, dict[str, dict]] = {MACHINES: {}, ROLES: {}}
+    def __init__(self, envelope: tuple[str, ...], clock: Callable[[], float], collections: Iterable[str]) -> None:
+        self.assets: dict[str, dict[str, dict]] = {collection: {} for collection in collections}
         self._envelope = envelope
         self._clock = clock
 
-    def create(self, body: dict, unique: bool) -> dict:
-        """Store a new virtual machine; raise ConflictError when names are `unique` and this one is taken."""
-        machines = self.assets[MACHINES]
-        if unique and any(machine.get("name") == body.get("name") for machine in machines.values()):
+    def create(self, operation: Operation, body: dict, unique: bool) -> dict:
+        """Store a new asset; raise ConflictError when names are `unique` and this one is taken."""
+        assets = self.assets[operation.collection]
+        if unique and any(asset.get("name") == body.get("name") for asset in assets.values()):
             raise ConflictError
         asset_id = str(uuid.uuid4())
         own = set(self._envelope) - {"name", "attributes"}  # only the service decides these
-        asset = {"id": asset_id, "service": "compute", **{key: item for key, item in body.items() if key not in own}}
-        asset["attributes"] = {**self._generated(body), **body.get("attributes", {})}
-        machines[asset_id] = asset
+        given = {key: item for key, item in body.items() if key not in own}
+        asset = {"id": asset_id, "service": operation.service, **given}
+        generated = self._generated(body, len(assets) + 1)
+        filled = {key: item for key, item in generated.items() if key in operation.attributes}
+        asset["attributes"] = {**filled, **body.get("attributes", {})}
+        assets[asset_id] = asset
         return asset
 
-    def update(self, asset_id: str, body: dict, mode: str, create: bool) -> dict:
-        """Merge the body into the role, or `replace` it (`mode`); raise UnknownError unless it may `create` one."""
-        roles = self.assets[ROLES]
-        if asset_id not in roles and not create:
+    def update(self, collection: str, asset_id: str, body: dict, mode: str, create: bool) -> dict:
+        """Merge the body into the asset, or `replace` it (`mode`); raise UnknownError unless it may `create` one."""
+        assets = self.assets[collection]
+        if asset_id not in assets and not create:
             raise UnknownError
-        before = roles.get(asset_id, {}) if mode == "merge" else {}
-        roles[asset_id] = {**merged(before, body), "id": asset_id}
-        return roles[asset_id]
+        before = assets.get(asset_id, {}) if mode == "merge" else {}
+        assets[asset_id] = {**merged(before, body), "id": asset_id}
+        return assets[asset_id]
 
     def seed(self, asset_id: str, asset: dict) -> dict:
         """Store a role as if it had always existed."""
@@ -59,9 +63,8 @@ class Store:
         """Return all assets, oldest first."""
         return {kind: list(assets.values()) for kind, assets in self.assets.items()}
 
-    def _generated(self, body: dict) -> dict:
-        """Return the attributes that the service fills in if they are not sent; each machine gets the next address."""
-        number = len(self.assets[MACHINES]) + 1
+    def _generated(self, body: dict, number: int) -> dict:
+        """Return the attributes that the service fills in if they are not sent; each asset gets the next address."""
         now = datetime.fromtimestamp(int(self._clock()), tz=timezone.utc)
         named = {"name": body["name"]} if "name" in body else {}
         address = ".".join(str(part) for part in (10, *number.to_bytes(3, "big")))

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 
 import pytest
+from emulator import openapi
 from emulator.server import start
 
 
@@ -17,8 +18,9 @@ def rows(page, table: str):
 
 def seed(service, machines: int, roles: int) -> None:
     """Put many assets into the emulator without a request for each."""
+    operation = next(operation for operation in openapi.operations(openapi.load()) if operation.creates)
     for number in range(machines):
-        service.running.api.store.create({"name": f"web{number}", "attributes": {}}, unique=False)
+        service.running.api.store.create(operation, {"name": f"web{number}", "attributes": {}}, unique=False)
     for number in range(roles):
         service.control("PUT", f"assets/role-{number}", json={"name": f"role {number}", "attributes": {}})
 

@@ -40,34 +40,37 @@ ATTRIBUTES = dict(
     volumes=dict(type="list", elements="dict", options=dict(name=dict(type="str"), size_gb=dict(type="float"))),
 )
 
-OPTIONS = dict(
-    name=dict(type="str", required=True),
-    attributes=dict(type="dict", default={}, options=ATTRIBUTES),
-    extra_attributes=dict(type="dict", default={}),
-    on_difference=dict(type="str", choices=["warn", "fail"], default="warn"),
-)
+class Creation(Resource):
+    """A resource that an operation creates by its name. Whatever is recorded exists already, and is not sent again."""
+
+    def __init__(self, operation: Operation, attributes: dict) -> None:
+        options = dict(
+            name=dict(type="str", required=True),
+            attributes=dict(type="dict", default={}, options=attributes),
+            extra_attributes=dict(type="dict", default={}),
+            on_difference=dict(type="str", choices=["warn", "fail"], default="warn"),
+        )
+        super().__init__(operation, attributes, options, {}, self._read, self._plan)
+
+    def _read(self, params: dict) -> Wanted:
+        """Return what the options ask for; raise InvalidInput."""
+        require_usable(params, self.options)
+        name = params["name"]
+        if not name.strip():
+            raise InvalidInput("name", "must not be empty")
+        attributes = with_extra(params["attributes"], params["extra_attributes"], self.attributes)
+        fails = params["on_difference"] == "fail"
+        body = {"name": name, "attributes": attributes}
+        return Wanted(name, body, force=params["force"], fails_on_difference=fails)
+
+    def _plan(self, wanted: Wanted, recorded: Recorded | None) -> Plan:
+        """Return the plan for creating it."""
+        if recorded is None:
+            return Plan(wanted.body)
+        given = {key: value for key, value in wanted.body.items() if value != {}}  # no attributes: nothing to compare
+        differences = self.differences(given, recorded.sent)
+        differs = tuple(difference.describe("{wanted} asked for, {found} recorded") for difference in differences)
+        return Plan(wanted.body, known=recorded.asset, settled=True, differs=differs)
 
 
-def read(params: dict) -> Wanted:
-    """Return the virtual machine that the options ask for; raise InvalidInput."""
-    require_usable(params, OPTIONS)
-    name = params["name"]
-    if not name.strip():
-        raise InvalidInput("name", "must not be empty")
-    attributes = with_extra(params["attributes"], params["extra_attributes"], ATTRIBUTES)
-    fails = params["on_difference"] == "fail"
-    body = {"name": name, "attributes": attributes}
-    return Wanted(name, body, force=params["force"], fails_on_difference=fails)
-
-
-def plan(wanted: Wanted, recorded: Recorded | None) -> Plan:
-    """Return the plan for creating it; one that is recorded exists already."""
-    if recorded is None:
-        return Plan(wanted.body)
-    given = {key: value for key, value in wanted.body.items() if value != {}}  # no attributes: nothing to compare
-    differences = VIRTUAL_MACHINE.differences(given, recorded.sent)
-    differs = tuple(difference.describe("{wanted} asked for, {found} recorded") for difference in differences)
-    return Plan(wanted.body, known=recorded.asset, settled=True, differs=differs)
-
-
-VIRTUAL_MACHINE = Resource(OPERATION, ATTRIBUTES, OPTIONS, {}, read, plan)
+VIRTUAL_MACHINE = Creation(OPERATION, ATTRIBUTES)

@@ -27,10 +27,10 @@ def paths(value: object, above: tuple[str, ...] = ()) -> dict[tuple[str, ...], o
 
 @given(st.lists(st.tuples(st.sampled_from(["merge", "replace"]), BODIES), min_size=1, max_size=6))
 def test_updates_follow_the_model(updates):
-    store = Store(ENVELOPE, clock=lambda: 0)
+    store = Store(ENVELOPE, lambda: 0, [ROLES])
     model: dict[tuple[str, ...], object] = {}
     for mode, body in updates:
-        asset = store.update("r", body, mode, create=True)
+        asset = store.update(ROLES, "r", body, mode, create=True)
         model = {} if mode == "replace" else model
         for path, leaf in paths(body).items() if body else ():
             # a new value replaces the values above and below its path
