@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""`GET /`: the page for people, page.html unchanged, with headers that allow it only what it needs."""
+"""`GET /`: the page for people, with the operations of the service and headers that allow it only what it needs."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import hashlib
 import re
 from pathlib import Path
 
+from .faults import OPERATIONS
 from .messages import Request, Response
 
 _FILE = Path(__file__).with_name("page.html")
@@ -25,8 +26,14 @@ def handle(request: Request) -> Response:
     """Answer with the page; with a redirect if the slash is missing, since its relative URLs need it."""
     if _lacks_slash(request):
         return Response(308, (("Location", f"{request.prefix}/"),))
-    body = _FILE.read_bytes()
+    body = content()
     return Response(200, (*_HEADERS, ("Content-Security-Policy", policy(body))), body)
+
+
+def content() -> bytes:
+    """Return the page."""
+    options = "".join(f"<option>{operation}</option>" for operation in reversed(OPERATIONS))
+    return _FILE.read_bytes().replace(b"<!-- operations -->", options.encode("ascii"))
 
 
 def policy(body: bytes) -> str:

@@ -9,9 +9,14 @@ import os
 import re
 import subprocess
 import sys
+import textwrap
 from pathlib import Path
 
 import pytest
+from ansible_collections.infrastructure.services.plugins.module_utils import _resources
+from ansible_collections.infrastructure.services.plugins.module_utils._task.specs import _for_one
+from ansible_collections.infrastructure.services.plugins.module_utils._task.task import prepare
+from ansible_collections.infrastructure.services.plugins.module_utils._task.validation import validate
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = {name: (ROOT / name).read_text(encoding="utf-8") for name in ("AGENTS.md", "CONTRIBUTING.md")}
@@ -46,6 +51,16 @@ def test_a_page_for_agents_names_files_that_exist():
 
 def test_the_page_for_agents_is_short():
     assert len(PAGES["AGENTS.md"].splitlines()) <= 100
+
+
+def test_the_resource_on_the_page_for_contributors_is_all_of_it():
+    (code,) = re.findall(r"   ```python\n(.*?)   ```", PAGES["CONTRIBUTING.md"], re.DOTALL)
+    made = {"__name__": f"{_resources.__name__}.load_balancer", "__package__": _resources.__name__}
+    exec(textwrap.dedent(code), made)
+    spec = _for_one(made["LOAD_BALANCER"])
+    given = {"base_url": "https://s", "access_token": "token", "name": "front", "attributes": {"port": "443"}}
+    task = prepare(spec.resource, validate(spec, given).valid())
+    assert task.planned().plan.body == {"name": "front", "attributes": {"port": 443}}
 
 
 @pytest.fixture(scope="module")

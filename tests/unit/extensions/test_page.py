@@ -18,7 +18,7 @@ from emulator.faults import COMMON, KINDS, OPERATIONS, parse
 from emulator.messages import Request
 from emulator.server import start
 
-TEXT = page._FILE.read_text(encoding="utf-8")
+TEXT = page.content().decode("utf-8")
 
 
 class Elements(HTMLParser):
