@@ -40,6 +40,7 @@ ATTRIBUTES = dict(
     volumes=dict(type="list", elements="dict", options=dict(name=dict(type="str"), size_gb=dict(type="float"))),
 )
 
+
 class Creation(Resource):
     """A resource that an operation creates by its name. Whatever is recorded exists already, and is not sent again."""
 
