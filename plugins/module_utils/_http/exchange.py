@@ -72,11 +72,13 @@ def decoded(body: bytes, headers: Mapping[str, str]) -> bytes:
 
 
 def _decompressed(body: bytes, window: int) -> bytes:
-    """Return the first member of a body (RFC 1952 section 2.2), which is all of it unless several were joined."""
+    """Return the body, one member of compressed data (RFC 1952 section 2.2); raise Unusable for anything after it."""
     decoder = zlib.decompressobj(window)
     plain = decoder.decompress(body, MAX_BODY + 1)
     if not decoder.eof and len(plain) <= MAX_BODY:
         raise Unusable("its compressed data is cut off")
+    if decoder.unused_data:
+        raise Unusable("there is more after its compressed data")
     return plain
 
 
