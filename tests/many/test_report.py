@@ -30,13 +30,13 @@ def run(start, tmp_path):
 
 def test_the_end_of_a_run_is_reported(run, service, tmp_path):
     service.statuses.update(vm3=403, vm4=307)
-    service.headers = (f"Location: https://{TOKEN}/",)
+    service.headers = (f"X-Request-Id: {TOKEN}",)
     run(20).end()
     (one,) = runs(tmp_path)
     assert (one["state"], len(one["assets"])) == ("ended", 20)
     told = {asset["name"]: asset for asset in one["assets"]}
     assert (told["vm3"]["outcome"], told["vm3"]["status"], told["vm3"]["failed"]) == ("rejected", 403, True)
-    assert "it points to ***" in told["vm4"]["msg"]
+    assert "x-request-id: ***" in told["vm4"]["msg"]
     assert all(asset["seconds"] >= 0.05 and asset["trace_id"] == TRACE for asset in told.values())
 
 
@@ -109,6 +109,15 @@ def test_a_file_that_is_not_a_report_is_refused_before_anything_is_sent(start, s
         assert each["outcome"] == "not_sent"
     assert (names(ledger), Path(mine).read_text(encoding="utf-8")) == (["vm0", "vm1"], "mine: true")
     assert service.created == Counter(["vm0", "vm1"])
+
+
+def test_a_refused_report_leaves_no_new_ledger(start, service, tmp_path):
+    ledger, report = tmp_path / "l.db", tmp_path / "none" / "fleet.json"
+    refused = start(2, REPORTING, environment={"INFRASTRUCTURE_SERVICES_LEDGER": str(ledger)}, report=str(report))
+    refused.end()
+    assert refused.result["msg"].startswith("report: ")
+    assert not ledger.exists()
+    assert service.created == Counter()
 
 
 STOPPING = REPORTING.replace("concurrency: 16", 'access_token: "{{ token | default(omit) }}"\n        in_doubt: stop')

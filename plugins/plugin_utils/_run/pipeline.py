@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from functools import partial
 from typing import Any
@@ -75,10 +76,10 @@ def send_list(action, options: Options, signals: Signals) -> dict:
     if not in_worker(action):
         require_libraries()
         raise InvalidInput("ledger", _LEDGER_ELSEWHERE)
+    report = _report(action, params, location and os.path.realpath(location))
     # The ledger is the list's own: threads that outlast it may still use the connection.
     with signals.raised():
         ledger = open_ledger(location, check_mode) if location else None
-    report = _report(action, params, ledger.file if ledger else "")
     context = _context(
         action,
         options,
