@@ -4,16 +4,13 @@
 
 """What the ledger in PostgreSQL is made of: its library, its URL, its connection, its locks.
 
-psycopg is imported only where such a URL is used, then once for all later workers. Only its worker knows the options
-of a task, unless they come from the environment. So a worker that opens such a ledger
-sets a flag in memory shared with its parent, which then imports the library before it forks the next worker.
+psycopg is imported only where such a URL is used.
 """
 
 from __future__ import annotations
 
 import logging
 import math
-import mmap
 import os
 import re
 import signal
@@ -25,7 +22,6 @@ from functools import cache
 from typing import Callable, ContextManager
 
 from ...module_utils._errors import MissingLibrary
-from ...module_utils._task.options import LEDGER_VARIABLE
 from .entries import LedgerError
 
 POSTGRESQL = ("postgresql://", "postgres://")
@@ -34,8 +30,6 @@ POSTGRESQL = ("postgresql://", "postgres://")
 _WRONG = {"host": re.compile(r"[@#?%\s]"), "port": re.compile(r"[^\d,]"), "dbname": re.compile(r"[@#?%:/\s]")}
 _INTERVAL = 1.0  # seconds between two looks at whether a session is still there
 _TRY, _UNLOCK = "SELECT pg_try_advisory_lock(?)", "SELECT pg_advisory_unlock(?)"
-_is_used = mmap.mmap(-1, 1)
-_is_used[0] = os.environ.get(LEDGER_VARIABLE, "").startswith(POSTGRESQL)
 
 
 def psycopg_library():
@@ -47,7 +41,6 @@ def psycopg_library():
             "ledger: the Python library psycopg (3) is needed on the controller for a postgresql:// ledger:"
             " pip install 'psycopg[binary]'"
         ) from None
-    _is_used[0] = True
     # Its warnings, from whichever thread, would wait for stderr, whose lock Ansible's main thread may hold for ever.
     logging.getLogger("psycopg").setLevel(logging.CRITICAL + 1)
     return psycopg
@@ -164,12 +157,3 @@ class SessionLocks:
                 if self._wanted:
                     self._execute("SELECT 1", ())
                     self.take_again(self._execute)
-
-
-def _preload() -> None:
-    if _is_used[0]:
-        with suppress(MissingLibrary):
-            psycopg_library()
-
-
-os.register_at_fork(before=_preload)

@@ -12,7 +12,6 @@ from pathlib import Path
 
 import pytest
 from ansible_collections.infrastructure.services.plugins.module_utils._errors import MissingLibrary
-from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger import postgresql_library
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.entries import LedgerError
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.location import open_ledger, resolved
 
@@ -76,7 +75,6 @@ def test_a_path_that_is_not_utf_8_is_refused_in_a_message_that_is(location, play
 @pytest.mark.parametrize("url", ["postgresql://host/db", "postgres://host/db"])
 def test_a_missing_library_is_named(monkeypatch, url):
     monkeypatch.setitem(sys.modules, "psycopg", None)
-    postgresql_library._preload()
     with pytest.raises(MissingLibrary, match="psycopg"):
         open_ledger(url)
 
