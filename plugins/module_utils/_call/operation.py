@@ -7,7 +7,6 @@
 from __future__ import annotations
 
 from typing import NamedTuple
-from urllib.parse import urlsplit
 
 from .._errors import ACCEPTED, NOT_SENT, REJECTED, UNKNOWN
 from .._http import strict_json
@@ -50,8 +49,6 @@ def read_answer(operation: Operation, answer: Answer) -> AttemptResult:
         except strict_json.InvalidJSON as error:
             event = Event.ANSWER_CUT if answer.cut else Event.ANSWER_UNUSABLE
             reason = f"{reason}, but its answer cannot be used: {answer.problem or error}"
-    elif 300 <= answer.status < 400:
-        reason = f"{reason} (it points to {_host_of(answer.headers.get('Location', ''))})"
     details = {} if event == Event.SUCCESS else _details(answer)
     return AttemptResult(event, reason, answer.status, answer.headers, value, details)
 
@@ -85,11 +82,3 @@ def message(
 def effect_of(operation: Operation, outcome: str) -> str:
     """Return what is known of the effect, and what to do next."""
     return _EFFECTS[outcome].format(**operation._asdict())
-
-
-def _host_of(location: str) -> str:
-    """Return the host of a Location header; the rest of it may contain secrets."""
-    try:
-        return for_message(urlsplit(location).hostname or "another path of the same host")
-    except ValueError:
-        return "no valid address"

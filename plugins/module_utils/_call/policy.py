@@ -52,45 +52,32 @@ class Event(Enum):
         self.effect = effect
 
 
-_ELSEWHERE = "base_url probably points to something else"
 _REDIRECT = "a redirect, which is never followed: body and token would go elsewhere"
 
-MEANINGS = {
-    Event.UNAUTHORIZED: {
-        401: "the service did not accept the access token; check access_token, or auth_url and its client",
-    },
-    Event.THROTTLED: {
-        429: "too many requests; run fewer at once, or raise retries and retry_max_delay",
-    },
-    Event.UNAVAILABLE: {
-        408: "the service or a gateway timed out waiting for the request",
-        502: "a gateway got no valid response from the service",
-        503: "the service or a gateway is overloaded or down for maintenance",
-        504: "a gateway timed out waiting for the service",
-    },
-    Event.REFUSED: {
-        307: f"{_REDIRECT}; set base_url to the address that serves the requests",
-        308: f"{_REDIRECT}; set base_url to the new address of the service",
-        400: "the service found the request malformed, or a gateway requires a client certificate that it trusts;"
-        " compare the options with the documentation of the service, or set client_cert and client_key",
-        403: "the token is valid but lacks the permission for this operation; ask for it or use another client",
-        404: "{missing}",
-        405: f"this address does not support the method; {_ELSEWHERE}",
-        407: "the proxy requires credentials; put them in the proxy's URL, or set use_proxy: false",
-        409: "{exists}",
-        413: "the body is too large for the service or a gateway; send fewer fields",
-        415: f"the service does not accept application/json here; {_ELSEWHERE}",
-        421: "the request reached a server that does not serve this host; check base_url and the proxy",
-        422: "the service understood the request but rejected its values; check names and types in attributes",
-        431: "the headers are too large for the service or a gateway; the access token is probably too long",
-    },
-    Event.SERVER_ERROR: {
-        500: "the service failed internally; ask its owner to look up the request",
-        501: f"the server does not support this method; {_ELSEWHERE}",
-        511: "the network requires a login first (a captive portal)",
-    },
+_MALFORMED = (
+    "the service found the request malformed, or a gateway requires a client certificate that it trusts; compare the"
+    " options with the documentation of the service, or set client_cert and client_key"
+)
+
+_BY_STATUS = {
+    307: (Event.REFUSED, f"{_REDIRECT}; set base_url to the address that serves the requests"),
+    308: (Event.REFUSED, f"{_REDIRECT}; set base_url to the new address of the service"),
+    400: (Event.REFUSED, _MALFORMED),
+    401: (Event.UNAUTHORIZED, "the access token was not accepted; check access_token, or auth_url and its client"),
+    403: (Event.REFUSED, "the token lacks the permission for this operation; ask for it or use another client"),
+    404: (Event.REFUSED, "{missing}"),
+    405: (Event.REFUSED, "this address does not support the method; base_url probably points to something else"),
+    407: (Event.REFUSED, "the proxy requires credentials; put them in the proxy's URL, or set use_proxy: false"),
+    408: (Event.UNAVAILABLE, "the service or a gateway timed out waiting for the request"),
+    409: (Event.REFUSED, "{exists}"),
+    413: (Event.REFUSED, "the body is too large for the service or a gateway; send fewer fields"),
+    422: (Event.REFUSED, "the service rejected the values of the request; check names and types in attributes"),
+    429: (Event.THROTTLED, "too many requests; run fewer at once, or raise retries and retry_max_delay"),
+    500: (Event.SERVER_ERROR, "the service failed internally; ask its owner to look up the request"),
+    502: (Event.UNAVAILABLE, "a gateway got no valid response from the service"),
+    503: (Event.UNAVAILABLE, "the service or a gateway is overloaded or down for maintenance"),
+    504: (Event.UNAVAILABLE, "a gateway timed out waiting for the service"),
 }
-_BY_STATUS = {status: (event, text) for event, texts in MEANINGS.items() for status, text in texts.items()}
 _CLASSES = {
     2: (Event.SUCCESS, "the service accepted the request"),
     3: (Event.REDIRECTED, f"{_REDIRECT}, and the service may have processed the request before it redirected"),
