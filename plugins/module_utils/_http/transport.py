@@ -37,7 +37,7 @@ from . import causes, connecting, exchange
 from .connecting import ConnectionSettings
 from .exchange import Answer, Request
 from .sockets import metered
-from .urls import Proxy
+from .urls import require_usable_proxy
 
 REQUIRED = "requests>=2.31", "urllib3<3"  # as in requirements.txt
 MAX_IDLE = 3.0  # seconds after which a kept-alive connection is not used again
@@ -101,7 +101,7 @@ class Transport:
         if is_reused and time.monotonic() - self._last_used[origin] > MAX_IDLE:
             self.close()
         proxy = self._settings.proxies.for_url(request.url)
-        self._meter.start(timeout, f", the proxy that {proxy.variable} names" if proxy else "")
+        self._meter.start(timeout, ", the proxy that the environment names" if proxy else "")
         try:
             answer = self._read(self._open(request, proxy))
         except AttemptFailed:
@@ -115,7 +115,7 @@ class Transport:
             self.close()
         return answer
 
-    def _open(self, request: Request, proxy: Proxy | None):
+    def _open(self, request: Request, proxy: str):
         """Send the request and read the header block."""
         try:
             pool, target = self._route_to(request.url, proxy)
@@ -134,17 +134,18 @@ class Transport:
         except (OSError, HTTPError, http.client.HTTPException, MemoryError) as error:
             raise causes.failure(error, self._meter) from None
 
-    def _route_to(self, url: str, proxy: Proxy | None) -> tuple:
+    def _route_to(self, url: str, proxy: str) -> tuple:
         """Return the connection pool for a URL and the target for the request line; raise what requests raises."""
         if url not in self._routes:
-            via = proxy.address() if proxy else ""
+            if proxy:
+                require_usable_proxy(proxy)
             prepared = PreparedRequest()
             prepared.prepare_url(url, None)
-            context = self._context() if "https:" in (url[:6].lower(), via[:6].lower()) else None  # also to the proxy
+            context = self._context() if "https:" in (url[:6].lower(), proxy[:6].lower()) else None  # also to the proxy
             adapter = self._adapter
-            manager = adapter.proxy_manager_for(via, proxy_ssl_context=context) if via else adapter.poolmanager
+            manager = adapter.proxy_manager_for(proxy, proxy_ssl_context=context) if proxy else adapter.poolmanager
             pool = manager.connection_from_url(prepared.url, {"ssl_context": context})
-            self._routes = {url: (pool, adapter.request_url(prepared, {"all": via} if via else {}))}
+            self._routes = {url: (pool, adapter.request_url(prepared, {"all": proxy} if proxy else {}))}
         return self._routes[url]
 
     def _context(self) -> ssl.SSLContext:

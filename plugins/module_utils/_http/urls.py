@@ -13,8 +13,9 @@ from __future__ import annotations
 import ipaddress
 import re
 from functools import lru_cache
-from typing import Mapping, NamedTuple
+from typing import NamedTuple
 from urllib.parse import SplitResult, quote, urlsplit
+from urllib.request import getproxies_environment
 
 from .._errors import AttemptFailed, InvalidInput
 
@@ -22,7 +23,6 @@ _CHARACTERS = re.compile(r"[A-Za-z0-9\-._~:/?#\[\]@!$&'()*+,;=%]*")  # appendix 
 _UNRESERVED = re.compile(r"[A-Za-z0-9\-._~]")  # section 2.3
 _ESCAPE = re.compile(r"%([0-9A-Fa-f]{2})")
 _HOST_AND_PORT = re.compile(r"(\[[^\[\]]*:[^\[\]]*\]|[^\[\]:]+)(:[0-9]*)?")
-_NO_PROXY_ENTRY = re.compile(r"(\[[^]]*\]|[^:]*)(?::([0-9]+))?")  # a host and an optional port
 _PORTS = {"http": 80, "https": 443}
 _NO_SEGMENT = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")
 
@@ -103,82 +103,47 @@ def _is_loopback(host: str) -> bool:
         return host == "localhost"
 
 
-class Proxy(NamedTuple):
-    """A proxy and the environment variable that names it."""
-
-    url: str
-    variable: str
-
-    def address(self) -> str:
-        """Return its URL with a scheme; raise AttemptFailed for a malformed one or an unsupported kind."""
-        url = self.url if "://" in self.url else f"http://{self.url}"
-        try:
-            parts = urlsplit(url)
-            is_usable = parts.scheme in _PORTS and parts.port != 0 and could_exist(parts)
-        except ValueError:
-            is_usable = False
-        if not is_usable:
-            why = f"the proxy that {self.variable} names is neither an http:// nor an https:// URL with a host and port"
-            raise AttemptFailed(f"{why} that can exist", sent=False, hopeless=True)
-        return url
-
-
 class Proxies(NamedTuple):
-    """The proxies of an environment by the scheme of the URL that they are for, and the entries of NO_PROXY."""
+    """The URLs of the proxies by the scheme of the URL that they are for, empty for none, and the value of NO_PROXY."""
 
-    http: Proxy | None = None
-    https: Proxy | None = None
-    exceptions: tuple[str, ...] = ()
+    http: str = ""
+    https: str = ""
+    exceptions: str = ""
 
-    def for_url(self, url: str) -> Proxy | None:
-        """Return the proxy to use for a URL (one that checked_url accepts)."""
+    def for_url(self, url: str) -> str:
+        """Return the URL of the proxy to use for a URL (one that checked_url accepts), empty for none."""
         parts = urlsplit(url)
         host, port = (parts.hostname or "").rstrip("."), parts.port or _PORTS[parts.scheme]
-        if any(_matches(entry, host, port) for entry in self.exceptions):
-            return None
-        return getattr(self, parts.scheme)
+        entries = self.exceptions.lower().replace(",", " ").split()
+        return "" if any(_covers(entry, host, port) for entry in entries) else getattr(self, parts.scheme)
 
 
-def named_in(environment: Mapping[str, str]) -> Proxies:
-    """Return the proxies that environment variables name.
-
-    The lower-case form of a variable wins, even when it is empty. HTTP_PROXY is ignored under CGI, where the client
-    can set it with a `Proxy` header; http_proxy is not.
-    """
-    listed = _first(environment, "no_proxy", "NO_PROXY")
-    upper = () if "REQUEST_METHOD" in environment else ("HTTP_PROXY",)
-    others = _first(environment, "all_proxy", "ALL_PROXY")
-    return Proxies(
-        _first(environment, "http_proxy", *upper) or others,
-        _first(environment, "https_proxy", "HTTPS_PROXY") or others,
-        tuple(entry for entry in re.split(r"[,\s]+", listed.url.lower()) if entry) if listed else (),
-    )
+def named_in_environment() -> Proxies:
+    """Return the proxies that environment variables name, without HTTP_PROXY under CGI, where clients can set it."""
+    found = getproxies_environment()
+    urls = [found.get(scheme, found.get("all", "")).strip() for scheme in _PORTS]
+    return Proxies(*(url if "://" in url or not url else f"http://{url}" for url in urls), found.get("no", ""))
 
 
-def _first(environment: Mapping[str, str], *names: str) -> Proxy | None:
-    """Return the value of the first variable that is set, and its name; None when that value is empty."""
-    name = next((name for name in names if name in environment), None)
-    value = environment[name].strip() if name else ""
-    return Proxy(value, name) if value else None
+def require_usable_proxy(url: str) -> None:
+    """Raise AttemptFailed for the URL of a proxy that is malformed or of an unsupported kind."""
+    try:
+        parts = urlsplit(url)
+        is_usable = parts.scheme in _PORTS and parts.port != 0 and could_exist(parts)
+    except ValueError:
+        is_usable = False
+    if not is_usable:
+        why = "the proxy that the environment names is neither an http:// nor an https:// URL with a host and port"
+        raise AttemptFailed(f"{why} that can exist", sent=False, hopeless=True)
 
 
-def _matches(entry: str, host: str, port: int) -> bool:
+def _covers(entry: str, host: str, port: int) -> bool:
     """Whether an entry of NO_PROXY covers the host: `*`, a name or a parent domain, an address, a network in CIDR form.
 
     Names and addresses may be followed by a port (`host:port`).
     """
-    if entry == "*":
-        return True
-    split = _NO_PROXY_ENTRY.fullmatch(entry)
-    name, number = split.groups() if split else (entry, None)
-    if number and int(number) != port:
-        return False
+    name = entry.removesuffix(f":{port}").strip("*.[]")
     try:
-        address = ipaddress.ip_address(host)
+        return ipaddress.ip_address(host) in ipaddress.ip_network(name, strict=False)
     except ValueError:
-        domain = name.lstrip("*").strip(".")
-        return bool(domain) and f".{host}".endswith(f".{domain}")
-    try:
-        return address in ipaddress.ip_network(name.strip("[]"), strict=False)
-    except ValueError:
-        return False
+        return entry == "*" or (name != "" and f".{host}".endswith(f".{name}"))

@@ -6,13 +6,12 @@
 
 from __future__ import annotations
 
-import os
 import re
 from typing import Any, Iterable
 from urllib.parse import unquote, unquote_plus
 
 from .. import _secrets
-from .._http.urls import named_in
+from .._http.urls import named_in_environment
 from .._resources import WORDS
 from .._secrets import Secrets
 from . import options
@@ -54,14 +53,10 @@ def _credentials_in_urls(params: dict) -> set[str]:
 
 def _credentials_of_proxies(params: dict) -> list[tuple[str, set[str]]]:
     """Return the passwords of the proxies, each with the Basic credentials that are made of it."""
-    proxies = () if params.get("use_proxy") is False else named_in(os.environ)[:2]
-    urls = [proxy.url if "://" in proxy.url else f"http://{proxy.url}" for proxy in proxies if proxy]
+    urls = () if params.get("use_proxy") is False else named_in_environment()[:2]
     users = [unquote(url.partition("://")[2].partition(":")[0]) for url in urls]
-    return [
-        (password, _secrets.basic(user, password))
-        for user, url in zip(users, urls)
-        for password in _secrets.password_in(url)
-    ]
+    passwords = [(user, password) for user, url in zip(users, urls) for password in _secrets.password_in(url)]
+    return [(password, _secrets.basic(user, password)) for user, password in passwords]
 
 
 def _text(value: object) -> str:

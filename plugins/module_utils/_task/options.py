@@ -17,7 +17,7 @@ from .._call.tokens import TOKEN, Credentials, checked_parameters
 from .._errors import InvalidInput
 from .._fields import SECONDS
 from .._http.connecting import ConnectionSettings
-from .._http.urls import Proxies, checked_url, named_in
+from .._http.urls import Proxies, checked_url, named_in_environment
 from .._version import VERSION
 
 ENVIRONMENT_PREFIX = "INFRASTRUCTURE_SERVICES_"
@@ -96,7 +96,7 @@ def _connection(params: dict) -> ConnectionSettings:
     """Return how to connect, including what the environment says, which may change between items of a loop."""
     return ConnectionSettings(
         connect_timeout=in_range("connect_timeout", params["connect_timeout"], above=True),
-        proxies=named_in(os.environ) if params["use_proxy"] else Proxies(),
+        proxies=named_in_environment() if params["use_proxy"] else Proxies(),
         validate_certs=params["validate_certs"],
         ca_path=params["ca_path"] or None,
         client_cert=params["client_cert"] or None,
