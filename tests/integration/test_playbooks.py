@@ -85,8 +85,16 @@ def test_a_fleet_is_created_from_the_controller_whatever_the_inventory_says(ansi
     fleet = {"hosts": {"web01": {"virtual_machine_attributes": {"cpu": 2}}, "web02": {}}, "vars": UNREACHABLE}
     (ansible_once.directory / "fleet.yml").write_text(
         json.dumps({"all": {"children": {"fleet": fleet}, "vars": UNREACHABLE}}))
-    ansible_once.playbook(FLEET, "-i", "fleet.yml", "-e", "ledger=ledger.db").ok()
+    own = "{{ hostvars.localhost.ansible_facts.compute_virtual_machines[inventory_hostname].id }}"
+    look = {"name": "Look", "ansible.builtin.debug": {"msg": [own, "{{ ansible_facts.keys() | length }}"]}}
+    (ansible_once.directory / "all.yml").write_text(json.dumps([
+        {"import_playbook": FLEET}, {"hosts": "fleet", "gather_facts": False, "connection": "local", "tasks": [look]}]))
+    run = ansible_once.command("ansible-playbook", "all.yml", "-i", "fleet.yml", "-e", "ledger=ledger.db")
+    run.ok()
     assert (ansible_once.directory / "ledger.db").exists()
+    ids = [run.on(host).result("Look")["msg"] for host in ("web01", "web02")]
+    assert ids[0][0] != ids[1][0]
+    assert {facts for _id, facts in ids} == {0}
     assert sorted(service.bodies(), key=lambda body: body["name"]) == [
         {"name": "web01", "attributes": {"cpu": 2}}, {"name": "web02", "attributes": {}}]
 
