@@ -41,8 +41,8 @@ options:
     elements: str
   results:
     description:
-      - Which items RV(results) has. V(all), every one. V(problems), those that failed, are in doubt or differ from what
-        the ledger has; RV(counts) and the facts have the others.
+      - Which items RV(results) has. V(all), every one. V(problems), those that failed, are in doubt, differ from
+        what the ledger has, or were not begun; RV(counts) and the facts have the others.
     type: str
     choices:
       - all

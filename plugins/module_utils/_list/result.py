@@ -104,7 +104,7 @@ class ListResult:
         """Return the result of the list as its task returns it, with facts, and a warning if it is too large.
 
         `result`: from `done`; `which`: the items that `results` is to have, `all` or `problems`: what failed, is in
-        doubt or differs.
+        doubt, differs or was not begun.
         """
         items = [{**item, **self._picked(item)} for item in result["results"]]
         facts = {item["item"]: item["asset"] for item in items if _is_known(item)}
@@ -164,8 +164,8 @@ def _is_known(item: dict) -> bool:
 
 
 def _is_problem(item: dict) -> bool:
-    """Whether somebody has to look at an item; those that were not begun are counted, and may be thousands."""
-    return item["failed"] or "differs" in item or item["outcome"] == UNKNOWN
+    """Whether somebody has to look at an item."""
+    return item["failed"] or "differs" in item or "skipped" in item or item["outcome"] == UNKNOWN
 
 
 def _of_changes(diff: dict) -> dict:

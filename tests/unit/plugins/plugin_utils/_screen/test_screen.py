@@ -109,7 +109,7 @@ def test_only_problems_are_listed_if_that_is_asked_for():
     items = {"a": CREATED, "b": lost(), "c": UNCHANGED, "d": drift, "e": dict(UNCHANGED, skipped=True, msg="x")}
     collection = collected(items)
     result = collection.returned(collection.done(), "problems")
-    assert [item["item"] for item in result["results"]] == ["b", "d"]
+    assert [item["item"] for item in result["results"]] == ["b", "d", "e"]
     assert [*result["ansible_facts"]["compute_virtual_machines"]] == ["a", "c", "d", "e"]
 
 
