@@ -91,7 +91,7 @@ class SqliteDatabase:
         if found != "ok":
             raise LedgerError(
                 f"ledger: {self.where} is incomplete or damaged ({found.splitlines()[-1]}). If it was moved or copied"
-                " after a run was killed, put it back beside the file whose name ends in -journal, and read it there once"
+                " after a run was killed, put it back beside the file that ends in -journal, and read it there once"
             )
         return False
 
