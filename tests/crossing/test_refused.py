@@ -17,10 +17,10 @@ BINARY = '!!binary "aGVsbG8="'
 
 # name of the case: (a task in YAML, the start of its message)
 CASES = {
-    "binary": (f"{CREATE}: {{name: x, attributes: {{team: {BINARY}}}}}", "attributes.team: contains"),
+    "binary": (f"{CREATE}: {{name: x, attributes: {{team: {BINARY}}}}}", "the options: one contains"),
     "binary in a list": (f"{CREATE}s: {{virtual_machines: [{{name: x}}, {{name: {BINARY}}}]}}",
-                         "virtual_machines.1.name: contains"),
-    "huge number": (f"{CREATE}: {{name: x, attributes: {{cpu: '{{{{ 10 ** 5000 }}}}'}}}}", "attributes.cpu: "),
+                         "the options: one contains"),
+    "huge number": (f"{CREATE}: {{name: x, attributes: {{cpu: '{{{{ 10 ** 5000 }}}}'}}}}", "the options: one contains"),
     "null character": (f'{CREATE}: {{name: x}}\n    environment: {{BAD: "a\\0b"}}', "environment: the variable 'BAD' "),
     "equals sign": (f'{CREATE}: {{name: x}}\n    environment: {{"A=B": x}}', "environment: the variable 'A=B' "),
     "empty name": (f'{CREATE}: {{name: x}}\n    environment: {{"": x}}', "environment: the variable '' "),

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import platform
 import ssl
 from pathlib import Path
 
@@ -58,36 +57,29 @@ def test_system_and_requests_are_both_trusted(certificates, https, monkeypatch, 
 
 
 @pytest.fixture
-def place(tmp_path, monkeypatch):
-    """A directory where ansible.builtin.uri looks for authorities, with the context cache cleared around it."""
-    monkeypatch.setattr(connecting, "places", lambda: ("/missing", str(tmp_path)))
+def found_by_uri(monkeypatch):
+    """Set what ansible-core finds where ansible.builtin.uri looks for authorities."""
+    real = urls.get_ca_certs()
+
+    def found(data: bytes) -> None:
+        monkeypatch.setattr(urls, "get_ca_certs", lambda: (*real[:-2], bytearray(data), real[-1]))
+
     connecting._context.cache_clear()
-    yield tmp_path
+    yield found
     connecting._context.cache_clear()
 
 
-FOUND = {"company.pem": True, "company.crt": True, "some.cer": True, "company.txt": False, "below/company.pem": False}
-
-
-@pytest.mark.parametrize(("name", "is_trusted"), [*FOUND.items()])
-def test_what_uri_trusts_is_trusted(certificates, https, place, name, is_trusted):
-    (place / "below").mkdir()
-    (place / "0.pem").write_text("no certificate")
-    (place / name).write_bytes(Path(certificates.ca).read_bytes())
+@pytest.mark.parametrize("is_found", [True, False])
+def test_what_uri_trusts_is_trusted(certificates, https, found_by_uri, is_found):
+    company = ssl.PEM_cert_to_DER_cert(Path(certificates.ca).read_text())
+    found_by_uri(company if is_found else b"")
     service = https(certificates.context("good"))
-    assert run_task(CREATE, base_url=service.url)["outcome"] == ("accepted" if is_trusted else "not_sent")
+    assert run_task(CREATE, base_url=service.url)["outcome"] == ("accepted" if is_found else "not_sent")
     assert run_task(CREATE, base_url=service.url, ca_path=certificates.other_ca)["outcome"] == "not_sent"
 
 
-@pytest.mark.parametrize("system", ["Linux", "FreeBSD", "OpenBSD", "NetBSD", "SunOS", "AIX", "Darwin", "Other"])
-def test_the_directories_are_those_of_uri(monkeypatch, system):
-    """As listed by ansible-core itself: the directories that it searches, except the one that OpenSSL knows."""
-    monkeypatch.setattr(platform, "system", lambda: system)
-    monkeypatch.setattr(urls.os.path, "isdir", lambda path: False)
-    looked = urls.get_ca_certs()[-1]
-    own = ssl.get_default_verify_paths()
-    # Before ansible-core 2.17 uri also searched the system's directory on Linux, which OpenSSL knows anyway.
-    assert set(connecting.places()) == {*looked} - {own.capath, own.cafile, None, "/etc/ssl/certs"}
+def test_ansible_core_returns_what_it_found_last_but_one():
+    assert isinstance(urls.get_ca_certs()[-2], bytearray)
 
 
 @pytest.mark.parametrize("bundle", ["REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE"])

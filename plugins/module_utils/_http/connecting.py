@@ -9,9 +9,7 @@ The files given as options are read before anything is sent, so that the error f
 
 from __future__ import annotations
 
-import glob
 import os
-import platform
 import re
 import socket
 import ssl
@@ -25,17 +23,6 @@ from typing import NamedTuple
 from .._errors import InvalidInput
 from .urls import Proxies
 
-# Where ansible.builtin.uri looks for authorities besides OpenSSL's defaults (get_ca_certs of ansible-core).
-_PLACES_OF = {
-    "Linux": ("/etc/pki/ca-trust/extracted/pem", "/etc/pki/tls/certs", "/usr/share/ca-certificates/cacert.org"),
-    "FreeBSD": ("/usr/local/share/certs",),
-    "OpenBSD": ("/etc/ssl",),
-    "NetBSD": ("/etc/openssl/certs",),
-    "SunOS": ("/opt/local/etc/openssl/certs",),
-    "AIX": ("/var/ssl/certs", "/opt/freeware/etc/ssl/certs"),
-    "Darwin": ("/usr/local/etc/openssl",),
-}
-_ENDINGS = (".pem", ".cer", ".crt")
 _one_at_a_time = threading.Lock()  # so that threads that start together create one context, not one each
 _HASHED = re.compile("[0-9a-f]{8}[.][0-9]+")  # how `openssl rehash` names a certificate
 
@@ -79,11 +66,6 @@ def _ask(host: str, port: int, future: Future) -> None:
         future.set_exception(error)
 
 
-def places() -> tuple[str, ...]:
-    """Return the directories of this platform."""
-    return (*_PLACES_OF.get(platform.system(), ()), "/etc/ansible")
-
-
 def context(settings: ConnectionSettings, certifi: str) -> ssl.SSLContext:
     """Return the context for these settings, which transports in several threads may share; raise InvalidInput.
 
@@ -110,12 +92,10 @@ def _context(settings: ConnectionSettings, certifi: str) -> ssl.SSLContext:
 
 
 def _trust_what_uri_does(made: ssl.SSLContext) -> None:
-    """Load each file once, except the one that OpenSSL has loaded already; skip those without a certificate."""
-    known = {os.path.realpath(ssl.get_default_verify_paths().cafile or "")}
-    found = [path for place in places() for ending in _ENDINGS for path in glob.glob(f"{place}/*{ending}")]
-    for file in {*map(os.path.realpath, found)} - known:
-        with suppress(OSError):  # includes ssl.SSLError
-            made.load_verify_locations(file)
+    from ansible.module_utils.urls import get_ca_certs  # noqa: PLC0415 (takes 30 ms, which only TLS should cost)
+
+    with suppress(ssl.SSLError, ValueError):  # one is malformed, or there are none
+        made.load_verify_locations(cadata=get_ca_certs()[-2])
 
 
 def _trusting(ca_path: str) -> ssl.SSLContext:

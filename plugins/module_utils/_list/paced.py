@@ -6,9 +6,6 @@
 
 from __future__ import annotations
 
-import math
-import os
-import resource
 from contextlib import contextmanager
 from datetime import datetime, timezone
 from typing import Any, Callable, Iterator
@@ -19,7 +16,6 @@ from .._http.exchange import Answer, Request
 from .pace import NEUTRAL, OK, OVERLOADED, RATE_LIMITED
 from .scheduler import Slot
 
-_SPARE_FILES = 12  # descriptors: the files of a ledger, the files of a name look-up
 # What an answer says about the capacity of the service: a definite refusal shows that it has some.
 _FEEDBACK = {
     Event.SUCCESS: OK,
@@ -28,12 +24,6 @@ _FEEDBACK = {
     Event.THROTTLED: RATE_LIMITED,
     Event.UNAVAILABLE: OVERLOADED,
 }
-
-
-def most_connections() -> float:
-    """Return how many connections this process has file descriptors for, beside the files that the ledger opens."""
-    limit = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
-    return math.inf if limit == resource.RLIM_INFINITY else max(1, limit - len(os.listdir("/dev/fd")) - _SPARE_FILES)
 
 
 class Connections:

@@ -95,11 +95,9 @@ def variable_of(option: dict) -> str:
 def _unknown(names: list[str], options: dict, above: str) -> list[str]:
     """Return what is wrong with names that are no options, and what to write instead."""
     deeper = [name for name in names if name in options.get("attributes", {}).get("options", {})]
-    first, last = ", ".join(deeper[:-1]), "".join(deeper[-1:])
-    belong = f"{first} and {last} belong under attributes; indent them"
-    indent = belong if first else f"{last} belongs under attributes; indent it"
+    indent = [f"{' and '.join(deeper)} must be under attributes (indent more)"] if deeper else []
     others = [name for name in names if name not in deeper]
-    return [*([indent] if deeper else []), *(_no_option(f"{above}{name}", str(name), options) for name in others)]
+    return [*indent, *(_no_option(f"{above}{name}", str(name), options) for name in others)]
 
 
 def _no_option(place: str, name: str, options: dict) -> str:
@@ -154,7 +152,8 @@ def converted(option: dict, value: Any, name: str, place: str, problems: list[st
     except (TypeError, ValueError) as error:
         seen = _shown_of(option, name, value)
         is_time = option["type"] is SECONDS
-        why = f"{seen} is not a number of seconds" if is_time else f"{error}{_such_as(option)}, not {seen}"
+        needs = f"{_NEEDS.get(kind, error)}{_such_as(option)}, not {seen}"
+        why = f"{seen} is not a number of seconds" if is_time else needs
         problems.append(f"{place}: {why}")
         return value
     if option.get("elements"):
@@ -180,13 +179,6 @@ def _such_as(option: dict) -> str:
     return f" such as [{written}]" if option.get("elements") else f" such as {written}"
 
 
-def _boolean(value: Any) -> bool:
-    try:
-        return boolean(value)
-    except TypeError:
-        raise TypeError("must be true or false") from None
-
-
 def _whole_number(value: Any) -> int:
     found = number(value)
     if not isinstance(found, int):
@@ -203,32 +195,34 @@ def _path(value: Any) -> str:
 
 
 def _list(value: Any) -> list:
-    if value is None or isinstance(value, (bool, dict)):
-        raise TypeError("must be a list")
+    if isinstance(value, bool):
+        raise TypeError
     return check_type_list(value)
 
 
 def _list_of_dicts(value: Any) -> list:
     if not isinstance(value, list):  # parts of a text are no dicts
-        raise TypeError("must be a list")
+        raise TypeError
     return value
 
 
 def _dict(value: Any) -> dict:
-    try:
-        found = check_type_dict(value)
-    except TypeError:
-        found = None
-    if not isinstance(found, dict):
-        raise TypeError("must be a dict")
+    found = check_type_dict(value)
+    if not isinstance(found, dict):  # but a set, perhaps
+        raise TypeError
     return found
 
 
 _PLAIN = dict(str=str, bool=bool, list=list, dict=dict)  # values of these classes need no conversion
 _CONVERT = {
-    **dict(str=text, bool=_boolean, int=_whole_number, float=number, path=_path, list=_list, dict=_dict),
+    **dict(str=text, bool=boolean, int=_whole_number, float=number, path=_path, list=_list, dict=_dict),
     "list of dicts": _list_of_dicts,
 }
+
+
+# What a value that cannot be converted must be; the other types say it themselves.
+_A_LIST = "must be a list"
+_NEEDS = {"bool": "must be true or false", "dict": "must be a dict", "list": _A_LIST, "list of dicts": _A_LIST}
 
 
 def _shown_of(option: dict, name: str, value: Any) -> str:

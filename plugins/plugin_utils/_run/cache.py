@@ -25,31 +25,27 @@ from ...module_utils._call.tokens import Credentials, FetchedToken, Memory, Toke
 from ...module_utils._http.connecting import ConnectionSettings
 from .._ledger.location import Ledger, open_ledger
 
-_MOST = 8  # of each kind; a loop over more services or ledgers reopens some
 _SIZE = 1 << 20  # bytes, enough for some hundred tokens
 _HEAD = 4  # bytes, the length of what follows
 _CONTENT = 0  # the number of the lock on the memory; each identity has its own
 
 
 class Cache(threading.local):
-    """A cache of things that can be closed, by key; beyond _MOST, the least recently used one is closed.
+    """A cache of things that can be closed, by key.
 
     Each thread has its own, so that none closes what another one is using. Objects inherited through fork() are neither
     used nor closed: their connections still belong to the parent.
     """
 
     def __init__(self) -> None:
-        self._things: dict[tuple[int, Hashable], Any] = {}  # by process and key, the most recently used last
+        self._things: dict[tuple[int, Hashable], Any] = {}  # by process and key
 
     def get(self, key: Hashable, make: Callable[[], Any]) -> Any:
         """Return what is cached for the key, or else what `make` returns; raise what `make` raises."""
         own = os.getpid(), key
-        thing = self._things.pop(own) if own in self._things else make()
-        self._things[own] = thing
-        mine = [each for each in self._things if each[0] == own[0]]
-        for _pid, oldest in mine[:-_MOST]:
-            self.forget(oldest)
-        return thing
+        if own not in self._things:
+            self._things[own] = make()
+        return self._things[own]
 
     def forget(self, key: Hashable) -> None:
         """Close what is cached for the key."""

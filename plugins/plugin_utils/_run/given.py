@@ -33,8 +33,8 @@ def options_given(action) -> dict:
     try:
         return json.loads(json.dumps(action._task.args, cls=core.ENCODER))
     except (TypeError, ValueError):
-        problem = "contains a value that JSON cannot represent (binary data, a set, a huge number)"
-        raise InvalidInput(".".join(_not_json(action._task.args)), problem) from None
+        problem = "one contains a value that JSON cannot represent (binary data, a set, a huge number)"
+        raise InvalidInput("the options", problem) from None
 
 
 def require_known_variables(task_vars: dict) -> None:
@@ -102,14 +102,3 @@ def ledger_location(action, ledger: str) -> str:
             " async" + (": the task itself sends several at once (concurrency)" if sends_list else ""),
         )
     return resolved(ledger, action._loader.get_basedir(), action._task.args.get("ledger") is None)
-
-
-def _not_json(value: Any) -> list[str]:
-    """Return the path to the innermost part that JSON cannot represent."""
-    parts = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    for key, part in parts:
-        try:
-            json.dumps(part, cls=core.ENCODER)
-        except (TypeError, ValueError):
-            return [str(key), *_not_json(part)]
-    return []

@@ -107,10 +107,8 @@ def test_a_truncated_object_is_refused(body, data):
         (nested(MAX_DEPTH, '{"a":[', "", "]}"), "deeper"),
         (nested(5000), "deeper"),
         (b'{"a": "line\nend"}', "not JSON"),
-        (b'{"a": [' + b"0," * 500_000 + b"0]}", "memory"),
-        (b'{"a": [' + b'{"":0},' * 90_000 + b"0]}", "memory"),
-        (b'{"a": "' + "\U0001f600".encode() + b"x" * 3_000_000 + b'"}', "memory"),
-        (b'{"a": "\\uD83D\\ude00' + b"x" * 3_000_000 + b'"}', "memory"),
+        (b'{"a": [' + b"0," * 500_000 + b"0]}", "300,000 parts"),
+        (b'{"a": [' + b'{"":0},' * 110_000 + b"0]}", "300,000 parts"),
         (b'{"__ansible_type": 1}', "the key __ansible_type"),
         (b'{"a": [{"__ansible_unsafe": 1}]}', "the key __ansible_unsafe"),
         (b'{"a": {"__ansible_vault": 1}}', "the key __ansible_vault"),
@@ -123,7 +121,6 @@ def test_what_a_lenient_parser_accepts_is_refused(raw, why):
 
 
 LARGE = {
-    "many commas in one text": json.dumps({"a": '",\\' * 1_000_000}),
     "an emoji in one text": json.dumps({"a": "\U0001f600" + "x" * 2_500_000}, ensure_ascii=False),
     "an escaped emoji in one text": json.dumps({"a": "\U0001f600" + "x" * 2_500_000}),
     "a letter of two bytes in one text": json.dumps({"a": "\u2603" + "x" * 4_190_000}, ensure_ascii=False),
