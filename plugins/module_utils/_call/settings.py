@@ -68,7 +68,7 @@ def trace_of(traceparent: str) -> Trace | None:
 
 def checked_headers(headers: dict | None) -> tuple[tuple[str, str], ...]:
     """Return the option `headers` without nulls; raise InvalidInput for a header that cannot be sent."""
-    checked: dict[str, tuple[str, str]] = {}
+    checked = []
     for given, value in (headers or {}).items():
         name = str(given)
         if not _NAME.fullmatch(name):
@@ -77,12 +77,9 @@ def checked_headers(headers: dict | None) -> tuple[tuple[str, str], ...]:
             )
         if _RESERVED.fullmatch(name):
             raise InvalidInput("headers", f"{name} cannot be given: the collection or the connection sets it")
-        if value is None:
-            continue
-        if name.lower() in checked:
-            raise InvalidInput("headers", f"{name} is given twice; header names are not case-sensitive")
-        checked[name.lower()] = name, _checked_value(name, value)
-    return tuple(checked.values())
+        if value is not None:
+            checked.append((name, _checked_value(name, value)))
+    return tuple(checked)
 
 
 def _checked_value(name: str, value: object) -> str:

@@ -99,7 +99,6 @@ class Pace:
         self.dispatched = 0  # requests so far
         self._backed_off_at = 0  # `dispatched` at the last back-off, which covers all earlier requests
         self._held_until = -math.inf
-        self._long_wait_at = math.inf  # `dispatched` at the first Retry-After above `longest_wait`
         self._failed_in_a_row = self._refused_in_a_row = 0
 
     def wait(self, now: float) -> float:
@@ -121,20 +120,11 @@ class Pace:
         if feedback == OK:
             self._grow(dispatch, now)
         elif feedback in (OVERLOADED, RATE_LIMITED):
-            self._apply_retry_after(dispatch, now, retry_after or 0.0)
+            self._held_until = max(self._held_until, now + min(retry_after or 0.0, self._longest_wait))
             if dispatch.number > self._backed_off_at:
                 self._back_off(dispatch, feedback, now)
             self.failing = True
         self.in_flight -= 1
-
-    def _apply_retry_after(self, dispatch: Dispatch, now: float, retry_after: float) -> None:
-        """Hold requests back for `retry_after`, at most `longest_wait`, seconds; stop if that has not helped before."""
-        self._held_until = max(self._held_until, now + min(retry_after, self._longest_wait))
-        if retry_after <= self._longest_wait:
-            return
-        if self._long_wait_at < dispatch.number:
-            self.stop_reason = f"the service asks to wait {retry_after:.0f} seconds, longer than retry_max_delay"
-        self._long_wait_at = min(self._long_wait_at, self.dispatched)
 
     def _back_off(self, dispatch: Dispatch, feedback: str, now: float) -> None:
         self._backed_off_at = self.dispatched
@@ -164,7 +154,7 @@ class Pace:
         self.failing, self._failed_in_a_row, self._refused_in_a_row = False, 0, 0
         if dispatch.number <= self._backed_off_at:
             return
-        self._held_until, self._long_wait_at = -math.inf, math.inf
+        self._held_until = -math.inf
         if 2 * max(dispatch.in_flight, self.in_flight) >= dispatch.width:  # otherwise the width is not the bottleneck
             growth = min(1.0, (now - dispatch.at) / _SHORTEST_ROUND)
             self.width = min(self._most, self.width + growth * (1 if self._doubling else 1 / dispatch.width))

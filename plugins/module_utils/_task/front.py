@@ -6,9 +6,6 @@
 
 from __future__ import annotations
 
-import select
-import sys
-from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from typing import Callable
@@ -89,7 +86,7 @@ def _one(module: ServicesModule, context: Context) -> dict:
 
 
 def _many(options: Options, context: Context, send_all: Callable[[ModuleSpec, dict, Context], dict]) -> dict:
-    """Do the tasks of a list, ended by signals and by a reader that is gone."""
+    """Do the tasks of a list, ended by signals."""
     if options.params["report"]:
         raise InvalidInput("report", _REPORT_ELSEWHERE)
     token_source = partial(FetchedToken, memory=Memory())
@@ -100,15 +97,4 @@ def _many(options: Options, context: Context, send_all: Callable[[ModuleSpec, di
 
 def _why_to_stop(signals: Signals) -> str:
     """Return why to stop now, empty to go on."""
-    if signals.caught:
-        return f"the module received {signals.name}"
-    return "" if _is_read() else "nothing reads the result any more"
-
-
-def _is_read() -> bool:
-    """Whether anything can still read what this process writes; a pipe without a reader is an error condition."""
-    with suppress(OSError, ValueError):
-        poll = select.poll()
-        poll.register(sys.stdout.fileno(), 0)
-        return not any(event & select.POLLERR for _file, event in poll.poll(0))
-    return True
+    return f"the module received {signals.name}" if signals.caught else ""

@@ -18,16 +18,11 @@ from .options import ARGUMENT_SPEC, MANY
 IN_DOUBT = "in_doubt"  # every state but done
 _STATES = ("intent", "done", "accepted", "unknown")
 
-# One for each dict that has suboptions, for messages: how it is written.
+# For messages: how a dict with suboptions is written.
 EXAMPLES = (
     {"cpu": "4", "vm_ram": "16"},
     {"name": "data", "size_gb": "200"},
     {"network": "10.0.0.0", "mask": "255.255.255.0"},
-    {"path": "/srv", "capacity": "200"},
-    {"label": "healthy", "status": "0"},
-    {"customer_id": "customer-1", "connectivity": "connected"},
-    {"login": "true"},
-    {"resource_kind": "table", "resource_name": "webshop.orders"},
 )
 # What users of other collections may look for, and what there is instead.
 INSTEAD = {

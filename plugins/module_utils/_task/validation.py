@@ -45,12 +45,8 @@ class Options:
         return self.params
 
     def failed(self, error: ServicesError) -> dict:
-        """Return the scrubbed result of the failed task; one that the environment sets is named by its variable."""
-        result, option = self.secrets.scrub(error.result()), error.msg.partition(": ")[0]
-        if not isinstance(error, InvalidInput) or self.given.get(option) is not None:
-            return result
-        variable = variable_of(self.spec.options.get(option, {}))
-        return dict(result, msg=f"{variable}{result['msg'][len(option):]}") if variable else result
+        """Return the scrubbed result of the failed task."""
+        return self.secrets.scrub(error.result())
 
     def invocation(self) -> dict:
         """Return the options as results show them."""

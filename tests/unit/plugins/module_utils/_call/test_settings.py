@@ -55,11 +55,6 @@ def test_a_value_that_cannot_be_sent_is_refused_without_being_shown(value):
     assert refused.value.msg.isprintable()
 
 
-def test_a_duplicate_header_is_refused():
-    with pytest.raises(InvalidInput, match="X-TENANT is given twice"):
-        checked_headers({"X-Tenant": "a", "X-TENANT": "b"})
-
-
 @pytest.mark.parametrize("resource", [CREATE, UPDATE])
 def test_headers_go_to_the_service_and_not_to_the_token_endpoint(resource):
     token = answer(200, {"access_token": "fetched-token", "token_type": "Bearer"})
