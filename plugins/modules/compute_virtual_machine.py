@@ -183,34 +183,6 @@ trace_id:
   returned: when the options can be used and the environment has a valid TRACEPARENT
   type: str
   sample: 4bf92f3577b34da6a3ce929d0e0e4736
-trace:
-  description: Each attempt in order, including those to fetch a token.
-  returned: when the options can be used and the verbosity is 3 or more
-  type: list
-  elements: dict
-  contains:
-    method:
-      description: HTTP method.
-      type: str
-      sample: POST
-    url:
-      description: URL.
-      type: str
-    status:
-      description: HTTP status of the answer, null when there was none.
-      type: int
-      sample: 503
-    error:
-      description: What went wrong, empty after a success.
-      type: str
-    seconds:
-      description: How long the attempt took.
-      type: float
-      sample: 0.012
-    wait:
-      description: Seconds until the next attempt, null after the last.
-      type: float
-      sample: 0.5
 """
 
 from ansible_collections.infrastructure.services.plugins.module_utils._task.front import main

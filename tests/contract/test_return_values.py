@@ -44,7 +44,7 @@ def run(service):
 
     def run(module: str, options: dict, **how: object) -> dict:
         given = {"base_url": service.url, "access_token": "token-of-the-tests", "retries": 0, **LEAST[module]}
-        return run_module(module, {**given, **options}, verbosity=3, **how)
+        return run_module(module, {**given, **options}, **how)
 
     return run
 
@@ -69,7 +69,6 @@ def check(module: str, result: dict, *cases: str) -> None:
 ALWAYS, SUCCESS = "always", "on success"
 VALID = "when the options can be used"
 PLANNED = f"{SUCCESS}, in check mode"
-TRACED = f"{VALID} and the verbosity is 3 or more"
 
 
 @pytest.mark.parametrize("module", RESOURCES)
@@ -77,7 +76,7 @@ TRACED = f"{VALID} and the verbosity is 3 or more"
 @pytest.mark.parametrize("diff", [False, True])
 def test_a_success_returns_what_is_documented(run, module, check_mode, diff):
     result = run(module, {}, check_mode=check_mode, diff=diff)
-    check(module, result, ALWAYS, VALID, TRACED, SUCCESS, *[PLANNED] * check_mode)
+    check(module, result, ALWAYS, VALID, SUCCESS, *[PLANNED] * check_mode)
     assert result["changed"] is True
     assert set(result["asset"]) == set(ENVELOPE)
     assert result["ansible_facts"] == {module: result["asset"]}
@@ -87,7 +86,7 @@ def test_a_success_returns_what_is_documented(run, module, check_mode, diff):
 
 def test_a_run_with_nothing_to_do_returns_what_is_documented(run):
     result = run(UPDATE, {"current": run(UPDATE, {})["asset"]})
-    check(UPDATE, result, ALWAYS, VALID, TRACED, SUCCESS)
+    check(UPDATE, result, ALWAYS, VALID, SUCCESS)
     assert (result["changed"], result["outcome"]) == (False, "not_sent")
 
 
@@ -97,11 +96,11 @@ def test_the_trace_from_the_environment_is_returned(run, service, monkeypatch, m
     monkeypatch.setenv("TRACEPARENT", "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01")
     continued = f"{VALID} and the environment has a valid TRACEPARENT"
     result = run(module, {}, check_mode=check_mode)
-    check(module, result, ALWAYS, VALID, TRACED, SUCCESS, continued, *[PLANNED] * check_mode)
+    check(module, result, ALWAYS, VALID, SUCCESS, continued, *[PLANNED] * check_mode)
     assert result["trace_id"] == "4bf92f3577b34da6a3ce929d0e0e4736"
     service.api.add_fault(faults.parse({"kind": "status", "status": 403}))
     failed = run(module, {})
-    check(module, failed, ALWAYS, VALID, TRACED, continued)
+    check(module, failed, ALWAYS, VALID, continued)
     assert failed["request_attempts"] == failed["attempts"] == 1
 
 
@@ -112,7 +111,7 @@ def test_a_failure_returns_what_is_documented(run, service, module, outcome):
     if not options:
         service.api.add_fault(faults.parse(FAILURES[outcome]))
     result = run(module, options)
-    check(module, result, ALWAYS, VALID, TRACED)
+    check(module, result, ALWAYS, VALID)
     assert (result["failed"], result["outcome"], result["changed"]) == (True, outcome, outcome == "accepted")
     assert result["msg"]
 

@@ -35,7 +35,7 @@ def run_task(resource: str, check_mode: bool = False, connect=Transport, **optio
 def run_exactly(resource: str, options: dict, check_mode: bool = False, connect=Transport, recorded=None) -> dict:
     """Return the result of a task that has exactly these options."""
     given = validate(SPECS[resource], options)
-    context = task.Context(check_mode, given.secrets, connect, diff_mode=True, verbosity=3)
+    context = task.Context(check_mode, given.secrets, connect, diff_mode=True)
     try:
         planned = task.prepare(RESOURCES[resource], given.valid()).planned(recorded)
         return task.carry_out(planned, context, lambda planned: task.perform(planned, context))

@@ -99,7 +99,6 @@ UNUSABLE = {
     "not PEM": (lambda made: made.file("text.pem", b"no certificate"), "contains no certificate in PEM form"),
     "empty file": (lambda made: made.file("empty.pem"), "contains no certificate in PEM form"),
     "DER": (lambda made: made.file("ca.der", b"\x30\x82\x01\x00"), "contains no certificate in PEM form"),
-    "directory without hashes": (lambda made: made.directory("plain", hashed=False), "openssl rehash"),
 }
 
 

@@ -40,7 +40,6 @@ class Client:
         any more; `sleep`: waits for this many seconds before a further attempt.
         """
         self.settings = settings
-        self.trace: list[dict[str, Any]] = []  # each attempt: method, url, status, error, seconds, wait
         self.tokens: set[str] = set()  # all that were used; each is a secret
         self.warnings: list[str] = []
         self._effects: list[str] = []  # what is known of each attempt that has ended
@@ -70,7 +69,7 @@ class Client:
         """
         self._transport = self._connect(self.settings.connection)
         attempt = partial(self._attempt, operation, request)
-        last = retry(attempt, request.method, self.settings, self._renew, self._pause)
+        last = retry(attempt, request.method, self.settings, self._renew, self._sleep)
         told = dict(status=last.status, **self._counted())
         if last.event == Event.SUCCESS:
             return last.value, dict(told, outcome=last.event.effect)
@@ -115,7 +114,7 @@ class Client:
         """
         credentials = self.settings.credentials
         attempt = partial(self._send, token_request(credentials), read_token)
-        last = retry(attempt, "PUT", self.settings, sleep=self._pause)
+        last = retry(attempt, "PUT", self.settings, sleep=self._sleep)
         if last.event != Event.SUCCESS:
             raise TokenError(f"no access token from {credentials.auth_url} (auth_url): {last.reason}")
         missing = missing_scopes(credentials, last.value)
@@ -127,19 +126,10 @@ class Client:
         return last.value
 
     def _send(self, request: Request, read: Callable[[Answer], AttemptResult]) -> AttemptResult:
-        """Make one attempt and add it to the trace; raise what the guard raises."""
+        """Make one attempt; raise what the guard raises."""
         self._guard()
-        started = time.monotonic()
         try:
-            result = read(self._transport.send(request, self.settings.timeout))
+            return read(self._transport.send(request, self.settings.timeout))
         except AttemptFailed as error:
             event = Event.UNANSWERED if error.sent else Event.UNSENT_HOPELESS if error.hopeless else Event.UNSENT
-            result = AttemptResult(event, error.msg)
-        attempt = {"method": request.method, "url": request.url, "status": result.status, "error": result.reason}
-        self.trace.append({**attempt, "seconds": round(time.monotonic() - started, 3), "wait": None})
-        return result
-
-    def _pause(self, seconds: float) -> None:
-        """Wait before a further attempt."""
-        self.trace[-1]["wait"] = round(seconds, 3)
-        self._sleep(seconds)
+            return AttemptResult(event, error.msg)

@@ -72,9 +72,7 @@ def checked_headers(headers: dict | None) -> tuple[tuple[str, str], ...]:
     for given, value in (headers or {}).items():
         name = str(given)
         if not _NAME.fullmatch(name):
-            raise InvalidInput(
-                "headers", "contains a name that is empty or has a character that header names cannot have"
-            )
+            raise InvalidInput("headers", "contains a name that is empty or has a character that none can have")
         if _RESERVED.fullmatch(name):
             raise InvalidInput("headers", f"{name} cannot be given: the collection or the connection sets it")
         if value is not None:

@@ -10,7 +10,6 @@ The files given as options are read before anything is sent, so that the error f
 from __future__ import annotations
 
 import os
-import re
 import socket
 import ssl
 import threading
@@ -24,7 +23,6 @@ from .._errors import InvalidInput
 from .urls import Proxies
 
 _one_at_a_time = threading.Lock()  # so that threads that start together create one context, not one each
-_HASHED = re.compile("[0-9a-f]{8}[.][0-9]+")  # how `openssl rehash` names a certificate
 
 
 class ConnectionSettings(NamedTuple):
@@ -100,15 +98,12 @@ def _trust_what_uri_does(made: ssl.SSLContext) -> None:
 
 def _trusting(ca_path: str) -> ssl.SSLContext:
     try:
-        if not os.path.isdir(ca_path):
-            return ssl.create_default_context(cafile=ca_path)
-        if any(map(_HASHED.fullmatch, os.listdir(ca_path))):
-            return ssl.create_default_context(capath=ca_path)
+        kind = "capath" if os.path.isdir(ca_path) else "cafile"
+        return ssl.create_default_context(**{kind: ca_path})
     except ssl.SSLError:
         raise InvalidInput("ca_path", "contains no certificate in PEM form") from None
     except OSError as error:
         raise InvalidInput("ca_path", f"{os.path.abspath(ca_path)} cannot be read: {error.strerror}") from None
-    raise InvalidInput("ca_path", "has no certificate under the name that OpenSSL looks for (see openssl rehash)")
 
 
 def _load_client_cert(made: ssl.SSLContext, client_cert: str | None, client_key: str | None) -> None:
@@ -120,8 +115,7 @@ def _load_client_cert(made: ssl.SSLContext, client_cert: str | None, client_key:
     try:
         made.load_cert_chain(client_cert, client_key, password="")  # else OpenSSL asks for it at the terminal
     except ssl.SSLError:
-        raise InvalidInput(
-            "client_cert", "client_cert and client_key are not a certificate and its unencrypted key in PEM form"
-        ) from None
+        why = "client_cert and client_key are not a certificate and its unencrypted key in PEM form"
+        raise InvalidInput("client_cert", why) from None
     except OSError as error:
         raise InvalidInput("client_cert", f"client_cert or client_key cannot be read: {error.strerror}") from None

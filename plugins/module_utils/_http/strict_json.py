@@ -33,9 +33,8 @@ def encode(value: object, option: str) -> bytes:
     except UnicodeEncodeError:
         raise InvalidInput(option, "contains a character that UTF-8 cannot encode (a lone surrogate)") from None
     except (TypeError, ValueError):
-        raise InvalidInput(
-            option, "contains a value that JSON cannot represent (NaN, infinity, a date, a huge number)"
-        ) from None
+        why = "contains a value that JSON cannot represent (NaN, infinity, a date, a huge number)"
+        raise InvalidInput(option, why) from None
 
 
 def texts(options: Mapping[str, object]) -> dict[str, str]:

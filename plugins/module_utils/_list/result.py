@@ -11,7 +11,6 @@ from collections import Counter
 from typing import Any, Iterable
 
 from .._errors import ACCEPTED, NOT_SENT, OUTCOMES, UNKNOWN, gravest, listing
-from .._secrets import for_message
 from .._task.specs import ModuleSpec
 
 _TOO_LARGE = (
@@ -39,7 +38,6 @@ class ListResult:
         self._noun = spec.resource.operation.noun
         self._items: list[dict] = [{}] * len(labels)
         self._warnings: list[str] = []
-        self._named: dict[str, list[str]] = {}  # the labels of the assets with each id
         self.total, self.added, self.failed = len(labels), 0, 0
         self._reason = ""  # why items were not begun
 
@@ -47,7 +45,6 @@ class ListResult:
         """Add the result of one item."""
         item = {"item": self._labels[number], **self._shortened(result)}
         self._warnings += item.pop("warnings")
-        self._named.setdefault(item.pop("id", ""), []).append(self._labels[number])
         self._items[number] = item
         self.added += 1
         self.failed += item["failed"]
@@ -70,8 +67,6 @@ class ListResult:
         if warnings and not result.get("msg"):
             result["msg"] = " ".join(warnings)
         kept = {name: result[name] for name in SHOWN if result.get(name) is not None or name == "status"}
-        if "asset" in kept:
-            kept["id"] = str(kept["asset"].get("id") or "")
         # A failure may quote a warning, and a plan says the same in fewer words; neither is told twice.
         is_told = result["failed"] or result.get("plan") in ("differs", "in_doubt")
         return dict(kept, warnings=[warning for warning in warnings if not (is_told and warning in result["msg"])])
@@ -98,7 +93,7 @@ class ListResult:
             result["not_listed"] = not_listed[:_MOST_NOT_LISTED]
         if counts["failed"] or counts["not_begun"]:
             result.update(failed=True, msg=self._msg(counts, next_step or _RESULTS_SAY))
-        return dict(result, warnings=[*warnings, *self._same_ids(), *self._some_warnings()])
+        return dict(result, warnings=[*warnings, *self._some_warnings()])
 
     def returned(self, result: dict, which: str) -> dict:
         """Return the result of the list as its task returns it, with facts, and a warning if it is too large.
@@ -137,13 +132,6 @@ class ListResult:
             done = f"{counts['changed']:,} were {self._spec.resource.operation.done}, " if counts["changed"] else ""
             parts.append(f"{done}{counts['not_begun']:,} were not begun: {self._reason}.")
         return " ".join([*parts, next_step])
-
-    def _same_ids(self) -> list[str]:
-        same = [(each, names) for each, names in self._named.items() if each and len(names) > 1]
-        return [
-            f"{self._noun}s {listing(names)} have the same id, {for_message(each)}: look up which of them exist."
-            for each, names in same[:_MOST_WARNINGS]
-        ]
 
     def _some_warnings(self) -> list[str]:
         unique = list(dict.fromkeys(self._warnings))

@@ -22,10 +22,7 @@ from .task import RECORDED, Context, carry_out, perform, prepare
 from .validation import Options, validate
 
 _INTERNAL = "_ansible_"  # the start of the names of what Ansible passes in addition to the options
-_REPORT_ELSEWHERE = (
-    "it is written on the controller, so the module has to run there, with a local connection and without"
-    " become. Nothing was sent. Add delegate_to: localhost and become: false"
-)
+_REPORT_ELSEWHERE = "the controller writes it, so it must run there: add delegate_to: localhost and become: false"
 
 
 class ServicesModule(AnsibleModule):
@@ -63,7 +60,7 @@ def main(spec: ModuleSpec, send_all: Callable[[ModuleSpec, dict, Context], dict]
     """Run the module and exit; `send_all`: does the tasks of a list, raising ServicesError."""
     module = ServicesModule(spec)
     secrets = module.options.secrets
-    shown = dict(diff_mode=module._diff, verbosity=module._verbosity, no_log=module.no_log)
+    shown = dict(diff_mode=module._diff, no_log=module.no_log)
     context = Context(module.check_mode, secrets, Transport, **shown)
     try:
         if module.options.valid()["ledger"] or not spec.resource:

@@ -72,7 +72,6 @@ class Context:
     interruptible: Callable[[], ContextManager] = nullcontext  # what may interrupt a task does so within it
     sleep: Callable[[float], None] = time.sleep  # waits the given seconds before a further attempt
     diff_mode: bool = False
-    verbosity: int = 0  # the number of -v
     fields: Container[str] | None = None  # of the result that are wanted; None for all
     no_log: bool = False
     # What only a list needs:
@@ -122,7 +121,7 @@ def perform(planned: Planned, context: Context) -> dict:
         context.secrets.add(token)
     unchecked = [] if task.settings.connection.validate_certs else [_UNCHECKED]
     warnings = [*unchecked, *_blank(task), *client.warnings, *result.get("warnings", ())]
-    return presentable(dict(result, trace=client.trace, warnings=warnings), context)
+    return presentable(dict(result, warnings=warnings), context)
 
 
 def _blank(task: Task) -> list[str]:
@@ -143,9 +142,9 @@ def interrupted(task: Task, outcome: str, error: BaseException) -> RequestFailed
 
 
 def presentable(result: dict, context: Context) -> dict:
-    """Return the result as the user sees it: `diff` and `trace` only if requested, and no secret anywhere."""
-    hidden = {"diff": not context.diff_mode, "trace": context.verbosity < 3}
-    wanted = [key for key in result if not hidden.get(key) and (context.fields is None or key in context.fields)]
+    """Return the result as the user sees it: `diff` only if requested, and no secret anywhere."""
+    named = result.keys() - ({"diff"} if not context.diff_mode else set())
+    wanted = [key for key in result if key in named and (context.fields is None or key in context.fields)]
     shown = context.secrets.scrub({key: result[key] for key in wanted})
     if "error_body" in shown:  # truncated only now: scrubbing cannot match half a secret
         shown["error_body"] = _scrubbed_body(result["error_body"], context.secrets)[:LONGEST_ERROR_BODY]

@@ -44,11 +44,8 @@ class Action(core.ObservedAction):
     def _refuse_async_creation(self) -> None:
         """Raise InvalidInput for a creation that would be repeated without knowing how the job before it ended."""
         if self._task.async_val and self.creates and core.counts_attempts(self):
-            raise InvalidInput(
-                "async",
-                "cannot be combined with until or retries in a task that creates, since an attempt does not know how"
-                " the job of the one before it ended. Nothing was sent. Remove async, or until and retries",
-            )
+            why = "cannot be combined with until or retries in a task that creates: no attempt knows how the job"
+            raise InvalidInput("async", f"{why} before it ended. Nothing was sent. Remove async, or until and retries")
 
     def remember(self, result: dict) -> dict:
         """Return the result; a creation that may have happened is not repeated by further attempts of `until`."""

@@ -81,10 +81,6 @@ def ledger_location(action, ledger: str) -> str:
     if not ledger:
         raise InvalidInput("ledger", "is empty")
     if action._task.async_val:
-        sends_list = action.spec.resource and action.spec.option
-        raise InvalidInput(
-            "ledger",
-            "cannot be combined with async, since nothing would record how the task ended. Nothing was sent. Remove"
-            " async" + (": the task itself sends several at once (concurrency)" if sends_list else ""),
-        )
+        why = "cannot be combined with async: nothing would record how the task ended. Nothing was sent. Remove async"
+        raise InvalidInput("ledger", why)
     return resolved(ledger, action._loader.get_basedir(), action._task.args.get("ledger") is None)

@@ -29,9 +29,8 @@ from .process import color_of, is_orphan, require_parent, run_id, show_message
 from .target import Target
 
 _LEDGER_ELSEWHERE = (
-    "a list can use one only inside the Ansible worker (connection: local, no become): elsewhere the outcomes would be"
-    " recorded only at the end, and lost with the connection. Nothing was sent. Add delegate_to: localhost and become:"
-    " false, or use the module for a single asset in a loop"
+    "a list can use one only on the controller, since elsewhere the outcomes would be lost with the connection. Nothing"
+    " was sent. Add delegate_to: localhost and become: false, or use the module for a single asset in a loop"
 )
 
 
@@ -134,7 +133,6 @@ def _context(action, options: Options, **more: Any) -> Context:
         guard=require_parent,
         diff_mode=action._task.diff,
         no_log=action._task.no_log,
-        verbosity=action._display.verbosity,
         **more,
     )
 

@@ -71,7 +71,7 @@ def test_each_form_is_masked_in_values_and_in_keys(secret, show):
     shown = show(secret)
     keys = {f"key {shown}": [{"deep": shown}], f"_ansible_{shown}": 1, shown: [{shown: 2}]}
     result = {"msg": f"it said {shown}.", "asset": keys, "changed": True}
-    scrubbed = presentable(result, Context(False, secrets(secret), None, diff_mode=True, verbosity=3))
+    scrubbed = presentable(result, Context(False, secrets(secret), None, diff_mode=True))
     assert shown not in repr(scrubbed)
     assert shown not in str(list(scrubbed["asset"]))
     assert scrubbed["changed"] is True

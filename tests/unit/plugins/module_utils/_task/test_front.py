@@ -41,12 +41,9 @@ def test_a_module_supports_check_mode(resource):
     assert (result["changed"], result["outcome"]) == (True, "not_sent")
 
 
-@pytest.mark.parametrize(("diff", "verbosity", "shown"), [
-    (False, 0, set()), (True, 0, {"diff"}), (False, 3, {"trace"}), (True, 4, {"diff", "trace"}),
-])
-def test_diff_and_trace_are_printed_when_requested(diff, verbosity, shown):
-    result = run(CREATE, answer(200, ASSET), diff=diff, verbosity=verbosity)
-    assert {"diff", "trace"} & set(result) == shown
+@pytest.mark.parametrize("diff", [False, True])
+def test_the_diff_is_printed_when_requested(diff):
+    assert ("diff" in run(CREATE, answer(200, ASSET), diff=diff)) is diff
 
 
 def test_warnings_are_passed_to_ansible():

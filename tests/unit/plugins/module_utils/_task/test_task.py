@@ -65,24 +65,14 @@ def test_a_blank_at_an_end_of_a_name_raises_a_warning(module, option, key, is_wa
     assert (told in warnings) is is_warned
 
 
-def test_the_trace_shows_the_result_of_each_attempt():
-    with serving(answer(503), answer(200, {})) as wire:
-        first, second = run_task(UPDATE, base_url=wire.url)["trace"]
-    assert set(first) == {"method", "url", "status", "error", "seconds", "wait"}
-    assert (first["method"], first["status"], first["wait"]) == ("PUT", 503, 0)
-    assert (second["status"], second["wait"]) == (200, None)
-    assert first["url"] == second["url"] == f"{wire.url}/api/v1/services/cassandra/application_roles/role-0001"
-
-
-def test_diff_and_trace_are_shown_when_requested():
-    result = {"a": 1, "diff": {}, "trace": []}
+def test_the_diff_is_shown_when_requested():
+    result = {"a": 1, "diff": {}}
 
     def shown(result, **how):
         return task.presentable(result, task.Context(False, Secrets(), None, **how))
 
-    assert shown(result, diff_mode=False, verbosity=2) == {"a": 1}
-    assert shown(result, diff_mode=True, verbosity=2) == {"a": 1, "diff": {}}
-    assert shown(result, diff_mode=False, verbosity=3) == {"a": 1, "trace": []}
+    assert shown(result, diff_mode=False) == {"a": 1}
+    assert shown(result, diff_mode=True) == {"a": 1, "diff": {}}
 
 
 @pytest.mark.parametrize("check_mode", [False, True])
