@@ -43,7 +43,7 @@ CASES = {
     "a text for a list of dicts": (VM, {"name": "x", "attributes": {"volumes": "data"}},
                                    "attributes.volumes: must be a list such as [{name: data, size_gb: 200}]"),
     "attributes beside the attributes": (VM, {"name": "x", "cpu": 4, "vm_ram": 8},
-                                         "cpu and vm_ram must be under attributes (indent more). Nothing was sent."),
+                                         "cpu and vm_ram belong under attributes; indent them. Nothing was sent."),
     "a header for a token": (VM, {"name": "x", "access_token": "Bearer abc"}, 'leave out "Bearer ". Nothing was'),
     "a word in the environment": (VM, {"name": "x"},
                              'INFRASTRUCTURE_SERVICES_TIMEOUT: "soon" is not a number of seconds. Nothing was sent.'),

@@ -13,6 +13,8 @@ from __future__ import annotations
 import os
 import signal
 import socket
+import subprocess
+import sys
 import time
 from collections import Counter
 from pathlib import Path
@@ -182,3 +184,25 @@ def test_items_that_wait_for_a_token_count_as_never_started(service, tmp_path, m
         assert (result["outcome"], result["counts"]["not_sent"]) == ("not_sent", 30)
         assert result["results"][0]["failed"] is True
         assert (states(ledger), dict(service.created)) == ({}, {})
+
+
+ON_A_TARGET = """if True:
+    import sys
+    sys.path.insert(0, sys.argv[1])
+    import conftest
+    from ansible_collections.infrastructure.services.plugins.module_utils._task.specs import VIRTUAL_MACHINES
+    from support.front import run_plural
+    options = dict(base_url=sys.argv[2], access_token="token-of-the-tests", concurrency=4,
+                   virtual_machines=[{"name": f"vm{number}"} for number in range(200)])
+    print(run_plural(VIRTUAL_MACHINES, options)["msg"], file=sys.stderr)"""
+
+
+def test_on_a_target_nothing_more_is_begun_once_nobody_reads_the_result(service):
+    """As when the connection to it is lost."""
+    service.seconds = 0.2
+    line = [sys.executable, "-c", ON_A_TARGET, Path(__file__).parents[1], service.url]
+    with subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        until(lambda: len(service.created) >= 4)
+        process.stdout.close()
+        assert "nothing reads the result any more" in process.stderr.read()
+    assert len(service.created) < 150

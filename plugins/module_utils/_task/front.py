@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import select
 from dataclasses import replace
 from functools import partial
 from typing import Callable
@@ -83,7 +84,7 @@ def _one(module: ServicesModule, context: Context) -> dict:
 
 
 def _many(options: Options, context: Context, send_all: Callable[[ModuleSpec, dict, Context], dict]) -> dict:
-    """Do the tasks of a list, ended by signals."""
+    """Do the tasks of a list, ended by signals and by the loss of the connection."""
     if options.params["report"]:
         raise InvalidInput("report", _REPORT_ELSEWHERE)
     token_source = partial(FetchedToken, memory=Memory())
@@ -93,5 +94,10 @@ def _many(options: Options, context: Context, send_all: Callable[[ModuleSpec, di
 
 
 def _why_to_stop(signals: Signals) -> str:
-    """Return why to stop now, empty to go on."""
-    return f"the module received {signals.name}" if signals.caught else ""
+    """Return why to stop now, empty to go on: a signal, or that nothing reads the result any more."""
+    if signals.caught:
+        return f"the module received {signals.name}"
+    poll = select.poll()
+    poll.register(1, 0)  # standard output
+    is_read = not any(event & select.POLLERR for _file, event in poll.poll(0))
+    return "" if is_read else "nothing reads the result any more"
