@@ -91,7 +91,8 @@ def variable_of(option: dict) -> str:
 def _unknown(names: list[str], options: dict, above: str) -> list[str]:
     """Return what is wrong with names that are no options, and what to write instead."""
     deeper = [name for name in names if name in options.get("attributes", {}).get("options", {})]
-    indent = [f"{' and '.join(deeper)} belong under attributes; indent them"] if deeper else []
+    belong, them = ("belongs", "it") if len(deeper) == 1 else ("belong", "them")
+    indent = [f"{' and '.join(deeper)} {belong} under attributes; indent {them}"] if deeper else []
     others = [name for name in names if name not in deeper]
     return [*indent, *(_no_option(f"{above}{name}", str(name), options) for name in others)]
 
