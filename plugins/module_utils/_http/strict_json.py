@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import math
-from typing import Mapping
 
 from .._errors import InvalidInput
 
@@ -35,11 +34,6 @@ def encode(value: object, option: str) -> bytes:
     except (TypeError, ValueError):
         why = "contains a value that JSON cannot represent (NaN, infinity, a date, a huge number)"
         raise InvalidInput(option, why) from None
-
-
-def texts(options: Mapping[str, object]) -> dict[str, str]:
-    """Return the JSON text of each option; raise InvalidInput for one that JSON cannot represent."""
-    return {option: encode(value, option).decode("utf-8") for option, value in options.items()}
 
 
 def decode_object(raw: bytes) -> dict:

@@ -83,18 +83,14 @@ def plan(wanted: Wanted, recorded: Recorded | None) -> Plan:
 def _whole(known: dict | None, recorded: Recorded | None) -> dict:
     """Return the known asset when all of it can be sent; raise InvalidInput."""
     if known is None:
-        raise InvalidInput(
-            "send", "complete needs to know the asset as it is now: give current, or a ledger that has it"
-        )
+        raise InvalidInput("send", "complete needs the asset as it is now: give current, or a ledger that has it")
     if holds_placeholder(known):
         raise InvalidInput("send", "complete cannot send the known asset: it contains a placeholder for a secret")
     sent = APPLICATION_ROLE.differences(prune(recorded.sent), known) if recorded else ()
     lacking = [difference.field for difference in sent if difference.found in (ABSENT, None)]
     if lacking:
-        raise InvalidInput(
-            "send",
-            f"complete cannot send the known asset: it lacks {', '.join(lacking)}, which was sent before; give current",
-        )
+        why = f"it lacks {', '.join(lacking)}, which was sent before; give current"
+        raise InvalidInput("send", f"complete cannot send the known asset: {why}")
     return known
 
 

@@ -101,7 +101,8 @@ def require_usable(params: dict, options: Iterable[str], only_compared: Iterable
 
     `only_compared`: the options in which such a placeholder does no harm.
     """
-    for option, written in strict_json.texts({option: params[option] for option in options}).items():
+    for option in options:
+        written = strict_json.encode(params[option], option).decode("utf-8")
         if option not in only_compared and any(placeholder in written for placeholder in PLACEHOLDERS):
             raise InvalidInput(option, "contains a placeholder for a secret, so it is not the real value")
 

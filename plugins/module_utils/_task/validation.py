@@ -149,7 +149,7 @@ def converted(option: dict, value: Any, name: str, place: str, problems: list[st
     except (TypeError, ValueError) as error:
         seen = _shown_of(option, name, value)
         is_time = option["type"] is SECONDS
-        needs = f"{_NEEDS.get(kind, error)}{_such_as(option)}, not {seen}"
+        needs = f"{_NEEDS.get(option['type'], error)}{_such_as(option)}, not {seen}"
         why = f"{seen} is not a number of seconds" if is_time else needs
         problems.append(f"{place}: {why}")
         return value
@@ -218,8 +218,7 @@ _CONVERT = {
 
 
 # What a value that cannot be converted must be; the other types say it themselves.
-_A_LIST = "must be a list"
-_NEEDS = {"bool": "must be true or false", "dict": "must be a dict", "list": _A_LIST, "list of dicts": _A_LIST}
+_NEEDS = {"bool": "must be true or false", "dict": "must be a dict", "list": "must be a list"}
 
 
 def _shown_of(option: dict, name: str, value: Any) -> str:

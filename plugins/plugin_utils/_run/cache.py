@@ -139,9 +139,7 @@ class SharedMemory(Memory):
 
     def write(self, content: dict[str, Any]) -> None:
         with self._run.alone():
-            others = self._run.read()
-            others.pop(self._identity, None)
-            self._run.write({**others, self._identity: content})
+            self._run.write({**self._run.read(), self._identity: content})
 
 
 _run_memory = RunMemory()

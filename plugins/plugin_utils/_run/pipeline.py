@@ -75,7 +75,10 @@ def send_list(action, options: Options, signals: Signals) -> dict:
     if not in_worker(action):
         require_libraries()
         raise InvalidInput("ledger", _LEDGER_ELSEWHERE)
-    report = _report(action, params, location and os.path.realpath(location))
+    report = None
+    if params["report"]:
+        path = absolute(params["report"], action._loader.get_basedir())
+        report = Report(path, location and os.path.realpath(location), run_id(), check_mode)
     # The ledger is the list's own: threads that outlast it may still use the connection.
     with signals.raised():
         ledger = open_ledger(location, check_mode) if location else None
@@ -116,14 +119,6 @@ def _tell(action, report: Report | None, began: float, signals: Signals, result:
         _say(action, signals, line)
 
 
-def _report(action, params: dict, ledger_file: str) -> Report | None:
-    """Return the report of a list, None if it has none; raise InvalidInput."""
-    if not params["report"]:
-        return None
-    return Report(absolute(params["report"], action._loader.get_basedir()), ledger_file, run_id(),
-                  action._task.check_mode)
-
-
 def _context(action, options: Options, **more: Any) -> Context:
     """Return what a task needs from this process; `more`: fields of it."""
     return Context(
@@ -153,8 +148,5 @@ def _next_step(params: dict, signals: Signals) -> str:
     if params["report"]:
         return f"The report {params['report']} says what is known of each."
     if params["ledger"]:
-        return (
-            "infrastructure.services.ledger_info lists what is in doubt (states: [in_doubt]). Settle that, if there"
-            " is anything, then run the task again with the same ledger: it sends the rest."
-        )
+        return "ledger_info lists what is in doubt (states: [in_doubt]). Settle that, then run the task again."
     return "Look on the service for those in doubt before you send the list again: without a ledger none is recorded."
