@@ -54,15 +54,10 @@ class Event(Enum):
 
 _REDIRECT = "a redirect, which is never followed: body and token would go elsewhere"
 
-_MALFORMED = (
-    "the service found the request malformed, or a gateway requires a client certificate that it trusts; compare the"
-    " options with the documentation of the service, or set client_cert and client_key"
-)
-
 _BY_STATUS = {
     307: (Event.REFUSED, f"{_REDIRECT}; set base_url to the address that serves the requests"),
     308: (Event.REFUSED, f"{_REDIRECT}; set base_url to the new address of the service"),
-    400: (Event.REFUSED, _MALFORMED),
+    400: (Event.REFUSED, "it is malformed, or a gateway requires a client certificate: set client_cert and client_key"),
     401: (Event.UNAUTHORIZED, "the access token was not accepted; check access_token, or auth_url and its client"),
     403: (Event.REFUSED, "the token lacks the permission for this operation; ask for it or use another client"),
     404: (Event.REFUSED, "{missing}"),

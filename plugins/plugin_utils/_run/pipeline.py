@@ -28,10 +28,7 @@ from .given import ledger_given, ledger_location, opened_ledger, options_given, 
 from .process import color_of, is_orphan, require_parent, run_id, show_message
 from .target import Target
 
-_LEDGER_ELSEWHERE = (
-    "a list can use one only on the controller, since elsewhere the outcomes would be lost with the connection. Nothing"
-    " was sent. Add delegate_to: localhost and become: false, or use the module for a single asset in a loop"
-)
+_LEDGER_ELSEWHERE = "a list can use one only on the controller: add delegate_to: localhost and become: false"
 
 
 def in_worker(action) -> bool:
