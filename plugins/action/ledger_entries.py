@@ -11,7 +11,7 @@ from ..module_utils._task.specs import LEDGER_ENTRIES
 from ..module_utils._task.validation import Options
 from ..plugin_utils._ledger.editing import edited_list
 from ..plugin_utils._run.action import Action
-from ..plugin_utils._run.given import opened_ledger
+from ..plugin_utils._run.given import ledger_to_edit
 from ..plugin_utils._run.process import run_id
 
 
@@ -21,5 +21,5 @@ class ActionModule(Action):
     spec = LEDGER_ENTRIES
 
     def work(self, options: Options, signals: Signals) -> dict:
-        ledger = opened_ledger(self, options.params, signals, self._task.check_mode)
+        ledger = ledger_to_edit(self, options.params, signals)
         return edited_list(ledger, options.params, self._task.check_mode, options.secrets, run_id())

@@ -17,6 +17,7 @@ from ...module_utils._errors import InvalidInput
 from ...module_utils._task.options import ARGUMENT_SPEC, LEDGER_VARIABLE
 from ...module_utils._task.signals import Signals
 from ...module_utils._task.validation import nearest
+from .._ledger.entries import ABSENT
 from .._ledger.location import resolved
 from .._ledger.store import Ledger
 from . import core
@@ -74,6 +75,19 @@ def opened_ledger(action, params: dict, signals: Signals, read_only: bool) -> Le
         ledger = cached_ledger(location, read_only)
     ledger.interruptible = signals.raised
     return ledger
+
+
+def ledger_to_edit(action, params: dict, signals: Signals) -> Ledger:
+    """Return the ledger of a task that edits entries, opened for reading if it cannot have anything to write.
+
+    Raises as opened_ledger does.
+    """
+    items = params[action.spec.option] if action.spec.option else [params]
+    only_forgets = all(isinstance(item, dict) and item.get("state") == ABSENT for item in items)
+    reads = action._task.check_mode
+    if only_forgets and not reads:  # no ledger is created in order to forget entries
+        reads = not opened_ledger(action, params, signals, read_only=True).version
+    return opened_ledger(action, params, signals, read_only=reads)
 
 
 def ledger_location(action, ledger: str) -> str:
