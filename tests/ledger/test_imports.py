@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What Ansible's processes import: only what their tasks need, and that in the parent, before it forks workers."""
+"""What Ansible's processes import: only what their tasks need, requests in the parent, before it forks workers."""
 
 from __future__ import annotations
 
@@ -50,13 +50,6 @@ def test_nothing_is_imported_that_no_task_needs(ansible_once, imported):
                     ANSIBLE_INVENTORY=inventories) == [[], []]
 
 
-def test_the_parent_imports_psycopg_once_a_task_has_used_a_ledger_in_postgresql(imported, postgres):
-    before, after, *later = imported({"ansible.builtin.ping": {}}, CREATE, CREATE, ledger=postgres)
-    assert (before, after) == ([], [])
-    assert later == [["requests"], [*LIBRARIES], [*LIBRARIES], [*LIBRARIES]]
-
-
-def test_the_first_task_finds_psycopg_imported_when_the_environment_names_the_ledger(imported, postgres):
-    create, ping = {VM: {"name": "web01"}}, {"ansible.builtin.ping": {}}
-    told = imported(ping, create, INFRASTRUCTURE_SERVICES_LEDGER=postgres)
-    assert told == [[], [], [*LIBRARIES], [*LIBRARIES]]
+def test_a_worker_imports_psycopg_for_a_ledger_in_postgresql_only(imported, postgres):
+    told = imported({"ansible.builtin.ping": {}}, CREATE, CREATE, ledger=postgres)
+    assert told == [[], [], ["requests"], [*LIBRARIES], ["requests"], [*LIBRARIES]]

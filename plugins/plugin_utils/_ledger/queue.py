@@ -92,9 +92,10 @@ class Queue:
         """Process jobs; once the ledger is lost they fail at once, except that outcomes are still tried for a while."""
         started = time.monotonic()
         is_late = self.lost and started - self._lost_at > LOSS_GRACE
+        tried = [job for job in jobs if not self.lost or (job.act in (self._finish, self._give_up) and not is_late)]
         try:
-            outcomes = (self._finish, self._give_up)
-            self._write([job for job in jobs if not self.lost or (job.act in outcomes and not is_late)])
+            for act in (self._finish, self._release, self._begin, self._give_up):  # one transaction for each
+                _transact([job for job in tried if job.act == act], act)
         except LedgerLost as error:
             self._lost_at = self._lost_at if self.lost else started
             self.lost = self.lost or error
@@ -102,11 +103,6 @@ class Queue:
             for job in jobs:
                 if not job.answer.done():
                     job.answer.set_exception(self.lost or LedgerError("ledger: nothing was written"))
-
-    def _write(self, jobs: list[_Job]) -> None:
-        """Write jobs, those of one kind in one transaction; raise LedgerLost."""
-        for act in (self._finish, self._release, self._begin, self._give_up):
-            _transact([job for job in jobs if job.act == act], act)
 
     def _begin(self, changes: list[Change]) -> list[tuple[bool, Entry | None] | None]:
         """Answer None for a key that was given up, or whose lock another run holds."""

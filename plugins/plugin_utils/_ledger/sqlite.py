@@ -27,7 +27,6 @@ from .tables import TABLES_IN_SQLITE
 
 _BUSY_TIMEOUT = 60.0  # seconds to wait for other writers, each of which takes milliseconds
 _STEP = 1.0  # seconds of one such wait in SQLite, which no signal ends
-_FLOCK = "hhqqi4x"  # struct flock: l_type, l_whence, l_start, l_len, l_pid
 _WRITING = 0  # the byte that is locked while a ledger is opened for writing or written to; no key has this number
 _LOCKED, _NO_PERMISSION = "database is locked", ("readonly", "unable to open", "I/O")  # in texts of SQLite
 _UNDO = (
@@ -233,7 +232,8 @@ def _set_lock(descriptor: int, number: int, how: int) -> bool:
     with suppress(BlockingIOError):
         if descriptor >= 0 and hasattr(fcntl, "F_OFD_SETLK"):
             command = fcntl.F_OFD_SETLK if how & fcntl.LOCK_NB else fcntl.F_OFD_SETLKW
-            fcntl.fcntl(descriptor, command, struct.pack(_FLOCK, kind, os.SEEK_SET, number, 1, 0))
+            # struct flock: l_type, l_whence, l_start, l_len, l_pid
+            fcntl.fcntl(descriptor, command, struct.pack("hhqqi4x", kind, os.SEEK_SET, number, 1, 0))
         elif descriptor >= 0:  # not on Linux: the locks belong to the process
             fcntl.lockf(descriptor, how, 1, number)
         return True

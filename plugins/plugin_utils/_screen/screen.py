@@ -52,9 +52,10 @@ class Progress:
         `in_flight`: requests; `is_ending`: whether only these are waited for.
         """
         now = self._clock()
-        if is_ending:
+        if is_ending and self._due < math.inf:
+            self._due = math.inf
             requests = f"{in_flight:,} requests; a second Ctrl-C leaves them in doubt"
-            self._say_once(f"waiting up to {GRACE:g} s for {requests}")
+            self._say(f"{self._noun}s: waiting up to {GRACE:g} s for {requests}")
         if now < self._due:
             return
         tally = Counter(result["outcome"] for result in ended)
@@ -65,11 +66,6 @@ class Progress:
             f"{self._noun}s: {settled + done:,} of {total:,}, {in_flight:,} in flight, {tally[UNKNOWN]:,} in doubt,"
             f" {tally[REJECTED]:,} rejected, {rate:,.0f}/s{left}"
         )
-
-    def _say_once(self, line: str) -> None:
-        if self._due < math.inf:
-            self._due = math.inf
-            self._say(f"{self._noun}s: {line}")
 
 
 def standing(operation: Operation, item: dict) -> str:

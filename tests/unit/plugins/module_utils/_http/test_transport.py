@@ -334,7 +334,11 @@ def test_a_refusing_proxy_is_said_to_be_the_one_that_the_environment_names():
 def test_the_transports_of_several_threads_share_a_context(monkeypatch):
     made = []
     empty = ssl.SSLContext
-    create = lambda: made.append(1) or empty(ssl.PROTOCOL_TLS_CLIENT)  # noqa: E731
+
+    def create() -> ssl.SSLContext:
+        made.append(1)
+        return empty(ssl.PROTOCOL_TLS_CLIENT)
+
     monkeypatch.setattr(connecting.ssl, "create_default_context", create)
     settings = [ConnectionSettings(connect_timeout=seconds, system_trust=("/a", None)) for seconds in (1, 2)]
     assert len({connecting.context(each, where()) for each in settings}) == len(made) == 1
