@@ -17,6 +17,7 @@ from typing import NamedTuple
 import pytest
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.entries import Key
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.location import open_ledger
+from support.locks import hold
 from support.running import Ansible
 from support.wire import answer, running
 
@@ -92,7 +93,7 @@ def test_the_lock_of_another_run_is_followed_by_no_module(collections, tmp_path)
         key = Key(service.url, "cassandra_application_role", "r")
         ansible = Ansible(tmp_path, collections, service.url, "local")
         with ExitStack() as lock:
-            lock.enter_context(ledger.hold(key))
+            lock.enter_context(hold(ledger, key))
             with killed(ansible, task, lambda pids: has_open(pids, Path(f"{location}.lock"))) as orphans:
                 assert not orphans.have_ended
                 lock.close()

@@ -29,11 +29,12 @@ from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.en
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.location import open_ledger
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.store import Ledger
 from ledger.tasks import task
+from support import locks
 
 
 def hold(location: str, name: str) -> Iterator[object]:
     """Hold a key of a ledger until the process is killed."""
-    with open_ledger(location).hold(Key("https://s", "compute_virtual_machine", name)):
+    with locks.hold(open_ledger(location), Key("https://s", "compute_virtual_machine", name)):
         yield time.monotonic()
         signal.pause()
 

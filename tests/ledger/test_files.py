@@ -25,6 +25,7 @@ from ledger.entries import begin, put
 from ledger.loops import race
 from ledger.tasks import task
 from ledger.test_places import AS_ANYBODY, as_anybody
+from support.locks import hold
 from support.waiting import until, waiting
 
 __all__ = ["as_anybody"]
@@ -82,7 +83,7 @@ def test_without_locks_nothing_is_created_twice(path, service, opened, monkeypat
     first = opened(path)
     os.unlink(f"{path}.lock")
     second = opened(path)
-    with first.hold(KEY), second.hold(KEY):
+    with hold(first, KEY), hold(second, KEY):
         before = first.get(KEY), second.get(KEY)
         assert begin(first, KEY, ENTRY._replace(state=INTENT), before[0])
         assert begin(second, KEY, ENTRY._replace(state=INTENT), before[1]) is None
@@ -127,7 +128,7 @@ def test_closing_one_of_two_ledgers_of_a_process_leaves_the_locks_of_the_other(p
     """A list has a ledger of its own, and closing a file drops all locks that the process has on it."""
     first, second = opened(path), opened(path)
     assert second.lock(OTHER, wait=False)
-    with first.hold(KEY):
+    with hold(first, KEY):
         second.close()
         with fork("hold", path, OTHER.name) as other:
             assert other.wait()

@@ -127,7 +127,7 @@ def move(path: str, to: str) -> None:
 @pytest.mark.parametrize("read_only", [True, False])
 def test_a_torn_file_and_its_journal_that_were_moved_together_have_to_be_moved_back(torn, opened, read_only):
     move(torn, f"{torn}.moved")
-    with pytest.raises(LedgerError, match=r"was last used elsewhere, .* move both back and read the ledger there once"):
+    with pytest.raises(LedgerError, match=r"was last used under another path .* let SQLite finish"):
         opened(f"{torn}.moved", read_only)
     move(f"{torn}.moved", torn)
     assert entries(opened(torn, read_only)) == 300
@@ -146,10 +146,26 @@ def test_a_journal_that_was_left_behind_is_not_played_onto_a_newer_file(torn, op
     os.rename(torn, f"{torn}.moved")
     put(opened(f"{torn}.moved"), KEY._replace(name="newer"), ENTRY)
     take(f"{torn}.moved", torn)
-    with pytest.raises(LedgerError, match="remove the journal"):
+    with pytest.raises(LedgerError, match=r"If another file left it, .* remove it"):
         opened(torn, read_only)
     journal.unlink()
     assert opened(torn, read_only).get(KEY._replace(name="newer")).asset == ENTRY.asset
+
+
+@pytest.mark.parametrize("read_only", [True, False])
+def test_a_backup_that_is_restored_beside_a_journal_of_a_later_write_is_refused(path, opened, fork, read_only):
+    """`cp` keeps the inode, and so the mark, of the file; SQLite plays the journal onto the older file and tears it."""
+    ledger = opened(path)
+    some = [Change(KEY._replace(name=f"web{number:03}"), None, ENTRY) for number in range(600)]
+    ledger.write(some[:100], durable=True)
+    backup = Path(path).read_bytes()
+    ledger.write(some[100:], durable=True)
+    ledger.close()
+    with fork("write_half", path) as process:
+        process.wait()
+    Path(path).write_bytes(backup)
+    with pytest.raises(LedgerError, match=r"incomplete or damaged|malformed"):
+        opened(path, read_only)
 
 
 @pytest.mark.parametrize("read_only", [True, False])

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import threading
-from contextlib import contextmanager
 
 import pytest
 from ansible_collections.infrastructure.services.plugins.module_utils._errors import ServicesError
@@ -238,15 +237,13 @@ def meanwhile(edit, monkeypatch):
     """Let another task leave this entry while ours waits for the lock."""
 
     def meanwhile(entry: Entry | None) -> None:
-        real = edit.ledger.hold
+        real = edit.ledger.lock
 
-        @contextmanager
-        def hold(key):
+        def lock(key, wait):
             put(edit.ledger, key, entry)
-            with real(key):
-                yield
+            return real(key, wait)
 
-        monkeypatch.setattr(edit.ledger, "hold", hold)
+        monkeypatch.setattr(edit.ledger, "lock", lock)
 
     return meanwhile
 

@@ -22,6 +22,7 @@ from ansible_collections.infrastructure.services.plugins.module_utils._http.urls
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.entries import Key
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.location import open_ledger
 from support.databases import schema_in
+from support.locks import hold
 from support.running import Ansible
 from support.waiting import children, is_asleep, time_out, until, waiting
 from support.wire import Silence, answer, running
@@ -63,7 +64,7 @@ def test_nothing_is_sent_by_a_task_that_is_ended_while_it_waits_for_another_one(
         ansible = Ansible(tmp_path, collections, url, "local", {"all": {"hosts": hosts}})
         with ExitStack() as held:
             for host, key in keys.items():
-                held.enter_context(opened[hosts[host]["ledger"]].hold(key))
+                held.enter_context(hold(opened[hosts[host]["ledger"]], key))
             with ansible.interrupted(playbook(600), "--forks", "8", ANSIBLE_PIPELINING="true") as run:
                 until(lambda: [waiting(ledger) for ledger in opened] == [4, 4])
                 workers = children(run.process.pid)

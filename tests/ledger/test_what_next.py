@@ -58,7 +58,7 @@ def test_after_a_lost_answer_the_message_says_what_rerunning_does(failed, number
         "none": ANOTHER,
         "file": f"{SETTLE}{IN_DOUBT} -e ledger={path}",
         "file with spaces": f"{SETTLE}INFRASTRUCTURE_SERVICES_LEDGER={path} {IN_DOUBT}",
-        "postgresql": f"{SETTLE}{IN_DOUBT} -e ledger=...",
+        "postgresql": f"{SETTLE}{IN_DOUBT} -e ledger=postgresql://...",
     }[kind]
     first = results[f"{kind}: create web{number}"]
     assert first["outcome"] == "unknown"

@@ -102,7 +102,7 @@ def test_an_interrupted_list_loses_nothing_that_was_sent(start, service, tmp_pat
     else:
         assert f"[WARNING]: 1 of {COUNT} virtual machines failed (1 in doubt): vm2." in run.errors
         assert f"{COUNT - begun} were not begun" in run.errors
-        assert "ledger_info lists what is in doubt" in run.errors
+        assert "in_doubt lists what is in doubt" in run.errors
         assert "results says" not in run.output
 
 

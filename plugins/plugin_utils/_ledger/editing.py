@@ -93,7 +93,8 @@ def edit_all(
     with ExitStack() as held:
         # In the same order everywhere, so that two tasks do not wait for each other.
         for key in (in_flight := sorted(key for key, entry in seen.items() if entry and entry.state == INTENT)):
-            held.enter_context(ledger.hold(key))
+            held.callback(ledger.release, key)
+            ledger.lock(key, wait=True)
         if in_flight:
             edits = _edits(wanted, keys, {**seen, **_read(ledger, in_flight)}, secrets, faults)
         changed = [edit for edit in edits if edit.before != edit.after]

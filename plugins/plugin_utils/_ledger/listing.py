@@ -19,7 +19,7 @@ from ...module_utils._resources.virtual_machine import VIRTUAL_MACHINE
 from ...module_utils._task.options import LEDGER_VARIABLE
 from ...module_utils._task.specs import IN_DOUBT
 from .entries import DONE, STATES, Entry, Key
-from .store import Ledger
+from .store import HIDDEN_URL, Ledger
 
 _MISSING = (
     "There is no ledger at {}. Check the path: a relative one is resolved against the directory of the playbook, or the"
@@ -89,15 +89,14 @@ def _settling(ledger: Ledger, key: Key, entry: Entry) -> dict[str, list[str]]:
     """Return the shell commands that settle an entry in doubt, none for a role or for what no command line can hold.
 
     The first one records the asset and lacks the id at its end; the second one removes the entry. They have no double
-    quotes, which the display would escape. The ledger goes into the environment unless it is a plain path; dots stand
-    for a URL, which may contain a password.
+    quotes, which the display would escape. The ledger goes into the environment unless it is a plain path.
     """
     if entry.state == DONE:
         return {}
     if key.resource != VIRTUAL_MACHINE.operation.resource or not _PLAIN.fullmatch(key.base_url + key.name):
         return {"settle": []}
     is_plain = bool(ledger.file and _PLAIN.fullmatch(ledger.where))
-    variable = f"{LEDGER_VARIABLE}={shlex.quote(ledger.where) if ledger.file else '...'} "
+    variable = f"{LEDGER_VARIABLE}={shlex.quote(ledger.where) if ledger.file else HIDDEN_URL} "
     given = f"{f'ledger={ledger.where} ' if is_plain else ''}resource={key.resource} base_url={key.base_url}"
     command = f"ansible localhost -m infrastructure.services.ledger_entry -a '{given} name={key.name}"
     return {"settle": [f"{'' if is_plain else variable}{command} {last}'" for last in ("asset=id=", "state=absent")]}

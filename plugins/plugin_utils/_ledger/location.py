@@ -112,8 +112,9 @@ def _check_journal(file: str, where: str) -> None:
                 continue
         return
     raise LedgerError(
-        f"ledger: {where} was last used elsewhere, but a run that was killed left {file}-journal, which may belong to"
-        " another file. If both were moved, move both back and read the ledger there once; if not, remove the journal"
+        f"ledger: {where} was last used under another path or as another file, and {file}-journal is beside it, which a"
+        " write leaves when it is cut off. Keep copies of both. If the journal belongs to this file, let SQLite finish:"
+        f" sqlite3 {file} 'PRAGMA integrity_check'. If another file left it, as before a backup was restored, remove it"
     )
 
 

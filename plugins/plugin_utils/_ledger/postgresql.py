@@ -42,6 +42,7 @@ _SESSION = {
 }
 _BEGIN = "BEGIN ISOLATION LEVEL READ COMMITTED"  # whatever the server's default is
 _TOO_LONG = "54000"  # the SQLSTATE of a value that is too long for an index, among other limits
+_AWAY = ("08", "53", "57P")  # of SQLSTATEs: no connection, too many of them, shut down or starting
 _DENIED = "42501"  # the SQLSTATE of a right that is missing
 _RIGHTS = "SELECT, INSERT, UPDATE, DELETE ON {0}_entry, {0}_history, {0}_schema".format("infrastructure_services")
 _SET = "SELECT set_config(name, ?, false) FROM pg_settings WHERE name = ?"
@@ -166,7 +167,8 @@ class PostgresDatabase:
             )
         if not isinstance(error, self._psycopg.OperationalError):
             return LedgerError(msg)
-        return Unanswered(msg) if sqlstate else LedgerLost(msg)  # sqlstate is set by the server, never by libpq
+        # sqlstate is set by the server or a pooler, never by libpq
+        return LedgerLost(msg) if not sqlstate or sqlstate.startswith(_AWAY) else Unanswered(msg)
 
     def _granting(self, schema: str) -> str:
         """Return the statement that gives our role its rights to a schema, or without one to the tables."""

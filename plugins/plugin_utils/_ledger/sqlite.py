@@ -4,9 +4,8 @@
 
 """The ledger in one SQLite file, which after each commit is the whole ledger: its journal is a rollback journal.
 
-The journal is deleted by each commit, since one that stays would belong to whatever file is moved beside it. Locks are
-bytes of a second file, `<path>.lock`. They belong to the open file and not to the process, so that two ledgers of one
-process exclude each other as well (fcntl_locking(2), open file description locks).
+Locks are bytes of `<path>.lock`. They belong to the open file, not to the process, so that two ledgers of one process
+exclude each other, too (fcntl_locking(2), open file description locks).
 """
 
 from __future__ import annotations
@@ -50,6 +49,9 @@ class SqliteDatabase:
             self.close()
             reason = getattr(error, "strerror", None) or first_line(error)
             raise LedgerError(f"ledger: {self.where} cannot be opened: {reason}") from None
+        self.lock(_WRITING, nullcontext)  # so that it is not the journal of a write that goes on
+        self._was_cut_off = os.path.exists(f"{self.file}-journal")  # SQLite plays it back unseen
+        self.unlock(_WRITING)
 
     def _open(self) -> None:
         """Create the files readable by their owner only, which SQLite would not; keep those that exist."""
@@ -70,7 +72,7 @@ class SqliteDatabase:
             return
         self.lock(_WRITING, nullcontext)
         try:
-            self.execute("PRAGMA journal_mode = DELETE")  # another program may have set WAL mode
+            self.execute("PRAGMA journal_mode = DELETE")  # another program may have set WAL; one that stays may mislead
             if not self._is_checked():
                 self.execute(f"PRAGMA application_id = {mark(self.file)}")
             if create:
@@ -79,12 +81,11 @@ class SqliteDatabase:
             self.unlock(_WRITING)
 
     def _is_checked(self) -> bool:
-        """Whether the file is where it was last used; if not, raise LedgerError if it is torn.
+        """Whether the file is where it was last used; if not, or after a write was cut off, raise LedgerError if torn.
 
-        A run that is killed while it writes leaves a torn file with the journal that repairs it. SQLite does so unless
-        the file was moved by itself.
+        Without the journal of that write the file stays torn, and with one of another time SQLite tears it.
         """
-        if self.execute("PRAGMA application_id") == [(mark(self.file),)]:
+        if not self._was_cut_off and self.execute("PRAGMA application_id") == [(mark(self.file),)]:
             return True
         ((found,),) = self.execute("PRAGMA integrity_check(1)")
         if found != "ok":
@@ -118,7 +119,6 @@ class SqliteDatabase:
         return bool(waiting)
 
     def unlock(self, number: int) -> None:
-        """Release the lock of this number."""
         _set_lock(self._locks, number, fcntl.LOCK_UN)
 
     def execute(self, statement: str, values: Iterable = ()) -> list[tuple]:
@@ -173,7 +173,6 @@ class SqliteDatabase:
 
     @contextmanager
     def _translated(self) -> Iterator[None]:
-        """Turn SQLite's errors into LedgerError, with what to do about them."""
         try:
             yield
         except _ERRORS as error:
@@ -198,7 +197,8 @@ def identity(file: str | int) -> tuple[int, int] | None:
 
 def mark(file: str) -> int:
     """Return the application_id of a file: a number that does not match once it is copied, moved or renamed."""
-    return 1 + zlib.crc32(repr((identity(file), file)).encode()) % (2**31 - 1)
+    # Not the number of the device, which may change when it is mounted again.
+    return 1 + zlib.crc32(repr((os.stat(file).st_ino, file)).encode()) % (2**31 - 1)
 
 
 def _connect(path: str) -> sqlite3.Connection:

@@ -14,7 +14,7 @@ import hashlib
 import json
 import shlex
 import time
-from contextlib import contextmanager, nullcontext
+from contextlib import nullcontext
 from typing import Callable, ContextManager, Iterable, Iterator
 
 from ...module_utils._task.options import LEDGER_VARIABLE
@@ -22,6 +22,7 @@ from . import tables as sql
 from .entries import Change, Ended, Entry, Key, LedgerError, LedgerLost, Unanswered, stamped
 
 _IN_DOUBT = "ansible-playbook infrastructure.services.in_doubt"
+HIDDEN_URL = "postgresql://..."  # in commands, for a URL that may have a password; it is no path
 LOSS_GRACE = 10.0  # seconds after the loss of the ledger during which outcomes are still worth an attempt to write
 _PAUSE = 0.2  # seconds between two such attempts
 _AT_ONCE = 500  # names in one statement; SQLite took 999 values at most before 3.32
@@ -38,7 +39,7 @@ class Ledger:
         self.database = database
         self.where = database.where  # the ledger's name in messages, without a password
         self.file = database.file  # the real path of the SQLite file, empty on PostgreSQL
-        self.in_doubt_command = _in_doubt_command(shlex.quote(self.where) if self.file else "...")
+        self.in_doubt_command = _in_doubt_command(shlex.quote(self.where) if self.file else HIDDEN_URL)
         self.interruptible: Callable[[], ContextManager] = nullcontext  # around waits for others
         try:
             self.version = self._found_version()  # of its tables; 0: there are none, and it was opened for reading
@@ -123,15 +124,6 @@ class Ledger:
         for base_url, resource, name, *row in self._select(columns, "history", where, "at"):
             yield Key(base_url, resource, name), Ended(*row)
 
-    @contextmanager
-    def hold(self, key: Key) -> Iterator[None]:
-        """Hold this key exclusively; others block. The lock ends with the process. Raise LedgerError."""
-        try:
-            self.lock(key, wait=True)
-            yield
-        finally:
-            self.release(key)
-
     def lock(self, key: Key, wait: bool) -> bool:
         """Lock the key; return False if another process holds it and not `wait`; raise LedgerError."""
         return self.database.lock(lock_number(key), self.interruptible if wait else None)
@@ -198,7 +190,7 @@ def lock_number(key: Key) -> int:
 
 
 def _in_doubt_command(quoted: str) -> str:
-    """Return the shell command that lists what is in doubt, with dots for a URL, which may contain a password.
+    """Return the shell command that lists what is in doubt; `quoted`: the ledger.
 
     A path that has to be quoted goes into the environment: in a message, a double quote would be escaped.
     """

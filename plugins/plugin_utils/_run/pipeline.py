@@ -145,5 +145,5 @@ def _next_step(params: dict, signals: Signals) -> str:
     if params["report"]:
         return f"The report {params['report']} says what is known of each."
     if params["ledger"]:
-        return "ledger_info lists what is in doubt (states: [in_doubt]). Settle that, then run the task again."
+        return "The playbook infrastructure.services.in_doubt lists what is in doubt, with commands. Then run it again."
     return "Look on the service for those in doubt before you send the list again: without a ledger none is recorded."

@@ -19,6 +19,7 @@ from ansible_collections.infrastructure.services.plugins.plugin_utils._run.cache
     cached_ledger,
     cached_transport,
 )
+from support.locks import hold
 
 FORK = multiprocessing.get_context("fork")
 KEY = Key("https://service.example", "compute_virtual_machine", "web01")
@@ -123,7 +124,7 @@ def test_a_reader_sees_a_ledger_that_was_created_meanwhile(tmp_path):
 
 def test_a_loop_over_many_transports_keeps_its_ledger_open(tmp_path):
     ledger = cached_ledger(str(tmp_path / "ledger.db"), read_only=False)
-    with ledger.hold(KEY):
+    with hold(ledger, KEY):
         for seconds in range(1, 31):
             cached_transport(settings(connect_timeout=float(seconds)))
         assert ledger.get(KEY) is None
