@@ -60,14 +60,14 @@ def write_half(location: str) -> Iterator[bool]:
     """Write half of a transaction into the file of an SQLite ledger, until the process is killed."""
     ledger = open_ledger(location)
     ledger.database.execute("PRAGMA cache_size = 1")  # pages are written before the commit
-    with ledger.database.transaction():
-        ledger.database.execute("DELETE FROM infrastructure_services_entry WHERE name < 'web200'")
-        ledger.database.execute(
-            "INSERT INTO infrastructure_services_entry SELECT base_url, resource, name || 'copy', state, sent, asset,"
-            ' began_at, changed_at, "by", run, trace_id, revision FROM infrastructure_services_entry'
-        )
-        yield True
-        signal.pause()
+    ledger.database.execute("BEGIN IMMEDIATE")
+    ledger.database.execute("DELETE FROM infrastructure_services_entry WHERE name < 'web200'")
+    ledger.database.execute(
+        "INSERT INTO infrastructure_services_entry SELECT base_url, resource, name || 'copy', state, sent, asset,"
+        ' began_at, changed_at, "by", run, trace_id, revision FROM infrastructure_services_entry'
+    )
+    yield True
+    signal.pause()
 
 
 def limited(location: str, url: str, mode: str, when: str = "") -> Iterator[dict]:

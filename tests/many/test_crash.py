@@ -17,6 +17,15 @@ from many.crasher import AT_ONCE, COUNT
 
 CRASHER = Path(__file__).with_name("crasher.py")
 
+FEW_FILES = """if True:
+    import collections, os, resource, sys
+    sys.path.insert(0, sys.argv[1])
+    from many.crasher import run
+    limit = len(os.listdir("/dev/fd")) + 30
+    resource.setrlimit(resource.RLIMIT_NOFILE, (limit, limit))
+    results = run(sys.argv[2], sys.argv[3], [f"m-{number}" for number in range(100)], at_once=64)["results"]
+    print(dict(collections.Counter(result["outcome"] for result in results)))"""
+
 
 def insist(service, ledger: str, rounds: int, seed: str) -> None:
     service.seconds = 0.02
@@ -46,3 +55,12 @@ def test_a_list_survives_being_killed_and_run_again(service, tmp_path):
 @pytest.mark.parametrize("seed", ["a", "b", "c", "d"])
 def test_a_list_survives_being_killed_many_times(service, tmp_path, seed):
     insist(service, str(tmp_path / "l.db"), 250, seed)
+
+
+def test_a_list_leaves_descriptors_for_the_ledger(service, tmp_path):
+    """SQLite opens a file for each write: without one, what was created could not be recorded."""
+    service.seconds = 0.02
+    line = [sys.executable, "-c", FEW_FILES, str(Path(__file__).parents[1]), str(tmp_path / "l.db"), service.url]
+    done = subprocess.run(line, capture_output=True, text=True, timeout=120, check=False)
+    assert (done.stdout, done.stderr) == ("{'accepted': 100}\n", "")
+    assert len(service.created) == 100

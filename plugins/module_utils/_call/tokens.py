@@ -32,9 +32,7 @@ _ADVICE = {
     **dict.fromkeys((404, 405), "check auth_url"),
     "invalid_client": "check client_id, client_secret and client_authentication",
     "invalid_scope": "check scopes",
-    **dict.fromkeys(
-        ("invalid_grant", "invalid_request", "unauthorized_client", "unsupported_grant_type"), "check auth_parameters"
-    ),
+    **dict.fromkeys(("invalid_grant", "unsupported_grant_type"), "check auth_parameters"),
 }
 
 

@@ -6,6 +6,8 @@
 
 from __future__ import annotations
 
+import os
+import resource
 from contextlib import contextmanager
 from datetime import datetime, timezone
 from typing import Any, Callable, Iterator
@@ -16,6 +18,7 @@ from .._http.exchange import Answer, Request
 from .pace import NEUTRAL, OK, OVERLOADED, RATE_LIMITED
 from .scheduler import Slot
 
+_SPARE_FILES = 12  # descriptors: the files of a ledger, the files of a name look-up
 # What an answer says about the capacity of the service: a definite refusal shows that it has some.
 _FEEDBACK = {
     Event.SUCCESS: OK,
@@ -24,6 +27,13 @@ _FEEDBACK = {
     Event.THROTTLED: RATE_LIMITED,
     Event.UNAVAILABLE: OVERLOADED,
 }
+
+
+def most_connections(wanted: int) -> int:
+    """Return how many of the wanted connections there are file descriptors for, beside the files of a ledger."""
+    limit = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    free = limit - len(os.listdir("/dev/fd")) - _SPARE_FILES
+    return wanted if limit == resource.RLIM_INFINITY else max(1, min(wanted, free))
 
 
 class Connections:

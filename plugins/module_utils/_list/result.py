@@ -11,6 +11,7 @@ from collections import Counter
 from typing import Any, Iterable
 
 from .._errors import ACCEPTED, NOT_SENT, OUTCOMES, UNKNOWN, gravest, listing
+from .._secrets import for_message
 from .._task.specs import ModuleSpec
 
 _TOO_LARGE = (
@@ -93,7 +94,7 @@ class ListResult:
             result["not_listed"] = not_listed[:_MOST_NOT_LISTED]
         if counts["failed"] or counts["not_begun"]:
             result.update(failed=True, msg=self._msg(counts, next_step or _RESULTS_SAY))
-        return dict(result, warnings=[*warnings, *self._some_warnings()])
+        return dict(result, warnings=[*warnings, *self._same_ids(), *self._some_warnings()])
 
     def returned(self, result: dict, which: str) -> dict:
         """Return the result of the list as its task returns it, with facts, and a warning if it is too large.
@@ -132,6 +133,15 @@ class ListResult:
             done = f"{counts['changed']:,} were {self._spec.resource.operation.done}, " if counts["changed"] else ""
             parts.append(f"{done}{counts['not_begun']:,} were not begun: {self._reason}.")
         return " ".join([*parts, next_step])
+
+    def _same_ids(self) -> list[str]:
+        named: dict[str, list[str]] = {}
+        for item in self._items:
+            named.setdefault(str(item.get("asset", {}).get("id") or ""), []).append(item["item"])
+        return [
+            f"{self._noun}s {listing(names)} have the same id, {for_message(each)}: look up which of them exist."
+            for each, names in named.items() if each and len(names) > 1
+        ][:_MOST_WARNINGS]
 
     def _some_warnings(self) -> list[str]:
         unique = list(dict.fromkeys(self._warnings))

@@ -17,7 +17,7 @@ from .._task.specs import ModuleSpec
 from .._task.task import Context, Planned, carry_out, interrupted, perform
 from .items import Faults, prepare_all, with_defaults
 from .pace import Pace
-from .paced import Connections, PacedTransport
+from .paced import Connections, PacedTransport, most_connections
 from .result import SHOWN, ListResult
 from .scheduler import Scheduler, Slot
 
@@ -99,7 +99,8 @@ class _Sending:
         """Add to the result how each item ended or why it was not begun; return whether all threads have ended."""
         params, settings = self._params, self._planned[0].task.settings
         self._connections = Connections(partial(self._context.connect, settings.connection))
-        pace = Pace(params["concurrency"], settings.retry_max_delay)
+        most = most_connections(params["concurrency"])
+        pace = Pace(most, settings.retry_max_delay)
         limits = {name: params[name] for name in ("max_unknown", "max_failures")}
         self._scheduler = scheduler = Scheduler(len(self._numbers), self._do, pace, failures=result.failed, **limits)
         settled = result.added
@@ -110,7 +111,7 @@ class _Sending:
 
         if reason := self._context.watch():  # already, as when a timeout expires while the ledger is opened
             scheduler.stop(reason)
-        scheduler.run(params["concurrency"], GRACE, self._context.watch, progress)
+        scheduler.run(most, GRACE, self._context.watch, progress)
         with scheduler.lock:  # a thread that has not sent by now gets no slot, so it never sends
             ended, attempts = dict(scheduler.ended), {index: slot.attempts for index, slot in scheduler.begun.items()}
         self._add_each(result, ended, attempts, scheduler.reason)

@@ -23,7 +23,7 @@ from .store import HIDDEN_URL, Ledger
 
 _MISSING = (
     "There is no ledger at {}. Check the path: a relative one is resolved against the directory of the playbook, or the"
-    " working directory if it is from the environment or the playbook is part of this collection."
+    " working directory if the environment gives it or the playbook is part of this collection."
 )
 # Any other character could mean something else to a shell or to Ansible, even another option.
 _PLAIN = re.compile(r"[\w.@%+:,/~\[\]-]+")

@@ -162,9 +162,7 @@ class PostgresDatabase:
             schema = "" if "infrastructure_services_" in msg else msg.rpartition(" ")[2]
             return LedgerError(f"{msg}{self._granting(schema)}")
         if sqlstate == _TOO_LONG:
-            return LedgerError(
-                f"{msg}. Its name or id, together with base_url, is longer than the index of PostgreSQL takes"
-            )
+            return LedgerError(f"{msg}. Its name or id, with base_url, is longer than the index of PostgreSQL takes")
         if not isinstance(error, self._psycopg.OperationalError):
             return LedgerError(msg)
         # sqlstate is set by the server or a pooler, never by libpq

@@ -140,28 +140,20 @@ class SqliteDatabase:
         if durable != self._durable:
             self.execute(f"PRAGMA synchronous = {'EXTRA' if durable else 'NORMAL'}")
             self._durable = durable
-        with self._translated(), self.transaction():
-            self._check_not_replaced()
-            counts = [self._connection.execute(statement, values).rowcount for statement, values in statements]
-            if whole and 0 in counts:
-                self._connection.execute("ROLLBACK")
-            return counts
-
-    @contextmanager
-    def transaction(self) -> Iterator[None]:
-        """Wait for a turn: those who wait for SQLite's own lock try now and then, and many of them run out of time."""
-        with suppress(LedgerError):
-            self.lock(_WRITING, nullcontext)
-        try:
-            _patiently(self._connection, "BEGIN IMMEDIATE")
-            yield
-            if self._connection.in_transaction:
-                _patiently(self._connection, "COMMIT")
-        finally:
-            if self._connection.in_transaction:
-                with suppress(sqlite3.Error):
-                    self._connection.execute("ROLLBACK")
-            self.unlock(_WRITING)
+        with self._translated():
+            with suppress(LedgerError):  # a turn: those who wait for SQLite's own lock try now and then, some in vain
+                self.lock(_WRITING, nullcontext)
+            try:
+                _patiently(self._connection, "BEGIN IMMEDIATE")
+                self._check_not_replaced()
+                counts = [self._connection.execute(statement, values).rowcount for statement, values in statements]
+                _patiently(self._connection, "ROLLBACK" if whole and 0 in counts else "COMMIT")
+                return counts
+            finally:
+                if self._connection.in_transaction:
+                    with suppress(sqlite3.Error):
+                        self._connection.execute("ROLLBACK")
+                self.unlock(_WRITING)
 
     def _check_not_replaced(self) -> None:
         """Raise LedgerError if the file that was opened has been replaced."""
@@ -180,7 +172,7 @@ class SqliteDatabase:
             if _LOCKED in problem:
                 raise LedgerLost(
                     f"{problem}: others have been writing to it, or reading it in one transaction, for"
-                    f" {_BUSY_TIMEOUT:g} s. End what reads it, or use fewer forks"
+                    f" {_BUSY_TIMEOUT:g} s. When you run it again, use fewer forks, or end what reads it"
                 ) from None
             is_half_written = os.path.exists(f"{self.file}-journal") and any(text in problem for text in _NO_PERMISSION)
             raise LedgerError(f"{problem}{_UNDO if is_half_written else ''}") from None

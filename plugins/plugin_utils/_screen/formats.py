@@ -17,7 +17,6 @@ PLANNED = "planned"  # the state of a run in check mode
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")  # XML 1.0, section 2.2
 _MARKED = "<!-- infrastructure.services report -->\n"
 _NOT_PLAIN = re.compile(r"[^A-Za-z0-9 .,:;()/-]")
-_PROPERTIES = ("outcome", "status", "trace_id")
 _COUNTED = {"failure": "failures", "error": "errors", "skipped": "skipped"}
 _MOST_ROWS, _LONGEST_CELL = 100, 120  # in Markdown: more than a reviewer reads, less than a comment may have
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'"  # whatever the page contains, it neither runs nor loads it
@@ -28,15 +27,13 @@ _STYLE = """
 :root { color-scheme: light dark; --line: #ccc; --problem: #b00020 }
 @media (prefers-color-scheme: dark) { :root { --line: #555; --problem: #ff8a80 } }
 body { font: 15px/1.5 system-ui, sans-serif; max-width: 75rem; margin: 2rem auto; padding: 0 1rem }
-ul { display: flex; flex-wrap: wrap; gap: .5rem 2rem; padding: 0; list-style: none }
-b { display: block; font-size: 1.75rem }
+ul { display: flex; flex-wrap: wrap; gap: .5rem 2rem; padding: 0; list-style: none } b { display: block }
 table { border-collapse: collapse; width: 100% }
 th, td { padding: .3rem 1rem .3rem 0; text-align: left; vertical-align: top; border-bottom: 1px solid var(--line) }
 td { overflow-wrap: anywhere } td:nth-child(1) { white-space: nowrap } td:nth-child(2) { min-width: 8rem }
 tr.problem td:nth-child(1) { color: var(--problem) }
 @media (max-width: 40rem) { thead { display: none } tr { display: block; border-bottom: 1px solid var(--line) }
   td { display: inline-block; border: 0; padding: .1rem 1rem .1rem 0 } td:empty { display: none } }
-@media print { body { font-size: 9pt; max-width: none; margin: 0 } tr { break-inside: avoid } }
 """
 
 
@@ -136,10 +133,6 @@ def _add_suite(root: ElementTree.Element, run: dict, resource: str, assets: list
     suite.attrib.update({count: str(kinds.count(kind)) for kind, count in _COUNTED.items()})
     for asset, kind in zip(assets, kinds):
         case = _add(suite, "testcase", classname=resource, name=asset["name"], time=f"{asset.get('seconds', 0):.3f}")
-        properties = _add(case, "properties")
-        for name in _PROPERTIES:
-            if name in asset:
-                _add(properties, "property", name=name, value=str(asset[name]))
         if kind:
             _add(case, kind, type=asset["outcome"], message=asset.get("msg", ""))
         elif asset.get("msg"):  # a warning

@@ -273,6 +273,19 @@ def test_a_result_too_large_for_awx_raises_a_warning():
     assert run(Service(), VIRTUAL_MACHINES, large, asset_fields=["id"])["warnings"] == []
 
 
+def test_machines_that_come_back_with_one_id_are_named():
+    """Whatever fields are asked for; those that have an id of their own, or none, are not."""
+    fates = {f"vm{number}": Answer(201, {}, b'{"id": "vm-0", "name": "vm%d"}' % number) for number in range(12)}
+    fates["vm12"] = Answer(201, {}, b'{"id": ["vm-0"]}')
+    fates["vm13"] = fates["vm14"] = Answer(201, {}, b"{}")
+    result = run(Service(fates), VIRTUAL_MACHINES, machines(18), asset_fields=["name"])
+    names = ", ".join(f"vm{number}" for number in range(10))
+    (warning,) = result["warnings"]
+    assert warning.startswith(f"virtual machines {names} and 2 more have the same id, vm-0:")
+    assert result["results"][0]["asset"] == {"name": "vm0"}
+    assert all("id" not in item for item in result["results"])
+
+
 def test_the_answer_of_another_machine_is_warned_of_by_name():
     result = run(Service({"vm1": Answer(201, {}, b'{"id": "x", "name": "vm2"}')}), VIRTUAL_MACHINES, machines(3))
     (warning,) = result["warnings"]
