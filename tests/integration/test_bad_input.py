@@ -46,7 +46,7 @@ CASES = {
                                          "cpu and vm_ram belong under attributes; indent them. Nothing was sent."),
     "a header for a token": (VM, {"name": "x", "access_token": "Bearer abc"}, 'leave out "Bearer ". Nothing was'),
     "a word in the environment": (
-        VM, {"name": "x"}, 'INFRASTRUCTURE_SERVICES_TIMEOUT: "soon" is not a number of seconds. Nothing was sent.'),
+        VM, {"name": "x"}, '"soon" is not a number of seconds. Nothing was sent.'),
     "nothing in the environment": (VM, {"name": "x"}, "must be greater than 0"),
     "no token": (VM, {"name": "x"}, "access_token"),
     "no base_url": (VM, {"name": "x"}, "base_url"),

@@ -94,7 +94,7 @@ def test_a_fleet_is_created_from_the_controller_whatever_the_inventory_says(ansi
     assert (ansible_once.directory / "ledger.db").exists()
     ids = [run.on(host).result("Look")["msg"] for host in ("web01", "web02")]
     assert ids[0][0] != ids[1][0]
-    assert {facts for _id, facts in ids} == {0}
+    assert {int(facts) for _id, facts in ids} == {0}
     assert sorted(service.bodies(), key=lambda body: body["name"]) == [
         {"name": "web01", "attributes": {"cpu": 2}}, {"name": "web02", "attributes": {}}]
 

@@ -96,6 +96,22 @@ def test_a_session_that_ends_during_a_request_is_replaced_before_the_next_statem
     until(lambda: not (other.lock(KEY, wait=False) and other.release(KEY) is None))
 
 
+def test_a_task_that_waits_for_one_whose_session_ends_waits_on(postgres, fork, service):
+    """It would say that the asset is in doubt, and its user might remove the entry of a request in flight."""
+    service.api.add_fault(faults.parse({"kind": "delay", "seconds": 3, "count": 1}))
+    with fork("loop", postgres, service.url, 1) as first:
+        until(lambda: len(service.api.conversation) == 1)
+        with fork("loop", postgres, service.url, 1) as second:
+            with psycopg.connect(postgres, autocommit=True) as administrator:
+                waits = "SELECT count(*) FROM pg_stat_activity WHERE query LIKE '%pg_try_advisory_lock%'"
+                until(lambda: administrator.execute(waits).fetchone()[0] > 1)
+                holder = administrator.execute("SELECT pid FROM pg_locks WHERE locktype = 'advisory'").fetchone()[0]
+                administrator.execute("SELECT pg_terminate_backend(%s, 60000)", (holder,))
+            (mine,), (other,) = first.results(), second.results()
+    assert (mine["outcome"], other["changed"], other["asset"]) == ("accepted", False, mine["asset"])
+    assert len(service.api.conversation) == 1
+
+
 def test_an_outcome_is_recorded_once_the_server_answers_again(postgres, opened, monkeypatch):
     """A pooler that restarts refuses connections for a second or two."""
     ledger, refused = opened(postgres), iter(range(3))

@@ -135,7 +135,7 @@ REFUSED = {
         "text for auth_parameters": "{name: x, auth_parameters: hidden-thing}",
         "client without a secret": '{name: x, access_token: null, auth_url: "{{ url }}/token", client_id: me}',
         "missing ca_path": "{name: x, ca_path: no/such/file}",
-        "ca_path in the directory of the playbook": "{name: x, ca_path: authorities}",
+        "ca_path in the directory of the playbook": "{name: x, ca_path: authorities/none.pem}",
         "ca_path in the home directory": "{name: x, ca_path: '~/no-such-file'}",
         "client_key without client_cert": "{name: x, client_key: key.pem}",
     }.items()

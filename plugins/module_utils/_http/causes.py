@@ -53,8 +53,6 @@ def _lost(cause: BaseException) -> str:
         return "no complete answer arrived in time"
     if _rejects_our_certificate(cause):
         return f"the server closed the connection with {cause.reason}, {_WANTS_CERTIFICATE}"
-    if isinstance(cause, MemoryError):
-        return "there was not enough memory to read the answer"
     return "the connection was lost before a complete answer arrived, or what arrived is not HTTP"
 
 

@@ -55,8 +55,6 @@ def decode_object(raw: bytes) -> dict:
         raise InvalidJSON(f"it is not JSON ({error.msg} at character {error.pos})") from None
     except RecursionError:
         raise InvalidJSON(f"it is nested deeper than {MAX_DEPTH} levels") from None
-    except MemoryError:
-        raise InvalidJSON("there is not enough memory to read it") from None
     if not isinstance(value, dict):
         raise InvalidJSON("it is JSON, but not an object")
     if depth(value) > MAX_DEPTH:

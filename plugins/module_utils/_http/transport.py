@@ -169,8 +169,6 @@ class Transport:
                 body = exchange.decoded(body, headers)
         except exchange.Unusable as error:
             problem = str(error)
-        except MemoryError:
-            problem = "there is not enough memory to read it"
         except (OSError, HTTPError, http.client.HTTPException) as error:
             problem, cut = "it took too long" if causes.is_timeout(error) else "the connection ended too early", True
         _release(response)

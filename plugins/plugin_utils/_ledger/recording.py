@@ -18,6 +18,8 @@ from . import decisions
 from .entries import INTENT, Change, Entry, Key, LedgerError
 from .store import Ledger
 
+_PATIENCE = 1.5  # seconds, more than a session takes to be replaced
+
 
 class Begun(NamedTuple):
     """A task whose intent is recorded; without one if there is nothing to send after all."""
@@ -35,6 +37,7 @@ class Recording:
         self._ledger, self._secrets, self._run, self._check_mode = ledger, secrets, run, check_mode
         self._is_list, self._writer = queue is not None, queue or ledger
         self._command = ledger.in_doubt_command
+        self._patience = 0.0 if ledger.file else _PATIENCE
         self._unrecorded = ""  # why an outcome could not be recorded
         self.warnings: list[str] = []  # of all tasks together
 
@@ -50,14 +53,19 @@ class Recording:
 
     def _current(self, key: Key, entry: Entry | None) -> Entry | None:
         """Return an entry as the task that works on it leaves it; a list does not wait, and begins the asset later."""
-        if self._check_mode or entry is None or entry.state != INTENT:
-            return entry
-        if not self._ledger.lock(key, wait=not self._is_list):
-            return None
-        try:
-            return self._ledger.get(key)
-        finally:
-            self._ledger.release(key)
+        for look in range(2):
+            if self._check_mode or entry is None or entry.state != INTENT:
+                break
+            if look:  # a session that PostgreSQL has ended is replaced by one that takes its locks again
+                time.sleep(self._patience)
+                self._patience = 0.0  # once for all tasks
+            if not self._ledger.lock(key, wait=not self._is_list):
+                return None
+            try:
+                entry = self._ledger.get(key)
+            finally:
+                self._ledger.release(key)
+        return entry
 
     @contextmanager
     def begun(self, planned: Planned) -> Iterator[Begun]:
@@ -75,7 +83,7 @@ class Recording:
             is_ours, entry = self._writer.begin(Change(key, planned.entry, intent))
             if is_ours:
                 return Begun(planned, Change(key, planned.entry, entry), time.monotonic())
-            planned = decisions.planned(planned.task, entry, self._command)
+            planned = decisions.planned(planned.task, self._current(key, entry), self._command)
             if planned.error:
                 raise planned.error
             if planned.plan.settled:

@@ -24,8 +24,7 @@ _PROBLEMS = {"result": "Result", "name": "Name", "msg": "What is known, and what
 _ALL = {"result": "Result", "name": "Name", "resource": "Kind", "status": "Status", "seconds": "Seconds",
         "trace_id": "Trace", "note": "Note"}
 _STYLE = """
-:root { color-scheme: light dark; --line: #ccc; --problem: #b00020 }
-@media (prefers-color-scheme: dark) { :root { --line: #555; --problem: #ff8a80 } }
+:root { color-scheme: light dark; --line: #8886; --problem: #d6334c }
 body { font: 15px/1.5 system-ui, sans-serif; max-width: 75rem; margin: 2rem auto; padding: 0 1rem }
 ul { display: flex; flex-wrap: wrap; gap: .5rem 2rem; padding: 0; list-style: none } b { display: block }
 table { border-collapse: collapse; width: 100% }
