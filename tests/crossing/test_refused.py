@@ -21,7 +21,7 @@ CASES = {
     "binary in a list": (f"{CREATE}s: {{virtual_machines: [{{name: x}}, {{name: {BINARY}}}]}}",
                          "the options: one contains"),
     "huge number": (f"{CREATE}: {{name: x, attributes: {{cpu: '{{{{ 10 ** 5000 }}}}'}}}}",
-                    ("the options: one contains", "attributes.cpu: must be a number")),  # before ansible-core 2.18, a text
+                    ("the options: one contains", "attributes.cpu: must be a number")),  # older cores make it a text
     "null character": (f'{CREATE}: {{name: x}}\n    environment: {{BAD: "a\\0b"}}', "environment: the variable 'BAD' "),
     "equals sign": (f'{CREATE}: {{name: x}}\n    environment: {{"A=B": x}}', "environment: the variable 'A=B' "),
     "empty name": (f'{CREATE}: {{name: x}}\n    environment: {{"": x}}', "environment: the variable '' "),
