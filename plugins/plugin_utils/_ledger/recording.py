@@ -18,8 +18,6 @@ from . import decisions
 from .entries import INTENT, Change, Entry, Key, LedgerError
 from .store import Ledger
 
-_PATIENCE = 1.5  # seconds, more than a session takes to be replaced
-
 
 class Begun(NamedTuple):
     """A task whose intent is recorded; without one if there is nothing to send after all."""
@@ -37,7 +35,7 @@ class Recording:
         self._ledger, self._secrets, self._run, self._check_mode = ledger, secrets, run, check_mode
         self._is_list, self._writer = queue is not None, queue or ledger
         self._command = ledger.in_doubt_command
-        self._patience = 0.0 if ledger.file else _PATIENCE
+        self._patience = 0.0 if ledger.file else 1.5  # seconds, more than a session takes to be replaced
         self._unrecorded = ""  # why an outcome could not be recorded
         self.warnings: list[str] = []  # of all tasks together
 

@@ -103,6 +103,8 @@ class SqliteDatabase:
             os.close(self._locks)
         self._connection, self._locks = None, -1
 
+    __del__ = close
+
     def lock(self, number: int, waiting: Callable[[], ContextManager] | None) -> bool:
         """Take the lock of this number, if need be after a wait within `waiting`; without it, return False instead.
 
