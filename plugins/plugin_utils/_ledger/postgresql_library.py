@@ -21,7 +21,7 @@ from contextlib import closing, suppress
 from functools import cache
 from typing import Callable, ContextManager
 
-from ...module_utils._errors import MissingLibrary
+from ...module_utils._errors import EndOfThread, MissingLibrary
 from .entries import LedgerError
 
 POSTGRESQL = ("postgresql://", "postgres://")
@@ -29,7 +29,6 @@ POSTGRESQL = ("postgresql://", "postgres://")
 # comma-separated list.
 _WRONG = {"host": re.compile(r"[@#?%\s]"), "port": re.compile(r"[^\d,]"), "dbname": re.compile(r"[@#?%:/\s]")}
 _INTERVAL = 1.0  # seconds between two looks at whether a session is still there
-_TRY, _UNLOCK = "SELECT pg_try_advisory_lock(?)", "SELECT pg_advisory_unlock(?)"
 
 
 def psycopg_library():
@@ -134,7 +133,7 @@ class SessionLocks:
             if number in self._held:
                 self._held.discard(number)
                 with suppress(LedgerError):  # the lock has ended with the session
-                    self._execute(_UNLOCK, (number,))
+                    self._execute("SELECT pg_advisory_unlock(?)", (number,))
 
     def session_ended(self) -> None:
         self._held.clear()
@@ -148,12 +147,13 @@ class SessionLocks:
         self._closed.set()
 
     def _try(self, number: int, execute: Callable[[str, tuple], list[tuple]]) -> None:
-        if execute(_TRY, (number,))[0][0]:
+        if execute("SELECT pg_try_advisory_lock(?)", (number,))[0][0]:
             self._held.add(number)
 
     def _look(self) -> None:
-        while not self._closed.wait(_INTERVAL):
-            with suppress(LedgerError), self._turn:
-                if self._wanted:
-                    self._execute("SELECT 1", ())
-                    self.take_again(self._execute)
+        with EndOfThread(str):  # whatever happens, the next statement notices
+            while not self._closed.wait(_INTERVAL):
+                with suppress(LedgerError), self._turn:
+                    if self._wanted:
+                        self._execute("SELECT 1", ())
+                        self.take_again(self._execute)

@@ -12,7 +12,7 @@ from concurrent.futures import Future
 from contextlib import suppress
 from typing import Any, Callable, NamedTuple
 
-from ...module_utils._errors import Overtaken
+from ...module_utils._errors import EndOfThread, Overtaken
 from ...module_utils._task.signals import LEDGER_GRACE
 from .decisions import ending
 from .entries import Change, Entry, Key, LedgerError, LedgerLost
@@ -137,7 +137,7 @@ class Queue:
         return [None]
 
     def _try_to_give_up(self, results: dict[Key, dict]) -> None:
-        with suppress(LedgerError):
+        with EndOfThread(str):  # whatever happens, nobody waits for it
             self._do(self._give_up, results)
 
 

@@ -81,7 +81,8 @@ class Recording:
             is_ours, entry = self._writer.begin(Change(key, planned.entry, intent))
             if is_ours:
                 return Begun(planned, Change(key, planned.entry, entry), time.monotonic())
-            planned = decisions.planned(planned.task, self._current(key, entry), self._command)
+            entry = entry if self._is_list else self._current(key, entry)  # threads use the ledger by its queue only
+            planned = decisions.planned(planned.task, entry, self._command)
             if planned.error:
                 raise planned.error
             if planned.plan.settled:

@@ -180,13 +180,12 @@ class SqliteDatabase:
             raise LedgerError(f"{problem}{_UNDO if is_half_written else ''}") from None
 
 
-def identity(file: str | int) -> tuple[int, int] | None:
-    """Return what distinguishes a file, given its path or descriptor, from another one; None when there is no file."""
-    try:
+def identity(file: str) -> tuple[int, int] | None:
+    """Return what distinguishes a file from another one; None when there is no file."""
+    with suppress(OSError):
         status = os.stat(file)
-    except OSError:
-        return None
-    return status.st_dev, status.st_ino
+        return status.st_dev, status.st_ino
+    return None
 
 
 def mark(file: str) -> int:

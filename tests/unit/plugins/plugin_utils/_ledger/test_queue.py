@@ -279,6 +279,17 @@ def test_an_intent_is_in_doubt_unless_another_run_holds_its_lock(ledger, holder)
     assert (result["failed"], result["changed"], result["outcome"]) == (True, False, "unknown")
 
 
+def test_the_threads_of_a_list_use_the_ledger_by_its_queue_only(ledger, monkeypatch):
+    """Also when another run has begun the asset since the list was planned."""
+    many = recording(ledger)
+    (planned,) = many.look_up(tasks("vm1"))
+    write(ledger, "vm1", INTENT)
+    monkeypatch.setattr(many, "_ledger", None)
+    result = carried_out(many, planned)
+    many.close()
+    assert (result["failed"], result["outcome"]) == (True, "unknown")
+
+
 def test_an_asset_that_another_run_has_since_created_is_kept(ledger):
     many, sent = recording(ledger), []
     (planned,) = many.look_up(tasks("vm1"))
