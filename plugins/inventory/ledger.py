@@ -53,26 +53,12 @@ options:
       - A value that is neither an address nor a host name causes a warning, and is not used either.
     type: str
     default: attributes.ip
-  tenants:
-    description: List only the virtual machines of these tenants.
-    type: list
-    elements: str
-  regions:
-    description: List only the virtual machines in these regions.
-    type: list
-    elements: str
-  platforms:
-    description: List only the virtual machines on these platforms.
-    type: list
-    elements: str
 """
 
 EXAMPLES = r"""
-# production.ledger.yml: the virtual machines of one region, in a group for each team
+# production.ledger.yml: the virtual machines in a group for each team, and the large ones in a group of their own
 plugin: infrastructure.services.ledger
 ledger: fleet.db  # or postgresql://ledger@db.example.com/ledger, which several controllers share
-regions:
-  - north
 keyed_groups:
   - key: compute_virtual_machine.attributes.team
     prefix: team
@@ -99,7 +85,6 @@ from ..plugin_utils._run.core import untrusted
 
 RESOURCE = "compute_virtual_machine"
 _HOST_NAME = re.compile(r"(?!-)[A-Za-z0-9_-]{1,63}(?<!-)(\.(?!-)[A-Za-z0-9_-]{1,63}(?<!-))*\.?")
-_FILTERS = {"tenant": "tenants", "region": "regions", "platform": "platforms"}  # field of the envelope: option
 
 
 class InventoryModule(BaseInventoryPlugin, Constructable, Cacheable):
@@ -116,11 +101,12 @@ class InventoryModule(BaseInventoryPlugin, Constructable, Cacheable):
         super().parse(inventory, loader, path, cache)
         config = self._read_config_data(path)
         try:
-            is_wanted = self._filter()
+            service = self.get_option("base_url")
+            service = canonical_url(checked_url("base_url", service, allow_http=True)) if service else ""
             location = resolved(
                 self.get_option("ledger"), os.path.dirname(os.path.abspath(path)), not config.get("ledger")
             )
-            machines = [machine for machine in self._machines(location, path, cache) if is_wanted(*machine)]
+            machines = [machine for machine in self._machines(location, path, cache) if service in ("", machine[0])]
         except ServicesError as error:
             raise AnsibleParserError(error.msg) from error
         if not machines:
@@ -148,15 +134,6 @@ class InventoryModule(BaseInventoryPlugin, Constructable, Cacheable):
                 self.display.warning(f"{ledger.where}: there is no ledger yet")
             found = ledger.entries({"resource = ?": (RESOURCE,), "state = ?": (DONE,)}, lambda name: True)
         return [(key.base_url, key.name, entry.asset) for key, entry in found]
-
-    def _filter(self):
-        """Return a function that says whether a machine (base_url, name, envelope) matches the filters."""
-        service = self.get_option("base_url")
-        service = canonical_url(checked_url("base_url", service, allow_http=True)) if service else None
-        values = {field: self.get_option(option) for field, option in _FILTERS.items() if self.get_option(option)}
-        return lambda base_url, _name, asset: (
-            service in (None, base_url) and all(asset.get(field) in wanted for field, wanted in values.items())
-        )
 
     def _add(self, name, asset):
         """Add a host with its variables, and with what `compose`, `groups` and `keyed_groups` derive from them.

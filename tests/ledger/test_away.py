@@ -71,7 +71,7 @@ def test_a_server_that_goes_down_while_the_service_works_loses_nothing(server, o
     options = {"base_url": service.url, "name": ending, "retries": 0}
     with monkeypatch.context() as patch:
         patch.setattr(Transport, "send", send)
-        patch.setattr(store, "LOSS_GRACE", 0.1)
+        patch.setattr(store, "_LOSS_GRACE", 0.1)
         failed = task(server.url, **options)
     outcome = {"success": "accepted", "refusal": "rejected", "drop": "unknown"}[ending]
     assert (failed["failed"], failed["changed"], failed["outcome"]) == (True, ending == "success", outcome)

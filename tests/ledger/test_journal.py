@@ -19,6 +19,7 @@ from contextlib import ExitStack, closing, nullcontext
 from pathlib import Path
 
 import pytest
+from ansible_collections.infrastructure.services.plugins.module_utils._task.signals import Interrupted, deferred
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger import sqlite
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.entries import (
     DONE,
@@ -242,7 +243,7 @@ def test_a_ledger_that_others_write_to_for_too_long_says_run_it_again(path, open
         result = task(ledger, base_url=service.url)
     assert (result["failed"], result["outcome"]) == (True, "not_sent")
     assert "database is locked: others have been writing to it, or reading it in one transaction" in result["msg"]
-    assert result["msg"].endswith(" for 0.1 s. When you run it again, use fewer forks, or end what reads it")
+    assert result["msg"].endswith(" for 0.1 s. When you run it again, use fewer forks, or end what reads it. Nothing was sent.")
     assert created(service) == []
 
 
@@ -269,6 +270,25 @@ def test_the_keyword_timeout_ends_a_wait_for_a_reader(path, opened):
             signal.alarm(0)
             signal.signal(signal.SIGALRM, before)
             at_last.cancel()
+
+
+@pytest.mark.parametrize("held", ["turn", "file"])
+def test_a_signal_ends_a_wait_for_those_who_write(path, opened, held):
+    """The ledger was opened before that, as for the second item of a loop; a stopped process holds what it holds."""
+    ledger, stopped = opened(path), opened(path)
+    with deferred() as signals, closing(sqlite3.connect(path, isolation_level=None)) as other:
+        ledger.database.interruptible = signals.raised
+        if held == "turn":
+            stopped.database.lock(0, nullcontext)
+        else:
+            other.execute("BEGIN IMMEDIATE")
+        threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT)).start()
+        at_last = threading.Timer(20, stopped.close)
+        at_last.start()
+        with pytest.raises(Interrupted):
+            ledger.begin(Change(KEY, None, ENTRY._replace(state=INTENT)))
+        at_last.cancel()
+    assert stopped.get(KEY) is None
 
 
 def test_a_list_whose_file_others_hold_waits_once(path, opened, monkeypatch):

@@ -87,8 +87,9 @@ def _given(key: Key, params: dict, secrets: Secrets) -> dict | None:
     strict_json.encode(asset, "asset")
     if asset.get(option, key.name) != key.name:
         raise InvalidInput("asset", f"its {option} is {asset[option]!r}, but the entry is for {key.name}")
-    if not str(asset.get("id", "id")).strip():
-        raise InvalidInput("asset", "its id is empty; give the id that the service shows")
+    identifier = str(asset.get("id", "id"))
+    if not identifier or identifier != identifier.strip():
+        raise InvalidInput("asset", "its id is empty, or begins or ends with a blank; give the id that the service shows")
     return without_placeholders(secrets.scrub({"asset": {option: key.name, **asset}})["asset"])
 
 

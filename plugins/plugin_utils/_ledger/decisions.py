@@ -43,7 +43,7 @@ AFTER = {
 
 # What to do about a creation whose outcome could not be recorded.
 _BEFORE = "Before you run it again,"
-_ADOPT = "infrastructure.services.ledger_entry (state: present and its asset), else it may be created twice."
+_ADOPT = "infrastructure.services.ledger_entry (state: present and its asset)."
 _RECORD_BY_HAND = {
     ACCEPTED: f"{_BEFORE} record it with {_ADOPT}",
     UNKNOWN: f"{_BEFORE} look for it on the service; if it is there, record it with {_ADOPT}",

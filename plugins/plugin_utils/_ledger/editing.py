@@ -175,15 +175,6 @@ def _warnings(edits: list[Edit], ledger: Ledger) -> dict[str, list[str]]:
     ]
     warnings += [
         f"{resource} {listing(names)}: no entry of this name for {base_url} in {ledger.where}; nothing was removed."
-        f"{_elsewhere(ledger, resource, names)}"
         for (resource, base_url), names in missing.items()
     ]
     return {"warnings": warnings} if warnings else {}
-
-
-def _elsewhere(ledger: Ledger, resource: str, names: list[str]) -> str:
-    """Return where the assets that have no entry to forget do have one."""
-    wanted = set(names)
-    others = ledger.entries({"resource = ?": (resource,)}, wanted.__contains__)
-    urls = sorted({key.base_url for key, _entry in others})
-    return f" There is one for {', '.join(urls)}." if urls else ""

@@ -13,7 +13,7 @@ from datetime import datetime, timezone
 from functools import cache
 from typing import NamedTuple
 
-from ...module_utils._errors import ACCEPTED, UNKNOWN, ServicesError
+from ...module_utils._errors import ACCEPTED, UNKNOWN, InvalidInput
 
 # The states of an entry; `recording` says what each of them means for a task.
 INTENT, DONE = "intent", "done"
@@ -21,7 +21,7 @@ STATES = (INTENT, DONE, ACCEPTED, UNKNOWN)
 ABSENT = "absent"  # how the history says that there is no entry
 
 
-class LedgerError(ServicesError):
+class LedgerError(InvalidInput):
     """The ledger cannot be used."""
 
 

@@ -42,7 +42,7 @@ _SESSION = {
 }
 _BEGIN = "BEGIN ISOLATION LEVEL READ COMMITTED"  # whatever the server's default is
 _TOO_LONG = "54000"  # the SQLSTATE of a value that is too long for an index, among other limits
-_AWAY = ("08", "53", "57P")  # of SQLSTATEs: no connection, too many of them, shut down or starting
+_AWAY = ("08", "53", "57P", "25006")  # SQLSTATEs, or how they begin: no connection, too many, shut down, a standby
 _DENIED = "42501"  # the SQLSTATE of a right that is missing
 _RIGHTS = "SELECT, INSERT, UPDATE, DELETE ON {0}_entry, {0}_history, {0}_schema".format("infrastructure_services")
 _SET = "SELECT set_config(name, ?, false) FROM pg_settings WHERE name = ?"
@@ -58,6 +58,7 @@ class PostgresDatabase:
     """
 
     file = ""
+    interruptible: Callable[[], ContextManager] = nullcontext  # around waits for locks
     _escaped = False  # whether text is stored as JSON, which is ASCII, since the database is not in UTF-8
 
     def __init__(self, url: str) -> None:
@@ -78,7 +79,7 @@ class PostgresDatabase:
         if not found:
             ((schema, path),) = self.execute("SELECT current_schema(), current_setting('search_path')")
             if not schema:  # its tables, if there are any, could not be seen
-                raise LedgerError(f"ledger: {self.where}: permission denied for schema {path}{self._granting(path)}")
+                raise LedgerError(f"ledger: {self.where}: permission denied for schema {path}, if there is one{self._granting(path)}")
         return found
 
     def prepare(self, create: tuple[str, ...]) -> None:

@@ -87,7 +87,7 @@ def parsed_url(url: str) -> dict:
     if any(found.search(str(asked.get(part) or "")) for part, found in _WRONG.items()):
         raise LedgerError(
             "ledger: it is not a valid postgresql:// URL. Percent-encode special characters of the password"
-            " (/ is %2F, @ is %40, # is %23, ? is %3F, % is %25)"
+            " (/ is %2F, @ is %40, # is %23, ? is %3F, % is %25), and give only parameters of libpq after a ?"
         )
     return asked
 

@@ -7,7 +7,6 @@
 from __future__ import annotations
 
 import threading
-import time
 from concurrent.futures import Future
 from contextlib import suppress
 from typing import Any, Callable, NamedTuple
@@ -16,7 +15,7 @@ from ...module_utils._errors import EndOfThread, Overtaken
 from ...module_utils._task.signals import LEDGER_GRACE
 from .decisions import ending
 from .entries import Change, Entry, Key, LedgerError, LedgerLost
-from .store import LOSS_GRACE, Ledger
+from .store import Ledger
 
 
 class _Job(NamedTuple):
@@ -35,8 +34,8 @@ class Queue:
         self._jobs: list[_Job] = []
         self._begun: dict[Key, Change] = {}  # attempts that have not ended
         self._given_up: set[Key] = set()
+        self._acts: tuple[Callable, ...] = (self._finish, self._release, self._begin, self._give_up)  # still tried
         self.lost: LedgerError | None = None  # why nothing new is begun
-        self._lost_at = 0.0
 
     def begin(self, change: Change) -> tuple[bool, Entry | None]:
         """Lock the key and write the intent; return whether it was written, and the entry as it is now.
@@ -89,15 +88,12 @@ class Queue:
         return job.answer.result()
 
     def _process(self, jobs: list[_Job]) -> None:
-        """Process jobs; once the ledger is lost they fail at once, except that outcomes are still tried for a while."""
-        started = time.monotonic()
-        is_late = self.lost and started - self._lost_at > LOSS_GRACE
-        tried = [job for job in jobs if not self.lost or (job.act in (self._finish, self._give_up) and not is_late)]
+        """Process jobs; once the ledger is lost they fail at once, except for outcomes, until one cannot be written."""
         try:
-            for act in (self._finish, self._release, self._begin, self._give_up):  # one transaction for each
-                _transact([job for job in tried if job.act == act], act)
+            for act in self._acts:  # one transaction for each
+                _transact([job for job in jobs if job.act == act], act)
         except LedgerLost as error:
-            self._lost_at = self._lost_at if self.lost else started
+            self._acts = (self._finish, self._give_up) if act == self._begin else ()
             self.lost = self.lost or error
         finally:  # whatever happened, no thread waits for ever
             for job in jobs:

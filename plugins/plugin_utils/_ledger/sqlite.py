@@ -38,6 +38,9 @@ _ERRORS = (sqlite3.Error, UnicodeError)  # UnicodeError: a lone surrogate, which
 class SqliteDatabase:
     """Opened for reading, it neither creates nor changes a file: each statement uses a connection of its own."""
 
+    interruptible: Callable[[], ContextManager] = nullcontext  # around waits for others, except in order to say how an
+    # attempt ended
+
     def __init__(self, path: str, read_only: bool = False) -> None:
         """Open the file at an absolute path, and create it unless `read_only`; raise LedgerError."""
         self.where, self.file = path, os.path.realpath(path)
@@ -125,7 +128,7 @@ class SqliteDatabase:
 
     def execute(self, statement: str, values: Iterable = ()) -> list[tuple]:
         """Return the rows of a statement with its values in place of `?`; raise LedgerError."""
-        with self._translated():
+        with self._translated(), self.interruptible():
             if self._connection:
                 self._check_not_replaced()
                 return _patiently(self._connection, statement, values)
@@ -139,14 +142,15 @@ class SqliteDatabase:
         `durable`: it is to survive a power failure, not only the death of this process. `whole`: if one of them changes
         no row, none has an effect.
         """
-        if durable != self._durable:
-            self.execute(f"PRAGMA synchronous = {'EXTRA' if durable else 'NORMAL'}")
-            self._durable = durable
         with self._translated():
-            with suppress(LedgerError):  # a turn: those who wait for SQLite's own lock try now and then, some in vain
-                self.lock(_WRITING, nullcontext)
+            if durable != self._durable:
+                self._connection.execute(f"PRAGMA synchronous = {'EXTRA' if durable else 'NORMAL'}")
+                self._durable = durable
             try:
-                _patiently(self._connection, "BEGIN IMMEDIATE")
+                with self.interruptible() if durable else nullcontext():
+                    with suppress(LedgerError):  # a turn: those who wait for SQLite's lock try it now and then
+                        self.lock(_WRITING, nullcontext)
+                    _patiently(self._connection, "BEGIN IMMEDIATE")
                 self._check_not_replaced()
                 counts = [self._connection.execute(statement, values).rowcount for statement, values in statements]
                 _patiently(self._connection, "ROLLBACK" if whole and 0 in counts else "COMMIT")

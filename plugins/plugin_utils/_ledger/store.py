@@ -14,8 +14,7 @@ import hashlib
 import json
 import shlex
 import time
-from contextlib import nullcontext
-from typing import Callable, ContextManager, Iterable, Iterator
+from typing import Callable, Iterable, Iterator
 
 from ...module_utils._task.options import LEDGER_VARIABLE
 from . import tables as sql
@@ -23,7 +22,7 @@ from .entries import Change, Ended, Entry, Key, LedgerError, LedgerLost, Unanswe
 
 _IN_DOUBT = "ansible-playbook infrastructure.services.in_doubt"
 HIDDEN_URL = "postgresql://..."  # in commands, for a URL that may have a password; it is no path
-LOSS_GRACE = 10.0  # seconds after the loss of the ledger during which outcomes are still worth an attempt to write
+_LOSS_GRACE = 10.0  # seconds for which a lost ledger is tried again, to write how an attempt ended
 _PAUSE = 0.2  # seconds between two such attempts
 _AT_ONCE = 500  # names in one statement; SQLite took 999 values at most before 3.32
 
@@ -40,7 +39,6 @@ class Ledger:
         self.where = database.where  # the ledger's name in messages, without a password
         self.file = database.file  # the real path of the SQLite file, empty on PostgreSQL
         self.in_doubt_command = _in_doubt_command(shlex.quote(self.where) if self.file else HIDDEN_URL)
-        self.interruptible: Callable[[], ContextManager] = nullcontext  # around waits for others
         try:
             self.version = self._found_version()  # of its tables; 0: there are none, and it was opened for reading
             if self.version or not read_only:
@@ -92,7 +90,7 @@ class Ledger:
 
     def _write_again(self, changes: list[Change], statements: list[tuple], durable: bool, whole: bool) -> list[bool]:
         """Write what may have been committed already; how an attempt ended is tried for a while, an intent once."""
-        until = time.monotonic() + (0 if durable else LOSS_GRACE)
+        until = time.monotonic() + (0 if durable else _LOSS_GRACE)
         while True:
             try:
                 is_committed = any(self._is_committed(change) for change in changes)
@@ -126,7 +124,7 @@ class Ledger:
 
     def lock(self, key: Key, wait: bool) -> bool:
         """Lock the key; return False if another process holds it and not `wait`; raise LedgerError."""
-        return self.database.lock(lock_number(key), self.interruptible if wait else None)
+        return self.database.lock(lock_number(key), self.database.interruptible if wait else None)
 
     def release(self, key: Key) -> None:
         """Release the lock of the key, if it is held."""

@@ -73,7 +73,7 @@ def opened_ledger(action, params: dict, signals: Signals, read_only: bool) -> Le
     location = ledger_location(action, params["ledger"])
     with signals.raised():
         ledger = cached_ledger(location, read_only)
-    ledger.interruptible = signals.raised
+    ledger.database.interruptible = signals.raised
     return ledger
 
 

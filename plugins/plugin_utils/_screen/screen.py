@@ -52,7 +52,7 @@ class Progress:
         `in_flight`: requests; `is_ending`: whether only these are waited for.
         """
         now = self._clock()
-        if is_ending and self._due < math.inf:
+        if is_ending and in_flight and self._due < math.inf:
             self._due = math.inf
             requests = f"{in_flight:,} requests; a second Ctrl-C leaves them in doubt"
             self._say(f"{self._noun}s: waiting up to {GRACE:g} s for {requests}")
