@@ -163,7 +163,7 @@ def inventories(tmp_path_factory) -> dict:
 def test_the_example_in_the_plugin_s_documentation_lists_what_it_says(inventories):
     groups = inventories["example"]["groups"]
     assert {name: groups[name] for name in ("team_web", "team_platform", "large")} == {
-        "team_web": ["web01"], "team_platform": ["app02", "app01"], "large": ["app02"]}
+        "team_web": ["web01"], "team_platform": ["app01", "app02"], "large": ["app02"]}
 
 
 @pytest.mark.parametrize("order", ["ours first", "ours last"])
