@@ -13,6 +13,7 @@ from ..plugin_utils._ledger.editing import edited_list
 from ..plugin_utils._run.action import Action
 from ..plugin_utils._run.given import ledger_to_edit
 from ..plugin_utils._run.process import run_id
+from ..plugin_utils._screen.screen import listed
 
 
 class ActionModule(Action):
@@ -22,4 +23,6 @@ class ActionModule(Action):
 
     def work(self, options: Options, signals: Signals) -> dict:
         ledger = ledger_to_edit(self, options.params, signals)
-        return edited_list(ledger, options.params, self._task.check_mode, options.secrets, run_id())
+        result = edited_list(ledger, options.params, self._task.check_mode, options.secrets, run_id())
+        self._display.display(f"ledger entries: {listed(result['counts'])}", stderr=True)
+        return result

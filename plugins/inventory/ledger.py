@@ -101,12 +101,12 @@ class InventoryModule(BaseInventoryPlugin, Constructable, Cacheable):
         super().parse(inventory, loader, path, cache)
         config = self._read_config_data(path)
         try:
-            service = self.get_option("base_url")
-            service = canonical_url(checked_url("base_url", service, allow_http=True)) if service else ""
+            given = self.get_option("base_url")
+            service = given and canonical_url(checked_url("base_url", given, allow_http=True))
             location = resolved(
                 self.get_option("ledger"), os.path.dirname(os.path.abspath(path)), not config.get("ledger")
             )
-            machines = [machine for machine in self._machines(location, path, cache) if service in ("", machine[0])]
+            machines = [machine for machine in self._machines(location, path, cache) if not service or service == machine[0]]
         except ServicesError as error:
             raise AnsibleParserError(error.msg) from error
         if not machines:

@@ -135,6 +135,11 @@ results:
       elements: str
       sample:
         - attributes.cpu (8 asked for, 4 recorded)
+    begun_after:
+      description: How many seconds after the first request of the list it was begun.
+      returned: when it was begun
+      type: float
+      sample: 0.2
     seconds:
       description: How long it took, including further attempts and the waits before them.
       returned: when it was begun

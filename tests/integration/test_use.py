@@ -226,3 +226,25 @@ def test_no_output_contains_the_token(used):
     for token in (TOKEN, "from-the-group"):
         assert token not in used.run.output
         assert token not in str(used.run.results)
+
+
+def test_a_wait_of_a_second_before_a_further_attempt_is_said_on_the_screen(ansible_once, service):
+    service.seed("role-1", name="one")
+    service.fault(kind="status", status=503, headers={"Retry-After": "1"})
+    run = ansible_once.tasks(f"""
+- {ROLE}:
+    id: role-1
+    description: new
+""").ok()
+    assert f"{ROLE}: waiting 1 s before a further attempt" in run.output
+
+
+def test_entries_that_are_changed_are_counted_on_the_screen(ansible_once):
+    run = ansible_once.tasks("""
+- infrastructure.services.ledger_entries:
+    ledger: fleet.db
+    entries:
+      - {resource: compute_virtual_machine, name: web01, asset: {id: vm-1}}
+      - {resource: compute_virtual_machine, name: web02, asset: {id: vm-2}}
+""").ok()
+    assert "ledger entries: 2 adopted, 0 corrected, 0 forgotten, 0 unchanged" in run.output

@@ -13,20 +13,14 @@ from datetime import datetime, timezone
 from typing import Any, Callable, Iterator
 
 from .._call.policy import Event, meaning, retry_after
-from .._errors import AttemptFailed, ServicesError
+from .._errors import UNKNOWN, AttemptFailed, ServicesError
 from .._http.exchange import Answer, Request
 from .pace import NEUTRAL, OK, OVERLOADED, RATE_LIMITED
 from .scheduler import Slot
 
 _SPARE_FILES = 12  # descriptors: the files of a ledger, the files of a name look-up
-# What an answer says about the capacity of the service: a definite refusal shows that it has some.
-_FEEDBACK = {
-    Event.SUCCESS: OK,
-    Event.UNAUTHORIZED: OK,
-    Event.REFUSED: OK,
-    Event.THROTTLED: RATE_LIMITED,
-    Event.UNAVAILABLE: OVERLOADED,
-}
+# What an answer says about the capacity of the service; any other definite one, even a refusal, shows that it has some.
+_FEEDBACK = {Event.THROTTLED: RATE_LIMITED, Event.UNAVAILABLE: OVERLOADED}
 
 
 def most_connections(wanted: int) -> int:
@@ -83,7 +77,8 @@ class PacedTransport:
         feedback, retry_after_seconds = NEUTRAL, None
         try:
             answer = self._send(request, timeout)
-            feedback = _FEEDBACK.get(meaning(answer.status)[0], NEUTRAL)
+            event, _reason = meaning(answer.status)
+            feedback = _FEEDBACK.get(event, NEUTRAL if event.effect == UNKNOWN else OK)
             retry_after_seconds = retry_after(answer.headers.get("Retry-After"), datetime.now(timezone.utc))
         except AttemptFailed:
             feedback = OVERLOADED

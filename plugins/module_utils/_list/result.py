@@ -15,8 +15,8 @@ from .._secrets import for_message
 from .._task.specs import ModuleSpec
 
 _TOO_LARGE = (
-    "The result has {:,} characters; ansible-runner and AWX drop one of more than 700,000. Set results to problems, and"
-    " asset_fields to the fields that you need, such as [id]."
+    "ansible-runner and AWX drop a result of more than 700,000 characters, which this one has or is near to. Set results"
+    " to problems, and asset_fields to the fields that you need, such as [id]."
 )
 _RESULTS_SAY = "results says what is known of each, and what to do."
 _MOST_WARNINGS = 20
@@ -25,7 +25,7 @@ _LARGE = 680_000  # characters; ansible-runner and AWX drop a result of more tha
 # What is kept of the result of each item.
 SHOWN = (
     *("changed", "failed", "skipped", "outcome", "status", "request_attempts", "msg", "asset", "error_body"),
-    *("location", "seconds", "trace_id", "diff", "differs", "plan", "warnings"),
+    *("location", "begun_after", "seconds", "trace_id", "diff", "differs", "plan", "warnings"),
 )
 _PLANS = ("create", "update", "keep", "differs", "in_doubt")
 
@@ -91,7 +91,7 @@ class ListResult:
         if diffs:
             result["diff"] = [_of_changes(diff) for diff in diffs if diff["before"] != diff["after"]]
         if not_listed is not None:
-            result["not_listed"] = not_listed[:_MOST_NOT_LISTED]
+            result["not_listed"] = not_listed
         if counts["failed"] or counts["not_begun"]:
             result.update(failed=True, msg=self._msg(counts, next_step or _RESULTS_SAY))
         return dict(result, warnings=[*warnings, *self._same_ids(), *self._some_warnings()])
@@ -100,15 +100,18 @@ class ListResult:
         """Return the result of the list as its task returns it, with facts, and a warning if it is too large.
 
         `result`: from `done`; `which`: the items that `results` is to have, `all` or `problems`: what failed, is in
-        doubt, differs or was not begun.
+        doubt, differs or was not begun; the latter is only counted where the result would become too large.
         """
         items = [{**item, **self._picked(item)} for item in result["results"]]
         facts = {item["item"]: item["asset"] for item in items if _is_known(item)}
         shown = items if which == "all" else [item for item in items if _is_problem(item)]
         result = {**result, "results": shown, "ansible_facts": {self._spec.name: facts}}
-        size = len(json.dumps(result))
-        if size >= _LARGE:
-            result["warnings"] = [*result["warnings"], _TOO_LARGE.format(size)]
+        if "not_listed" in result:
+            result["not_listed"] = result["not_listed"][:_MOST_NOT_LISTED]
+        if which == "problems" and len(json.dumps(result)) >= _LARGE:
+            result["results"] = [item for item in shown if "skipped" not in item]
+        if len(json.dumps(result)) >= _LARGE:
+            result["warnings"] = [*result["warnings"], _TOO_LARGE]
         return result
 
     def _picked(self, item: dict) -> dict:
@@ -170,25 +173,22 @@ def _of_changes(diff: dict) -> dict:
     """Return a diff with only the fields that change."""
     before, after = diff["before"], diff["after"]
     names = [name for name in {**before, **after} if before.get(name) != after.get(name)]
-    parts = {side: {name: whole[name] for name in names if name in whole} for side, whole in diff.items() if side in
-             ("before", "after")}
+    parts = {side: {name: diff[side][name] for name in names if name in diff[side]} for side in ("before", "after")}
     return {**diff, **parts}
 
 
-def picked(asset: dict, fields: Iterable[str] | None) -> dict:
-    """Return the given fields of an envelope, all of it for None; a missing field is left out."""
+def picked(asset: dict, fields: Iterable[str] | None, above: str = "") -> dict:
+    """Return the given fields of an envelope, all of it for None; a missing field is left out.
+
+    `above`: the start of the dotted names of its fields, where it is a part of an envelope.
+    """
     if fields is None:
         return asset
     some: dict[str, Any] = {}
-    for field in fields:
-        _copy(field.split("."), asset, some)
+    for name, value in asset.items():
+        place = f"{above}{name}"
+        if place in fields:
+            some[name] = value
+        elif isinstance(value, dict) and any(field.startswith(f"{place}.") for field in fields):
+            some[name] = picked(value, fields, f"{place}.")
     return some
-
-
-def _copy(path: list[str], found: Any, into: dict) -> None:
-    name, rest = path[0], path[1:]
-    if isinstance(found, dict) and name in found:
-        if not rest:
-            into[name] = found[name]
-        elif isinstance(found[name], dict):
-            _copy(rest, found[name], into.setdefault(name, {}))

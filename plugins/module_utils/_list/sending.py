@@ -100,7 +100,7 @@ class _Sending:
         params, settings = self._params, self._planned[0].task.settings
         self._connections = Connections(partial(self._context.connect, settings.connection))
         most = most_connections(params["concurrency"])
-        pace = Pace(most, settings.retry_max_delay)
+        pace, self._began = Pace(most, settings.retry_max_delay), time.monotonic()
         limits = {name: params[name] for name in ("max_unknown", "max_failures")}
         self._scheduler = scheduler = Scheduler(len(self._numbers), self._do, pace, failures=result.failed, **limits)
         settled = result.added
@@ -154,5 +154,5 @@ class _Sending:
             self._scheduler.stop(self._ledger.lost)
         if slot.was_refused and not slot.attempts:
             result = dict(changed=False, skipped=True, outcome=NOT_SENT)
-        result["seconds"] = round(time.monotonic() - started, 3)
-        return result
+        times = dict(begun_after=started - self._began, seconds=time.monotonic() - started)
+        return {**result, **{name: round(seconds, 3) for name, seconds in times.items()}}

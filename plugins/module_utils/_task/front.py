@@ -51,11 +51,6 @@ class ServicesModule(AnsibleModule):
         """Fail; whatever AnsibleModule itself refuses is refused before anything is sent."""
         super().fail_json(msg, **{"outcome": NOT_SENT, "changed": False, **kwargs})
 
-    def _log_invocation(self):
-        """Write the options to the system log as results show them."""
-        shown = {name: str(value) for name, value in self.options.invocation()["module_args"].items()}
-        self.log(f"Invoked with {' '.join(f'{name}={value}' for name, value in shown.items())}", shown)
-
 
 def main(spec: ModuleSpec, send_all: Callable[[ModuleSpec, dict, Context], dict] | None = None) -> None:
     """Run the module and exit; `send_all`: does the tasks of a list, raising ServicesError."""

@@ -43,14 +43,11 @@ AFTER = {
 
 # What to do about a creation whose outcome could not be recorded.
 _BEFORE = "Before you run it again,"
-_ADOPT = "infrastructure.services.ledger_entry (state: present and its asset)."
+_ENTRY = "with infrastructure.services.ledger_entry"
 _RECORD_BY_HAND = {
-    ACCEPTED: f"{_BEFORE} record it with {_ADOPT}",
-    UNKNOWN: f"{_BEFORE} look for it on the service; if it is there, record it with {_ADOPT}",
-    **dict.fromkeys(
-        (REJECTED, NOT_SENT),
-        f"{_BEFORE} remove its entry with infrastructure.services.ledger_entry (state: absent).",
-    ),
+    ACCEPTED: f"{_BEFORE} record it {_ENTRY} (state: present and its asset).",
+    UNKNOWN: f"{_BEFORE} look for it on the service; if it is there, record it {_ENTRY} (state: present and its asset).",
+    **dict.fromkeys((REJECTED, NOT_SENT), f"{_BEFORE} remove its entry {_ENTRY} (state: absent)."),
 }
 
 _UNUSABLE, _UNKNOWN = "the service accepted it, but its answer was lost or unusable", "how it ended is not known"
@@ -65,7 +62,7 @@ _SETTLE = (
 _FORCE = " With force: true the task creates it whatever the ledger says."
 COMMANDS = " For the commands, run: "  # before the last words of a message, a command
 # What the ledger adds to the message of a creation that it has in doubt from now on, by the state of the entry.
-_NEXT = {
+NEXT = {
     UNKNOWN: " The ledger prevents that until it is settled.",
     ACCEPTED: " Look up its id on the service and record it.",
 }
@@ -119,13 +116,6 @@ def ending(begun: Change, result: dict[str, Any], seconds: float = 0.0) -> Chang
         trace_id=trace_id,
     )
     return Change(begun.key, entry, after, ended)
-
-
-def with_next_step(result: dict, task: Task, state: str | None, command: str) -> dict:
-    """Return the result, with how to settle a creation whose entry is now in this state; `command`: as in InDoubt."""
-    if task.resource.operation.method != "POST" or task.wanted.force or state not in _NEXT:
-        return result
-    return dict(result, msg=f"{sentence(result.get('msg', ''))}{_NEXT[state]}{COMMANDS}{command}")
 
 
 def unrecorded(result: dict[str, Any], problem: str, task: Task) -> dict[str, Any]:

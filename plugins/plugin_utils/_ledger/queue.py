@@ -66,10 +66,6 @@ class Queue:
             thread.start()
             thread.join(LEDGER_GRACE)
 
-    def close(self) -> None:
-        """Close the ledger, which no thread uses any more."""
-        self._ledger.close()
-
     def _do(self, act: Callable[[list], list], asked: Any) -> Any:
         """Return the answer to a job, which this thread or the one before it has processed; raise LedgerError."""
         job = _Job(act, asked, Future())

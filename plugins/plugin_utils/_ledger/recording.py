@@ -10,11 +10,12 @@ import time
 from contextlib import contextmanager
 from typing import Any, Iterator, NamedTuple
 
-from ...module_utils._errors import Overtaken
+from ...module_utils._errors import Overtaken, sentence
 from ...module_utils._http.urls import canonical_url
 from ...module_utils._secrets import Secrets, without_placeholders
 from ...module_utils._task.task import Planned, Task
 from . import decisions
+from .decisions import COMMANDS
 from .entries import INTENT, Change, Entry, Key, LedgerError
 from .store import Ledger
 
@@ -105,11 +106,13 @@ class Recording:
 
     def with_next_step(self, result: dict, task: Task, state: str | None) -> dict:
         """Return the result, with how to settle a creation whose entry is now in this state."""
-        return decisions.with_next_step(result, task, state, self._command)
+        if task.resource.operation.method != "POST" or task.wanted.force or state not in decisions.NEXT:
+            return result
+        return dict(result, msg=f"{sentence(result.get('msg', ''))}{decisions.NEXT[state]}{COMMANDS}{self._command}")
 
     def close(self) -> None:
-        """Write what is queued, and close the ledger of a list."""
-        self._writer.close()
+        """Close the ledger of a list, which no thread uses any more."""
+        self._ledger.close()
 
     def give_up(self, results: list[tuple[Task, dict]]) -> None:
         """Record that these tasks of a list, which did not end in time and can no longer send, sent nothing."""

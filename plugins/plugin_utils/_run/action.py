@@ -77,7 +77,8 @@ class Action(core.ObservedAction):
             if self._remembered():
                 _last.update(result=dict(result))  # as the ledger and the keyword timeout left it
             if signals.caught and "msg" in result:
-                process.show_message(self._last_words(result))
+                hidden = f"{self._task.action}: a task with no_log was interrupted; its outcome is {result['outcome']}."
+                process.show_message(hidden if self._task.no_log else result["msg"])
         signals.terminate()
         process.exit_orphan()
         return result
@@ -108,10 +109,3 @@ class Action(core.ObservedAction):
         warnings = [*options.secrets.warnings(), *result.pop("warnings", ())]
         invocation = {"invocation": options.invocation()} if core.wants_invocation(self.task_vars) else {}
         return {**result, **({"warnings": warnings} if warnings else {}), **invocation}
-
-    def _last_words(self, result: dict) -> str:
-        """Return what to show of a task that a signal ended, whose result nobody receives."""
-        if not self._task.no_log:
-            return result["msg"]
-        outcome = result.get("outcome", NOT_SENT)
-        return f"{self._task.action}: a task with no_log was interrupted; its outcome is {outcome}."

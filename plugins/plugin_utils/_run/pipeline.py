@@ -48,7 +48,8 @@ def send(action, options: Options, signals: Signals) -> dict:
     """Do the task of a module for one asset, and return its result; raise ServicesError before anything is sent."""
     params, check_mode = with_absolute_paths(action, options.params), action._task.check_mode
     task = prepare(action.spec.resource, params)
-    context = _context(action, options, connect=cached_transport, interruptible=signals.raised)
+    sleep = partial(_sleep, action, signals)
+    context = _context(action, options, connect=cached_transport, interruptible=signals.raised, sleep=sleep)
     target = None if in_worker(action) else Target(action, options.given, signals)
 
     def send_once(planned: Planned) -> dict:
@@ -100,6 +101,13 @@ def _say(action, signals: Signals, line: str) -> None:
         show_message(line)
     else:
         action._display.display(line, color=color_of(line), stderr=True)
+
+
+def _sleep(action, signals: Signals, seconds: float) -> None:
+    """Wait before a further attempt, and say so if that takes a second or more."""
+    if seconds >= 1:
+        _say(action, signals, f"{action._task.action}: waiting {seconds:,.0f} s before a further attempt")
+    time.sleep(seconds)
 
 
 def _tell(action, report: Report | None, began: float, signals: Signals, result: dict) -> None:

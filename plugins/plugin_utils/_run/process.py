@@ -26,6 +26,7 @@ from ansible.utils.display import Display
 from ...module_utils._errors import InvalidInput, ServicesError
 from ...module_utils._task.signals import MAX_SHUTDOWN
 
+_DIRECTORY = constants.DEFAULT_LOCAL_TMP  # of this run of Ansible alone, which removes it at its end
 _MESSAGE = "infrastructure.services-message-"
 _POLL_INTERVAL = 0.1  # seconds
 _FIRST = os.getpid()  # the process that starts the workers imports the action plugins, too
@@ -39,14 +40,9 @@ os.register_at_fork(  # asked before the fork: the parent may die right after it
 )
 
 
-def run_directory() -> str:
-    """Return the private directory of this run of Ansible, which Ansible removes at its end."""
-    return constants.DEFAULT_LOCAL_TMP
-
-
 def run_id() -> str:
     """Return the unique id of this run, the same in all its workers."""
-    return os.path.basename(run_directory()).removeprefix("ansible-local-")
+    return os.path.basename(_DIRECTORY).removeprefix("ansible-local-")
 
 
 def is_orphan() -> bool:
@@ -70,9 +66,6 @@ def exit_orphan() -> None:
 def environment(variables: Mapping[str, str]) -> Iterator[None]:
     """Set exactly these environment variables within the context; raise InvalidInput for one that cannot be set."""
     before = dict(os.environ)
-    if before == variables:
-        yield
-        return
     try:
         _set(variables)
         yield
@@ -83,7 +76,7 @@ def environment(variables: Mapping[str, str]) -> Iterator[None]:
 def _set(variables: Mapping[str, str]) -> None:
     for name in os.environ.keys() - variables.keys():
         del os.environ[name]
-    for name, value in variables.items():
+    for name, value in variables.items() - os.environ.items():
         try:
             os.environ[name] = value
         except (OSError, ValueError):
@@ -101,9 +94,9 @@ def show_message(message: str) -> None:
     with suppress(OSError):
         content = os.fsencode(message)
         name = _MESSAGE + hashlib.sha256(content).hexdigest()
-        written = Path(run_directory(), f"new-{name}")
+        written = Path(_DIRECTORY, f"new-{name}")
         written.write_bytes(content)
-        written.rename(Path(run_directory(), name))
+        written.rename(Path(_DIRECTORY, name))
 
 
 @atexit.register  # registered after ansible-core's own handler, which removes the directory, so it runs first
@@ -121,7 +114,7 @@ def finish() -> None:
 
 
 def _show_messages() -> None:
-    for message in Path(run_directory()).glob(f"{_MESSAGE}*"):
+    for message in Path(_DIRECTORY).glob(f"{_MESSAGE}*"):
         text = os.fsdecode(message.read_bytes())
         message.unlink()
         Display().display(f"[WARNING]: {text}", color=constants.COLOR_WARN, stderr=True)

@@ -7,30 +7,32 @@ from __future__ import annotations
 
 import json
 import re
-from typing import Callable
+from typing import Callable, Iterable
 from xml.etree import ElementTree
 
 from ...module_utils._errors import UNKNOWN
-from .screen import listed
+from .screen import listed, shortened
 
 PLANNED = "planned"  # the state of a run in check mode
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")  # XML 1.0, section 2.2
 _MARKED = "<!-- infrastructure.services report -->\n"
 _NOT_PLAIN = re.compile(r"[^A-Za-z0-9 .,:;()/-]")
 _COUNTED = {"failure": "failures", "error": "errors", "skipped": "skipped"}
-_MOST_ROWS, _LONGEST_CELL = 100, 120  # in Markdown: more than a reviewer reads, less than a comment may have
+_MOST_ROWS, _LONGEST_CELL = 100, 160  # in Markdown: more than a reviewer reads, less than a comment may have
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'"  # whatever the page contains, it neither runs nor loads it
-_PROBLEMS = {"result": "Result", "name": "Name", "msg": "What is known, and what to do"}
-_ALL = {"result": "Result", "name": "Name", "resource": "Kind", "status": "Status", "seconds": "Seconds",
-        "trace_id": "Trace", "note": "Note"}
+_COLUMNS = {"result": "Result", "name": "Name", "resource": "Kind", "status": "Status", "seconds": "Seconds",
+            "trace_id": "Trace", "note": "Note", "msg": "What is known"}
 _STYLE = """
 :root { color-scheme: light dark; --line: #8886; --problem: #d6334c }
 body { font: 15px/1.5 system-ui, sans-serif; max-width: 75rem; margin: 2rem auto; padding: 0 1rem }
 ul { display: flex; flex-wrap: wrap; gap: .5rem 2rem; padding: 0; list-style: none } b { display: block }
 table { border-collapse: collapse; width: 100% }
 th, td { padding: .3rem 1rem .3rem 0; text-align: left; vertical-align: top; border-bottom: 1px solid var(--line) }
-td { overflow-wrap: anywhere } td:nth-child(1) { white-space: nowrap } td:nth-child(2) { min-width: 8rem }
-tr.problem td:nth-child(1) { color: var(--problem) }
+td { overflow-wrap: anywhere } td:nth-child(1), td:nth-child(3) { white-space: nowrap } label { margin-right: 1rem }
+td:nth-child(2) { min-width: 8rem } tr.problem td:nth-child(1) { color: var(--problem) }
+figure { margin: 0 } svg { width: 100%; height: 8rem; border: solid var(--line); border-width: 0 0 1px 1px }
+path { stroke: #3b82c4; stroke-width: 4; stroke-linecap: round; vector-effect: non-scaling-stroke }
+path.problem { stroke: var(--problem) }
 @media (max-width: 40rem) { thead { display: none } tr { display: block; border-bottom: 1px solid var(--line) }
   td { display: inline-block; border: 0; padding: .1rem 1rem .1rem 0 } td:empty { display: none } }
 """
@@ -50,7 +52,7 @@ def as_xml(run: dict) -> str:
 
 
 def as_html(run: dict) -> str:
-    """Return a page that needs no script and no network: counts, then problems, then all assets."""
+    """Return a page that needs no script and no network: counts, requests over time, and all assets, problems first."""
     page = ElementTree.Element("html", lang="en")
     head, body = _add(page, "head"), _add(page, "body")
     _add(head, "meta", charset="utf-8")
@@ -66,9 +68,8 @@ def as_html(run: dict) -> str:
         for word, number in counts.items():
             item = _add(numbers, "li")
             _add(item, "b", f"{number:,}").tail = word
-    problems = [asset for asset in run["assets"] if _is_problem(asset)]
-    for heading, columns, assets in (("To look at", _PROBLEMS, problems), ("All", _ALL, run["assets"])):
-        _add_table(body, heading, columns, assets)
+        _add_picture(body, [asset for asset in run["assets"] if asset["resource"] == resource])
+    _add_table(body, sorted(run["assets"], key=lambda asset: not _is_problem(asset)))
     return f"<!DOCTYPE html>\n{_MARKED}{ElementTree.tostring(page, encoding='unicode', method='html')}\n"
 
 
@@ -79,7 +80,7 @@ def as_markdown(run: dict) -> str:
     lines = [f"**{_heading(resource)}**: {listed(counts)}\n" for resource, counts in run["counts"].items()]
     lines += ["| Result | Name | Note |", "|---|---|---|"] if changes else []
     for asset in changes[:_MOST_ROWS]:
-        name, note = (_plain(asset.get(field, "")[:_LONGEST_CELL]) for field in ("name", "note"))
+        name, note = (_plain(shortened(asset.get(field, ""), _LONGEST_CELL)) for field in ("name", "note"))
         lines.append(f"| {asset['result']} | <code>{name}</code> | {note} |")
     more = len(changes) - _MOST_ROWS
     return _MARKED + "\n".join([*lines, *([f"\nand {more:,} more"] if more > 0 else []), ""])
@@ -99,6 +100,10 @@ def _is_problem(asset: dict) -> bool:
     return "msg" in asset and not asset.get("skipped")
 
 
+def _css_class(asset: dict) -> str:
+    return "problem" if _is_problem(asset) else "plain"
+
+
 def _heading(resource: str) -> str:
     return f"{resource.replace('_', ' ')}s"
 
@@ -108,18 +113,44 @@ def _plain(text: str) -> str:
     return _NOT_PLAIN.sub(lambda found: f"&#{ord(found[0])};", _valid(text))
 
 
-def _add_table(body: ElementTree.Element, heading: str, columns: dict[str, str], assets: list[dict]) -> None:
-    if not assets:
+def _add_picture(body: ElementTree.Element, assets: list[dict]) -> None:
+    """Add a dot for each asset that was begun: to the right, when that was; upwards, how long it took."""
+    timed = [asset for asset in assets if "begun_after" in asset]
+    if not timed:
         return
-    columns = {field: title for field, title in columns.items() if any(asset.get(field) for asset in assets)}
-    _add(body, "h2", heading)
+    end, longest = (max(asset[field] for asset in timed) for field in ("begun_after", "seconds"))
+    said = f"{len(timed):,} requests: when each began (0 to {end:,.1f} s), and how long it took (0 to {longest:,.1f} s)"
+    figure = _add(body, "figure")
+    picture = _add(figure, "svg", viewBox="-9 -9 818 118", preserveAspectRatio="none", role="img")
+    for kind in ("plain", "problem"):
+        some = [asset for asset in timed if _css_class(asset) == kind]
+        dots = {(round(800 * asset["begun_after"] / (end or 1)), round(100 - 100 * asset["seconds"] / (longest or 1)))
+                for asset in some}
+        _add(picture, "path", d="".join(f"M{right} {down}h0" for right, down in sorted(dots)), **{"class": kind})
+    _add(figure, "figcaption", said)
+
+
+def _add_filter(body: ElementTree.Element, results: Iterable[str]) -> None:
+    """Add a choice of the rows that the tables show; rules of style make it work, since nothing runs on the page."""
+    choices, hidden = _add(body, "p"), []
+    for number, result in enumerate(("all", *results)):
+        shown = {} if number else {"checked": "checked"}
+        choice = _add(choices, "label")
+        _add(choice, "input", type="radio", name="shown", id=f"shown{number}", **shown).tail = result
+        hidden.append(f"body:has(#shown{number}:checked) tr[data-result]:not([data-result='{result}'])")
+    _add(body, "style", f"{', '.join(hidden[1:])} {{ display: none }}")
+
+
+def _add_table(body: ElementTree.Element, assets: list[dict]) -> None:
+    columns = {field: title for field, title in _COLUMNS.items() if any(asset.get(field) for asset in assets)}
+    _add_filter(body, dict.fromkeys(asset["result"] for asset in assets))
     table = _add(body, "table")
     head = _add(_add(table, "thead"), "tr")
     for title in columns.values():
         _add(head, "th", title)
     rows = _add(table, "tbody")
     for asset in assets:
-        row = _add(rows, "tr", **({"class": "problem"} if _is_problem(asset) else {}))
+        row = _add(rows, "tr", **{"data-result": asset["result"], "class": _css_class(asset)})
         for field in columns:
             _add(row, "td", str(asset.get(field, "")))
 

@@ -14,7 +14,6 @@ import json
 import os
 import shutil
 import uuid
-from collections import Counter
 from contextlib import contextmanager, suppress
 from datetime import datetime, timezone
 from pathlib import Path
@@ -23,11 +22,11 @@ from typing import Iterator
 from ...module_utils._call.operation import Operation
 from ...module_utils._errors import NOT_SENT, InvalidInput
 from .formats import FORMATS, PLANNED
-from .screen import note, standing, tally
+from .screen import NOT_LISTED, note, standing, tally
 
 _LEDGER_FILES = ("", "-journal", ".lock")
 _ERRORS = (OSError, ValueError)  # ValueError: ours, and a path that contains NUL or a lone surrogate
-_FIELDS = ("outcome", "changed", "failed", "skipped", "status", "seconds", "trace_id", "msg")
+_FIELDS = ("outcome", "changed", "failed", "skipped", "status", "begun_after", "seconds", "trace_id", "msg")
 _RUN = {"run", "state", "began_at", "counts", "assets"}
 
 
@@ -72,37 +71,37 @@ class Report:
         own, resource = self._run, operation.resource
         if any(before.get(name) != own[name] for name in ("run", "state")):
             before = dict(own, counts={}, assets=[])
-        counts = Counter(before["counts"].get(resource, {}))
-        counts.update(tally(operation, result, self._is_plan))
-        assets = [_asset(operation, item) for item in result["results"]]
-        gone = dict(resource=resource, outcome=NOT_SENT, changed=False, failed=False, skipped=True, result="not listed")
-        assets += [{**gone, "name": name} for name in result.get("not_listed", ())]
+        listed = [_asset(operation, item) for item in result["results"]]
+        found = {(resource, asset["name"]) for asset in listed}  # by this task; another one may not list them
+        assets = [asset for asset in before["assets"] if asset["result"] != NOT_LISTED or _key(asset) not in found]
+        assets += listed
+        gone = dict(resource=resource, outcome=NOT_SENT, changed=False, failed=False, skipped=True, result=NOT_LISTED)
+        known = {*map(_key, assets)}
+        assets += [{**gone, "name": name} for name in result.get("not_listed", ()) if (resource, name) not in known]
+        standings = [asset["result"] for asset in assets if asset["resource"] == resource]
+        counts = {**before["counts"], resource: tally(operation, standings, self._is_plan)}
         return {
             **own,
             "began_at": min(own["began_at"], before["began_at"]),
             "ended_at": _now(),
-            "counts": {**before["counts"], resource: counts},
-            "assets": [*before["assets"], *assets],
+            "counts": {name: words for name, words in counts.items() if words},
+            "assets": assets,
         }
 
     def _problem(self, error: Exception) -> str:
-        is_missing = isinstance(error, FileNotFoundError)
-        why = "its directory does not exist" if is_missing else getattr(error, "strerror", None) or error
-        return f"{self._path!r} cannot be written: {why}"
+        return f"{self._path!r} cannot be written: {getattr(error, 'strerror', None) or error}"
 
     def _files(self) -> dict:
         """Return what makes the text of each file, by its real path, that of the JSON file last.
 
-        Raise OSError or ValueError unless all are usable.
+        That has the path as it was given, unless its suffix is that of another format. Raise OSError or ValueError unless
+        all are usable.
         """
         (base, given), files = os.path.splitext(self._path), {}
         for suffix, (head, render) in FORMATS.items():
             if self._is_plan or suffix != ".md":
-                path = self._path if suffix == ".json" else f"{base}{suffix}"
-                file = _usable(path, head, self._ledger_file)
-                if file in files:
-                    raise ValueError(f"it is for JSON, with other formats next to it, so it must not end in {given}")
-                files[file] = render
+                path = self._path if suffix == ".json" and given not in FORMATS else f"{base}{suffix}"
+                files[_usable(path, head, self._ledger_file)] = render
         return files
 
 
@@ -117,6 +116,10 @@ def _run_in(text: str) -> dict:
         return run if run.keys() >= _RUN else {}
     except (ValueError, KeyError, TypeError, AttributeError, IndexError):
         return {}
+
+
+def _key(asset: dict) -> tuple[str, str]:
+    return asset["resource"], asset["name"]
 
 
 def _asset(operation: Operation, item: dict) -> dict:

@@ -27,7 +27,8 @@ _MOST_PROBLEMS, _MOST_PLANNED, _MOST_ATTRIBUTES = 10, 40, 3
 _PLANS = {"create": "to create", "update": "to update", "differs": "differs", "in_doubt": "in doubt",
           "keep": "unchanged"}
 _MARKS = {"in_doubt": "?", "differs": "!", "create": "+", "update": "~"}
-_PLANNED = ("to create", "to update", "differs", "in doubt", "not listed", "unchanged")
+NOT_LISTED = "not listed"
+_PLANNED = ("to create", "to update", "differs", "in doubt", NOT_LISTED, "unchanged")
 _ENDED = ("unchanged", "in doubt", "rejected", "differs", "not sent", "not begun")
 _HEAD = ("NAME", "STATE", "SINCE (UTC)", "ADDRESS", "TEAM")
 _MAX_SETTLED = 10  # machines whose commands are shown
@@ -81,12 +82,10 @@ def standing(operation: Operation, item: dict) -> str:
     return "differs" if "differs" in item else "not sent" if item["failed"] else "unchanged"
 
 
-def tally(operation: Operation, result: dict, is_plan: bool) -> dict[str, int]:
-    """Return how many items of a list have each standing, in the order in which it is told."""
-    found = Counter(standing(operation, item) for item in result["results"])
-    found["not listed"] = result["counts"].get("not_listed", 0)
-    words = _PLANNED if is_plan else (operation.done, *_ENDED)
-    always = words[:4] if result["results"] and not is_plan else ()
+def tally(operation: Operation, standings: Iterable[str], is_plan: bool) -> dict[str, int]:
+    """Return how many assets of a list have each standing, in the order in which it is told."""
+    found, words = Counter(standings), _PLANNED if is_plan else (operation.done, *_ENDED)
+    always = words[:4] if found and not is_plan else ()
     return {word: found[word] for word in words if found[word] or word in always}
 
 
@@ -100,29 +99,31 @@ def result_lines(operation: Operation, result: dict, seconds: float, width: int)
 
     `result`: of all items; `width`: in columns.
     """
-    counts = listed(tally(operation, result, is_plan=False))
+    counts = listed(tally(operation, (standing(operation, item) for item in result["results"]), is_plan=False))
     lines = [f"{operation.noun}s: {counts}, {seconds:,.0f} s" if counts else f"{operation.noun}s: {_EMPTY}"]
     return [*lines, *_problems(operation.noun, [item for item in result["results"] if item["failed"]], width)]
 
 
 def plan_lines(operation: Operation, result: dict, width: int) -> list[str]:
     """Return what a list would do: a line of counts, then a line for each asset that is not unchanged."""
-    items = result["results"]
+    items, not_listed = result["results"], result.get("not_listed", ())
     rows = [(mark, item["item"], note(operation, item)) for plan, mark in _MARKS.items()
             for item in items if item.get("plan") == plan]
-    rows += [("-", name, "recorded, not listed") for name in result.get("not_listed", ())]
+    rows += [("-", name, "recorded, not listed") for name in not_listed]
     names = min(max((len(name) for _mark, name, _note in rows), default=0), width // 3)
-    lines = [_shortened(f"  {mark} {name:{names}}  {said}".rstrip(), width) for mark, name, said in rows]
+    lines = [shortened(f"  {mark} {name:{names}}  {said}".rstrip(), width) for mark, name, said in rows]
     more = [f"  and {len(lines) - _MOST_PLANNED:,} more"] if len(lines) > _MOST_PLANNED else []
     commands = _commands([item for item in items if item.get("plan") == "in_doubt"])
-    counts = listed(tally(operation, result, is_plan=True))
+    standings = [*(standing(operation, item) for item in items), *(NOT_LISTED for _name in not_listed)]
+    counts = listed(tally(operation, standings, is_plan=True))
     return [f"{operation.noun}s: {counts or _EMPTY}", *lines[:_MOST_PLANNED], *more, *commands]
 
 
 def note(operation: Operation, item: dict) -> str:
     """Return what the plan says of an item."""
     if item["plan"] == "differs":
-        return f"{'; '.join(item['differs'])} (cannot be updated)"
+        fields = f"{len(item['differs'])} fields: " if len(item["differs"]) > 1 else ""
+        return f"{fields}{'; '.join(item['differs'])} (cannot be updated)"
     if item["plan"] == "in_doubt":
         since = _TIME.search(item["msg"])
         return f"in doubt since {since[0]}" if since else "in doubt"
@@ -161,7 +162,8 @@ def _wrapped(text: str, width: int) -> list[str]:
     return textwrap.wrap(printable(text), max(width, 20), break_long_words=False, break_on_hyphens=False)
 
 
-def _shortened(line: str, width: int) -> str:
+def shortened(line: str, width: int) -> str:
+    """Return a line without control characters, and with an ellipsis at its end if it is longer than `width`."""
     return printable(line) if len(line) <= width else f"{printable(line[: width - 3])}..."
 
 

@@ -121,7 +121,6 @@ def test_changes_that_queue_up_share_one_commit(ledger, monkeypatch):
         finished = list(
             pool.map(lambda n: writer.finish(Change(key(f"vm{n}"), entries[n], after[n], told)), range(120))
         )
-    writer.close()
     assert sum(begun) == 120
     assert len(begun) <= 12
     assert all(finished)
@@ -136,7 +135,6 @@ def test_an_asset_locked_by_another_process_is_not_waited_for(ledger, holder):
     assert writer.begin(wanted("vm2"))[0]
     end()
     assert writer.begin(wanted("vm1"))[0]
-    writer.close()
 
 
 def test_a_lock_is_held_until_it_is_released(ledger):
@@ -165,7 +163,6 @@ def test_an_entry_that_cannot_be_written_does_not_affect_the_others(ledger, monk
         names = [*(f"vm{number}" for number in range(20)), "bad"]
         futures = {name: pool.submit(writer.begin, wanted(name)) for name in names}
         failed = [name for name, future in futures.items() if future.exception()]
-    writer.close()
     assert failed == ["bad"]
 
 
@@ -183,7 +180,6 @@ def test_nobody_waits_for_a_thread_that_has_failed(ledger, monkeypatch):
         begun = [pool.submit(writer.begin, wanted(f"vm{number}")) for number in range(20)]
         waiting.set()
         assert {type(done.exception(60)) for done in begun} <= {ZeroDivisionError, LedgerError}
-    writer.close()
 
 
 def test_assets_given_up_are_restored_and_nothing_more_is_written_for_them(ledger, monkeypatch):
@@ -221,7 +217,6 @@ def test_giving_up_does_not_wait_for_a_ledger_that_hangs(ledger, monkeypatch):
     writer.give_up({})
     assert time.monotonic() - began < 30
     released.set()
-    writer.close()
 
 
 def tasks(*names: str, force: bool = False) -> list:
@@ -275,7 +270,6 @@ def test_an_intent_is_in_doubt_unless_another_run_holds_its_lock(ledger, holder)
         pass
     end()
     result = carried_out(many, planned)
-    many.close()
     assert (result["failed"], result["changed"], result["outcome"]) == (True, False, "unknown")
 
 
@@ -286,7 +280,6 @@ def test_the_threads_of_a_list_use_the_ledger_by_its_queue_only(ledger, monkeypa
     write(ledger, "vm1", INTENT)
     monkeypatch.setattr(many, "_ledger", None)
     result = carried_out(many, planned)
-    many.close()
     assert (result["failed"], result["outcome"]) == (True, "unknown")
 
 
@@ -295,7 +288,6 @@ def test_an_asset_that_another_run_has_since_created_is_kept(ledger):
     (planned,) = many.look_up(tasks("vm1"))
     write(ledger, "vm1", DONE)
     result = carried_out(many, planned, sent)
-    many.close()
     assert (sent, result["changed"], result["asset"]) == ([], False, {"id": "1"})
 
 
@@ -313,7 +305,6 @@ def test_names_at_another_service_raise_one_warning(ledger):
         ledger.write([Change(other, None, intent(name))], durable=True)
     many = recording(ledger)
     many.look_up(tasks("vm1", "vm2", "vm3", "vm4"))
-    many.close()
     (warning,) = many.warnings
     assert "http://127.0.0.1:8" in warning
     assert "2 others" in warning

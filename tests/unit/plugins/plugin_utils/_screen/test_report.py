@@ -48,14 +48,17 @@ def write(path: str, items: list[dict], run: str = "run-1", operation=MACHINE) -
 
 
 def plan(path: str, items: list[dict], not_listed: int = 0) -> None:
-    result = {**result_of(items), "not_listed": [f"gone{number}" for number in range(min(not_listed, 3))]}
-    result["counts"]["not_listed"] = not_listed
+    plan_beside(path, items, [f"gone{number}" for number in range(not_listed)])
+
+
+def plan_beside(path: str, items: list[dict], not_listed: list[str]) -> None:
+    result = {**result_of(items), "not_listed": not_listed}
     assert Report(path, "", "run-1", is_plan=True).add(MACHINE, result) == ""
 
 
 def result_of(items: list[dict]) -> dict:
     """The part of the result of a list that a report reads."""
-    return {"results": items, "counts": {}}
+    return {"results": items}
 
 
 def runs(path: str) -> list[dict]:
@@ -107,6 +110,21 @@ def test_a_run_that_goes_on_after_another_replaces_its_report(path):
     for run, items in (("run-1", ITEMS[:1]), ("run-2", ITEMS[1:2]), ("run-1", ITEMS[2:3])):
         write(path, items, run)
     assert [(run["run"], [asset["name"] for asset in run["assets"]]) for run in runs(path)] == [("run-1", ["c"])]
+
+
+def test_what_another_list_of_the_run_has_is_listed(path):
+    """As when two teams use the role in one play, on one ledger."""
+    plan_beside(path, [{**PLANNED[0], "item": "web"}], ["app", "gone"])
+    plan_beside(path, [{**PLANNED[0], "item": "app"}], ["web", "gone"])
+    (run,) = runs(path)
+    assert [(asset["name"], asset["result"]) for asset in run["assets"]] == [
+        ("web", "to create"), ("gone", "not listed"), ("app", "to create")]
+    assert run["counts"] == {MACHINE.resource: {"to create": 2, "not listed": 1}}
+
+
+def test_a_list_without_assets_is_not_mentioned(path):
+    plan_beside(path, [], [])
+    assert runs(path)[0]["counts"] == {}
 
 
 def test_a_report_that_is_empty_or_damaged_is_replaced(path):
@@ -225,11 +243,19 @@ def test_nothing_is_written_before_a_task_ends(path, tmp_path):
 
 
 def test_an_unwritable_report_is_refused_before_anything_is_sent(tmp_path):
-    for path, problem in ((tmp_path / "none/fleet.json", "its directory does not exist"), (tmp_path, "not a regular"),
-                          (tmp_path / "a\0b", "null"), (tmp_path / "\ud800", "surrogates"),
-                          (tmp_path / "fleet.xml", "must not end in .xml"),
-                          (tmp_path / "fleet.html", "must not end in .html"), ("/proc/fleet.json", "")):
+    for path, problem in ((tmp_path / "none/fleet.json", "No such file or directory"), (tmp_path, "not a regular"),
+                          (tmp_path / "a\0b", "null"), (tmp_path / "\ud800", "surrogates"), ("/proc/fleet.json", "")):
         refused(path, problem)
+
+
+@pytest.mark.parametrize(("given", "files"), [
+    ("fleet.json", {"fleet.json", "fleet.xml", "fleet.html"}), ("fleet.xml", {"fleet.json", "fleet.xml", "fleet.html"}),
+    ("fleet.md", {"fleet.json", "fleet.xml", "fleet.html"}), ("fleet", {"fleet", "fleet.xml", "fleet.html"}),
+])
+def test_the_suffix_of_the_path_is_of_no_consequence(tmp_path, given, files):
+    for _run in range(2):
+        write(str(tmp_path / given), ITEMS)
+        assert set(os.listdir(tmp_path)) == files
 
 
 @pytest.mark.parametrize("place", [None, "a directory", "a named pipe", "exists and is not a report"])
@@ -243,7 +269,7 @@ def test_a_report_that_cannot_be_written_at_the_end_raises_a_warning(tmp_path, p
         {"a directory": Path.mkdir, "a named pipe": os.mkfifo}.get(place, lambda at: at.write_text("mine"))(path)
     warning = report.add(MACHINE, result_of(ITEMS))
     assert warning.startswith("report: ")
-    assert {None: "its directory does not exist", "exists and is not a report": place}.get(place, "regular") in warning
+    assert {None: "No such file or directory", "exists and is not a report": place}.get(place, "regular") in warning
     assert "The task was done" in warning
     assert "Nothing was sent" not in warning
 
@@ -289,11 +315,10 @@ HOSTILE = ["<script>alert(1)</script>", "</table><img src=x onerror=alert(1)>", 
 def test_the_page_has_counts_then_problems_then_all(path):
     write(path, ITEMS)
     page = Page(path)
-    assert page.of("h2") == ["compute virtual machines", "To look at", "All"]
-    assert page.of("b") == ["1", "1", "1", "1", "1"]
-    cells = page.of("td")
-    assert cells[:3] == ["in doubt", "b", "lost"]
-    assert cells[9:12] == ["created", "a", MACHINE.resource]  # after three problems
+    assert (page.of("h2"), page.of("b")) == (["compute virtual machines"], ["1", "1", "1", "1", "1"])
+    problem, after_three = page.of("td")[:7], page.of("td")[21:28]
+    assert problem == ["in doubt", "b", MACHINE.resource, "", "2.0", "", "lost"]
+    assert after_three == ["created", "a", MACHINE.resource, "201", "1.5", TRACE, ""]
     assert not page.tags & {"script", "link", "img", "iframe", "form"}
 
 
@@ -301,15 +326,37 @@ def test_names_on_the_page_are_text_whatever_they_are(path):
     write(path, [{**ITEMS[number % 2], "item": name} for number, name in enumerate(HOSTILE)])
     page = Page(path)
     shown = [name.replace("\x1b", "\ufffd").replace("\ud800", "\ufffd") for name in HOSTILE]
-    assert [text for text in page.of("td") if text in shown] == [*shown[1::2], *shown]
+    assert [text for text in page.of("td") if text in shown] == [*shown[1::2], *shown[::2]]
     assert (page.active, page.tags & {"script", "img"}) == ([], set())
 
 
 def test_a_page_has_thousands_of_rows(path):
-    write(path, [{**ITEMS[0], "item": f"vm{number}"} for number in range(5000)])
+    times = [{"begun_after": number / 100, "seconds": number % 7 / 3} for number in range(5000)]
+    write(path, [{**ITEMS[0], "item": f"vm{number}", **each} for number, each in enumerate(times)])
     page = Page(path)
     assert len(page.of("tr")) == 5001
     assert page.size < 2_000_000
+
+
+def test_the_page_pictures_the_requests_over_time(path):
+    times = {"a": (0.0, 1.0), "b": (5.0, 4.0), "c": (10.0, 0.0)}
+    write(path, [{**item, "begun_after": times[item["item"]][0], "seconds": times[item["item"]][1]}
+                 if item["item"] in times else item for item in ITEMS])
+    text = Path(path).with_suffix(".html").read_text(encoding="utf-8")
+    assert '<path d="M0 75h0" class="plain">' in text
+    assert '<path d="M400 0h0M800 100h0" class="problem">' in text
+    (said,) = Page(path).of("figcaption")
+    assert said == "3 requests: when each began (0 to 10.0 s), and how long it took (0 to 4.0 s)"
+
+
+def test_the_rows_of_the_page_can_be_filtered_by_result(path):
+    """By style alone, which tests/page tries in a browser."""
+    write(path, [{**ITEMS[number % 5], "item": str(number)} for number in range(10)])
+    text = Path(path).with_suffix(".html").read_text(encoding="utf-8")
+    assert re.findall(r'<input type="radio" name="shown" id="shown\d"[^>]*>([a-z ]+)', text) == [
+        "all", "in doubt", "rejected", "unchanged", "created", "not begun"]
+    assert text.count("<tr data-result=\"in doubt\" class=\"problem\">") == 2
+    assert "body:has(#shown1:checked) tr[data-result]:not([data-result='in doubt'])" in text
 
 
 PLANNED = [

@@ -113,6 +113,24 @@ def test_only_problems_are_listed_if_that_is_asked_for():
     assert [*result["ansible_facts"]["compute_virtual_machines"]] == ["a", "c", "d", "e"]
 
 
+def test_what_was_not_begun_is_only_counted_where_the_result_would_be_too_large_for_awx():
+    not_begun = dict(UNCHANGED, skipped=True, msg="virtual machine {}: it was not begun: it stops at the first in doubt.")
+    items = {"a": CREATED, "b": lost(), **{f"vm{number:05}": not_begun for number in range(10_000)}}
+    collection = collected(items)
+    done = collection.done()
+    result = collection.returned(done, "problems")
+    assert [item["item"] for item in result["results"]] == ["b"]
+    assert (result["counts"]["not_begun"], len(done["results"])) == (10_000, 10_002)
+    assert len(collection.returned(done, "all")["results"]) == 10_002
+
+
+def test_of_an_asset_that_differs_in_several_fields_a_short_line_says_how_many():
+    fields = [f"attributes.field{number} (\"{'a' * 30}\" asked for, 2 recorded)" for number in range(3)]
+    items = {"web01": dict(UNCHANGED, plan="differs", differs=fields, msg="x")}
+    _counts, line = plan_lines(OPERATION, listed(items), 80)
+    assert (line[:30], len(line)) == ("  ! web01  3 fields: attribute", 80)
+
+
 @pytest.mark.parametrize(("times", "said"), [
     ([(1.0, 0)], []),
     ([(2.0, 30)], ["virtual machines: 130 of 500, 4 in flight, 0 in doubt, 0 rejected, 15/s, 25 s left"]),
@@ -132,6 +150,7 @@ def test_progress_counts_the_whole_list(times, said):
 def test_a_list_that_is_ended_says_once_what_it_waits_for():
     lines = []
     progress = Progress("virtual machine", lines.append, lambda: 0.0)
+    progress(500, 0, [], 0, is_ending=True)  # there is nothing to wait for
     for _time in range(3):
         progress(500, 0, [], 4, is_ending=True)
     assert lines == ["virtual machines: waiting up to 10 s for 4 requests; a second Ctrl-C leaves them in doubt"]
