@@ -43,6 +43,8 @@ options:
     description:
       - Which items RV(results) has. V(all), every one. V(problems), those that failed, are in doubt, differ from
         what the ledger has, or were not begun; RV(counts) and the facts have the others.
+      - With V(problems), a result that would be too large for Automation Platform (700,000 characters) only counts
+        those that were not begun.
     type: str
     choices:
       - all

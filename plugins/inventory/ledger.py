@@ -106,7 +106,7 @@ class InventoryModule(BaseInventoryPlugin, Constructable, Cacheable):
             location = resolved(
                 self.get_option("ledger"), os.path.dirname(os.path.abspath(path)), not config.get("ledger")
             )
-            machines = [machine for machine in self._machines(location, path, cache) if not service or service == machine[0]]
+            machines = [each for each in self._machines(location, path, cache) if not service or service == each[0]]
         except ServicesError as error:
             raise AnsibleParserError(error.msg) from error
         if not machines:

@@ -36,20 +36,20 @@ class Connections:
     def __init__(self, connect: Callable[[], Any]) -> None:
         """`connect`: makes a transport; called at once, so that an unusable TLS file is reported for all items."""
         self._connect, self._all = connect, [connect()]
-        self._free = [*self._all]
+        self._unused = [*self._all]
 
     @contextmanager
     def one(self) -> Iterator[Any]:
         """Yield a transport that no other thread uses meanwhile."""
         try:
-            transport = self._free.pop()
+            transport = self._unused.pop()
         except IndexError:
             transport = self._connect()
             self._all.append(transport)
         try:
             yield transport
         finally:
-            self._free.append(transport)
+            self._unused.append(transport)
 
     def close(self) -> None:
         """Close all of them."""

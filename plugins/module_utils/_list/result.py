@@ -15,8 +15,8 @@ from .._secrets import for_message
 from .._task.specs import ModuleSpec
 
 _TOO_LARGE = (
-    "ansible-runner and AWX drop a result of more than 700,000 characters, which this one has or is near to. Set results"
-    " to problems, and asset_fields to the fields that you need, such as [id]."
+    "ansible-runner and AWX drop a result of more than 700,000 characters, and this one is near that or above. Set"
+    " results to problems, and asset_fields to the fields that you need, such as [id]."
 )
 _RESULTS_SAY = "results says what is known of each, and what to do."
 _MOST_WARNINGS = 20

@@ -89,7 +89,7 @@ def _given(key: Key, params: dict, secrets: Secrets) -> dict | None:
         raise InvalidInput("asset", f"its {option} is {asset[option]!r}, but the entry is for {key.name}")
     identifier = str(asset.get("id", "id"))
     if not identifier or identifier != identifier.strip():
-        raise InvalidInput("asset", "its id is empty, or begins or ends with a blank; give the id that the service shows")
+        raise InvalidInput("asset", "its id is empty or has a blank at an end; give the id that the service shows")
     return without_placeholders(secrets.scrub({"asset": {option: key.name, **asset}})["asset"])
 
 

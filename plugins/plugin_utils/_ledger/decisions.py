@@ -46,7 +46,7 @@ _BEFORE = "Before you run it again,"
 _ENTRY = "with infrastructure.services.ledger_entry"
 _RECORD_BY_HAND = {
     ACCEPTED: f"{_BEFORE} record it {_ENTRY} (state: present and its asset).",
-    UNKNOWN: f"{_BEFORE} look for it on the service; if it is there, record it {_ENTRY} (state: present and its asset).",
+    UNKNOWN: f"{_BEFORE} look on the service; if it is there, record it {_ENTRY} (state: present and its asset).",
     **dict.fromkeys((REJECTED, NOT_SENT), f"{_BEFORE} remove its entry {_ENTRY} (state: absent)."),
 }
 

@@ -14,12 +14,12 @@ from contextlib import suppress
 from .entries import LedgerError
 from .postgresql import PostgresDatabase
 from .postgresql_library import POSTGRESQL
-from .sqlite import SqliteDatabase, identity, mark
+from .sqlite import SqliteDatabase, application_id_of, identity
 from .store import Ledger
 
 _URL = re.compile(r"\s*(://|[A-Za-z][\w+.-]*:/)")
 _KEYWORDS = re.compile(r"(?:^|\s)(host|hostaddr|port|dbname|user|password|service|sslmode)\s*=")  # of libpq
-_MARK_AT = 68  # where the application_id is in the file (https://www.sqlite.org/fileformat.html)
+_APPLICATION_ID_AT = 68  # where the application_id is in the file (https://www.sqlite.org/fileformat.html)
 _OPENED: dict[tuple[int, int] | None, int] = {}  # descriptors by identity, never closed: SQLite would lose its locks
 _LOOKS, _PAUSE = 40, 0.05  # at a journal, and seconds between them
 _LEAST_SIZE = 512  # bytes of a database of one page; SQLite overwrites a smaller file
@@ -107,7 +107,7 @@ def _check_journal(file: str, where: str) -> None:
     """
     for _attempt in range(_LOOKS):  # each write of others makes one as well, for some milliseconds
         with suppress(OSError):  # there is none, or SQLite says what is wrong
-            if os.path.getsize(f"{file}-journal") and _found_mark(file) not in (0, mark(file)):
+            if os.path.getsize(f"{file}-journal") and _application_id_in(file) not in (0, application_id_of(file)):
                 time.sleep(_PAUSE)
                 continue
         return
@@ -118,9 +118,9 @@ def _check_journal(file: str, where: str) -> None:
     )
 
 
-def _found_mark(file: str) -> int:
+def _application_id_in(file: str) -> int:
     """Return the application_id as it is in the file; raise OSError."""
     known = identity(file)
     if known not in _OPENED:
         _OPENED[known] = os.open(file, os.O_RDONLY)
-    return int.from_bytes(os.pread(_OPENED[known], 4, _MARK_AT), "big")
+    return int.from_bytes(os.pread(_OPENED[known], 4, _APPLICATION_ID_AT), "big")

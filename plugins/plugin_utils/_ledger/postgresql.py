@@ -79,7 +79,8 @@ class PostgresDatabase:
         if not found:
             ((schema, path),) = self.execute("SELECT current_schema(), current_setting('search_path')")
             if not schema:  # its tables, if there are any, could not be seen
-                raise LedgerError(f"ledger: {self.where}: permission denied for schema {path}, if there is one{self._granting(path)}")
+                why = f"permission denied for schema {path}, if there is one{self._granting(path)}"
+                raise LedgerError(f"ledger: {self.where}: {why}")
         return found
 
     def prepare(self, create: tuple[str, ...]) -> None:

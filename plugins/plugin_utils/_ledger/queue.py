@@ -98,15 +98,15 @@ class Queue:
 
     def _begin(self, changes: list[Change]) -> list[tuple[bool, Entry | None] | None]:
         """Answer None for a key that was given up, or whose lock another run holds."""
-        free = [
+        locked = [
             change for change in changes
             if change.key not in self._given_up and self._ledger.lock(change.key, wait=False)
         ]
-        written = self._ledger.write(free, durable=True) if free else []
+        written = self._ledger.write(locked, durable=True) if locked else []
         self._begun.update({change.key: change for change in written if change})
         answers = {
             change.key: (True, done.after) if done else (False, self._ledger.get(change.key))
-            for change, done in zip(free, written)
+            for change, done in zip(locked, written)
         }
         return [answers.get(change.key) for change in changes]
 

@@ -77,7 +77,7 @@ class SqliteDatabase:
         try:
             self.execute("PRAGMA journal_mode = DELETE")  # another program may have set WAL; one that stays may mislead
             if not self._is_checked():
-                self.execute(f"PRAGMA application_id = {mark(self.file)}")
+                self.execute(f"PRAGMA application_id = {application_id_of(self.file)}")
             if create:
                 self.write([(statement, ()) for statement in create], durable=True)
         finally:
@@ -88,7 +88,7 @@ class SqliteDatabase:
 
         Without the journal of that write the file stays torn, and with one of another time SQLite tears it.
         """
-        if not self._was_cut_off and self.execute("PRAGMA application_id") == [(mark(self.file),)]:
+        if not self._was_cut_off and self.execute("PRAGMA application_id") == [(application_id_of(self.file),)]:
             return True
         ((found,),) = self.execute("PRAGMA integrity_check(1)")
         if found != "ok":
@@ -192,7 +192,7 @@ def identity(file: str) -> tuple[int, int] | None:
     return None
 
 
-def mark(file: str) -> int:
+def application_id_of(file: str) -> int:
     """Return the application_id of a file: a number that does not match once it is copied, moved or renamed."""
     # Not the number of the device, which may change when it is mounted again.
     return 1 + zlib.crc32(repr((os.stat(file).st_ino, file)).encode()) % (2**31 - 1)

@@ -66,6 +66,9 @@ def exit_orphan() -> None:
 def environment(variables: Mapping[str, str]) -> Iterator[None]:
     """Set exactly these environment variables within the context; raise InvalidInput for one that cannot be set."""
     before = dict(os.environ)
+    if before == variables:
+        yield
+        return
     try:
         _set(variables)
         yield
@@ -76,7 +79,7 @@ def environment(variables: Mapping[str, str]) -> Iterator[None]:
 def _set(variables: Mapping[str, str]) -> None:
     for name in os.environ.keys() - variables.keys():
         del os.environ[name]
-    for name, value in variables.items() - os.environ.items():
+    for name, value in variables.items():
         try:
             os.environ[name] = value
         except (OSError, ValueError):

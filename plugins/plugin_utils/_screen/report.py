@@ -94,8 +94,8 @@ class Report:
     def _files(self) -> dict:
         """Return what makes the text of each file, by its real path, that of the JSON file last.
 
-        That has the path as it was given, unless its suffix is that of another format. Raise OSError or ValueError unless
-        all are usable.
+        That has the path as it was given, unless its suffix is that of another format. Raise OSError or ValueError
+        unless all are usable.
         """
         (base, given), files = os.path.splitext(self._path), {}
         for suffix, (head, render) in FORMATS.items():

@@ -114,7 +114,7 @@ def test_only_problems_are_listed_if_that_is_asked_for():
 
 
 def test_what_was_not_begun_is_only_counted_where_the_result_would_be_too_large_for_awx():
-    not_begun = dict(UNCHANGED, skipped=True, msg="virtual machine {}: it was not begun: it stops at the first in doubt.")
+    not_begun = dict(UNCHANGED, skipped=True, msg="virtual machine {}: it was not begun: the first was lost.")
     items = {"a": CREATED, "b": lost(), **{f"vm{number:05}": not_begun for number in range(10_000)}}
     collection = collected(items)
     done = collection.done()
