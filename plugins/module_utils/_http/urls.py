@@ -11,6 +11,7 @@ on macOS and Windows: on macOS that crashes a forked worker.
 from __future__ import annotations
 
 import ipaddress
+import os
 import re
 from functools import lru_cache
 from typing import NamedTuple
@@ -120,7 +121,7 @@ class Proxies(NamedTuple):
 
 def named_in_environment() -> Proxies:
     """Return the proxies that environment variables name, without HTTP_PROXY under CGI, where clients can set it."""
-    found = getproxies_environment()
+    found = getproxies_environment() if any(name[-6:].lower() == "_proxy" for name in os.environ) else {}  # it is slow
     urls = [found.get(scheme, found.get("all", "")).strip() for scheme in _PORTS]
     return Proxies(*(url if "://" in url or not url else f"http://{url}" for url in urls), found.get("no", ""))
 

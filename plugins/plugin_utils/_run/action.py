@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 import os
-from typing import Any
+from typing import Any, Callable
 
 from ...module_utils._errors import ACCEPTED, NOT_SENT, UNKNOWN, InvalidInput, RequestFailed, ServicesError
 from ...module_utils._task.signals import Interrupted, Signals, deferred
@@ -26,6 +26,7 @@ class Action(core.ObservedAction):
     """Runs a task on the controller; the subclasses say which module it is (`spec`) and do its work."""
 
     spec: ModuleSpec
+    work: Callable[..., dict]  # takes valid options and the signals, returns the result; raises ServicesError
     _supports_async = True
     _supports_check_mode = True
 
@@ -36,10 +37,6 @@ class Action(core.ObservedAction):
 
     def hand_over(self, signals: Signals) -> dict | None:
         """Return the result of the module if all of the task is for the target, None if it is for the worker."""
-
-    def work(self, options: Options, signals: Signals) -> dict:
-        """Do what valid options ask for and return the result; raise ServicesError."""
-        raise NotImplementedError
 
     def _refuse_async_creation(self) -> None:
         """Raise InvalidInput for a creation that would be repeated without knowing how the job before it ended."""

@@ -84,10 +84,9 @@ def ledger_to_edit(action, params: dict, signals: Signals) -> Ledger:
     """
     items = params[action.spec.option] if action.spec.option else [params]
     only_forgets = all(isinstance(item, dict) and item.get("state") == ABSENT for item in items)
-    reads = action._task.check_mode
-    if only_forgets and not reads:  # no ledger is created in order to forget entries
-        reads = not opened_ledger(action, params, signals, read_only=True).version
-    return opened_ledger(action, params, signals, read_only=reads)
+    # No ledger is created in order to forget entries.
+    is_missing = only_forgets and not opened_ledger(action, params, signals, read_only=True).version
+    return opened_ledger(action, params, signals, read_only=action._task.check_mode or is_missing)
 
 
 def ledger_location(action, ledger: str) -> str:

@@ -119,7 +119,6 @@ def _add_picture(body: ElementTree.Element, assets: list[dict]) -> None:
     if not timed:
         return
     end, longest = (max(asset[field] for asset in timed) for field in ("begun_after", "seconds"))
-    said = f"{len(timed):,} requests: when each began (0 to {end:,.1f} s), and how long it took (0 to {longest:,.1f} s)"
     figure = _add(body, "figure")
     picture = _add(figure, "svg", viewBox="-9 -9 818 118", preserveAspectRatio="none", role="img")
     for kind in ("plain", "problem"):
@@ -127,7 +126,7 @@ def _add_picture(body: ElementTree.Element, assets: list[dict]) -> None:
         dots = {(round(800 * asset["begun_after"] / (end or 1)), round(100 - 100 * asset["seconds"] / (longest or 1)))
                 for asset in some}
         _add(picture, "path", d="".join(f"M{right} {down}h0" for right, down in sorted(dots)), **{"class": kind})
-    _add(figure, "figcaption", said)
+    _add(figure, "figcaption", f"{len(timed):,} requests: when (0 to {end:.1f} s), for how long (0 to {longest:.1f} s)")
 
 
 def _add_filter(body: ElementTree.Element, results: Iterable[str]) -> None:

@@ -55,8 +55,8 @@ class Progress:
         now = self._clock()
         if is_ending and in_flight and self._due < math.inf:
             self._due = math.inf
-            requests = f"{in_flight:,} requests; a second Ctrl-C leaves them in doubt"
-            self._say(f"{self._noun}s: waiting up to {GRACE:g} s for {requests}")
+            second = "a second Ctrl-C leaves them in doubt"
+            self._say(f"{self._noun}s: waiting up to {GRACE:g} s for {in_flight:,} requests; {second}")
         if now < self._due:
             return
         tally = Counter(result["outcome"] for result in ended)

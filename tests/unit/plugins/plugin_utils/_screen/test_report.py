@@ -346,7 +346,7 @@ def test_the_page_pictures_the_requests_over_time(path):
     assert '<path d="M0 75h0" class="plain">' in text
     assert '<path d="M400 0h0M800 100h0" class="problem">' in text
     (said,) = Page(path).of("figcaption")
-    assert said == "3 requests: when each began (0 to 10.0 s), and how long it took (0 to 4.0 s)"
+    assert said == "3 requests: when (0 to 10.0 s), for how long (0 to 4.0 s)"
 
 
 def test_the_rows_of_the_page_can_be_filtered_by_result(path):
