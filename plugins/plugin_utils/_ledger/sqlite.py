@@ -38,8 +38,7 @@ _ERRORS = (sqlite3.Error, UnicodeError)  # UnicodeError: a lone surrogate, which
 class SqliteDatabase:
     """Opened for reading, it neither creates nor changes a file: each statement uses a connection of its own."""
 
-    interruptible: Callable[[], ContextManager] = nullcontext  # around waits for others, except in order to say how an
-    # attempt ended
+    interruptible: Callable[[], ContextManager] = nullcontext  # around waits for others before something is begun
 
     def __init__(self, path: str, read_only: bool = False) -> None:
         """Open the file at an absolute path, and create it unless `read_only`; raise LedgerError."""
@@ -128,7 +127,7 @@ class SqliteDatabase:
 
     def execute(self, statement: str, values: Iterable = ()) -> list[tuple]:
         """Return the rows of a statement with its values in place of `?`; raise LedgerError."""
-        with self._translated(), self.interruptible():
+        with self._translated():
             if self._connection:
                 self._check_not_replaced()
                 return _patiently(self._connection, statement, values)
