@@ -16,7 +16,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import psycopg
 import pytest
-from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger import postgresql
+from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger import postgresql, store
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.location import open_ledger
 from many.conftest import until
 from many.crasher import run
@@ -60,8 +60,9 @@ def names(result: dict, outcome: str, **more) -> set[str]:
 
 
 def test_a_database_that_hangs_ends_the_list(relay, database, service, monkeypatch):
-    """With limits of 2 s for a connection and for a statement, the list ends after both, once and not per item."""
+    """With limits of 2 s for a connection, a statement and a loss, the list ends once and not per item."""
     monkeypatch.setattr(postgresql, "_STATEMENT_SECONDS", 2.0)
+    monkeypatch.setattr(store, "_LOSS_GRACE", 2.0)
     process, url = relay
     service.seconds = 0.3
     stopped = []
