@@ -54,6 +54,19 @@ def edit(location, opened):
     return edit
 
 
+def test_what_is_hard_to_see_in_a_csv_is_refused(edit):
+    """A name with a blank at its end would be another machine, which the list of the fleet does not have."""
+    with pytest.raises(ServicesError) as refused:
+        edit(machine("web01 ", asset={"id": "1"}), machine("\ufeffweb02", asset={"id": "2"}),
+             machine("web03", asset={"id": " id-3"}), adopted("web04"), machine("web05", asset={"id": "id-web04"}))
+    for problem in ("name is 'web01 ': give what the service shows", "name is '\\ufeffweb02'", "asset: its id is ' id-3'",
+                    "[4] (web05): asset: its id is that of [3], too"):
+        assert problem in refused.value.msg
+    assert states(edit) == {}
+    put(edit.ledger, Key(URL, CREATE, "web01 "), Entry(UNKNOWN, {"name": "web01 "}, {}))
+    assert edit(machine("web01 ", asset={"id": "1"}))["counts"]["corrected"] == 1  # a machine of this name was created
+
+
 def states(edit) -> dict[str, str]:
     """The state of each entry by name."""
     return {key.name: entry.state for key, entry in edit.ledger.entries({}, lambda name: True)}

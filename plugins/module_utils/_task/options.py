@@ -115,7 +115,7 @@ def _base_url(params: dict) -> str:
 
 def _token(token: str | None, auth_url: str | None) -> str | None:
     if token is None and not auth_url:
-        others = f"or the variable {ENVIRONMENT_PREFIX}ACCESS_TOKEN, or auth_url with client_id and client_secret"
+        others = f"or the environment variable {ENVIRONMENT_PREFIX}ACCESS_TOKEN, or auth_url and its client"
         raise InvalidInput("access_token", f"is missing: set it, {others}")
     if token is None or TOKEN.fullmatch(token):
         return token

@@ -52,6 +52,7 @@ def edit_of(key: Key, params: dict, before: Entry | None, secrets: Secrets) -> E
     asset = _typed(key, given)
     adopted = {"name": asset.get("name"), "attributes": asset.get("attributes") or {}}
     if before is None:
+        _require_visible(KEYS[key.resource], key.name)
         return Edit(key, None, Entry(DONE, adopted, _whole(asset)))
     left_out = _left_out(asset, before.sent)
     confirmed = _whole({**asset, **left_out})
@@ -87,10 +88,14 @@ def _given(key: Key, params: dict, secrets: Secrets) -> dict | None:
     strict_json.encode(asset, "asset")
     if asset.get(option, key.name) != key.name:
         raise InvalidInput("asset", f"its {option} is {asset[option]!r}, but the entry is for {key.name}")
-    identifier = str(asset.get("id", "id"))
-    if not identifier or identifier != identifier.strip():
-        raise InvalidInput("asset", "its id is empty or has a blank at an end; give the id that the service shows")
+    _require_visible("asset: its id", str(asset.get("id", "id")))
     return without_placeholders(secrets.scrub({"asset": {option: key.name, **asset}})["asset"])
+
+
+def _require_visible(what: str, text: str) -> None:
+    """Raise InvalidInput for an empty text, and for what is hard to see and probably not meant, as in a CSV file."""
+    if not text or text != text.strip() or not text.isprintable():
+        raise InvalidInput(f"{what} is {text!r}", "give what the service shows, without blanks around it")
 
 
 def _typed(key: Key, asset: dict) -> dict:

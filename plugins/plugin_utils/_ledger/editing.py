@@ -83,9 +83,13 @@ def edit_all(
     """
     keys = _each(wanted, lambda number: wanted_key(wanted[number]), faults)
     first: dict[Key, int] = {}
+    ids: dict[tuple, int] = {}
     for number, key in keys.items():
+        identifier = *key[:2], str((wanted[number]["asset"] or {}).get("id") or "")
         if first.setdefault(key, number) != number:
             faults.add(number, wanted[number], f"is the same entry as [{first[key]}]")
+        elif identifier[-1] and ids.setdefault(identifier, number) != number:
+            faults.add(number, wanted[number], f"asset: its id is that of [{ids[identifier]}], too")
     seen = _read(ledger, first)
     edits = _edits(wanted, keys, seen, secrets, faults)
     if check_mode:

@@ -73,9 +73,9 @@ def _in_collection(path: str) -> bool:
 def _check_file(file: str, where: str) -> None:
     """Raise LedgerError for a real path that cannot be a ledger; `where`: the path that the user gave."""
     if os.path.isdir(file):
-        raise LedgerError(f"ledger: {where} is a directory")
+        raise LedgerError(f"ledger: {where} is a directory; give a file in it")
     if not os.path.isdir(os.path.dirname(file)):
-        raise LedgerError(f"ledger: {where} cannot be opened: its directory does not exist")
+        raise LedgerError(f"ledger: {where} cannot be opened: its directory does not exist; create it")
     if not os.path.exists(file):
         return
     status = os.stat(file)

@@ -113,10 +113,11 @@ def _sleep(action, signals: Signals, seconds: float) -> None:
 def _tell(action, report: Report | None, began: float, signals: Signals, result: dict) -> None:
     """Report the whole result of a list, and say on the screen what it did, or would do."""
     operation, width = action.spec.resource.operation, action._display.columns
+    if not (result["results"] or action.creates):  # a fleet without roles is common, one without machines a mistake
+        return
     if report and (problem := report.add(operation, result)):
         action._display.warning(problem)
-    is_told = result["results"] or action.creates  # a fleet without roles is common, one without machines a mistake
-    if action._task.no_log or signals.caught or not is_told:
+    if action._task.no_log or signals.caught:
         return
     seconds = time.monotonic() - began
     is_plan = action._task.check_mode
@@ -150,8 +151,8 @@ def _next_step(params: dict, signals: Signals) -> str:
     """Return where to look for what is known of each item; after a signal, nobody receives the results."""
     if not signals.caught:
         return "See above."
-    if params["report"]:
-        return f"The report {params['report']} says what is known of each."
+    known = f"The report {params['report']} says what is known of each. " if params["report"] else ""
     if params["ledger"]:
-        return "The playbook infrastructure.services.in_doubt lists what is in doubt, with commands. Then run it again."
-    return "Look on the service for those in doubt before you send the list again: without a ledger none is recorded."
+        in_doubt = "The playbook infrastructure.services.in_doubt lists what is in doubt, with commands."
+        return f"{known}{in_doubt} Then run it again, which goes on."
+    return f"{known}Look on the service for those in doubt before you send the list again: no ledger knows them."

@@ -28,8 +28,8 @@ body { font: 15px/1.5 system-ui, sans-serif; max-width: 75rem; margin: 2rem auto
 ul { display: flex; flex-wrap: wrap; gap: .5rem 2rem; padding: 0; list-style: none } b { display: block }
 table { border-collapse: collapse; width: 100% }
 th, td { padding: .3rem 1rem .3rem 0; text-align: left; vertical-align: top; border-bottom: 1px solid var(--line) }
-td { overflow-wrap: anywhere } td:nth-child(1), td:nth-child(3) { white-space: nowrap } label { margin-right: 1rem }
-td:nth-child(2) { min-width: 8rem } tr.problem td:nth-child(1) { color: var(--problem) }
+td { overflow-wrap: anywhere } td:nth-child(2) { min-width: 8rem } label { margin-right: 1rem }
+td:nth-child(1), td:nth-child(3), label { white-space: nowrap } tr.problem td:nth-child(1) { color: var(--problem) }
 figure { margin: 0 } svg { width: 100%; height: 8rem; border: solid var(--line); border-width: 0 0 1px 1px }
 path { stroke: #3b82c4; stroke-width: 4; stroke-linecap: round; vector-effect: non-scaling-stroke }
 path.problem { stroke: var(--problem) }
@@ -69,14 +69,14 @@ def as_html(run: dict) -> str:
             item = _add(numbers, "li")
             _add(item, "b", f"{number:,}").tail = word
         _add_picture(body, [asset for asset in run["assets"] if asset["resource"] == resource])
-    _add_table(body, sorted(run["assets"], key=lambda asset: not _is_problem(asset)))
+    _add_table(body, sorted(run["assets"], key=_order))
     return f"<!DOCTYPE html>\n{_MARKED}{ElementTree.tostring(page, encoding='unicode', method='html')}\n"
 
 
 def as_markdown(run: dict) -> str:
     """Return the counts, and a table of what is not unchanged, problems first."""
     changes = [asset for asset in run["assets"] if asset["result"] != "unchanged"]
-    changes.sort(key=lambda asset: not _is_problem(asset))
+    changes.sort(key=_order)
     lines = [f"**{_heading(resource)}**: {listed(counts)}\n" for resource, counts in run["counts"].items()]
     lines += ["| Result | Name | Note |", "|---|---|---|"] if changes else []
     for asset in changes[:_MOST_ROWS]:
@@ -98,6 +98,11 @@ FORMATS: dict[str, tuple[str, Callable[[dict], str]]] = {
 def _is_problem(asset: dict) -> bool:
     """Whether somebody has to look at an asset; why one was not begun is said of another."""
     return "msg" in asset and not asset.get("skipped")
+
+
+def _order(asset: dict) -> tuple[bool, bool]:
+    """Return by what assets are sorted: problems first, what is unchanged last."""
+    return not _is_problem(asset), asset["result"] == "unchanged"
 
 
 def _css_class(asset: dict) -> str:
@@ -126,7 +131,7 @@ def _add_picture(body: ElementTree.Element, assets: list[dict]) -> None:
         dots = {(round(800 * asset["begun_after"] / (end or 1)), round(100 - 100 * asset["seconds"] / (longest or 1)))
                 for asset in some}
         _add(picture, "path", d="".join(f"M{right} {down}h0" for right, down in sorted(dots)), **{"class": kind})
-    _add(figure, "figcaption", f"{len(timed):,} requests: when (0 to {end:.1f} s), for how long (0 to {longest:.1f} s)")
+    _add(figure, "figcaption", f"Requests: {len(timed):,}, begun within {end:.1f} s; the longest took {longest:.1f} s")
 
 
 def _add_filter(body: ElementTree.Element, results: Iterable[str]) -> None:

@@ -124,7 +124,7 @@ def _key(asset: dict) -> tuple[str, str]:
 
 def _asset(operation: Operation, item: dict) -> dict:
     given = {field: item[field] for field in _FIELDS if item.get(field) not in (None, "")}
-    said = {"note": note(operation, item)} if "plan" in item else {}
+    said = {"note": note(operation, item)} if item.get("plan", "keep") != "keep" else {}
     return {"resource": operation.resource, "name": item["item"], "result": standing(operation, item), **given, **said}
 
 

@@ -110,20 +110,21 @@ def plan_lines(operation: Operation, result: dict, width: int) -> list[str]:
     rows = [(mark, item["item"], note(operation, item)) for plan, mark in _MARKS.items()
             for item in items if item.get("plan") == plan]
     rows += [("-", name, "recorded, not listed") for name in not_listed]
-    names = min(max((len(name) for _mark, name, _note in rows), default=0), width // 3)
-    lines = [shortened(f"  {mark} {name:{names}}  {said}".rstrip(), width) for mark, name, said in rows]
+    names = min(max((len(name) for _mark, name, _note in rows), default=0), width // 2)
+    lines = [f"  {mark} {shortened(name, names):{names}}  {said}".rstrip() for mark, name, said in rows]
     more = [f"  and {len(lines) - _MOST_PLANNED:,} more"] if len(lines) > _MOST_PLANNED else []
     commands = _commands([item for item in items if item.get("plan") == "in_doubt"])
     standings = [*(standing(operation, item) for item in items), *(NOT_LISTED for _name in not_listed)]
     counts = listed(tally(operation, standings, is_plan=True))
-    return [f"{operation.noun}s: {counts or _EMPTY}", *lines[:_MOST_PLANNED], *more, *commands]
+    shown = [shortened(line, width) for line in lines[:_MOST_PLANNED]]
+    return [f"{operation.noun}s: {counts or _EMPTY}", *shown, *more, *commands]
 
 
 def note(operation: Operation, item: dict) -> str:
     """Return what the plan says of an item."""
     if item["plan"] == "differs":
         fields = f"{len(item['differs'])} fields: " if len(item["differs"]) > 1 else ""
-        return f"{fields}{'; '.join(item['differs'])} (cannot be updated)"
+        return f"{fields}{'; '.join(item['differs'])}, cannot be updated"
     if item["plan"] == "in_doubt":
         since = _TIME.search(item["msg"])
         return f"in doubt since {since[0]}" if since else "in doubt"

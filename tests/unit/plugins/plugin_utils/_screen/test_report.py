@@ -346,7 +346,7 @@ def test_the_page_pictures_the_requests_over_time(path):
     assert '<path d="M0 75h0" class="plain">' in text
     assert '<path d="M400 0h0M800 100h0" class="problem">' in text
     (said,) = Page(path).of("figcaption")
-    assert said == "3 requests: when (0 to 10.0 s), for how long (0 to 4.0 s)"
+    assert said == "Requests: 3, begun within 10.0 s; the longest took 4.0 s"
 
 
 def test_the_rows_of_the_page_can_be_filtered_by_result(path):
@@ -374,7 +374,7 @@ def test_a_plan_is_a_table_for_a_merge_request_problems_first(path, tmp_path):
         "<!-- infrastructure.services report -->",
         "**compute virtual machines**: 1 to create, 1 differs, 1 not listed, 1 unchanged", "",
         "| Result | Name | Note |", "|---|---|---|",
-        "| differs | <code>drift</code> | attributes.cpu (8 asked for, 2 recorded) (cannot be updated) |",
+        "| differs | <code>drift</code> | attributes.cpu (8 asked for, 2 recorded), cannot be updated |",
         "| to create | <code>new</code> | team web |",
         "| not listed | <code>gone0</code> |  |"]
     assert Page(path).of("h1") == ["Plan"]

@@ -84,7 +84,7 @@ def test_a_plan_counts_first_and_names_all_that_is_not_unchanged():
     assert lines == [
         "virtual machines: 3 to create, 1 differs, 1 in doubt, 2 not listed, 115 unchanged",
         "  ? lost   in doubt since 2026-11-22T10:02:03Z",
-        "  ! drift  attributes.cpu (8 asked for, 2 recorded) (cannot be updated)",
+        "  ! drift  attributes.cpu (8 asked for, 2 recorded), cannot be updated",
         "  + new0   team web, cpu 4", "  + new1   team web, cpu 4", "  + new2   team web, cpu 4",
         "  - gone1  recorded, not listed", "  - gone2  recorded, not listed",
         f"  To settle it: {COMMAND}",
