@@ -24,5 +24,6 @@ class ActionModule(Action):
     def work(self, options: Options, signals: Signals) -> dict:
         ledger = ledger_to_edit(self, options.params, signals)
         result = edited_list(ledger, options.params, self._task.check_mode, options.secrets, run_id())
-        self._display.display(f"ledger entries: {listed(result['counts'])}", stderr=True)
+        is_plan = " in check mode" if self._task.check_mode else ""
+        self._display.display(f"ledger entries{is_plan}: {listed(result['counts'])}", stderr=True)
         return result

@@ -43,8 +43,8 @@ options:
     description:
       - Which items RV(results) has. V(all), every one. V(problems), those that failed, are in doubt, differ from
         what the ledger has, or were not begun; RV(counts) and the facts have the others.
-      - With V(problems), a result that would be too large for Automation Platform (700,000 characters) only counts
-        those that were not begun.
+      - With V(problems), a result that would be too large for Automation Platform (700,000 characters) has the first
+        hundred of those that were begun; RV(counts), O(report) and O(ledger) have all.
     type: str
     choices:
       - all

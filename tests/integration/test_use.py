@@ -236,7 +236,7 @@ def test_a_wait_of_a_second_before_a_further_attempt_is_said_on_the_screen(ansib
     id: role-1
     description: new
 """).ok()
-    assert f"{ROLE}: waiting 1 s before a further attempt" in run.output
+    assert "application role role-1: waiting 1 s before a further attempt" in run.output
 
 
 def test_entries_that_are_changed_are_counted_on_the_screen(ansible_once):

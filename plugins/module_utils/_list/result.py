@@ -20,6 +20,7 @@ _TOO_LARGE = (
 )
 _RESULTS_SAY = "results says what is known of each, and what to do."
 _MOST_WARNINGS = 20
+_MOST_PROBLEMS = 100  # where the result would be too large with all of them
 _MOST_NOT_LISTED = 1_000  # names, of some tens of characters each
 _LARGE = 680_000  # characters; ansible-runner and AWX drop a result of more than 700,000, with the invocation
 # What is kept of the result of each item.
@@ -100,7 +101,7 @@ class ListResult:
         """Return the result of the list as its task returns it, with facts, and a warning if it is too large.
 
         `result`: from `done`; `which`: the items that `results` is to have, `all` or `problems`: what failed, is in
-        doubt, differs or was not begun; the latter is only counted where the result would become too large.
+        doubt, differs or was not begun; where the result would become too large, only the first that were begun.
         """
         items = [{**item, **self._picked(item)} for item in result["results"]]
         facts = {item["item"]: item["asset"] for item in items if _is_known(item)}
@@ -109,7 +110,7 @@ class ListResult:
         if "not_listed" in result:
             result["not_listed"] = result["not_listed"][:_MOST_NOT_LISTED]
         if which == "problems" and len(json.dumps(result)) >= _LARGE:
-            result["results"] = [item for item in shown if "skipped" not in item]
+            result["results"] = [item for item in shown if "skipped" not in item][:_MOST_PROBLEMS]
         if len(json.dumps(result)) >= _LARGE:
             result["warnings"] = [*result["warnings"], _TOO_LARGE]
         return result

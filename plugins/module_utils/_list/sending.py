@@ -107,7 +107,8 @@ class _Sending:
 
         def progress() -> None:
             ended = list(scheduler.ended.values())
-            self._context.progress(result.total, settled, ended, pace.in_flight, scheduler.is_ending)
+            in_flight = sum(slot.attempts > 0 and not slot.feedback for slot in list(scheduler.begun.values()))
+            self._context.progress(result.total, settled, ended, in_flight, scheduler.is_ending)
 
         if reason := self._context.watch():  # already, as when a timeout expires while the ledger is opened
             scheduler.stop(reason)

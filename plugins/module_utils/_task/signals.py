@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Ends a task in order when a signal terminates it or its process: requests in flight are waited for and recorded."""
+"""Ends a task in order when a signal terminates it or its process: what is known of its requests is recorded."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from typing import Iterator
 
 GRACE = 10.0  # seconds for requests in flight when a task is told to stop
 LEDGER_GRACE = 1.0  # seconds for the ledger to withdraw the intents of requests that were never sent
-MAX_SHUTDOWN = GRACE + LEDGER_GRACE + 2.5  # seconds until a worker has reported everything, polling included
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 

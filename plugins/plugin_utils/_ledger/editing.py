@@ -82,15 +82,8 @@ def edit_all(
     entries as they were before, so one that changes meanwhile is a LedgerError.
     """
     keys = _each(wanted, lambda number: wanted_key(wanted[number]), faults)
-    first: dict[Key, int] = {}
-    ids: dict[tuple, int] = {}
-    for number, key in keys.items():
-        identifier = *key[:2], str((wanted[number]["asset"] or {}).get("id") or "")
-        if first.setdefault(key, number) != number:
-            faults.add(number, wanted[number], f"is the same entry as [{first[key]}]")
-        elif identifier[-1] and ids.setdefault(identifier, number) != number:
-            faults.add(number, wanted[number], f"asset: its id is that of [{ids[identifier]}], too")
-    seen = _read(ledger, first)
+    _add_repeated(wanted, keys, faults)
+    seen = _read(ledger, dict.fromkeys(keys.values()))
     edits = _edits(wanted, keys, seen, secrets, faults)
     if check_mode:
         return edits
@@ -107,6 +100,17 @@ def edit_all(
                 raise _changed(edit.key, edit.before)
         written = _written(ledger, changed, run)
     return [edit._replace(after=written.get(edit.key, edit.after)) for edit in edits]
+
+
+def _add_repeated(wanted: dict[int, dict], keys: dict[int, Key], faults: Faults) -> None:
+    """Add the faults of entries that are for one key, or that have one id."""
+    first: dict[tuple, int] = {}
+    for number, key in keys.items():
+        identifier = *key[:2], "id", str((wanted[number]["asset"] or {}).get("id") or "")
+        if first.setdefault(key, number) != number:
+            faults.add(number, wanted[number], f"is the same entry as [{first[key]}]")
+        elif identifier[-1] and first.setdefault(identifier, number) != number:
+            faults.add(number, wanted[number], f"asset: its id is that of [{first[identifier]}], too")
 
 
 def _each(items: dict[int, Any], function: Callable[[int], Any], faults: Faults) -> dict[int, Any]:

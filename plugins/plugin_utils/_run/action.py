@@ -90,7 +90,8 @@ class Action(core.ObservedAction):
             return error.result()
         except Interrupted as error:
             outcome = self._remembered().get("outcome", NOT_SENT)
-            return RequestFailed(f"The task was interrupted ({error}).", outcome).result()
+            effect = " before it sent anything. Run it again" if outcome == NOT_SENT else ""
+            return RequestFailed(f"The task was interrupted ({error}){effect}.", outcome).result()
 
     def _result(self, options: Options, signals: Signals) -> dict:
         """Return the result of a task that is done here, or partly on the target, with warnings and invocation."""

@@ -14,6 +14,7 @@ from typing import Any
 from ...module_utils._errors import InvalidInput
 from ...module_utils._http.transport import Transport, requests, require_libraries
 from ...module_utils._list.sending import send_all
+from ...module_utils._secrets import printable
 from ...module_utils._task.signals import Signals
 from ...module_utils._task.task import Context, Planned, carry_out, perform, prepare
 from ...module_utils._task.validation import Options
@@ -48,7 +49,7 @@ def send(action, options: Options, signals: Signals) -> dict:
     """Do the task of a module for one asset, and return its result; raise ServicesError before anything is sent."""
     params, check_mode = with_absolute_paths(action, options.params), action._task.check_mode
     task = prepare(action.spec.resource, params)
-    sleep = partial(_sleep, action, signals)
+    sleep = partial(_sleep, action, signals, f"{task.resource.operation.noun} {task.wanted.key}")
     context = _context(action, options, connect=cached_transport, interruptible=signals.raised, sleep=sleep)
     target = None if in_worker(action) else Target(action, options.given, signals)
 
@@ -103,10 +104,10 @@ def _say(action, signals: Signals, line: str) -> None:
         action._display.display(line, color=color_of(line), stderr=True)
 
 
-def _sleep(action, signals: Signals, seconds: float) -> None:
+def _sleep(action, signals: Signals, asset: str, seconds: float) -> None:
     """Wait before a further attempt, and say so if that takes a second or more."""
-    if seconds >= 1:
-        _say(action, signals, f"{action._task.action}: waiting {seconds:,.0f} s before a further attempt")
+    if seconds >= 1 and not action._task.no_log:
+        _say(action, signals, printable(f"{asset}: waiting {seconds:,.0f} s before a further attempt"))
     time.sleep(seconds)
 
 

@@ -24,7 +24,6 @@ from ansible import constants
 from ansible.utils.display import Display
 
 from ...module_utils._errors import InvalidInput, ServicesError
-from ...module_utils._task.signals import MAX_SHUTDOWN
 
 _DIRECTORY = constants.DEFAULT_LOCAL_TMP  # of this run of Ansible alone, which removes it at its end
 _MESSAGE = "infrastructure.services-message-"
@@ -107,10 +106,9 @@ def finish() -> None:
     """Wait for the workers, and show their messages."""
     if os.getpid() != _FIRST:
         return
-    deadline = time.monotonic() + MAX_SHUTDOWN  # Python itself waits for them, too
     workers = [worker for worker in multiprocessing.active_children() if not worker.daemon]
     with suppress(KeyboardInterrupt):  # a second Ctrl-C: stop waiting
-        while time.monotonic() < deadline and any(worker.is_alive() for worker in workers):
+        while any(worker.is_alive() for worker in workers):  # Python itself waits for them, too
             _show_messages()
             time.sleep(_POLL_INTERVAL)
     _show_messages()

@@ -124,6 +124,15 @@ def test_what_was_not_begun_is_only_counted_where_the_result_would_be_too_large_
     assert len(collection.returned(done, "all")["results"]) == 10_002
 
 
+def test_of_thousands_of_failures_a_hundred_are_in_a_result_for_awx():
+    refused = lost("rejected", f"virtual machine {{}}: {'status 403 ' * 50}")
+    items = {f"vm{number:04}": refused for number in range(4_000)}
+    collection = collected(items)
+    result = collection.returned(collection.done(), "problems")
+    assert (len(result["results"]), result["counts"]["failed"]) == (100, 4_000)
+    assert not any("700,000" in warning for warning in result["warnings"])
+
+
 def test_of_an_asset_that_differs_in_several_fields_a_short_line_says_how_many():
     fields = [f"attributes.field{number} (\"{'a' * 30}\" asked for, 2 recorded)" for number in range(3)]
     items = {"web01": dict(UNCHANGED, plan="differs", differs=fields, msg="x")}
