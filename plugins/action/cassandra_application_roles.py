@@ -4,8 +4,6 @@
 
 """Runs the module of the same name inside the Ansible worker where that is safe."""
 
-from __future__ import annotations
-
 from ..module_utils._task.specs import APPLICATION_ROLES
 from ..plugin_utils._run.action import Action
 from ..plugin_utils._run.pipeline import hand_over, send_list

@@ -4,8 +4,6 @@
 
 """The documentation of the options that every module shares, and of those that work on the ledger alone."""
 
-from __future__ import annotations
-
 
 class ModuleDocFragment:
     """C(infrastructure.services.connection)."""

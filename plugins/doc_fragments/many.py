@@ -4,8 +4,6 @@
 
 """The documentation of the options that all modules for a list share."""
 
-from __future__ import annotations
-
 
 class ModuleDocFragment:
     """C(infrastructure.services.many)."""

@@ -4,8 +4,6 @@
 
 """Lists the virtual machines recorded in a ledger as hosts; the service has no operation to list them."""
 
-from __future__ import annotations
-
 DOCUMENTATION = r"""
 ---
 name: ledger

@@ -82,7 +82,7 @@ class InvalidInput(ServicesError):
 
     def result(self) -> dict:
         """Return the result of the failed task, which says that nothing was sent."""
-        said = "" if "othing was sent" in self.msg else " Nothing was sent."
+        said = "" if "othing was " in self.msg else " Nothing was sent."
         return dict(super().result(), msg=f"{sentence(self.msg)}{said}" if said else self.msg)
 
 

@@ -4,6 +4,4 @@
 
 """The version of the collection, for the User-Agent; the same as in galaxy.yml."""
 
-from __future__ import annotations
-
 VERSION = "1.0.0"

@@ -7,8 +7,6 @@
 
 """The documentation and entry point of the module; the code is in module_utils/_resources/application_role.py."""
 
-from __future__ import annotations
-
 DOCUMENTATION = r"""
 ---
 module: cassandra_application_role

@@ -7,8 +7,6 @@
 
 """The documentation and entry point of the module; the code is in module_utils/_resources/virtual_machine.py."""
 
-from __future__ import annotations
-
 DOCUMENTATION = r"""
 ---
 module: compute_virtual_machine

@@ -7,8 +7,6 @@
 
 """The documentation and entry point of the module; the code is in module_utils/_list/sending.py."""
 
-from __future__ import annotations
-
 DOCUMENTATION = r"""
 ---
 module: compute_virtual_machines
@@ -136,13 +134,13 @@ results:
       sample:
         - attributes.cpu (8 asked for, 4 recorded)
     begun_after:
-      description: How many seconds after the first request of the list it was begun.
-      returned: when it was begun
+      description: How many seconds after the start of its list it was begun.
+      returned: when it was begun and has ended
       type: float
       sample: 0.2
     seconds:
       description: How long it took, including further attempts and the waits before them.
-      returned: when it was begun
+      returned: when it was begun and has ended
       type: float
       sample: 1.5
     trace_id:

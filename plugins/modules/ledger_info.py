@@ -7,8 +7,6 @@
 
 """The documentation of the module; its action plugin does the work, on the controller."""
 
-from __future__ import annotations
-
 DOCUMENTATION = r"""
 ---
 module: ledger_info

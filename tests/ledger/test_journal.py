@@ -297,7 +297,7 @@ def test_a_list_whose_file_others_hold_waits_once(path, opened, monkeypatch):
     write = ledger.database.write
     monkeypatch.setattr(ledger.database, "write", lambda *asked: (attempts.append(asked), write(*asked))[1])
     queue = Queue(ledger)
-    with closing(queue), closing(sqlite3.connect(path, isolation_level=None)) as other, ThreadPoolExecutor(5) as pool:
+    with closing(sqlite3.connect(path, isolation_level=None)) as other, ThreadPoolExecutor(5) as pool:
         other.execute("BEGIN IMMEDIATE")
         changes = [Change(KEY._replace(name=f"web{number}"), None, ENTRY._replace(state=INTENT)) for number in range(5)]
         begun = [pool.submit(queue.begin, change) for change in changes]
@@ -327,5 +327,5 @@ def test_what_is_created_while_others_write_for_too_long_is_not_to_be_created_ag
             ledger, "begin", lambda *arguments: (real(*arguments), other.execute("BEGIN IMMEDIATE"))[0])
         result = task(ledger, base_url=service.url)
     assert (result["failed"], result["outcome"]) == (True, "accepted")
-    assert "use fewer forks, or end what reads it. Before you run it again," in result["msg"]
+    assert "use fewer forks, or end what reads it. It exists: do not create it again." in result["msg"]
     assert ledger.get(key(service)).state == INTENT

@@ -85,6 +85,18 @@ def test_a_new_session_takes_the_locks_of_the_ended_one(postgres, opened):
     assert other.lock(KEY, wait=False)
 
 
+def test_an_outcome_waits_for_a_server_that_is_a_standby_for_a_while(postgres, opened):
+    ledger = opened(postgres)
+    begun = begin(ledger, KEY, BEGUN, None)
+    execute = ledger.database.execute
+    execute("SET default_transaction_read_only = on")
+    promoted = threading.Timer(1.0, execute, ["SET default_transaction_read_only = off"])
+    promoted.start()
+    assert finish(ledger, KEY, begun, begun._replace(state=DONE), ENDED)
+    promoted.join()
+    assert ledger.get(KEY).state == DONE
+
+
 def test_a_session_that_ends_during_a_request_is_replaced_before_the_next_statement(postgres, opened):
     """Also where another run looked at the asset meanwhile: it holds the lock for that long only."""
     mine, other = opened(postgres), opened(postgres)

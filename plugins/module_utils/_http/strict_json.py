@@ -38,7 +38,8 @@ def encode(value: object, option: str) -> bytes:
 
 def decode_object(raw: bytes) -> dict:
     """Return the JSON object in `raw`; raise InvalidJSON for anything else, without quoting any of it."""
-    _require_few_parts(raw)
+    if sum(map(raw.count, (b"{", b"[", b",", b":"))) > MAX_SIGNS:
+        raise InvalidJSON(f"it has more than {MAX_SIGNS:,} parts")
     try:
         value = json.loads(
             raw.decode("utf-8"),
@@ -60,11 +61,6 @@ def decode_object(raw: bytes) -> dict:
     if depth(value) > MAX_DEPTH:
         raise InvalidJSON(f"it is nested deeper than {MAX_DEPTH} levels")
     return value
-
-
-def _require_few_parts(raw: bytes) -> None:
-    if sum(map(raw.count, (b"{", b"[", b",", b":"))) > MAX_SIGNS:
-        raise InvalidJSON(f"it has more than {MAX_SIGNS:,} parts")
 
 
 def depth(value: object) -> int:

@@ -78,13 +78,12 @@ def _add_settled(planned: list[Planned], params: dict, context: Context, result:
 
 def _without_request(planned: Planned, in_doubt: str, context: Context) -> dict:
     """Return the result of a task that sends nothing; `in_doubt`: the option."""
-    if planned.error:
-        result, word = context.secrets.scrub(planned.error.result()), "in_doubt"
-        if in_doubt == "skip":
-            result.update(failed=False, warnings=[result["msg"]])
-    else:
-        result, word = perform(planned, context), planned.plan.word(planned.task.resource.operation)
-    return dict(result, plan=word) if context.check_mode else result
+    if not planned.error:
+        return perform(planned, context)
+    result = context.secrets.scrub(planned.error.result())
+    if in_doubt == "skip":
+        result.update(failed=False, warnings=[result["msg"]])
+    return dict(result, plan="in_doubt") if context.check_mode else result
 
 
 class _Sending:

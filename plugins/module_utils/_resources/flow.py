@@ -59,13 +59,9 @@ class Plan:
 
     def shown(self, operation: Operation, check_mode: bool) -> dict[str, Any]:
         """Return what a result says of the plan."""
-        said = {"plan": self.word(operation)} if check_mode else {}
-        return {**said, "differs": [*self.differs]} if self.differs else said
-
-    def word(self, operation: Operation) -> str:
-        """Return what would be done, in the words of check mode."""
-        settled = "differs" if self.differs else "keep"
-        return settled if self.settled else operation.word
+        differs = {"differs": [*self.differs]} if self.differs else {}
+        word = operation.word if not self.settled else "differs" if differs else "keep"
+        return {"plan": word, **differs} if check_mode else differs
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,7 +125,7 @@ def apply(resource: Resource, wanted: Wanted, plan: Plan, check_mode: bool, clie
         **plan.shown(operation, check_mode),
     }
     if plan.settled:
-        asset, warnings = plan.known, _difference_warnings(operation, wanted, plan, shown)
+        asset, warnings = plan.known, _difference_warnings(operation, wanted, plan, result)
     elif check_mode:
         asset, warnings = overlay({**dict.fromkeys(ENVELOPE), **(plan.known or {}), **wanted.certain}, plan.body), []
     else:
@@ -144,7 +140,7 @@ def apply(resource: Resource, wanted: Wanted, plan: Plan, check_mode: bool, clie
     return dict(result, asset=asset, warnings=warnings, ansible_facts={operation.resource: asset}, diff=diff)
 
 
-def _difference_warnings(operation: Operation, wanted: Wanted, plan: Plan, request: dict) -> list[str]:
+def _difference_warnings(operation: Operation, wanted: Wanted, plan: Plan, result: dict) -> list[str]:
     """Return a warning if a settled asset differs from what is wanted; raise ServicesError where that is a failure."""
     if not plan.differs:
         return []
@@ -154,7 +150,8 @@ def _difference_warnings(operation: Operation, wanted: Wanted, plan: Plan, reque
     )
     if wanted.fails_on_difference:
         hint = "Nothing was sent. Give the values that are recorded, or set on_difference: warn."
-        raise ServicesError(f"{msg} {hint}", asset=plan.known, request=request, differs=[*plan.differs])
+        told = {name: result[name] for name in ("request", "plan", "differs") if name in result}
+        raise ServicesError(f"{msg} {hint}", asset=plan.known, **told)
     return [msg]
 
 

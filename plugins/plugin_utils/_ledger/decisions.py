@@ -41,24 +41,18 @@ AFTER = {
     (NOT_SENT, False): None,
 }
 
-# What to do about a creation whose outcome could not be recorded.
-_BEFORE = "Before you run it again,"
-_ENTRY = "with infrastructure.services.ledger_entry"
-_RECORD_BY_HAND = {
-    ACCEPTED: f"{_BEFORE} record it {_ENTRY} (state: present and its asset).",
-    UNKNOWN: f"{_BEFORE} look on the service; if it is there, record it {_ENTRY} (state: present and its asset).",
-    **dict.fromkeys((REJECTED, NOT_SENT), f"{_BEFORE} remove its entry {_ENTRY} (state: absent)."),
+_HOW = {
+    ACCEPTED: "the service accepted it, but its answer was lost or unusable",
+    UNKNOWN: "how it ended is not known",
 }
-
-_UNUSABLE, _UNKNOWN = "the service accepted it, but its answer was lost or unusable", "how it ended is not known"
-_RECORD = (
-    "It exists: do not create it again. Look up its id on the service, and record its asset with"
-    " infrastructure.services.ledger_entry (state: present)."
-)
-_SETTLE = (
-    "Look for it on the service. If it is there, confirm it with infrastructure.services.ledger_entry (state: present"
-    " and its asset); if not, remove the entry with the same module (state: absent), and this task creates it."
-)
+_ENTRY = "infrastructure.services.ledger_entry (state:"
+# What to do about a creation that the ledger has in doubt, by what is known of it.
+_SETTLE = {
+    ACCEPTED: f"It exists: do not create it again. Record its asset, with the id of the service, by {_ENTRY} present).",
+    UNKNOWN: f"Look for it on the service. If it is there, confirm it with {_ENTRY} present and its asset); if not,"
+    " remove the entry with the same module (state: absent), and this task creates it.",
+    **dict.fromkeys((REJECTED, NOT_SENT), f"Before you run it again, remove its entry with {_ENTRY} absent)."),
+}
 _FORCE = " With force: true the task creates it whatever the ledger says."
 COMMANDS = " For the commands, run: "  # before the last words of a message, a command
 # What the ledger adds to the message of a creation that it has in doubt from now on, by the state of the entry.
@@ -74,11 +68,11 @@ class InDoubt(ServicesError):
     def __init__(self, entry: Entry, task: Task, command: str) -> None:
         """`command`: the shell command that lists what is in doubt, with the commands that settle it."""
         self.outcome = ACCEPTED if entry.state == ACCEPTED else UNKNOWN
-        how, what_next = (_UNUSABLE, _RECORD) if entry.state == ACCEPTED else (_UNKNOWN, _SETTLE)
         force = "" if task.is_listed or entry.state == ACCEPTED else _FORCE  # it would send all of a list again
         super().__init__(
             f"{task.resource.operation.noun} {task.wanted.key}: the ledger says that a task began to create it at"
-            f" {entry.began_at}; {how}. This task sent nothing. {what_next}{force}{COMMANDS}{command}"
+            f" {entry.began_at}; {_HOW[self.outcome]}. This task sent nothing. {_SETTLE[self.outcome]}{force}{COMMANDS}"
+            f"{command}"
         )
 
     def result(self) -> dict:
@@ -123,7 +117,7 @@ def unrecorded(result: dict[str, Any], problem: str, task: Task) -> dict[str, An
     outcome = result["outcome"]
     operation, said = task.resource.operation, sentence(result.get("msg", ""))
     begin = f"{said} The" if said else f"{operation.noun} {task.wanted.key}: the"
-    next_step = _RECORD_BY_HAND[outcome] if operation.method == "POST" else "Run it again, which sends it once more."
+    next_step = _SETTLE[outcome] if operation.method == "POST" else "Run it again, which sends it once more."
     msg = f"{begin} outcome is {outcome}, but it could not be recorded: {sentence(problem)} {next_step}"
     return dict(result, failed=True, changed=outcome == ACCEPTED, msg=msg)
 

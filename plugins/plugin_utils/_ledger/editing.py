@@ -14,7 +14,7 @@ from ...module_utils._list.items import Faults, validated_item
 from ...module_utils._secrets import Secrets
 from ...module_utils._task.specs import LEDGER_ENTRIES, LEDGER_ENTRY
 from .adopting import Edit, edit_of, wanted_key
-from .entries import ABSENT, INTENT, Change, Ended, Entry, Key, LedgerError
+from .entries import ABSENT, INTENT, PRESENT, Change, Ended, Entry, Key, LedgerError
 from .store import Ledger
 
 _LISTED = {"sent", "options", "began_at", "changed_at", "by", "run", "trace_id", "history", "settle"}  # by ledger_info
@@ -109,7 +109,7 @@ def _add_repeated(wanted: dict[int, dict], keys: dict[int, Key], faults: Faults)
         identifier = *key[:2], "id", str((wanted[number]["asset"] or {}).get("id") or "")
         if first.setdefault(key, number) != number:
             faults.add(number, wanted[number], f"is the same entry as [{first[key]}]")
-        elif identifier[-1] and first.setdefault(identifier, number) != number:
+        elif wanted[number]["state"] == PRESENT and identifier[-1] and first.setdefault(identifier, number) != number:
             faults.add(number, wanted[number], f"asset: its id is that of [{first[identifier]}], too")
 
 

@@ -15,10 +15,11 @@ from typing import NamedTuple
 
 from ...module_utils._errors import ACCEPTED, UNKNOWN, InvalidInput
 
-# The states of an entry; `recording` says what each of them means for a task.
+# The states of an entry; `decisions` says what each of them means for a task.
 INTENT, DONE = "intent", "done"
 STATES = (INTENT, DONE, ACCEPTED, UNKNOWN)
 ABSENT = "absent"  # how the history says that there is no entry
+PRESENT = "present"  # the state that ledger_entry is asked for; ledger_info lists the states of entries
 
 
 class LedgerError(InvalidInput):

@@ -165,10 +165,11 @@ class PostgresDatabase:
             return LedgerError(f"{msg}{self._granting(schema)}")
         if sqlstate == _TOO_LONG:
             return LedgerError(f"{msg}. Its name or id, with base_url, is longer than the index of PostgreSQL takes")
+        if (sqlstate or "").startswith(_AWAY):  # set by the server or a pooler, never by libpq
+            return LedgerLost(msg)
         if not isinstance(error, self._psycopg.OperationalError):
             return LedgerError(msg)
-        # sqlstate is set by the server or a pooler, never by libpq
-        return LedgerLost(msg) if not sqlstate or sqlstate.startswith(_AWAY) else Unanswered(msg)
+        return Unanswered(msg) if sqlstate else LedgerLost(msg)
 
     def _granting(self, schema: str) -> str:
         """Return the statement that gives our role its rights to a schema, or without one to the tables."""

@@ -4,8 +4,6 @@
 
 """The tables of the ledger, and the statements that read and write them: the same on SQLite and on PostgreSQL."""
 
-from __future__ import annotations
-
 SCHEMA_VERSION = 2  # of the tables; it stands in the last of them
 CREATE = (  # in one transaction, and without effect when another process was first
     (

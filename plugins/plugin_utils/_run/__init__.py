@@ -2,4 +2,4 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Where a task runs, what tasks reuse, and every private API of ansible-core that is used."""
+"""Where a task runs, what tasks reuse, and most of what is private in ansible-core and used."""

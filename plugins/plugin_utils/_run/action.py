@@ -77,7 +77,8 @@ class Action(core.ObservedAction):
                 hidden = f"{self._task.action}: a task with no_log was interrupted; its outcome is {result['outcome']}."
                 process.show_message(hidden if self._task.no_log else result["msg"])
         signals.terminate()
-        process.exit_orphan()
+        if process.is_orphan():  # the result would fill a pipe that nobody reads, so this worker would never end
+            os._exit(1)
         return result
 
     def _ended(self, signals: Signals) -> dict:

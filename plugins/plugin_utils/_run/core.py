@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Every private or version-dependent part of ansible-core that this collection uses, with the reason for each."""
+"""What depends on the version of ansible-core, and most of its private parts that are used, each with the reason."""
 
 from __future__ import annotations
 

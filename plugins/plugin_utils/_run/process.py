@@ -55,12 +55,6 @@ def require_parent() -> None:
         raise ServicesError("Nothing was sent: the run of Ansible that this task belongs to has ended.")
 
 
-def exit_orphan() -> None:
-    """Exit if this worker is an orphan: its result would fill a pipe that nobody reads, so it would never end."""
-    if is_orphan():
-        os._exit(1)
-
-
 @contextmanager
 def environment(variables: Mapping[str, str]) -> Iterator[None]:
     """Set exactly these environment variables within the context; raise InvalidInput for one that cannot be set."""

@@ -97,7 +97,8 @@ FORMATS: dict[str, tuple[str, Callable[[dict], str]]] = {
 
 def _is_problem(asset: dict) -> bool:
     """Whether somebody has to look at an asset; why one was not begun is said of another."""
-    return "msg" in asset and not asset.get("skipped")
+    is_wrong = asset["failed"] or asset["outcome"] == UNKNOWN or asset["result"] in ("differs", "in doubt")
+    return is_wrong and not asset.get("skipped")
 
 
 def _order(asset: dict) -> tuple[bool, bool]:
@@ -135,7 +136,7 @@ def _add_picture(body: ElementTree.Element, assets: list[dict]) -> None:
 
 
 def _add_filter(body: ElementTree.Element, results: Iterable[str]) -> None:
-    """Add a choice of the rows that the tables show; rules of style make it work, since nothing runs on the page."""
+    """Add a choice of the rows that the table shows; rules of style make it work, since nothing runs on the page."""
     choices, hidden = _add(body, "p"), []
     for number, result in enumerate(("all", *results)):
         shown = {} if number else {"checked": "checked"}
@@ -146,6 +147,8 @@ def _add_filter(body: ElementTree.Element, results: Iterable[str]) -> None:
 
 
 def _add_table(body: ElementTree.Element, assets: list[dict]) -> None:
+    if not assets:
+        return
     columns = {field: title for field, title in _COLUMNS.items() if any(asset.get(field) for asset in assets)}
     _add_filter(body, dict.fromkeys(asset["result"] for asset in assets))
     table = _add(body, "table")

@@ -28,6 +28,7 @@ _LEDGER_FILES = ("", "-journal", ".lock")
 _ERRORS = (OSError, ValueError)  # ValueError: ours, and a path that contains NUL or a lone surrogate
 _FIELDS = ("outcome", "changed", "failed", "skipped", "status", "begun_after", "seconds", "trace_id", "msg")
 _RUN = {"run", "state", "began_at", "counts", "assets"}
+_ASSET = {"resource", "name", "result", "outcome", "failed"}
 
 
 class Report:
@@ -113,7 +114,8 @@ def _run_in(text: str) -> dict:
     """Return the run of a report, empty when the text is empty or damaged."""
     try:
         run = json.loads(text)["runs"][0]
-        return run if run.keys() >= _RUN else {}
+        is_whole = run.keys() >= _RUN and all(asset.keys() >= _ASSET for asset in run["assets"])
+        return run if is_whole else {}
     except (ValueError, KeyError, TypeError, AttributeError, IndexError):
         return {}
 
