@@ -36,4 +36,5 @@ def run_list(
     if location:
         store = open_ledger(location, check_mode)
         ledger = recording(store, secrets, run, check_mode, None if check_mode else Queue(store))
-    return send_all(spec, given.params, context, ledger)
+    result = send_all(spec, given.params, context, ledger)
+    return result.returned(result.done(), given.params["results"])

@@ -34,19 +34,23 @@ _PLANS = ("create", "update", "keep", "differs", "in_doubt")
 class ListResult:
     """Collects the results of the items."""
 
-    def __init__(self, spec: ModuleSpec, labels: list[str], fields: list[str] | None) -> None:
+    def __init__(self, spec: ModuleSpec, labels: list[str], fields: list[str] | None, no_log: bool = False) -> None:
         """`fields`: dotted names of the envelope fields to return, None for all."""
+        self.warnings: list[str] = []  # about all items together
+        self.not_listed: list[str] | None = None  # names that only the ledger has, None if it was not asked
         self._spec, self._labels, self._fields = spec, labels, fields
         self._noun = spec.resource.operation.noun
         self._items: list[dict] = [{}] * len(labels)
-        self._warnings: list[str] = []
+        # In what looks like a loop, ansible-core 2.19 hides only items that are marked themselves.
+        self._hidden = {"_ansible_no_log": True} if no_log else {}
+        self._item_warnings: list[str] = []
         self.total, self.added, self.failed = len(labels), 0, 0
         self._reason = ""  # why items were not begun
 
     def add(self, number: int, result: dict) -> None:
         """Add the result of one item."""
-        item = {"item": self._labels[number], **self._shortened(result)}
-        self._warnings += item.pop("warnings")
+        item = {"item": self._labels[number], **self._shortened(result), **self._hidden}
+        self._item_warnings += item.pop("warnings")
         self._items[number] = item
         self.added += 1
         self.failed += item["failed"]
@@ -73,15 +77,12 @@ class ListResult:
         is_told = result["failed"] or result.get("plan") in ("differs", "in_doubt")
         return dict(kept, warnings=[warning for warning in warnings if not (is_told and warning in result["msg"])])
 
-    def done(
-        self, not_listed: list[str] | None = None, warnings: Iterable[str] = (), next_step: str = ""
-    ) -> dict[str, Any]:
+    def done(self, next_step: str = _RESULTS_SAY) -> dict[str, Any]:
         """Return the result of the list for people: of all items, with their whole assets.
 
-        `not_listed`: names that only the ledger has, None when it was not asked; `next_step`: where to look for what
-        is known of each item, empty for `results`.
+        `next_step`: where to look for what is known of each item.
         """
-        items, counts = self._items, self._counts(not_listed)
+        items, counts = self._items, self._counts()
         result = {
             "changed": counts["changed"] > 0,
             "outcome": gravest(NOT_SENT, *{item["outcome"] for item in items}),
@@ -91,11 +92,11 @@ class ListResult:
         diffs = [item.pop("diff") for item in items if "diff" in item]
         if diffs:
             result["diff"] = [_of_changes(diff) for diff in diffs if diff["before"] != diff["after"]]
-        if not_listed is not None:
-            result["not_listed"] = not_listed
+        if self.not_listed is not None:
+            result["not_listed"] = self.not_listed
         if counts["failed"] or counts["not_begun"]:
-            result.update(failed=True, msg=self._msg(counts, next_step or _RESULTS_SAY))
-        return dict(result, warnings=[*warnings, *self._same_ids(), *self._some_warnings()])
+            result.update(failed=True, msg=self._msg(counts, next_step))
+        return dict(result, warnings=[*self.warnings, *self._same_ids(), *self._some_warnings()])
 
     def returned(self, result: dict, which: str) -> dict:
         """Return the result of the list as its task returns it, with facts, and a warning if it is too large.
@@ -118,14 +119,14 @@ class ListResult:
     def _picked(self, item: dict) -> dict:
         return {"asset": picked(item["asset"], self._fields)} if "asset" in item else {}
 
-    def _counts(self, not_listed: list[str] | None) -> dict[str, int]:
+    def _counts(self) -> dict[str, int]:
         outcomes = Counter(item["outcome"] for item in self._items)
         plans = Counter(item.get("plan") for item in self._items)
         counts = {outcome: outcomes[outcome] for outcome in OUTCOMES}
         counts.update({name: sum(item.get(name, False) for item in self._items) for name in ("changed", "failed")})
         counts["not_begun"] = sum("skipped" in item for item in self._items)
         counts.update({plan: plans[plan] for plan in _PLANS if plans[plan]})
-        return counts if not_listed is None else dict(counts, not_listed=len(not_listed))
+        return counts if self.not_listed is None else dict(counts, not_listed=len(self.not_listed))
 
     def _msg(self, counts: dict[str, int], next_step: str) -> str:
         failed = [item for item in self._items if item["failed"]]
@@ -148,7 +149,7 @@ class ListResult:
         ][:_MOST_WARNINGS]
 
     def _some_warnings(self) -> list[str]:
-        unique = list(dict.fromkeys(self._warnings))
+        unique = list(dict.fromkeys(self._item_warnings))
         more = len(unique) - _MOST_WARNINGS
         return [*unique[:_MOST_WARNINGS], *([f"And {more:,} more warnings; results has them."] if more > 0 else [])]
 

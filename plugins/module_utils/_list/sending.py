@@ -22,8 +22,8 @@ from .result import SHOWN, ListResult
 from .scheduler import Scheduler, Slot
 
 
-def send_all(spec: ModuleSpec, params: dict, context: Context, ledger: Any = None) -> dict:
-    """Run the tasks of a list and return their combined result; raise ServicesError before anything is sent.
+def send_all(spec: ModuleSpec, params: dict, context: Context, ledger: Any = None) -> ListResult:
+    """Run the tasks of a list and return what became of them; raise ServicesError before anything is sent.
 
     `ledger`: a Recording; it is closed, unless threads are left that may still use it.
     """
@@ -31,21 +31,18 @@ def send_all(spec: ModuleSpec, params: dict, context: Context, ledger: Any = Non
     try:
         params, context = with_defaults(spec, params), replace(context, fields=SHOWN)
         planned = _planned(spec, params, ledger)
-        result = ListResult(spec, [each.task.wanted.key for each in planned], params["asset_fields"])
+        labels = [each.task.wanted.key for each in planned]
+        result = ListResult(spec, labels, params["asset_fields"], context.no_log)
         to_send = _add_settled(planned, params, context, result)
         if to_send:
             is_over = _Sending(planned, to_send, params, context, ledger).send(result)
-        not_listed = ledger.not_listed([each.task for each in planned]) if ledger and context.check_mode else None
+        if ledger:
+            result.warnings = ledger.warnings
+            result.not_listed = ledger.not_listed([each.task for each in planned]) if context.check_mode else None
     finally:
         if ledger and is_over:
             ledger.close()
-    done = result.done(not_listed, ledger.warnings if ledger else (), context.next_step())
-    context.tell(done)
-    done = result.returned(done, params["results"])
-    if context.no_log:  # in what looks like a loop, ansible-core 2.19 hides only items marked themselves
-        for item in done["results"]:
-            item["_ansible_no_log"] = True
-    return done
+    return result
 
 
 def _planned(spec: ModuleSpec, params: dict, ledger: Any) -> list[Planned]:

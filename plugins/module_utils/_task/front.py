@@ -9,7 +9,7 @@ from __future__ import annotations
 import select
 from dataclasses import replace
 from functools import partial
-from typing import Callable
+from typing import Any, Callable
 
 from ansible.module_utils.basic import AnsibleModule
 
@@ -52,8 +52,8 @@ class ServicesModule(AnsibleModule):
         super().fail_json(msg, **{"outcome": NOT_SENT, "changed": False, **kwargs})
 
 
-def main(spec: ModuleSpec, send_all: Callable[[ModuleSpec, dict, Context], dict] | None = None) -> None:
-    """Run the module and exit; `send_all`: does the tasks of a list, raising ServicesError."""
+def main(spec: ModuleSpec, send_all: Callable[[ModuleSpec, dict, Context], Any] | None = None) -> None:
+    """Run the module and exit; `send_all`: does the tasks of a list and returns a ListResult, raising ServicesError."""
     module = ServicesModule(spec)
     secrets = module.options.secrets
     shown = dict(diff_mode=module._diff, no_log=module.no_log)
@@ -78,14 +78,15 @@ def _one(module: ServicesModule, context: Context) -> dict:
     return carry_out(planned, context, partial(perform, context=context))
 
 
-def _many(options: Options, context: Context, send_all: Callable[[ModuleSpec, dict, Context], dict]) -> dict:
+def _many(options: Options, context: Context, send_all: Callable[[ModuleSpec, dict, Context], Any]) -> dict:
     """Do the tasks of a list, ended by signals and by the loss of the connection."""
     if options.params["report"]:
         raise InvalidInput("report", _REPORT_ELSEWHERE)
     token_source = partial(FetchedToken, memory=Memory())
     with deferred() as signals:
         context = replace(context, token_source=token_source, watch=partial(_why_to_stop, signals))
-        return send_all(options.spec, options.params, context)
+        result = send_all(options.spec, options.params, context)
+        return result.returned(result.done(), options.params["results"])
 
 
 def _why_to_stop(signals: Signals) -> str:

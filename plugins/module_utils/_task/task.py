@@ -77,8 +77,6 @@ class Context:
     # What only a list needs:
     watch: Callable[[], str] = str  # why to stop now, empty to go on
     progress: Callable[..., None] = lambda *numbers: None  # says how far it is; takes what Progress of the screen takes
-    tell: Callable[[dict], None] = lambda result: None  # reports the whole result of a list to people
-    next_step: Callable[[], str] = str  # where to look for what is known of each item, empty for its results
 
 
 def prepare(resource: Resource, params: dict) -> Task:

@@ -87,13 +87,13 @@ def send_list(action, options: Options, signals: Signals) -> dict:
         connect=Transport,
         watch=partial(_why_to_stop, action, signals),
         progress=Progress(action.spec.resource.operation.noun, partial(_say, action, signals)),
-        tell=partial(_tell, action, report, time.monotonic(), signals),
-        next_step=partial(_next_step, params, signals),
     )
     queue = Queue(ledger) if ledger and not check_mode else None
     recording = Recording(ledger, options.secrets, run_id(), check_mode, queue) if ledger else None
-    result = send_all(action.spec, params, context, recording)
-    return action.remember(core.untrusted(result))
+    began, result = time.monotonic(), send_all(action.spec, params, context, recording)
+    done = result.done(_next_step(params, signals))
+    _tell(action, report, time.monotonic() - began, signals, done)
+    return action.remember(core.untrusted(result.returned(done, params["results"])))
 
 
 def _say(action, signals: Signals, line: str) -> None:
@@ -111,7 +111,7 @@ def _sleep(action, signals: Signals, asset: str, seconds: float) -> None:
     time.sleep(seconds)
 
 
-def _tell(action, report: Report | None, began: float, signals: Signals, result: dict) -> None:
+def _tell(action, report: Report | None, seconds: float, signals: Signals, result: dict) -> None:
     """Report the whole result of a list, and say on the screen what it did, or would do."""
     operation, width = action.spec.resource.operation, action._display.columns
     if not (result["results"] or action.creates):  # a fleet without roles is common, one without machines a mistake
@@ -120,7 +120,6 @@ def _tell(action, report: Report | None, began: float, signals: Signals, result:
         action._display.warning(problem)
     if action._task.no_log or signals.caught:
         return
-    seconds = time.monotonic() - began
     is_plan = action._task.check_mode
     for line in plan_lines(operation, result, width) if is_plan else result_lines(operation, result, seconds, width):
         _say(action, signals, line)

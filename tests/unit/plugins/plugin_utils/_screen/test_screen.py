@@ -26,7 +26,9 @@ UNCHANGED = dict(changed=False, outcome="not_sent", asset={"id": "1"})
 
 def listed(items: dict[str, dict], not_listed: list[str] | None = None) -> dict:
     """Return the result of a list with these results of items, by name, as it is shown to people."""
-    return collected(items).done(not_listed)
+    collection = collected(items)
+    collection.not_listed = not_listed
+    return collection.done()
 
 
 def collected(items: dict[str, dict]) -> ListResult:
