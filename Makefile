@@ -10,8 +10,8 @@ FILES := $(wildcard tests/*/test_*.py tests/*/*/test_*.py)
 SUITES := $(patsubst docs,guides,$(filter-out page,$(sort $(foreach file,$(FILES),$(word 2,$(subst /, ,$(file)))))))
 STEP := tests/tools/step
 PYTEST := env TEST_COLLECTIONS=.build/collections python -m pytest -p no:cacheprovider
-# Four workers on two cores, since much of the time is waiting; a file's tests share what they set up.
-PARALLEL := -n 4 --dist loadfile --no-loadscope-reorder
+# Three workers on two cores, since much of the time is waiting; a file's tests share what they set up.
+PARALLEL := -n 3 --dist loadfile --no-loadscope-reorder
 # What takes long and what ruff and the tests find almost all of; make sanity runs it.
 QUICK := --skip-test pylint --skip-test import --skip-test compile
 

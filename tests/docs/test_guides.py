@@ -117,6 +117,8 @@ def test_the_examples_of_a_page_run(world, service, name):
     world.follow(name)
     received = [json.loads(request["body"])["name"] if request["method"] == "POST" and request["operation"] != "token"
                 else request["operation"] for request in service.conversation()]
+    if name == "README":  # its last list sends both machines at once
+        received[-2:] = sorted(received[-2:])
     assert RECEIVED.get(name) in (None, received)
 
 

@@ -243,7 +243,7 @@ def test_a_ledger_that_others_write_to_for_too_long_says_run_it_again(path, open
         result = task(ledger, base_url=service.url)
     assert (result["failed"], result["outcome"]) == (True, "not_sent")
     assert "database is locked: others have been writing to it, or reading it in one transaction" in result["msg"]
-    assert " for 0.1 s. When you run it again, use fewer forks, or end what reads it. Nothing was sent." in result["msg"]
+    assert result["msg"].endswith("When you run it again, use fewer forks, or end what reads it. Nothing was sent.")
     assert created(service) == []
 
 

@@ -114,8 +114,7 @@ def _run_in(text: str) -> dict:
     """Return the run of a report, empty when the text is empty or damaged."""
     try:
         run = json.loads(text)["runs"][0]
-        is_whole = run.keys() >= _RUN and all(asset.keys() >= _ASSET for asset in run["assets"])
-        return run if is_whole else {}
+        return run if run.keys() >= _RUN and all(asset.keys() >= _ASSET for asset in run["assets"]) else {}
     except (ValueError, KeyError, TypeError, AttributeError, IndexError):
         return {}
 
