@@ -173,7 +173,8 @@ def test_a_hundred_thousand_entries_are_filtered_in_under_a_second(tmp_path, ope
         Change(Key(URL, CREATE, f"web{number:06}"), None, Entry(states.get(number, DONE), body, {**body, "id": "1"}))
         for number in range(100_000)
     ], durable=True)
-    nothing = {"base_url": None, "resource": None, "names": None, "changed_since": None, "history": False}
+    nothing = {"base_url": None, "resource": None, "names": None, "changed_since": None, "run": None,
+               "history": False}
     for filters, count in (({"states": ["in_doubt"]}, 1), ({"states": None, "names": ["web0000*"]}, 100)):
         started = time.process_time()
         result = listed(opened(path, read_only=True), {**nothing, **filters})

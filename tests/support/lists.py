@@ -23,18 +23,17 @@ def run_list(
     spec, options: dict, *, check_mode: bool = False, connect=Transport, ledger=None, location: str = "",
     run: str = "run-of-the-tests", recording: type = Recording, **more,
 ) -> dict:
-    """Return the result of a list.
+    """Return the result of a list; raise InvalidInput for options that are not valid.
 
     `ledger`: a Recording; `location`: where to open one for this list. `more`: further fields of the Context.
     """
     least = {"retry_max_delay": 0, **({} if "auth_url" in options else {"access_token": TOKEN})}
     given, memory = validate(spec, {**least, **options}), Memory()
-    assert not given.problem, given.problem
-    secrets = given.secrets
+    params, secrets = given.valid(), given.secrets
     token_source = partial(FetchedToken, memory=memory)
     context = Context(check_mode, secrets, connect, token_source, diff_mode=True, **more)
     if location:
         store = open_ledger(location, check_mode)
         ledger = recording(store, secrets, run, check_mode, None if check_mode else Queue(store))
-    result = send_all(spec, given.params, context, ledger)
-    return result.returned(result.done(), given.params["results"])
+    result = send_all(spec, params, context, ledger)
+    return result.returned(result.done(), params["results"])
