@@ -62,10 +62,11 @@ class Progress:
         tally = Counter(result["outcome"] for result in ended)
         done, (before, earlier) = sum(tally.values()), self._last
         rate, self._last, self._due = (done - earlier) / (now - before), (now, done), now + _NEXT_LINE
+        rejected = f", {tally[REJECTED]:,} rejected" if tally[REJECTED] else ""
         left = f", {(total - settled - done) / rate:,.0f} s left" if rate else ""
         self._say(
-            f"{self._noun}s: {settled + done:,} of {total:,}, {in_flight:,} in flight, {tally[UNKNOWN]:,} in doubt,"
-            f" {tally[REJECTED]:,} rejected, {rate:,.0f}/s{left}"
+            f"{self._noun}s: {settled + done:,} of {total:,}, {in_flight:,} in flight, {tally[UNKNOWN]:,} in doubt"
+            f"{rejected}, {rate:,.0f}/s{left}"
         )
 
 

@@ -144,11 +144,11 @@ def test_of_an_asset_that_differs_in_several_fields_a_short_line_says_how_many()
 
 @pytest.mark.parametrize(("times", "said"), [
     ([(1.0, 0)], []),
-    ([(2.0, 30)], ["virtual machines: 130 of 500, 4 in flight, 0 in doubt, 0 rejected, 15/s, 25 s left"]),
-    ([(2.0, 0)], ["virtual machines: 100 of 500, 4 in flight, 0 in doubt, 0 rejected, 0/s"]),
+    ([(2.0, 30)], ["virtual machines: 130 of 500, 4 in flight, 0 in doubt, 15/s, 25 s left"]),
+    ([(2.0, 0)], ["virtual machines: 100 of 500, 4 in flight, 0 in doubt, 0/s"]),
     ([(2.0, 20), (7.0, 220)], [  # the estimate is from the recent rate
-        "virtual machines: 120 of 500, 4 in flight, 0 in doubt, 0 rejected, 10/s, 38 s left",
-        "virtual machines: 320 of 500, 4 in flight, 0 in doubt, 0 rejected, 40/s, 4 s left"]),
+        "virtual machines: 120 of 500, 4 in flight, 0 in doubt, 10/s, 38 s left",
+        "virtual machines: 320 of 500, 4 in flight, 0 in doubt, 40/s, 4 s left"]),
 ])
 def test_progress_counts_the_whole_list(times, said):
     clock, lines = iter([0.0, *(moment for moment, _done in times)]), []
@@ -156,6 +156,13 @@ def test_progress_counts_the_whole_list(times, said):
     for _moment, done in times:
         progress(500, 100, [CREATED] * done, 4, is_ending=False)
     assert lines == said
+
+
+def test_progress_says_how_many_were_rejected_once_there_are_any():
+    clock, lines = iter([0.0, 2.0]), []
+    progress = Progress("virtual machine", lines.append, lambda: next(clock))
+    progress(10_000, 8_000, [CREATED, CREATED, lost("rejected")], 256, is_ending=False)
+    assert lines == ["virtual machines: 8,003 of 10,000, 256 in flight, 0 in doubt, 1 rejected, 2/s, 1,331 s left"]
 
 
 def test_a_list_that_is_ended_says_once_what_it_waits_for():
