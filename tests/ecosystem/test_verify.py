@@ -9,6 +9,7 @@ import os
 import shutil
 import subprocess
 import tempfile
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -158,6 +159,12 @@ PLACES = {
 
 def test_a_release_exactly_as_signed_is_accepted(release):
     assert run(VERIFY, release) == 0
+
+
+def test_a_signed_release_is_built_twice_to_the_same_bytes(checkout, signed, tmp_path):
+    time.sleep(1)  # the date of a signature has whole seconds
+    again = release_tool.build(checkout, tmp_path, KEY)
+    assert {path.name: path.read_bytes() for path in again} == {name: (signed / name).read_bytes() for name in FILES}
 
 
 @pytest.mark.parametrize("place", PLACES)

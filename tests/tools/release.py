@@ -74,8 +74,9 @@ def build(root: Path, output: Path, key: str = "") -> list[Path]:
     commit = _git(root, "rev-parse", "HEAD").strip()
     provenance = output / f"{artifact.name.removesuffix('.tar.gz')}.provenance.json"
     provenance.write_text(release_provenance.statement(galaxy, artifact, bom, commit), encoding="utf-8")
-    built = [artifact, bom, provenance, *([release_signature.sign_manifest(artifact, key)] if key else [])]
-    return [*built, *release_signature.write_sums(built, key)]
+    signatures = [release_signature.sign_manifest(artifact, key, moment)] if key else []
+    built = [artifact, bom, provenance, *signatures]
+    return [*built, *release_signature.write_sums(built, key, moment)]
 
 
 def _git(root: Path, *arguments: str) -> str:
