@@ -84,7 +84,7 @@ def test_the_demo_fits_on_one_screen(ansible_once, tmp_path):
 def test_a_fleet_is_created_from_the_controller_whatever_the_inventory_says(ansible_once, service):
     fleet = {"hosts": {"web01": {"virtual_machine_attributes": {"cpu": 2}}, "web02": {}}, "vars": UNREACHABLE}
     (ansible_once.directory / "fleet.yml").write_text(
-        json.dumps({"all": {"children": {"fleet": fleet}, "vars": UNREACHABLE}}))
+        json.dumps({"all": {"children": {"fleet": fleet}, "hosts": {"localhost": {}}, "vars": UNREACHABLE}}))
     own = "{{ hostvars.localhost.ansible_facts.compute_virtual_machines[inventory_hostname].id }}"
     look = {"name": "Look", "ansible.builtin.debug": {"msg": [own, "{{ ansible_facts.keys() | length }}"]}}
     (ansible_once.directory / "all.yml").write_text(json.dumps([

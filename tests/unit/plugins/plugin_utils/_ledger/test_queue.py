@@ -36,6 +36,7 @@ from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.en
     Entry,
     Key,
     LedgerError,
+    LedgerLost,
 )
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.location import open_ledger
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.queue import Queue
@@ -180,6 +181,25 @@ def test_nobody_waits_for_a_thread_that_has_failed(ledger, monkeypatch):
         begun = [pool.submit(writer.begin, wanted(f"vm{number}")) for number in range(20)]
         waiting.set()
         assert {type(done.exception(60)) for done in begun} <= {ZeroDivisionError, LedgerError}
+
+
+def test_once_the_ledger_is_lost_nothing_is_begun_but_outcomes_are_recorded(ledger, monkeypatch):
+    """As when the first item that cannot be begun comes while requests are in flight, and the database comes back."""
+    writer, begun_before = Queue(ledger), {}
+    for name in ("vm1", "vm2"):
+        begun_before[name] = writer.begin(wanted(name))[1]
+
+    def away(changes, durable):
+        raise LedgerLost("ledger: away")
+
+    with monkeypatch.context() as while_away:
+        while_away.setattr(ledger, "write", away)
+        with pytest.raises(LedgerLost):
+            writer.begin(wanted("vm3"))
+    with pytest.raises(LedgerLost):
+        writer.begin(wanted("vm3"))
+    assert all(writer.finish(Change(key(name), entry, entry._replace(state=DONE), Ended(INTENT, DONE)))
+               for name, entry in begun_before.items())
 
 
 def test_assets_given_up_are_restored_and_nothing_more_is_written_for_them(ledger, monkeypatch):
