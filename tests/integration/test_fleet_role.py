@@ -280,3 +280,14 @@ def test_one_lost_answer_among_500_machines_fits_on_one_screen(ansible_once, ser
     assert "  To settle it: ansible-playbook infrastructure.services.in_doubt -e ledger=" in run.output
     assert run.output.count("connection was lost") <= 2
     assert rows(run.output) <= 60
+
+
+def test_what_is_skipped_and_what_differs_is_named_on_one_screen(ansible_once, service):
+    """In a run that is green: 4 of 120 machines are in doubt, the others differ."""
+    machines = [{"name": f"vm{number:03}", "attributes": {"cpu": 4}} for number in range(120)]
+    service.fault(kind="drop", when="after", operation="create_virtual_machine", skip=50, count=4)
+    ansible_once.playbook(yaml.safe_dump([of_fleet(machines, fleet_max_unknown=0, fleet_concurrency=1)]))
+    listed = [{**machine, "attributes": {"cpu": 8}} for machine in machines]
+    run = ansible_once.playbook(yaml.safe_dump([of_fleet(listed, fleet_in_doubt="skip")])).ok()
+    assert "virtual machines: 0 created, 0 unchanged, 4 in doubt, 0 rejected, 116 differs, " in run.output
+    assert rows(run.output) <= 30

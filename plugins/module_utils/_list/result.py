@@ -43,14 +43,16 @@ class ListResult:
         self._items: list[dict] = [{}] * len(labels)
         # In what looks like a loop, ansible-core 2.19 hides only items that are marked themselves.
         self._hidden = {"_ansible_no_log": True} if no_log else {}
-        self._item_warnings: list[str] = []
+        self._item_warnings: dict[tuple[str, bool], list[str]] = {}  # items by what is said, and whether of each alone
         self.total, self.added, self.failed = len(labels), 0, 0
         self._reason = ""  # why items were not begun
 
     def add(self, number: int, result: dict) -> None:
         """Add the result of one item."""
         item = {"item": self._labels[number], **self._shortened(result), **self._hidden}
-        self._item_warnings += item.pop("warnings")
+        for warning in item.pop("warnings"):
+            said = warning.removeprefix(f"{self._noun} {self._labels[number]}: ")
+            self._item_warnings.setdefault((said, said != warning), []).append(self._labels[number])
         self._items[number] = item
         self.added += 1
         self.failed += item["failed"]
@@ -149,7 +151,11 @@ class ListResult:
         ][:_MOST_WARNINGS]
 
     def _some_warnings(self) -> list[str]:
-        unique = list(dict.fromkeys(self._item_warnings))
+        """Return the warnings about items, the same one about several of them once."""
+        unique = []
+        for (said, is_of_each), (name, *others) in self._item_warnings.items():
+            same = f" (the same is true of {listing(others)})" if others else ""
+            unique.append(f"{self._noun} {name}{same}: {said}" if is_of_each else said)
         more = len(unique) - _MOST_WARNINGS
         return [*unique[:_MOST_WARNINGS], *([f"And {more:,} more warnings; results has them."] if more > 0 else [])]
 
