@@ -44,6 +44,7 @@ CASES = {
     "empty-lists": ({}, NOTHING),
     "misspelt": ({}, {**NOTHING, "fleet_vms": MACHINES, "fleet_concurency": 1}),
     "strings": ({}, {**FIRST, "fleet_virtual_machines": ["web01", "web02"]}),
+    "no-dash": ({}, {**FIRST, "fleet_virtual_machines": MACHINES[0]}),
     "mistake": ({}, {**FIRST, "fleet_virtual_machines": [{"name": "web01", "attributes": {"cpus": 4}}]}),
 }
 # Afterwards, in check mode.
@@ -209,6 +210,13 @@ def test_a_list_of_strings_is_refused_in_the_words_of_the_module(told):
     assert told.names("strings") == []
 
 
+def test_a_machine_that_is_not_in_a_list_is_refused_in_the_words_of_the_module(told):
+    said = "virtual_machines: must be a list, not a dict. Nothing was sent."
+    assert said in told.result("no-dash", "Fail with what failed")["msg"]
+    assert "argument_spec_data" not in told.said("no-dash")
+    assert told.names("no-dash") == []
+
+
 def test_a_machine_that_differs_fails_the_role_if_it_is_told_to(told):
     assert told.failed("machines-strict")
     assert "attributes.cpu (16 asked for, 8 recorded)" in " ".join(told.said("machines-strict").split())
@@ -290,4 +298,4 @@ def test_what_is_skipped_and_what_differs_is_named_on_one_screen(ansible_once, s
     listed = [{**machine, "attributes": {"cpu": 8}} for machine in machines]
     run = ansible_once.playbook(yaml.safe_dump([of_fleet(listed, fleet_in_doubt="skip")])).ok()
     assert "virtual machines: 0 created, 0 unchanged, 4 in doubt, 0 rejected, 116 differs, " in run.output
-    assert rows(run.output) <= 30
+    assert rows(run.output) <= 40
