@@ -16,7 +16,7 @@ ServicesError
 from __future__ import annotations
 
 from contextlib import AbstractContextManager
-from typing import Callable
+from typing import Callable, NamedTuple
 
 # The four things that can be known of a request (`outcome`), from harmless to grave.
 NOT_SENT = "not_sent"
@@ -43,20 +43,50 @@ def listing(names: list[str]) -> str:
     return f"{', '.join(names[:_MAX_LISTED])}{more}"
 
 
+class Message(NamedTuple):
+    """What a failure or a warning says, in parts; the parts may quote the service, so no code takes a text apart."""
+
+    text: str  # what happened, what is known of the effect, what to do next
+    asset: str = ""  # which one, such as `virtual machine web01`; empty if it is about the whole task
+    command: str = ""  # lists what is in doubt, in a shell
+    since: str = ""  # when the asset came into doubt
+
+    def __str__(self) -> str:
+        text = f"{self.asset}: {self.text}" if self.asset else self.text
+        return f"{sentence(text)} For the commands, run: {self.command}" if self.command else text
+
+    def then(self, text: str) -> Message:
+        """Return the message with a further sentence."""
+        return self._replace(text=f"{sentence(self.text)} {text}".strip())
+
+
+def message_of(result: dict) -> Message:
+    """Return what a result says; that of a module on a target is one text."""
+    said = result.get("msg", "")
+    return said if isinstance(said, Message) else Message(said)
+
+
+def in_words(result: dict) -> dict:
+    """Return a result as it leaves the process, with each message as one text."""
+    words = {"msg": str(result["msg"])} if "msg" in result else {}
+    return {**result, **words, **({"warnings": [*map(str, result["warnings"])]} if "warnings" in result else {})}
+
+
 class ServicesError(Exception):
     """The base of all errors of this collection; its text is shown to users and contains no secret."""
 
     outcome = NOT_SENT
 
-    def __init__(self, msg: str, **details: object) -> None:
-        """`details`: what a failed task returns in addition to `msg` (`request`, `status`, `attempts`)."""
+    def __init__(self, msg: str | Message, **details: object) -> None:
+        """`details`: what a failed task returns in addition to `msg` (`request`, `status`, `request_attempts`)."""
         super().__init__(msg)
-        self.msg = msg
+        self.message = msg if isinstance(msg, Message) else Message(msg)
+        self.msg = str(msg)
         self.details = details
 
     def result(self) -> dict:
         """Return the result of the failed task; accepted work counts as a change, since it was done."""
-        return dict(self.details, failed=True, changed=self.outcome == ACCEPTED, outcome=self.outcome, msg=self.msg)
+        return dict(self.details, failed=True, changed=self.outcome == ACCEPTED, outcome=self.outcome, msg=self.message)
 
 
 class EndOfThread(AbstractContextManager):
@@ -82,8 +112,7 @@ class InvalidInput(ServicesError):
 
     def result(self) -> dict:
         """Return the result of the failed task, which says that nothing was sent."""
-        said = "" if "othing was " in self.msg else " Nothing was sent."
-        return dict(super().result(), msg=f"{sentence(self.msg)}{said}" if said else self.msg)
+        return dict(super().result(), msg=self.message.then("Nothing was sent."))
 
 
 class MissingLibrary(ServicesError):

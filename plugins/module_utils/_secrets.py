@@ -22,7 +22,7 @@ SHORTEST = 8  # characters; a credential of this length is unlikely to be a name
 _DISTINCT = 32  # characters; a credential of this length is unlikely to be part of a longer word by chance
 
 # Keys of a result: those whose values are the collection's own words, and those that hold data, not messages.
-_NEVER_MASKED = {"outcome", "changed", "failed", "status", "attempts", "request_attempts", "entry_state", "plan"}
+_NEVER_MASKED = {"outcome", "changed", "failed", "status", "request_attempts", "entry_state", "plan"}
 _DATA = {"asset", "ansible_facts", "diff", "item", "request", "sent", "entries", "invocation"}
 # Names of parameters and headers whose values are credentials (SECURITY.md): by a match anywhere in the name or by one
 # of its words, unless the last word marks it as metadata: `subject_token_type` is only the type.
@@ -185,6 +185,8 @@ def _each(value: object, mask: Callable[[object], object]) -> Any:
     """Return the value with each key, string and number masked; core's sanitize_keys would skip some keys."""
     if isinstance(value, dict):
         return {_each(key, mask): _each(item, mask) for key, item in value.items()}
+    if isinstance(value, tuple):  # a Message
+        return type(value)(*(_each(item, mask) for item in value))
     return [_each(item, mask) for item in value] if isinstance(value, list) else mask(value)
 
 

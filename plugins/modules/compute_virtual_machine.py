@@ -166,11 +166,6 @@ status:
   returned: when the options can be used
   type: int
   sample: 201
-attempts:
-  description: The same as RV(request_attempts), but ansible-core overwrites it under C(until).
-  returned: when the options can be used
-  type: int
-  sample: 1
 request_attempts:
   description: How many times the request was attempted.
   returned: when the options can be used

@@ -52,7 +52,7 @@ def check_cut(lab: Lab, result: dict, at: int, answer: bytes, *, spare: int, by_
     complete = at >= len(answer) - spare
     assert_agreement(lab, result, told)
     if "failed" not in result:
-        assert complete or result["attempts"] == 2, told
+        assert complete or result["request_attempts"] == 2, told
         assert asset_is_whole(lab, result), told
     else:
         assert lab.resource == CREATE, told

@@ -35,7 +35,7 @@ def ask_a_name_server(real):
 def seen(lab: Lab, result: dict) -> End:
     """Return how a task ended, and what the service saw of it."""
     received, done = len(lab.service.received), len(lab.service.done)
-    return End(result["outcome"], result.get("attempts"), received, done, "failed" not in result)
+    return End(result["outcome"], result.get("request_attempts"), received, done, "failed" not in result)
 
 
 def assert_verdict(lab: Lab, case: Case, resource: str, result: dict) -> None:

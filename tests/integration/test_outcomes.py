@@ -61,7 +61,7 @@ def test_a_failure_reports_what_is_known(told, running_service, case):
     result = told[0][case]
     assert result["failed"] is True
     assert (result["outcome"], result.get("status"), result["changed"]) == CASES[case][1:]
-    assert result["attempts"] == 1
+    assert result["request_attempts"] == 1
     assert running_service.url in result["msg"]
 
 

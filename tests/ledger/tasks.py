@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from ansible_collections.infrastructure.services.plugins.module_utils._errors import ServicesError
+from ansible_collections.infrastructure.services.plugins.module_utils._errors import ServicesError, in_words
 from ansible_collections.infrastructure.services.plugins.module_utils._http.transport import Transport
 from ansible_collections.infrastructure.services.plugins.module_utils._task import credentials
 from ansible_collections.infrastructure.services.plugins.module_utils._task.task import (
@@ -35,9 +35,9 @@ def task(ledger: Ledger | str, resource: str = CREATE, check_mode: bool = False,
         recording = Recording(ledger, secrets, "run-of-the-tests", check_mode)
         (planned,) = recording.look_up([prepare(RESOURCES[resource], params)])
         result = carry_out(planned, context, lambda planned: perform(planned, context), recording)
-        return dict(result, warnings=[*recording.warnings, *result["warnings"]])
+        return in_words(dict(result, warnings=[*recording.warnings, *result["warnings"]]))
     except ServicesError as error:
-        return error.result()
+        return in_words(error.result())
     finally:
         if own and not isinstance(ledger, str):
             ledger.close()

@@ -148,7 +148,7 @@ def test_all_faults_are_told_at_once_and_nothing_changes(edit):
     with pytest.raises(ServicesError) as error:
         edit(adopted("ok"), *(entry for entry, _fault in WRONG))
     msg = error.value.msg
-    assert msg.startswith(f"entries: {len(WRONG)} items are invalid, so nothing was changed: ")
+    assert msg.startswith(f"entries: {len(WRONG)} items are invalid: ")
     assert [fault for _entry, fault in WRONG if fault not in msg] == []
     assert states(edit) == {}
 
@@ -201,4 +201,4 @@ def test_the_module_works_on_the_given_ledger(ansible):
     assert "diff" not in run.result("Adopt")
     assert not (ansible.directory / "none.db").exists()
     wrong = run.result("Wrong")
-    assert (wrong["outcome"], "nothing was changed: [0] (x): asset: " in wrong["msg"]) == ("not_sent", True)
+    assert (wrong["outcome"], "invalid: [0] (x): asset: " in wrong["msg"]) == ("not_sent", True)

@@ -223,7 +223,7 @@ def test_an_edit_that_lost_a_race_is_reported(edit, opened, monkeypatch, before,
 
     put(edit.ledger, edit.key, before)
     monkeypatch.setattr(edit.ledger, "write", late)
-    with pytest.raises(LedgerError, match=f"{edit.key.name}: .* and its entry is now done. Nothing was changed."):
+    with pytest.raises(LedgerError, match=f"{edit.key.name}: .* and its entry is now done, so nothing was changed"):
         edit(**wanted)
     assert edit.ledger.get(edit.key).state == DONE
 
@@ -262,7 +262,7 @@ def test_an_entry_that_changed_while_it_waited_is_not_touched(edit, meanwhile, b
     began = " another task began to work on it"
     assert begin == f"{edit.key.resource} {edit.key.name}:" + (
         began if state == INTENT else " the task that was working on it finished")
-    assert rest.startswith(f"and its entry is now {state}. Nothing was changed.")
+    assert rest.startswith(f"and its entry is now {state}, so nothing was changed.")
     assert "infrastructure.services.ledger_info" in rest
     found = edit.ledger.get(edit.key)
     assert (found.state if found else ABSENT) == state

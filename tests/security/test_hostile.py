@@ -46,7 +46,7 @@ def check(server: Server, said: Said, resource: str, transports: list[Transport]
     result = run_task(resource, base_url=server.url, connect=kept, timeout=TIMEOUT, retries=0)
     assert time.monotonic() - began < PATIENCE / 2, "past its deadline, even for a busy machine"
     assert result["msg"].isprintable() if result.get("failed") else isinstance(result["asset"], dict)
-    assert result["attempts"] == 1
+    assert result["request_attempts"] == 1
     if result["outcome"] == NOT_SENT:  # the machine was too busy to connect in time
         assert len(server.received) == before
     elif result["outcome"] != UNKNOWN:

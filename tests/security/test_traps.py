@@ -52,7 +52,7 @@ def test_a_redirect_carries_neither_body_nor_token_elsewhere(resource, status):
         location = f"Location: {elsewhere.url}/?{SECRET}"
         with Service(refuses(f"{status} Moved", location)) as service:
             result = run_task(resource, base_url=service.url)
-    assert (result["outcome"], result["attempts"], elsewhere.received) == (
+    assert (result["outcome"], result["request_attempts"], elsewhere.received) == (
         "rejected" if status in (307, 308) else "unknown", 1, [])
     assert "never followed" in result["msg"]
     assert SECRET not in result["msg"]

@@ -9,7 +9,7 @@ from __future__ import annotations
 from . import checkout  # noqa: F401  makes the collection importable
 
 # isort: split
-from ansible_collections.infrastructure.services.plugins.module_utils._errors import ServicesError
+from ansible_collections.infrastructure.services.plugins.module_utils._errors import ServicesError, in_words
 from ansible_collections.infrastructure.services.plugins.module_utils._http.transport import Transport
 from ansible_collections.infrastructure.services.plugins.module_utils._resources.application_role import (
     APPLICATION_ROLE,
@@ -38,9 +38,9 @@ def run_exactly(resource: str, options: dict, check_mode: bool = False, connect=
     context = task.Context(check_mode, given.secrets, connect, diff_mode=True)
     try:
         planned = task.prepare(RESOURCES[resource], given.valid()).planned(recorded)
-        return task.carry_out(planned, context, lambda planned: task.perform(planned, context))
+        return in_words(task.carry_out(planned, context, lambda planned: task.perform(planned, context)))
     except ServicesError as error:
-        return task.presentable(dict(error.result(), warnings=[]), context)
+        return in_words(task.presentable(dict(error.result(), warnings=[]), context))
 
 
 def validated(resource: str, options: dict) -> dict:

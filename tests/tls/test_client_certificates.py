@@ -72,7 +72,7 @@ def test_tls_1_2_refuses_in_the_handshake(certificates, https, name):
     service = https(certificates.context("good", demand=True, version=V12))
     options = files(certificates, name) if name else {}
     result = run_task(CREATE, base_url=service.url, ca_path=certificates.ca, **options)
-    assert (result["outcome"], result["attempts"]) == ("not_sent", 1)
+    assert (result["outcome"], result["request_attempts"]) == ("not_sent", 1)
     assert "it requires a client certificate, or a different one (client_cert)" in result["msg"]
 
 
@@ -81,5 +81,5 @@ def test_tls_1_3_refuses_after_the_request_was_sent(certificates, resource, atte
     """For the client the handshake is over before the service checks its certificate (RFC 8446 section 4.4.2.4)."""
     with Service(Peer.request, tls=certificates.context("good", demand=True, version=V13)) as service:
         result = run_task(resource, base_url=service.url, ca_path=certificates.ca, retries=2)
-    assert (result["outcome"], result["attempts"]) == ("unknown", attempts)
+    assert (result["outcome"], result["request_attempts"]) == ("unknown", attempts)
     assert "ALERT_CERTIFICATE_REQUIRED, which means that it requires a client certificate" in result["msg"]

@@ -145,7 +145,7 @@ def test_a_proxy_that_cannot_be_used(certificates, https, monkeypatch, url, atte
     monkeypatch.setenv(f"{scheme}_proxy", url)
     result = run_task(CREATE, base_url=service.url, ca_path=certificates.ca, retries=1)
     assert (result["failed"], result["outcome"]) == (True, "not_sent")
-    assert attempts is None or result["attempts"] == attempts
+    assert attempts is None or result["request_attempts"] == attempts
     assert why in result["msg"]
     assert "s3cret" not in str(result)
     assert service.api.conversation == []
@@ -174,7 +174,7 @@ def test_a_certificate_is_checked_through_a_proxy_too(proxies, certificates, htt
     service = https(certificates.context("wrong host"))
     monkeypatch.setenv("https_proxy", f"http://127.0.0.1:{proxies['open'].port}")
     result = run_task(CREATE, base_url=service.url, ca_path=certificates.ca)
-    assert (result["outcome"], result["attempts"]) == ("not_sent", 1)
+    assert (result["outcome"], result["request_attempts"]) == ("not_sent", 1)
     assert "certificate is not valid" in result["msg"]
 
 
@@ -182,5 +182,5 @@ def test_the_certificate_of_a_proxy_is_checked(proxies, certificates, https, mon
     service = https(None)
     monkeypatch.setenv("http_proxy", f"https://127.0.0.1:{proxies['tls'].port}")
     result = run_task(CREATE, base_url=service.url, ca_path=certificates.other_ca)
-    assert (result["outcome"], result["attempts"]) == ("not_sent", 1)
+    assert (result["outcome"], result["request_attempts"]) == ("not_sent", 1)
     assert "the certificate was not accepted" in result["msg"]

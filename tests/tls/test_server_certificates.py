@@ -33,7 +33,7 @@ def test_a_bad_certificate_is_refused_before_anything_is_sent(certificates, http
     assert result["outcome"] == "not_sent"
     assert why in result["msg"]
     assert ("to trust it, set ca_path" in result["msg"]) is (kind not in ("wrong host", "expired"))
-    assert result["attempts"] == 1, "repeating it is useless"
+    assert result["request_attempts"] == 1, "repeating it is useless"
     assert service.api.conversation == []
 
 
@@ -63,7 +63,7 @@ def test_the_requested_name_is_what_counts(certificates, https, name):
 def test_a_service_without_tls_is_reported_as_such(https):
     service = https(None)
     result = run_task(CREATE, base_url=over_tls(service))
-    assert (result["outcome"], result["attempts"]) == ("not_sent", 1)
+    assert (result["outcome"], result["request_attempts"]) == ("not_sent", 1)
     assert "the TLS handshake failed: " in result["msg"]
     assert "the server speaks plain HTTP (127.0.0.1 port " in result["msg"]
 
@@ -71,7 +71,7 @@ def test_a_service_without_tls_is_reported_as_such(https):
 def test_plain_http_to_a_tls_port_is_not_reported_as_harmless(certificates, https):
     service = https(certificates.context("good"))
     result = run_task(CREATE, base_url=service.url.replace("https://", "http://"))
-    assert (result["outcome"], result["attempts"]) == ("unknown", 1)
+    assert (result["outcome"], result["request_attempts"]) == ("unknown", 1)
     assert service.api.conversation == []
 
 

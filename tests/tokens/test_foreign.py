@@ -101,7 +101,7 @@ def test_the_service_receives_its_token(task, emulator, conversation, provider, 
 
 def test_a_token_that_the_service_refuses_is_replaced_once(task, provider):
     result = task(auth_url=f"{provider.url}/token")  # the emulator accepts only its own tokens
-    assert (result["outcome"], result["status"], result["attempts"]) == ("rejected", 401, 2)
+    assert (result["outcome"], result["status"], result["request_attempts"]) == ("rejected", 401, 2)
     tokens = [provider.line()["answer"]["access_token"] for dummy in range(2)]
     assert len(tokens) == 2
     assert not [token for token in tokens if token in json.dumps(result)]

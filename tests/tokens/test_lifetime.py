@@ -66,7 +66,7 @@ def test_a_refused_token_is_replaced_once(task, emulator, conversation, resource
     operation, success = OPERATIONS[resource]
     emulator.api.faults = (parse({"kind": "status", "status": 401, "operation": operation}),)
     result = task(resource, retries=retries)
-    assert (result["outcome"], result["attempts"]) == ("accepted", 2)
+    assert (result["outcome"], result["request_attempts"]) == ("accepted", 2)
     assert conversation.statuses() == [("token", 200), (operation, 401), ("token", 200), (operation, success)]
     first, second = (dict(request.headers)["Authorization"] for request in conversation.requests(operation))
     assert first != second, "the refused token was sent again"
@@ -77,13 +77,13 @@ def test_a_second_refusal_is_final(task, emulator, conversation, resource):
     operation, _success = OPERATIONS[resource]
     emulator.api.faults = (parse({"kind": "status", "status": 401, "operation": operation, "count": 0}),)
     result = task(resource)
-    assert (result["outcome"], result["attempts"], result["status"]) == ("rejected", 2, 401)
+    assert (result["outcome"], result["request_attempts"], result["status"]) == ("rejected", 2, 401)
     assert conversation.statuses() == [("token", 200), (operation, 401)] * 2
 
 
 def test_a_given_token_is_not_replaced(task, conversation):
     result = task(access_token="unknown")
-    assert (result["outcome"], result["attempts"], result["status"]) == ("rejected", 1, 401)
+    assert (result["outcome"], result["request_attempts"], result["status"]) == ("rejected", 1, 401)
     assert "check access_token" in result["msg"]
     assert conversation.statuses() == [("create_virtual_machine", 401)]
 
@@ -92,7 +92,7 @@ def test_the_refusal_stands_when_no_new_token_can_be_fetched(task, emulator, con
     gone = {"kind": "status", "status": 403, "operation": "token", "skip": 1, "body": json.dumps({"error": "gone"})}
     emulator.api.faults = (parse({"kind": "status", "status": 401, "operation": "create_virtual_machine"}), parse(gone))
     result = task()
-    assert (result["failed"], result["outcome"], result["attempts"]) == (True, "rejected", 1)
+    assert (result["failed"], result["outcome"], result["request_attempts"]) == (True, "rejected", 1)
     assert "(auth_url): it answered with status 403: gone" in result["msg"]
 
 

@@ -78,8 +78,7 @@ class Client:
 
     def _counted(self) -> dict[str, Any]:
         """Return what a result says of the attempts: how many there were, and the trace id."""
-        attempts = len(self._effects)
-        counted = {"attempts": attempts, "request_attempts": attempts}  # `until` overwrites the first
+        counted = {"request_attempts": len(self._effects)}  # `attempts` is a word of `until`
         return {**counted, "trace_id": self.settings.trace.trace_id} if self.settings.trace else counted
 
     @property

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from .._errors import ACCEPTED, NOT_SENT, REJECTED, UNKNOWN
+from .._errors import ACCEPTED, NOT_SENT, REJECTED, UNKNOWN, Message
 from .._http import strict_json
 from .._http.exchange import Answer, Request
 from .._secrets import for_message, printable
@@ -68,15 +68,15 @@ def _details(answer: Answer) -> dict[str, str]:
 
 def message(
     operation: Operation, request: Request, last: AttemptResult, outcome: str, attempts: int = 1, key: str = ""
-) -> str:
+) -> Message:
     """Return which asset it is (`key`: its name or id), what happened, what is known of the effect, what to do next."""
     status = f"status {last.status}: " if last.status else ""
     times = f" (attempt {attempts})" if attempts > 1 else ""
-    asset = f"{operation.noun} {printable(key)}: " if key else ""
+    asset = f"{operation.noun} {printable(key)}" if key else ""
     why = f"{status}{last.reason}".rstrip(".")
-    text = f"{asset}{request.method} {request.url}{times}: {why}. {effect_of(operation, outcome)}"
+    text = f"{request.method} {request.url}{times}: {why}. {effect_of(operation, outcome)}"
     ids = [f"{name}: {for_message(last.headers[name])}" for name in _REQUEST_IDS if name in last.headers]
-    return f"{text} [{', '.join(ids)}]" if ids else text
+    return Message(f"{text} [{', '.join(ids)}]" if ids else text, asset)
 
 
 def effect_of(operation: Operation, outcome: str) -> str:

@@ -74,8 +74,7 @@ class Faults:
             return
         count, more = sum(map(len, self._items.values())), len(self._items) - _MAX_FAULTS
         told = "; ".join(f"{listing(items)}: {msg}" for msg, items in list(self._items.items())[:_MAX_FAULTS])
-        nothing = "nothing was sent" if self._spec.resource else "nothing was changed"
-        invalid = f"{count:,} {'item is' if count == 1 else 'items are'} invalid, so {nothing}: {told}."
+        invalid = f"{count:,} {'item is' if count == 1 else 'items are'} invalid: {told}."
         raise InvalidInput(self._spec.option, f"{invalid} And {more:,} more faults." if more > 0 else invalid)
 
 

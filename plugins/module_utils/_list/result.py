@@ -10,7 +10,7 @@ import json
 from collections import Counter
 from typing import Any, Iterable
 
-from .._errors import ACCEPTED, NOT_SENT, OUTCOMES, UNKNOWN, gravest, listing
+from .._errors import ACCEPTED, NOT_SENT, OUTCOMES, UNKNOWN, Message, gravest, in_words, listing
 from .._secrets import for_message
 from .._task.specs import ModuleSpec
 
@@ -43,7 +43,7 @@ class ListResult:
         self._items: list[dict] = [{}] * len(labels)
         # In what looks like a loop, ansible-core 2.19 hides only items that are marked themselves.
         self._hidden = {"_ansible_no_log": True} if no_log else {}
-        self._item_warnings: dict[tuple[str, bool], list[str]] = {}  # items by what is said, and whether of each alone
+        self._item_warnings: dict[tuple[Message, bool], list[str]] = {}  # by what is said, and if of each alone
         self.total, self.added, self.failed = len(labels), 0, 0
         self._reason = ""  # why items were not begun
 
@@ -51,8 +51,8 @@ class ListResult:
         """Add the result of one item."""
         item = {"item": self._labels[number], **self._shortened(result), **self._hidden}
         for warning in item.pop("warnings"):
-            said = warning.removeprefix(f"{self._noun} {self._labels[number]}: ")
-            self._item_warnings.setdefault((said, said != warning), []).append(self._labels[number])
+            said = warning._replace(asset="", since=""), bool(warning.asset)
+            self._item_warnings.setdefault(said, []).append(self._labels[number])
         self._items[number] = item
         self.added += 1
         self.failed += item["failed"]
@@ -61,7 +61,8 @@ class ListResult:
         """Add an item that was not begun, with its plan if it has one."""
         self._reason, before = reason, self._items[number]
         planned = {name: before[name] for name in ("plan", "asset", "diff") if name in before}
-        msg = f"{self._noun} {self._labels[number]}: it was not begun: {reason}. Nothing was sent for it."
+        asset = f"{self._noun} {self._labels[number]}"
+        msg = Message(f"it was not begun: {reason}. Nothing was sent for it.", asset)
         self.add(number, dict(planned, changed=False, skipped=True, outcome=NOT_SENT, msg=msg))
 
     def changed(self) -> list[int]:
@@ -71,13 +72,13 @@ class ListResult:
     def _shortened(self, result: dict) -> dict:
         """Return what is kept of the result of a single task, with the text of the service unchanged."""
         result = {"failed": False, "status": None, "request_attempts": 0, **result}
-        warnings = result.get("warnings", [])
+        warnings: list[Message] = result.get("warnings", [])
         if warnings and not result.get("msg"):
-            result["msg"] = " ".join(warnings)
+            asset = next((warning.asset for warning in warnings if warning.asset), "")
+            result["msg"] = Message(" ".join(warning.text for warning in warnings), asset)
         kept = {name: result[name] for name in SHOWN if result.get(name) is not None or name == "status"}
-        # A failure may quote a warning, and a plan says the same in fewer words; neither is told twice.
-        is_told = result["failed"] or result.get("plan") in ("differs", "in_doubt")
-        return dict(kept, warnings=[warning for warning in warnings if not (is_told and warning in result["msg"])])
+        is_told = result.get("plan") in ("differs", "in_doubt")  # by the plan, in fewer words
+        return dict(kept, warnings=[warning for warning in warnings if not (is_told and warning.asset)])
 
     def done(self, next_step: str = _RESULTS_SAY) -> dict[str, Any]:
         """Return the result of the list for people: of all items, with their whole assets.
@@ -106,7 +107,7 @@ class ListResult:
         `result`: from `done`; `which`: the items that `results` is to have, `all` or `problems`: what failed, is in
         doubt, differs or was not begun; where the result would become too large, only the first that were begun.
         """
-        items = [{**item, **self._picked(item)} for item in result["results"]]
+        items = [{**in_words(item), **self._picked(item)} for item in result["results"]]
         facts = {item["item"]: item["asset"] for item in items if _is_known(item)}
         shown = items if which == "all" else [item for item in items if _is_problem(item)]
         result = {**result, "results": shown, "ansible_facts": {self._spec.name: facts}}
@@ -155,7 +156,7 @@ class ListResult:
         unique = []
         for (said, is_of_each), (name, *others) in self._item_warnings.items():
             same = f" (the same is true of {listing(others)})" if others else ""
-            unique.append(f"{self._noun} {name}{same}: {said}" if is_of_each else said)
+            unique.append(f"{self._noun} {name}{same}: {said}" if is_of_each else str(said))
         more = len(unique) - _MOST_WARNINGS
         return [*unique[:_MOST_WARNINGS], *([f"And {more:,} more warnings; results has them."] if more > 0 else [])]
 

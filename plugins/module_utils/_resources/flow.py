@@ -13,7 +13,7 @@ from typing import Any, Callable, Iterable, Mapping
 from .. import _fields
 from .._call.client import Client
 from .._call.operation import Operation
-from .._errors import NOT_SENT, InvalidInput, RequestFailed, ServicesError
+from .._errors import NOT_SENT, InvalidInput, Message, RequestFailed, ServicesError
 from .._fields import ABSENT, Difference, overlay, prune
 from .._http import strict_json
 from .._secrets import PLACEHOLDERS
@@ -140,28 +140,26 @@ def apply(resource: Resource, wanted: Wanted, plan: Plan, check_mode: bool, clie
     return dict(result, asset=asset, warnings=warnings, ansible_facts={operation.resource: asset}, diff=diff)
 
 
-def _difference_warnings(operation: Operation, wanted: Wanted, plan: Plan, result: dict) -> list[str]:
+def _difference_warnings(operation: Operation, wanted: Wanted, plan: Plan, result: dict) -> list[Message]:
     """Return a warning if a settled asset differs from what is wanted; raise ServicesError where that is a failure."""
     if not plan.differs:
         return []
-    msg = (
-        f"{operation.noun} {wanted.key}: it is recorded with different values, and the service has no operation to"
-        f" update it: {', '.join(plan.differs)}."
-    )
+    why = "it is recorded with different values, and the service has no operation to update it"
+    said = Message(f"{why}: {', '.join(plan.differs)}.", f"{operation.noun} {wanted.key}")
     if wanted.fails_on_difference:
         hint = "Nothing was sent. Give the values that are recorded, or set on_difference: warn."
         told = {name: result[name] for name in ("request", "plan", "differs") if name in result}
-        raise ServicesError(f"{msg} {hint}", asset=plan.known, **told)
-    return [msg]
+        raise ServicesError(said.then(hint), asset=plan.known, **told)
+    return [said]
 
 
-def _unexpected_values(resource: Resource, key: str, sent: dict, asset: dict) -> list[str]:
+def _unexpected_values(resource: Resource, key: str, sent: dict, asset: dict) -> list[Message]:
     """Return a warning for the fields that came back with other values; an empty dict may come back filled."""
     found = resource.differences(sent, asset)
     other = [difference for difference in found if difference.found is not ABSENT and difference.wanted != {}]
     fields = ", ".join(difference.describe("{wanted} sent, {found} came back") for difference in other)
-    what = f"{resource.operation.noun} {key}: these fields came back different from what was sent"
-    return [f"{what}: {fields}."] if fields else []
+    what = "these fields came back different from what was sent"
+    return [Message(f"{what}: {fields}.", f"{resource.operation.noun} {key}")] if fields else []
 
 
 def _diff(title: str, known: dict | None, after: dict) -> dict[str, Any]:

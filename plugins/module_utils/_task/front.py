@@ -14,7 +14,7 @@ from typing import Any, Callable
 from ansible.module_utils.basic import AnsibleModule
 
 from .._call.tokens import FetchedToken, Memory
-from .._errors import NOT_SENT, InvalidInput, ServicesError
+from .._errors import NOT_SENT, InvalidInput, ServicesError, in_words
 from .._http.transport import Transport
 from .._resources.flow import Recorded
 from .signals import Signals, deferred
@@ -65,6 +65,7 @@ def main(spec: ModuleSpec, send_all: Callable[[ModuleSpec, dict, Context], Any] 
         result = _many(module.options, context, send_all) if send_all else _one(module, context)
     except ServicesError as error:
         result = module.options.failed(error)
+    result = in_words(result)
     for warning in (*secrets.warnings(), *result.pop("warnings", ())):
         module.warn(warning)
     end = module.fail_json if result.pop("failed", False) else module.exit_json

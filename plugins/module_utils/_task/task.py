@@ -17,7 +17,7 @@ from .._call.client import Client
 from .._call.operation import effect_of
 from .._call.settings import Settings
 from .._call.tokens import FetchedToken
-from .._errors import UNKNOWN, InvalidInput, RequestFailed, ServicesError
+from .._errors import UNKNOWN, InvalidInput, Message, RequestFailed, ServicesError
 from .._http import strict_json
 from .._http.connecting import ConnectionSettings
 from .._resources import KEYS, flow
@@ -101,7 +101,7 @@ def carry_out(planned: Planned, context: Context, send: Callable[[Planned], dict
 
 
 def perform(planned: Planned, context: Context) -> dict:
-    """Do what is planned in this process and return the result as the user sees it, with `outcome` and `warnings`.
+    """Do what is planned in this process and return the result, with `outcome` and `warnings`, both as Messages.
 
     Our own errors become a failed result, and so does an interrupt.
     """
@@ -118,7 +118,7 @@ def perform(planned: Planned, context: Context) -> dict:
     for token in client.tokens:
         context.secrets.add(token)
     unchecked = [] if task.settings.connection.validate_certs else [_UNCHECKED]
-    warnings = [*unchecked, *_blank(task), *client.warnings, *result.get("warnings", ())]
+    warnings = [*map(Message, (*unchecked, *_blank(task), *client.warnings)), *result.get("warnings", ())]
     return presentable(dict(result, warnings=warnings), context)
 
 
@@ -133,10 +133,11 @@ def _blank(task: Task) -> list[str]:
 def interrupted(task: Task, outcome: str, error: BaseException) -> RequestFailed:
     """Return the failure of a task that was interrupted from outside."""
     operation, wanted = task.resource.operation, task.wanted
-    what = f"{operation.noun} {wanted.key}: the task was interrupted ({str(error) or type(error).__name__})"
+    what = f"the task was interrupted ({str(error) or type(error).__name__})"
     url = f"{task.settings.base_url}{operation.path.format(id=wanted.segment)}"
     request = f" while {operation.method} {url} was in flight" if outcome == UNKNOWN else ""
-    return RequestFailed(f"{what}{request}. {effect_of(operation, outcome)}", outcome)
+    said = Message(f"{what}{request}. {effect_of(operation, outcome)}", f"{operation.noun} {wanted.key}")
+    return RequestFailed(said, outcome)
 
 
 def presentable(result: dict, context: Context) -> dict:

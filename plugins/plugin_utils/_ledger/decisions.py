@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...module_utils._errors import ACCEPTED, NOT_SENT, REJECTED, UNKNOWN, ServicesError, sentence
+from ...module_utils._errors import ACCEPTED, NOT_SENT, REJECTED, UNKNOWN, Message, ServicesError, message_of, sentence
 from ...module_utils._http.urls import canonical_url
 from ...module_utils._resources.flow import Recorded
 from ...module_utils._secrets import without_placeholders
@@ -54,11 +54,10 @@ _SETTLE = {
     **dict.fromkeys((REJECTED, NOT_SENT), f"Before you run it again, remove its entry with {_ENTRY} absent)."),
 }
 _FORCE = " With force: true the task creates it whatever the ledger says."
-COMMANDS = " For the commands, run: "  # before the last words of a message, a command
 # What the ledger adds to the message of a creation that it has in doubt from now on, by the state of the entry.
 NEXT = {
-    UNKNOWN: " The ledger prevents that until it is settled.",
-    ACCEPTED: " Look up its id on the service and record it.",
+    UNKNOWN: "The ledger prevents that until it is settled.",
+    ACCEPTED: "Look up its id on the service and record it.",
 }
 
 
@@ -69,11 +68,11 @@ class InDoubt(ServicesError):
         """`command`: the shell command that lists what is in doubt, with the commands that settle it."""
         self.outcome = ACCEPTED if entry.state == ACCEPTED else UNKNOWN
         force = "" if task.is_listed or entry.state == ACCEPTED else _FORCE  # it would send all of a list again
-        super().__init__(
-            f"{task.resource.operation.noun} {task.wanted.key}: the ledger says that a task began to create it at"
-            f" {entry.began_at}; {_HOW[self.outcome]}. This task sent nothing. {_SETTLE[self.outcome]}{force}{COMMANDS}"
-            f"{command}"
+        text = (
+            f"the ledger says that a task began to create it at {entry.began_at}; {_HOW[self.outcome]}. This task sent"
+            f" nothing. {_SETTLE[self.outcome]}{force}"
         )
+        super().__init__(Message(text, f"{task.resource.operation.noun} {task.wanted.key}", command, entry.began_at))
 
     def result(self) -> dict:
         """Return the result of the failed task, which itself changed nothing."""
@@ -105,7 +104,7 @@ def ending(begun: Change, result: dict[str, Any], seconds: float = 0.0) -> Chang
         run=entry.run,
         outcome=outcome,
         status=result.get("status"),
-        message=result.get("msg", ""),
+        message=str(result.get("msg", "")),
         seconds=round(seconds, 3),
         trace_id=trace_id,
     )
@@ -114,12 +113,12 @@ def ending(begun: Change, result: dict[str, Any], seconds: float = 0.0) -> Chang
 
 def unrecorded(result: dict[str, Any], problem: str, task: Task) -> dict[str, Any]:
     """Return the failure of a task whose outcome could not be recorded, with everything that came back."""
-    outcome = result["outcome"]
-    operation, said = task.resource.operation, sentence(result.get("msg", ""))
-    begin = f"{said} The" if said else f"{operation.noun} {task.wanted.key}: the"
+    outcome, operation, said = result["outcome"], task.resource.operation, message_of(result)
     next_step = _SETTLE[outcome] if operation.method == "POST" else "Run it again, which sends it once more."
-    msg = f"{begin} outcome is {outcome}, but it could not be recorded: {sentence(problem)} {next_step}"
-    return dict(result, failed=True, changed=outcome == ACCEPTED, msg=msg)
+    the = "The" if said.text else "the"
+    why = f"{the} outcome is {outcome}, but it could not be recorded: {sentence(problem)} {next_step}"
+    said = said if said.text else Message("", f"{operation.noun} {task.wanted.key}")
+    return dict(result, failed=True, changed=outcome == ACCEPTED, msg=said.then(why))
 
 
 def warning_of_others(task: Task, found: dict[str, list[str]]) -> str:

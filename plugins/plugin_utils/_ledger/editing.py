@@ -163,8 +163,8 @@ def _changed(key: Key, now: Entry | None) -> LedgerError:
     state = now.state if now else ABSENT
     who = "another task began to work on it" if state == INTENT else "the task that was working on it finished"
     return LedgerError(
-        f"{key.resource} {key.name}: {who} meanwhile, and its entry is now {state}. Nothing was changed. Look at it"
-        " again with infrastructure.services.ledger_info before you run this task again"
+        f"{key.resource} {key.name}: {who} meanwhile, and its entry is now {state}, so nothing was changed. Look at"
+        " it again with infrastructure.services.ledger_info before you run this task again"
     )
 
 

@@ -10,12 +10,11 @@ import time
 from contextlib import contextmanager
 from typing import Any, Iterator, NamedTuple
 
-from ...module_utils._errors import Overtaken, sentence
+from ...module_utils._errors import Message, Overtaken, message_of
 from ...module_utils._http.urls import canonical_url
 from ...module_utils._secrets import Secrets, without_placeholders
 from ...module_utils._task.task import Planned, Task
 from . import decisions
-from .decisions import COMMANDS
 from .entries import INTENT, Change, Entry, Key, LedgerError
 from .store import Ledger
 
@@ -88,10 +87,8 @@ class Recording:
                 raise planned.error
             if planned.plan.settled:
                 return Begun(planned)
-        raise Overtaken(
-            f"{planned.task.resource.operation.noun} {key.name}: another task began to work on it at the same time, so"
-            " this one sent nothing. Run it again when the other one has finished."
-        )
+        why = "another task began to work on it at the same time, so this one sent nothing. Run it again later."
+        raise Overtaken(Message(why, f"{planned.task.resource.operation.noun} {key.name}"))
 
     def finish(self, begun: Begun, result: dict) -> dict:
         """Record how a task ended and return its result, with what to do next where the asset is in doubt."""
@@ -108,7 +105,7 @@ class Recording:
         """Return the result, with how to settle a creation whose entry is now in this state."""
         if task.resource.operation.method != "POST" or task.wanted.force or state not in decisions.NEXT:
             return result
-        return dict(result, msg=f"{sentence(result.get('msg', ''))}{decisions.NEXT[state]}{COMMANDS}{self._command}")
+        return dict(result, msg=message_of(result).then(decisions.NEXT[state])._replace(command=self._command))
 
     def close(self) -> None:
         """Close the ledger of a list, which no thread uses any more."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from typing import Any, Callable
 
-from ...module_utils._errors import ACCEPTED, NOT_SENT, UNKNOWN, InvalidInput, RequestFailed, ServicesError
+from ...module_utils._errors import ACCEPTED, NOT_SENT, UNKNOWN, InvalidInput, RequestFailed, ServicesError, in_words
 from ...module_utils._task.signals import Interrupted, Signals, deferred
 from ...module_utils._task.specs import ModuleSpec
 from ...module_utils._task.validation import Options, validate
@@ -42,7 +42,7 @@ class Action(core.ObservedAction):
         """Raise InvalidInput for a creation that would be repeated without knowing how the job before it ended."""
         if self._task.async_val and self.creates and core.counts_attempts(self):
             why = "cannot be combined with until or retries in a task that creates: no attempt knows how the job"
-            raise InvalidInput("async", f"{why} before it ended. Nothing was sent. Remove async, or until and retries")
+            raise InvalidInput("async", f"{why} before it ended. Remove async, or until and retries")
 
     def remember(self, result: dict) -> dict:
         """Return the result; a creation that may have happened is not repeated by further attempts of `until`."""
@@ -65,12 +65,11 @@ class Action(core.ObservedAction):
         super().run(tmp, task_vars)
         self.task_vars = task_vars or {}
         self.controller_environment = dict(os.environ)
-        result = self._earlier() or self._run()
-        return {name: result[name] for name in result if name != "attempts" or not core.counts_attempts(self)}
+        return self._earlier() or self._run()
 
     def _run(self) -> dict:
         with deferred() as signals:
-            result = self._ended(signals)
+            result = in_words(self._ended(signals))
             if self._remembered():
                 _last.update(result=dict(result))  # as the ledger and the keyword timeout left it
             if signals.caught and "msg" in result:

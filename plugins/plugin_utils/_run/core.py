@@ -61,7 +61,7 @@ def task_environment(action) -> dict[str, str]:
 
 
 def counts_attempts(action) -> bool:
-    """Return whether ansible-core repeats the task and counts in `attempts`, where 2.21 keeps the count of a module."""
+    """Return whether ansible-core may repeat the task, which it then counts in `attempts`."""
     return bool(action._task.until) or action._task.retries is not None
 
 

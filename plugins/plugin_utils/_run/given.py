@@ -94,6 +94,6 @@ def ledger_location(action, ledger: str) -> str:
     if not ledger:
         raise InvalidInput("ledger", "is empty")
     if action._task.async_val:
-        why = "cannot be combined with async: nothing would record how the task ended. Nothing was sent. Remove async"
+        why = "cannot be combined with async: nothing would record how the task ended. Remove async"
         raise InvalidInput("ledger", why)
     return resolved(ledger, action._loader.get_basedir(), action._task.args.get("ledger") is None)

@@ -11,7 +11,7 @@ import time
 from functools import partial
 from typing import Any
 
-from ...module_utils._errors import InvalidInput
+from ...module_utils._errors import InvalidInput, in_words
 from ...module_utils._http.transport import Transport, requests, require_libraries
 from ...module_utils._list.sending import send_all
 from ...module_utils._secrets import printable
@@ -57,14 +57,14 @@ def send(action, options: Options, signals: Signals) -> dict:
         return action.remember(target.send(planned) if target else perform(planned, context))
 
     if not params["ledger"]:
-        return core.untrusted(carry_out(task.planned(), context, send_once))
+        return core.untrusted(in_words(carry_out(task.planned(), context, send_once)))
     ledger = opened_ledger(action, params, signals, check_mode)
     recording = Recording(ledger, options.secrets, run_id(), check_mode)
     (planned,) = recording.look_up([task])
     result = carry_out(planned, context, send_once, recording)
     if recording.warnings:
         result = dict(result, warnings=[*recording.warnings, *result.get("warnings", ())])
-    return core.untrusted(result)
+    return core.untrusted(in_words(result))
 
 
 def send_list(action, options: Options, signals: Signals) -> dict:

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Iterator
 
 from ...module_utils._call.operation import Operation
-from ...module_utils._errors import NOT_SENT, InvalidInput
+from ...module_utils._errors import NOT_SENT, InvalidInput, in_words
 from .formats import FORMATS, PLANNED
 from .screen import NOT_LISTED, note, standing, tally
 
@@ -47,7 +47,7 @@ class Report:
                 with _replacement(file):
                     pass
         except _ERRORS as error:
-            advice = "Nothing was sent. Give a new file in a directory that exists, or an earlier report"
+            advice = "Give a new file in a directory that exists, or an earlier report"
             raise InvalidInput("report", f"{self._problem(error)}. {advice}") from None
 
     def add(self, operation: Operation, result: dict) -> str:
@@ -124,7 +124,7 @@ def _key(asset: dict) -> tuple[str, str]:
 
 
 def _asset(operation: Operation, item: dict) -> dict:
-    given = {field: item[field] for field in _FIELDS if item.get(field) not in (None, "")}
+    given = in_words({field: item[field] for field in _FIELDS if item.get(field) not in (None, "")})
     said = {"note": note(operation, item)} if item.get("plan", "keep") != "keep" else {}
     return {"resource": operation.resource, "name": item["item"], "result": standing(operation, item), **given, **said}
 

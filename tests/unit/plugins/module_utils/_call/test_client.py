@@ -51,7 +51,7 @@ def test_a_create_is_one_request():
     assert headers["Content-Type"] == headers["Accept"] == "application/json"
     assert headers["User-Agent"] == "agent/1"
     assert request.body == b'{"name":"web01","attributes":{}}'
-    assert (result["asset"], result["status"], result["attempts"]) == (ASSET, 201, 1)
+    assert (result["asset"], result["status"], result["request_attempts"]) == (ASSET, 201, 1)
 
 
 def test_an_update_is_one_request():
@@ -86,7 +86,7 @@ def test_an_update_is_one_request():
 ])
 def test_a_call_is_repeated_as_the_policy_says(resource, answers, outcome, attempts):
     result, sent = call(resource, *answers)
-    assert (result["outcome"], result["attempts"], len(sent)) == (outcome, attempts, attempts)
+    assert (result["outcome"], result["request_attempts"], len(sent)) == (outcome, attempts, attempts)
     assert len({(request.line, request.body) for request in sent}) == 1
 
 
@@ -113,7 +113,7 @@ def test_a_token_is_fetched_before_the_request():
         ["POST", "/token"], ["POST", "/api/v1/services/compute/virtual_machines"],
     ]
     assert dict(sent[1].headers)["Authorization"] == "Bearer fetched"
-    assert (result["outcome"], result["attempts"]) == ("accepted", 1)
+    assert (result["outcome"], result["request_attempts"]) == ("accepted", 1)
 
 
 @pytest.mark.parametrize("resource", [CREATE, UPDATE])
@@ -122,7 +122,7 @@ def test_a_refused_token_is_replaced_once(resource):
     result, sent = fetching(resource, TOKEN, answer(401), second, answer(201, ASSET))
     assert [request.target == "/token" for request in sent] == [True, False, True, False]
     assert [dict(request.headers)["Authorization"] for request in sent[1::2]] == ["Bearer fetched", "Bearer second-one"]
-    assert (result["outcome"], result["attempts"]) == ("accepted", 2)
+    assert (result["outcome"], result["request_attempts"]) == ("accepted", 2)
     again, sent = fetching(resource, TOKEN, answer(401), second, answer(401))
     assert (again["outcome"], again["status"], len(sent)) == ("rejected", 401, 4)
 
@@ -130,7 +130,7 @@ def test_a_refused_token_is_replaced_once(resource):
 def test_without_a_token_nothing_is_sent_to_the_service():
     result, sent = fetching(CREATE, answer(400, {"error": "invalid_client"}))
     assert [request.target for request in sent] == ["/token"]
-    assert (result["outcome"], result["status"], result["attempts"]) == ("not_sent", None, 0)
+    assert (result["outcome"], result["status"], result["request_attempts"]) == ("not_sent", None, 0)
     assert "/token (auth_url): it answered with status 400: invalid_client" in result["msg"]
 
 
@@ -193,7 +193,7 @@ def test_a_guard_stops_every_further_request(resource, fetches, answers, lets, o
         guarded = Guarded(wire, lets, **identity)
         with pytest.raises(RequestFailed, match="Ansible has ended") as failed:
             guarded.call(resource)
-    assert (failed.value.outcome, failed.value.details["attempts"], len(wire.sent)) == (outcome, attempts, lets)
+    assert (failed.value.outcome, failed.value.details["request_attempts"], len(wire.sent)) == (outcome, attempts, lets)
 
 
 def test_a_client_builds_nothing_before_it_sends():

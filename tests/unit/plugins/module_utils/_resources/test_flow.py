@@ -30,7 +30,8 @@ def test_check_mode_opens_no_connection(resource, more):
     with serving() as wire:
         result = run_task(resource, check_mode=True, base_url=wire.url, auth_url=f"{wire.url}/token", **more)
         assert wire.connections == 0
-    assert (result["changed"], result["outcome"], result["status"], result["attempts"]) == (True, "not_sent", None, 0)
+    assert (result["changed"], result["outcome"], result["status"]) == (True, "not_sent", None)
+    assert result["request_attempts"] == 0
 
 
 @pytest.mark.parametrize("resource", RESOURCES)
@@ -72,7 +73,7 @@ def test_an_asset_that_already_matches_is_not_sent(check_mode):
     with serving() as wire:
         result = run_task(UPDATE, check_mode, base_url=wire.url, current=current)
         assert wire.connections == 0
-    assert (result["changed"], result["outcome"], result["attempts"]) == (False, "not_sent", 0)
+    assert (result["changed"], result["outcome"], result["request_attempts"]) == (False, "not_sent", 0)
     assert result["asset"] == result["diff"]["before"] == result["diff"]["after"] == current
 
 
@@ -117,7 +118,7 @@ def test_a_failure_shows_the_request(resource):
         result = run_task(resource, base_url=wire.url)
     assert result["request"]["url"].startswith(wire.url)
     assert set(result["request"]) == {"method", "url", "body"}
-    assert (result["failed"], result["status"], result["attempts"]) == (True, 403, 1)
+    assert (result["failed"], result["status"], result["request_attempts"]) == (True, 403, 1)
 
 
 @pytest.mark.parametrize("resource", RESOURCES)

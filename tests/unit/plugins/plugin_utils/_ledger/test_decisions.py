@@ -10,7 +10,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from ansible_collections.infrastructure.services.plugins.module_utils._errors import ACCEPTED, OUTCOMES
+from ansible_collections.infrastructure.services.plugins.module_utils._errors import ACCEPTED, OUTCOMES, in_words
 from ansible_collections.infrastructure.services.plugins.module_utils._resources.flow import Wanted
 from ansible_collections.infrastructure.services.plugins.module_utils._resources.virtual_machine import VIRTUAL_MACHINE
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger import decisions, entries
@@ -40,7 +40,7 @@ def test_every_state_and_outcome_is_in_the_table():
 def test_a_refusal_distinguishes_an_unusable_answer_from_an_unknown_outcome(state, is_listed):
     task = SimpleNamespace(resource=VIRTUAL_MACHINE, wanted=Wanted("web01", {}), is_listed=is_listed)
     entry = entries.Entry(state, {}, {}, "2026-01-02T03:04:05Z")
-    told = decisions.InDoubt(entry, task, "list them").result()
+    told = in_words(decisions.InDoubt(entry, task, "list them").result())
     accepted = "the service accepted it, but its answer was lost or unusable"
     how = accepted if state == ACCEPTED else "how it ended is not known"
     assert f"create it at 2026-01-02T03:04:05Z; {how}." in told["msg"]

