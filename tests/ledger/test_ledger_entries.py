@@ -24,7 +24,7 @@ from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.en
     LedgerError,
 )
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.listing import listed
-from ledger.entries import put
+from ledger.entries import history, put
 from support import CREATE, UPDATE
 
 MODULE = "infrastructure.services.ledger_entries"
@@ -171,7 +171,7 @@ def test_one_that_changes_meanwhile_leaves_all_as_they_were(edit, opened, monkey
     with pytest.raises(LedgerError, match=f"{late}: another task began to work on it meanwhile"):
         edit(machine("web00", state="absent"), adopted("web01"), adopted("web02"))
     assert states(edit) == {"web00": UNKNOWN, late: INTENT}
-    assert [row for key, row in edit.ledger.history({}) if row.message == "by ledger_entry"] == []
+    assert [row for key, row in history(edit.ledger) if row.message == "by ledger_entry"] == []
 
 
 def test_ten_thousand_from_a_csv_are_one_transaction(edit, tmp_path, monkeypatch):

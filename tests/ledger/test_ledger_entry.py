@@ -25,7 +25,7 @@ from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.en
     Key,
     LedgerError,
 )
-from ledger.entries import put
+from ledger.entries import history, put
 from ledger.tasks import key, task
 from support import CREATE, RESOURCES, UPDATE
 from support.waiting import until, waiting
@@ -205,7 +205,7 @@ def test_each_edit_is_in_the_history(edit):
     edit(asset=WHOLE)
     edit(asset=WHOLE)
     edit(state="absent")
-    rows = [ended for key, ended in edit.ledger.history({}) if key == edit.key]
+    rows = [ended for key, ended in history(edit.ledger) if key == edit.key]
     assert [(row.from_state, row.to_state, row.run, row.outcome) for row in rows] == [
         (UNKNOWN, DONE, "this run", "not_sent"), (DONE, ABSENT, "this run", "not_sent")]
     assert all("@" in row.by for row in rows)

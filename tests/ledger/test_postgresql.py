@@ -36,7 +36,7 @@ from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.en
 )
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.location import open_ledger
 from emulator import faults
-from ledger.entries import begin, finish, put
+from ledger.entries import begin, finish, history, put
 from ledger.loops import created, crowd, race
 from ledger.tasks import key, task
 from support.waiting import until
@@ -224,7 +224,7 @@ def test_names_are_preserved_whatever_the_encoding_of_the_database(database, ope
     ledger = opened(url)
     found = ledger.get_many(*key(service)[:2], names)
     assert [found[name].asset["name"] for name in names] == names
-    assert [key.name for key, _ended in ledger.history({})] == names
+    assert [key.name for key, _ended in history(ledger)] == names
 
 
 @pytest.mark.parametrize("when", ["before the intent", "while the service works"])
@@ -240,7 +240,7 @@ def test_a_session_that_was_ended_is_replaced(postgres, opened, service, monkeyp
     monkeypatch.setattr(ledger, step, after_the_end)
     assert task(ledger, base_url=service.url)["outcome"] == "accepted"
     assert opened(postgres).get(key(service)).state == DONE
-    assert len(list(ledger.history({}))) == 1
+    assert len(history(ledger)) == 1
 
 
 def test_an_insert_whose_answer_was_lost_is_recognised(postgres, opened, monkeypatch):
@@ -258,7 +258,7 @@ def test_an_insert_whose_answer_was_lost_is_recognised(postgres, opened, monkeyp
     assert begun == ledger.get(KEY)
     monkeypatch.setattr(postgresql.PostgresDatabase, "write", lost)
     assert finish(ledger, KEY, begun, None, ENDED) is True
-    assert (ledger.get(KEY), len(list(ledger.history({})))) == (None, 1)
+    assert (ledger.get(KEY), len(history(ledger))) == (None, 1)
 
 
 @pytest.mark.parametrize("step", ["begin", "update", "finish"])
@@ -297,7 +297,7 @@ def test_an_overtaken_end_whose_answer_was_lost_is_not_ours(postgres, opened, mo
 
     monkeypatch.setattr(postgresql.PostgresDatabase, "write", lost)
     assert finish(ledger, KEY, begun, after, ENDED) is False
-    assert (ledger.get(KEY), len(list(ledger.history({})))) == (other, 1)
+    assert (ledger.get(KEY), len(history(ledger))) == (other, 1)
 
 
 def test_a_session_that_is_idle_for_long_stays_open(postgres, service):

@@ -6,6 +6,10 @@
 from __future__ import annotations
 
 import contextlib
+import errno
+import fcntl
+import os
+import struct
 import time
 
 import pytest
@@ -23,7 +27,7 @@ from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.en
 )
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.location import open_ledger
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.store import lock_number
-from ledger.entries import bare, begin, finish, put, write
+from ledger.entries import bare, begin, finish, history, put, write
 from support.waiting import until, waiting
 
 KEY = Key("https://s", "compute_virtual_machine", "web01")
@@ -32,11 +36,6 @@ AT = "2026-01-02T03:04:05Z"
 ENTRY = Entry(DONE, {"name": "web01"}, {"id": "1", "attributes": {"ip": "192.0.2.1"}}, AT, AT, "me@here", "run-1", "ab")
 BEGUN = Entry(INTENT, {"name": "web01"}, {})
 ENDED = Ended(ABSENT, DONE, AT, "me@here", "run-1", "accepted", 201, "ä€ \\ fine", 1.5, "ab")
-
-
-def everything(ledger) -> list:
-    """Return the history of a ledger."""
-    return list(ledger.history({}))
 
 
 def test_what_was_written_is_read_when_the_ledger_is_reopened(location, opened):
@@ -75,20 +74,48 @@ def test_an_overtaken_attempt_changes_no_entry_but_its_end_is_in_the_history(loc
     assert finish(one, KEY, first, first._replace(state=DONE), ENDED) is False
     assert finish(one, KEY, first, None, ENDED) is False
     assert one.get(KEY) == second
-    assert everything(one) == [(KEY, ENDED)] * 2
+    assert history(one) == [(KEY, ENDED)] * 2
 
 
 def test_an_attempt_that_ended_is_in_the_history(location, opened):
     ledger = opened(location)
     begun = begin(ledger, KEY, ENTRY._replace(state=INTENT), None)
-    assert everything(ledger) == []
+    assert history(ledger) == []
     assert finish(ledger, KEY, begun, begun._replace(state=DONE), ENDED) is True
-    assert everything(ledger) == [(KEY, ENDED)]
+    assert history(ledger) == [(KEY, ENDED)]
     assert finish(ledger, KEY, ledger.get(KEY), None, ENDED._replace(at="", to_state=ABSENT, status=None)) is True
     assert ledger.get(KEY) is None
-    (_first, (_key, last)) = everything(ledger)
+    (_first, (_key, last)) = history(ledger)
     assert (last.to_state, last.status, last.at > AT) == (ABSENT, None, True)
-    assert list(ledger.history({"name = ?": ("other",)})) == []
+    assert ledger.history(*KEY[:2], ["other"]) == {}
+    assert ledger.history(*KEY[:2], ["other", "web01"]) == {"web01": [ENDED, last]}
+
+
+def test_the_history_is_in_the_order_in_which_it_was_written_whatever_the_clocks_say(location, opened):
+    """As from two controllers, one of which is a second behind, and many rows of one second."""
+    ledgers = [opened(location), opened(location)]
+    at = ["2026-01-02T03:04:06Z", "2026-01-02T03:04:05Z"]
+    told = [ENDED._replace(at=at[number % 2], message=str(number)) for number in range(40)]
+    for number, ended in enumerate(told):
+        ledger = ledgers[number % 2]
+        write(ledger, Change(KEY, ledger.get(KEY), ENTRY, ended))
+    assert ledgers[0].history(*KEY[:2], ["web01"]) == {"web01": told}
+
+
+@pytest.mark.skipif(not hasattr(fcntl, "F_OFD_SETLK"), reason="open file description locks are of Linux")
+def test_a_lock_that_cannot_be_released_fails_nothing(tmp_path, opened, monkeypatch):
+    """The kernel may need memory in order to split a lock (fcntl_locking(2), ENOLCK)."""
+    def without_memory(descriptor, command, lock):
+        if struct.unpack_from("h", lock) == (fcntl.F_UNLCK,):
+            raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
+        return set_lock(descriptor, command, lock)
+
+    ledger, set_lock = opened(str(tmp_path / "ledger.db")), fcntl.fcntl
+    monkeypatch.setattr(fcntl, "fcntl", without_memory)
+    written, begun = ledger.begin(Change(KEY, None, BEGUN))
+    assert (written, finish(ledger, KEY, begun, ENTRY, ENDED)) == (True, True)
+    ledger.release(KEY)
+    assert bare(ledger.get(KEY)).state == DONE
 
 
 def test_several_entries_are_begun_and_finished_at_once(location, opened):
@@ -99,7 +126,7 @@ def test_several_entries_are_begun_and_finished_at_once(location, opened):
     assert [bool(change) for change in begun] == [True, False, True, True]
     done = [Change(each.key, each.after, each.after._replace(state=DONE), ENDED) for each in begun if each]
     assert all(ledger.write(done, durable=False))
-    assert [key for key, _ended in everything(ledger)] == [change.key for change in done]
+    assert [key for key, _ended in history(ledger)] == [change.key for change in done]
     found = ledger.get_many(*KEY[:2], [*(key.name for key in keys), "none"])
     assert {name: entry.state for name, entry in found.items()} == {key.name: DONE for key in keys}
 
@@ -163,7 +190,7 @@ def test_any_text_comes_back_as_it_was(location, opened, text):
     assert bare(ledger.get(key)) == entry
     assert bare(ledger.get_many(*KEY[:2], [text])[text]) == entry
     write(ledger, Change(key, ledger.get(key), None, ENDED._replace(message=f"{text}\0", by=text)))
-    assert everything(ledger) == [(key, ENDED._replace(message=f"{text} ", by=text))]
+    assert history(ledger) == [(key, ENDED._replace(message=f"{text} ", by=text))]
 
 
 def test_an_entry_is_dated_when_written_unless_it_is_restored(location, opened):
@@ -179,7 +206,7 @@ def test_an_entry_is_dated_when_written_unless_it_is_restored(location, opened):
 def test_reading_a_missing_ledger_finds_and_creates_nothing(location, opened):
     ledger = opened(location, read_only=True)
     assert (ledger.version, ledger.get(KEY)) == (0, None)
-    assert (ledger.get_many(*KEY[:2], ["web01"]), everything(ledger), ledger.entries({}, bool)) == ({}, [], [])
+    assert (ledger.get_many(*KEY[:2], ["web01"]), ledger.history(*KEY), ledger.entries({}, bool)) == ({}, {}, [])
     assert opened(location, read_only=True).version == 0
 
 
@@ -189,7 +216,7 @@ def test_a_ledger_with_another_schema_is_refused_and_left_alone(location, opened
     put(ledger, KEY, ENTRY)
     ledger.database.execute("UPDATE infrastructure_services_schema SET version = ?", (other,))
     for read_only in (True, False):
-        with pytest.raises(LedgerError, match=f"by another version of this collection.* .schema {other}, not 2.. Use"):
+        with pytest.raises(LedgerError, match=f"by another version of this collection.* .schema {other}, not 3.. Use"):
             opened(location, read_only)
     ledger.database.execute("UPDATE infrastructure_services_schema SET version = ?", (tables.SCHEMA_VERSION,))
     assert bare(opened(location).get(KEY)) == ENTRY

@@ -9,6 +9,7 @@ from __future__ import annotations
 import fnmatch
 import re
 import shlex
+from itertools import groupby
 from typing import Any, Callable
 
 from ...module_utils._errors import NOT_SENT
@@ -34,13 +35,10 @@ def listed(ledger: Ledger, params: dict) -> dict[str, Any]:
 
     Raises InvalidInput or LedgerError.
     """
-    where = _asset(params)
-    history: dict[Key, list[dict]] = {}
-    for key, ended in ledger.history(where) if params["history"] else ():
-        history.setdefault(key, []).append(dict(ended._asdict(), trace_id=ended.trace_id or None))
-    found = ledger.entries({**where, **_filters(params)}, _named(params["names"]))
+    found = ledger.entries(_filters(params), _named(params["names"]))
     entries = [{**_shown(key, entry), **_settling(ledger, key, entry)} for key, entry in found]
     if params["history"]:
+        history = _history(ledger, [key for key, _entry in found])
         entries = [dict(shown, history=history.get(key, [])) for shown, (key, _entry) in zip(entries, found)]
     counts = {state: sum(entry.state == state for _key, entry in found) for state in STATES}
     result = dict(changed=False, outcome=NOT_SENT, entries=entries, counts=counts, ledger=ledger.where)
@@ -49,19 +47,22 @@ def listed(ledger: Ledger, params: dict) -> dict[str, Any]:
     return dict(result, exists=False, warnings=[_MISSING.format(ledger.where)])
 
 
-def _asset(params: dict) -> dict[str, tuple]:
-    """Return the conditions that apply to both entries and history."""
-    where = {}
+def _history(ledger: Ledger, keys: list[Key]) -> dict[Key, list[dict]]:
+    """Return how the attempts of the assets ended, as it is shown."""
+    found = {}
+    for group, some in groupby(keys, lambda key: key[:2]):
+        for name, rows in ledger.history(*group, [key.name for key in some]).items():
+            found[Key(*group, name)] = [dict(ended._asdict(), trace_id=ended.trace_id or None) for ended in rows]
+    return found
+
+
+def _filters(params: dict) -> dict[str, tuple]:
+    where, states = {}, set(params["states"] or ())
     if params["base_url"]:
         base_url = checked_url("base_url", params["base_url"], allow_http=True)
         where["base_url = ?"] = (canonical_url(base_url),)
     if params["resource"]:
         where["resource = ?"] = (params["resource"],)
-    return where
-
-
-def _filters(params: dict) -> dict[str, tuple]:
-    where, states = {}, set(params["states"] or ())
     if IN_DOUBT in states:
         states = states - {IN_DOUBT} | {*STATES} - {DONE}
     if states:

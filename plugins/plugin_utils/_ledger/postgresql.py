@@ -58,6 +58,7 @@ class PostgresDatabase:
     """
 
     file = ""
+    number = "BIGINT GENERATED ALWAYS AS IDENTITY"
     interruptible: Callable[[], ContextManager] = nullcontext  # around waits for locks
     _escaped = False  # whether text is stored as JSON, which is ASCII, since the database is not in UTF-8
 
@@ -83,7 +84,7 @@ class PostgresDatabase:
                 raise LedgerError(f"ledger: {self.where}: {why}")
         return found
 
-    def prepare(self, create: tuple[str, ...]) -> None:
+    def prepare(self, create: list[str]) -> None:
         """Create tables, one process at a time; raise LedgerError."""
         if create:
             turn = "SELECT pg_advisory_xact_lock(?)", (_CREATING,)

@@ -38,6 +38,7 @@ _ERRORS = (sqlite3.Error, UnicodeError)  # UnicodeError: a lone surrogate, which
 class SqliteDatabase:
     """Opened for reading, it neither creates nor changes a file: each statement uses a connection of its own."""
 
+    number = "INTEGER PRIMARY KEY AUTOINCREMENT"  # a column that numbers the rows in the order of their insertion
     interruptible: Callable[[], ContextManager] = nullcontext  # around waits for others before something is begun
 
     def __init__(self, path: str, read_only: bool = False) -> None:
@@ -67,7 +68,7 @@ class SqliteDatabase:
         """Return which tables of ours there are; raise LedgerError."""
         return {name for (name,) in self.execute(TABLES_IN_SQLITE)} if os.path.exists(self.file) else set()
 
-    def prepare(self, create: tuple[str, ...]) -> None:
+    def prepare(self, create: list[str]) -> None:
         """Check a file that is not where it was last used; to write, mark it and create tables; raise LedgerError."""
         if not self._connection:
             self._is_checked()
@@ -123,7 +124,8 @@ class SqliteDatabase:
         return bool(waiting)
 
     def unlock(self, number: int) -> None:
-        _set_lock(self._locks, number, fcntl.LOCK_UN)
+        with suppress(OSError):  # the work is done: the lock ends with the process, and until then others wait
+            _set_lock(self._locks, number, fcntl.LOCK_UN)
 
     def execute(self, statement: str, values: Iterable = ()) -> list[tuple]:
         """Return the rows of a statement with its values in place of `?`; raise LedgerError."""

@@ -42,7 +42,8 @@ class Ledger:
         try:
             self.version = self._found_version()  # of its tables; 0: there are none, and it was opened for reading
             if self.version or not read_only:
-                database.prepare(() if self.version else sql.CREATE)
+                create = [statement.format(number=database.number) for statement in sql.CREATE]
+                database.prepare([] if self.version else create)
         except LedgerError:
             self.close()
             raise
@@ -113,14 +114,16 @@ class Ledger:
 
     def entries(self, where: dict[str, tuple], named: Callable[[str], bool]) -> list[tuple[Key, Entry]]:
         """Return the entries that meet all conditions (SQL: its values) and whose name `named` accepts."""
-        rows = self._select(f"base_url, resource, name, {sql.COLUMNS}", "entry", where, "name")
+        conditions = " AND ".join(where) or "1 = 1"
+        rows = self._read(sql.ENTRIES.format(conditions), [value for values in where.values() for value in values])
         return [(Key(*row[:3]), self._entry(row[3:])) for row in sorted(rows) if named(row[2])]
 
-    def history(self, where: dict[str, tuple]) -> Iterator[tuple[Key, Ended]]:
-        """Yield the rows of the history that meet all conditions, oldest first."""
-        columns = f"base_url, resource, name, {sql.ENDED}"
-        for base_url, resource, name, *row in self._select(columns, "history", where, "at"):
-            yield Key(base_url, resource, name), Ended(*row)
+    def history(self, base_url: str, resource: str, names: Iterable[str]) -> dict[str, list[Ended]]:
+        """Return how the attempts of several assets ended, oldest first, by name; raise LedgerError."""
+        found: dict[str, list[Ended]] = {}
+        for name, *row in self._read_some(sql.HISTORY, base_url, resource, names):
+            found.setdefault(name, []).append(Ended(*row))
+        return found
 
     def lock(self, key: Key, wait: bool) -> bool:
         """Lock the key; return False if another process holds it and not `wait`; raise LedgerError."""
@@ -139,7 +142,8 @@ class Ledger:
         tables = self.database.tables()
         if not tables:
             return 0
-        found = self.database.execute(sql.VERSION)[0][0] if "infrastructure_services_schema" in tables else None
+        rows = self.database.execute(sql.SCHEMA) if "infrastructure_services_schema" in tables else []
+        found = rows[0][0] if rows else None
         if found != sql.SCHEMA_VERSION:
             raise LedgerError(
                 f"ledger: {self.where} was written by another version of this collection, or by something else"
@@ -156,12 +160,6 @@ class Ledger:
         """Whether the entry is as the change leaves it."""
         found = self.get(change.key)
         return found.revision == change.revision if found else change.after is None
-
-    def _select(self, columns: str, table: str, where: dict[str, tuple], order: str) -> list[tuple]:
-        conditions = " AND ".join(where) or "1 = 1"
-        values = [value for values in where.values() for value in values]
-        statement = f"SELECT {columns} FROM infrastructure_services_{table} WHERE {conditions} ORDER BY {order}"
-        return self._read(statement, values)
 
     def _read_some(self, statement: str, base_url: str, resource: str, names: Iterable[str]) -> Iterator[tuple]:
         """Yield the rows of a statement about some names."""

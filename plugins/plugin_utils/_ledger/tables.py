@@ -4,8 +4,8 @@
 
 """The tables of the ledger, and the statements that read and write them: the same on SQLite and on PostgreSQL."""
 
-SCHEMA_VERSION = 2  # of the tables; it stands in the last of them
-CREATE = (  # in one transaction, and without effect when another process was first
+SCHEMA_VERSION = 3  # of the tables; it stands in the last of them
+CREATE = (  # in one transaction, and without effect when another process was first; `number` is of the database
     (
         "CREATE TABLE IF NOT EXISTS infrastructure_services_entry (base_url TEXT NOT NULL, resource TEXT NOT NULL,"
         " name TEXT NOT NULL, state TEXT NOT NULL, sent TEXT NOT NULL, asset TEXT NOT NULL, began_at TEXT NOT NULL,"
@@ -13,17 +13,20 @@ CREATE = (  # in one transaction, and without effect when another process was fi
         " revision BIGINT NOT NULL, PRIMARY KEY (base_url, resource, name))"
     ),
     (
-        "CREATE TABLE IF NOT EXISTS infrastructure_services_history (base_url TEXT NOT NULL, resource TEXT NOT NULL,"
-        ' name TEXT NOT NULL, from_state TEXT NOT NULL, to_state TEXT NOT NULL, at TEXT NOT NULL, "by" TEXT NOT NULL,'
-        " run TEXT NOT NULL, outcome TEXT NOT NULL, status INTEGER, message TEXT NOT NULL, seconds REAL,"
-        " trace_id TEXT NOT NULL, revision BIGINT NOT NULL)"
+        "CREATE TABLE IF NOT EXISTS infrastructure_services_history (number {number}, base_url TEXT NOT NULL,"
+        " resource TEXT NOT NULL, name TEXT NOT NULL, from_state TEXT NOT NULL, to_state TEXT NOT NULL,"
+        ' at TEXT NOT NULL, "by" TEXT NOT NULL, run TEXT NOT NULL, outcome TEXT NOT NULL,'
+        " status INTEGER, message TEXT NOT NULL, seconds REAL, trace_id TEXT NOT NULL, revision BIGINT NOT NULL)"
     ),
     (
         "CREATE INDEX IF NOT EXISTS infrastructure_services_history_of"
         " ON infrastructure_services_history (base_url, resource, name)"
     ),
-    "CREATE TABLE IF NOT EXISTS infrastructure_services_schema (version INTEGER PRIMARY KEY)",
-    f"INSERT INTO infrastructure_services_schema VALUES ({SCHEMA_VERSION}) ON CONFLICT DO NOTHING",
+    (
+        "CREATE TABLE IF NOT EXISTS infrastructure_services_schema (version INTEGER PRIMARY KEY,"
+        " moved TEXT NOT NULL, place TEXT NOT NULL, move TEXT NOT NULL)"
+    ),
+    f"INSERT INTO infrastructure_services_schema VALUES ({SCHEMA_VERSION}, '', '', '') ON CONFLICT DO NOTHING",
 )
 TABLES_IN_SQLITE = (
     "SELECT name FROM sqlite_master WHERE name IN ('infrastructure_services_entry', 'infrastructure_services_schema')"
@@ -32,7 +35,7 @@ TABLES_IN_POSTGRESQL = (  # from pg_class: to_regclass may have cached, before a
     "SELECT relname FROM pg_class WHERE pg_table_is_visible(oid)"
     " AND relname IN ('infrastructure_services_entry', 'infrastructure_services_schema')"
 )
-VERSION = "SELECT max(version) FROM infrastructure_services_schema"
+SCHEMA = "SELECT * FROM infrastructure_services_schema ORDER BY version DESC"  # other versions have other columns
 
 IS_KEY = "base_url = ? AND resource = ? AND name = ?"
 COLUMNS = 'state, sent, asset, began_at, changed_at, "by", run, trace_id, revision'
@@ -40,6 +43,7 @@ GET = (
     f"SELECT name, {COLUMNS} FROM infrastructure_services_entry"
     " WHERE base_url = ? AND resource = ? AND name IN ({})"
 )
+ENTRIES = f"SELECT base_url, resource, name, {COLUMNS} FROM infrastructure_services_entry WHERE {{}}"
 INSERT = (
     f"INSERT INTO infrastructure_services_entry (base_url, resource, name, {COLUMNS}) VALUES ({', '.join('?' * 12)})"
     " ON CONFLICT (base_url, resource, name) DO NOTHING"
@@ -53,6 +57,10 @@ ENDED = 'from_state, to_state, at, "by", run, outcome, status, message, seconds,
 RECORD = (
     f"INSERT INTO infrastructure_services_history (base_url, resource, name, {ENDED}, revision)"
     f" VALUES ({', '.join('?' * 14)})"
+)
+HISTORY = (  # clocks of controllers differ, and a second has many rows: the number alone gives the order
+    f"SELECT name, {ENDED} FROM infrastructure_services_history"
+    " WHERE base_url = ? AND resource = ? AND name IN ({}) ORDER BY number"
 )
 IS_RECORDED = f"SELECT 1 FROM infrastructure_services_history WHERE {IS_KEY} AND revision = ?"
 SEEN = "SELECT 1 FROM infrastructure_services_entry WHERE base_url = ? LIMIT 1"
