@@ -96,7 +96,8 @@ def start(service, collections, tmp_path) -> Iterator[Callable[..., Run]]:
     """Return a function that starts a run over a list of `count` machines, in a process group of its own."""
     started = []
 
-    def start(count: int, play: str = PLAY, arguments: tuple = (), environment: dict | None = None, **more) -> Run:
+    def start(count: int, play: str = PLAY, arguments: tuple = (), environment: dict | None = None,
+              pipe: int | None = None, **more) -> Run:
         number = len(started)
         (tmp_path / "play.yml").write_text(play, encoding="utf-8")
         files = [tmp_path / f"{kind}-{number}" for kind in ("result", "output", "errors")]
@@ -115,8 +116,8 @@ def start(service, collections, tmp_path) -> Iterator[Callable[..., Run]]:
         line = [str(BIN / "ansible-playbook"), "play.yml", "-e", "@more.json", *arguments]
         with files[1].open("wb") as output, files[2].open("wb") as errors:
             process = subprocess.Popen(
-                line, cwd=tmp_path, env={**os.environ, **variables}, stdin=subprocess.DEVNULL, stdout=output,
-                stderr=errors, start_new_session=True,
+                line, cwd=tmp_path, env={**os.environ, **variables}, stdin=subprocess.DEVNULL, stdout=pipe or output,
+                stderr=pipe or errors, start_new_session=True,
             )
         started.append(Run(process, *files))
         return started[-1]

@@ -7,7 +7,11 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+
+import pytest
+from many.test_ends import states
 
 DOCUMENT = '''
 import json
@@ -50,3 +54,19 @@ def test_lines_have_the_colors_of_ansible_if_somebody_sees_them(start):
         run.end()
         assert expected in run.errors
         assert ("\x1b" in run.errors) is (forced == "1")
+
+
+@pytest.mark.matrix
+def test_a_run_ends_when_nobody_reads_what_it_says_any_more(start, service, tmp_path):
+    """As with `2>&1 | head -n 2`: the thread of Ansible that receives results ends with any line it cannot write."""
+    service.seconds = 0.5
+    reader, writer = os.pipe()
+    environment = {"INFRASTRUCTURE_SERVICES_LEDGER": str(tmp_path / "l.db"), "PYTHONUNBUFFERED": ""}
+    run = start(150, arguments=("-v",), environment=environment, pipe=writer)
+    os.close(writer)
+    with open(reader, encoding="utf-8") as read:
+        for _line in range(2):
+            read.readline()
+    run.end()
+    assert sum(service.created.values()) == 150
+    assert states(str(tmp_path / "l.db")) == {f"vm{number}": "done" for number in range(150)}

@@ -13,6 +13,7 @@ from __future__ import annotations
 import base64
 import http.client
 import logging
+import math
 import platform
 import re
 import ssl
@@ -97,9 +98,9 @@ class Transport:
     def send(self, request: Request, timeout: float) -> Answer:
         """Make one attempt, within `timeout` seconds from name look-up to the last byte; raise AttemptFailed."""
         origin = request.url.split("/", 3)[2]
-        is_reused = origin in self._last_used
-        if is_reused and time.monotonic() - self._last_used[origin] > MAX_IDLE:
+        if time.monotonic() - self._last_used.get(origin, math.inf) > MAX_IDLE:
             self.close()
+        is_reused = origin in self._last_used
         proxy = self._settings.proxies.for_url(request.url)
         self._meter.start(timeout, ", the proxy that the environment names" if proxy else "")
         try:

@@ -26,7 +26,7 @@ from .._screen.screen import Progress, plan_lines, result_lines
 from . import core
 from .cache import cached_transport, shared_token
 from .given import ledger_given, ledger_location, opened_ledger, options_given, with_absolute_paths
-from .process import color_of, is_orphan, require_parent, run_id, show_message
+from .process import is_orphan, require_parent, run_id, show_lines, show_message
 from .target import Target
 
 _LEDGER_ELSEWHERE = "a list can use one only on the controller: add delegate_to: localhost and become: false"
@@ -86,7 +86,7 @@ def send_list(action, options: Options, signals: Signals) -> dict:
         options,
         connect=Transport,
         watch=partial(_why_to_stop, action, signals),
-        progress=Progress(action.spec.resource.operation.noun, partial(_say, action, signals)),
+        progress=Progress(action.spec.resource.operation.noun, partial(_say, signals)),
     )
     queue = Queue(ledger) if ledger and not check_mode else None
     recording = Recording(ledger, options.secrets, run_id(), check_mode, queue) if ledger else None
@@ -96,18 +96,18 @@ def send_list(action, options: Options, signals: Signals) -> dict:
     return action.remember(core.untrusted(result.returned(done, params["results"])))
 
 
-def _say(action, signals: Signals, line: str) -> None:
-    """Display a line on stderr, since stdout stays a document where a callback prints one."""
-    if signals.caught:  # Ansible no longer displays what workers say
+def _say(signals: Signals, line: str) -> None:
+    """Display a line, also when Ansible no longer displays what workers say."""
+    if signals.caught:
         show_message(line)
     else:
-        action._display.display(line, color=color_of(line), stderr=True)
+        show_lines([line])
 
 
 def _sleep(action, signals: Signals, asset: str, seconds: float) -> None:
     """Wait before a further attempt, and say so if that takes a second or more."""
     if seconds >= 1 and not action._task.no_log:
-        _say(action, signals, printable(f"{asset}: waiting {seconds:,.0f} s before a further attempt"))
+        _say(signals, printable(f"{asset}: waiting {seconds:,.0f} s before a further attempt"))
     time.sleep(seconds)
 
 
@@ -117,12 +117,11 @@ def _tell(action, report: Report | None, seconds: float, signals: Signals, resul
     if not (result["results"] or action.creates):  # a fleet without roles is common, one without machines a mistake
         return
     if report and (problem := report.add(operation, result)):
-        action._display.warning(problem)
+        result["warnings"].append(problem)
     if action._task.no_log or signals.caught:
         return
     is_plan = action._task.check_mode
-    for line in plan_lines(operation, result, width) if is_plan else result_lines(operation, result, seconds, width):
-        _say(action, signals, line)
+    show_lines(plan_lines(operation, result, width) if is_plan else result_lines(operation, result, seconds, width))
 
 
 def _context(action, options: Options, **more: Any) -> Context:

@@ -18,7 +18,7 @@ import sys
 import time
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Iterator, Mapping
+from typing import Iterable, Iterator, Mapping
 
 from ansible import constants
 from ansible.utils.display import Display
@@ -28,6 +28,7 @@ from ...module_utils._errors import InvalidInput, ServicesError
 _DIRECTORY = constants.DEFAULT_LOCAL_TMP  # of this run of Ansible alone, which removes it at its end
 _MESSAGE = "infrastructure.services-message-"
 _POLL_INTERVAL = 0.1  # seconds
+_DISPLAYED = "infrastructure_services_lines"  # what the first process displays for its workers
 _FIRST = os.getpid()  # the process that starts the workers imports the action plugins, too
 _HAS_COLORS = sys.stderr.isatty() or constants.ANSIBLE_FORCE_COLOR  # asked here: the stderr of a worker is none
 _COLORS = {"?": "WARN", "x": "ERROR", "!": "WARN", "+": "OK", "~": "CHANGED", "-": "SKIP"}  # by the mark of a line
@@ -85,6 +86,29 @@ def color_of(line: str) -> str | None:
     return getattr(constants, f"COLOR_{_COLORS[mark]}") if _HAS_COLORS and mark in _COLORS else None
 
 
+def show_lines(lines: Iterable[str]) -> None:
+    """Display lines on stderr, since stdout stays a document where a callback prints one."""
+    colored = [(line, color_of(line)) for line in lines]
+    queue = Display()._final_q if os.getpid() != _FIRST else None
+    if queue:
+        queue.send_display(_DISPLAYED, colored)
+    else:
+        _display(colored)
+
+
+def _display(lines: list[tuple[str, str | None]]) -> None:
+    """Display lines with their colors, as long as somebody reads them.
+
+    The thread of the first process that does it for workers receives their results, too, and any OSError ends it.
+    """
+    with suppress(OSError):
+        for line, color in lines:
+            Display().display(line, color=color, stderr=True)
+
+
+setattr(Display(), _DISPLAYED, _display)  # a worker can have the first process call a method of its display
+
+
 def show_message(message: str) -> None:
     """Have a message shown by a run that is ending, which no longer displays what its workers say."""
     with suppress(OSError):
@@ -112,4 +136,4 @@ def _show_messages() -> None:
     for message in Path(_DIRECTORY).glob(f"{_MESSAGE}*"):
         text = os.fsdecode(message.read_bytes())
         message.unlink()
-        Display().display(f"[WARNING]: {text}", color=constants.COLOR_WARN, stderr=True)
+        _display([(f"[WARNING]: {text}", constants.COLOR_WARN)])

@@ -172,6 +172,18 @@ def test_a_connection_that_was_idle_too_long_is_not_reused(monkeypatch):
     assert [sent.connection for sent in wire.sent] == [1, 2]
 
 
+def test_after_a_pause_a_new_connection_is_kept_alive_as_the_first_one_was(monkeypatch):
+    clock = [0.0]
+    monkeypatch.setattr(transport_module, "time", SimpleNamespace(monotonic=lambda: clock[0]))
+    with serving(*[answer(200, {})] * 6) as wire:
+        sender = transport()
+        for pause in (0, 1, 4, 1, 4, 1):
+            clock[0] += pause
+            sender.send(request(wire.url), 5)
+        sender.close()
+    assert [sent.connection for sent in wire.sent] == [1, 1, 2, 2, 3, 3]
+
+
 @pytest.mark.parametrize("first", [Last(answer(200, {}, "Connection: close")), UNUSABLE[2][0], UNUSABLE[4][0]])
 def test_an_unreliable_connection_is_not_reused(first):
     _got, wire = attempt(first, answer(200, {}), times=2)
