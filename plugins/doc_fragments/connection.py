@@ -147,6 +147,14 @@ options:
       - If not given, the environment variable E(INFRASTRUCTURE_SERVICES_LEDGER) is used; an empty value means
         no ledger, even if that variable names one.
     type: str
+  ledger_create:
+    description:
+      - Whether to make a ledger that does not exist, which is said in one line on the screen. With V(false) the task
+        fails before anything is sent, so that a misspelt path, or one in a workspace that is gone tomorrow, cannot
+        create everything again.
+      - If not given, the environment variable E(INFRASTRUCTURE_SERVICES_LEDGER_CREATE) is used.
+    type: bool
+    default: true
   force:
     description:
       - Whether to send the request even if O(ledger) says that it is done or that its outcome is unknown,
@@ -180,6 +188,12 @@ options:
       - If not given, the environment variable E(INFRASTRUCTURE_SERVICES_LEDGER) is used.
     type: str
     required: true
+  ledger_create:
+    description:
+      - Whether the ledger may be one that does not exist yet. With V(false) the task fails, and nothing is left behind.
+      - If not given, the environment variable E(INFRASTRUCTURE_SERVICES_LEDGER_CREATE) is used.
+    type: bool
+    default: true
 notes:
   - The task runs on the controller, whatever the connection of its host, and cannot be combined with C(async).
   - It is in the action group C(infrastructure.services.all), so that C(module_defaults) can give options such as

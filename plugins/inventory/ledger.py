@@ -78,7 +78,7 @@ from ansible.plugins.inventory import BaseInventoryPlugin, Cacheable, Constructa
 from ..module_utils._errors import ServicesError
 from ..module_utils._http.urls import canonical_url, checked_url
 from ..plugin_utils._ledger.entries import DONE
-from ..plugin_utils._ledger.location import open_ledger, resolved
+from ..plugin_utils._ledger.location import no_ledger_yet, open_ledger, resolved
 from ..plugin_utils._run.core import untrusted
 
 RESOURCE = "compute_virtual_machine"
@@ -128,8 +128,8 @@ class InventoryModule(BaseInventoryPlugin, Constructable, Cacheable):
 
     def _read(self, location):
         with closing(open_ledger(location, read_only=True)) as ledger:
-            if not ledger.version:
-                self.display.warning(f"{ledger.where}: there is no ledger yet")
+            if ledger.is_new:
+                self.display.warning(no_ledger_yet(ledger))
             found = ledger.entries({"resource = ?": (RESOURCE,), "state = ?": (DONE,)}, lambda name: True)
         return [(key.base_url, key.name, entry.asset) for key, entry in found]
 

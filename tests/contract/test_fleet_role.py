@@ -26,6 +26,7 @@ LISTS = TASKS[:2]
 SAME = {f"fleet_{name}": MANY[name]
         for name in ("concurrency", "asset_fields", "defaults", "report", "in_doubt", "max_unknown", "max_failures")}
 SAME.update({"fleet_application_role_defaults": MANY["defaults"], "fleet_ledger": ARGUMENT_SPEC["ledger"],
+             "fleet_ledger_create": ARGUMENT_SPEC["ledger_create"],
              "fleet_on_difference": VIRTUAL_MACHINES.own["on_difference"]})
 
 
@@ -64,8 +65,8 @@ def test_each_list_is_sent_with_every_variable_that_it_needs(task):
     (options,) = [value for key, value in task.items() if key.startswith("infrastructure.services.")]
     used = str(options)
     own = "virtual_machine" if "virtual_machines" in options else "application_role"
-    wanted = {"fleet_concurrency", "fleet_ledger", "fleet_report", "fleet_asset_fields", f"fleet_{own}s",
-              "fleet_max_unknown", "fleet_max_failures"}
+    wanted = {"fleet_concurrency", "fleet_ledger", "fleet_ledger_create", "fleet_report", "fleet_asset_fields",
+              f"fleet_{own}s", "fleet_max_unknown", "fleet_max_failures"}
     assert all(name in used for name in wanted)
     assert task["failed_when"] is False
     assert "no_log" not in str(task)

@@ -28,6 +28,7 @@ WRONG = {"string": 7, "date-time": "tomorrow", "number": "four", "boolean": "yes
 FROM_ENVIRONMENT = {
     "base_url", "access_token", "auth_url", "client_id", "client_secret", "client_authentication", "scopes",
     "allow_http", "validate_certs", "ca_path", "client_cert", "client_key", "timeout", "retries", "ledger",
+    "ledger_create",
 }
 MORE_VARIABLES = {"ca_path": ["REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE"]}
 SECRETS = {"access_token", "client_secret", "auth_parameters"}

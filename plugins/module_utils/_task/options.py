@@ -56,6 +56,7 @@ ARGUMENT_SPEC = dict(
     retries=dict(type="int", default=3, **_environment("retries")),
     retry_max_delay=dict(type=SECONDS, default=30),
     ledger=dict(type="str", **_environment("ledger")),
+    ledger_create=dict(type="bool", default=True, **_environment("ledger_create")),
     force=dict(type="bool", default=False),
 )
 

@@ -84,10 +84,11 @@ VIRTUAL_MACHINES = _for_list(virtual_machine.VIRTUAL_MACHINE, "virtual_machines"
 APPLICATION_ROLE = _for_one(application_role.APPLICATION_ROLE)
 APPLICATION_ROLES = _for_list(application_role.APPLICATION_ROLE, "application_roles")
 
+_LEDGER = dict(ledger=dict(ARGUMENT_SPEC["ledger"], required=True), ledger_create=ARGUMENT_SPEC["ledger_create"])
 LEDGER_ENTRY = ModuleSpec(
     "ledger_entry",
     dict(
-        ledger=dict(ARGUMENT_SPEC["ledger"], required=True),
+        **_LEDGER,
         base_url=ARGUMENT_SPEC["base_url"],
         resource=dict(type="str", required=True, choices=list(KEYS)),
         name=dict(type="str"),
@@ -103,14 +104,14 @@ LEDGER_ENTRY = ModuleSpec(
 LEDGER_ENTRIES = ModuleSpec(
     "ledger_entries",
     dict(
-        ledger=LEDGER_ENTRY.own["ledger"],
+        **_LEDGER,
         base_url=dict(ARGUMENT_SPEC["base_url"], required=False),
         entries=dict(type="list", required=True),
     ),
     LEDGER_ENTRY.constraints,
     option="entries",
     item_options=dict(
-        {name: option for name, option in LEDGER_ENTRY.own.items() if name != "ledger"},
+        {name: option for name, option in LEDGER_ENTRY.own.items() if name not in _LEDGER},
         base_url=dict(type="str"),
         state=dict(type="str", choices=["absent", "present", *_STATES], default="present"),
     ),
@@ -118,7 +119,7 @@ LEDGER_ENTRIES = ModuleSpec(
 LEDGER_INFO = ModuleSpec(
     "ledger_info",
     dict(
-        ledger=dict(ARGUMENT_SPEC["ledger"], required=True),
+        **_LEDGER,
         base_url=dict(type="str"),
         resource=dict(type="str", choices=list(KEYS)),
         names=dict(type="list", elements="str"),

@@ -22,10 +22,6 @@ from ...module_utils._task.specs import IN_DOUBT
 from .entries import DONE, STATES, Entry, Key
 from .store import HIDDEN_URL, Ledger
 
-_MISSING = (
-    "There is no ledger at {}. Check the path: a relative one is resolved against the directory of the playbook, or the"
-    " working directory if the environment gives it or the playbook is part of this collection."
-)
 # Any other character could mean something else to a shell or to Ansible, even another option.
 _PLAIN = re.compile(r"[\w.@%+:,/~\[\]-]+")
 
@@ -41,10 +37,8 @@ def listed(ledger: Ledger, params: dict) -> dict[str, Any]:
         history = _history(ledger, [key for key, _entry in found])
         entries = [dict(shown, history=history.get(key, [])) for shown, (key, _entry) in zip(entries, found)]
     counts = {state: sum(entry.state == state for _key, entry in found) for state in STATES}
-    result = dict(changed=False, outcome=NOT_SENT, entries=entries, counts=counts, ledger=ledger.where)
-    if ledger.version:
-        return dict(result, exists=True)
-    return dict(result, exists=False, warnings=[_MISSING.format(ledger.where)])
+    shown = dict(entries=entries, counts=counts, ledger=ledger.where, exists=not ledger.is_new)
+    return dict(changed=False, outcome=NOT_SENT, **shown)
 
 
 def _history(ledger: Ledger, keys: list[Key]) -> dict[Key, list[dict]]:

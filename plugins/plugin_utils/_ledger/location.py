@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import re
 import time
-from contextlib import suppress
+from contextlib import closing, suppress
 
 from .entries import LedgerError
 from .postgresql import PostgresDatabase
@@ -55,15 +55,27 @@ def absolute(path: str, playbook_dir: str, from_environment: bool = False) -> st
     return os.path.abspath(os.path.join(base, os.path.expanduser(path)))
 
 
-def open_ledger(location: str, read_only: bool = False) -> Ledger:
+def open_ledger(location: str, read_only: bool = False, create: bool = True) -> Ledger:
     """Return the ledger at a location that `resolved` returned, over a connection of its own.
 
-    To a reader, a ledger that does not exist yet is empty. Raises LedgerError or MissingLibrary.
+    To a reader, a ledger that does not exist yet is empty. Without `create` it is refused, and nothing is left behind.
+    Raises LedgerError or MissingLibrary.
     """
+    if not create:
+        with closing(open_ledger(location, read_only=True)) as found:
+            if found.is_new:
+                raise LedgerError(
+                    f"ledger: there is none at {found.where}, and ledger_create is false. Nothing was sent. Check the"
+                    " location; if this ledger is to be a new one, set ledger_create to true"
+                )
     if location.startswith(POSTGRESQL):
         return Ledger(PostgresDatabase(location), read_only)
     _check_file(os.path.realpath(location), location)
     return Ledger(SqliteDatabase(location, read_only), read_only)
+
+
+def no_ledger_yet(ledger: Ledger) -> str:
+    return f"no ledger at {ledger.where} yet"
 
 
 def _in_collection(path: str) -> bool:

@@ -131,7 +131,7 @@ class SqliteDatabase:
         """Return the rows of a statement with its values in place of `?`; raise LedgerError."""
         with self._translated():
             if self._connection:
-                self._check_not_replaced()
+                require_same_file(self.where, self._identity)
                 return _patiently(self._connection, statement, values)
             with closing(_connect(self.file)) as connection:  # may write: after a kill, reading begins with a rollback
                 connection.execute("PRAGMA query_only = ON")
@@ -152,7 +152,7 @@ class SqliteDatabase:
                     with suppress(LedgerError):  # a turn: those who wait for SQLite's lock try it now and then
                         self.lock(_WRITING, nullcontext)
                     _patiently(self._connection, "BEGIN IMMEDIATE")
-                self._check_not_replaced()
+                require_same_file(self.where, self._identity)
                 counts = [self._connection.execute(statement, values).rowcount for statement, values in statements]
                 _patiently(self._connection, "ROLLBACK" if whole and 0 in counts else "COMMIT")
                 return counts
@@ -161,14 +161,6 @@ class SqliteDatabase:
                     with suppress(sqlite3.Error):
                         self._connection.execute("ROLLBACK")
                 self.unlock(_WRITING)
-
-    def _check_not_replaced(self) -> None:
-        """Raise LedgerError if the file that was opened has been replaced."""
-        if self._identity != identity(self.file):
-            raise LedgerError(
-                f"ledger: {self.where} was removed or replaced while it was in use. Restore the file that has the"
-                " recorded entries, then run again"
-            )
 
     @contextmanager
     def _translated(self) -> Iterator[None]:
@@ -185,9 +177,18 @@ class SqliteDatabase:
             raise LedgerError(f"{problem}{_UNDO if is_half_written else ''}") from None
 
 
+def require_same_file(path: str, before: tuple[int, int] | None) -> None:
+    """Raise LedgerError if a file that was opened has been replaced; `before`: its identity then."""
+    if before != identity(path):
+        raise LedgerError(
+            f"ledger: {path} was removed or replaced while it was in use. Restore the file that has the recorded"
+            " entries, then run again"
+        )
+
+
 def identity(file: str) -> tuple[int, int] | None:
     """Return what distinguishes a file from another one; None when there is no file."""
-    with suppress(OSError):
+    with suppress(OSError, ValueError):
         status = os.stat(file)
         return status.st_dev, status.st_ino
     return None

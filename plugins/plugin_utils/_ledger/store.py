@@ -41,6 +41,7 @@ class Ledger:
         self.in_doubt_command = _in_doubt_command(shlex.quote(self.where) if self.file else HIDDEN_URL)
         try:
             self.version = self._found_version()  # of its tables; 0: there are none, and it was opened for reading
+            self.is_new = not self.version
             if self.version or not read_only:
                 create = [statement.format(number=database.number) for statement in sql.CREATE]
                 database.prepare([] if self.version else create)

@@ -4,6 +4,8 @@
 
 """What tasks of a run reuse: connections and open ledgers, for the next items of a loop, and a token for all workers.
 
+Which file a ledger is, they all know, too: another one in its place is refused.
+
 The token is in memory that only they can read, so a killed run leaves nothing on disk. Ansible loads an action plugin
 before it forks the workers that run it, so they inherit the memory created here; a worker that is the first to import
 this file shares nothing, and fetches a token of its own.
@@ -24,6 +26,7 @@ from typing import Any, Callable, ContextManager, Hashable, Iterator
 from ...module_utils._call.tokens import Credentials, FetchedToken, Memory, Token
 from ...module_utils._http.connecting import ConnectionSettings
 from .._ledger.location import Ledger, open_ledger
+from .._ledger.sqlite import identity, require_same_file
 
 _SIZE = 1 << 20  # bytes, enough for some hundred tokens
 _HEAD = 4  # bytes, the length of what follows
@@ -57,12 +60,12 @@ class Cache(threading.local):
 _ledgers, _transports = Cache(), Cache()
 
 
-def cached_ledger(location: str, read_only: bool) -> Ledger:
+def cached_ledger(location: str, read_only: bool, create: bool = True) -> Ledger:
     """Return this thread's open ledger; raise LedgerError or MissingLibrary.
 
     A reader that found no ledger is not cached: others may create it.
     """
-    ledger = _ledgers.get((location, read_only), lambda: open_ledger(location, read_only))
+    ledger = _ledgers.get((location, read_only), lambda: ledger_of_run(location, read_only, create))
     if not ledger.version:
         _ledgers.forget((location, read_only))
     return ledger
@@ -96,30 +99,32 @@ class RunMemory:
     def alone(self, number: int = _CONTENT) -> Iterator[None]:
         """Hold the lock of this number exclusively."""
         with self._threads:
-            self._lock(fcntl.LOCK_EX, number)
+            if self._file is not None:
+                fcntl.lockf(self._file, fcntl.LOCK_EX, 1, number)
             try:
                 yield
             finally:
-                self._lock(fcntl.LOCK_UN, number)
+                if self._file is not None:
+                    fcntl.lockf(self._file, fcntl.LOCK_UN, 1, number)
 
-    def _lock(self, how: int, number: int) -> None:
-        if self._file is not None:
-            fcntl.lockf(self._file, how, 1, number)
+    def read(self, name: str) -> Any:
+        """Return what was written last under this name, None for nothing."""
+        with self.alone():
+            return self._all().get(name)
 
-    def read(self) -> dict[str, Any]:
-        """Return what was written last; the caller holds the lock."""
+    def write(self, name: str, value: Any) -> None:
+        """Write, without the oldest entries if there is no room; a process killed meanwhile leaves nothing."""
+        with self.alone():
+            content = {**self._all(), name: value}
+            while len(text := json.dumps(content).encode()) > _SIZE - _HEAD:
+                content.pop(next(iter(content)))
+            self._bytes[:_HEAD] = bytes(_HEAD)
+            self._bytes[_HEAD : _HEAD + len(text)] = text
+            self._bytes[:_HEAD] = len(text).to_bytes(_HEAD, "big")
+
+    def _all(self) -> dict[str, Any]:
         text = bytes(self._bytes[_HEAD : _HEAD + int.from_bytes(self._bytes[:_HEAD], "big")])
         return json.loads(text) if text else {}
-
-    def write(self, content: dict[str, Any]) -> None:
-        """Write, without the oldest entries if there is no room; a process killed meanwhile leaves nothing."""
-        text = json.dumps(content).encode()
-        while len(text) > _SIZE - _HEAD:
-            content.pop(next(iter(content)))
-            text = json.dumps(content).encode()
-        self._bytes[:_HEAD] = bytes(_HEAD)
-        self._bytes[_HEAD : _HEAD + len(text)] = text
-        self._bytes[:_HEAD] = len(text).to_bytes(_HEAD, "big")
 
 
 class SharedMemory(Memory):
@@ -134,15 +139,30 @@ class SharedMemory(Memory):
         return self._run.alone(self._number)
 
     def read(self) -> dict[str, Any]:
-        with self._run.alone():
-            return self._run.read().get(self._identity, {})
+        return self._run.read(self._identity) or {}
 
     def write(self, content: dict[str, Any]) -> None:
-        with self._run.alone():
-            self._run.write({**self._run.read(), self._identity: content})
+        self._run.write(self._identity, content)
 
 
 _run_memory = RunMemory()
+
+
+def ledger_of_run(location: str, read_only: bool, create: bool) -> Ledger:
+    """Open a ledger, unless this run has used another file there; raise LedgerError or MissingLibrary."""
+    if before := _run_memory.read(location):
+        require_same_file(location, tuple(before))
+    ledger = open_ledger(location, read_only, create)
+    if now := identity(location):
+        _run_memory.write(location, now)
+    return ledger
+
+
+def is_first(what: str) -> bool:
+    """Whether no task of this run has asked for this before."""
+    told = _run_memory.read(what)
+    _run_memory.write(what, True)
+    return not told
 
 
 def shared_token(credentials: Credentials, fetch: Callable[[], Token]) -> FetchedToken:

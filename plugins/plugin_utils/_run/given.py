@@ -18,10 +18,10 @@ from ...module_utils._task.options import ARGUMENT_SPEC, LEDGER_VARIABLE
 from ...module_utils._task.signals import Signals
 from ...module_utils._task.validation import nearest
 from .._ledger.entries import ABSENT
-from .._ledger.location import resolved
+from .._ledger.location import no_ledger_yet, resolved
 from .._ledger.store import Ledger
 from . import core
-from .cache import cached_ledger
+from .cache import cached_ledger, is_first, ledger_of_run
 
 _FLEET, _PREFIX = "infrastructure.services.fleet", "fleet_"  # the role, and the start of the names of its variables
 _NO_LEDGER = "is missing: set it to a path (an SQLite file) or a postgresql:// URL, so that running again is safe"
@@ -70,10 +70,18 @@ def ledger_given(action) -> Any:
 
 def opened_ledger(action, params: dict, signals: Signals, read_only: bool) -> Ledger:
     """Return the ledger of a task for one asset or entry; raise InvalidInput, LedgerError or MissingLibrary."""
-    location = ledger_location(action, params["ledger"])
-    with signals.raised():
-        ledger = cached_ledger(location, read_only)
+    ledger = ledger_at(action, ledger_location(action, params["ledger"]), params, signals, read_only, cached_ledger)
     ledger.database.interruptible = signals.raised
+    return ledger
+
+
+def ledger_at(action, location: str, params: dict, signals: Signals, read_only: bool, opener=ledger_of_run) -> Ledger:
+    """Return the ledger at a location, and say once in a run if it is new; raise as opened_ledger does."""
+    with signals.raised():
+        ledger = opener(location, read_only, params["ledger_create"])
+    if ledger.is_new and is_first(f"new: {location}"):
+        new = f"{ledger.where} is a new ledger: nothing was recorded before"
+        action._display.display(no_ledger_yet(ledger) if read_only else new, stderr=True)
     return ledger
 
 

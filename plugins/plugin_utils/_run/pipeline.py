@@ -18,14 +18,14 @@ from ...module_utils._secrets import printable
 from ...module_utils._task.signals import Signals
 from ...module_utils._task.task import Context, Planned, carry_out, perform, prepare
 from ...module_utils._task.validation import Options
-from .._ledger.location import absolute, open_ledger
+from .._ledger.location import absolute
 from .._ledger.queue import Queue
 from .._ledger.recording import Recording
 from .._screen.report import Report
 from .._screen.screen import Progress, plan_lines, result_lines
 from . import core
 from .cache import cached_transport, shared_token
-from .given import ledger_given, ledger_location, opened_ledger, options_given, with_absolute_paths
+from .given import ledger_at, ledger_given, ledger_location, opened_ledger, options_given, with_absolute_paths
 from .process import is_orphan, require_parent, run_id, show_lines, show_message
 from .target import Target
 
@@ -79,8 +79,7 @@ def send_list(action, options: Options, signals: Signals) -> dict:
         path = absolute(params["report"], action._loader.get_basedir())
         report = Report(path, location and os.path.realpath(location), run_id(), check_mode)
     # The ledger is the list's own: threads that outlast it may still use the connection.
-    with signals.raised():
-        ledger = open_ledger(location, check_mode) if location else None
+    ledger = ledger_at(action, location, params, signals, check_mode) if location else None
     context = _context(
         action,
         options,

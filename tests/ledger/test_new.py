@@ -1,0 +1,84 @@
+# Copyright (c) 2026, the infrastructure.services contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A ledger that does not exist yet is said once for a run, or refused; one that was replaced is refused."""
+
+from __future__ import annotations
+
+import json
+
+import psycopg
+import pytest
+from support.running import Run
+
+MODULE = "infrastructure.services."
+MACHINE = {"resource": "compute_virtual_machine", "name": "web01", "asset": {"id": "1"}}
+TASKS = {
+    "compute_virtual_machine": {"name": "web01"},
+    "compute_virtual_machines": {"virtual_machines": [{"name": "web01"}]},
+    "cassandra_application_role": {"id": "role-0001", "description": "one"},
+    "cassandra_application_roles": {"application_roles": [{"id": "role-0001", "description": "one"}]},
+    "ledger_entry": MACHINE,
+    "ledger_entries": {"entries": [MACHINE]},
+    "ledger_info": {},
+}
+
+
+def run(ansible, location: str, *tasks: dict, check: bool = False) -> Run:
+    """Run tasks that name the ledger and go on when one fails."""
+    defaults = {"group/infrastructure.services.all": {"ledger": location}}
+    named = [{"name": f"task {number}", "ignore_errors": True, **task} for number, task in enumerate(tasks)]
+    play = {"hosts": "localhost", "gather_facts": False, "module_defaults": defaults, "tasks": named}
+    return ansible.playbook(json.dumps([play]) + "\n", *(["--check"] if check else []))
+
+
+def left_behind(location: str, ansible) -> list[str]:
+    """Return the tables or the files of a ledger."""
+    if not location.startswith("postgresql"):
+        return sorted(path.name for path in ansible.directory.glob("*.db*"))
+    with psycopg.connect(location) as connection:
+        return connection.execute(
+            "SELECT relname FROM pg_class WHERE pg_table_is_visible(oid) AND relname LIKE 'infrastr%'").fetchall()
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def where(request, ansible) -> str:
+    return f"{ansible.directory}/new.db" if request.param == "sqlite" else request.getfixturevalue("postgres")
+
+
+def shown(where: str) -> str:
+    return where if where.startswith("/") else "postgresql://"
+
+
+def test_a_ledger_that_must_exist_is_refused_before_anything_is_sent(ansible, where, emulator):
+    tasks = [{MODULE + name: {**options, "ledger_create": False}} for name, options in TASKS.items()]
+    for check in (False, True):
+        done = run(ansible, where, *tasks, check=check).ok()
+        for number in range(len(TASKS)):
+            result = done.result(f"task {number}")
+            assert (result["failed"], result["outcome"]) == (True, "not_sent")
+            assert f"ledger: there is none at {shown(where)}" in result["msg"]
+            assert "ledger_create is false" in result["msg"]
+    assert (left_behind(where, ansible), emulator.bodies()) == ([], [])
+
+
+def test_a_new_ledger_is_said_once_for_a_run(ansible, where):
+    create = {MODULE + "compute_virtual_machine": {"name": "{{ item }}"}, "loop": ["web01", "web02", "web03"]}
+    others = [{MODULE + name: options} for name, options in TASKS.items()]
+    planned = run(ansible, where, create, *others, check=True).ok()
+    assert planned.output.count("no ledger at ") == 1
+    assert left_behind(where, ansible) == []
+    assert run(ansible, where, create, *others).ok().output.count("is a new ledger: nothing was recorded before") == 1
+    again = run(ansible, where, create, *others).ok().output
+    assert "a new ledger" not in again
+    assert "no ledger at" not in again
+    assert "password" not in again
+
+
+def test_another_file_in_the_place_of_the_ledger_is_refused_by_the_next_task(ansible):
+    path = f"{ansible.directory}/new.db"
+    create = {MODULE + "compute_virtual_machine": {"name": "web01"}}
+    replaced = {"ansible.builtin.shell": f"mv {path} {path}.old && cp {path}.old {path}"}
+    done = run(ansible, path, create, replaced, create).ok()
+    assert done.result("task 0")["changed"]
+    assert "was removed or replaced while it was in use" in done.result("task 2")["msg"]
