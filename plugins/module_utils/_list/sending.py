@@ -11,6 +11,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
+from .._call.policy import Event, meaning
 from .._errors import NOT_SENT, UNKNOWN, InvalidInput, Overtaken, ServicesError
 from .._task.signals import GRACE
 from .._task.specs import ModuleSpec
@@ -149,6 +150,9 @@ class _Sending:
             result = context.secrets.scrub(error.result())
         if self._ledger and self._ledger.lost:
             self._scheduler.stop(self._ledger.lost)
+        event, _reason = meaning(result.get("status") or 0)
+        if event == Event.UNAUTHORIZED:  # cannot be renewed, or was refused again
+            self._scheduler.stop(f"the service does not accept the access token (status {result['status']})")
         if slot.was_refused and not slot.attempts:
             result = dict(changed=False, skipped=True, outcome=NOT_SENT)
         times = dict(begun_after=started - self._began, seconds=time.monotonic() - started)

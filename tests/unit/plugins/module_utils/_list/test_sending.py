@@ -194,6 +194,22 @@ def test_one_token_serves_all_and_is_replaced_once_when_refused():
     assert "fetched-token" not in json.dumps(result)
 
 
+@pytest.mark.parametrize("renewable", [True, False], ids=["refused again", "cannot be renewed"])
+def test_a_token_that_is_refused_for_good_ends_the_list(renewable):
+    service = Service({f"vm{number}": Answer(401, {}) for number in range(300)})
+    auth = dict(access_token=None, auth_url="http://127.0.0.1:9/token", client_id="me", client_secret="secret-of-me")
+    result = run(service, VIRTUAL_MACHINES, machines(300), concurrency=4, **(auth if renewable else {}))
+    counts = result["counts"]
+    assert len(service.received) <= 16
+    assert (counts["accepted"], counts["unknown"], counts["not_begun"]) == (0, 0, 300 - counts["failed"])
+    assert "were not begun: the service does not accept the access token (status 401)." in result["msg"]
+
+
+def test_a_permission_that_is_missing_for_one_machine_does_not_end_the_list():
+    result = run(Service({"vm3": Answer(403, {})}), VIRTUAL_MACHINES, machines(50), concurrency=4)
+    assert (result["counts"]["accepted"], result["counts"]["rejected"]) == (49, 1)
+
+
 def test_a_list_without_a_token_says_nothing_of_requests():
     """None was sent to the service."""
     service = Service()
