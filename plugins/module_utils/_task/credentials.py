@@ -17,7 +17,7 @@ from .._secrets import Secrets
 from . import options
 
 _WITH_SCHEME = re.compile(r"[A-Za-z-]+ +([^\s,;]+)")  # the value of a header such as `Bearer abc`
-_URLS = ("ledger", "base_url", "auth_url")
+_URLS = ("to", "ledger", "base_url", "auth_url")
 _MAY_HOLD_SECRETS = re.compile("[?@]|^postgres")  # a URL that does
 
 

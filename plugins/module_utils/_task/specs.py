@@ -116,6 +116,7 @@ LEDGER_ENTRIES = ModuleSpec(
         state=dict(type="str", choices=["absent", "present", *_STATES], default="present"),
     ),
 )
+LEDGER_MOVE = ModuleSpec("ledger_move", dict(**_LEDGER, to=dict(type="str", required=True)))
 LEDGER_INFO = ModuleSpec(
     "ledger_info",
     dict(

@@ -19,6 +19,12 @@ from ...module_utils._errors import ACCEPTED, UNKNOWN, InvalidInput
 INTENT, DONE = "intent", "done"
 STATES = (INTENT, DONE, ACCEPTED, UNKNOWN)
 ABSENT = "absent"  # how the history says that there is no entry
+TO, FROM = "to", "from"  # why a ledger is refused: it was moved TO another place, or is being filled FROM one
+MOVED = {
+    TO: "was moved to {}, which is the ledger now. Give that one",
+    FROM: "is being filled from {}. If that was cut off, move the ledger again, which completes it:"
+    " ansible-playbook infrastructure.services.move_ledger",
+}
 PRESENT = "present"  # the state that ledger_entry is asked for; ledger_info lists the states of entries
 
 
@@ -69,6 +75,14 @@ class Ended(NamedTuple):
     message: str = ""
     seconds: float | None = None
     trace_id: str = ""
+
+
+class Mark(NamedTuple):
+    """What a ledger says about its last move."""
+
+    moved: str = ""  # TO or FROM; empty for a ledger that can be used
+    place: str = ""
+    move: str = ""  # names the move, in both ledgers
 
 
 class Change(NamedTuple):

@@ -55,23 +55,23 @@ def absolute(path: str, playbook_dir: str, from_environment: bool = False) -> st
     return os.path.abspath(os.path.join(base, os.path.expanduser(path)))
 
 
-def open_ledger(location: str, read_only: bool = False, create: bool = True) -> Ledger:
+def open_ledger(location: str, read_only: bool = False, create: bool = True, moving: bool = False) -> Ledger:
     """Return the ledger at a location that `resolved` returned, over a connection of its own.
 
     To a reader, a ledger that does not exist yet is empty. Without `create` it is refused, and nothing is left behind.
-    Raises LedgerError or MissingLibrary.
+    `moving`: as in Ledger. Raises LedgerError or MissingLibrary.
     """
     if not create:
-        with closing(open_ledger(location, read_only=True)) as found:
+        with closing(open_ledger(location, read_only=True, moving=moving)) as found:
             if found.is_new:
                 raise LedgerError(
                     f"ledger: there is none at {found.where}, and ledger_create is false. Nothing was sent. Check the"
                     " location; if this ledger is to be a new one, set ledger_create to true"
                 )
     if location.startswith(POSTGRESQL):
-        return Ledger(PostgresDatabase(location), read_only)
+        return Ledger(PostgresDatabase(location), read_only, moving)
     _check_file(os.path.realpath(location), location)
-    return Ledger(SqliteDatabase(location, read_only), read_only)
+    return Ledger(SqliteDatabase(location, read_only), read_only, moving)
 
 
 def no_ledger_yet(ledger: Ledger) -> str:

@@ -118,7 +118,7 @@ class PostgresDatabase:
             self._connect()
             return self._run(statement, values)
 
-    def write(self, statements: list[tuple[str, tuple]], durable: bool, whole: bool = False) -> list[int]:
+    def write(self, statements: Iterable[tuple[str, tuple]], durable: bool, whole: bool = False) -> list[int]:
         """Execute statements as in SQLite, durably in any case: that costs no extra round trip; raise LedgerError.
 
         Raises Unanswered if they may have been committed all the same.
@@ -128,17 +128,20 @@ class PostgresDatabase:
                 self._connect()
             can_pipeline = not self._pooled and self._psycopg.Pipeline.is_supported()
             try:
-                with self._bounded(len(statements)), self._connection.pipeline() if can_pipeline else nullcontext():
+                with self._bounded(), self._connection.pipeline() if can_pipeline else nullcontext():
                     self._connection.execute(_BEGIN)
                     for setting in _SET_IN_TRANSACTION if self._pooled else ():
                         self._connection.execute(setting)
-                    cursors = [self._sent(*statement) for statement in statements]
+                    cursors = []
+                    for statement in statements:
+                        cursors.append(self._sent(*statement))
+                        self._set_deadline(len(cursors))
                     if not whole:
                         self._connection.execute("COMMIT")
                 if whole:
                     with self._bounded():
                         self._connection.execute("COMMIT" if all(cursor.rowcount for cursor in cursors) else "ROLLBACK")
-            except self._errors:
+            except (*self._errors, LedgerError):  # or what yields the statements failed
                 self._roll_back()
                 raise
         return [cursor.rowcount for cursor in cursors]
@@ -205,13 +208,16 @@ class PostgresDatabase:
         return self._connection.execute(statement.replace("?", "%s"), stored)
 
     @contextmanager
-    def _bounded(self, rows: int = 0) -> Iterator[None]:
+    def _bounded(self) -> Iterator[None]:
         """Cut the connection if the server does not answer in time."""
-        self._connection.deadline = time.monotonic() + _STATEMENT_SECONDS + rows * _ROW_SECONDS
+        self._set_deadline()
         try:
             yield
         finally:
             self._connection.deadline = math.inf
+
+    def _set_deadline(self, rows: int = 0) -> None:
+        self._connection.deadline = time.monotonic() + _STATEMENT_SECONDS + rows * _ROW_SECONDS
 
 
 def _plain(value: object) -> object:

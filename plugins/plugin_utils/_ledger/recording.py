@@ -119,7 +119,7 @@ class Recording:
     def lost(self) -> str:
         """Why no more assets of a list are begun: their outcomes could not be recorded either; empty while they can."""
         if self._writer.lost:
-            return f"the ledger does not answer ({self._writer.lost.msg})"
+            return f"the ledger cannot be used ({self._writer.lost.msg})"
         return f"an outcome could not be recorded ({self._unrecorded})" if self._unrecorded else ""
 
     def not_listed(self, tasks: list[Task]) -> list[str]:

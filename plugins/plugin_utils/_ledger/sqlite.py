@@ -137,7 +137,7 @@ class SqliteDatabase:
                 connection.execute("PRAGMA query_only = ON")
                 return _patiently(connection, statement, values)
 
-    def write(self, statements: list[tuple[str, tuple]], durable: bool, whole: bool = False) -> list[int]:
+    def write(self, statements: Iterable[tuple[str, tuple]], durable: bool, whole: bool = False) -> list[int]:
         """Execute statements in one transaction; return how many rows each has changed; raise LedgerError.
 
         `durable`: it is to survive a power failure, not only the death of this process. `whole`: if one of them changes

@@ -14,11 +14,12 @@ import hashlib
 import json
 import shlex
 import time
+from contextlib import contextmanager
 from typing import Callable, Iterable, Iterator
 
 from ...module_utils._task.options import LEDGER_VARIABLE
 from . import tables as sql
-from .entries import Change, Ended, Entry, Key, LedgerError, LedgerLost, Unanswered, stamped
+from .entries import INTENT, MOVED, Change, Ended, Entry, Key, LedgerError, LedgerLost, Mark, Unanswered, stamped
 
 _IN_DOUBT = "ansible-playbook infrastructure.services.in_doubt"
 HIDDEN_URL = "postgresql://..."  # in commands, for a URL that may have a password; it is no path
@@ -30,8 +31,10 @@ _AT_ONCE = 500  # names in one statement; SQLite took 999 values at most before 
 class Ledger:
     """The operations on a ledger. What differs between SQLite and PostgreSQL is in its `database`."""
 
-    def __init__(self, database, read_only: bool = False) -> None:
+    def __init__(self, database, read_only: bool = False, moving: bool = False) -> None:
         """Check the tables, and unless `read_only` create them if there are none; raise LedgerError.
+
+        `moving`: even if it was moved elsewhere, or is being filled.
 
         `database`: an SqliteDatabase or a PostgresDatabase, which have the same methods and raise LedgerError.
         """
@@ -42,6 +45,8 @@ class Ledger:
         try:
             self.version = self._found_version()  # of its tables; 0: there are none, and it was opened for reading
             self.is_new = not self.version
+            if self.version and not moving:
+                self.require_in_use()
             if self.version or not read_only:
                 create = [statement.format(number=database.number) for statement in sql.CREATE]
                 database.prepare([] if self.version else create)
@@ -57,7 +62,7 @@ class Ledger:
     def get_many(self, base_url: str, resource: str, names: Iterable[str]) -> dict[str, Entry]:
         """Return the entries of several assets, by name; raise LedgerError."""
         rows = self._read_some(sql.GET, base_url, resource, names)
-        return {name: self._entry(row) for name, *row in rows}
+        return {name: self.entry_of(row) for name, *row in rows}
 
     def begin(self, change: Change) -> tuple[bool, Entry | None]:
         """Lock the key and write the intent; return whether it was written, and the entry as it is now.
@@ -82,12 +87,15 @@ class Ledger:
         changes = [stamped(change) for change in changes]
         statements = [_entry_written(change) for change in changes]
         statements += [_history_row(change) for change in changes if change.ended]
-        try:
-            ours = [count == 1 for count in self.database.write(statements, durable, whole)]
-        except Unanswered:
-            if self.file:  # SQLite has rolled it back
-                raise
-            ours = self._write_again(changes, statements, durable, whole)
+        with self._told_of_its_move():
+            try:
+                ours = [count == 1 for count in self.database.write(statements, durable, whole)]
+            except Unanswered:
+                if self.file:  # SQLite has rolled it back
+                    raise
+                ours = self._write_again(changes, statements, durable, whole)
+        if durable and not all(ours[: len(changes)]):
+            self.require_in_use()
         return [change if is_ours else None for change, is_ours in zip(changes, ours)]
 
     def _write_again(self, changes: list[Change], statements: list[tuple], durable: bool, whole: bool) -> list[bool]:
@@ -117,7 +125,7 @@ class Ledger:
         """Return the entries that meet all conditions (SQL: its values) and whose name `named` accepts."""
         conditions = " AND ".join(where) or "1 = 1"
         rows = self._read(sql.ENTRIES.format(conditions), [value for values in where.values() for value in values])
-        return [(Key(*row[:3]), self._entry(row[3:])) for row in sorted(rows) if named(row[2])]
+        return [(Key(*row[:3]), self.entry_of(row[3:])) for row in sorted(rows) if named(row[2])]
 
     def history(self, base_url: str, resource: str, names: Iterable[str]) -> dict[str, list[Ended]]:
         """Return how the attempts of several assets ended, oldest first, by name; raise LedgerError."""
@@ -171,9 +179,33 @@ class Ledger:
 
     def _read(self, statement: str, values: Iterable) -> list[tuple]:
         """Return the rows of a statement; none when there are no tables."""
-        return self.database.execute(statement, tuple(values)) if self.version else []
+        if not self.version:
+            return []
+        with self._told_of_its_move():
+            return self.database.execute(statement, tuple(values))
 
-    def _entry(self, row: Iterable) -> Entry:
+    def mark(self) -> Mark:
+        """Return what the ledger says about its move; raise LedgerError."""
+        return Mark(*self.database.execute(sql.SCHEMA)[0][1:]) if self.version else Mark()
+
+    def require_in_use(self) -> None:
+        """Raise LedgerLost if the ledger was moved, or is being filled: nobody uses it any more."""
+        mark = self.mark()
+        if mark.moved:
+            raise LedgerLost(f"ledger: {self.where} {MOVED[mark.moved].format(mark.place)}")
+
+    @contextmanager
+    def _told_of_its_move(self) -> Iterator[None]:
+        """Say why a statement fails: the table of entries has another name once the ledger was moved."""
+        try:
+            yield
+        except Unanswered:
+            raise
+        except LedgerError:
+            self.require_in_use()
+            raise
+
+    def entry_of(self, row: Iterable) -> Entry:
         state, sent, asset, *others = row
         try:
             return Entry(state, json.loads(sent), json.loads(asset), *others)
@@ -200,7 +232,8 @@ def _entry_written(change: Change) -> tuple[str, tuple]:
     if after is None:
         return sql.DELETE, (*key, before.revision)
     row = after._replace(sent=json.dumps(after.sent), asset=json.dumps(after.asset))
-    return (sql.UPDATE, (*row, *key, before.revision)) if before else (sql.INSERT, (*key, *row))
+    update = sql.BEGIN if after.state == INTENT else sql.UPDATE
+    return (update, (*row, *key, before.revision)) if before else (sql.INSERT, (*key, *row))
 
 
 def _history_row(change: Change) -> tuple[str, tuple]:

@@ -44,14 +44,16 @@ GET = (
     " WHERE base_url = ? AND resource = ? AND name IN ({})"
 )
 ENTRIES = f"SELECT base_url, resource, name, {COLUMNS} FROM infrastructure_services_entry WHERE {{}}"
+IN_USE = "EXISTS (SELECT 1 FROM infrastructure_services_schema WHERE moved = '')"  # nothing is begun while it is moved
 INSERT = (
-    f"INSERT INTO infrastructure_services_entry (base_url, resource, name, {COLUMNS}) VALUES ({', '.join('?' * 12)})"
-    " ON CONFLICT (base_url, resource, name) DO NOTHING"
+    f"INSERT INTO infrastructure_services_entry (base_url, resource, name, {COLUMNS}) SELECT {', '.join('?' * 12)}"
+    f" WHERE {IN_USE} ON CONFLICT (base_url, resource, name) DO NOTHING"
 )
 UPDATE = (
     "UPDATE infrastructure_services_entry SET state = ?, sent = ?, asset = ?, began_at = ?, changed_at = ?,"
     f' "by" = ?, run = ?, trace_id = ?, revision = ? WHERE {IS_KEY} AND revision = ?'
 )
+BEGIN = f"{UPDATE} AND {IN_USE}"
 DELETE = f"DELETE FROM infrastructure_services_entry WHERE {IS_KEY} AND revision = ?"
 ENDED = 'from_state, to_state, at, "by", run, outcome, status, message, seconds, trace_id'
 RECORD = (
@@ -67,4 +69,32 @@ SEEN = "SELECT 1 FROM infrastructure_services_entry WHERE base_url = ? LIMIT 1"
 ELSEWHERE = (
     "SELECT name, base_url FROM infrastructure_services_entry"
     " WHERE base_url <> ? AND resource = ? AND name IN ({}) ORDER BY base_url"
+)
+
+# To move a ledger. Each change of its mark names the one before it.
+MARK = "UPDATE infrastructure_services_schema SET moved = ?, place = ?, move = ? WHERE moved = ? AND move = ?"
+CLOSE = "ALTER TABLE infrastructure_services_entry RENAME TO infrastructure_services_moved"  # no session finds it
+OPEN = "ALTER TABLE infrastructure_services_moved RENAME TO infrastructure_services_entry"
+IN_FLIGHT = "SELECT base_url, resource, name, revision FROM infrastructure_services_entry WHERE state = 'intent'"
+ONLY_THESE_IN_FLIGHT = (  # `,1,2,`: the revisions, twice
+    "UPDATE infrastructure_services_schema SET moved = moved WHERE NOT EXISTS (SELECT 1 FROM"
+    " infrastructure_services_moved WHERE state = 'intent' AND replace(?, ',' || revision || ',', '') = ?)"
+)
+CLEAR = ("DELETE FROM infrastructure_services_entry", "DELETE FROM infrastructure_services_history")
+COUNT = "SELECT count(*) FROM infrastructure_services_{}"
+PAGE = 60  # rows of one statement; SQLite took 999 values at most before 3.32
+ENTRIES_AFTER = (
+    f"SELECT base_url, resource, name, {COLUMNS} FROM infrastructure_services_{{}}"
+    f" WHERE (base_url, resource, name) > (?, ?, ?) ORDER BY base_url, resource, name LIMIT {PAGE}"
+)
+HISTORY_AFTER = (
+    f"SELECT number, base_url, resource, name, {ENDED}, revision FROM infrastructure_services_history"
+    f" WHERE number > ? ORDER BY number LIMIT {PAGE}"
+)
+COPY_ENTRIES = (  # of one that is there and says the same, each row counts as written
+    f"INSERT INTO infrastructure_services_entry (base_url, resource, name, {COLUMNS}) VALUES {{}}"
+    " ON CONFLICT (base_url, resource, name) DO UPDATE SET name = excluded.name"
+)
+COPY_HISTORY = (
+    f"INSERT INTO infrastructure_services_history (base_url, resource, name, {ENDED}, revision) VALUES {{}}"
 )

@@ -1,0 +1,84 @@
+#!/usr/bin/python
+# -*- coding: utf-8 -*-
+
+# Copyright (c) 2026, the infrastructure.services contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The documentation of the module; its action plugin does the work, on the controller."""
+
+DOCUMENTATION = r"""
+---
+module: ledger_move
+short_description: Move a ledger to another place
+description:
+  - Moves a ledger with all its entries and its whole history, from a file to PostgreSQL when several controllers are to
+    share it, back, or to another file or schema. Nothing is sent to the service.
+  - From then on the old ledger is refused wherever it is named, with the name of the new one. A run that is at work
+    begins nothing more; this task waits for the requests that it has in flight.
+  - A move that was cut off is completed when the task runs again. Until then neither ledger can be used, unless it had
+    not begun to close the old one.
+version_added: 1.0.0
+author:
+  - The infrastructure.services contributors (@infrastructure-services)
+extends_documentation_fragment:
+  - infrastructure.services.connection.ledger
+options:
+  to:
+    description:
+      - The new location, a path or a C(postgresql://) URL.
+      - If there is a ledger already, the entries that both have must say the same; if not, nothing is moved, and the
+        task fails with their names.
+    type: str
+    required: true
+attributes:
+  check_mode:
+    description: Can run in C(check_mode) and says whether the move is possible; both ledgers are then only read.
+    support: full
+  diff_mode:
+    description: Returns no diff, since no entry changes.
+    support: none
+notes:
+  - Behind a pooler of PostgreSQL connections it cannot wait for requests in flight; their assets are then in doubt.
+  - In PostgreSQL, the user must own the tables of the ledger that is moved away.
+seealso:
+  - module: infrastructure.services.ledger_info
+"""
+
+EXAMPLES = r"""
+- name: Move the ledger to another file
+  infrastructure.services.ledger_move:
+    ledger: fleet.db
+    to: shared/fleet.db
+"""
+
+RETURN = r"""
+counts:
+  description: How many entries, and rows of their history, the ledger that is moved has.
+  returned: on success
+  type: dict
+  sample:
+    entries: 500
+    history: 712
+ledger:
+  description: Where the ledger was, without a password.
+  returned: on success
+  type: str
+  sample: /srv/fleet/fleet.db
+to:
+  description: Where it is now, without a password.
+  returned: on success
+  type: str
+  sample: postgresql://db.example.com/ledger
+outcome:
+  description: Always V(not_sent), since nothing is sent to the service.
+  returned: always
+  type: str
+  sample: not_sent
+"""
+
+from ansible_collections.infrastructure.services.plugins.module_utils._task.front import main
+from ansible_collections.infrastructure.services.plugins.module_utils._task.specs import LEDGER_MOVE
+
+if __name__ == "__main__":
+    main(LEDGER_MOVE)
