@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from threading import Thread
@@ -297,6 +298,22 @@ def test_nothing_moves_from_where_there_is_no_ledger(places, tmp_path):
     with pytest.raises(LedgerError, match=r"no ledger at .* yet, so nothing was moved"):
         move(*places)
     assert list(tmp_path.glob("*.db*")) == []
+
+
+def test_the_playbook_moves_a_ledger_and_says_where_it_is(ansible_once, places, opened):
+    """Without the options of a service, since nothing is sent; the password of a URL is shown nowhere."""
+    put(opened(places[0]), KEY, ENTRY)
+    to = places[1].replace("postgres:@", "postgres:hidden-word@")
+    command = ["infrastructure.services.move_ledger", "-e", f"ledger={places[0]}", "-e", json.dumps({"to": to})]
+    environment = {"INFRASTRUCTURE_SERVICES_BASE_URL": None}
+    planned = ansible_once.playbook(*command, "--check", **environment).ok()
+    assert planned.result("Move it")["changed"]
+    run = ansible_once.playbook(*command, **environment).ok()
+    assert run.result("Move it")["counts"] == {"entries": 1, "history": 0}
+    assert "would be the ledger; its entries: 1" in planned.output
+    assert "is now the ledger; its entries: 1" in run.output
+    assert "hidden-word" not in planned.output + run.output
+    assert usable(*places) == [False, True]
 
 
 @pytest.mark.stress

@@ -53,7 +53,8 @@ class ModuleSpec:
     @cached_property
     def options(self) -> dict[str, dict]:
         """Return the argument spec of all options that it takes; items are validated one by one (`_list/items`)."""
-        return {**ARGUMENT_SPEC, **self.own}
+        ledger_only = {} if self.resource else {"base_url": dict(type="str")}
+        return {**ARGUMENT_SPEC, **ledger_only, **self.own}
 
     def documented(self) -> dict[str, Any]:
         """Return what AnsibleModule takes, which ansible-test compares with the documentation."""
