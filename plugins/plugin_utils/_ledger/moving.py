@@ -127,7 +127,7 @@ def _pages(source: Ledger) -> Iterator[list[tuple]]:
 
 def _require_no_contradiction(source: Ledger, target: Ledger) -> None:
     """Raise LedgerError if both ledgers have an asset and do not say the same of it."""
-    if _ENTRY not in target.database.tables():
+    if _ENTRY not in target.database.tables() or target.database.execute(sql.COUNT.format("entry")) == [(0,)]:
         return
     contradicting = []
     for page in _pages(source):
