@@ -101,14 +101,14 @@ PLACES = {
     "a new file in a read-only directory": (in_closed_directory, "Permission denied", False),
     "a file in a read-only directory": (lambda path: in_closed_directory(path, written), "readonly database", False),
     "of a newer collection": (
-        lambda path: written(path, "INSERT INTO infrastructure_services_schema VALUES (3)"),
+        lambda path: written(path, "UPDATE infrastructure_services_schema SET version = version + 1"),
         "was written by another version of this collection", True),
     "with another column": (
         lambda path: written(path, "ALTER TABLE infrastructure_services_entry RENAME COLUMN sent TO told"),
         "no such column: sent", True),
     "without its version": (
         lambda path: written(path, "DROP TABLE infrastructure_services_schema"),
-        "or by something else (schema None, not 2)", True),
+        "or by something else (schema None, not 3)", True),
 }
 
 
