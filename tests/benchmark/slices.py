@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Create a fleet by the slices of a job, as AWX runs them: ansible-runners on one PostgreSQL ledger, one killed.
 
-python tests/benchmark/slices.py [--machines 10000] [--slices 4]   prints figures for docs/docsite/rst/scale_out.rst
+python tests/benchmark/slices.py [--machines 10000] [--slices 4]   prints figures for docs/docsite/rst/awx.rst
 """
 
 from __future__ import annotations

@@ -11,8 +11,9 @@ from pathlib import Path
 
 import pytest
 from emulator.settings import RULES
+from ansible_collections.infrastructure.services.plugins.module_utils._task import options
 from support import SPECS
-from tools import matrix
+from tools import docs_tree, matrix
 
 ROOT = Path(__file__).resolve().parents[2]
 ARCHITECTURE = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
@@ -99,6 +100,19 @@ def test_the_page_on_support_names_the_tested_versions():
     assert f"- {oldest} to {newest}." in SUPPORT
     assert f": {pythons[0]} to {pythons[-1]} are tested." in SUPPORT
     assert f"{matrix.OLDEST_TARGET} and {pythons[0]} to {pythons[-1]} are tested." in SUPPORT
+
+
+def test_the_page_of_environment_variables_names_each_and_no_other():
+    page = (ROOT / "docs/docsite/rst/environment_variables.rst").read_text(encoding="utf-8")
+    specs = {**options.ARGUMENT_SPEC, **options.MANY}
+    variables = {name: spec["fallback"][1] for name, spec in specs.items() if "fallback" in spec}
+    told = {option: re.findall(r"``(\w+)``", row) for row, option in re.findall(r"\* - (.*)\n      - ``(\w+)``", page)}
+    assert told == variables
+
+
+def test_the_guides_of_users_do_not_name_our_tests():
+    texts = {name: (ROOT / f"docs/docsite/rst/{name}.rst").read_text(encoding="utf-8") for name in docs_tree.guides()}
+    assert [name for name, text in texts.items() if re.search(r"\btests?/|\btest_\w+\.py|make (test|matrix|bench)", text)] == []
 
 
 def version(name: str) -> list[int]:

@@ -16,8 +16,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-import yaml
 from antsibull_docutils.rst_code_finder import CodeBlockDirective, find_code_blocks, mark_antsibull_code_block
+from tools import docs_tree
 
 ROOT = Path(__file__).resolve().parents[2]
 GUIDES = sorted((ROOT / "docs/docsite/rst").glob("*.rst"))
@@ -59,8 +59,7 @@ class _CaptionedBlock(CodeBlockDirective):
 
 def in_order() -> list[Path]:
     """Return README.md and then the guides, in the order in which a newcomer reads them."""
-    (section,) = yaml.safe_load((ROOT / "docs/docsite/extra-docs.yml").read_text(encoding="utf-8"))["sections"]
-    return [ROOT / "README.md", *(ROOT / f"docs/docsite/rst/{name}.rst" for name in section["toctree"])]
+    return [ROOT / "README.md", *(ROOT / f"docs/docsite/rst/{name}.rst" for name in docs_tree.guides())]
 
 
 def blocks(path: Path) -> Iterator[Block]:

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The page about failures matches the code."""
+"""The pages about failures and messages match the code."""
 
 from __future__ import annotations
 
@@ -24,4 +24,5 @@ def test_every_event_of_the_policy_is_in_a_table():
 
 
 def test_every_outcome_has_advice():
-    assert [outcome for outcome in _errors.OUTCOMES if f"    * - ``{outcome}``\n" not in PAGE] == []
+    page = (docs_failures.PAGE.parent / "failures.rst").read_text(encoding="utf-8")
+    assert [outcome for outcome in _errors.OUTCOMES if f"    * - ``{outcome}``\n" not in page] == []

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Generate the tables of docs/docsite/rst/failures.rst from the policy and the texts of the statuses.
+"""Generate the tables of docs/docsite/rst/messages.rst from the policy and the texts of the statuses.
 
 `PYTHONPATH=tests python -m tools.docs_failures` writes them; a test checks that they match the code.
 """
@@ -22,7 +22,7 @@ from ansible_collections.infrastructure.services.plugins.module_utils._resources
 )
 
 OPERATIONS = virtual_machine.OPERATION, application_role.OPERATION
-PAGE = CHECKOUT / "docs/docsite/rst/failures.rst"
+PAGE = CHECKOUT / "docs/docsite/rst/messages.rst"
 BETWEEN = re.compile(r"(?<=^\.\. tables start\n).*?(?=^\.\. tables end\n)", re.MULTILINE | re.DOTALL)
 
 # How a user knows an event; events that have a status are rows of the other table.

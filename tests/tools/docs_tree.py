@@ -22,19 +22,17 @@ SOURCES = "https://github.com/ansible-collections/infrastructure.services/blob/m
 # The pages that are kept as Markdown, so that they can also be read in the repository.
 PAGES = {
     "ledger": "docs/ledger.md",
-    "open_points_table": "docs/open_points.md",
     "reliability": "docs/reliability.md",
     "emulator": "extensions/emulator/README.md",
-    "awx": "docs/awx/README.md",
     "security": "SECURITY.md",
-    "architecture": "ARCHITECTURE.md",
-    "contributing": "CONTRIBUTING.md",
     "changelog": "CHANGELOG.md",
 }
+# Where they are among the guides, by section: before them, and after them.
+FIRST = {"Operate": ["ledger"], "Reference": ["../plugins"]}
+LAST = {"Reference": ["reliability", "emulator", "security", "changelog"]}
 SETTINGS = """
 extensions += ['myst_parser']
 myst_heading_anchors = 3
-root_doc = 'docsite/home'
 html_static_path = ['_static']
 html_css_files = ['docs.css']
 """
@@ -50,13 +48,19 @@ _REFERENCE = re.compile(r":ref:`(?:([^`<]+) <)?(\w+)>?`")
 _DIAGRAM = re.compile(r"```mermaid\n(.*?)```", re.DOTALL)
 _ARROW = re.compile(r"^ *(\S.*?) --(?: (.+?) --)?> (.*?)(?:: (.*))?$", re.MULTILINE)
 _NODE = re.compile(r"^(\w+)[\[(]+(.*?)[\])]+$")
+_TITLE = re.compile(r"(\A.*?)^[^\n]+\n=+\n", re.DOTALL | re.MULTILINE)
 _LINK = re.compile(r"\]\((?![a-z]+:|#)([^)#\s]+)")
 
 
+def sections() -> dict[str, list[str]]:
+    """Return the names of the guides in order by the title of their section, the home page first."""
+    listed = yaml.safe_load((GUIDES / "extra-docs.yml").read_text(encoding="utf-8"))["sections"]
+    return {section["title"]: section["toctree"] for section in listed}
+
+
 def guides() -> list[str]:
-    """Return the names of the guides in order, the home page first."""
-    (section,) = yaml.safe_load((GUIDES / "extra-docs.yml").read_text(encoding="utf-8"))["sections"]
-    return section["toctree"]
+    """Return the names of all guides in order."""
+    return [name for names in sections().values() for name in names]
 
 
 def converted(name: str) -> str:
@@ -64,6 +68,7 @@ def converted(name: str) -> str:
     path = PAGES[name]
     names = {path: f"{name}.md" for name, path in PAGES.items()}
     names |= {f"docs/docsite/rst/{name}.rst": f"{name}.rst" for name in guides()}
+    names["docs/docsite/rst/home.rst"] = "../index.rst"
 
     def target(link: re.Match) -> str:
         wanted = posixpath.normpath(posixpath.join(posixpath.dirname(path), link[1]))
@@ -99,30 +104,43 @@ def with_links_to_ansible(text: str) -> str:
     return _REFERENCE.sub(link, text)
 
 
-def toctree(caption: str, pages: list[str]) -> str:
-    """Return a table of contents that is shown only in the sidebar of each page."""
-    return "\n".join(["", ".. toctree::", f"    :caption: {caption}", "    :hidden:", "",
-                      *(f"    {page}" for page in pages), ""])
+def toctree(title: str, guides_of_it: list[str]) -> str:
+    """Return a table of contents of a section, which is shown only in the sidebar of each page."""
+    pages = [*FIRST.get(title, []), *(name for name in guides_of_it if name != "home"), *LAST.get(title, [])]
+    paths = [posixpath.normpath(f"docsite/{page}") for page in pages]
+    return "\n".join(["", ".. toctree::", f"    :caption: {title}", "    :hidden:", "",
+                      *(f"    {path}" for path in paths), ""])
 
 
 def main(site: Path) -> None:
-    """Add settings, pages and tables of contents to the site."""
+    """Add settings and pages to the site, and put the home page where a site begins."""
     directory = site / "rst/docsite"
     for name in PAGES:
         (directory / f"{name}.md").write_text(converted(name), encoding="utf-8")
-    for page in (site / "rst").rglob("*.rst"):
-        page.write_text(with_links_to_ansible(page.read_text(encoding="utf-8")), encoding="utf-8")
     (site / "_static").mkdir(exist_ok=True)
     shutil.copy(ROOT / "tests/tools/docs.css", site / "_static")
     for picture in (path for path in (GUIDES / "rst").iterdir() if path.suffix in (".svg", ".png")):
         shutil.copy(picture, directory)
-    with (directory / "home.rst").open("a", encoding="utf-8") as home:
-        home.write(toctree("Guides", guides()[1:]) + toctree("Reference", [*PAGES, "../index"]))
-    index = site / "rst/index.rst"
-    listed = "".join(f"    docsite/{name}\n" for name in guides())
-    index.write_text(index.read_text(encoding="utf-8").replace(listed, ""), encoding="utf-8")
+    put_home_first(site / "rst")
+    for page in (site / "rst").rglob("*.rst"):
+        page.write_text(with_links_to_ansible(page.read_text(encoding="utf-8")), encoding="utf-8")
     with (site / "conf.py").open("a", encoding="utf-8") as settings:
         settings.write(SETTINGS)
+
+
+def put_home_first(pages: Path) -> None:
+    """Make the home page the index, and the index of antsibull-docs a page of its own, without the guides."""
+    index, home = pages / "index.rst", pages / "docsite/home.rst"
+    listed = index.read_text(encoding="utf-8")
+    for title, names in sections().items():
+        tree = "".join(f"    docsite/{name}\n" for name in names)
+        heading = f"{title}\n{'-' * len(title)}\n\n.. toctree::\n    :maxdepth: 1\n\n"
+        listed = listed.replace(f"{heading}{tree}", "")
+    (pages / "plugins.rst").write_text(_TITLE.sub(r"\1Modules, plugins and role\n==========================\n", listed),
+                                       encoding="utf-8")
+    text = home.read_text(encoding="utf-8").replace(".. image:: ", ".. image:: docsite/")
+    index.write_text(text + "".join(toctree(*section) for section in sections().items()), encoding="utf-8")
+    home.unlink()
 
 
 if __name__ == "__main__":
