@@ -11,7 +11,7 @@ import math
 import re
 import sys
 from datetime import datetime, timedelta, timezone
-from typing import NamedTuple
+from typing import Iterable, NamedTuple
 
 # ISO 8601, extended or basic; an unquoted YAML timestamp has this form too once it is converted to text.
 _DATE_TIME = re.compile(
@@ -122,6 +122,11 @@ class Difference(NamedTuple):
         """Return the field with both values; `template`: such as `{wanted} asked for, {found} recorded`."""
         return f"{self.field} ({template.format(wanted=_shown(self.wanted), found=_shown(self.found))})"
 
+    def named(self, wanted: str, found: str) -> dict[str, object]:
+        """Return the field as `name` and both values under these names, one that is absent left out."""
+        values = {wanted: self.wanted, found: self.found}
+        return {"name": self.field, **{name: value for name, value in values.items() if value is not ABSENT}}
+
 
 def differences(
     wanted: object, found: object, instants: frozenset[str] = frozenset(), name: str = ""
@@ -139,6 +144,26 @@ def differences(
         same = _same(wanted, found, _INDEX.sub("", name) in instants)
         return [] if same else [Difference(name, wanted, found)]
     return [difference for one, other, field in pairs for difference in differences(one, other, instants, field)]
+
+
+def unsent(known: object, sent: object, path: tuple[str, ...] = ()) -> dict[tuple[str, ...], object]:
+    """Return the fields that are known and not sent, by their path; a list is one field, null or empty is not known."""
+    if not isinstance(known, dict) or not known:
+        return {} if known in (None, [], {}) else {path: known}
+    found: dict[tuple[str, ...], object] = {}
+    for key, value in known.items():
+        if not isinstance(sent, dict) or key not in sent:
+            found.update(unsent(value, None, (*path, key)))
+        elif isinstance(value, dict) and isinstance(sent[key], dict):
+            found.update(unsent(value, sent[key], (*path, key)))
+    return found
+
+
+def value_at(asset: object, path: Iterable[str]) -> object:
+    """Return the value of a field, ABSENT where there is none."""
+    for key in path:
+        asset = asset.get(key, ABSENT) if isinstance(asset, dict) else ABSENT
+    return asset
 
 
 def date_time_fields(options: dict, name: str) -> frozenset[str]:

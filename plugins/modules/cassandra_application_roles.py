@@ -106,6 +106,27 @@ results:
       returned: in check mode
       type: str
       sample: update
+    lost:
+      description:
+        - The fields that were known before the update, from O(application_roles[].current) or O(ledger), were not sent,
+          and came back different or not at all. The service replaces what is not sent, or somebody else changed it.
+        - An answer that only repeats what was sent tells nothing of them.
+      returned: on success, when there are any
+      type: list
+      elements: dict
+      contains:
+        name:
+          description: The field, such as C(attributes.cluster_id).
+          type: str
+          sample: attributes.cluster_id
+        known:
+          description: Its value as it was known.
+          type: raw
+          sample: eu/a
+        now:
+          description: Its value as it came back.
+          type: raw
+          returned: when it came back
     begun_after:
       description: How many seconds after the start of its list it was begun.
       returned: when it was begun and has ended

@@ -26,7 +26,7 @@ _LARGE = 680_000  # characters; ansible-runner and AWX drop a result of more tha
 # What is kept of the result of each item.
 SHOWN = (
     *("changed", "failed", "skipped", "outcome", "status", "request_attempts", "msg", "asset", "error_body"),
-    *("location", "begun_after", "seconds", "trace_id", "diff", "differs", "plan", "warnings"),
+    *("location", "begun_after", "seconds", "trace_id", "diff", "differs", "lost", "plan", "warnings"),
 )
 _PLANS = ("create", "update", "keep", "differs", "in_doubt")
 

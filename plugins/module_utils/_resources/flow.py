@@ -14,9 +14,9 @@ from .. import _fields
 from .._call.client import Client
 from .._call.operation import Operation
 from .._errors import NOT_SENT, InvalidInput, Message, RequestFailed, ServicesError
-from .._fields import ABSENT, Difference, overlay, prune
+from .._fields import ABSENT, Difference, overlay, prune, unsent, value_at
 from .._http import strict_json
-from .._secrets import PLACEHOLDERS
+from .._secrets import PLACEHOLDERS, without_placeholders
 
 # The fields of every asset (docs/openapi.yaml).
 ENVELOPE = ("id", "name", "description", "service", "attributes", "platform", "region", "tenant")
@@ -57,6 +57,10 @@ class Plan:
         """Return the body to send, empty when nothing is; raise InvalidInput for what JSON cannot represent."""
         return b"" if self.settled else strict_json.encode(self.body, "the body")
 
+    def unsent(self) -> dict[tuple[str, ...], object]:
+        """Return the fields of the known asset that are not sent, by their path, without masked ones."""
+        return unsent({**without_placeholders(self.known or {}), "id": None}, self.body)
+
     def shown(self, operation: Operation, check_mode: bool) -> dict[str, Any]:
         """Return what a result says of the plan."""
         differs = {"differs": [*self.differs]} if self.differs else {}
@@ -85,6 +89,21 @@ class Resource:
         if repr(wanted) == repr(found):  # a shortcut: identical, as most assets of a list of thousands are
             return []
         return _fields.differences(wanted, found, self.instants)
+
+    def lost(self, plan: Plan, asset: dict) -> list[Difference]:
+        """Return the fields that were known, were not sent, and came back different or not at all.
+
+        An answer that repeats only what was sent tells nothing of them.
+        """
+        part, sent = asset.get("attributes"), plan.body.get("attributes") or {}
+        is_envelope = any(name in asset and name not in plan.body for name in ENVELOPE if name != "id")
+        tells = is_envelope, is_envelope or (isinstance(part, dict) and bool(part.keys() - sent))
+        found = []
+        for path, value in plan.unsent().items():
+            now = value_at(asset, path)
+            if tells[path[0] == "attributes"] and _fields.differences(value, now, self.instants, ".".join(path)):
+                found.append(Difference(".".join(path), value, now))
+        return found
 
 
 def fields(kind: str, *names: str) -> dict[str, dict]:
@@ -116,14 +135,8 @@ def apply(resource: Resource, wanted: Wanted, plan: Plan, check_mode: bool, clie
     operation = resource.operation
     request = client.request(operation, wanted.segment, plan.encoded())
     shown = {"method": request.method, "url": request.url, "body": plan.body}
-    result = {
-        "changed": not plan.settled,
-        "outcome": NOT_SENT,
-        "status": None,
-        "request": shown,
-        **client.not_sent,
-        **plan.shown(operation, check_mode),
-    }
+    told = {**client.not_sent, **plan.shown(operation, check_mode)}
+    result = {"changed": not plan.settled, "outcome": NOT_SENT, "status": None, "request": shown, **told}
     if plan.settled:
         asset, warnings = plan.known, _difference_warnings(operation, wanted, plan, result)
     elif check_mode:
@@ -134,8 +147,9 @@ def apply(resource: Resource, wanted: Wanted, plan: Plan, check_mode: bool, clie
         except RequestFailed as error:
             error.details["request"] = shown
             raise
-        result.update(accepted)
-        warnings = _unexpected_values(resource, wanted.key, {**wanted.certain, **plan.body}, asset)
+        lost = resource.lost(plan, asset)
+        result.update(accepted, **({"lost": [each.named("known", "now") for each in lost]} if lost else {}))
+        warnings = [*_unexpected_values(resource, wanted, plan, asset), *_losses(operation, wanted.key, lost)]
     diff = _diff(f"{operation.noun} {wanted.key}", plan.known, asset)
     return dict(result, asset=asset, warnings=warnings, ansible_facts={operation.resource: asset}, diff=diff)
 
@@ -153,13 +167,25 @@ def _difference_warnings(operation: Operation, wanted: Wanted, plan: Plan, resul
     return [said]
 
 
-def _unexpected_values(resource: Resource, key: str, sent: dict, asset: dict) -> list[Message]:
+def _unexpected_values(resource: Resource, wanted: Wanted, plan: Plan, asset: dict) -> list[Message]:
     """Return a warning for the fields that came back with other values; an empty dict may come back filled."""
-    found = resource.differences(sent, asset)
+    found = resource.differences({**wanted.certain, **plan.body}, asset)
     other = [difference for difference in found if difference.found is not ABSENT and difference.wanted != {}]
     fields = ", ".join(difference.describe("{wanted} sent, {found} came back") for difference in other)
     what = "these fields came back different from what was sent"
-    return [Message(f"{what}: {fields}.", f"{resource.operation.noun} {key}")] if fields else []
+    return [Message(f"{what}: {fields}.", f"{resource.operation.noun} {wanted.key}")] if fields else []
+
+
+def _losses(operation: Operation, key: str, lost: list[Difference]) -> list[Message]:
+    """Return the warning for fields that an update may have removed."""
+    if not lost:
+        return []
+    fields = ", ".join(each.describe("{wanted} known, {found} now") for each in lost)
+    text = (
+        f"these fields were known and not sent, and came back different or not at all: {fields}. The service replaces"
+        " what is not sent, or somebody else changed it. To send the whole asset, set send: complete."
+    )
+    return [Message(text, f"{operation.noun} {key}")]
 
 
 def _diff(title: str, known: dict | None, after: dict) -> dict[str, Any]:
