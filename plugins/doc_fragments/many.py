@@ -69,8 +69,9 @@ options:
   report:
     description:
       - A file on the controller for the result of each asset, as JSON. Files of the same name that end in C(.xml) and
-        C(.html) say the same as JUnit XML and as a page for people. In check mode they are the plan, and one that ends
-        in C(.md) has it as Markdown, for a merge request.
+        C(.html) say the same as JUnit XML and as a page for people.
+      - In check mode they are the plan, which never replaces the report of a run. They are called C(fleet.plan.json),
+        C(fleet.plan.xml) and C(fleet.plan.html) for V(fleet.json); C(fleet.plan.md) is Markdown for a merge request.
       - All are replaced, but a task adds to what other tasks of the same run wrote, on any host.
       - An existing file must be empty or such a report. Any other file, a device and the files of O(ledger) are
         refused, and nothing is sent.
@@ -79,6 +80,15 @@ options:
       - A task that is refused before it begins leaves them as they are.
       - A relative path is resolved against the directory of the playbook, or against the working directory if the
         playbook is part of a collection.
+      - All lists of one run that have one report must be for the same service.
+    type: path
+  approved:
+    description:
+      - The plan that was approved, a file on the controller that O(report) wrote in check mode as C(fleet.plan.json).
+      - Nothing is sent unless each asset that would be sent is in this plan with the same body; all others are named,
+        each with the fields that differ and both values. What O(ledger) has already needs no approval.
+      - A file that is no plan, or a plan for another service, is refused. Check mode checks it likewise.
+      - A relative path is resolved as that of O(report).
     type: path
 notes:
   - A task that is ended by C(Ctrl-C), C(SIGTERM) or the keyword C(timeout) begins no further item. Requests in flight

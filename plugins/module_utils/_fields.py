@@ -46,6 +46,8 @@ def text(value: object) -> str:
     """Return a string; raise TypeError for a boolean, list or dict, whose spelling Python would choose."""
     if isinstance(value, bool) or not isinstance(value, (str, int, float)):
         raise TypeError("must be a string (a word such as yes, no, true or false needs quotes)")
+    if isinstance(value, float):
+        raise TypeError("must be a string: quote it, since 12.10 without quotes is the number 12.1")
     return str(value)
 
 

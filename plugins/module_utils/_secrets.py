@@ -24,6 +24,7 @@ _DISTINCT = 32  # characters; a credential of this length is unlikely to be part
 # Keys of a result: those whose values are the collection's own words, and those that hold data, not messages.
 _NEVER_MASKED = {"outcome", "changed", "failed", "status", "request_attempts", "entry_state", "plan"}
 _DATA = {"asset", "ansible_facts", "diff", "item", "request", "sent", "entries", "invocation", "lost"}
+_DATA |= {"body", "known", "changes", "unsent"}  # of a plan
 # Names of parameters and headers whose values are credentials (SECURITY.md): by a match anywhere in the name or by one
 # of its words, unless the last word marks it as metadata: `subject_token_type` is only the type.
 _CREDENTIAL = re.compile(

@@ -28,6 +28,7 @@ SHOWN = (
     *("changed", "failed", "skipped", "outcome", "status", "request_attempts", "msg", "asset", "error_body"),
     *("location", "begun_after", "seconds", "trace_id", "diff", "differs", "lost", "plan", "warnings"),
 )
+_PLANNED = ("body", "known", "changes", "unsent")  # of a plan, for the screen and the report
 _PLANS = ("create", "update", "keep", "differs", "in_doubt")
 
 
@@ -60,7 +61,7 @@ class ListResult:
     def skip(self, number: int, reason: str) -> None:
         """Add an item that was not begun, with its plan if it has one."""
         self._reason, before = reason, self._items[number]
-        planned = {name: before[name] for name in ("plan", "asset", "diff") if name in before}
+        planned = {name: before[name] for name in ("plan", "asset", "diff", *_PLANNED) if name in before}
         asset = f"{self._noun} {self._labels[number]}"
         msg = Message(f"it was not begun: {reason}. Nothing was sent for it.", asset)
         self.add(number, dict(planned, changed=False, skipped=True, outcome=NOT_SENT, msg=msg))
@@ -76,7 +77,7 @@ class ListResult:
         if warnings and not result.get("msg"):
             asset = next((warning.asset for warning in warnings if warning.asset), "")
             result["msg"] = Message(" ".join(warning.text for warning in warnings), asset)
-        kept = {name: result[name] for name in SHOWN if result.get(name) is not None or name == "status"}
+        kept = {name: result[name] for name in (*SHOWN, *_PLANNED) if result.get(name) is not None or name == "status"}
         is_told = result.get("plan") in ("differs", "in_doubt")  # by the plan, in fewer words
         return dict(kept, warnings=[warning for warning in warnings if not (is_told and warning.asset)])
 
@@ -107,7 +108,7 @@ class ListResult:
         `result`: from `done`; `which`: the items that `results` is to have, `all` or `problems`: what failed, is in
         doubt, differs or was not begun; where the result would become too large, only the first that were begun.
         """
-        items = [{**in_words(item), **self._picked(item)} for item in result["results"]]
+        items = [self._returned(item) for item in result["results"]]
         facts = {item["item"]: item["asset"] for item in items if _is_known(item)}
         shown = items if which == "all" else [item for item in items if _is_problem(item)]
         result = {**result, "results": shown, "ansible_facts": {self._spec.name: facts}}
@@ -119,8 +120,10 @@ class ListResult:
             result["warnings"] = [*result["warnings"], _TOO_LARGE]
         return result
 
-    def _picked(self, item: dict) -> dict:
-        return {"asset": picked(item["asset"], self._fields)} if "asset" in item else {}
+    def _returned(self, item: dict) -> dict:
+        """Return an item with the fields of its asset that are asked for, and without what only people look at."""
+        kept = {name: value for name, value in in_words(item).items() if name not in _PLANNED}
+        return {**kept, "asset": picked(item["asset"], self._fields)} if "asset" in item else kept
 
     def _counts(self) -> dict[str, int]:
         outcomes = Counter(item["outcome"] for item in self._items)
@@ -179,11 +182,18 @@ def _is_problem(item: dict) -> bool:
 
 
 def _of_changes(diff: dict) -> dict:
-    """Return a diff with only the fields that change."""
-    before, after = diff["before"], diff["after"]
+    """Return a diff with only the fields and attributes that change."""
+    before, after = _differing(diff["before"], diff["after"])
+    sides = [each.get("attributes") for each in (before, after)]
+    if all(isinstance(side, dict) for side in sides):
+        before["attributes"], after["attributes"] = _differing(*sides)
+    return {**diff, "before": before, "after": after}
+
+
+def _differing(before: dict, after: dict) -> tuple[dict, dict]:
+    """Return the members of two dicts that differ."""
     names = [name for name in {**before, **after} if before.get(name) != after.get(name)]
-    parts = {side: {name: diff[side][name] for name in names if name in diff[side]} for side in ("before", "after")}
-    return {**diff, **parts}
+    return tuple({name: side[name] for name in names if name in side} for side in (before, after))
 
 
 def picked(asset: dict, fields: Iterable[str] | None, above: str = "") -> dict:

@@ -16,6 +16,7 @@ from .._errors import NOT_SENT, UNKNOWN, InvalidInput, Overtaken, ServicesError
 from .._task.signals import GRACE
 from .._task.specs import ModuleSpec
 from .._task.task import Context, Planned, carry_out, interrupted, perform
+from .approval import require_approved
 from .items import Faults, prepare_all, with_defaults
 from .pace import Pace
 from .paced import Connections, PacedTransport, most_connections
@@ -32,6 +33,8 @@ def send_all(spec: ModuleSpec, params: dict, context: Context, ledger: Any = Non
     try:
         params, context = with_defaults(spec, params), replace(context, fields=SHOWN)
         planned = _planned(spec, params, ledger)
+        if context.approved is not None:
+            require_approved(planned, context.approved, context.secrets)
         labels = [each.task.wanted.key for each in planned]
         result = ListResult(spec, labels, params["asset_fields"], context.no_log)
         to_send = _add_settled(planned, params, context, result)
@@ -77,7 +80,8 @@ def _add_settled(planned: list[Planned], params: dict, context: Context, result:
 def _without_request(planned: Planned, in_doubt: str, context: Context) -> dict:
     """Return the result of a task that sends nothing; `in_doubt`: the option."""
     if not planned.error:
-        return perform(planned, context)
+        details = planned.plan.details() if context.check_mode else {}
+        return {**perform(planned, context), **context.secrets.scrub(details)}
     result = context.secrets.scrub(planned.error.result())
     if in_doubt == "skip":
         result.update(failed=False, warnings=[result["msg"]])

@@ -77,7 +77,8 @@ def plan(wanted: Wanted, recorded: Recorded | None) -> Plan:
     body = overlay(prune(_whole(known, recorded)), wanted.body) if wanted.is_complete else wanted.body
     compared = without_placeholders(known) if known else {}
     settled = known is not None and not wanted.force and not APPLICATION_ROLE.differences(wanted.body, compared)
-    return Plan(body, known, settled)
+    whole = {**compared, "attributes": compared.get("attributes") or {}}  # each attribute is a change of its own
+    return Plan(body, known, settled, () if settled else tuple(APPLICATION_ROLE.differences(body, whole)))
 
 
 def _whole(known: dict | None, recorded: Recorded | None) -> dict:

@@ -51,15 +51,28 @@ class Plan:
     body: dict  # what would be sent
     known: dict | None = None  # the asset as it is now, as far as known
     settled: bool = False  # whether nothing needs to be sent
-    differs: tuple[str, ...] = ()  # the fields that differ from what is recorded of a settled asset, with both values
+    changes: tuple[Difference, ...] = ()  # what is wanted, against what is known or recorded
 
     def encoded(self) -> bytes:
         """Return the body to send, empty when nothing is; raise InvalidInput for what JSON cannot represent."""
         return b"" if self.settled else strict_json.encode(self.body, "the body")
 
+    @property
+    def differs(self) -> tuple[str, ...]:
+        """Return the fields of a settled asset that differ from what is recorded, with both values."""
+        template = "{wanted} asked for, {found} recorded"
+        return tuple(each.describe(template) for each in self.changes) if self.settled else ()
+
     def unsent(self) -> dict[tuple[str, ...], object]:
         """Return the fields of the known asset that are not sent, by their path, without masked ones."""
         return unsent({**without_placeholders(self.known or {}), "id": None}, self.body)
+
+    def details(self) -> dict[str, Any]:
+        """Return what people look at: what is sent, what changes of what is known, and what of it is not sent."""
+        changes = [each.named("new", "old") for each in self.changes]
+        unsent = [] if self.settled else [{"name": ".".join(path), "value": it} for path, it in self.unsent().items()]
+        sent = {} if self.settled else {"body": self.body}
+        return {**sent, "known": self.known, "changes": changes, "unsent": unsent}
 
     def shown(self, operation: Operation, check_mode: bool) -> dict[str, Any]:
         """Return what a result says of the plan."""

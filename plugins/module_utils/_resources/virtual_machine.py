@@ -69,9 +69,8 @@ class Creation(Resource):
         if recorded is None:
             return Plan(wanted.body)
         given = {key: value for key, value in wanted.body.items() if value != {}}  # no attributes: nothing to compare
-        differences = self.differences(given, recorded.sent)
-        differs = tuple(difference.describe("{wanted} asked for, {found} recorded") for difference in differences)
-        return Plan(wanted.body, known=recorded.asset, settled=True, differs=differs)
+        changes = tuple(self.differences(given, recorded.sent))
+        return Plan(wanted.body, known=recorded.asset, settled=True, changes=changes)
 
 
 VIRTUAL_MACHINE = Creation(OPERATION, ATTRIBUTES)

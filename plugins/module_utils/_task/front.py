@@ -23,7 +23,7 @@ from .task import RECORDED, Context, carry_out, perform, prepare
 from .validation import Options, validate
 
 _INTERNAL = "_ansible_"  # the start of the names of what Ansible passes in addition to the options
-_REPORT_ELSEWHERE = "the controller writes it, so it must run there: add delegate_to: localhost and become: false"
+_ELSEWHERE = {"report": "the controller writes it", "approved": "the controller has the plan"}
 
 
 class ServicesModule(AnsibleModule):
@@ -81,8 +81,9 @@ def _one(module: ServicesModule, context: Context) -> dict:
 
 def _many(options: Options, context: Context, send_all: Callable[[ModuleSpec, dict, Context], Any]) -> dict:
     """Do the tasks of a list, ended by signals and by the loss of the connection."""
-    if options.params["report"]:
-        raise InvalidInput("report", _REPORT_ELSEWHERE)
+    for option, why in _ELSEWHERE.items():
+        if options.params[option]:
+            raise InvalidInput(option, f"{why}, so it must run there: add delegate_to: localhost and become: false")
     token_source = partial(FetchedToken, memory=Memory())
     with deferred() as signals:
         context = replace(context, token_source=token_source, watch=partial(_why_to_stop, signals))

@@ -73,6 +73,7 @@ MANY = dict(
     results=dict(type="str", choices=["all", "problems"], default="all"),
     in_doubt=dict(type="str", choices=["fail", "skip", "stop"], default="fail"),
     report=dict(type="path"),
+    approved=dict(type="path"),
 )
 MOST_AT_ONCE = 256
 

@@ -75,6 +75,7 @@ class Context:
     fields: Container[str] | None = None  # of the result that are wanted; None for all
     no_log: bool = False
     # What only a list needs:
+    approved: dict[str, dict] | None = None  # the bodies that may be sent, by name or id; None: any
     watch: Callable[[], str] = str  # why to stop now, empty to go on
     progress: Callable[..., None] = lambda *numbers: None  # says how far it is; takes what Progress of the screen takes
 

@@ -105,10 +105,10 @@ def stamped(change: Change) -> Change:
     revision = int.from_bytes(os.urandom(8), "big") >> 1
     after, ended = change.after, change.ended
     if after:
-        stamps = dict(began_at=after.began_at or now, changed_at=after.changed_at or now, by=after.by or _author())
+        stamps = dict(began_at=after.began_at or now, changed_at=after.changed_at or now, by=after.by or author())
         after = after._replace(**stamps, revision=revision)
     if ended:
-        ended = ended._replace(at=ended.at or now, by=ended.by or _author())
+        ended = ended._replace(at=ended.at or now, by=ended.by or author())
     return change._replace(after=after, ended=ended, revision=revision)
 
 
@@ -118,7 +118,7 @@ def first_line(error: Exception) -> str:
 
 
 @cache
-def _author() -> str:
+def author() -> str:
     """Return user@controller."""
     try:
         user = pwd.getpwuid(os.getuid()).pw_name

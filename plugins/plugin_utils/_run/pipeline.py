@@ -13,16 +13,19 @@ from typing import Any
 
 from ...module_utils._errors import InvalidInput, in_words
 from ...module_utils._http.transport import Transport, requests, require_libraries
+from ...module_utils._http.urls import canonical_url
 from ...module_utils._list.sending import send_all
 from ...module_utils._secrets import printable
+from ...module_utils._task.options import settings_from
 from ...module_utils._task.signals import Signals
 from ...module_utils._task.task import Context, Planned, carry_out, perform, prepare
 from ...module_utils._task.validation import Options
 from .._ledger.location import absolute
 from .._ledger.queue import Queue
 from .._ledger.recording import Recording
-from .._screen.report import Report
-from .._screen.screen import Progress, plan_lines, result_lines
+from .._screen.plan import plan_lines
+from .._screen.report import Report, approved_bodies
+from .._screen.screen import Progress, result_lines
 from . import core
 from .cache import cached_transport, shared_token
 from .given import ledger_at, ledger_given, ledger_location, opened_ledger, options_given, with_absolute_paths
@@ -74,16 +77,15 @@ def send_list(action, options: Options, signals: Signals) -> dict:
     if not in_worker(action):
         require_libraries()
         raise InvalidInput("ledger", _LEDGER_ELSEWHERE)
-    report = None
-    if params["report"]:
-        path = absolute(params["report"], action._loader.get_basedir())
-        report = Report(path, location and os.path.realpath(location), run_id(), check_mode)
+    service = canonical_url(settings_from(params).base_url)
+    report, approved = _report(action, params, location, service), _approved(action, params, service)
     # The ledger is the list's own: threads that outlast it may still use the connection.
     ledger = ledger_at(action, location, params, signals, check_mode) if location else None
     context = _context(
         action,
         options,
         connect=Transport,
+        approved=approved,
         watch=partial(_why_to_stop, action, signals),
         progress=Progress(action.spec.resource.operation.noun, partial(_say, signals)),
     )
@@ -91,7 +93,7 @@ def send_list(action, options: Options, signals: Signals) -> dict:
     recording = Recording(ledger, options.secrets, run_id(), check_mode, queue) if ledger else None
     began, result = time.monotonic(), send_all(action.spec, params, context, recording)
     done = result.done(_next_step(params, signals))
-    _tell(action, report, time.monotonic() - began, signals, done)
+    _tell(action, report, ledger.where if ledger else "", time.monotonic() - began, signals, done)
     return action.remember(core.untrusted(result.returned(done, params["results"])))
 
 
@@ -110,17 +112,35 @@ def _sleep(action, signals: Signals, asset: str, seconds: float) -> None:
     time.sleep(seconds)
 
 
-def _tell(action, report: Report | None, seconds: float, signals: Signals, result: dict) -> None:
-    """Report the whole result of a list, and say on the screen what it did, or would do."""
+def _report(action, params: dict, location: str, service: str) -> Report | None:
+    """Return the report of a list, None if none is wanted; raise InvalidInput."""
+    if not params["report"]:
+        return None
+    path = absolute(params["report"], action._loader.get_basedir())
+    return Report(path, location and os.path.realpath(location), run_id(), service, action._task.check_mode)
+
+
+def _approved(action, params: dict, service: str) -> dict[str, dict] | None:
+    """Return the bodies of the plan that was approved, None if none had to be; raise InvalidInput."""
+    if not params["approved"]:
+        return None
+    path = absolute(params["approved"], action._loader.get_basedir())
+    return approved_bodies(path, action.spec.resource.operation.resource, service)
+
+
+def _tell(action, report: Report | None, ledger: str, seconds: float, signals: Signals, result: dict) -> None:
+    """Report the whole result of a list, and say on the screen what it did, or would do; `ledger`: as it is shown."""
     operation, width = action.spec.resource.operation, action._display.columns
     if not (result["results"] or action.creates):  # a fleet without roles is common, one without machines a mistake
         return
-    if report and (problem := report.add(operation, result)):
+    problem = report.add(operation, result, ledger) if report else ""
+    if problem:
         result["warnings"].append(problem)
     if action._task.no_log or signals.caught:
         return
-    is_plan = action._task.check_mode
-    show_lines(plan_lines(operation, result, width) if is_plan else result_lines(operation, result, seconds, width))
+    is_plan, where = action._task.check_mode, [report.where] if report and not problem else []
+    lines = plan_lines(operation, result, width) if is_plan else result_lines(operation, result, seconds, width)
+    show_lines([*lines, *where])
 
 
 def _context(action, options: Options, **more: Any) -> Context:

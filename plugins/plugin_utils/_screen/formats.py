@@ -11,7 +11,8 @@ from typing import Callable, Iterable
 from xml.etree import ElementTree
 
 from ...module_utils._errors import UNKNOWN
-from .screen import listed, shortened
+from .plan import note, own_fields, shown
+from .screen import counted, shortened
 
 PLANNED = "planned"  # the state of a run in check mode
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")  # XML 1.0, section 2.2
@@ -20,8 +21,8 @@ _NOT_PLAIN = re.compile(r"[^A-Za-z0-9 .,:;()/-]")
 _COUNTED = {"failure": "failures", "error": "errors", "skipped": "skipped"}
 _MOST_ROWS, _LONGEST_CELL = 100, 160  # in Markdown: more than a reviewer reads, less than a comment may have
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'"  # whatever the page contains, it neither runs nor loads it
-_COLUMNS = {"result": "Result", "name": "Name", "resource": "Kind", "status": "Status", "seconds": "Seconds",
-            "trace_id": "Trace", "note": "Note", "msg": "What is known"}
+_COLUMNS = {"result": "Result", "name": "Name", "resource": "Kind", "id": "Id", "address": "Address",
+            "status": "Status", "seconds": "Seconds", "trace_id": "Trace", "note": "Note", "msg": "What is known"}
 _STYLE = """
 :root { color-scheme: light dark; --line: #8886; --problem: #d6334c }
 body { font: 15px/1.5 system-ui, sans-serif; max-width: 75rem; margin: 2rem auto; padding: 0 1rem }
@@ -58,13 +59,18 @@ def as_html(run: dict) -> str:
     _add(head, "meta", charset="utf-8")
     _add(head, "meta", name="viewport", content="width=device-width, initial-scale=1")
     _add(head, "meta", **{"http-equiv": "Content-Security-Policy", "content": _POLICY})
-    _add(head, "title", title := "Plan" if run["state"] == PLANNED else "Report")
+    what = "Plan for" if run["state"] == PLANNED else "Report of"
+    _add(head, "title", title := f"{what} {run['service']}")
     _add(head, "style", _STYLE)
     _add(body, "h1", title)
-    _add(body, "p", f"{run['began_at']} to {run['ended_at']}, run {run['run']}")
+    ledger = f", ledger {run['ledger']}" if run.get("ledger") else ""
+    _add(body, "p", f"{run['began_at']} to {run['ended_at']}, run {run['run']} by {run['by']}{ledger}")
+    run = noted(run)
     for resource, counts in run["counts"].items():
         _add(body, "h2", _heading(resource))
         numbers = _add(body, "ul")
+        shared = _said(_shared(run, resource)[0])
+        _add(body, "p", f"each new one: {', '.join(map(' '.join, shared))}") if shared else None
         for word, number in counts.items():
             item = _add(numbers, "li")
             _add(item, "b", f"{number:,}").tail = word
@@ -74,10 +80,15 @@ def as_html(run: dict) -> str:
 
 
 def as_markdown(run: dict) -> str:
-    """Return the counts, and a table of what is not unchanged, problems first."""
+    """Return the counts, what new assets share, and a table of what is not unchanged, problems first."""
+    run = noted(run)
     changes = [asset for asset in run["assets"] if asset["result"] != "unchanged"]
     changes.sort(key=_order)
-    lines = [f"**{_heading(resource)}**: {listed(counts)}\n" for resource, counts in run["counts"].items()]
+    lines = [f"{_plain(run['service'])}\n"]
+    for resource, counts in run["counts"].items():
+        lines.append(f"**{_heading(resource)}**: {counted(counts)}\n")
+        shared = _shared(run, resource)[0]
+        lines += [f"each new one: {_plain(', '.join(map(' '.join, _said(shared))))}\n"] if shared else []
     lines += ["| Result | Name | Note |", "|---|---|---|"] if changes else []
     for asset in changes[:_MOST_ROWS]:
         name, note = (_plain(shortened(asset.get(field, ""), _LONGEST_CELL)) for field in ("name", "note"))
@@ -93,6 +104,32 @@ FORMATS: dict[str, tuple[str, Callable[[dict], str]]] = {
     ".xml": ('<testsuites name="infrastructure.services"', as_xml),
     ".json": ('{\n "format": "infrastructure.services report",\n', as_json),
 }
+
+
+def noted(run: dict) -> dict:
+    """Return a run with what the plan says of each asset as `note`; what new ones share is for their heading."""
+    own = {}
+    for resource in run["counts"]:
+        names, owns = [asset["name"] for asset in _new(run, resource)], _shared(run, resource)[1]
+        own.update({(resource, name): fields for name, fields in zip(names, owns)})
+    assets = [{**asset, **_note(asset, own.get((asset["resource"], asset["name"])))} for asset in run["assets"]]
+    return {**run, "assets": assets}
+
+
+def _note(asset: dict, own: dict | None) -> dict[str, str]:
+    return {"note": note(asset, own)} if asset.get("plan", "keep") != "keep" else {}
+
+
+def _new(run: dict, resource: str) -> list[dict]:
+    return [asset for asset in run["assets"] if asset["resource"] == resource and asset.get("plan") == "create"]
+
+
+def _shared(run: dict, resource: str) -> tuple[dict, list[dict]]:
+    return own_fields(asset["body"] for asset in _new(run, resource))
+
+
+def _said(fields: dict) -> list[tuple[str, str]]:
+    return [(name, shown(value)) for name, value in fields.items()]
 
 
 def _is_problem(asset: dict) -> bool:

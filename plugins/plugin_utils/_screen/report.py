@@ -20,47 +20,58 @@ from pathlib import Path
 from typing import Iterator
 
 from ...module_utils._call.operation import Operation
-from ...module_utils._errors import NOT_SENT, InvalidInput, in_words
+from ...module_utils._errors import NOT_SENT, InvalidInput, message_of
+from .._ledger.entries import author
 from .formats import FORMATS, PLANNED
-from .screen import NOT_LISTED, note, standing, tally
+from .screen import NOT_LISTED, standing, tally
 
 _LEDGER_FILES = ("", "-journal", ".lock")
 _ERRORS = (OSError, ValueError)  # ValueError: ours, and a path that contains NUL or a lone surrogate
-_FIELDS = ("outcome", "changed", "failed", "skipped", "status", "begun_after", "seconds", "trace_id", "msg")
-_RUN = {"run", "state", "began_at", "counts", "assets"}
+_FIELDS = (
+    *("outcome", "changed", "failed", "skipped", "status", "request_attempts", "begun_after", "seconds", "trace_id"),
+    *("msg", "plan", "differs", "lost", "body", "known", "changes", "unsent"),
+)
+_RUN = {"run", "state", "service", "began_at", "counts", "assets"}
+_SENDS = ("create", "update")  # the plans of assets that are sent
 _ASSET = {"resource", "name", "result", "outcome", "failed"}
 
 
 class Report:
     """The report of the run that a task belongs to, which adds its results when it ends."""
 
-    def __init__(self, path: str, ledger_file: str, run: str, is_plan: bool) -> None:
+    def __init__(self, path: str, ledger_file: str, run: str, service: str, is_plan: bool) -> None:
         """Raise InvalidInput for a path that could not be written to; change no file.
 
         `path`: of the JSON file, absolute; `ledger_file`: the real path of the SQLite file, empty when there is none;
-        `run`: names the run of Ansible.
+        `run`: names the run of Ansible; `service`: its canonical base_url.
         """
         self._path, self._ledger_file, self._is_plan = path, ledger_file, is_plan
-        self._run = dict(run=run, state=PLANNED if is_plan else "ended", began_at=_now())
+        base = os.path.splitext(min(os.path.relpath(path), path, key=len))[0]
+        self.where = f"plan: {base}.plan.html, .json, .md" if is_plan else f"report: {base}.html, .json, .xml"
+        state = PLANNED if is_plan else "ended"
+        self._run = dict(run=run, state=state, service=service, by=author(), began_at=_now())
         try:
-            for file in self._files():
+            for file in (files := [*self._files()]):
                 with _replacement(file):
                     pass
+            before = _run_in(_text_of(files[-1]))
+            if (before.get("run"), before.get("state")) == (run, state) and before["service"] != service:
+                raise ValueError(f"it has what this run does at {before['service']}, and this list is for {service}")
         except _ERRORS as error:
             advice = "Give a new file in a directory that exists, or an earlier report"
             raise InvalidInput("report", f"{self._problem(error)}. {advice}") from None
 
-    def add(self, operation: Operation, result: dict) -> str:
+    def add(self, operation: Operation, result: dict, ledger: str) -> str:
         """Replace the report by one that has the result of a list, too; return why not, empty on success.
 
-        Others wait meanwhile. A file that is neither empty nor a report is left unchanged.
+        Others wait meanwhile. A file that is neither empty nor a report is left unchanged. `ledger`: as it is shown.
         """
+        self._run["ledger"] = ledger or None
         try:
             files = self._files()
             *_others, file = files
             with _alone_in(os.path.dirname(file)):
-                before = Path(file).read_text("utf-8", "replace") if os.path.exists(file) else ""
-                run = self._with(_run_in(before), operation, result)
+                run = self._with(_run_in(_text_of(file)), operation, result)
                 for name, render in files.items():
                     _replace(name, render(run))
         except _ERRORS as error:
@@ -99,21 +110,49 @@ class Report:
         unless all are usable.
         """
         (base, given), files = os.path.splitext(self._path), {}
+        base = f"{base}.plan" if self._is_plan else base  # a plan never replaces the report of a run
         for suffix, (head, render) in FORMATS.items():
             if self._is_plan or suffix != ".md":
-                path = self._path if suffix == ".json" and given not in FORMATS else f"{base}{suffix}"
+                path = f"{base}{given}" if suffix == ".json" and given not in FORMATS else f"{base}{suffix}"
                 files[_usable(path, head, self._ledger_file)] = render
         return files
+
+
+def approved_bodies(path: str, resource: str, service: str) -> dict[str, dict]:
+    """Return the bodies that a plan sends, by name or id; raise InvalidInput for a file that is no plan of the service.
+
+    `path`: absolute; `service`: its canonical base_url.
+    """
+    try:
+        text = Path(path).read_text("utf-8") if os.path.isfile(path) else ""
+    except _ERRORS as error:
+        why = getattr(error, "strerror", None) or error
+        raise InvalidInput("approved", f"{path!r} cannot be read: {why}") from None
+    run = _run_in(text)
+    if run.get("state") != PLANNED:
+        why = f"{path!r} is no plan of this collection; give the .plan.json of a run with --check and report"
+        raise InvalidInput("approved", why)
+    if run["service"] != service:
+        raise InvalidInput("approved", f"{path!r} is a plan for {run['service']}, and this list is for {service}")
+    planned = [asset for asset in run["assets"] if asset["resource"] == resource and asset.get("plan") in _SENDS]
+    bodies = {asset["name"]: asset.get("body") for asset in planned}
+    if len(bodies) < len(planned) or not all(isinstance(body, dict) for body in bodies.values()):
+        raise InvalidInput("approved", f"{path!r} is damaged: it has an asset twice, or one without its body")
+    return bodies
 
 
 def _now() -> str:
     return datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
+def _text_of(file: str) -> str:
+    return Path(file).read_text("utf-8", "replace") if os.path.exists(file) else ""
+
+
 def _run_in(text: str) -> dict:
     """Return the run of a report, empty when the text is empty or damaged."""
     try:
-        run = json.loads(text)["runs"][0]
+        (run,) = json.loads(text)["runs"]
         return run if run.keys() >= _RUN and all(asset.keys() >= _ASSET for asset in run["assets"]) else {}
     except (ValueError, KeyError, TypeError, AttributeError, IndexError):
         return {}
@@ -124,9 +163,16 @@ def _key(asset: dict) -> tuple[str, str]:
 
 
 def _asset(operation: Operation, item: dict) -> dict:
-    given = in_words({field: item[field] for field in _FIELDS if item.get(field) not in (None, "")})
-    said = {"note": note(operation, item)} if item.get("plan", "keep") != "keep" else {}
-    return {"resource": operation.resource, "name": item["item"], "result": standing(operation, item), **given, **said}
+    """Return what a report says of an item of a list; what it does not know is left out."""
+    asset, said = item.get("asset") or {}, message_of(item)
+    attributes = asset.get("attributes")
+    told = {
+        "resource": operation.resource, "name": item["item"], "result": standing(operation, item),
+        "id": asset.get("id"), "address": attributes.get("ip") if isinstance(attributes, dict) else None,
+        **{field: item.get(field) for field in _FIELDS},
+        "msg": str(said), "cause": said.text, "command": said.command, "since": said.since,
+    }
+    return {name: value for name, value in told.items() if value not in (None, "", [])}
 
 
 def _usable(path: str, head: str, ledger_file: str) -> str:

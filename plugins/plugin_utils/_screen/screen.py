@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What is said on the screen, as text: the progress of a list, its plan or how it ended, and what a ledger has."""
+"""What is said on the screen, as text: the progress of a list, how it ended, and what a ledger has."""
 
 from __future__ import annotations
 
@@ -18,12 +18,11 @@ from ...module_utils._secrets import printable
 from ...module_utils._task.signals import GRACE
 from .._ledger.entries import INTENT
 
-_EMPTY = "the list is empty"
+EMPTY = "the list is empty"
 _FIRST_LINE, _NEXT_LINE = 2.0, 5.0  # seconds
-_MOST_PROBLEMS, _MOST_PLANNED, _MOST_ATTRIBUTES = 10, 40, 3
+_MOST_PROBLEMS = 10
 _PLANS = {"create": "to create", "update": "to update", "differs": "differs", "in_doubt": "in doubt",
           "keep": "unchanged"}
-_MARKS = {"in_doubt": "?", "differs": "!", "create": "+", "update": "~"}
 NOT_LISTED = "not listed"
 _PLANNED = ("to create", "to update", "differs", "in doubt", NOT_LISTED, "unchanged")
 _ENDED = ("unchanged", "in doubt", "rejected", "differs", "not sent", "not begun")
@@ -87,7 +86,7 @@ def tally(operation: Operation, standings: Iterable[str], is_plan: bool) -> dict
     return {word: found[word] for word in words if found[word] or word in always}
 
 
-def listed(counts: dict[str, int]) -> str:
+def counted(counts: dict[str, int]) -> str:
     """Return a tally as a text."""
     return ", ".join(f"{number:,} {word}" for word, number in counts.items())
 
@@ -97,37 +96,9 @@ def result_lines(operation: Operation, result: dict, seconds: float, width: int)
 
     `result`: of all items; `width`: in columns.
     """
-    counts = listed(tally(operation, (standing(operation, item) for item in result["results"]), is_plan=False))
-    lines = [f"{operation.noun}s: {counts}, {seconds:,.0f} s" if counts else f"{operation.noun}s: {_EMPTY}"]
+    counts = counted(tally(operation, (standing(operation, item) for item in result["results"]), is_plan=False))
+    lines = [f"{operation.noun}s: {counts}, {seconds:,.0f} s" if counts else f"{operation.noun}s: {EMPTY}"]
     return [*lines, *_problems([item for item in result["results"] if item["failed"]], width)]
-
-
-def plan_lines(operation: Operation, result: dict, width: int) -> list[str]:
-    """Return what a list would do: a line of counts, then a line for each asset that is not unchanged."""
-    items, not_listed = result["results"], result.get("not_listed", ())
-    rows = [(mark, item["item"], note(operation, item)) for plan, mark in _MARKS.items()
-            for item in items if item.get("plan") == plan]
-    rows += [("-", name, "recorded, not listed") for name in not_listed]
-    names = min(max((len(name) for _mark, name, _note in rows), default=0), width // 2)
-    lines = [f"  {mark} {shortened(name, names):{names}}  {said}".rstrip() for mark, name, said in rows]
-    more = [f"  and {len(lines) - _MOST_PLANNED:,} more"] if len(lines) > _MOST_PLANNED else []
-    commands = _commands([item for item in items if item.get("plan") == "in_doubt"])
-    standings = [*(standing(operation, item) for item in items), *(NOT_LISTED for _name in not_listed)]
-    counts = listed(tally(operation, standings, is_plan=True))
-    shown = [shortened(line, width) for line in lines[:_MOST_PLANNED]]
-    return [f"{operation.noun}s: {counts or _EMPTY}", *shown, *more, *commands]
-
-
-def note(operation: Operation, item: dict) -> str:
-    """Return what the plan says of an item."""
-    if item["plan"] == "differs":
-        fields = f"{len(item['differs'])} fields: " if len(item["differs"]) > 1 else ""
-        return f"{fields}{'; '.join(item['differs'])}, cannot be updated"
-    if item["plan"] == "in_doubt":
-        return f"in doubt since {item['msg'].since}"
-    attributes = item.get("asset", {}).get("attributes") or {}
-    plain = [f"{name} {value}" for name, value in attributes.items() if isinstance(value, (str, int, float))]
-    return ", ".join(plain[:_MOST_ATTRIBUTES])
 
 
 def _problems(failed: list[dict], width: int) -> list[str]:
@@ -141,10 +112,10 @@ def _problems(failed: list[dict], width: int) -> list[str]:
         lines += [f"  {mark} {line}" for line in _wrapped(listing(names), width - 4)[:2]]
         lines += [f"      {line}" for line in _wrapped(cause, width - 6)]
     more = len(by_cause) - _MOST_PROBLEMS
-    return [*lines, *([f"  and {more:,} more causes"] if more > 0 else []), *_commands(failed)]
+    return [*lines, *([f"  and {more:,} more causes"] if more > 0 else []), *commands(failed)]
 
 
-def _commands(items: list[dict]) -> list[str]:
+def commands(items: list[dict]) -> list[str]:
     """Return a line for each command of the messages of items, whole, so that it can be copied."""
     found = dict.fromkeys(message_of(item).command for item in items)
     return [f"  To settle it: {printable(command)}" for command in found if command]

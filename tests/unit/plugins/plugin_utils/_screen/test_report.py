@@ -17,16 +17,20 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
-from ansible_collections.infrastructure.services.plugins.module_utils._errors import InvalidInput
+from ansible_collections.infrastructure.services.plugins.module_utils._errors import InvalidInput, Message
 from ansible_collections.infrastructure.services.plugins.module_utils._task.specs import (
     APPLICATION_ROLES,
     VIRTUAL_MACHINES,
 )
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.location import open_ledger
 from ansible_collections.infrastructure.services.plugins.plugin_utils._screen.formats import FORMATS
-from ansible_collections.infrastructure.services.plugins.plugin_utils._screen.report import Report
+from ansible_collections.infrastructure.services.plugins.plugin_utils._screen.report import Report, approved_bodies
+from jsonschema import Draft202012Validator
+from support.checkout import CHECKOUT
 
 MACHINE, ROLE = (spec.resource.operation for spec in (VIRTUAL_MACHINES, APPLICATION_ROLES))
+SCHEMA = Draft202012Validator(json.loads((CHECKOUT / "docs/report.schema.json").read_text(encoding="utf-8")))
+SERVICE, LEDGER = "https://infrastructure.example.com", "/srv/fleet.db"
 TRACE = "4bf92f3577b34da6a3ce929d0e0e4736"
 ITEMS = [
     {"item": "a", "outcome": "accepted", "changed": True, "failed": False, "status": 201, "seconds": 1.5,
@@ -44,7 +48,7 @@ def path(tmp_path) -> str:
 
 
 def write(path: str, items: list[dict], run: str = "run-1", operation=MACHINE) -> None:
-    assert Report(path, "", run, is_plan=False).add(operation, result_of(items)) == ""
+    assert Report(path, "", run, SERVICE, is_plan=False).add(operation, result_of(items), LEDGER) == ""
 
 
 def plan(path: str, items: list[dict], not_listed: int = 0) -> None:
@@ -53,7 +57,7 @@ def plan(path: str, items: list[dict], not_listed: int = 0) -> None:
 
 def plan_beside(path: str, items: list[dict], not_listed: list[str]) -> None:
     result = {**result_of(items), "not_listed": not_listed}
-    assert Report(path, "", "run-1", is_plan=True).add(MACHINE, result) == ""
+    assert Report(path, "", "run-1", SERVICE, is_plan=True).add(MACHINE, result, LEDGER) == ""
 
 
 def result_of(items: list[dict]) -> dict:
@@ -62,7 +66,13 @@ def result_of(items: list[dict]) -> dict:
 
 
 def runs(path: str) -> list[dict]:
-    return json.loads(Path(path).read_text(encoding="utf-8"))["runs"]
+    report = json.loads(Path(path).read_text(encoding="utf-8"))
+    SCHEMA.validate(report)
+    return report["runs"]
+
+
+def plan_of(path: str) -> str:
+    return path.replace(".json", ".plan.json")
 
 
 def suites(path: str) -> list[ElementTree.Element]:
@@ -78,8 +88,33 @@ def test_each_asset_is_reported_with_what_is_known(path):
         "created": 1, "unchanged": 1, "in doubt": 1, "rejected": 1, "not begun": 1}}
     assert [asset["result"] for asset in run["assets"]] == ["created", "in doubt", "rejected", "not begun", "unchanged"]
     assert run["assets"][0] == {
-        "resource": MACHINE.resource, "name": "a", "result": "created", "outcome": "accepted", "changed": True,
-        "failed": False, "status": 201, "seconds": 1.5, "trace_id": TRACE}
+        "resource": MACHINE.resource, "name": "a", "id": "1", "result": "created", "outcome": "accepted",
+        "changed": True, "failed": False, "status": 201, "request_attempts": 1, "seconds": 1.5, "trace_id": TRACE}
+    assert (run["service"], run["ledger"]) == (SERVICE, LEDGER)
+
+
+def test_a_report_has_what_it_takes_to_go_on(path):
+    said = Message("the line went dead.", "virtual machine b", "list them", "2026-11-22T10:02:03Z")
+    lost = [{"name": "attributes.login", "known": True}]
+    made = {**ITEMS[0], "asset": {"id": "1", "attributes": {"ip": "192.0.2.1"}}, "lost": lost}
+    write(path, [made, {**ITEMS[1], "msg": said}])
+    first, second = runs(path)[0]["assets"]
+    assert (first["id"], first["address"], first["lost"]) == ("1", "192.0.2.1", lost)
+    assert (second["cause"], second["command"], second["since"]) == said[:1] + said[2:]
+    assert second["msg"] == str(said)
+
+
+def test_a_report_of_a_run_is_of_one_service(path):
+    write(path, ITEMS[:1])
+    with pytest.raises(InvalidInput, match=f"this run does at {re.escape(SERVICE)}, and this list is for https:"):
+        Report(path, "", "run-1", "https://other.example", is_plan=False)
+    Report(path, "", "run-2", "https://other.example", is_plan=False)
+
+
+def test_the_line_on_the_screen_says_where_the_files_are(path, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    assert Report(path, "", "r", SERVICE, is_plan=False).where == "report: fleet.html, .json, .xml"
+    assert Report(path, "", "r", SERVICE, is_plan=True).where == "plan: fleet.plan.html, .json, .md"
 
 
 def test_the_xml_is_junit(path):
@@ -116,7 +151,7 @@ def test_what_another_list_of_the_run_has_is_listed(path):
     """As when two teams use the role in one play, on one ledger."""
     plan_beside(path, [{**PLANNED[0], "item": "web"}], ["app", "gone"])
     plan_beside(path, [{**PLANNED[0], "item": "app"}], ["web", "gone"])
-    (run,) = runs(path)
+    (run,) = runs(plan_of(path))
     assert [(asset["name"], asset["result"]) for asset in run["assets"]] == [
         ("web", "to create"), ("gone", "not listed"), ("app", "to create")]
     assert run["counts"] == {MACHINE.resource: {"to create": 2, "not listed": 1}}
@@ -124,7 +159,7 @@ def test_what_another_list_of_the_run_has_is_listed(path):
 
 def test_a_list_without_assets_is_not_mentioned(path):
     plan_beside(path, [], [])
-    assert runs(path)[0]["counts"] == {}
+    assert runs(plan_of(path))[0]["counts"] == {}
 
 
 def test_a_report_that_is_empty_or_damaged_is_replaced(path):
@@ -141,7 +176,7 @@ def test_a_report_that_is_empty_or_damaged_is_replaced(path):
 def refused(path: object, problem: str, ledger: str = "") -> None:
     """Assert that a path is refused before anything is sent."""
     with pytest.raises(InvalidInput, match=f"^report: .* cannot be written: .*{problem}"):
-        Report(str(path), ledger, "run-1", is_plan=False)
+        Report(str(path), ledger, "run-1", SERVICE, is_plan=False)
 
 
 @pytest.mark.parametrize("suffix", [".json", ".xml", ".html"])
@@ -201,9 +236,9 @@ def at_once(path: str, names: list[str], run: Callable[[str], str]) -> None:
 
     def work(name: str) -> None:
         barrier.wait(30)
-        report = Report(path, "", run(name), is_plan=False)
+        report = Report(path, "", run(name), SERVICE, is_plan=False)
         barrier.wait(30)
-        assert report.add(MACHINE, result_of([{**ITEMS[0], "item": name}])) == ""
+        assert report.add(MACHINE, result_of([{**ITEMS[0], "item": name}]), LEDGER) == ""
 
     processes = [context.Process(target=work, args=(name,)) for name in names]
     for process in processes:
@@ -234,11 +269,11 @@ def test_of_runs_that_write_at_once_one_is_reported_in_both_files(path):
 
 
 def test_nothing_is_written_before_a_task_ends(path, tmp_path):
-    Report(path, "", "run-1", is_plan=True)
+    Report(path, "", "run-1", SERVICE, is_plan=True)
     assert os.listdir(tmp_path) == []
     write(path, ITEMS[:1])
     before = Path(path).read_text()
-    Report(path, "", "run-2", is_plan=False)
+    Report(path, "", "run-2", SERVICE, is_plan=False)
     assert Path(path).read_text() == before
 
 
@@ -262,12 +297,12 @@ def test_the_suffix_of_the_path_is_of_no_consequence(tmp_path, given, files):
 def test_a_report_that_cannot_be_written_at_the_end_raises_a_warning(tmp_path, place):
     (tmp_path / "d").mkdir()
     path = tmp_path / "d/fleet.json"
-    report = Report(str(path), "", "run-1", is_plan=False)
+    report = Report(str(path), "", "run-1", SERVICE, is_plan=False)
     if place is None:
         (tmp_path / "d").rename(tmp_path / "e")
     else:
         {"a directory": Path.mkdir, "a named pipe": os.mkfifo}.get(place, lambda at: at.write_text("mine"))(path)
-    warning = report.add(MACHINE, result_of(ITEMS))
+    warning = report.add(MACHINE, result_of(ITEMS), LEDGER)
     assert warning.startswith("report: ")
     assert {None: "No such file or directory", "exists and is not a report": place}.get(place, "regular") in warning
     assert "The task was done" in warning
@@ -278,7 +313,7 @@ def test_a_report_that_cannot_be_written_at_the_end_raises_a_warning(tmp_path, p
 def test_every_text_begins_as_what_a_report_is_known_by(path, suffix):
     plan(path, [])
     head, _render = FORMATS[suffix]
-    assert Path(path).with_suffix(suffix).read_text(encoding="utf-8").startswith(head)
+    assert Path(plan_of(path)).with_suffix(suffix).read_text(encoding="utf-8").startswith(head)
 
 
 class Page(HTMLParser):
@@ -316,10 +351,10 @@ def test_the_page_has_counts_then_problems_then_all(path):
     write(path, ITEMS)
     page = Page(path)
     assert (page.of("h2"), page.of("b")) == (["compute virtual machines"], ["1", "1", "1", "1", "1"])
-    problem, after_two = page.of("td")[:7], page.of("td")[14:21]
-    assert problem == ["in doubt", "b", MACHINE.resource, "", "2.0", "", "lost"]
-    assert after_two == ["created", "a", MACHINE.resource, "201", "1.5", TRACE, ""]
-    assert page.of("td")[-7:-5] == ["unchanged", "e"]  # a warning is no problem
+    problem, after_two = page.of("td")[:8], page.of("td")[16:24]
+    assert problem == ["in doubt", "b", MACHINE.resource, "", "", "2.0", "", "lost"]
+    assert after_two == ["created", "a", MACHINE.resource, "1", "201", "1.5", TRACE, ""]
+    assert page.of("td")[-8:-6] == ["unchanged", "e"]  # a warning is no problem
     assert not page.tags & {"script", "link", "img", "iframe", "form"}
 
 
@@ -362,31 +397,32 @@ def test_the_rows_of_the_page_can_be_filtered_by_result(path):
 
 PLANNED = [
     {"item": "new", "plan": "create", "outcome": "not_sent", "changed": True, "failed": False,
-     "asset": {"attributes": {"team": "web"}}},
+     "body": {"name": "new", "attributes": {"team": "web"}}},
     {"item": "kept", "plan": "keep", "outcome": "not_sent", "changed": False, "failed": False},
     {"item": "drift", "plan": "differs", "outcome": "not_sent", "changed": False, "failed": False,
-     "differs": ["attributes.cpu (8 asked for, 2 recorded)"], "msg": "the service cannot update it"},
+     "differs": ["attributes.cpu (8 asked for, 2 recorded)"], "msg": "the service cannot update it",
+     "changes": [{"name": "attributes.cpu", "old": 2, "new": 8}]},
 ]
 
 
 def test_a_plan_is_a_table_for_a_merge_request_problems_first(path, tmp_path):
     plan(path, PLANNED, 1)
-    assert (tmp_path / "fleet.md").read_text(encoding="utf-8").splitlines() == [
-        "<!-- infrastructure.services report -->",
+    assert (tmp_path / "fleet.plan.md").read_text(encoding="utf-8").splitlines() == [
+        "<!-- infrastructure.services report -->", "https://infrastructure.example.com", "",
         "**compute virtual machines**: 1 to create, 1 differs, 1 not listed, 1 unchanged", "",
         "| Result | Name | Note |", "|---|---|---|",
-        "| differs | <code>drift</code> | attributes.cpu (8 asked for, 2 recorded), cannot be updated |",
+        "| differs | <code>drift</code> | cpu 2 recorded, 8 listed: the service cannot update it |",
         "| to create | <code>new</code> | team web |",
         "| not listed | <code>gone0</code> |  |"]
-    assert Page(path).of("h1") == ["Plan"]
-    assert {case.get("name"): case[0].tag for case in suites(path)[0] if len(case)} == {
+    assert Page(plan_of(path)).of("h1") == [f"Plan for {SERVICE}"]
+    assert {case.get("name"): case[0].tag for case in suites(plan_of(path))[0] if len(case)} == {
         "drift": "system-out", "gone0": "skipped"}
 
 
 def test_a_table_for_a_merge_request_is_short_and_names_in_it_mean_nothing(path, tmp_path):
     many = [{**PLANNED[0], "item": f"vm{number}"} for number in range(300)]
     plan(path, [{**PLANNED[0], "item": name * 9} for name in HOSTILE] + many)
-    text = (tmp_path / "fleet.md").read_text(encoding="utf-8")
+    text = (tmp_path / "fleet.plan.md").read_text(encoding="utf-8")
     lines = text.splitlines()
     assert lines[-1] == "and 206 more"
     rows = [line for line in lines if line.startswith("| to create")]
@@ -396,8 +432,58 @@ def test_a_table_for_a_merge_request_is_short_and_names_in_it_mean_nothing(path,
 
 
 def test_what_is_planned_and_what_is_done_in_one_run_are_two_reports(path):
-    plan(path, PLANNED, 1_200)
-    (planned,) = runs(path)
-    assert (planned["state"], planned["counts"][MACHINE.resource]["not listed"]) == ("planned", 1_200)
     write(path, ITEMS[:1])
+    plan(path, PLANNED, 1_200)
+    (planned,) = runs(plan_of(path))
+    assert (planned["state"], planned["counts"][MACHINE.resource]["not listed"]) == ("planned", 1_200)
     assert [(run["state"], [asset["name"] for asset in run["assets"]]) for run in runs(path)] == [("ended", ["a"])]
+
+
+def test_what_new_machines_share_is_told_once_in_a_merge_request(path, tmp_path):
+    bodies = [{"name": f"web{number}", "attributes": {"team": "web", "ip": f"192.0.2.{number}"}} for number in (1, 2)]
+    plan(path, [{**PLANNED[0], "item": body["name"], "body": body} for body in bodies])
+    text = (tmp_path / "fleet.plan.md").read_text(encoding="utf-8")
+    assert "each new one: team web" in text
+    assert text.count("team") == 1
+    assert "| to create | <code>web1</code> | ip 192.0.2.1 |" in text
+
+
+def test_only_what_a_plan_of_the_service_sends_is_approved(path):
+    plan(path, PLANNED)
+    assert approved_bodies(plan_of(path), MACHINE.resource, SERVICE) == {"new": PLANNED[0]["body"]}
+    assert approved_bodies(plan_of(path), ROLE.resource, SERVICE) == {}
+
+
+def forged(change: Callable[[dict], object]) -> Callable[[str], str]:
+    def forge(text: str) -> str:
+        report = json.loads(text)
+        change(report["runs"][0])
+        return json.dumps(report)
+    return forge
+
+
+@pytest.mark.parametrize(("forge", "problem"), [
+    (lambda text: "", "is no plan of this collection"),
+    (lambda text: text[:-9], "is no plan of this collection"),
+    (lambda text: "[]", "is no plan of this collection"),
+    (lambda text: '{"runs": [{"state": "planned"}]}', "is no plan of this collection"),
+    (forged(lambda run: run.update(state="ended")), "is no plan of this collection"),
+    (forged(lambda run: run.update(service="https://other.example")), "is a plan for https://other.example, and this"),
+    (forged(lambda run: run["assets"].append(run["assets"][0])), "is damaged: it has an asset twice"),
+    (forged(lambda run: run["assets"][0].pop("body")), "is damaged: it has an asset twice, or one without its body"),
+    (forged(lambda run: run["assets"][0].update(body="x")), "is damaged"),
+    (lambda text: text.replace('"runs": [', '"runs": [{},'), "is no plan of this collection"),
+])
+def test_what_is_no_plan_approves_nothing(path, forge, problem):
+    plan(path, PLANNED)
+    file = Path(plan_of(path))
+    file.write_text(forge(file.read_text(encoding="utf-8")), encoding="utf-8")
+    with pytest.raises(InvalidInput, match=f"^approved: .*{re.escape(problem)}"):
+        approved_bodies(str(file), MACHINE.resource, SERVICE)
+
+
+@pytest.mark.parametrize("name", ["none.json", "", "\0", "report.json"])
+def test_a_file_that_cannot_be_read_approves_nothing(tmp_path, name):
+    write(str(tmp_path / "report.json"), ITEMS)
+    with pytest.raises(InvalidInput, match="^approved: "):
+        approved_bodies(str(tmp_path / name), MACHINE.resource, SERVICE)
