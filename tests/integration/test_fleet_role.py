@@ -142,8 +142,8 @@ def test_check_mode_is_the_plan(told):
     said = told.said("machines-planned")
     assert "virtual machines: 1 to create, 1 differs, 1 not listed\n" in said
     assert "application roles: 1 to update\n" in said
-    assert re.search(r"  ! web02 .*\n  \+ new\b.*\n  - web01 ", said)
-    assert "attributes.cpu (16 asked for, 8 recorded)" in " ".join(told.output.split())
+    assert re.search(r"  ! web02 .*\n  \+ new\b.*\n  \. web01 ", said)
+    assert "cpu 8 recorded, 16 listed" in " ".join(told.output.split())
     assert '"login": true' in told.output
     assert told.bodies("machines-planned") == []
 
@@ -219,7 +219,7 @@ def test_a_machine_that_is_not_in_a_list_is_refused_in_the_words_of_the_module(t
 
 def test_a_machine_that_differs_fails_the_role_if_it_is_told_to(told):
     assert told.failed("machines-strict")
-    assert "attributes.cpu (16 asked for, 8 recorded)" in " ".join(told.said("machines-strict").split())
+    assert "cpu 8 recorded, 16 listed: the service cannot update it" in " ".join(told.said("machines-strict").split())
 
 
 def test_a_mistake_in_every_machine_is_reported_once_at_the_end(told):
@@ -258,11 +258,11 @@ def test_a_plan_of_120_machines_fits_on_one_screen_and_names_what_is_not_unchang
     ansible_once.playbook(yaml.safe_dump([of_fleet(old + gone), of_fleet(lost)]))
     listed = [*old[:-1], {"name": "drift", "attributes": {**attributes, "cpu": 8}}, *lost, *new]
     plan = ansible_once.playbook(yaml.safe_dump([of_fleet(listed)]), "--check").output
-    assert "\nvirtual machines: 3 to create, 1 differs, 1 in doubt, 2 not listed, 113 unchanged\n  ? lost " in plan
-    assert "  ! drift  attributes.cpu (8 asked for, 4 recorded), cannot be updated\n" in plan
-    assert re.findall(r"^  \+ (\S+)   cpu 4, operating_system Debian 13, team web$", plan, re.MULTILINE) == [
-        "new1", "new2", "new3"]
-    assert re.findall(r"^  - (\S+)  recorded, not listed$", plan, re.MULTILINE) == ["gone1", "gone2"]
+    assert "\nvirtual machines: 3 to create, 1 differs, 1 in doubt, 2 not listed, 113 unchanged\n" in plan
+    assert "\n  each:    team web, cpu 4, operating_system Debian 13\n  ? lost   in doubt since " in plan
+    assert "  ! drift  cpu 4 recorded, 8 listed: the service cannot update it\n" in plan
+    assert re.findall(r"^  \+ (\S+)$", plan, re.MULTILINE) == ["new1", "new2", "new3"]
+    assert re.findall(r"^  \. (\S+)  recorded, not listed: left alone$", plan, re.MULTILINE) == ["gone1", "gone2"]
     assert not re.search(r"\bvm\d", plan)
     assert rows(plan) <= 45
     given = yaml.safe_dump([of_fleet(listed, fleet_in_doubt="skip")])
@@ -299,3 +299,24 @@ def test_what_is_skipped_and_what_differs_is_named_on_one_screen(ansible_once, s
     run = ansible_once.playbook(yaml.safe_dump([of_fleet(listed, fleet_in_doubt="skip")])).ok()
     assert "virtual machines: 0 created, 0 unchanged, 4 in doubt, 0 rejected, 116 differs, " in run.output
     assert rows(run.output) <= 40
+
+
+def test_only_what_was_approved_is_sent(ansible_once, service):
+    machines = [{"name": f"vm{number}", "attributes": {"cpu": 4}} for number in range(3)]
+    roles = [{"id": "role-0001", "attributes": {"login": False}}]
+    plan = dict(fleet_report="fleet.json", fleet_application_roles=roles)
+    service.seed("role-0001", name="one")
+    said = ansible_once.playbook(yaml.safe_dump([of_fleet(machines, **plan)]), "--check").ok().output
+    assert "\nplan: fleet.plan.html, .json, .md\n" in said
+    approved = dict(plan, fleet_approved="fleet.plan.json")
+    other = [*machines[:2], {"name": "vm2", "attributes": {"cpu": "8"}}, {"name": "VM1"}]
+    refused = ansible_once.playbook(yaml.safe_dump([of_fleet(other, **{**approved, "fleet_application_roles": []})]))
+    assert refused.rc == 2
+    told = "2 not approved as listed now: vm2: attributes.cpu (8 now, 4 approved); VM1: the plan does not send it."
+    assert told in " ".join(refused.output.split())
+    assert service.conversation() == []
+    run = ansible_once.playbook(yaml.safe_dump([of_fleet(machines, **approved)])).ok().output
+    assert "virtual machines: 3 created, " in run
+    assert "\nreport: fleet.html, .json, .xml\n" in run
+    again = ansible_once.playbook(yaml.safe_dump([of_fleet(machines, **approved)])).ok().output
+    assert "virtual machines: 0 created, 3 unchanged, " in again

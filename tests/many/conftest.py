@@ -129,9 +129,9 @@ def start(service, collections, tmp_path) -> Iterator[Callable[..., Run]]:
         run.process.wait(10)
 
 
-def runs(directory: Path) -> list[dict]:
+def runs(directory: Path, name: str = "fleet") -> list[dict]:
     """The runs in the report of a directory; its files agree, and hold no secret."""
-    files = [directory / name for name in ("fleet.json", "fleet.xml", "fleet.html")]
+    files = [directory / f"{name}{suffix}" for suffix in (".json", ".xml", ".html")]
     assert not any(TOKEN in file.read_text(encoding="utf-8") for file in files)
     found = json.loads(files[0].read_text(encoding="utf-8"))["runs"]
     suites = list(ElementTree.parse(files[1]).getroot())

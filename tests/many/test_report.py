@@ -192,7 +192,7 @@ def test_after_kill_9_the_ledger_lists_what_the_run_did(run, start, service, tmp
 
 def test_in_check_mode_the_report_is_the_plan(start, service, tmp_path):
     start(3, REPORTING, ("--check",), report=str(tmp_path / "fleet.json")).end()
-    (planned,) = runs(tmp_path)
+    (planned,) = runs(tmp_path, "fleet.plan")
     assert (planned["state"], planned["counts"]) == ("planned", {"compute_virtual_machine": {"to create": 3}})
-    assert "**compute virtual machines**: 3 to create" in (tmp_path / "fleet.md").read_text(encoding="utf-8")
+    assert "**compute virtual machines**: 3 to create" in (tmp_path / "fleet.plan.md").read_text(encoding="utf-8")
     assert not service.created

@@ -42,6 +42,12 @@ def test_text_accepts_values_with_a_single_spelling(value, out):
     assert text(value) == out
 
 
+@pytest.mark.parametrize("value", [12.1, 12.0, -0.5, 1e300])
+def test_a_fraction_where_text_belongs_is_refused_with_the_advice_to_quote_it(value):
+    with pytest.raises(TypeError, match="quote it"):
+        text(value)
+
+
 @pytest.mark.parametrize("value", [True, False, None, [], ["x"], {}, {"a": 1}, b"x"])
 def test_text_refuses_values_whose_spelling_python_would_choose(value):
     with pytest.raises(TypeError):

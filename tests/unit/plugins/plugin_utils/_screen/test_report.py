@@ -106,7 +106,7 @@ def test_a_report_has_what_it_takes_to_go_on(path):
 
 def test_a_report_of_a_run_is_of_one_service(path):
     write(path, ITEMS[:1])
-    with pytest.raises(InvalidInput, match=f"this run does at {re.escape(SERVICE)}, and this list is for https:"):
+    with pytest.raises(InvalidInput, match=r"is for https://other\.example"):
         Report(path, "", "run-1", "https://other.example", is_plan=False)
     Report(path, "", "run-2", "https://other.example", is_plan=False)
 
@@ -478,12 +478,14 @@ def test_what_is_no_plan_approves_nothing(path, forge, problem):
     plan(path, PLANNED)
     file = Path(plan_of(path))
     file.write_text(forge(file.read_text(encoding="utf-8")), encoding="utf-8")
-    with pytest.raises(InvalidInput, match=f"^approved: .*{re.escape(problem)}"):
+    with pytest.raises(InvalidInput) as refused:
         approved_bodies(str(file), MACHINE.resource, SERVICE)
+    assert refused.value.msg.startswith("approved: ")
+    assert problem in refused.value.msg
 
 
 @pytest.mark.parametrize("name", ["none.json", "", "\0", "report.json"])
 def test_a_file_that_cannot_be_read_approves_nothing(tmp_path, name):
     write(str(tmp_path / "report.json"), ITEMS)
-    with pytest.raises(InvalidInput, match="^approved: "):
+    with pytest.raises(InvalidInput, match=r"^approved: "):
         approved_bodies(str(tmp_path / name), MACHINE.resource, SERVICE)
