@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import subprocess
 import sys
 from functools import partial
@@ -23,9 +22,6 @@ from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.en
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.location import open_ledger
 from ledger.entries import put
 
-ROOT = Path(__file__).resolve().parents[4]
-PAGE = (ROOT / "docs/ledger.md").read_text(encoding="utf-8").split("## The ledger as inventory")[1]
-BLOCKS = {kind: re.findall(rf"```{kind}\n(.*?)```", PAGE, re.DOTALL) for kind in ("yaml", "text", "json")}
 URL = "https://infrastructure.example.com"
 MINIMAL = "plugin: infrastructure.services.ledger\nledger: fleet.db\n"
 DEFAULTS = {"address": "attributes.ip", "cache": False, "strict": True, "compose": {}, "groups": {}, "keyed_groups": [],
@@ -125,11 +121,6 @@ LISTING = """if True:
 """
 
 
-def plain(printed: str) -> dict:
-    """Return the printed data, with unsafe strings as plain strings."""
-    return json.loads(printed, object_hook=lambda value: value.get("__ansible_unsafe", value))
-
-
 @pytest.fixture(scope="module")
 def inventories(tmp_path_factory) -> dict:
     """What Ansible makes of several inventories: the groups and the variables of the hosts of each."""
@@ -176,15 +167,6 @@ def test_the_order_of_the_sources_does_not_matter(inventories, order):
 
 def test_the_environment_can_name_the_ledger(inventories):
     assert list(inventories["named"]["hostvars"]) == ["web01"]
-
-
-def test_the_documented_example_prints_the_documented_output(run, record):
-    record(*DOCUMENTED)
-    config, (graph,), (variables,) = BLOCKS["yaml"][0], BLOCKS["text"], BLOCKS["json"]
-    printed = run("inventory", "--graph", config=config).stdout
-    assert sorted(printed.splitlines()) == sorted(graph.splitlines())
-    printed = plain(run("inventory", "--host", "web01", config=config).stdout)
-    assert {key: value for key, value in printed.items() if not key.startswith("__")} == json.loads(variables)
 
 
 def test_hosts_are_the_machines_in_state_done(listed, record):
