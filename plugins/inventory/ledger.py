@@ -79,7 +79,7 @@ from ..module_utils._errors import ServicesError
 from ..module_utils._http.urls import canonical_url, checked_url
 from ..plugin_utils._ledger.entries import DONE
 from ..plugin_utils._ledger.location import no_ledger_yet, open_ledger, resolved
-from ..plugin_utils._run.core import untrusted
+from ..plugin_utils._run.core import of_inventory
 
 RESOURCE = "compute_virtual_machine"
 _HOST_NAME = re.compile(r"(?!-)[A-Za-z0-9_-]{1,63}(?<!-)(\.(?!-)[A-Za-z0-9_-]{1,63}(?<!-))*\.?")
@@ -115,7 +115,7 @@ class InventoryModule(BaseInventoryPlugin, Constructable, Cacheable):
                 self.display.warning(f"{path}: {name} of {base_url} is left out: another host or group has this name")
             else:
                 taken.add(name)
-                self._add(untrusted(name), untrusted(asset))
+                self._add(of_inventory(name), of_inventory(asset))
 
     def _machines(self, location, path, cache):
         """Return base_url, name and envelope of every recorded virtual machine, from the cache if it is enabled."""

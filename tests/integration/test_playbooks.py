@@ -155,9 +155,9 @@ def test_assets_in_doubt_are_listed_with_how_to_settle_them(ansible_once, servic
         "plugin": "infrastructure.services.ledger", "ledger": str(path),
         "keyed_groups": [{"key": "compute_virtual_machine.attributes.team", "prefix": "team"}]}))
     listed = json.loads(ansible_once.command("ansible-inventory", "-i", "ledger.yml", "--list").ok().output)
-    assert listed["_meta"]["hostvars"]["web01"]["ansible_host"] == {"__ansible_unsafe": ATTRIBUTES["ip"]}
+    assert listed["_meta"]["hostvars"]["web01"]["ansible_host"] == ATTRIBUTES["ip"]
     (name,) = listed["team_web"]["hosts"]
-    assert name in ("web01", {"__ansible_unsafe": "web01"})  # the latter before ansible-core 2.19
+    assert name == "web01"
 
 
 def test_the_commands_for_a_ledger_with_spaces_in_its_path_name_it_in_the_environment(ansible_once, service):

@@ -22,6 +22,8 @@ try:  # since ansible-core 2.19
 
     ENCODER = get_module_encoder("legacy", Direction.CONTROLLER_TO_MODULE)  # options as a module would get them
 
+    from ansible.template import trust_as_template as _plain
+
     def untrusted(data):
         """Return data that is never templated: a string is not, unless it is marked as trusted."""
         return data
@@ -35,6 +37,24 @@ except ImportError:
     def untrusted(data):
         """Return data that is never templated: each of its strings is marked as unsafe."""
         return wrap_var(data)
+
+    def _plain(text):
+        return text
+
+
+def of_inventory(data):
+    """Return data of which no string is ever templated, and of which those that hold no template are plain JSON.
+
+    `ansible-inventory` gives any other string as an object, which AWX takes for the value. A brace begins a template;
+    at the start of a string, `#jinja2:` says what else does.
+    """
+    if isinstance(data, dict):
+        return {of_inventory(key): of_inventory(value) for key, value in data.items()}
+    if isinstance(data, list):
+        return [of_inventory(item) for item in data]
+    if not isinstance(data, str):
+        return data
+    return untrusted(data) if "{" in data or data.startswith("#") else _plain(data)
 
 
 # Since ansible-core 2.21 a setting decides whether a result has `invocation`; before, it always had.
