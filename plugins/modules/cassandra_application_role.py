@@ -40,7 +40,7 @@ EXAMPLES = r"""
             - MODIFY
           resource_kind: keyspace
           resource_name: orders
-  register: updated
+    ledger: fleet.db
 
 # base_url and access_token come from the environment here.
 - name: Send nothing, since the known role already has all of it
@@ -48,13 +48,14 @@ EXAMPLES = r"""
     id: role-0001
     attributes:
       login: true
-    current: "{{ updated.asset }}"
+    ledger: fleet.db
 
 - name: Send a body of your own
   infrastructure.services.cassandra_application_role:
     id: role-0001
     body:
       description: null
+    ledger: fleet.db
 """
 
 RETURN = r"""

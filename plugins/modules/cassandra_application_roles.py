@@ -48,6 +48,7 @@ EXAMPLES = r"""
           login: true
       - id: role-0003
         description: Orders service
+    ledger: fleet.db
 
 # Nothing is sent: each is just as the ledger has it.
 - name: List the roles that the ledger knows

@@ -39,10 +39,11 @@ EXAMPLES = r"""
       volumes:
         - name: data
           size_gb: 100
+    ledger: fleet.db # without it, running this again creates another machine
 
 - name: Use the asset in the next task
   ansible.builtin.debug:
-    msg: "{{ compute_virtual_machine.name }} is {{ compute_virtual_machine.id }}"
+    msg: "The id is {{ ansible_facts.compute_virtual_machine.id }}"
 
 # base_url and access_token come from the environment here.
 - name: Create several virtual machines
@@ -50,6 +51,7 @@ EXAMPLES = r"""
     name: "{{ item }}"
     attributes:
       team: platform
+    ledger: fleet.db
   loop:
     - app01
     - app02

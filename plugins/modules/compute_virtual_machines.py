@@ -60,6 +60,7 @@ EXAMPLES = r"""
     virtual_machines: "{{ machines | dict2items(key_name='name', value_name='attributes') }}"
     concurrency: 20
     asset_fields: [id, name, attributes.ip]
+    ledger: fleet.db
   register: created
   vars:
     machines: "{{ dict(names | zip_longest([], fillvalue={'cpu': 4})) }}"

@@ -49,7 +49,7 @@ EXAMPLES = r"""
 - name: Move the ledger to another file
   infrastructure.services.ledger_move:
     ledger: fleet.db
-    to: shared/fleet.db
+    to: shared.db
 """
 
 RETURN = r"""
