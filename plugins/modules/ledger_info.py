@@ -174,7 +174,8 @@ entries:
         - The shell commands that settle an entry in doubt. The first one records the asset, and lacks its id at the
           end; the second one removes the entry, so that the next run creates the asset.
         - Empty for a role, whose task may run again, and for a name that cannot be put on a command line.
-        - For a C(postgresql://) ledger, replace the dots by its URL.
+        - If the URL of the ledger has a password, they take it from the environment variable
+          E(INFRASTRUCTURE_SERVICES_LEDGER), which has to be set.
       type: list
       elements: str
       returned: unless RV(entries[].state=done)

@@ -110,9 +110,9 @@ def test_the_commands_that_settle_a_machine(info, name, state, commands):
     if commands is None:
         assert "settle" not in entry
         return
-    where = info.ledger.where
-    start = f"ledger={where} " if info.ledger.file else ""
-    variable = "" if info.ledger.file else "INFRASTRUCTURE_SERVICES_LEDGER=postgresql://... "
+    shown = info.ledger.database.shown
+    start = f"ledger={shown} " if info.ledger.file else ""
+    variable = "" if info.ledger.file else f"INFRASTRUCTURE_SERVICES_LEDGER={shlex.quote(shown)} "
     command = (f"{variable}ansible localhost -m infrastructure.services.ledger_entry -a '{start}resource={CREATE}"
                f" base_url=https://u name={name} ")
     assert entry["settle"] == [f"{command}asset=id='", f"{command}state=absent'"][:commands]

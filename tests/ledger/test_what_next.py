@@ -20,6 +20,7 @@ SETTLE = "The ledger prevents that until it is settled. For the commands, run: "
 IN_DOUBT = "ansible-playbook infrastructure.services.in_doubt"
 
 
+URLS = ("postgresql", "with a password")
 LEDGERS = {"none": "", "file": "ledger.db", "file with spaces": "ledger of us.db"}
 
 
@@ -36,7 +37,9 @@ def failed(ansible_in, running_service, postgres_server, tmp_path_factory):
     running_service.reset()
     running_service.fault(kind="drop", when="after", count=0)
     tasks = []
-    for number, (kind, ledger) in enumerate({**LEDGERS, "postgresql": schema_in(postgres_server)}.items()):
+    hidden = schema_in(f"{postgres_server}&password=secret-of-us")
+    urls = {"postgresql": schema_in(postgres_server), "with a password": hidden}
+    for number, (kind, ledger) in enumerate({**LEDGERS, **urls}.items()):
         tasks.append(task(f"{kind}: create web{number}", ledger))
         if ledger:
             tasks.append(task(f"{kind}: again web{number}", ledger))
@@ -47,18 +50,19 @@ def failed(ansible_in, running_service, postgres_server, tmp_path_factory):
     play = {"hosts": "localhost", "gather_facts": False, "tasks": tasks}
     run = ansible.playbook(json.dumps([play]) + "\n")
     running_service.reset()
-    return ansible, {line["task"]: line["result"] for line in run.results if line["kind"] != "item"}
+    return ansible, {line["task"]: line["result"] for line in run.results if line["kind"] != "item"}, urls
 
 
-@pytest.mark.parametrize(("number", "kind"), list(enumerate([*LEDGERS, "postgresql"])))
+@pytest.mark.parametrize(("number", "kind"), list(enumerate([*LEDGERS, *URLS])))
 def test_after_a_lost_answer_the_message_says_what_rerunning_does(failed, number, kind):
-    ansible, results = failed
+    ansible, results, urls = failed
     path = shlex.quote(f"{ansible.directory}/{LEDGERS.get(kind)}")
     expected = {
         "none": ANOTHER,
         "file": f"{SETTLE}{IN_DOUBT} -e ledger={path}",
         "file with spaces": f"{SETTLE}INFRASTRUCTURE_SERVICES_LEDGER={path} {IN_DOUBT}",
-        "postgresql": f"{SETTLE}{IN_DOUBT} -e ledger=postgresql://...",
+        "postgresql": f"{SETTLE}INFRASTRUCTURE_SERVICES_LEDGER={shlex.quote(urls['postgresql'])} {IN_DOUBT}",
+        "with a password": SETTLE + "INFRASTRUCTURE_SERVICES_LEDGER=${INFRASTRUCTURE_SERVICES_LEDGER:?} " + IN_DOUBT,
     }[kind]
     first = results[f"{kind}: create web{number}"]
     assert first["outcome"] == "unknown"
@@ -67,15 +71,29 @@ def test_after_a_lost_answer_the_message_says_what_rerunning_does(failed, number
         assert results[f"{kind}: again web{number}"]["msg"].endswith(expected.removeprefix(SETTLE))
 
 
-def test_a_pasted_command_finds_the_ledger(failed):
-    ansible, results = failed
-    message = results["file with spaces: create web2"]["msg"]
-    command = message.rpartition("For the commands, run: ")[2]
-    environment = ansible.environment(PATH=f"{BIN}:{os.environ['PATH']}")
-    done = subprocess.run(command, shell=True, cwd=ansible.directory, env=environment, capture_output=True, text=True,
-                          check=True)
-    assert "ledger of us.db" in done.stdout
-    assert "web2" in done.stdout
+def pasted(command: str, ansible, **variables: str) -> subprocess.CompletedProcess:
+    """Run a command in the shell of a user."""
+    environment = ansible.environment(PATH=f"{BIN}:{os.environ['PATH']}", **variables)
+    return subprocess.run(command, shell=True, cwd=ansible.directory, env=environment, capture_output=True, text=True,
+                          check=False)
+
+
+@pytest.mark.parametrize(("number", "kind"), list(enumerate([*LEDGERS, *URLS]))[1:])
+def test_a_pasted_command_finds_the_ledger_and_so_do_those_that_it_shows(failed, number, kind):
+    ansible, results, urls = failed
+    command = results[f"{kind}: create web{number}"]["msg"].rpartition("For the commands, run: ")[2]
+    variable = {"INFRASTRUCTURE_SERVICES_LEDGER": urls[kind]} if kind == "with a password" else {}
+    done = pasted(command, ansible, **variable)
+    assert f"web{number}" in done.stdout
+    (remove,) = [line for line in done.stdout.splitlines() if f"name=web{number} state=absent" in line]
+    done = pasted(remove.strip().strip('",'), ansible, **variable)
+    assert '"changed": true' in done.stdout, done.stdout + done.stderr
+
+
+def test_a_command_without_the_variable_that_it_needs_says_which(failed):
+    ansible, results, _urls = failed
+    done = pasted(results["with a password: create web4"]["msg"].rpartition("run: ")[2], ansible)
+    assert (done.returncode, "INFRASTRUCTURE_SERVICES_LEDGER" in done.stderr) == (2, True)
 
 
 def test_force_creates_another_machine_with_a_ledger_too(failed):
@@ -83,7 +101,7 @@ def test_force_creates_another_machine_with_a_ledger_too(failed):
 
 
 def test_each_machine_of_a_list_says_so_too(failed):
-    ansible, results = failed
+    ansible, results, _urls = failed
     (machine,) = results["list"]["results"]
     assert machine["msg"].endswith(f"{SETTLE}{IN_DOUBT} -e ledger={ansible.directory}/ledger.db")
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import fnmatch
 import re
-import shlex
 from itertools import groupby
 from typing import Any, Callable
 
@@ -17,10 +16,9 @@ from ...module_utils._fields import prune
 from ...module_utils._http.urls import canonical_url, checked_url
 from ...module_utils._resources import KEYS
 from ...module_utils._resources.virtual_machine import VIRTUAL_MACHINE
-from ...module_utils._task.options import LEDGER_VARIABLE
 from ...module_utils._task.specs import IN_DOUBT
 from .entries import DONE, STATES, Entry, Key
-from .store import HIDDEN_URL, Ledger
+from .store import Ledger, in_environment
 
 # Any other character could mean something else to a shell or to Ansible, even another option.
 _PLAIN = re.compile(r"[\w.@%+:,/~\[\]-]+")
@@ -84,17 +82,18 @@ def _settling(ledger: Ledger, key: Key, entry: Entry) -> dict[str, list[str]]:
     """Return the shell commands that settle an entry in doubt, none for a role or for what no command line can hold.
 
     The first one records the asset and lacks the id at its end; the second one removes the entry. They have no double
-    quotes, which the display would escape. The ledger goes into the environment unless it is a plain path.
+    quotes, which the display would escape. The ledger goes into the environment unless it is plain.
     """
     if entry.state == DONE:
         return {}
     if key.resource != VIRTUAL_MACHINE.operation.resource or not _PLAIN.fullmatch(key.base_url + key.name):
         return {"settle": []}
-    is_plain = bool(ledger.file and _PLAIN.fullmatch(ledger.where))
-    variable = f"{LEDGER_VARIABLE}={shlex.quote(ledger.where) if ledger.file else HIDDEN_URL} "
-    given = f"{f'ledger={ledger.where} ' if is_plain else ''}resource={key.resource} base_url={key.base_url}"
-    command = f"ansible localhost -m infrastructure.services.ledger_entry -a '{given} name={key.name}"
-    return {"settle": [f"{'' if is_plain else variable}{command} {last}'" for last in ("asset=id=", "state=absent")]}
+    shown = ledger.database.shown
+    is_plain = _PLAIN.fullmatch(shown)
+    given = f"{f'ledger={shown} ' if is_plain else ''}resource={key.resource} base_url={key.base_url} name={key.name}"
+    command = f"ansible localhost -m infrastructure.services.ledger_entry -a '{given}"
+    command = command if is_plain else f"{in_environment(shown)} {command}"
+    return {"settle": [f"{command} {last}'" for last in ("asset=id=", "state=absent")]}
 
 
 def _options(key: Key, entry: Entry) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from contextlib import contextmanager, nullcontext
 from typing import Callable, ContextManager, Iterable, Iterator
 
 from .entries import LedgerError, LedgerLost, Unanswered, first_line
-from .postgresql_library import SessionLocks, connection_class, described, parsed_url, psycopg_library
+from .postgresql_library import SessionLocks, connection_class, described, has_password, parsed_url, psycopg_library
 from .tables import TABLES_IN_POSTGRESQL
 
 # libpq settings that detect a dead server; the URL may override them.
@@ -68,6 +68,7 @@ class PostgresDatabase:
         self._errors = (self._psycopg.Error, UnicodeError)
         self._asked = parsed_url(url)
         self.where = described(self._asked)
+        self.shown = "" if has_password(self._asked) else url  # in commands
         self._turn = threading.RLock()  # for the thread that looks after the locks
         self._locks = SessionLocks(self.execute, self._turn)
         try:

@@ -22,6 +22,7 @@ from functools import cache
 from typing import Callable, ContextManager
 
 from ...module_utils._errors import EndOfThread, MissingLibrary
+from ...module_utils._secrets import is_credential_name
 from .entries import LedgerError
 
 POSTGRESQL = ("postgresql://", "postgres://")
@@ -96,6 +97,11 @@ def described(asked: dict) -> str:
     """Return host, port and database of a ledger, without user and password."""
     port = f":{asked['port']}" if "port" in asked else ""
     return f"postgresql://{asked.get('host', '')}{port}/{asked.get('dbname', '')}"
+
+
+def has_password(asked: dict) -> bool:
+    """Whether a URL contains anything that must not be shown."""
+    return any(asked[name] and is_credential_name(name) for name in asked)
 
 
 class SessionLocks:

@@ -43,7 +43,8 @@ class SqliteDatabase:
 
     def __init__(self, path: str, read_only: bool = False) -> None:
         """Open the file at an absolute path, and create it unless `read_only`; raise LedgerError."""
-        self.where, self.file = path, os.path.realpath(path)
+        self.where = self.shown = path
+        self.file = os.path.realpath(path)
         self._connection, self._locks, self._durable = None, -1, None
         try:
             if not read_only:

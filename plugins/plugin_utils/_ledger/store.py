@@ -22,7 +22,7 @@ from . import tables as sql
 from .entries import INTENT, MOVED, Change, Ended, Entry, Key, LedgerError, LedgerLost, Mark, Unanswered, stamped
 
 _IN_DOUBT = "ansible-playbook infrastructure.services.in_doubt"
-HIDDEN_URL = "postgresql://..."  # in commands, for a URL that may have a password; it is no path
+_HIDDEN = f"${{{LEDGER_VARIABLE}:?}}"
 _LOSS_GRACE = 10.0  # seconds for which a lost ledger is tried again, to write how an attempt ended
 _PAUSE = 0.2  # seconds between two such attempts
 _AT_ONCE = 500  # names in one statement; SQLite took 999 values at most before 3.32
@@ -41,7 +41,7 @@ class Ledger:
         self.database = database
         self.where = database.where  # the ledger's name in messages, without a password
         self.file = database.file  # the real path of the SQLite file, empty on PostgreSQL
-        self.in_doubt_command = _in_doubt_command(shlex.quote(self.where) if self.file else HIDDEN_URL)
+        self.in_doubt_command = _in_doubt_command(database.shown)
         try:
             self.version = self._found_version()  # of its tables; 0: there are none, and it was opened for reading
             self.is_new = not self.version
@@ -218,12 +218,21 @@ def lock_number(key: Key) -> int:
     return 1 + (int.from_bytes(hashlib.sha256(json.dumps(key).encode("utf-8")).digest()[:8], "big") >> 2)
 
 
-def _in_doubt_command(quoted: str) -> str:
-    """Return the shell command that lists what is in doubt; `quoted`: the ledger.
+def _in_doubt_command(shown: str) -> str:
+    """Return the shell command that lists what is in doubt; `shown`: as in `in_environment`.
 
-    A path that has to be quoted goes into the environment: in a message, a double quote would be escaped.
+    What has to be quoted goes into the environment: in a message, a double quote would be escaped.
     """
-    return f"{_IN_DOUBT} -e ledger={quoted}" if "'" not in quoted else f"{LEDGER_VARIABLE}={quoted} {_IN_DOUBT}"
+    is_plain = shown and shlex.quote(shown) == shown
+    return f"{_IN_DOUBT} -e ledger={shown}" if is_plain else f"{in_environment(shown)} {_IN_DOUBT}"
+
+
+def in_environment(shown: str) -> str:
+    """Return what a shell command begins with that takes the ledger from the environment.
+
+    `shown`: where it is, empty for a URL with a password; the shell then says so unless the user has set the variable.
+    """
+    return f"{LEDGER_VARIABLE}={shlex.quote(shown) if shown else _HIDDEN}"
 
 
 def _entry_written(change: Change) -> tuple[str, tuple]:
