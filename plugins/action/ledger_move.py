@@ -31,4 +31,5 @@ class ActionModule(Action):
         opener = partial(open_ledger, moving=True)
         with closing(source), closing(ledger_at(self, there, params, signals, check_mode, opener)) as target:
             source.database.interruptible = target.database.interruptible = signals.raised
+            source.say_waiting = target.say_waiting
             return moved(source, target, check_mode)

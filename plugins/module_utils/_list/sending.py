@@ -109,6 +109,8 @@ class _Sending:
         def progress() -> None:
             ended = list(scheduler.ended.values())
             in_flight = sum(slot.attempts > 0 and not slot.feedback for slot in list(scheduler.begun.values()))
+            if self._ledger:
+                self._ledger.say_waiting()
             self._context.progress(result.total, settled, ended, in_flight, scheduler.is_ending)
 
         if reason := self._context.watch():  # already, as when a timeout expires while the ledger is opened

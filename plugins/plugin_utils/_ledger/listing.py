@@ -17,11 +17,9 @@ from ...module_utils._http.urls import canonical_url, checked_url
 from ...module_utils._resources import KEYS
 from ...module_utils._resources.virtual_machine import VIRTUAL_MACHINE
 from ...module_utils._task.specs import IN_DOUBT
+from .commands import settling
 from .entries import DONE, STATES, Entry, Key
-from .store import Ledger, in_environment
-
-# Any other character could mean something else to a shell or to Ansible, even another option.
-_PLAIN = re.compile(r"[\w.@%+:,/~\[\]-]+")
+from .store import Ledger
 
 
 def listed(ledger: Ledger, params: dict) -> dict[str, Any]:
@@ -30,7 +28,7 @@ def listed(ledger: Ledger, params: dict) -> dict[str, Any]:
     Raises InvalidInput or LedgerError.
     """
     found = ledger.entries(_filters(params), _named(params["names"]))
-    entries = [{**_shown(key, entry), **_settling(ledger, key, entry)} for key, entry in found]
+    entries = [{**_shown(key, entry), **settling(ledger, key, entry)} for key, entry in found]
     if params["history"]:
         history = _history(ledger, [key for key, _entry in found])
         entries = [dict(shown, history=history.get(key, [])) for shown, (key, _entry) in zip(entries, found)]
@@ -76,24 +74,6 @@ def _shown(key: Key, entry: Entry) -> dict[str, Any]:
     shown = {"base_url": key.base_url, "resource": key.resource, option: key.name, **entry._asdict()}
     del shown["revision"]
     return dict(shown, asset=entry.asset or None, trace_id=entry.trace_id or None, options=_options(key, entry))
-
-
-def _settling(ledger: Ledger, key: Key, entry: Entry) -> dict[str, list[str]]:
-    """Return the shell commands that settle an entry in doubt, none for a role or for what no command line can hold.
-
-    The first one records the asset and lacks the id at its end; the second one removes the entry. They have no double
-    quotes, which the display would escape. The ledger goes into the environment unless it is plain.
-    """
-    if entry.state == DONE:
-        return {}
-    if key.resource != VIRTUAL_MACHINE.operation.resource or not _PLAIN.fullmatch(key.base_url + key.name):
-        return {"settle": []}
-    shown = ledger.database.shown
-    is_plain = _PLAIN.fullmatch(shown)
-    given = f"{f'ledger={shown} ' if is_plain else ''}resource={key.resource} base_url={key.base_url} name={key.name}"
-    command = f"ansible localhost -m infrastructure.services.ledger_entry -a '{given}"
-    command = command if is_plain else f"{in_environment(shown)} {command}"
-    return {"settle": [f"{command} {last}'" for last in ("asset=id=", "state=absent")]}
 
 
 def _options(key: Key, entry: Entry) -> dict[str, Any]:

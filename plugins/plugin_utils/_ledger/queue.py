@@ -6,7 +6,9 @@
 
 from __future__ import annotations
 
+import math
 import threading
+import time
 from concurrent.futures import Future
 from contextlib import suppress
 from typing import Any, Callable, NamedTuple
@@ -15,7 +17,7 @@ from ...module_utils._errors import EndOfThread, Overtaken
 from ...module_utils._task.signals import LEDGER_GRACE
 from .decisions import ending
 from .entries import Change, Entry, Key, LedgerError, LedgerLost
-from .store import Ledger
+from .store import SILENT, Ledger
 
 
 class _Job(NamedTuple):
@@ -34,6 +36,7 @@ class Queue:
         self._jobs: list[_Job] = []
         self._begun: dict[Key, Change] = {}  # attempts that have not ended
         self._given_up: set[Key] = set()
+        self._held: dict[Key, tuple[float, Entry | None]] = {}  # by others: when that was noticed, and the entry
         self._acts: tuple[Callable, ...] = (self._finish, self._release, self._begin, self._give_up)  # still tried
         self.lost: LedgerError | None = None  # why nothing new is begun
 
@@ -65,6 +68,13 @@ class Queue:
             thread = threading.Thread(target=self._try_to_give_up, args=[results], daemon=True)
             thread.start()
             thread.join(LEDGER_GRACE)
+
+    def say_waiting(self) -> None:
+        """Say once which assets other tasks hold, if the first of them is held for a while; for the main thread."""
+        held, now = {key: at for key, at in list(self._held.items()) if at[0] < math.inf}, time.monotonic()
+        if held and now - min(since for since, _entry in held.values()) >= SILENT:
+            self._ledger.say_waiting([*held], next(iter(held.values()))[1])
+            self._held.update(dict.fromkeys(held, (math.inf, None)))
 
     def _do(self, act: Callable[[list], list], asked: Any) -> Any:
         """Return the answer to a job, which this thread or the one before it has processed; raise LedgerError."""
@@ -102,6 +112,8 @@ class Queue:
             change for change in changes
             if change.key not in self._given_up and self._ledger.lock(change.key, wait=False)
         ]
+        for key in (change.key for change in changes if change not in locked and change.key not in self._given_up):
+            self._held[key] = self._held.get(key, (time.monotonic(),))[0], self._ledger.get(key)
         written = self._ledger.write(locked, durable=True) if locked else []
         self._begun.update({change.key: change for change in written if change})
         answers = {

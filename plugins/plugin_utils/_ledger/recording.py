@@ -15,6 +15,7 @@ from ...module_utils._http.urls import canonical_url
 from ...module_utils._secrets import Secrets, without_placeholders
 from ...module_utils._task.task import Planned, Task
 from . import decisions
+from .commands import in_doubt_command
 from .entries import INTENT, Change, Entry, Key, LedgerError
 from .store import Ledger
 
@@ -34,7 +35,7 @@ class Recording:
         """`run`: names the run of Ansible; `queue`: writes for the threads of a list, None for a single task."""
         self._ledger, self._secrets, self._run, self._check_mode = ledger, secrets, run, check_mode
         self._is_list, self._writer = queue is not None, queue or ledger
-        self._command = ledger.in_doubt_command
+        self._command = in_doubt_command(ledger)
         self._patience = 0.0 if ledger.file else 1.5  # seconds, more than a session takes to be replaced
         self._unrecorded = ""  # why an outcome could not be recorded
         self.warnings: list[str] = []  # of all tasks together
@@ -106,6 +107,11 @@ class Recording:
         if task.resource.operation.method != "POST" or task.wanted.force or state not in decisions.NEXT:
             return result
         return dict(result, msg=message_of(result).then(decisions.NEXT[state])._replace(command=self._command))
+
+    def say_waiting(self) -> None:
+        """Say which assets of a list wait for other tasks."""
+        if self._is_list:
+            self._writer.say_waiting()
 
     def close(self) -> None:
         """Close the ledger of a list, which no thread uses any more."""

@@ -12,19 +12,16 @@ from __future__ import annotations
 
 import hashlib
 import json
-import shlex
 import time
 from contextlib import contextmanager
 from typing import Callable, Iterable, Iterator
 
-from ...module_utils._task.options import LEDGER_VARIABLE
 from . import tables as sql
 from .entries import INTENT, MOVED, Change, Ended, Entry, Key, LedgerError, LedgerLost, Mark, Unanswered, stamped
 
-_IN_DOUBT = "ansible-playbook infrastructure.services.in_doubt"
-_HIDDEN = f"${{{LEDGER_VARIABLE}:?}}"
 _LOSS_GRACE = 10.0  # seconds for which a lost ledger is tried again, to write how an attempt ended
 _PAUSE = 0.2  # seconds between two such attempts
+SILENT, _LOCK_PAUSE = 1.0, 0.05  # seconds: of a wait for another task that nobody is told of; between two looks
 _AT_ONCE = 500  # names in one statement; SQLite took 999 values at most before 3.32
 
 
@@ -41,7 +38,8 @@ class Ledger:
         self.database = database
         self.where = database.where  # the ledger's name in messages, without a password
         self.file = database.file  # the real path of the SQLite file, empty on PostgreSQL
-        self.in_doubt_command = _in_doubt_command(database.shown)
+        # Says that assets are waited for, given their keys and the entry of the first, if it has one.
+        self.say_waiting: Callable[[list[Key], Entry | None], None] = lambda keys, entry: None
         try:
             self.version = self._found_version()  # of its tables; 0: there are none, and it was opened for reading
             self.is_new = not self.version
@@ -135,8 +133,17 @@ class Ledger:
         return found
 
     def lock(self, key: Key, wait: bool) -> bool:
-        """Lock the key; return False if another process holds it and not `wait`; raise LedgerError."""
-        return self.database.lock(lock_number(key), self.database.interruptible if wait else None)
+        """Lock the key, after a wait if need be, which is said; return False instead if not `wait`; raise LedgerError."""
+        number, until = lock_number(key), time.monotonic() + (SILENT if wait else 0)
+        while not self.database.lock(number, None):
+            if time.monotonic() >= until:
+                if wait:
+                    self.say_waiting([key], self.get(key))
+                    self.database.lock(number, self.database.interruptible)
+                return wait
+            with self.database.interruptible():
+                time.sleep(_LOCK_PAUSE)
+        return True
 
     def release(self, key: Key) -> None:
         """Release the lock of the key, if it is held."""
@@ -216,23 +223,6 @@ class Ledger:
 def lock_number(key: Key) -> int:
     """Return the key as a number from 1 to 2**62."""
     return 1 + (int.from_bytes(hashlib.sha256(json.dumps(key).encode("utf-8")).digest()[:8], "big") >> 2)
-
-
-def _in_doubt_command(shown: str) -> str:
-    """Return the shell command that lists what is in doubt; `shown`: as in `in_environment`.
-
-    What has to be quoted goes into the environment: in a message, a double quote would be escaped.
-    """
-    is_plain = shown and shlex.quote(shown) == shown
-    return f"{_IN_DOUBT} -e ledger={shown}" if is_plain else f"{in_environment(shown)} {_IN_DOUBT}"
-
-
-def in_environment(shown: str) -> str:
-    """Return what a shell command begins with that takes the ledger from the environment.
-
-    `shown`: where it is, empty for a URL with a password; the shell then says so unless the user has set the variable.
-    """
-    return f"{LEDGER_VARIABLE}={shlex.quote(shown) if shown else _HIDDEN}"
 
 
 def _entry_written(change: Change) -> tuple[str, tuple]:

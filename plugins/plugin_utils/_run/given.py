@@ -20,8 +20,10 @@ from ...module_utils._task.validation import nearest
 from .._ledger.entries import ABSENT
 from .._ledger.location import no_ledger_yet, resolved
 from .._ledger.store import Ledger
+from .._screen.screen import waiting_line
 from . import core
 from .cache import cached_ledger, is_first, ledger_of_run
+from .process import say
 
 _FLEET, _PREFIX = "infrastructure.services.fleet", "fleet_"  # the role, and the start of the names of its variables
 _NO_LEDGER = "is missing: set it to a path (an SQLite file) or a postgresql:// URL, so that running again is safe"
@@ -79,6 +81,8 @@ def ledger_at(action, location: str, params: dict, signals: Signals, read_only: 
     """Return the ledger at a location, and say once in a run if it is new; raise as opened_ledger does."""
     with signals.raised():
         ledger = opener(location, read_only, params["ledger_create"])
+    if not action._task.no_log:
+        ledger.say_waiting = lambda keys, entry: say(signals, waiting_line(keys, entry))
     if ledger.is_new and is_first(f"new: {location}"):
         new = f"{ledger.where} is a new ledger: nothing was recorded before"
         action._display.display(no_ledger_yet(ledger) if read_only else new, stderr=True)

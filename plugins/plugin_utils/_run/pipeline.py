@@ -29,7 +29,7 @@ from .._screen.screen import Progress, result_lines
 from . import core
 from .cache import cached_transport, shared_token
 from .given import ledger_at, ledger_given, ledger_location, opened_ledger, options_given, with_absolute_paths
-from .process import is_orphan, require_parent, run_id, show_lines, show_message
+from .process import is_orphan, require_parent, run_id, say, show_lines
 from .target import Target
 
 _LEDGER_ELSEWHERE = "a list can use one only on the controller: add delegate_to: localhost and become: false"
@@ -87,7 +87,7 @@ def send_list(action, options: Options, signals: Signals) -> dict:
         connect=Transport,
         approved=approved,
         watch=partial(_why_to_stop, action, signals),
-        progress=Progress(action.spec.resource.operation.noun, partial(_say, signals)),
+        progress=Progress(action.spec.resource.operation.noun, partial(say, signals)),
     )
     queue = Queue(ledger) if ledger and not check_mode else None
     recording = Recording(ledger, options.secrets, run_id(), check_mode, queue) if ledger else None
@@ -97,18 +97,10 @@ def send_list(action, options: Options, signals: Signals) -> dict:
     return action.remember(core.untrusted(result.returned(done, params["results"])))
 
 
-def _say(signals: Signals, line: str) -> None:
-    """Display a line, also when Ansible no longer displays what workers say."""
-    if signals.caught:
-        show_message(line)
-    else:
-        show_lines([line])
-
-
 def _sleep(action, signals: Signals, asset: str, seconds: float) -> None:
     """Wait before a further attempt, and say so if that takes a second or more."""
     if seconds >= 1 and not action._task.no_log:
-        _say(signals, printable(f"{asset}: waiting {seconds:,.0f} s before a further attempt"))
+        say(signals, printable(f"{asset}: waiting {seconds:,.0f} s before a further attempt"))
     time.sleep(seconds)
 
 

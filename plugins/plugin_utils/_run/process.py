@@ -24,6 +24,7 @@ from ansible import constants
 from ansible.utils.display import Display
 
 from ...module_utils._errors import InvalidInput, ServicesError
+from ...module_utils._task.signals import Signals
 
 _DIRECTORY = constants.DEFAULT_LOCAL_TMP  # of this run of Ansible alone, which removes it at its end
 _MESSAGE = "infrastructure.services-message-"
@@ -117,6 +118,14 @@ def show_message(message: str) -> None:
         written = Path(_DIRECTORY, f"new-{name}")
         written.write_bytes(content)
         written.rename(Path(_DIRECTORY, name))
+
+
+def say(signals: Signals, line: str) -> None:
+    """Display a line, also when Ansible no longer displays what workers say."""
+    if signals.caught:
+        show_message(line)
+    else:
+        show_lines([line])
 
 
 @atexit.register  # registered after ansible-core's own handler, which removes the directory, so it runs first

@@ -14,9 +14,10 @@ from typing import Callable, Iterable
 
 from ...module_utils._call.operation import Operation
 from ...module_utils._errors import ACCEPTED, REJECTED, UNKNOWN, listing, message_of
+from ...module_utils._resources import RESOURCES
 from ...module_utils._secrets import printable
 from ...module_utils._task.signals import GRACE
-from .._ledger.entries import INTENT
+from .._ledger.entries import INTENT, Entry, Key
 
 EMPTY = "the list is empty"
 _FIRST_LINE, _NEXT_LINE = 2.0, 5.0  # seconds
@@ -64,6 +65,14 @@ class Progress:
             f"{self._noun}s: {settled + done:,} of {total:,}, {in_flight:,} in flight, {tally[UNKNOWN]:,} in doubt"
             f"{rejected}, {rate:,.0f}/s{left}"
         )
+
+
+def waiting_line(keys: list[Key], entry: Entry | None) -> str:
+    """Return what is said while assets are waited for; `entry`: of the first, of which it says who works on it."""
+    operation = RESOURCES[keys[0].resource].operation if keys[0].resource in RESOURCES else None
+    noun = f"{operation.noun if operation else keys[0].resource}{'s' if len(keys) > 1 else ''}"
+    known = f"{entry.by}, since {entry.began_at}" if entry and entry.state == INTENT else "another task"
+    return printable(f"{noun} {listing([key.name for key in keys])}: waiting for {known}")
 
 
 def standing(operation: Operation, item: dict) -> str:
