@@ -133,7 +133,7 @@ class Ledger:
         return found
 
     def lock(self, key: Key, wait: bool) -> bool:
-        """Lock the key, after a wait if need be, which is said; return False instead if not `wait`; raise LedgerError."""
+        """Lock the key, if need be after a wait; without `wait` return False instead; raise LedgerError."""
         number, until = lock_number(key), time.monotonic() + (SILENT if wait else 0)
         while not self.database.lock(number, None):
             if time.monotonic() >= until:
