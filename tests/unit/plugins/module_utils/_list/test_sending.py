@@ -356,6 +356,9 @@ def test_an_answer_that_could_not_be_recorded_is_reported_as_such():
         def finish(self, begun, result):
             return dict(result, failed=True, msg="it could not be recorded: disk full")
 
+        def say_waiting(self):
+            pass
+
         def close(self):
             pass
 
