@@ -13,6 +13,7 @@ import ansible_runner
 import jq
 import pytest
 import yaml
+from ansible_collections.infrastructure.services.plugins.module_utils._errors import Message
 from ansible_collections.infrastructure.services.plugins.module_utils._list.result import ListResult
 from ansible_collections.infrastructure.services.plugins.module_utils._task.specs import VIRTUAL_MACHINES
 from support import CREATE, RESOURCES, UPDATE, run_task
@@ -44,7 +45,7 @@ def many(*results: dict) -> dict:
     """The result of a plural module for the results of its items, only the problems of which it lists."""
     collected = ListResult(VIRTUAL_MACHINES, [f"label{number}" for number in range(len(results))], None)
     for number, result in enumerate(results):
-        collected.add(number, {"msg": "", **result})
+        collected.add(number, {"msg": "", **result, "warnings": [*map(Message, result.get("warnings", ()))]})
     result = collected.returned(collected.done(), "problems")
     ((_module, facts),) = result["ansible_facts"].items()
     return {**result, "ansible_facts": dict.fromkeys(PLURAL.values(), facts)}
