@@ -153,3 +153,34 @@ def test_a_key_reserved_by_ansible_is_refused_and_the_outcome_is_accepted(templa
     result = templated.results[4 + number]
     assert (result["failed"], result["changed"], result["outcome"]) == (True, True, "accepted")
     assert f"the key {key}, which Ansible reserves" in result["msg"]
+
+
+@pytest.mark.matrix
+def test_an_answer_without_braces_is_no_expression_in_an_inventory_either(ansible, tmp_path):
+    """Nor is it when AWX gives back what `ansible-inventory` exported; a conditional evaluates what it finds there."""
+    trace = tmp_path / "evaluated"
+    call = f"lookup('pipe', 'touch {trace}; echo yes')"
+    asset = {"id": "1", "name": "web01", "attributes": {"ip": "192.0.2.1", "status": call}}
+    entries = [{"resource": "compute_virtual_machine", "name": "web01", "asset": asset}]
+    common = {"base_url": "http://127.0.0.1:1", "ledger": str(tmp_path / "fleet.db")}
+    ansible("ansible-playbook", tasks=[{"infrastructure.services.ledger_entries": {**common, "entries": entries}}])
+    source = tmp_path / "ledger.yml"
+    source.write_text(json.dumps({"plugin": "infrastructure.services.ledger", "ledger": common["ledger"]}))
+    exported = ansible("ansible-inventory", "-i", str(source), "--list", "--export").output
+    exported = exported[exported.index("{\n"):exported.rindex("}") + 1]
+    assert json.loads(exported)["_meta"]["hostvars"]["web01"]["ansible_host"] == "192.0.2.1"
+    given_back = tmp_path / "script"
+    given_back.write_text(f"#!/bin/sh\ncat <<'END'\n{exported}\nEND\n")
+    given_back.chmod(0o755)
+    status = "{{ hostvars.web01.compute_virtual_machine.attributes.status }}"
+    tasks = [
+        {"ansible.builtin.debug": {"msg": "met"}, "when": status, "ignore_errors": True},
+        {"ansible.builtin.debug": {"var": status}, "ignore_errors": True},
+        {"ansible.builtin.assert": {"that": status}, "ignore_errors": True},
+        {"ansible.builtin.debug": {"msg": status}},
+    ]
+    for inventory in (source, given_back):
+        run = ansible("ansible-playbook", "-i", str(inventory), tasks=tasks)
+        assert run.rc == 0, run.output
+        assert "echo yes" in run.output, "the inventory was not read"
+        assert not trace.exists(), inventory

@@ -43,10 +43,11 @@ except ImportError:
 
 
 def of_inventory(data):
-    """Return data of which no string is ever templated, and of which those that hold no template are plain JSON.
+    """Return data of which no string is ever templated or called, and of which those that cannot be are plain JSON.
 
     `ansible-inventory` gives any other string as an object, which AWX takes for the value. A brace begins a template;
-    at the start of a string, `#jinja2:` says what else does.
+    at the start of a string, `#jinja2:` says what else does. `when: "{{ name }}"` evaluates what it finds in the
+    variable as an expression: one without a parenthesis calls nothing, neither a lookup nor a method.
     """
     if isinstance(data, dict):
         return {of_inventory(key): of_inventory(value) for key, value in data.items()}
@@ -54,7 +55,7 @@ def of_inventory(data):
         return [of_inventory(item) for item in data]
     if not isinstance(data, str):
         return data
-    return untrusted(data) if "{" in data or data.startswith("#") else _plain(data)
+    return untrusted(data) if "{" in data or "(" in data or data.startswith("#") else _plain(data)
 
 
 # Since ansible-core 2.21 a setting decides whether a result has `invocation`; before, it always had.
