@@ -36,7 +36,7 @@ def require_approved(planned: list[Planned], approved: dict[str, dict], secrets:
 
 
 def _written(body: dict) -> str:
-    return json.dumps(body, sort_keys=True)
+    return json.dumps(json.loads(json.dumps(body)), sort_keys=True)  # a number as a key is text in JSON
 
 
 def _differing(body: dict, approved: dict) -> str:

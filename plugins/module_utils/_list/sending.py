@@ -35,6 +35,8 @@ def send_all(spec: ModuleSpec, params: dict, context: Context, ledger: Any = Non
         planned = _planned(spec, params, ledger)
         if context.approved is not None:
             require_approved(planned, context.approved, context.secrets)
+            if ledger:
+                ledger.is_approved = True
         labels = [each.task.wanted.key for each in planned]
         result = ListResult(spec, labels, params["asset_fields"], context.no_log)
         to_send = _add_settled(planned, params, context, result)

@@ -10,7 +10,7 @@ import time
 from contextlib import contextmanager
 from typing import Any, Iterator, NamedTuple
 
-from ...module_utils._errors import Message, Overtaken, message_of
+from ...module_utils._errors import Message, Overtaken, ServicesError, message_of
 from ...module_utils._http.urls import canonical_url
 from ...module_utils._secrets import Secrets, without_placeholders
 from ...module_utils._task.task import Planned, Task
@@ -18,6 +18,11 @@ from . import decisions
 from .commands import in_doubt_command
 from .entries import INTENT, Change, Entry, Key, LedgerError
 from .store import Ledger
+
+_NO_LONGER = (
+    "another run changed it at the same time, so what would be sent is not what was approved, and nothing was sent."
+    " Make a new plan (--check) and have it approved."
+)
 
 
 class Begun(NamedTuple):
@@ -39,6 +44,7 @@ class Recording:
         self._patience = 0.0 if ledger.file else 1.5  # seconds, more than a session takes to be replaced
         self._unrecorded = ""  # why an outcome could not be recorded
         self.warnings: list[str] = []  # of all tasks together
+        self.is_approved = False  # whether only the bodies of the first plan may be sent
 
     def look_up(self, tasks: list[Task]) -> list[Planned]:
         """Return the tasks with their plans, or with why they send nothing."""
@@ -83,11 +89,13 @@ class Recording:
             if is_ours:
                 return Begun(planned, Change(key, planned.entry, entry), time.monotonic())
             entry = entry if self._is_list else self._current(key, entry)  # threads use the ledger by its queue only
-            planned = decisions.planned(planned.task, entry, self._command)
+            body, planned = planned.plan.body, decisions.planned(planned.task, entry, self._command)
             if planned.error:
                 raise planned.error
             if planned.plan.settled:
                 return Begun(planned)
+            if self.is_approved and planned.plan.body != body:
+                raise ServicesError(Message(_NO_LONGER, f"{planned.task.resource.operation.noun} {key.name}"))
         why = "another task began to work on it at the same time, so this one sent nothing. Run it again later."
         raise Overtaken(Message(why, f"{planned.task.resource.operation.noun} {key.name}"))
 

@@ -153,8 +153,9 @@ def _run_in(text: str) -> dict:
     """Return the run of a report, empty when the text is empty or damaged."""
     try:
         (run,) = json.loads(text)["runs"]
-        return run if run.keys() >= _RUN and all(asset.keys() >= _ASSET for asset in run["assets"]) else {}
-    except (ValueError, KeyError, TypeError, AttributeError, IndexError):
+        is_whole = all(asset.keys() >= _ASSET and isinstance(asset["name"], str) for asset in run["assets"])
+        return run if is_whole and run.keys() >= _RUN else {}
+    except (ValueError, KeyError, TypeError, AttributeError, IndexError, RecursionError):
         return {}
 
 

@@ -11,6 +11,7 @@ from ansible_collections.infrastructure.services.plugins.module_utils._task.spec
     APPLICATION_ROLES,
     VIRTUAL_MACHINES,
 )
+from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.recording import Recording
 from support.lists import run_list
 from support.wire import answer, serving
 
@@ -80,3 +81,32 @@ def test_ten_thousand_are_compared_and_the_first_hundred_are_told():
         sent({}, items)
     assert refused.value.msg.startswith("approved: 10,000 not approved as listed now: vm0: the plan does not send it; ")
     assert "; and 9,900 more. Make a new plan" in refused.value.msg
+
+
+def test_a_number_as_a_key_is_compared_as_it_is_sent():
+    body = {1: "a", "b": 2}
+    assert sent({"r": {"1": "a", "b": 2}}, [{"id": "r", "body": body}], APPLICATION_ROLES) == 1
+    with pytest.raises(InvalidInput):
+        sent({"r": {"1": "c", "b": 2}}, [{"id": "r", "body": body}], APPLICATION_ROLES)
+
+
+def test_what_another_run_changes_after_the_comparison_is_not_sent_over_what_was_approved(tmp_path):
+    known = {"name": "one", "description": "a", "attributes": {"login": True}}
+    others = {"attributes": {"login": False}}
+    with serving(answer(200, {"id": "r", **known}), answer(200, {"id": "r", **known, **others})) as wire:
+
+        def update(body: dict, **more) -> dict:
+            given = {"base_url": wire.url, "application_roles": [{"id": "r", **body}]}
+            return run_list(APPLICATION_ROLES, given, location=str(tmp_path / "fleet.db"), **more)["results"][0]
+
+        class Overtaken(Recording):
+            def look_up(self, tasks):
+                found = super().look_up(tasks)
+                update(others, run="another")
+                return found
+
+        update(known)
+        approved = {"r": {"id": "r", **known, "description": "two"}}
+        result = update({"description": "two", "send": "complete"}, approved=approved, recording=Overtaken)
+        assert (result["failed"], result["outcome"], len(wire.sent)) == (True, "not_sent", 2)
+        assert "what would be sent is not what was approved" in str(result["msg"])

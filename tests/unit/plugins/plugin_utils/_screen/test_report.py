@@ -473,6 +473,9 @@ def forged(change: Callable[[dict], object]) -> Callable[[str], str]:
     (forged(lambda run: run["assets"][0].pop("body")), "is damaged: it has an asset twice, or one without its body"),
     (forged(lambda run: run["assets"][0].update(body="x")), "is damaged"),
     (lambda text: text.replace('"runs": [', '"runs": [{},'), "is no plan of this collection"),
+    (lambda text: "[" * 200_000, "is no plan of this collection"),
+    (forged(lambda run: run["assets"][0].update(name=["new"])), "is no plan of this collection"),
+    (forged(lambda run: run["assets"][0].update(name=1)), "is no plan of this collection"),
 ])
 def test_what_is_no_plan_approves_nothing(path, forge, problem):
     plan(path, PLANNED)
