@@ -42,6 +42,9 @@ LOWER = [file for file in PLUGINS if file.startswith(UTILS)]
 FOLDERS = sorted({file.rpartition("/")[0] for file in PLUGINS if file.count("/") == 3})
 MODULES = [file for file in PLUGINS if file.startswith("plugins/modules/")]
 
+# They run in, or hand lines to, the process that starts workers.
+DISPLAYING = {"plugins/inventory/ledger.py", "plugins/plugin_utils/_run/process.py"}
+
 
 @cache
 def parse(file: str) -> ast.Module:
@@ -119,6 +122,14 @@ def test_module_utils_import_from_ansible_only_what_is_sent_to_a_target(file):
 @pytest.mark.parametrize("file", [file for file in LOWER if not file.startswith(f"{UTILS}_http/")])
 def test_only_one_layer_knows_about_the_network(file):
     assert {name.split(".")[0] for name in imported(file)} & NETWORK == set()
+
+
+@pytest.mark.parametrize("file", [file for file in PLUGINS if file not in DISPLAYING])
+def test_only_the_first_process_displays(file):
+    """What a worker has Ansible display ends the thread that receives results once nobody reads it."""
+    called = {node.func.attr for node in ast.walk(parse(file))
+              if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)}
+    assert called.isdisjoint({"display", "warning", "deprecated", "v", "vv", "vvv"})
 
 
 @pytest.mark.parametrize("file", MODULES)

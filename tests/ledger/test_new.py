@@ -41,6 +41,12 @@ def left_behind(location: str, ansible) -> list[str]:
             "SELECT relname FROM pg_class WHERE pg_table_is_visible(oid) AND relname LIKE 'infrastr%'").fetchall()
 
 
+@pytest.fixture
+def ansible(ansible_once):
+    """Only the controller has a ledger, so there is no second run as a module."""
+    return ansible_once
+
+
 @pytest.fixture(params=["sqlite", "postgres"])
 def where(request, ansible) -> str:
     return f"{ansible.directory}/new.db" if request.param == "sqlite" else request.getfixturevalue("postgres")

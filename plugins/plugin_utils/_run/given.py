@@ -85,7 +85,7 @@ def ledger_at(action, location: str, params: dict, signals: Signals, read_only: 
         ledger.say_waiting = lambda keys, entry: say(signals, waiting_line(keys, entry))
     if ledger.is_new and is_first(f"new: {location}"):
         new = f"{ledger.where} is a new ledger: nothing was recorded before"
-        action._display.display(no_ledger_yet(ledger) if read_only else new, stderr=True)
+        say(signals, no_ledger_yet(ledger) if read_only else new)
     return ledger
 
 
