@@ -10,13 +10,19 @@ import os
 from typing import Any, Callable
 
 from ...module_utils._errors import ACCEPTED, NOT_SENT, UNKNOWN, InvalidInput, RequestFailed, ServicesError, in_words
+from ...module_utils._task.options import LEDGER_VARIABLE
 from ...module_utils._task.signals import Interrupted, Signals, deferred
 from ...module_utils._task.specs import ModuleSpec
 from ...module_utils._task.validation import Options, validate
 from . import core, process
+from .cache import is_first
 from .given import options_given, require_known_variables
 
 _WHY = "This attempt sent nothing: the keyword until does not repeat a creation that may have happened."
+_UNRECORDED = (
+    "No ledger remembers what this run creates, so running it again creates another machine. Set ledger, or"
+    f" {LEDGER_VARIABLE} in the environment, to the path of a file; ledger: \"\" says that this is meant."
+)
 # The last task of this process that may have created an asset, and its result. Ansible makes a new action for each
 # attempt of `until`, but the task object stays the same.
 _last: dict[str, Any] = {"task": None, "result": {}}
@@ -85,13 +91,22 @@ class Action(core.ObservedAction):
             require_known_variables(self.task_vars)
             self._refuse_async_creation()
             with process.environment({**self.controller_environment, **core.task_environment(self)}):
-                return self.hand_over(signals) or self._result(validate(self.spec, options_given(self)), signals)
+                result = self.hand_over(signals) or self._result(validate(self.spec, options_given(self)), signals)
+                return self._with_warning(result)
         except InvalidInput as error:  # in a keyword or a variable
             return error.result()
         except Interrupted as error:
             outcome = self._remembered().get("outcome", NOT_SENT)
             effect = " before it sent anything. Run it again" if outcome == NOT_SENT else ""
             return RequestFailed(f"The task was interrupted ({error}){effect}.", outcome).result()
+
+    def _with_warning(self, result: dict) -> dict:
+        """Return the result; the first of a run that created without a ledger, unless with an empty one, warns."""
+        is_recorded = self._task.args.get("ledger") is not None or os.environ.get(LEDGER_VARIABLE)
+        has_created = self.creates and (result.get("changed") or result.get("outcome") == UNKNOWN)
+        if is_recorded or not has_created or self._task.no_log or not is_first(_UNRECORDED):
+            return result
+        return dict(result, warnings=[*result.get("warnings", ()), _UNRECORDED])
 
     def _result(self, options: Options, signals: Signals) -> dict:
         """Return the result of a task that is done here, or partly on the target, with warnings and invocation."""

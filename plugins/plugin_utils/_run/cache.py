@@ -112,15 +112,20 @@ class RunMemory:
         with self.alone():
             return self._all().get(name)
 
-    def write(self, name: str, value: Any) -> None:
-        """Write, without the oldest entries if there is no room; a process killed meanwhile leaves nothing."""
+    def write(self, name: str, value: Any) -> Any:
+        """Write, and return what was written before, None for nothing; a process killed meanwhile leaves nothing.
+
+        The oldest entries go if there is no room.
+        """
         with self.alone():
-            content = {**self._all(), name: value}
+            before = self._all()
+            content = {**before, name: value}
             while len(text := json.dumps(content).encode()) > _SIZE - _HEAD:
                 content.pop(next(iter(content)))
             self._bytes[:_HEAD] = bytes(_HEAD)
             self._bytes[_HEAD : _HEAD + len(text)] = text
             self._bytes[:_HEAD] = len(text).to_bytes(_HEAD, "big")
+            return before.get(name)
 
     def _all(self) -> dict[str, Any]:
         text = bytes(self._bytes[_HEAD : _HEAD + int.from_bytes(self._bytes[:_HEAD], "big")])
@@ -160,9 +165,7 @@ def ledger_of_run(location: str, read_only: bool, create: bool) -> Ledger:
 
 def is_first(what: str) -> bool:
     """Whether no task of this run has asked for this before."""
-    told = _run_memory.read(what)
-    _run_memory.write(what, True)
-    return not told
+    return not _run_memory.write(what, True)
 
 
 def shared_token(credentials: Credentials, fetch: Callable[[], Token]) -> FetchedToken:
