@@ -81,3 +81,14 @@ def test_the_page_has_every_variable_of_a_playbook_and_no_other(name):
 @pytest.mark.parametrize("name", ASSETS)
 def test_what_sends_requests_takes_the_url_the_token_and_the_ledger(name):
     assert {"base_url", "access_token", "ledger"} <= DOCUMENTED[name]
+
+
+@pytest.mark.parametrize("name", PLAYBOOKS)
+def test_a_playbook_knows_what_it_takes(name):
+    """So that another one is refused, by require_known_variables or, without a module of ours, by the playbook."""
+    (play,) = yaml.safe_load(PLAYBOOKS[name].read_text(encoding="utf-8"))
+    if "ansible.builtin.import_playbook" in play:
+        assert play["ansible.builtin.import_playbook"] == "show_ledger.yml"
+        assert DOCUMENTED[name] <= DOCUMENTED["show_ledger"]
+    else:
+        assert set(play["vars"]["__variables"]) == {each for each in DOCUMENTED[name] if not each.startswith("fleet_")}

@@ -12,6 +12,7 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 
+import pytest
 from support.running import Run
 
 CREATE = "infrastructure.services.create_virtual_machine"
@@ -51,6 +52,34 @@ def test_a_missing_variable_is_named(ansible_once, service):
         assert f"{variable} is missing: pass -e {variable}=" in " ".join(run.output.split())
         assert "Nothing was sent." in run.output
     assert service.conversation() == []
+
+
+@pytest.mark.parametrize(("playbook", "given", "meant"), [
+    (CREATE, {"virtual_machine_name": "a", "ledgr": "l.db"}, "ledger"),
+    (CREATE, {"virtual_machine_name": "a", "virtual_machine_attribute": {"cpu": 4}}, "virtual_machine_attributes"),
+    (CREATE, {"virtual_machine_name": "a", "base_ulr": "https://other.example"}, "base_url"),
+    (UPDATE, {"application_role_id": "a", "application_role_atributes": {}}, "application_role_attributes"),
+    (FLEET, {"fleet": "all", "ledger": "l.db", "acess_token": "a"}, "access_token"),
+    (FLEET, {"fleet": "all", "ledger": "l.db", "fleet_reprot": "a"}, "fleet_report"),
+    (IN_DOUBT, {"ledger": "l.db", "nmes": ["a"]}, "names"),
+    ("infrastructure.services.move_ledger", {"ledger": "l.db", "to": "m.db", "ledger_creat": False}, "ledger_create"),
+    ("infrastructure.services.emulator", {"emulator_background": True, "emulator_prot": 0}, "emulator_port"),
+])
+def test_a_misspelt_variable_is_refused(ansible_once, service, playbook, given, meant):
+    *_others, wrong = given
+    run = ansible_once.playbook(playbook, "-e", json.dumps(given))
+    assert run.rc != 0
+    said = " ".join(run.output.split())
+    assert f"{wrong}: there is no such variable; " in said
+    assert meant in said.partition("there is no such variable; ")[2]
+    assert service.conversation() == []
+    assert not [*ansible_once.directory.glob("*.db")]
+
+
+def test_a_variable_for_an_inventory_is_left_alone(ansible_once, service):
+    given = {"virtual_machine_name": "a", "ledger": "l.db", "env": "test", "team": "web", "ansible_become": False}
+    ansible_once.playbook(CREATE, "-e", json.dumps(given)).ok()
+    assert service.bodies() == [{"name": "a", "attributes": {}}]
 
 
 def test_with_a_ledger_one_asset_is_sent_once(ansible_once, service):

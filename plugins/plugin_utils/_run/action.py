@@ -9,6 +9,8 @@ from __future__ import annotations
 import os
 from typing import Any, Callable
 
+from ansible.utils.vars import load_extra_vars
+
 from ...module_utils._errors import ACCEPTED, NOT_SENT, UNKNOWN, InvalidInput, RequestFailed, ServicesError, in_words
 from ...module_utils._task.options import LEDGER_VARIABLE
 from ...module_utils._task.signals import Interrupted, Signals, deferred
@@ -88,7 +90,7 @@ class Action(core.ObservedAction):
 
     def _ended(self, signals: Signals) -> dict:
         try:
-            require_known_variables(self.task_vars)
+            require_known_variables(self.task_vars, load_extra_vars(self._loader))
             self._refuse_async_creation()
             with process.environment({**self.controller_environment, **core.task_environment(self)}):
                 result = self.hand_over(signals) or self._result(validate(self.spec, options_given(self)), signals)

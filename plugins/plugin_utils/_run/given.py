@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import json
 import os
+from difflib import get_close_matches
 from pathlib import Path
-from typing import Any
+from typing import Any, Iterable
 
 import yaml
 
@@ -26,6 +27,8 @@ from .cache import cached_ledger, is_first, ledger_of_run
 from .process import say
 
 _FLEET, _PREFIX = "infrastructure.services.fleet", "fleet_"  # the role, and the start of the names of its variables
+_TAKES = "__variables"  # the variable of a playbook of the collection that has the names of all that it takes
+_MISSPELT = 0.75  # how much a name has to be like another one to be taken for it, up to 1
 _NO_LEDGER = "is missing: set it to a path (an SQLite file) or a postgresql:// URL, so that running again is safe"
 _PATHS = [name for name, option in ARGUMENT_SPEC.items() if option["type"] == "path"]
 
@@ -39,23 +42,33 @@ def options_given(action) -> dict:
         raise InvalidInput("the options", problem) from None
 
 
-def require_known_variables(task_vars: dict) -> None:
-    """Raise InvalidInput for variables that the role `fleet`, if a task is part of it, lacks or would ignore.
+def require_known_variables(task_vars: dict, extra_vars: Iterable[str]) -> None:
+    """Raise InvalidInput for variables that the role `fleet` or a playbook of the collection lacks or would ignore.
 
-    Ansible takes any variable of any name, so a misspelt one would go unnoticed.
+    Ansible takes any variable of any name, so a misspelt one would go unnoticed. `extra_vars`: those of the command
+    line; others of them are for inventories.
     """
-    if task_vars.get("ansible_role_name") != _FLEET:
-        return
+    takes, wrong = task_vars.get(_TAKES, ()), {}
+    for name in extra_vars:
+        if name not in takes and (near := get_close_matches(name, takes, 1, _MISSPELT)):
+            wrong[name] = f"did you mean {near[0]}?"
+    is_of_role = task_vars.get("ansible_role_name") == _FLEET
+    if is_of_role:
+        wrong.update(_unknown_to_role(task_vars))
+    if wrong:
+        raise InvalidInput(" ".join(f"{name}: there is no such variable; {hint}" for name, hint in wrong.items()))
+    if is_of_role and not task_vars.get(f"{_PREFIX}ledger"):
+        raise InvalidInput(f"{_PREFIX}ledger", _NO_LEDGER)
+
+
+def _unknown_to_role(task_vars: dict) -> dict[str, str]:
+    """Return the variables that look like those of the role and are none, each with a hint."""
     specs = yaml.safe_load(Path(task_vars["role_path"], "meta/argument_specs.yml").read_text(encoding="utf-8"))
     known = [name.removeprefix(_PREFIX) for name in specs["argument_specs"]["main"]["options"]]
     given = [name.removeprefix(_PREFIX) for name in task_vars if name.startswith(_PREFIX)]
     wrong = {name: nearest(name, known) for name in sorted(set(given).difference(known))}
-    if wrong:
-        there_are = f"there are {', '.join(_PREFIX + name for name in sorted(known))}."
-        hints = {name: f"did you mean {_PREFIX}{near}?" if near else there_are for name, near in wrong.items()}
-        raise InvalidInput(" ".join(f"{_PREFIX}{name}: there is no such variable; {hints[name]}" for name in wrong))
-    if not task_vars.get(f"{_PREFIX}ledger"):
-        raise InvalidInput(f"{_PREFIX}ledger", _NO_LEDGER)
+    there_are = f"there are {', '.join(_PREFIX + name for name in sorted(known))}."
+    return {_PREFIX + name: f"did you mean {_PREFIX}{near}?" if near else there_are for name, near in wrong.items()}
 
 
 def with_absolute_paths(action, params: dict) -> dict:
