@@ -115,6 +115,11 @@ class InvalidInput(ServicesError):
     def __init__(self, option: str, problem: str = "") -> None:
         """`option`: its name, or without a `problem` the whole text, for several options at once."""
         super().__init__(f"{option}: {problem}" if problem else option)
+        self.option, self.problem = option, problem
+
+    def renamed(self, named: Callable[[str], str]) -> InvalidInput:
+        """Return the error with the name under which the user gives the option."""
+        return InvalidInput(named(self.option), self.problem) if self.problem else self
 
     def result(self) -> dict:
         """Return the result of the failed task, which says that nothing was sent."""

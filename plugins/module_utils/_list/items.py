@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from .._errors import InvalidInput, ServicesError, listing
@@ -33,8 +34,11 @@ def prepare_all(spec: ModuleSpec, params: dict) -> list[Task]:
             faults.add(number, item, error.msg)
             continue
         if wanted.key in first:
-            faults.add(number, item, f"{spec.key}: is the same as that of {spec.option}[{first[wanted.key]}]")
+            other = f"{spec.named(spec.option)}[{first[wanted.key]}]"
+            faults.add(number, item, f"{spec.key}: is the same as that of {other}")
         first.setdefault(wanted.key, number)
+        if wanted.fails_on_difference:
+            wanted = replace(wanted, fails_on_difference=spec.named(wanted.fails_on_difference))
         tasks.append(Task(spec.resource, settings, wanted, is_listed=True))
     faults.raise_if_any()
     return tasks

@@ -16,7 +16,7 @@ from .._task.specs import ModuleSpec
 
 _TOO_LARGE = (
     "ansible-runner and AWX drop a result of more than 700,000 characters, and this one is near that or above. Set"
-    " results to problems, and asset_fields to the fields that you need, such as [id]."
+    " results to problems, and {} to the fields that you need, such as [id]."
 )
 _RESULTS_SAY = "results says what is known of each, and what to do."
 _MOST_WARNINGS = 20
@@ -117,7 +117,7 @@ class ListResult:
         if which == "problems" and len(json.dumps(result)) >= _LARGE:
             result["results"] = [item for item in shown if "skipped" not in item][:_MOST_PROBLEMS]
         if len(json.dumps(result)) >= _LARGE:
-            result["warnings"] = [*result["warnings"], _TOO_LARGE]
+            result["warnings"] = [*result["warnings"], _TOO_LARGE.format(self._spec.named("asset_fields"))]
         return result
 
     def _returned(self, item: dict) -> dict:

@@ -80,6 +80,7 @@ class Scheduler:
         self.pace, self.clock = pace, clock
         self.lock = threads.RLock()
         self.stopped = threads.Event()
+        self.named: Callable[[str], str] = str  # returns the name under which the user gives an option
         self.reason = ""  # why no more items are begun, empty while they are
         self.ended: dict[int, dict] = {}
         self.begun: dict[int, Slot] = {}  # items that have not ended yet
@@ -197,10 +198,10 @@ class Scheduler:
     def _keep_limits(self) -> None:
         if 0 < self._max_unknown <= self._unknown:
             number = "the first" if self._max_unknown == 1 else self._max_unknown
-            self.stop(f"it stops at {number} in doubt (max_unknown: {self._max_unknown})")
+            self.stop(f"it stops at {number} in doubt ({self.named('max_unknown')}: {self._max_unknown})")
         elif 0 < self._max_failures <= self._failures:
             failures = "the first failure" if self._max_failures == 1 else f"{self._max_failures} failures"
-            self.stop(f"it stops at {failures} (max_failures: {self._max_failures})")
+            self.stop(f"it stops at {failures} ({self.named('max_failures')}: {self._max_failures})")
 
     def _exit(self, crash: str) -> None:
         with self.lock:

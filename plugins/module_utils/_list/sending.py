@@ -39,9 +39,9 @@ def send_all(spec: ModuleSpec, params: dict, context: Context, ledger: Any = Non
                 ledger.is_approved = True
         labels = [each.task.wanted.key for each in planned]
         result = ListResult(spec, labels, params["asset_fields"], context.no_log)
-        to_send = _add_settled(planned, params, context, result)
+        to_send = _add_settled(spec, planned, params, context, result)
         if to_send:
-            is_over = _Sending(planned, to_send, params, context, ledger).send(result)
+            is_over = _Sending(spec, planned, to_send, params, context, ledger).send(result)
         if ledger:
             result.warnings = ledger.warnings
             result.not_listed = ledger.not_listed([each.task for each in planned]) if context.check_mode else None
@@ -62,7 +62,9 @@ def _planned(spec: ModuleSpec, params: dict, ledger: Any) -> list[Planned]:
     return planned
 
 
-def _add_settled(planned: list[Planned], params: dict, context: Context, result: ListResult) -> list[int]:
+def _add_settled(
+    spec: ModuleSpec, planned: list[Planned], params: dict, context: Context, result: ListResult
+) -> list[int]:
     """Add the results of the tasks that send nothing, in check mode of all; return the numbers of the others."""
     to_send = []
     for number, each in enumerate(planned):
@@ -72,7 +74,8 @@ def _add_settled(planned: list[Planned], params: dict, context: Context, result:
             to_send.append(number)
     doubtful = sum(each.error is not None for each in planned)
     if doubtful and params["in_doubt"] == "stop":
-        reason = f"{doubtful:,} of the list {'is' if doubtful == 1 else 'are'} in doubt (in_doubt: stop)"
+        are = "is" if doubtful == 1 else "are"
+        reason = f"{doubtful:,} of the list {are} in doubt ({spec.named('in_doubt')}: stop)"
         for number in (*to_send, *result.changed()):
             result.skip(number, reason)
         to_send = []
@@ -93,10 +96,10 @@ def _without_request(planned: Planned, in_doubt: str, context: Context) -> dict:
 class _Sending:
     """Sends what has to be sent, from several threads."""
 
-    def __init__(self, planned: list[Planned], to_send: list[int], params: dict, context: Context,
+    def __init__(self, spec: ModuleSpec, planned: list[Planned], to_send: list[int], params: dict, context: Context,
                  ledger: Any) -> None:
         self._planned, self._numbers = [planned[number] for number in to_send], to_send
-        self._params, self._context, self._ledger = params, context, ledger
+        self._spec, self._params, self._context, self._ledger = spec, params, context, ledger
 
     def send(self, result: ListResult) -> bool:
         """Add to the result how each item ended or why it was not begun; return whether all threads have ended."""
@@ -106,6 +109,7 @@ class _Sending:
         pace, self._began = Pace(most, settings.retry_max_delay), time.monotonic()
         limits = {name: params[name] for name in ("max_unknown", "max_failures")}
         self._scheduler = scheduler = Scheduler(len(self._numbers), self._do, pace, failures=result.failed, **limits)
+        scheduler.named = self._spec.named
         settled = result.added
 
         def progress() -> None:

@@ -41,7 +41,7 @@ class Wanted:
     current: dict | None = None  # the asset as the user knows it
     is_complete: bool = False  # whether to send the whole asset
     force: bool = False
-    fails_on_difference: bool = False
+    fails_on_difference: str = ""  # the option that says so; empty: a difference is a warning
 
 
 @dataclass(frozen=True)
@@ -174,7 +174,7 @@ def _difference_warnings(operation: Operation, wanted: Wanted, plan: Plan, resul
     why = "it is recorded with different values, and the service has no operation to update it"
     said = Message(f"{why}: {', '.join(plan.differs)}.", f"{operation.noun} {wanted.key}")
     if wanted.fails_on_difference:
-        hint = "Nothing was sent. Give the values that are recorded, or set on_difference: warn."
+        hint = f"Nothing was sent. Give the values that are recorded, or set {wanted.fails_on_difference}: warn."
         told = {name: result[name] for name in ("request", "plan", "differs") if name in result}
         raise ServicesError(said.then(hint), asset=plan.known, **told)
     return [said]

@@ -60,7 +60,7 @@ class Creation(Resource):
         if not name.strip():
             raise InvalidInput("name", "must not be empty")
         attributes = with_extra(params["attributes"], params["extra_attributes"], self.attributes)
-        fails = params["on_difference"] == "fail"
+        fails = "on_difference" if params["on_difference"] == "fail" else ""
         body = {"name": name, "attributes": attributes}
         return Wanted(name, body, force=params["force"], fails_on_difference=fails)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, Mapping
 
 from .._fields import DATE_TIME
 from .._resources import KEYS, application_role, virtual_machine
@@ -44,11 +44,17 @@ class ModuleSpec:
     option: str = ""  # holds the list; empty for a module for one asset
     item_options: dict[str, dict] = field(default_factory=dict)  # the argument spec of one item of the list
     shared: tuple[str, ...] = ()  # options of the resource that are given once, for all items
+    names: Mapping[str, str] = field(default_factory=dict)  # of the variables of a role that set the options
 
     @property
     def key(self) -> str:
         """Return the option that identifies an asset."""
         return KEYS[self.resource.operation.resource] if self.resource else "name"
+
+    def named(self, option: str) -> str:
+        """Return the name under which the user gives an option."""
+        own = f"{self.option.removesuffix('s')}_{option}"  # of this list, where the role has another one, too
+        return self.names.get(own) or self.names.get(option, option)
 
     @cached_property
     def options(self) -> dict[str, dict]:

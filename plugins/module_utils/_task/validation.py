@@ -12,7 +12,7 @@ import re
 from copy import copy
 from dataclasses import dataclass
 from difflib import get_close_matches
-from typing import Any, Iterable, Iterator
+from typing import Any, Callable, Iterable, Iterator
 
 from ansible.module_utils.common.validation import check_type_dict, check_type_list
 from ansible.module_utils.parsing.convert_bool import boolean
@@ -46,6 +46,7 @@ class Options:
 
     def failed(self, error: ServicesError) -> dict:
         """Return the scrubbed result of the failed task."""
+        error = error.renamed(self.spec.named) if isinstance(error, InvalidInput) else error
         return self.secrets.scrub(error.result())
 
     def invocation(self) -> dict:
@@ -55,22 +56,22 @@ class Options:
 
 def validate(spec: ModuleSpec, given: dict) -> Options:
     """Return the options of a task; the items of a list stay as they are given (`_list/items` validates them)."""
-    params, problems = validated(spec.options, {} if spec.option else spec.constraints, given)
+    params, problems = validated(spec.options, {} if spec.option else spec.constraints, given, named=spec.named)
     return Options(spec, given, params, secrets_of(spec.own, params), "; ".join(problems))
 
 
 def validated(
-    options: dict, constraints: dict, given: dict, above: str = "", is_open: bool = False
+    options: dict, constraints: dict, given: dict, above: str = "", is_open: bool = False, named: Callable = str
 ) -> tuple[dict, list[str]]:
     """Return all options of an argument spec, and what is wrong with them, naming each option in full.
 
     Null means not given. `above`: the start of those names, such as `attributes.`; `is_open`: whether there may be
-    others.
+    others; `named`: returns the name under which the user gives an option.
     """
     problems = [] if is_open else _unknown([name for name in given if name not in options], options, above)
     params = {}
     for name, option in options.items():
-        value, place = given.get(name), f"{above}{name}"
+        value, place = given.get(name), f"{above}{named(name)}"
         if value is None and (variable := variable_of(option)):
             value, place = os.environ[variable], variable
         if value is not None:

@@ -11,7 +11,7 @@ import re
 import time
 from contextlib import closing, suppress
 
-from .entries import LedgerError
+from ...module_utils._errors import InvalidInput
 from .postgresql import PostgresDatabase
 from .postgresql_library import POSTGRESQL
 from .sqlite import SqliteDatabase, application_id_of, identity
@@ -26,7 +26,7 @@ _LEAST_SIZE = 512  # bytes of a database of one page; SQLite overwrites a smalle
 
 
 def resolved(location: str, playbook_dir: str, from_environment: bool) -> str:
-    """Return the location with a path made absolute; raise LedgerError if it is neither path nor URL.
+    """Return the location with a path made absolute; raise InvalidInput if it is neither path nor URL.
 
     A relative path is below the playbook's directory, or below the working directory if it comes from the environment
     or the playbook belongs to a collection: files in an installed collection are lost when it is installed again.
@@ -34,17 +34,17 @@ def resolved(location: str, playbook_dir: str, from_environment: bool) -> str:
     if location.startswith(POSTGRESQL):
         return location
     if _URL.match(location) or _KEYWORDS.search(location):
-        raise LedgerError("ledger: it must be a path or a postgresql:// URL")
+        raise InvalidInput("ledger", "it must be a path or a postgresql:// URL")
     if not location.strip() or "\0" in location:
-        raise LedgerError("ledger: it is not a path: it is empty or contains a NUL character")
+        raise InvalidInput("ledger", "it is not a path: it is empty or contains a NUL character")
     path = absolute(location, playbook_dir, from_environment)
     try:
         path.encode()
     except UnicodeEncodeError:  # no message and no result could contain it
-        raise LedgerError(f"ledger: the path {path!a} is not UTF-8. Rename the file or directory") from None
+        raise InvalidInput("ledger", f"the path {path!a} is not UTF-8. Rename the file or directory") from None
     if _in_collection(path) or _in_collection(os.path.realpath(path)):
-        raise LedgerError(
-            f"ledger: {path} is inside an installed collection and would be deleted with it. Give an absolute path"
+        raise InvalidInput(
+            "ledger", f"{path} is inside an installed collection and would be deleted with it. Give an absolute path"
         )
     return path
 
@@ -55,19 +55,17 @@ def absolute(path: str, playbook_dir: str, from_environment: bool = False) -> st
     return os.path.abspath(os.path.join(base, os.path.expanduser(path)))
 
 
-def open_ledger(location: str, read_only: bool = False, create: bool = True, moving: bool = False) -> Ledger:
+def open_ledger(location: str, read_only: bool = False, required_by: str = "", moving: bool = False) -> Ledger:
     """Return the ledger at a location that `resolved` returned, over a connection of its own.
 
-    To a reader, a ledger that does not exist yet is empty. Without `create` it is refused, and nothing is left behind.
-    `moving`: as in Ledger. Raises LedgerError or MissingLibrary.
+    To a reader, a ledger that does not exist yet is empty. `required_by`: the option that has it refused then, with
+    nothing left behind; empty for none. `moving`: as in Ledger. Raises InvalidInput, LedgerError or MissingLibrary.
     """
-    if not create:
+    if required_by:
         with closing(open_ledger(location, read_only=True, moving=moving)) as found:
             if found.is_new:
-                raise LedgerError(
-                    f"ledger: there is none at {found.where}, and ledger_create is false. Nothing was sent. Check the"
-                    " location; if this ledger is to be a new one, set ledger_create to true"
-                )
+                problem = f"there is none at {found.where}, and {required_by} is false. Check the location; if it is"
+                raise InvalidInput("ledger", f"{problem} to be a new one, set {required_by} to true")
     if location.startswith(POSTGRESQL):
         return Ledger(PostgresDatabase(location), read_only, moving)
     _check_file(os.path.realpath(location), location)
@@ -83,24 +81,24 @@ def _in_collection(path: str) -> bool:
 
 
 def _check_file(file: str, where: str) -> None:
-    """Raise LedgerError for a real path that cannot be a ledger; `where`: the path that the user gave."""
+    """Raise InvalidInput for a real path that cannot be a ledger; `where`: the path that the user gave."""
     if os.path.isdir(file):
-        raise LedgerError(f"ledger: {where} is a directory; give a file in it")
+        raise InvalidInput("ledger", f"{where} is a directory; give a file in it")
     if not os.path.isdir(os.path.dirname(file)):
-        raise LedgerError(f"ledger: {where} cannot be opened: its directory does not exist; create it")
+        raise InvalidInput("ledger", f"{where} cannot be opened: its directory does not exist; create it")
     if not os.path.exists(file):
         return
     status = os.stat(file)
     if os.path.isfile(file) and 0 < status.st_size < _LEAST_SIZE:
-        raise LedgerError(f"ledger: {where}: file is not a database")
+        raise InvalidInput("ledger", f"{where}: file is not a database")
     if status.st_nlink > 1:
-        raise LedgerError(
-            f"ledger: {where} has {status.st_nlink} names (hard links), and each would have its own journal."
+        raise InvalidInput(
+            "ledger", f"{where} has {status.st_nlink} names (hard links), and each would have its own journal."
             " Remove all names but one, and use that one or symbolic links to it"
         )
     if _is_mount_point(file):
-        raise LedgerError(
-            f"ledger: {where} is mounted by itself, without the journal that belongs beside it. Mount its directory"
+        raise InvalidInput(
+            "ledger", f"{where} is mounted by itself, without the journal that belongs beside it. Mount its directory"
         )
     _check_journal(file, where)
 
@@ -113,7 +111,7 @@ def _is_mount_point(file: str) -> bool:
 
 
 def _check_journal(file: str, where: str) -> None:
-    """Raise LedgerError for a journal that another file left, before SQLite undoes with it what it does not know.
+    """Raise InvalidInput for a journal that another file left, before SQLite undoes with it what it does not know.
 
     A run that is killed while it writes leaves one. It belongs to a file that was last used at this path.
     """
@@ -123,8 +121,9 @@ def _check_journal(file: str, where: str) -> None:
                 time.sleep(_PAUSE)
                 continue
         return
-    raise LedgerError(
-        f"ledger: {where} was last used under another path or as another file, and {file}-journal is beside it, which a"
+    raise InvalidInput(
+        "ledger",
+        f"{where} was last used under another path or as another file, and {file}-journal is beside it, which a"
         " write leaves when it is cut off. Keep copies of both. If the journal belongs to this file, let SQLite finish:"
         f" sqlite3 {file} 'PRAGMA integrity_check'. If another file left it, as before a backup was restored, remove it"
     )

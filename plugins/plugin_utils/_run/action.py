@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from typing import Any, Callable
 
 from ansible.utils.vars import load_extra_vars
@@ -18,7 +19,7 @@ from ...module_utils._task.specs import ModuleSpec
 from ...module_utils._task.validation import Options, validate
 from . import core, process
 from .cache import is_first
-from .given import options_given, require_known_variables
+from .given import names_in_role, options_given, require_known_variables
 
 _WHY = "This attempt sent nothing: the keyword until does not repeat a creation that may have happened."
 _UNRECORDED = (
@@ -90,7 +91,9 @@ class Action(core.ObservedAction):
 
     def _ended(self, signals: Signals) -> dict:
         try:
-            require_known_variables(self.task_vars, load_extra_vars(self._loader))
+            names = names_in_role(self.task_vars)
+            require_known_variables(self.task_vars, load_extra_vars(self._loader), names)
+            self.spec = replace(self.spec, names=names) if names else self.spec
             self._refuse_async_creation()
             with process.environment({**self.controller_environment, **core.task_environment(self)}):
                 result = self.hand_over(signals) or self._result(validate(self.spec, options_given(self)), signals)

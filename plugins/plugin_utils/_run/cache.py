@@ -60,12 +60,12 @@ class Cache(threading.local):
 _ledgers, _transports = Cache(), Cache()
 
 
-def cached_ledger(location: str, read_only: bool, create: bool = True) -> Ledger:
+def cached_ledger(location: str, read_only: bool, required_by: str = "") -> Ledger:
     """Return this thread's open ledger; raise LedgerError or MissingLibrary.
 
     A reader that found no ledger is not cached: others may create it.
     """
-    ledger = _ledgers.get((location, read_only), lambda: ledger_of_run(location, read_only, create))
+    ledger = _ledgers.get((location, read_only), lambda: ledger_of_run(location, read_only, required_by))
     if not ledger.version:
         _ledgers.forget((location, read_only))
     return ledger
@@ -153,11 +153,11 @@ class SharedMemory(Memory):
 _run_memory = RunMemory()
 
 
-def ledger_of_run(location: str, read_only: bool, create: bool) -> Ledger:
+def ledger_of_run(location: str, read_only: bool, required_by: str) -> Ledger:
     """Open a ledger, unless this run has used another file there; raise LedgerError or MissingLibrary."""
     if before := _run_memory.read(location):
         require_same_file(location, tuple(before))
-    ledger = open_ledger(location, read_only, create)
+    ledger = open_ledger(location, read_only, required_by)
     if now := identity(location):
         _run_memory.write(location, now)
     return ledger

@@ -10,7 +10,7 @@ import json
 import os
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any, Iterable
+from typing import Any, Iterable, Mapping
 
 import yaml
 
@@ -42,33 +42,32 @@ def options_given(action) -> dict:
         raise InvalidInput("the options", problem) from None
 
 
-def require_known_variables(task_vars: dict, extra_vars: Iterable[str]) -> None:
+def names_in_role(task_vars: dict) -> dict[str, str]:
+    """Return the variables of the role `fleet` by the options that they set; none for a task that is no part of it."""
+    if task_vars.get("ansible_role_name") != _FLEET:
+        return {}
+    specs = yaml.safe_load(Path(task_vars["role_path"], "meta/argument_specs.yml").read_text(encoding="utf-8"))
+    return {name.removeprefix(_PREFIX): name for name in specs["argument_specs"]["main"]["options"]}
+
+
+def require_known_variables(task_vars: dict, extra_vars: Iterable[str], of_role: Mapping[str, str]) -> None:
     """Raise InvalidInput for variables that the role `fleet` or a playbook of the collection lacks or would ignore.
 
     Ansible takes any variable of any name, so a misspelt one would go unnoticed. `extra_vars`: those of the command
-    line; others of them are for inventories.
+    line, of which others are for inventories; `of_role`: from names_in_role.
     """
-    takes, wrong = task_vars.get(_TAKES, ()), {}
+    takes, hints = task_vars.get(_TAKES, ()), {}
     for name in extra_vars:
         if name not in takes and (near := get_close_matches(name, takes, 1, _MISSPELT)):
-            wrong[name] = f"did you mean {near[0]}?"
-    is_of_role = task_vars.get("ansible_role_name") == _FLEET
-    if is_of_role:
-        wrong.update(_unknown_to_role(task_vars))
-    if wrong:
-        raise InvalidInput(" ".join(f"{name}: there is no such variable; {hint}" for name, hint in wrong.items()))
-    if is_of_role and not task_vars.get(f"{_PREFIX}ledger"):
-        raise InvalidInput(f"{_PREFIX}ledger", _NO_LEDGER)
-
-
-def _unknown_to_role(task_vars: dict) -> dict[str, str]:
-    """Return the variables that look like those of the role and are none, each with a hint."""
-    specs = yaml.safe_load(Path(task_vars["role_path"], "meta/argument_specs.yml").read_text(encoding="utf-8"))
-    known = [name.removeprefix(_PREFIX) for name in specs["argument_specs"]["main"]["options"]]
-    given = [name.removeprefix(_PREFIX) for name in task_vars if name.startswith(_PREFIX)]
-    wrong = {name: nearest(name, known) for name in sorted(set(given).difference(known))}
-    there_are = f"there are {', '.join(_PREFIX + name for name in sorted(known))}."
-    return {_PREFIX + name: f"did you mean {_PREFIX}{near}?" if near else there_are for name, near in wrong.items()}
+            hints[name] = f"did you mean {near[0]}?"
+    for name in sorted(set(task_vars).difference(of_role.values()) if of_role else ()):
+        if name.startswith(_PREFIX):
+            meant = of_role.get(nearest(name.removeprefix(_PREFIX), of_role))
+            hints[name] = f"did you mean {meant}?" if meant else f"there are {', '.join(sorted(of_role.values()))}."
+    if hints:
+        raise InvalidInput(" ".join(f"{name}: there is no such variable; {hint}" for name, hint in hints.items()))
+    if of_role and not task_vars.get(of_role["ledger"]):
+        raise InvalidInput(of_role["ledger"], _NO_LEDGER)
 
 
 def with_absolute_paths(action, params: dict) -> dict:
@@ -93,7 +92,8 @@ def opened_ledger(action, params: dict, signals: Signals, read_only: bool) -> Le
 def ledger_at(action, location: str, params: dict, signals: Signals, read_only: bool, opener=ledger_of_run) -> Ledger:
     """Return the ledger at a location, and say once in a run if it is new; raise as opened_ledger does."""
     with signals.raised():
-        ledger = opener(location, read_only, params["ledger_create"])
+        required_by = "" if params["ledger_create"] else action.spec.named("ledger_create")
+        ledger = opener(location, read_only, required_by)
     if not action._task.no_log:
         ledger.say_waiting = lambda keys, entry: say(signals, waiting_line(keys, entry))
     if ledger.is_new and is_first(f"new: {location}"):

@@ -32,6 +32,7 @@ from .given import ledger_at, ledger_given, ledger_location, opened_ledger, opti
 from .process import is_orphan, require_parent, run_id, say, show_lines
 from .target import Target
 
+_DETAILS = ("ansible_facts", "results", "not_listed", "diff")  # which the screen, the report and the ledger have
 _LEDGER_ELSEWHERE = "a list can use one only on the controller: add delegate_to: localhost and become: false"
 
 
@@ -94,7 +95,8 @@ def send_list(action, options: Options, signals: Signals) -> dict:
     began, result = time.monotonic(), send_all(action.spec, params, context, recording)
     done = result.done(_next_step(params, signals))
     _tell(action, report, ledger.where if ledger else "", time.monotonic() - began, signals, done)
-    return action.remember(core.untrusted(result.returned(done, params["results"])))
+    returned = core.untrusted(result.returned(done, params["results"]))
+    return action.remember(_without_details(returned) if action.spec.names and returned.get("failed") else returned)
 
 
 def _sleep(action, signals: Signals, asset: str, seconds: float) -> None:
@@ -123,8 +125,6 @@ def _approved(action, params: dict, service: str) -> dict[str, dict] | None:
 def _tell(action, report: Report | None, ledger: str, seconds: float, signals: Signals, result: dict) -> None:
     """Report the whole result of a list, and say on the screen what it did, or would do; `ledger`: as it is shown."""
     operation, width = action.spec.resource.operation, action._display.columns
-    if not (result["results"] or action.creates):  # a fleet without roles is common, one without machines a mistake
-        return
     problem = report.add(operation, result, ledger) if report else ""
     if problem:
         result["warnings"].append(problem)
@@ -133,6 +133,11 @@ def _tell(action, report: Report | None, ledger: str, seconds: float, signals: S
     is_plan, where = action._task.check_mode, [report.where] if report and not problem else []
     lines = plan_lines(operation, result, width) if is_plan else result_lines(operation, result, seconds, width)
     show_lines([*lines, *where])
+
+
+def _without_details(result: dict) -> dict:
+    """Return a failed result as the role returns it, of which callbacks print all."""
+    return {name: value for name, value in result.items() if name not in _DETAILS}
 
 
 def _context(action, options: Options, **more: Any) -> Context:

@@ -11,8 +11,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from ansible_collections.infrastructure.services.plugins.module_utils._errors import MissingLibrary
-from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.entries import LedgerError
+from ansible_collections.infrastructure.services.plugins.module_utils._errors import InvalidInput, MissingLibrary
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.location import open_ledger, resolved
 
 ROOT = Path(__file__).resolve().parents[5]
@@ -45,7 +44,7 @@ def test_nothing_is_stored_in_an_installed_collection(tmp_path):
     inside.mkdir(parents=True)
     (tmp_path / "link").symlink_to(inside)
     for path in (inside / "ledger.db", tmp_path / "link/ledger.db"):
-        with pytest.raises(LedgerError, match=r"inside an installed collection.*absolute path"):
+        with pytest.raises(InvalidInput, match=r"inside an installed collection.*absolute path"):
             resolved(str(path), "/play", from_environment=False)
 
 
@@ -54,20 +53,20 @@ def test_nothing_is_stored_in_an_installed_collection(tmp_path):
     "host=db.example password=hunter2", "dbname = ledger", "password='hunter2' host=x",
 ])
 def test_other_schemes_are_refused_and_not_quoted(location):
-    with pytest.raises(LedgerError, match=r"^ledger: it must be a path or a postgresql:// URL$"):
+    with pytest.raises(InvalidInput, match=r"^ledger: it must be a path or a postgresql:// URL$"):
         resolved(location, "/play", from_environment=False)
 
 
 @pytest.mark.parametrize("location", ["", " ", "a\0b"])
 def test_a_value_that_is_not_a_path_is_refused(location):
-    with pytest.raises(LedgerError, match="it is empty or contains a NUL character"):
+    with pytest.raises(InvalidInput, match="it is empty or contains a NUL character"):
         resolved(location, "/play", from_environment=False)
 
 
 @pytest.mark.parametrize(("location", "playbook_dir"), [
     (os.fsdecode(b"led\xffger.db"), "/play"), ("ledger.db", os.fsdecode(b"/pl\xffay"))])
 def test_a_path_that_is_not_utf_8_is_refused_in_a_message_that_is(location, playbook_dir):
-    with pytest.raises(LedgerError, match=r"\\udcff.* is not UTF-8") as error:
+    with pytest.raises(InvalidInput, match=r"\\udcff.* is not UTF-8") as error:
         resolved(location, playbook_dir, from_environment=False)
     assert error.value.msg.encode()
 
