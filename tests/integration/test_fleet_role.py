@@ -298,7 +298,7 @@ def test_what_is_skipped_and_what_differs_is_named_on_one_screen(ansible_once, s
     ansible_once.playbook(yaml.safe_dump([of_fleet(machines, fleet_max_unknown=0, fleet_concurrency=1)]))
     listed = [{**machine, "attributes": {"cpu": 8}} for machine in machines]
     run = ansible_once.playbook(yaml.safe_dump([of_fleet(listed, fleet_in_doubt="skip")])).ok()
-    assert "virtual machines: 0 created, 0 unchanged, 4 in doubt, 0 rejected, 116 differs, " in run.output
+    assert "virtual machines: 0 created, 0 unchanged, 4 in doubt, 0 rejected, 116 differs,\n" in run.output
     assert rows(run.output) <= 60
 
 
@@ -358,3 +358,58 @@ def test_messages_name_the_variables_of_the_role(ansible_once, service):
     said = " ".join(run.output.split())
     assert [named for named in NAMED if named not in said] == []
     assert re.findall(r"[^_/](?:max_unknown|max_failures|in_doubt|on_difference|virtual_machines): [^m]", said) == []
+
+
+SCREEN = """\
+virtual machines: 497 created, 0 unchanged, 1 in doubt, 2 rejected,
+  N s (2 x 429, N s waited)
+  x vm100, vm101
+      POST URL:
+      status 403: the token lacks the permission for this operation; ask for it
+      or use another client. No virtual machine was created.
+  ? vm302
+      POST URL: the
+      connection was lost before a complete answer arrived, or what arrived is
+      not HTTP. It is unknown whether the virtual machine was created. Look for
+      it on the service: running this task again may create another one. The
+      ledger prevents that until it is settled.
+  To settle it: ansible-playbook infrastructure.services.in_doubt -e ledger=DIRECTORY/fleet.db
+report: fleet.html, .json, .xml
+"""
+SCREEN_OF_ROLES = """\
+application roles: 1 updated, 0 unchanged, 0 in doubt, 0 rejected, N s
+  ! role-1
+      these fields were known and not sent, and came back different or not at
+      all: name ("reader" known, null now), attributes.login (true known, null
+      now). The service replaces what is not sent, or somebody else changed it.
+      To send the whole asset, set send: complete.
+report: fleet.html, .json, .xml
+"""
+
+
+def test_the_screen_of_500_machines_of_which_one_is_lost_two_are_rejected_and_a_role_loses_a_field(
+        ansible_once, service):
+    service.settings(put="replace")
+    service.seed("role-1", name="reader")
+    entry = {"resource": "cassandra_application_role", "id": "role-1", "ledger": "fleet.db",
+             "asset": {"id": "role-1", "name": "reader", "attributes": {"login": True}}}
+    adopting = {"hosts": "localhost", "gather_facts": False, "tasks": [{"infrastructure.services.ledger_entry": entry}]}
+    for fault in ({"status": 403, "skip": 100, "count": 2}, {"status": 429, "skip": 200, "count": 2}):
+        service.fault(kind="status", operation="create_virtual_machine", **fault)
+    service.fault(kind="drop", when="after", operation="create_virtual_machine", skip=300)
+    machines = [{"name": f"vm{number}", "attributes": {"cpu": 4}} for number in range(500)]
+    play = of_fleet(machines, fleet_report="fleet.json", fleet_max_unknown=0, fleet_concurrency=1,
+                    fleet_application_roles=[{"id": "role-1", "description": "two"}])
+    run = ansible_once.playbook(yaml.safe_dump([adopting, play]))
+    said = run.output.replace(f"{service.url}/api/v1/services/compute/virtual_machines", "URL")
+    said = re.sub(r"\b\d+ s\b", "N s", said).replace(str(ansible_once.directory), "DIRECTORY")
+    assert SCREEN in said
+    assert SCREEN_OF_ROLES in said
+    assert rows(run.output) <= 80
+    report = json.loads((ansible_once.directory / "fleet.json").read_text())["runs"][0]
+    waits = [wait for asset in report["assets"] for wait in asset.get("waits", ())]
+    assert len(waits) == 2
+    assert all(seconds > 0 for _began, seconds in waits)
+    (role,) = [asset for asset in report["assets"] if asset["resource"] == "cassandra_application_role"]
+    assert role["lost"] == [{"name": "name", "known": "reader", "now": None},
+                            {"name": "attributes.login", "known": True, "now": None}]

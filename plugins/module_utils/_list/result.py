@@ -28,7 +28,8 @@ SHOWN = (
     *("changed", "failed", "skipped", "outcome", "status", "request_attempts", "msg", "asset", "error_body"),
     *("location", "begun_after", "seconds", "trace_id", "diff", "differs", "lost", "plan", "warnings"),
 )
-_PLANNED = ("body", "known", "changes", "unsent")  # of a plan, for the screen and the report
+_PLANNED = ("body", "known", "changes", "unsent")  # of a plan
+_FOR_PEOPLE = (*_PLANNED, "waits")  # for the screen and the report alone
 _PLANS = ("create", "update", "keep", "differs", "in_doubt")
 
 
@@ -77,8 +78,9 @@ class ListResult:
         if warnings and not result.get("msg"):
             asset = next((warning.asset for warning in warnings if warning.asset), "")
             result["msg"] = Message(" ".join(warning.text for warning in warnings), asset)
-        kept = {name: result[name] for name in (*SHOWN, *_PLANNED) if result.get(name) is not None or name == "status"}
+        names = [name for name in (*SHOWN, *_FOR_PEOPLE) if result.get(name) is not None or name == "status"]
         is_told = result.get("plan") in ("differs", "in_doubt")  # by the plan, in fewer words
+        kept = {name: result[name] for name in names}
         return dict(kept, warnings=[warning for warning in warnings if not (is_told and warning.asset)])
 
     def done(self, next_step: str = _RESULTS_SAY) -> dict[str, Any]:
@@ -122,7 +124,7 @@ class ListResult:
 
     def _returned(self, item: dict) -> dict:
         """Return an item with the fields of its asset that are asked for, and without what only people look at."""
-        kept = {name: value for name, value in in_words(item).items() if name not in _PLANNED}
+        kept = {name: value for name, value in in_words(item).items() if name not in _FOR_PEOPLE}
         return {**kept, "asset": picked(item["asset"], self._fields)} if "asset" in item else kept
 
     def _counts(self) -> dict[str, int]:

@@ -28,6 +28,7 @@ class Slot:
         self.last: Dispatch | None = None
         self.was_refused = False  # whether an attempt was denied because the scheduler had stopped
         self.feedback = ""  # of the last attempt; empty before the first, and while one is in flight
+        self.waits: list[tuple[float, float]] = []  # after each 429: when it began, and its seconds
         self._scheduler = scheduler
         self._dispatch: Dispatch | None = dispatch
 
@@ -37,6 +38,9 @@ class Slot:
             if not self._dispatch:
                 self._dispatch = self._scheduler.dispatch_again()
             if self._dispatch and not self._scheduler.reason:
+                if self.feedback == RATE_LIMITED:
+                    began, _none = self.waits.pop()
+                    self.waits.append((began, self._scheduler.clock() - began))
                 self.attempts, self.feedback = self.attempts + 1, ""
                 return True
             self.was_refused = True
@@ -51,6 +55,8 @@ class Slot:
             if self._dispatch:
                 self._scheduler.pace.completed(self._dispatch, feedback, self._scheduler.clock(), retry_after)
                 self.feedback, self.last, self._dispatch = feedback, self._dispatch, None
+                if feedback == RATE_LIMITED:
+                    self.waits.append((self._scheduler.clock(), 0.0))
                 self._scheduler.wake()
 
     def pause(self, seconds: float) -> None:

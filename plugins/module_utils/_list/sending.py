@@ -168,4 +168,5 @@ class _Sending:
         if slot.was_refused and not slot.attempts:
             result = dict(changed=False, skipped=True, outcome=NOT_SENT)
         times = dict(begun_after=started - self._began, seconds=time.monotonic() - started)
-        return {**result, **{name: round(seconds, 3) for name, seconds in times.items()}}
+        waits = [(round(began - self._began, 3), round(seconds, 3)) for began, seconds in slot.waits]
+        return {**result, **{name: round(seconds, 3) for name, seconds in times.items()}, "waits": waits}

@@ -28,8 +28,8 @@ from .screen import NOT_LISTED, standing, tally
 _LEDGER_FILES = ("", "-journal", ".lock")
 _ERRORS = (OSError, ValueError)  # ValueError: ours, and a path that contains NUL or a lone surrogate
 _FIELDS = (
-    *("outcome", "changed", "failed", "skipped", "status", "request_attempts", "begun_after", "seconds", "trace_id"),
-    *("msg", "plan", "differs", "lost", "body", "known", "changes", "unsent"),
+    *("outcome", "changed", "failed", "skipped", "status", "request_attempts", "begun_after", "seconds", "waits"),
+    *("trace_id", "msg", "plan", "differs", "lost", "body", "known", "changes", "unsent"),
 )
 _RUN = {"run", "state", "service", "began_at", "counts", "assets"}
 _SENDS = ("create", "update")  # the plans of assets that are sent

