@@ -46,7 +46,7 @@ def decode_object(raw: bytes) -> dict:
             parse_constant=_no_constant,
             parse_float=_finite,
             parse_int=_bounded,
-            object_pairs_hook=_members,
+            object_pairs_hook=unique_members,
         )
         if b"\\u" in raw:
             json.dumps(value, ensure_ascii=False).encode("utf-8")
@@ -91,7 +91,8 @@ def _bounded(digits: str) -> int:
     return int(digits)
 
 
-def _members(pairs: list) -> dict:
+def unique_members(pairs: list) -> dict:
+    """Return the members of a JSON object; raise InvalidJSON for a key that is there twice or that Ansible reserves."""
     members = dict(pairs)
     for key in _RESERVED & members.keys():
         raise InvalidJSON(f"it contains the key {key}, which Ansible reserves")

@@ -7,8 +7,8 @@
 from __future__ import annotations
 
 import json
+from typing import Any, Iterator
 
-from .. import _fields
 from .._errors import InvalidInput
 from .._secrets import Secrets
 from .._task.task import Planned
@@ -27,21 +27,28 @@ def require_approved(planned: list[Planned], approved: dict[str, dict], secrets:
             name, body = each.task.wanted.key, secrets.scrub({"body": each.plan.body})["body"]
             if name not in approved:
                 faults.append(f"{name}: the plan does not send it")
-            elif _written(body) != _written(approved[name]):
-                faults.append(f"{name}: {_differing(body, approved[name])}")
+            elif differing := _differing(body, approved[name]):
+                faults.append(f"{name}: {differing}")
     if faults:
         more = f"; and {len(faults) - _MAX_FAULTS:,} more" if len(faults) > _MAX_FAULTS else ""
         told = f"{len(faults):,} not approved as listed now: {'; '.join(faults[:_MAX_FAULTS])}{more}"
         raise InvalidInput("approved", f"{told}. Make a new plan (--check) and have it approved")
 
 
-def _written(body: dict) -> str:
-    return json.dumps(json.loads(json.dumps(body)), sort_keys=True)  # a number as a key is text in JSON
-
-
 def _differing(body: dict, approved: dict) -> str:
-    """Return the fields that differ, with both values."""
-    told = {each.field: each.describe("{wanted} now, {found} approved") for each in _fields.differences(body, approved)}
-    for each in _fields.differences(approved, body):
-        told.setdefault(each.field, each.describe("{found} now, {wanted} approved"))
-    return ", ".join(told.values()) or "a value has another type"
+    """Return the fields whose JSON differs, with both values; empty for none."""
+    now, then = dict(_written(body)), dict(_written(approved))
+    both = [(name, now.get(name, "none"), then.get(name, "none")) for name in {**now, **then}]
+    return ", ".join(f"{name} ({one} now, {other} approved)" for name, one, other in both if one != other)
+
+
+def _written(value: Any, name: str = "") -> Iterator[tuple[str, str]]:
+    """Yield the dotted name of each field with its value as JSON."""
+    if isinstance(value, dict) and value:
+        for key, item in value.items():
+            yield from _written(item, f"{name}.{key}" if name else str(key))
+    elif isinstance(value, list) and value:
+        for index, item in enumerate(value):
+            yield from _written(item, f"{name}[{index}]")
+    else:
+        yield name, json.dumps(value, ensure_ascii=False)

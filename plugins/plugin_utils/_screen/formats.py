@@ -14,6 +14,7 @@ from ...module_utils._errors import UNKNOWN
 from .plan import note, own_fields, shown
 from .screen import counted, shortened
 
+FORMAT = "infrastructure.services report"
 PLANNED = "planned"  # the state of a run in check mode
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")  # XML 1.0, section 2.2
 _MARKED = "<!-- infrastructure.services report -->\n"
@@ -41,7 +42,7 @@ path.problem { stroke: var(--problem) }
 
 def as_json(run: dict) -> str:
     """Return JSON, whose first lines say what it is."""
-    return json.dumps({"format": "infrastructure.services report", "runs": [run]}, indent=1) + "\n"
+    return json.dumps({"format": FORMAT, "runs": [run]}, indent=1) + "\n"
 
 
 def as_xml(run: dict) -> str:
@@ -102,7 +103,7 @@ FORMATS: dict[str, tuple[str, Callable[[dict], str]]] = {
     ".md": (_MARKED, as_markdown),
     ".html": (f"<!DOCTYPE html>\n{_MARKED}", as_html),
     ".xml": ('<testsuites name="infrastructure.services"', as_xml),
-    ".json": ('{\n "format": "infrastructure.services report",\n', as_json),
+    ".json": (f'{{\n "format": "{FORMAT}",\n', as_json),
 }
 
 

@@ -37,9 +37,13 @@ def own_fields(bodies: Iterable[dict]) -> tuple[dict[str, Any], list[dict[str, A
     """Return what several new assets have in common, by the name of the field, and what each has of its own."""
     flat = [_fields(body) for body in bodies]
     shared = dict(flat[0]) if len(flat) > 1 else {}
-    for fields in flat:
-        shared = {name: value for name, value in shared.items() if fields.get(name, shared) == value}
+    for fields in flat[1:]:
+        shared = {name: value for name, value in shared.items() if name in fields and _is_same(fields[name], value)}
     return shared, [{name: value for name, value in fields.items() if name not in shared} for fields in flat]
+
+
+def _is_same(one: Any, other: Any) -> bool:
+    return one == other and repr(one) == repr(other)  # 1 is no true; what is written in another order is not shared
 
 
 def _fields(body: dict) -> dict[str, Any]:

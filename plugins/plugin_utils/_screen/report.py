@@ -21,8 +21,9 @@ from typing import Iterator
 
 from ...module_utils._call.operation import Operation
 from ...module_utils._errors import NOT_SENT, InvalidInput, message_of
+from ...module_utils._http import strict_json
 from .._ledger.entries import author
-from .formats import FORMATS, PLANNED
+from .formats import FORMAT, FORMATS, PLANNED
 from .screen import NOT_LISTED, standing, tally
 
 _LEDGER_FILES = ("", "-journal", ".lock")
@@ -152,7 +153,8 @@ def _text_of(file: str) -> str:
 def _run_in(text: str) -> dict:
     """Return the run of a report, empty when the text is empty or damaged."""
     try:
-        (run,) = json.loads(text)["runs"]
+        whole = json.loads(text, object_pairs_hook=strict_json.unique_members)
+        (run,) = whole["runs"] if whole["format"] == FORMAT else ()
         is_whole = all(asset.keys() >= _ASSET and isinstance(asset["name"], str) for asset in run["assets"])
         return run if is_whole and run.keys() >= _RUN else {}
     except (ValueError, KeyError, TypeError, AttributeError, IndexError, RecursionError):

@@ -66,7 +66,7 @@ def test_a_boolean_is_no_number_and_an_update_is_held_to_its_plan():
     body = {"attributes": {"login": True}}
     assert sent({"r": body}, [{"id": "r", **body}], APPLICATION_ROLES) == 1
     for approved in ({"attributes": {"login": 1}}, {"attributes": {}}, {}, {**body, "name": "x"}):
-        with pytest.raises(InvalidInput, match=r"^approved: 1 not approved as listed now: r: "):
+        with pytest.raises(InvalidInput, match=r"^approved: 1 not approved as listed now: r: .* now, .* approved"):
             sent({"r": approved}, [{"id": "r", **body}], APPLICATION_ROLES)
 
 

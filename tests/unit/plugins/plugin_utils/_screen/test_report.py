@@ -470,6 +470,8 @@ def forged(change: Callable[[dict], object]) -> Callable[[str], str]:
     (forged(lambda run: run.update(state="ended")), "is no plan of this collection"),
     (forged(lambda run: run.update(service="https://other.example")), "is a plan for https://other.example, and this"),
     (forged(lambda run: run["assets"].append(run["assets"][0])), "is damaged: it has an asset twice"),
+    (lambda text: text.replace('"body": {', '"body": {}, "body": {'), "is no plan of this collection"),
+    (lambda text: text.replace("infrastructure.services report", "another report"), "is no plan of this"),
     (forged(lambda run: run["assets"][0].pop("body")), "is damaged: it has an asset twice, or one without its body"),
     (forged(lambda run: run["assets"][0].update(body="x")), "is damaged"),
     (lambda text: text.replace('"runs": [', '"runs": [{},'), "is no plan of this collection"),
