@@ -11,7 +11,6 @@ from ..module_utils._task.specs import IN_DOUBT, LEDGER_INFO
 from ..module_utils._task.validation import Options
 from ..plugin_utils._ledger.listing import listed
 from ..plugin_utils._run.action import Action
-from ..plugin_utils._run.core import untrusted
 from ..plugin_utils._run.given import opened_ledger
 from ..plugin_utils._screen.screen import ledger_lines
 
@@ -24,4 +23,4 @@ class ActionModule(Action):
     def work(self, options: Options, signals: Signals) -> dict:
         result = listed(opened_ledger(self, options.params, signals, read_only=True), options.params)
         what = "in doubt" if options.params["states"] == [IN_DOUBT] else "recorded"
-        return untrusted(dict(result, text=ledger_lines(result, what)))
+        return dict(result, text=ledger_lines(result, what))

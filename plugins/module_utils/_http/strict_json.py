@@ -36,6 +36,11 @@ def encode(value: object, option: str) -> bytes:
         raise InvalidInput(option, why) from None
 
 
+def texts(values: dict[str, object]) -> dict[str, str]:
+    """Return the values of options as JSON; raise as `encode` does."""
+    return {option: encode(value, option).decode("utf-8") for option, value in values.items()}
+
+
 def decode_object(raw: bytes) -> dict:
     """Return the JSON object in `raw`; raise InvalidJSON for anything else, without quoting any of it."""
     if sum(map(raw.count, (b"{", b"[", b",", b":"))) > MAX_SIGNS:

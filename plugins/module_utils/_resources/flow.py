@@ -129,8 +129,7 @@ def require_usable(params: dict, options: Iterable[str], only_compared: Iterable
 
     `only_compared`: the options in which such a placeholder does no harm.
     """
-    for option in options:
-        written = strict_json.encode(params[option], option).decode("utf-8")
+    for option, written in strict_json.texts({option: params[option] for option in options}).items():
         if option not in only_compared and any(placeholder in written for placeholder in PLACEHOLDERS):
             raise InvalidInput(option, "contains a placeholder for a secret, so it is not the real value")
 
@@ -160,7 +159,7 @@ def apply(resource: Resource, wanted: Wanted, plan: Plan, check_mode: bool, clie
         except RequestFailed as error:
             error.details["request"] = shown
             raise
-        lost = resource.lost(plan, asset)
+        lost = resource.lost(plan, asset) if plan.known else []
         result.update(accepted, **({"lost": [each.named("known", "now") for each in lost]} if lost else {}))
         warnings = [*_unexpected_values(resource, wanted, plan, asset), *_losses(operation, wanted.key, lost)]
     diff = _diff(f"{operation.noun} {wanted.key}", plan.known, asset)

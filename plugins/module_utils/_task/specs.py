@@ -53,8 +53,7 @@ class ModuleSpec:
 
     def named(self, option: str) -> str:
         """Return the name under which the user gives an option."""
-        own = f"{self.option.removesuffix('s')}_{option}"  # of this list, where the role has another one, too
-        return self.names.get(own) or self.names.get(option, option)
+        return self.names.get(option, option)
 
     @cached_property
     def options(self) -> dict[str, dict]:

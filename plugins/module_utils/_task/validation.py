@@ -12,7 +12,7 @@ import re
 from copy import copy
 from dataclasses import dataclass
 from difflib import get_close_matches
-from typing import Any, Callable, Iterable, Iterator
+from typing import Any, Iterable, Iterator, Mapping
 
 from ansible.module_utils.common.validation import check_type_dict, check_type_list
 from ansible.module_utils.parsing.convert_bool import boolean
@@ -24,6 +24,7 @@ from .credentials import secrets_of, shown_options
 from .specs import EXAMPLES, INSTEAD, ModuleSpec
 
 _IN_NO_PATH = re.compile("[\\0\ud800-\udc7f\udd00-\udfff]")  # other surrogates are bytes of a name (PEP 383)
+_AS_THEY_ARE: Mapping[str, str] = {}
 _LONGEST_SHOWN = 100  # characters; a longer value is not cut off, since scrubbing cannot match half a secret
 _KINDS = {bool: "a boolean", int: "a number", float: "a number", str: "a string", list: "a list", dict: "a dict"}
 
@@ -56,22 +57,22 @@ class Options:
 
 def validate(spec: ModuleSpec, given: dict) -> Options:
     """Return the options of a task; the items of a list stay as they are given (`_list/items` validates them)."""
-    params, problems = validated(spec.options, {} if spec.option else spec.constraints, given, named=spec.named)
+    params, problems = validated(spec.options, {} if spec.option else spec.constraints, given, names=spec.names)
     return Options(spec, given, params, secrets_of(spec.own, params), "; ".join(problems))
 
 
 def validated(
-    options: dict, constraints: dict, given: dict, above: str = "", is_open: bool = False, named: Callable = str
+    options: dict, constraints: dict, given: dict, above: str = "", is_open: bool = False, names: Mapping = _AS_THEY_ARE
 ) -> tuple[dict, list[str]]:
     """Return all options of an argument spec, and what is wrong with them, naming each option in full.
 
     Null means not given. `above`: the start of those names, such as `attributes.`; `is_open`: whether there may be
-    others; `named`: returns the name under which the user gives an option.
+    others; `names`: of options that the user gives under other names.
     """
     problems = [] if is_open else _unknown([name for name in given if name not in options], options, above)
     params = {}
     for name, option in options.items():
-        value, place = given.get(name), f"{above}{named(name)}"
+        value, place = given.get(name), f"{above}{names.get(name, name)}"
         if value is None and (variable := variable_of(option)):
             value, place = os.environ[variable], variable
         if value is not None:

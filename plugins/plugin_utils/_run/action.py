@@ -7,7 +7,6 @@
 from __future__ import annotations
 
 import os
-from dataclasses import replace
 from typing import Any, Callable
 
 from ansible.utils.vars import load_extra_vars
@@ -19,7 +18,7 @@ from ...module_utils._task.specs import ModuleSpec
 from ...module_utils._task.validation import Options, validate
 from . import core, process
 from .cache import is_first
-from .given import names_in_role, options_given, require_known_variables
+from .given import names_in_role, options_given, spec_in_role
 
 _WHY = "This attempt sent nothing: the keyword until does not repeat a creation that may have happened."
 _UNRECORDED = (
@@ -78,7 +77,7 @@ class Action(core.ObservedAction):
 
     def _run(self) -> dict:
         with deferred() as signals:
-            result = in_words(self._ended(signals))
+            result = core.untrusted(in_words(self._ended(signals)))
             if self._remembered():
                 _last.update(result=dict(result))  # as the ledger and the keyword timeout left it
             if signals.caught and "msg" in result:
@@ -91,9 +90,8 @@ class Action(core.ObservedAction):
 
     def _ended(self, signals: Signals) -> dict:
         try:
-            names = names_in_role(self.task_vars)
-            require_known_variables(self.task_vars, load_extra_vars(self._loader), names)
-            self.spec = replace(self.spec, names=names) if names else self.spec
+            if names := names_in_role(self.task_vars, load_extra_vars(self._loader)):
+                self.spec = spec_in_role(self.spec, names)
             self._refuse_async_creation()
             with process.environment({**self.controller_environment, **core.task_environment(self)}):
                 result = self.hand_over(signals) or self._result(validate(self.spec, options_given(self)), signals)

@@ -8,15 +8,17 @@ from __future__ import annotations
 
 import json
 import os
+from dataclasses import replace
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any, Iterable, Mapping
+from typing import Any, Iterable, Iterator, Mapping
 
 import yaml
 
 from ...module_utils._errors import InvalidInput
 from ...module_utils._task.options import ARGUMENT_SPEC, LEDGER_VARIABLE
 from ...module_utils._task.signals import Signals
+from ...module_utils._task.specs import ModuleSpec
 from ...module_utils._task.validation import nearest
 from .._ledger.entries import ABSENT
 from .._ledger.location import no_ledger_yet, resolved
@@ -42,32 +44,39 @@ def options_given(action) -> dict:
         raise InvalidInput("the options", problem) from None
 
 
-def names_in_role(task_vars: dict) -> dict[str, str]:
-    """Return the variables of the role `fleet` by the options that they set; none for a task that is no part of it."""
-    if task_vars.get("ansible_role_name") != _FLEET:
-        return {}
-    specs = yaml.safe_load(Path(task_vars["role_path"], "meta/argument_specs.yml").read_text(encoding="utf-8"))
-    return {name.removeprefix(_PREFIX): name for name in specs["argument_specs"]["main"]["options"]}
+def names_in_role(task_vars: dict, extra_vars: Iterable[str]) -> dict[str, str]:
+    """Return the variables of the role `fleet` by the options that they set; none for a task that is no part of it.
 
-
-def require_known_variables(task_vars: dict, extra_vars: Iterable[str], of_role: Mapping[str, str]) -> None:
-    """Raise InvalidInput for variables that the role `fleet` or a playbook of the collection lacks or would ignore.
-
-    Ansible takes any variable of any name, so a misspelt one would go unnoticed. `extra_vars`: those of the command
-    line, of which others are for inventories; `of_role`: from names_in_role.
+    Raise InvalidInput for variables that the role or a playbook of the collection lacks or would ignore: Ansible takes
+    any variable of any name. `extra_vars`: those of the command line, of which others are for inventories.
     """
-    takes, hints = task_vars.get(_TAKES, ()), {}
+    takes, names, hints = task_vars.get(_TAKES, ()), {}, {}
     for name in extra_vars:
         if name not in takes and (near := get_close_matches(name, takes, 1, _MISSPELT)):
             hints[name] = f"did you mean {near[0]}?"
-    for name in sorted(set(task_vars).difference(of_role.values()) if of_role else ()):
-        if name.startswith(_PREFIX):
-            meant = of_role.get(nearest(name.removeprefix(_PREFIX), of_role))
-            hints[name] = f"did you mean {meant}?" if meant else f"there are {', '.join(sorted(of_role.values()))}."
+    if task_vars.get("ansible_role_name") == _FLEET:
+        specs = yaml.safe_load(Path(task_vars["role_path"], "meta/argument_specs.yml").read_text(encoding="utf-8"))
+        names = {name.removeprefix(_PREFIX): name for name in specs["argument_specs"]["main"]["options"]}
+        hints.update(_unknown_to_role(task_vars, names))
     if hints:
         raise InvalidInput(" ".join(f"{name}: there is no such variable; {hint}" for name, hint in hints.items()))
-    if of_role and not task_vars.get(of_role["ledger"]):
-        raise InvalidInput(of_role["ledger"], _NO_LEDGER)
+    if names and not task_vars.get(names["ledger"]):
+        raise InvalidInput(names["ledger"], _NO_LEDGER)
+    return names
+
+
+def _unknown_to_role(task_vars: dict, names: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    """Yield the variables that look like those of the role and are none, each with a hint."""
+    for name in sorted(set(task_vars).difference(names.values())):
+        if name.startswith(_PREFIX):
+            meant = names.get(nearest(name.removeprefix(_PREFIX), names))
+            yield name, f"did you mean {meant}?" if meant else f"there are {', '.join(sorted(names.values()))}."
+
+
+def spec_in_role(spec: ModuleSpec, names: Mapping[str, str]) -> ModuleSpec:
+    """Return the module with the names of the variables that set its options; `names`: from names_in_role."""
+    own = f"{spec.option.removesuffix('s')}_defaults"  # of this list, where the role has others, too
+    return replace(spec, names={**names, "defaults": names.get(own, names["defaults"])})
 
 
 def with_absolute_paths(action, params: dict) -> dict:

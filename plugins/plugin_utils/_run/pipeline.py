@@ -11,7 +11,7 @@ import time
 from functools import partial
 from typing import Any
 
-from ...module_utils._errors import InvalidInput, in_words
+from ...module_utils._errors import InvalidInput
 from ...module_utils._http.transport import Transport, requests, require_libraries
 from ...module_utils._http.urls import canonical_url
 from ...module_utils._list.sending import send_all
@@ -26,7 +26,6 @@ from .._ledger.recording import Recording
 from .._screen.plan import plan_lines
 from .._screen.report import Report, approved_bodies
 from .._screen.screen import Progress, result_lines
-from . import core
 from .cache import cached_transport, shared_token
 from .given import ledger_at, ledger_given, ledger_location, opened_ledger, options_given, with_absolute_paths
 from .process import is_orphan, require_parent, run_id, say, show_lines
@@ -61,14 +60,14 @@ def send(action, options: Options, signals: Signals) -> dict:
         return action.remember(target.send(planned) if target else perform(planned, context))
 
     if not params["ledger"]:
-        return core.untrusted(in_words(carry_out(task.planned(), context, send_once)))
+        return carry_out(task.planned(), context, send_once)
     ledger = opened_ledger(action, params, signals, check_mode)
     recording = Recording(ledger, options.secrets, run_id(), check_mode)
     (planned,) = recording.look_up([task])
     result = carry_out(planned, context, send_once, recording)
     if recording.warnings:
         result = dict(result, warnings=[*recording.warnings, *result.get("warnings", ())])
-    return core.untrusted(in_words(result))
+    return result
 
 
 def send_list(action, options: Options, signals: Signals) -> dict:
@@ -95,7 +94,7 @@ def send_list(action, options: Options, signals: Signals) -> dict:
     began, result = time.monotonic(), send_all(action.spec, params, context, recording)
     done = result.done(_next_step(params, signals))
     _tell(action, report, ledger.where if ledger else "", time.monotonic() - began, signals, done)
-    returned = core.untrusted(result.returned(done, params["results"]))
+    returned = result.returned(done, params["results"])
     return action.remember(_without_details(returned) if action.spec.names and returned.get("failed") else returned)
 
 
