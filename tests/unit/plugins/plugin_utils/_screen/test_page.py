@@ -125,7 +125,7 @@ def test_axes_have_units_and_a_dot_says_its_name():
     page = page_of(FLEET)
     assert {"0 s", "0.2 s", "1.2 s", "10 s"} <= set(texts(page, "text"))
     assert "web099: in doubt, 1.3 s" in texts(page, "title")
-    assert "waiting after a 429: 7 times, 0.914 s" in page
+    assert "waiting after a 429: 7 times, 0.9 s" in page
 
 
 def test_all_assets_are_rows_problems_first():
