@@ -13,7 +13,7 @@ from contextlib import closing, suppress
 
 from ...module_utils._errors import InvalidInput
 from .postgresql import PostgresDatabase
-from .postgresql_library import POSTGRESQL
+from .postgresql_library import POSTGRESQL, described, parsed_url
 from .sqlite import SqliteDatabase, application_id_of, identity
 from .store import Ledger
 
@@ -53,6 +53,11 @@ def absolute(path: str, playbook_dir: str, from_environment: bool = False) -> st
     """Return the absolute path of an output file; relative paths are resolved as in `resolved`."""
     base = os.getcwd() if from_environment or _in_collection(playbook_dir) else playbook_dir
     return os.path.abspath(os.path.join(base, os.path.expanduser(path)))
+
+
+def shown_location(location: str) -> str:
+    """Return a location as messages have it, without a password; raise InvalidInput or MissingLibrary."""
+    return described(parsed_url(location)) if location.startswith(POSTGRESQL) else location
 
 
 def open_ledger(location: str, read_only: bool = False, required_by: str = "", moving: bool = False) -> Ledger:

@@ -6,7 +6,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from functools import partial
 from typing import Any
@@ -93,7 +92,7 @@ def send_list(action, options: Options, signals: Signals) -> dict:
     recording = Recording(ledger, options.secrets, run_id(), check_mode, queue) if ledger else None
     began, result = time.monotonic(), send_all(action.spec, params, context, recording)
     done = result.done(_next_step(params, signals))
-    _tell(action, report, ledger.where if ledger else "", time.monotonic() - began, signals, done)
+    _tell(action, report, time.monotonic() - began, signals, done)
     returned = result.returned(done, params["results"])
     return action.remember(_without_details(returned) if action.spec.names and returned.get("failed") else returned)
 
@@ -110,7 +109,7 @@ def _report(action, params: dict, location: str, service: str) -> Report | None:
     if not params["report"]:
         return None
     path = absolute(params["report"], action._loader.get_basedir())
-    return Report(path, location and os.path.realpath(location), run_id(), service, action._task.check_mode)
+    return Report(path, location, run_id(), service, action._task.check_mode)
 
 
 def _approved(action, params: dict, service: str) -> dict[str, dict] | None:
@@ -121,10 +120,10 @@ def _approved(action, params: dict, service: str) -> dict[str, dict] | None:
     return approved_bodies(path, action.spec.resource.operation.resource, service)
 
 
-def _tell(action, report: Report | None, ledger: str, seconds: float, signals: Signals, result: dict) -> None:
-    """Report the whole result of a list, and say on the screen what it did, or would do; `ledger`: as it is shown."""
+def _tell(action, report: Report | None, seconds: float, signals: Signals, result: dict) -> None:
+    """Report the whole result of a list, and say on the screen what it did, or would do."""
     operation, width = action.spec.resource.operation, action._display.columns
-    problem = report.add(operation, result, ledger) if report else ""
+    problem = report.add(operation, result) if report else ""
     if problem:
         result["warnings"].append(problem)
     if action._task.no_log or signals.caught:

@@ -23,6 +23,7 @@ from ...module_utils._call.operation import Operation
 from ...module_utils._errors import NOT_SENT, InvalidInput, message_of
 from ...module_utils._http import strict_json
 from .._ledger.entries import author
+from .._ledger.location import shown_location
 from .formats import FORMAT, FORMATS, PLANNED
 from .screen import NOT_LISTED, standing, tally
 
@@ -40,50 +41,56 @@ _ASSET = {"resource", "name", "result", "outcome", "failed"}
 class Report:
     """The report of the run that a task belongs to, which adds its results when it ends."""
 
-    def __init__(self, path: str, ledger_file: str, run: str, service: str, is_plan: bool) -> None:
+    def __init__(self, path: str, ledger: str, run: str, service: str, is_plan: bool) -> None:
         """Raise InvalidInput for a path that could not be written to; change no file.
 
-        `path`: of the JSON file, absolute; `ledger_file`: the real path of the SQLite file, empty when there is none;
-        `run`: names the run of Ansible; `service`: its canonical base_url.
+        `path`: of the JSON file, absolute; `ledger`: its location, empty when there is none; `run`: names the run of
+        Ansible; `service`: its canonical base_url.
         """
-        self._path, self._ledger_file, self._is_plan = path, ledger_file, is_plan
+        self._path, self._ledger_file, self._is_plan = path, ledger and os.path.realpath(ledger), is_plan
         base = os.path.splitext(min(os.path.relpath(path), path, key=len))[0]
         self.where = f"plan: {base}.plan.html, .json, .md" if is_plan else f"report: {base}.html, .json, .xml"
-        state = PLANNED if is_plan else "ended"
-        self._run = dict(run=run, state=state, service=service, by=author(), began_at=_now())
+        about = dict(service=service, ledger=shown_location(ledger) if ledger else None)
+        self._run = dict(run=run, state=PLANNED if is_plan else "ended", **about, by=author(), began_at=_now())
         try:
             for file in (files := [*self._files()]):
                 with _replacement(file):
                     pass
-            before = _run_in(_text_of(files[-1]))
-            if (before.get("run"), before.get("state")) == (run, state) and before["service"] != service:
-                raise ValueError(f"it has what this run does at {before['service']}, and this list is for {service}")
+            self._before(files[-1])
         except _ERRORS as error:
             advice = "Give a new file in a directory that exists, or an earlier report"
             raise InvalidInput("report", f"{self._problem(error)}. {advice}") from None
 
-    def add(self, operation: Operation, result: dict, ledger: str) -> str:
+    def add(self, operation: Operation, result: dict) -> str:
         """Replace the report by one that has the result of a list, too; return why not, empty on success.
 
-        Others wait meanwhile. A file that is neither empty nor a report is left unchanged. `ledger`: as it is shown.
+        Others wait meanwhile. A file that is neither empty nor a report is left unchanged.
         """
-        self._run["ledger"] = ledger or None
         try:
             files = self._files()
             *_others, file = files
             with _alone_in(os.path.dirname(file)):
-                run = self._with(_run_in(_text_of(file)), operation, result)
+                run = self._with(self._before(file), operation, result)
                 for name, render in files.items():
                     _replace(name, render(run))
         except _ERRORS as error:
             return f"report: {self._problem(error)}. The task was done, and its result is complete; the report lacks it"
         return ""
 
+    def _before(self, file: str) -> dict:
+        """Return what other tasks of this run have reported; raise ValueError if it is of another service or ledger."""
+        own, before = self._run, _run_in(_text_of(file))
+        if any(before.get(name) != own[name] for name in ("run", "state")):
+            return dict(own, counts={}, assets=[])
+        for name in ("service", "ledger"):
+            if before.get(name) != own[name]:
+                there, here = before.get(name) or "none", own[name] or "none"
+                raise ValueError(f"in it this run has the {name} {there}, and this list has {here}")
+        return before
+
     def _with(self, before: dict, operation: Operation, result: dict) -> dict:
         """Return the run with the assets of a result, after those that its other tasks have reported."""
         own, resource = self._run, operation.resource
-        if any(before.get(name) != own[name] for name in ("run", "state")):
-            before = dict(own, counts={}, assets=[])
         listed = [_asset(operation, item) for item in result["results"]]
         found = {(resource, asset["name"]) for asset in listed}  # by this task; another one may not list them
         assets = [asset for asset in before["assets"] if asset["result"] != NOT_LISTED or _key(asset) not in found]

@@ -47,7 +47,7 @@ def path(tmp_path) -> str:
 
 
 def write(path: str, items: list[dict], run: str = "run-1", operation=MACHINE) -> None:
-    assert Report(path, "", run, SERVICE, is_plan=False).add(operation, result_of(items), LEDGER) == ""
+    assert Report(path, LEDGER, run, SERVICE, is_plan=False).add(operation, result_of(items)) == ""
 
 
 def plan(path: str, items: list[dict], not_listed: int = 0) -> None:
@@ -56,7 +56,7 @@ def plan(path: str, items: list[dict], not_listed: int = 0) -> None:
 
 def plan_beside(path: str, items: list[dict], not_listed: list[str]) -> None:
     result = {**result_of(items), "not_listed": not_listed}
-    assert Report(path, "", "run-1", SERVICE, is_plan=True).add(MACHINE, result, LEDGER) == ""
+    assert Report(path, LEDGER, "run-1", SERVICE, is_plan=True).add(MACHINE, result) == ""
 
 
 def result_of(items: list[dict]) -> dict:
@@ -103,11 +103,27 @@ def test_a_report_has_what_it_takes_to_go_on(path):
     assert second["msg"] == str(said)
 
 
-def test_a_report_of_a_run_is_of_one_service(path):
+@pytest.mark.parametrize(("service", "ledger", "problem"), [
+    ("https://other.example", LEDGER, f"the service {SERVICE}, and this list has https://other.example"),
+    (SERVICE, "/srv/other.db", f"the ledger {LEDGER}, and this list has /srv/other.db"),
+    (SERVICE, "", f"the ledger {LEDGER}, and this list has none"),
+])
+def test_a_report_of_a_run_is_of_one_service_and_one_ledger(path, service, ledger, problem):
+    late = Report(path, ledger, "run-1", service, is_plan=False)
     write(path, ITEMS[:1])
-    with pytest.raises(InvalidInput, match=r"is for https://other\.example"):
-        Report(path, "", "run-1", "https://other.example", is_plan=False)
-    Report(path, "", "run-2", "https://other.example", is_plan=False)
+    before = Path(path).read_text()
+    with pytest.raises(InvalidInput, match=f"^report: .*{re.escape(problem)}. Give a new file"):
+        Report(path, ledger, "run-1", service, is_plan=False)
+    assert problem in late.add(MACHINE, result_of(ITEMS))
+    assert Path(path).read_text() == before
+    assert Report(path, ledger, "run-2", service, is_plan=False).add(MACHINE, result_of(ITEMS)) == ""
+
+
+def test_the_password_of_a_ledger_is_not_in_a_report(path):
+    report = Report(path, "postgresql://u:secret-of-the-ledger@db.example.com/l", "run-1", SERVICE, is_plan=False)
+    assert report.add(MACHINE, result_of(ITEMS)) == ""
+    assert runs(path)[0]["ledger"] == "postgresql://db.example.com/l"
+    assert "secret-of" not in Path(path).read_text()
 
 
 def test_the_line_on_the_screen_says_where_the_files_are(path, monkeypatch, tmp_path):
@@ -236,9 +252,9 @@ def at_once(path: str, names: list[str], run: Callable[[str], str]) -> None:
 
     def work(name: str) -> None:
         barrier.wait(30)
-        report = Report(path, "", run(name), SERVICE, is_plan=False)
+        report = Report(path, LEDGER, run(name), SERVICE, is_plan=False)
         barrier.wait(30)
-        assert report.add(MACHINE, result_of([{**ITEMS[0], "item": name}]), LEDGER) == ""
+        assert report.add(MACHINE, result_of([{**ITEMS[0], "item": name}])) == ""
 
     processes = [context.Process(target=work, args=(name,)) for name in names]
     for process in processes:
@@ -302,7 +318,7 @@ def test_a_report_that_cannot_be_written_at_the_end_raises_a_warning(tmp_path, p
         (tmp_path / "d").rename(tmp_path / "e")
     else:
         {"a directory": Path.mkdir, "a named pipe": os.mkfifo}.get(place, lambda at: at.write_text("mine"))(path)
-    warning = report.add(MACHINE, result_of(ITEMS), LEDGER)
+    warning = report.add(MACHINE, result_of(ITEMS))
     assert warning.startswith("report: ")
     assert {None: "No such file or directory", "exists and is not a report": place}.get(place, "regular") in warning
     assert "The task was done" in warning
