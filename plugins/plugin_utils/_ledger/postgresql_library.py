@@ -160,6 +160,6 @@ class SessionLocks:
         with EndOfThread(str):  # whatever happens, the next statement notices
             while not self._closed.wait(_INTERVAL):
                 with suppress(LedgerError), self._turn:
-                    if self._wanted:
+                    if self._wanted and not self._closed.is_set():  # it would open what was closed meanwhile
                         self._execute("SELECT 1", ())
                         self.take_again(self._execute)

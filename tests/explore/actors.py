@@ -1,0 +1,208 @@
+# Copyright (c) 2026, the infrastructure.services contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Who acts in a run: tasks, lists, moves, and users who follow the advice; and the service."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from contextlib import closing
+from functools import cache
+
+from ansible_collections.infrastructure.services.plugins.module_utils._errors import (
+    ACCEPTED,
+    NOT_SENT,
+    REJECTED,
+    UNKNOWN,
+    Message,
+    Overtaken,
+    ServicesError,
+)
+from ansible_collections.infrastructure.services.plugins.module_utils._secrets import Secrets
+from ansible_collections.infrastructure.services.plugins.module_utils._task.task import (
+    Context,
+    Planned,
+    Task,
+    carry_out,
+    prepare,
+)
+from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger import editing, tables
+from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.decisions import InDoubt
+from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.entries import ABSENT, PRESENT, Key
+from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.moving import moved
+from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.queue import Queue
+from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.recording import Begun, Recording
+from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.store import Ledger
+from support import CREATE, LEAST, RESOURCES, UPDATE, validated
+
+from .databases import Place
+from .scheduler import Actor, Process, World
+
+URL = "https://service"
+_SECRETS = Secrets()
+_CONTEXT = Context(False, _SECRETS, connect=None)
+_AGAIN = 5  # times that an item of a list is tried while another run holds it
+# What may become of a request: whether it is carried out, and the outcome.
+_FATES = {
+    "no connection": (False, NOT_SENT),
+    "refused": (False, REJECTED),
+    "lost": (False, UNKNOWN),
+    "carried out, the answer lost": (True, UNKNOWN),
+    "carried out, the answer unusable": (True, ACCEPTED),
+}
+
+
+@cache
+def wanted(resource: str, name: str, is_listed: bool = False, login: bool = True) -> Task:
+    """Return a task; `login`: what an update wants."""
+    option = {CREATE: {"name": name}, UPDATE: {"id": name, "attributes": {"login": login}}}[resource]
+    params = validated(resource, {"base_url": URL, "access_token": "t", **LEAST[resource], **option})
+    task = prepare(RESOURCES[resource], params)
+    return Task(task.resource, task.settings, task.wanted, is_listed)
+
+
+class Run:
+    """What one run has: the world, the service, and what was said and done."""
+
+    def __init__(self, world: World) -> None:
+        self.world = world
+        self.made: dict[str, list[str]] = {}  # ids by name, as the service made them
+        self.sent: dict[tuple[str, str], bool] = {}  # by process and name: whether a request was carried out
+        self.results: list[tuple[str, str, dict]] = []  # process, name, result
+        self.begun: dict[str, str] = {}  # the process that began last to work on it, by name
+        self.movers: list[Actor] = []
+        self.is_moved = False  # whether a target was ever marked
+        self.is_undone = False  # whether a move that failed was undone
+
+    def are_ended(self, actors: Iterable[Actor]) -> bool:
+        return all(actor.has_ended or actor.process.is_dead for actor in actors)
+
+    def process(self, kind: str) -> Process:
+        return Process(f"{kind} {1 + len(self.world.actors)}")
+
+    def send(self, planned: Planned) -> dict:
+        """Send the request of a plan and return the result."""
+        operation, name = planned.task.resource.operation, planned.task.wanted.key
+        me = self.world.running.process.name
+        self.sent.setdefault((me, name), False)
+        is_done, outcome = _FATES.get(self.world.point("the request", _FATES), (True, ACCEPTED))
+        self_made = f"{name}-{1 + len(self.made.get(name, ()))}"
+        if is_done:
+            self.made.setdefault(name, []).append(self_made)
+            self.sent[me, name] = True
+        self.world.point("the answer")
+        result = dict(changed=outcome == ACCEPTED, outcome=outcome, warnings=[])
+        if outcome != ACCEPTED or "unusable" in (self.world.log or [""])[-1]:
+            return dict(result, failed=True, msg=Message("it failed", f"{operation.noun} {name}"))
+        return dict(result, asset={"id": self_made, **(planned.plan.body or {})})
+
+    def told(self, name: str, work: Callable[[], dict]) -> dict:
+        """Return what a task says, and remember it."""
+        try:
+            result = work()
+        except ServicesError as error:
+            result = dict(error.result(), is_in_doubt=isinstance(error, InDoubt))
+        self.results.append((self.world.running.process.name, name, result))
+        return result
+
+
+class Remembered(Recording):
+    """Remembers who began last."""
+
+    def __init__(self, run: Run, ledger: Ledger, queue: Queue | None = None) -> None:
+        super().__init__(ledger, _SECRETS, run.world.running.process.name, queue=queue)
+        self._of_run = run
+
+    def _begin(self, key: Key, planned: Planned) -> Begun:
+        begun = super()._begin(key, planned)
+        if begun.intent:
+            self._of_run.begun[key.name] = self._of_run.world.running.process.name
+        return begun
+
+
+def task(run: Run, place: Place, task: Task, when: Callable[[], bool] = lambda: True) -> Actor:
+    """One task with a ledger; `when`: it may begin, if that ever happens."""
+
+    def work() -> dict:
+        with closing(Ledger(place.opened())) as ledger:
+            recording = Remembered(run, ledger)
+            (planned,) = recording.look_up([task])
+            return carry_out(planned, _CONTEXT, run.send, recording)
+
+    def act() -> None:
+        run.world.wait(lambda: when() or run.are_ended(run.movers))
+        if when():
+            run.told(task.wanted.key, work)
+
+    return run.world.add(run.process("task"), act)
+
+
+def fleet(run: Run, place: Place, *names: str) -> Actor:
+    """A list: each item has a thread, and all of them one queue to the ledger."""
+    process = run.process("list")
+
+    def act() -> None:
+        def work() -> dict:
+            ledger = Ledger(place.opened())
+            recording = Remembered(run, ledger, Queue(ledger))
+            items: list[Actor] = []
+            for planned in recording.look_up([wanted(CREATE, name, is_listed=True) for name in names]):
+                items.append(run.world.add(process, lambda planned=planned: item(recording, planned)))
+            run.world.wait(lambda: run.are_ended(items))
+            recording.close()
+            return dict(outcome=NOT_SENT)
+
+        run.told("", work)
+
+    def item(recording: Recording, planned: Planned) -> None:
+        def work() -> dict:
+            for _again in range(_AGAIN):
+                try:
+                    return carry_out(planned, _CONTEXT, run.send, recording)
+                except Overtaken:
+                    run.world.wait(lambda: False, 1.0)
+            return dict(changed=False, skipped=True, outcome=NOT_SENT)
+
+        run.told(planned.task.wanted.key, work)
+
+    return run.world.add(process, act)
+
+
+def user(run: Run, place: Place, name: str, as_list: bool = False) -> Actor:
+    """Somebody who looks as a run does, then at the service, and records or removes what is in doubt."""
+
+    def work() -> dict:
+        with closing(Ledger(place.opened())) as ledger:
+            (planned,) = Recording(ledger, _SECRETS, "").look_up([wanted(CREATE, name)])
+            if not isinstance(planned.error, InDoubt):
+                return dict(outcome=NOT_SENT)
+            run.world.point("a look at the service")
+            ids = run.made.get(name)
+            entry = dict(resource=CREATE, base_url=URL, name=name, state=PRESENT if ids else ABSENT)
+            entry["asset"] = {"id": ids[-1]} if ids else None
+            if as_list:
+                return editing.edited_list(ledger, dict(entries=[entry], base_url=URL), False, _SECRETS)
+            return editing.edited(ledger, entry, False, _SECRETS)
+
+    return run.world.add(run.process("user"), lambda: run.told("", work))
+
+
+def mover(run: Run, source: Place, target: Place, after: tuple[Actor, ...] = ()) -> None:
+    """A ledger_move; one after others completes what was cut off."""
+
+    def work() -> dict:
+        with closing(Ledger(source.opened(), moving=True)) as old, closing(Ledger(target.opened(), moving=True)) as new:
+            return moved(old, new, check_mode=False)
+
+    def act() -> None:
+        run.world.wait(lambda: run.are_ended(after))
+        run.told("", work)
+
+    run.movers.append(run.world.add(run.process("move"), act))
+
+
+def mark(place: Place) -> str | None:
+    """Return why a ledger is refused, empty if it is not, None if there is none."""
+    if place.data.execute(tables.TABLES_IN_SQLITE).fetchall() == []:
+        return None
+    return place.data.execute(tables.SCHEMA).fetchone()[1]
