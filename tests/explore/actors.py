@@ -28,7 +28,7 @@ from ansible_collections.infrastructure.services.plugins.module_utils._task.task
 )
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger import editing, tables
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.decisions import InDoubt
-from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.entries import ABSENT, PRESENT, Key
+from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.entries import ABSENT, DONE, PRESENT, Key
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.moving import moved
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.queue import Queue
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.recording import Begun, Recording
@@ -72,6 +72,10 @@ class Run:
         self.begun: dict[str, str] = {}  # the process that began last to work on it, by name
         self.movers: list[Actor] = []
         self.is_moved = False  # whether a target was ever marked
+        self.seconds = 0.0  # that the service takes
+        self.is_lost = True  # whether the first request ended the session of its task; False: that is to happen
+        self.doomed: Actor | None = None  # who is killed when the service has carried out its request
+        self.mistakes = 0  # of users who remove what was created since they looked
         self.is_undone = False  # whether a move that failed was undone
 
     def are_ended(self, actors: Iterable[Actor]) -> bool:
@@ -85,11 +89,19 @@ class Run:
         operation, name = planned.task.resource.operation, planned.task.wanted.key
         me = self.world.running.process.name
         self.sent.setdefault((me, name), False)
+        if not self.is_lost:
+            self.is_lost = True
+            for session in self.world.running.process.sessions.values():
+                session.lose()
+        if self.seconds:
+            self.world.wait(lambda: False, self.seconds)
         is_done, outcome = _FATES.get(self.world.point("the request", _FATES), (True, ACCEPTED))
         self_made = f"{name}-{1 + len(self.made.get(name, ()))}"
         if is_done:
             self.made.setdefault(name, []).append(self_made)
             self.sent[me, name] = True
+        if self.world.running is self.doomed:
+            self.world.kill(self.doomed.process)
         self.world.point("the answer")
         result = dict(changed=outcome == ACCEPTED, outcome=outcome, warnings=[])
         if outcome != ACCEPTED or "unusable" in (self.world.log or [""])[-1]:
@@ -120,21 +132,25 @@ class Remembered(Recording):
         return begun
 
 
-def task(run: Run, place: Place, task: Task, when: Callable[[], bool] = lambda: True) -> Actor:
-    """One task with a ledger; `when`: it may begin, if that ever happens."""
-
-    def work() -> dict:
-        with closing(Ledger(place.opened())) as ledger:
-            recording = Remembered(run, ledger)
-            (planned,) = recording.look_up([task])
-            return carry_out(planned, _CONTEXT, run.send, recording)
+def task(
+    run: Run, place: Place, task: Task, when: Callable[[], bool] = lambda: True, begins: Callable = lambda: True
+) -> Actor:
+    """One task with a ledger; `when`: it looks at it, if that ever happens; `begins`: it goes on."""
 
     def act() -> None:
         run.world.wait(lambda: when() or run.are_ended(run.movers))
         if when():
-            run.told(task.wanted.key, work)
+            run.told(task.wanted.key, lambda: _carried_out(run, place, task, begins))
 
     return run.world.add(run.process("task"), act)
+
+
+def _carried_out(run: Run, place: Place, task: Task, begins: Callable[[], bool] = lambda: True) -> dict:
+    with closing(Ledger(place.opened())) as ledger:
+        recording = Remembered(run, ledger)
+        (planned,) = recording.look_up([task])
+        run.world.wait(lambda: begins() or run.are_ended(run.world.actors[:1]))
+        return carry_out(planned, _CONTEXT, run.send, recording)
 
 
 def fleet(run: Run, place: Place, *names: str) -> Actor:
@@ -169,22 +185,30 @@ def fleet(run: Run, place: Place, *names: str) -> Actor:
 
 
 def user(run: Run, place: Place, name: str, as_list: bool = False) -> Actor:
-    """Somebody who looks as a run does, then at the service, and records or removes what is in doubt."""
+    """Somebody who looks as a run does, then at the service, and records what is in doubt, or removes and repeats it."""
 
-    def work() -> dict:
+    def settle() -> dict:
         with closing(Ledger(place.opened())) as ledger:
             (planned,) = Recording(ledger, _SECRETS, "").look_up([wanted(CREATE, name)])
             if not isinstance(planned.error, InDoubt):
-                return dict(outcome=NOT_SENT)
+                return dict(outcome=NOT_SENT, failed=True)
             run.world.point("a look at the service")
             ids = run.made.get(name)
             entry = dict(resource=CREATE, base_url=URL, name=name, state=PRESENT if ids else ABSENT)
             entry["asset"] = {"id": ids[-1]} if ids else None
             if as_list:
-                return editing.edited_list(ledger, dict(entries=[entry], base_url=URL), False, _SECRETS)
-            return editing.edited(ledger, entry, False, _SECRETS)
+                result = editing.edited_list(ledger, dict(entries=[entry], base_url=URL), False, _SECRETS)
+            else:
+                result = editing.edited(ledger, entry, False, _SECRETS)
+            # Another user settled it meanwhile, and it was created: no condition of ours is in what the user asks for.
+            run.mistakes += not ids and any(f"'state': '{state}'" in str(result["diff"]["before"]) for state in (DONE, ACCEPTED))
+            return result
 
-    return run.world.add(run.process("user"), lambda: run.told("", work))
+    def act() -> None:
+        if not run.told("", settle).get("failed"):
+            run.told(name, lambda: _carried_out(run, place, wanted(CREATE, name)))
+
+    return run.world.add(run.process("user"), act)
 
 
 def mover(run: Run, source: Place, target: Place, after: tuple[Actor, ...] = ()) -> None:

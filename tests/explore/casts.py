@@ -9,7 +9,7 @@ import itertools
 import random
 from collections.abc import Callable, Iterator
 
-from ansible_collections.infrastructure.services.plugins.module_utils._errors import ACCEPTED, NOT_SENT, REJECTED
+from ansible_collections.infrastructure.services.plugins.module_utils._errors import ACCEPTED, NOT_SENT, REJECTED, UNKNOWN
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger import tables
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.entries import ABSENT, DONE
 from support import CREATE, UPDATE
@@ -31,13 +31,15 @@ class Scene:
         self.old, self.new = (Place(world, name, kind) for name, kind in zip(("/old.db", "/new.db"), kinds))
         world.places = {place.name: place for place in (self.old, self.new)}
 
-    def fill(self) -> None:
+    def fill(self, name: str = "old", state: str = DONE) -> None:
         """Make the old ledger, with an entry."""
         for statement in tables.CREATE:
             self.old.data.execute(statement.format(number="INTEGER PRIMARY KEY AUTOINCREMENT"))
-        values = (URL, CREATE, "old", DONE, '{"name": "old"}', '{"id": "old-1"}', "", "", "", "", "", 1)
+        asset = f'{{"id": "{name}-1"}}' if state == DONE else "{}"
+        values = (URL, CREATE, name, state, f'{{"name": "{name}"}}', asset, "", "", "", "", "", 1)
         self.old.data.execute(tables.INSERT, values)
-        self.run.made["old"] = ["old-1"]
+        if state == DONE:
+            self.run.made[name] = [f"{name}-1"]
 
     def move(self) -> None:
         """A move, and another one that completes it; meanwhile the old ledger is used, and the new one."""
@@ -89,6 +91,28 @@ def _tasks_and_user(scene: Scene) -> None:
     actors.user(scene.run, scene.old, "web")
 
 
+def _lost_and_user(scene: Scene) -> None:
+    scene.run.is_lost, scene.run.seconds = False, 5.0
+    actors.task(scene.run, scene.old, WEB)
+    actors.user(scene.run, scene.old, "web")
+
+
+def _lost_and_update(scene: Scene) -> None:
+    """The second update looked before the first one began, and gets the lock that went with the session."""
+    run = scene.run
+    run.is_lost, run.seconds = False, 5.0
+    is_looking = lambda: len(run.world.actors) == 1 or run.world.actors[1].ready  # noqa: E731
+    actors.task(run, scene.old, wanted(UPDATE, ROLE), when=is_looking)
+    run.doomed = actors.task(run, scene.old, wanted(UPDATE, ROLE, login=False), begins=lambda: run.is_lost)
+
+
+def _users(scene: Scene) -> None:
+    scene.run.seconds = 5.0
+    scene.fill("web", UNKNOWN)
+    for as_list in (False, True):
+        actors.user(scene.run, scene.old, "web", as_list)
+
+
 def _list_and_users(scene: Scene) -> None:
     actors.fleet(scene.run, scene.old, "web", "db")
     actors.user(scene.run, scene.old, "web", as_list=True)
@@ -112,12 +136,16 @@ def _move_and_list(scene: Scene) -> None:
 
 
 STILL, MOVING = tuple((kind, kind) for kind in KINDS), tuple(itertools.product(KINDS, KINDS))
+SERVER = STILL[1:]
 CASTS: dict[str, tuple[Callable[[Scene], object], tuple[tuple[str, str], ...]]] = {
     "two tasks": (_tasks(2), STILL),
     "three tasks": (_tasks(3), STILL),
     "a task and a list": (_task_and_list, STILL),
     "two lists": (_lists, STILL),
     "two tasks and a user": (_tasks_and_user, STILL),
+    "a task that loses its session, and a user": (_lost_and_user, SERVER),
+    "an update that loses its session, and one that is killed": (_lost_and_update, SERVER),
+    "two users": (_users, STILL),
     "a list and two users": (_list_and_users, STILL),
     "two updates": (_updates, STILL),
     "a move and two tasks": (_move_and_tasks, MOVING),
@@ -126,7 +154,7 @@ CASTS: dict[str, tuple[Callable[[Scene], object], tuple[tuple[str, str], ...]]] 
 SETTINGS = [(cast, kinds) for cast, (_make, every) in CASTS.items() for kinds in every]
 
 
-def problems_of(cast: str, kinds: tuple[str, str], choose: Callable[[int], int], faults: int) -> list[str]:
+def problems_of(cast: str, kinds: tuple[str, str], choose: Callable[[int, int, bool], int], faults: int) -> list[str]:
     """Let one run happen and return what does not hold, with what was chosen; empty if everything does."""
     world = STANDING_IN.world = World(choose, faults)
     scene = Scene(world, kinds)
@@ -153,9 +181,9 @@ def _problems(scene: Scene) -> Iterator[str]:
     for name, ids in run.made.items():
         if name == ROLE:
             continue
-        if len(ids) > 1 + run.is_undone:
+        if len(ids) > 1 + run.is_undone + run.mistakes:
             yield f"{name} was created {len(ids)} times"
-        if name not in entries:
+        if name not in entries and not run.mistakes:
             yield f"{name} was created, and is not recorded"
     for name, (state, asset, _who) in entries.items():
         if state == DONE and not any(f'"{made}"' in asset for made in run.made.get(name, ())):
@@ -188,7 +216,7 @@ def _complete(scene: Scene) -> bool:
     world = STANDING_IN.world = scene.run.world
     if actors.mark(scene.old) == "" and not actors.mark(scene.new):
         return True
-    world.actors, world.faults_left, world._choose, world.now = [], 0, lambda count: 0, 0.0
+    world.actors, world.faults_left, world._choose, world.now = [], 0, lambda ways, faults, is_forced: 0, 0.0
     actors.mover(scene.run, scene.old, scene.new)
     try:
         world.run()
@@ -199,14 +227,18 @@ def _complete(scene: Scene) -> bool:
 
 
 class Random:
-    """Chooses at random: mostly what is not special."""
+    """Chooses at random: mostly what is not special, and in half of the runs nobody is killed."""
 
     def __init__(self, seed: int) -> None:
-        self._chance = random.Random(seed)
-        self._usual = self._chance.choice((0.6, 0.8, 0.9, 0.97))
+        self._random = random.Random(seed).random
+        self._switching = 0.02 + 0.4 * self._random()
+        self._failing = 0.01 + 0.15 * self._random()
+        self._spared = int(2 * self._random())  # 1: nobody is killed, which is the first of the faults
 
-    def __call__(self, count: int) -> int:
-        return 0 if self._chance.random() < self._usual else self._chance.randrange(count)
+    def __call__(self, ways: int, faults: int, is_forced: bool) -> int:
+        if faults > self._spared and self._random() < self._failing * (faults if faults > 2 else 0.3):  # the rare ones
+            return ways + self._spared + int((faults - self._spared) * self._random())
+        return int(ways * self._random()) if ways > 1 and (is_forced or self._random() < self._switching) else 0
 
 
 class Path:
@@ -215,8 +247,8 @@ class Path:
     def __init__(self, deviations: dict[int, int]) -> None:
         self._deviations, self.counts = deviations, []
 
-    def __call__(self, count: int) -> int:
-        self.counts.append(count)
+    def __call__(self, ways: int, faults: int, is_forced: bool) -> int:
+        self.counts.append(ways + faults)
         return self._deviations.get(len(self.counts) - 1, 0)
 
 

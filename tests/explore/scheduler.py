@@ -77,8 +77,11 @@ _POOL = _Pool()
 class World:
     """Everything that one run shares: its threads, its clock and its chooser."""
 
-    def __init__(self, choose: Callable[[int], int], faults: int) -> None:
-        """`choose`: returns one of so many options, of which 0 is that nothing special happens; `faults`: at most."""
+    def __init__(self, choose: Callable[[int, int, bool], int], faults: int) -> None:
+        """`choose`: one of so many ways to go on, of which 0 is nothing special, and faults; whether somebody has to.
+
+        `faults`: so many at most.
+        """
         self._choose, self.faults_left = choose, faults
         self.losses_left = 1  # of sessions
         self.actors: list[Actor] = []
@@ -118,7 +121,7 @@ class World:
         while True:
             others = [] if is_back or self.writers else [actor for actor in self._able() if actor is not me]
             special = self._special(me.process, fates)
-            number = self._chosen(1 + len(others) + len(special))
+            number = self._chosen(1 + len(others), len(special))
             if number == 0:
                 return ""
             if number <= len(others):
@@ -161,11 +164,11 @@ class World:
             for happen in process.at_death:
                 happen()
 
-    def _chosen(self, count: int) -> int:
+    def _chosen(self, ways: int, faults: int = 0, is_forced: bool = False) -> int:
         self._choices += 1
         if self._choices > LARGEST:
             self.now = math.inf
-        return self._choose(count) if count > 1 and self._choices <= LARGEST else 0
+        return self._choose(ways, faults, is_forced) if ways + faults > 1 and self._choices <= LARGEST else 0
 
     def _able(self) -> list[Actor]:
         """Return who can go on now; time passes where nobody can, or while those who can are slow.
@@ -187,7 +190,7 @@ class World:
         if self.now > LONGEST or not any(self._must_end(actor) for actor in self.actors):
             return None
         able = self._able()
-        return able[self._chosen(len(able))] if able else None
+        return able[self._chosen(len(able), is_forced=True)] if able else None
 
     def _must_end(self, actor: Actor) -> bool:
         return not (actor.has_ended or actor.is_background or actor.process.is_dead)
