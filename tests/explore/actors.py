@@ -35,7 +35,7 @@ from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.re
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.store import Ledger
 from support import CREATE, LEAST, RESOURCES, UPDATE, validated
 
-from .databases import Place
+from .places import Place
 from .scheduler import Actor, Process, World
 
 URL = "https://service"
@@ -185,7 +185,7 @@ def fleet(run: Run, place: Place, *names: str) -> Actor:
 
 
 def user(run: Run, place: Place, name: str, as_list: bool = False) -> Actor:
-    """Somebody who looks as a run does, then at the service, and records what is in doubt, or removes and repeats it."""
+    """Somebody who looks as a run does, then at the service, and records it, or removes and repeats it."""
 
     def settle() -> dict:
         with closing(Ledger(place.opened())) as ledger:
@@ -201,7 +201,8 @@ def user(run: Run, place: Place, name: str, as_list: bool = False) -> Actor:
             else:
                 result = editing.edited(ledger, entry, False, _SECRETS)
             # Another user settled it meanwhile, and it was created: no condition of ours is in what the user asks for.
-            run.mistakes += not ids and any(f"'state': '{state}'" in str(result["diff"]["before"]) for state in (DONE, ACCEPTED))
+            before = str(result["diff"]["before"])
+            run.mistakes += not ids and any(f"'state': '{state}'" in before for state in (DONE, ACCEPTED))
             return result
 
     def act() -> None:

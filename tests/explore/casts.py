@@ -1,23 +1,24 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The casts that are explored, and what must hold at the end of each run."""
+"""The casts that are explored."""
 
 from __future__ import annotations
 
 import itertools
-import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
-from ansible_collections.infrastructure.services.plugins.module_utils._errors import ACCEPTED, NOT_SENT, REJECTED, UNKNOWN
+from ansible_collections.infrastructure.services.plugins.module_utils._errors import (
+    UNKNOWN,
+)
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger import tables
-from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.entries import ABSENT, DONE
+from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.entries import DONE
 from support import CREATE, UPDATE
 
 from . import actors
 from .actors import URL, Run, wanted
-from .databases import STANDING_IN, Place
-from .scheduler import Stuck, World
+from .places import PLACES, Place
+from .scheduler import World
 
 KINDS = ("file", "server")
 ROLE, WEB = "role-0001", wanted(CREATE, "web")
@@ -29,7 +30,7 @@ class Scene:
     def __init__(self, world: World, kinds: tuple[str, str]) -> None:
         self.run = Run(world)
         self.old, self.new = (Place(world, name, kind) for name, kind in zip(("/old.db", "/new.db"), kinds))
-        world.places = {place.name: place for place in (self.old, self.new)}
+        PLACES.update({place.name: place for place in (self.old, self.new)})
 
     def fill(self, name: str = "old", state: str = DONE) -> None:
         """Make the old ledger, with an entry."""
@@ -152,115 +153,3 @@ CASTS: dict[str, tuple[Callable[[Scene], object], tuple[tuple[str, str], ...]]] 
     "a move and a list": (_move_and_list, MOVING),
 }
 SETTINGS = [(cast, kinds) for cast, (_make, every) in CASTS.items() for kinds in every]
-
-
-def problems_of(cast: str, kinds: tuple[str, str], choose: Callable[[int, int, bool], int], faults: int) -> list[str]:
-    """Let one run happen and return what does not hold, with what was chosen; empty if everything does."""
-    world = STANDING_IN.world = World(choose, faults)
-    scene = Scene(world, kinds)
-    try:
-        CASTS[cast][0](scene)
-        try:
-            world.run()
-        except Stuck:
-            world.problems.append("somebody waits for what never happens")
-        problems = [*world.problems, *_problems(scene)]
-        return [*problems, *world.log, *map(str, scene.run.results)] if problems else []
-    finally:
-        scene.close()
-
-
-def _problems(scene: Scene) -> Iterator[str]:
-    run = scene.run
-    for actor in run.world.actors:
-        if actor.error:
-            yield f"{actor.process.name} raised {actor.error!r}"
-    if run.movers and not _complete(scene):
-        yield "a move that was cut off cannot be completed"
-    entries = scene.entries()
-    for name, ids in run.made.items():
-        if name == ROLE:
-            continue
-        if len(ids) > 1 + run.is_undone + run.mistakes:
-            yield f"{name} was created {len(ids)} times"
-        if name not in entries and not run.mistakes:
-            yield f"{name} was created, and is not recorded"
-    for name, (state, asset, _who) in entries.items():
-        if state == DONE and not any(f'"{made}"' in asset for made in run.made.get(name, ())):
-            yield f"{name} is recorded, and was not created"
-    yield from _untrue(run)
-    yield from _settled_by_others(scene, entries)
-
-
-def _untrue(run: Run) -> Iterator[str]:
-    for process, name, result in run.results:
-        outcome, was_done = result["outcome"], run.sent.get((process, name), False)
-        if outcome == ACCEPTED and not run.made.get(name):
-            yield f"{process} says that {name} was accepted"
-        if outcome in (NOT_SENT, REJECTED) and was_done:
-            yield f"{process} says that {name} was {outcome}, and it was created"
-
-
-def _settled_by_others(scene: Scene, entries: dict) -> Iterator[str]:
-    """Who began last to work on it was killed: its entry says what became of that, or is in doubt."""
-    dead = {actor.process.name for actor in scene.run.world.actors if actor.process.is_dead}
-    for name, process in scene.run.begun.items():
-        state, _asset, who = entries.get(name, (ABSENT, "", ""))
-        if name == ROLE and process in dead and scene.run.sent.get((process, name)) and (state, who) != (DONE, process):
-            if state in (DONE, ABSENT):
-                yield f"{name}: {process} was killed while its request was in flight, and the ledger says {state}"
-
-
-def _complete(scene: Scene) -> bool:
-    """Complete what was cut off; return whether that succeeds or nothing was begun."""
-    world = STANDING_IN.world = scene.run.world
-    if actors.mark(scene.old) == "" and not actors.mark(scene.new):
-        return True
-    world.actors, world.faults_left, world._choose, world.now = [], 0, lambda ways, faults, is_forced: 0, 0.0
-    actors.mover(scene.run, scene.old, scene.new)
-    try:
-        world.run()
-    except Stuck:
-        return False
-    mover = world.actors[0]
-    return mover.error is None and not scene.run.results.pop()[2].get("failed") and actors.mark(scene.new) == ""
-
-
-class Random:
-    """Chooses at random: mostly what is not special, and in half of the runs nobody is killed."""
-
-    def __init__(self, seed: int) -> None:
-        self._random = random.Random(seed).random
-        self._switching = 0.02 + 0.4 * self._random()
-        self._failing = 0.01 + 0.15 * self._random()
-        self._spared = int(2 * self._random())  # 1: nobody is killed, which is the first of the faults
-
-    def __call__(self, ways: int, faults: int, is_forced: bool) -> int:
-        if faults > self._spared and self._random() < self._failing * (faults if faults > 2 else 0.3):  # the rare ones
-            return ways + self._spared + int((faults - self._spared) * self._random())
-        return int(ways * self._random()) if ways > 1 and (is_forced or self._random() < self._switching) else 0
-
-
-class Path:
-    """Chooses what is not special, but where a path deviates; remembers how many options there were."""
-
-    def __init__(self, deviations: dict[int, int]) -> None:
-        self._deviations, self.counts = deviations, []
-
-    def __call__(self, ways: int, faults: int, is_forced: bool) -> int:
-        self.counts.append(ways + faults)
-        return self._deviations.get(len(self.counts) - 1, 0)
-
-
-def every_path(most: int, run: Callable[[Path], None]) -> int:
-    """Run all paths with so many deviations at most; return how many there are."""
-    paths, done = [{}], 0
-    while paths:
-        deviations = paths.pop()
-        path, done = Path(deviations), done + 1
-        run(path)
-        if len(deviations) < most:
-            first = max(deviations, default=-1) + 1
-            for at in range(first, len(path.counts)):
-                paths += [{**deviations, at: option} for option in range(1, path.counts[at])]
-    return done

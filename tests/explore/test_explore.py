@@ -9,8 +9,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from .casts import SETTINGS, Random, every_path, problems_of
-from .databases import STANDING_IN
+from .casts import SETTINGS
+from .choosing import Random, every_path
+from .holding import problems_of
+from .standing_in import STANDING_IN
 
 RUNS, FAULTS = 100, 3  # of each cast in each setting; at most, in each run
 IDS = [f"{cast}, {' to '.join(dict.fromkeys(kinds))}" for cast, kinds in SETTINGS]
