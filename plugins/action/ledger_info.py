@@ -9,10 +9,14 @@ from __future__ import annotations
 from ..module_utils._task.signals import Signals
 from ..module_utils._task.specs import IN_DOUBT, LEDGER_INFO
 from ..module_utils._task.validation import Options
+from ..plugin_utils._ledger.commands import settle_commands
 from ..plugin_utils._ledger.listing import listed
 from ..plugin_utils._run.action import Action
 from ..plugin_utils._run.given import opened_ledger
+from ..plugin_utils._run.process import show_lines
 from ..plugin_utils._screen.screen import ledger_lines
+
+_SHOWS = "__shows_table"  # the variable with which the playbook show_ledger has the table shown, not its JSON
 
 
 class ActionModule(Action):
@@ -21,6 +25,10 @@ class ActionModule(Action):
     spec = LEDGER_INFO
 
     def work(self, options: Options, signals: Signals) -> dict:
-        result = listed(opened_ledger(self, options.params, signals, read_only=True), options.params)
+        ledger = opened_ledger(self, options.params, signals, read_only=True)
+        result = listed(ledger, options.params)
         what = "in doubt" if options.params["states"] == [IN_DOUBT] else "recorded"
-        return dict(result, text=ledger_lines(result, what))
+        lines = ledger_lines(result, settle_commands(ledger), what)
+        if self.task_vars.get(_SHOWS) and result["exists"]:
+            show_lines(lines, stderr=False)
+        return dict(result, text=lines)

@@ -11,7 +11,7 @@ import math
 import re
 import sys
 from datetime import datetime, timedelta, timezone
-from typing import Iterable, NamedTuple
+from typing import Iterable, Iterator, NamedTuple
 
 # ISO 8601, extended or basic; an unquoted YAML timestamp has this form too once it is converted to text.
 _DATE_TIME = re.compile(
@@ -159,6 +159,18 @@ def unsent(known: object, sent: object, path: tuple[str, ...] = ()) -> dict[tupl
         elif isinstance(value, dict) and isinstance(sent[key], dict):
             found.update(unsent(value, sent[key], (*path, key)))
     return found
+
+
+def as_json(value: object, name: str = "") -> Iterator[tuple[str, str]]:
+    """Yield the dotted name of each field with its value as JSON."""
+    if isinstance(value, dict) and value:
+        for key, item in value.items():
+            yield from as_json(item, f"{name}.{key}" if name else str(key))
+    elif isinstance(value, list) and value:
+        for index, item in enumerate(value):
+            yield from as_json(item, f"{name}[{index}]")
+    else:
+        yield name, json.dumps(value, ensure_ascii=False)
 
 
 def value_at(asset: object, path: Iterable[str]) -> object:

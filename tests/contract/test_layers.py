@@ -27,6 +27,7 @@ ABOVE = {
     "plugins/plugin_utils/_screen/": (UTILS, "plugins/plugin_utils/_ledger/", "plugins/plugin_utils/_screen/"),
     "plugins/plugin_utils/_run/": (UTILS, "plugins/plugin_utils/"),
     "plugins/action/": (UTILS, "plugins/plugin_utils/"),
+    "plugins/filter/": (UTILS, "plugins/plugin_utils/"),
     "plugins/inventory/": (UTILS, "plugins/plugin_utils/"),
 }
 

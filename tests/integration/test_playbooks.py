@@ -129,8 +129,10 @@ def test_a_fleet_is_created_from_the_controller_whatever_the_inventory_says(ansi
 
 
 def shown(run: Run) -> list[str]:
-    """The lines that the playbook shows."""
-    return run.ok().result("Show the entries")["msg"]
+    """The lines that the playbook shows, which are plain ones on the screen."""
+    lines = run.ok().result("Read the ledger")["text"]
+    assert "\n".join(lines) in run.output
+    return lines
 
 
 def test_a_ledger_that_does_not_exist_is_not_taken_for_an_empty_one(ansible_once):
@@ -159,7 +161,7 @@ def test_assets_in_doubt_are_listed_with_how_to_settle_them(ansible_once, servic
         database.executescript("UPDATE infrastructure_services_entry SET state = 'intent' WHERE name = 'web02'")
     said = shown(ansible_once.playbook(IN_DOUBT, "-e", f"ledger={path}"))
     assert said[0] == f"{path}: 1 intent, 3 unknown"
-    assert said[1].split() == ["NAME", "STATE", "SINCE", "(UTC)", "ADDRESS", "TEAM"]
+    assert said[1].split() == ["NAME", "STATE", "SINCE", "(UTC)", "ADDRESS", "TEAM", "ID"]
     for name in ("web01", "web02", *ODD):
         (line,) = [line for line in said[3:7] if line.startswith(f"{name}  ")]
         assert line.removeprefix(name).split()[0] == ("intent" if name == "web02" else "unknown")
@@ -211,7 +213,7 @@ def test_the_ledger_is_shown_as_a_table(ansible_once, service):
     count, head, group, row = shown(run)
     assert (count, head.split()[0]) == (f"{path}: 1 done", "NAME")
     assert group == f"compute_virtual_machine at {service.url}"
-    name, state, _day, _time, address, team = row.split()
+    name, state, _day, _time, address, team, _id = row.split()
     assert (name, state, address, team) == ("web01", "done", *ATTRIBUTES.values())
     none = ansible_once.playbook("infrastructure.services.show_ledger", "-e", f"ledger={path}", "-e", "run=another")
     assert shown(none) == [f"Nothing is recorded in {path}."]

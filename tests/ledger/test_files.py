@@ -14,12 +14,12 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from ansible_collections.infrastructure.services.plugins.module_utils._errors import ServicesError
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.entries import (
     DONE,
     INTENT,
     Entry,
     Key,
-    LedgerError,
 )
 from ledger.entries import begin, put
 from ledger.loops import race
@@ -94,7 +94,7 @@ def test_a_file_with_two_names_is_refused(path, opened, service):
     os.link(path, f"{path}.other")
     for name in (path, f"{path}.other"):
         for read_only in (False, True):
-            with pytest.raises(LedgerError, match=r"has 2 names \(hard links\)"):
+            with pytest.raises(ServicesError, match=r"has 2 names \(hard links\)"):
                 opened(name, read_only)
     assert task(path, base_url=service.url)["outcome"] == "not_sent"
 

@@ -19,6 +19,7 @@ from contextlib import ExitStack, closing, nullcontext
 from pathlib import Path
 
 import pytest
+from ansible_collections.infrastructure.services.plugins.module_utils._errors import ServicesError
 from ansible_collections.infrastructure.services.plugins.module_utils._task.signals import Interrupted, deferred
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger import sqlite
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.entries import (
@@ -128,7 +129,7 @@ def move(path: str, to: str) -> None:
 @pytest.mark.parametrize("read_only", [True, False])
 def test_a_torn_file_and_its_journal_that_were_moved_together_have_to_be_moved_back(torn, opened, read_only):
     move(torn, f"{torn}.moved")
-    with pytest.raises(LedgerError, match=r"was last used under another path .* let SQLite finish"):
+    with pytest.raises(ServicesError, match=r"was last used under another path .* let SQLite finish"):
         opened(f"{torn}.moved", read_only)
     move(f"{torn}.moved", torn)
     assert entries(opened(torn, read_only)) == 300
@@ -147,7 +148,7 @@ def test_a_journal_that_was_left_behind_is_not_played_onto_a_newer_file(torn, op
     os.rename(torn, f"{torn}.moved")
     put(opened(f"{torn}.moved"), KEY._replace(name="newer"), ENTRY)
     take(f"{torn}.moved", torn)
-    with pytest.raises(LedgerError, match=r"If another file left it, .* remove it"):
+    with pytest.raises(ServicesError, match=r"If another file left it, .* remove it"):
         opened(torn, read_only)
     journal.unlink()
     assert opened(torn, read_only).get(KEY._replace(name="newer")).asset == ENTRY.asset
@@ -174,7 +175,7 @@ def test_a_backup_that_is_restored_beside_a_journal_of_a_later_write_is_refused(
 def test_a_torn_file_without_its_journal_is_refused(torn, opened, read_only, take, service):
     take(torn, f"{torn}.moved")
     for _time in range(2):
-        with pytest.raises(LedgerError, match=r"moved is incomplete or damaged .*ends in -journal"):
+        with pytest.raises(ServicesError, match=r"moved is incomplete or damaged .*ends in -journal"):
             opened(f"{torn}.moved", read_only)
     if take is os.rename:
         os.rename(f"{torn}.moved", torn)

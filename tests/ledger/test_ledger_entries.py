@@ -67,6 +67,18 @@ def test_what_is_hard_to_see_in_a_csv_is_refused(edit):
     assert edit(machine("web01 ", asset={"id": "1"}))["counts"]["corrected"] == 1  # a machine of this name was created
 
 
+@pytest.mark.parametrize("identifier", ["i-1", 7, "%_\\", "é \"x\""])
+def test_an_id_that_is_recorded_for_another_name_is_refused(edit, identifier):
+    edit(machine("web01", asset={"id": identifier}), machine("other", asset={"id": "x"}))
+    for more in ([], [adopted("web03")]):  # one is looked for in the database, several here
+        told = r"\[0\] \(web02\): asset: its id, .*, is recorded for web01"
+        with pytest.raises(ServicesError, match=told) as refused:
+            edit(machine("web02", asset={"id": str(identifier)}), *more)
+        assert str(identifier) in refused.value.msg
+        assert states(edit).keys() == {"web01", "other"}
+    assert edit(machine("web01", state="absent"), machine("web02", asset={"id": identifier}))["counts"]["adopted"] == 1
+
+
 def states(edit) -> dict[str, str]:
     """The state of each entry by name."""
     return {key.name: entry.state for key, entry in edit.ledger.entries({}, lambda name: True)}
@@ -87,10 +99,13 @@ def test_entries_are_adopted_corrected_and_forgotten_together(edit, check_mode):
     assert result["warnings"] == [f"{CREATE} lost: attributes.cpu recorded as sent, since asset has no such field."]
     told = {f"{CREATE} {name} at {URL}" for name in ("new", "other", "lost", "gone")}
     told |= {f"{UPDATE} r1 at {URL}", f"{CREATE} same at https://t"}
-    assert set(result["diff"]["before"]) == set(result["diff"]["after"]) == told
-    assert result["diff"]["after"][f"{CREATE} gone at {URL}"] == {}
-    assert result["diff"]["before"][f"{CREATE} new at {URL}"] == {}
-    assert result["diff"]["after"][f"{CREATE} new at {URL}"]["asset"]["attributes"] == {"cpu": 2}
+    assert result["diff"]["before"].keys() | result["diff"]["after"].keys() == told
+    assert f"{CREATE} gone at {URL}" not in result["diff"]["after"]
+    assert f"{CREATE} new at {URL}" not in result["diff"]["before"]
+    assert result["diff"]["after"][f"{CREATE} new at {URL}"] == (
+        'state "done", asset.id "id-new", asset.name "new", asset.attributes.cpu 2')
+    assert result["diff"]["after"][f"{CREATE} other at {URL}"] == (
+        'sent.attributes.cpu 8, asset.id "id-other", asset.name "other", asset.attributes.cpu 8')
     after = dict.fromkeys(("new", "same", "other", "lost", "r1"), DONE)
     assert states(edit) == (before if check_mode else after)
 

@@ -6,10 +6,8 @@
 
 from __future__ import annotations
 
-import json
-from typing import Any, Iterator
-
 from .._errors import InvalidInput
+from .._fields import as_json
 from .._secrets import Secrets
 from .._task.task import Planned
 
@@ -37,18 +35,6 @@ def require_approved(planned: list[Planned], approved: dict[str, dict], secrets:
 
 def _differing(body: dict, approved: dict) -> str:
     """Return the fields whose JSON differs, with both values; empty for none."""
-    now, then = dict(_written(body)), dict(_written(approved))
+    now, then = dict(as_json(body)), dict(as_json(approved))
     both = [(name, now.get(name, "none"), then.get(name, "none")) for name in {**now, **then}]
     return ", ".join(f"{name} ({one} now, {other} approved)" for name, one, other in both if one != other)
-
-
-def _written(value: Any, name: str = "") -> Iterator[tuple[str, str]]:
-    """Yield the dotted name of each field with its value as JSON."""
-    if isinstance(value, dict) and value:
-        for key, item in value.items():
-            yield from _written(item, f"{name}.{key}" if name else str(key))
-    elif isinstance(value, list) and value:
-        for index, item in enumerate(value):
-            yield from _written(item, f"{name}[{index}]")
-    else:
-        yield name, json.dumps(value, ensure_ascii=False)

@@ -69,7 +69,8 @@ class Faults:
         if not self._spec.option:
             raise InvalidInput(msg)
         key = item.get(self._spec.key) or item.get("id") if isinstance(item, dict) else None
-        label = f"[{number}] ({key})" if key and isinstance(key, (str, int)) else f"[{number}]"
+        place = f"line {item['line']}" if isinstance(item, dict) and "line" in item else f"[{number}]"
+        label = f"{place} ({key})" if key and isinstance(key, (str, int)) else place
         self._items.setdefault(msg, []).append(label)
 
     def raise_if_any(self) -> None:

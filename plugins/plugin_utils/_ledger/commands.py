@@ -14,17 +14,22 @@ from ...module_utils._task.options import LEDGER_VARIABLE
 from .entries import DONE, Entry, Key
 from .store import Ledger
 
-_IN_DOUBT = "ansible-playbook infrastructure.services.in_doubt"
+_PLAYBOOK = "ansible-playbook infrastructure.services"
 _HIDDEN = f"${{{LEDGER_VARIABLE}:?}}"  # the shell says so if the user has not set it
 # Any other character could mean something else to a shell or to Ansible, even another option.
 _PLAIN = re.compile(r"[\w.@%+:,/~\[\]-]+")
 
 
-def in_doubt_command(ledger: Ledger) -> str:
-    """Return the command that lists what is in doubt."""
-    shown = ledger.database.shown
+def in_doubt_command(ledger: Ledger, playbook: str = "in_doubt") -> str:
+    """Return the command that lists what is in doubt, or that runs another playbook of the collection."""
+    shown, command = ledger.database.shown, f"{_PLAYBOOK}.{playbook}"
     is_plain = shown and shlex.quote(shown) == shown
-    return f"{_IN_DOUBT} -e ledger={shown}" if is_plain else f"{_in_environment(shown)} {_IN_DOUBT}"
+    return f"{command} -e ledger={shown}" if is_plain else f"{_in_environment(shown)} {command}"
+
+
+def settle_commands(ledger: Ledger) -> list[str]:
+    """Return the commands that write what is in doubt to a file, and that record what was filled in there."""
+    return [f"{in_doubt_command(ledger, playbook)} -e file=in_doubt.csv" for playbook in ("in_doubt", "settle")]
 
 
 def settling(ledger: Ledger, key: Key, entry: Entry) -> dict[str, list[str]]:

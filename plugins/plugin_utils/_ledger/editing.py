@@ -6,11 +6,14 @@
 
 from __future__ import annotations
 
+import re
 from contextlib import ExitStack
 from typing import Any, Callable, Iterable
 
 from ...module_utils._errors import NOT_SENT, ServicesError, listing
+from ...module_utils._fields import as_json
 from ...module_utils._list.items import Faults, validated_item
+from ...module_utils._resources import KEYS
 from ...module_utils._secrets import Secrets
 from ...module_utils._task.specs import LEDGER_ENTRIES, LEDGER_ENTRY
 from .adopting import Edit, edit_of, wanted_key
@@ -18,6 +21,8 @@ from .entries import ABSENT, INTENT, PRESENT, Change, Ended, Entry, Key, LedgerE
 from .store import Ledger
 
 _LISTED = {"sent", "options", "began_at", "changed_at", "by", "run", "trace_id", "history", "settle"}  # by ledger_info
+_NOT_PLAIN = re.compile(r"[^A-Za-z0-9]+")  # what JSON or LIKE may write in another way
+_UNUSED = _LISTED | {"line"}  # of a CSV file
 
 
 def edited(ledger: Ledger, params: dict, check_mode: bool, secrets: Secrets, run: str = "") -> dict:
@@ -43,29 +48,44 @@ def edited_list(ledger: Ledger, params: dict, check_mode: bool, secrets: Secrets
     edits = edit_all(ledger, wanted, faults, check_mode, secrets, run)
     changed = [edit for edit in edits if edit.before != edit.after]
     kinds = [_kind(edit) for edit in edits]
-    before = {f"{edit.key.resource} {edit.key.name} at {edit.key.base_url}": _shown(edit.before) for edit in changed}
+    names = [f"{edit.key.resource} {edit.key.name} at {edit.key.base_url}" for edit in changed]
+    sides = zip(*map(_differing, changed)) if changed else ((), ())
+    before, after = ({name: text for name, text in zip(names, side) if text} for side in sides)
     return dict(
         changed=bool(changed),
         outcome=NOT_SENT,
         counts={kind: kinds.count(kind) for kind in ("adopted", "corrected", "forgotten", "unchanged")},
-        diff=dict(before=before, after=dict(zip(before, (_shown(edit.after) for edit in changed)))),
+        diff=dict(before=before, after=after),
         **_warnings(edits, ledger),
     )
 
 
 def _options(item: Any, base_url: str | None) -> dict:
     """Return the options of ledger_entry for an item, which may be what ledger_info returns; raise ServicesError."""
+    line = {}
     if isinstance(item, dict):
-        unused = _LISTED | {"asset"} if item.get("state") == ABSENT else _LISTED
+        line = {name: item[name] for name in ("line",) if name in item}  # by which what is wrong with it is told
+        unused = _UNUSED | {"asset"} if item.get("state") == ABSENT else _UNUSED
         given = {name: value for name, value in item.items() if name not in unused and value is not None}
         item = {"base_url": base_url, **given}
-    return validated_item(LEDGER_ENTRIES, item)
+    return {**validated_item(LEDGER_ENTRIES, item), **line}
 
 
 def _kind(edit: Edit) -> str:
     if edit.before == edit.after:
         return "unchanged"
     return "adopted" if edit.before is None else "corrected" if edit.after else "forgotten"
+
+
+def _differing(edit: Edit) -> tuple[str, str]:
+    """Return what differs in an entry before and after, each on one line, empty where there is none."""
+    shown = [_shown(entry) for entry in (edit.before, edit.after)]
+    if edit.before is None:
+        del shown[1]["sent"]  # made of the asset
+    before, after = ({name: value for name, value in as_json(entry) if name and value != "null"} for entry in shown)
+    other = {name for name in {**before, **after} if before.get(name) != after.get(name)}
+    sides = [[f"{name} {side[name]}" for name in side if name in other] for side in (before, after)]
+    return tuple(", ".join(side) for side in sides)
 
 
 def _shown(entry: Entry | None) -> dict:
@@ -83,6 +103,7 @@ def edit_all(
     """
     keys = _each(wanted, lambda number: wanted_key(wanted[number]), faults)
     _add_repeated(wanted, keys, faults)
+    _add_taken(ledger, wanted, keys, faults)
     seen = _read(ledger, dict.fromkeys(keys.values()))
     edits = _edits(wanted, keys, seen, secrets, faults)
     if check_mode:
@@ -111,6 +132,23 @@ def _add_repeated(wanted: dict[int, dict], keys: dict[int, Key], faults: Faults)
             faults.add(number, wanted[number], f"is the same entry as [{first[key]}]")
         elif wanted[number]["state"] == PRESENT and identifier[-1] and first.setdefault(identifier, number) != number:
             faults.add(number, wanted[number], f"asset: its id is that of [{first[identifier]}], too")
+
+
+def _add_taken(ledger: Ledger, wanted: dict[int, dict], keys: dict[int, Key], faults: Faults) -> None:
+    """Add the faults of assets whose id is recorded for another name."""
+    given: dict[tuple, dict[str, int]] = {}
+    for number, key in keys.items():
+        identifier = str((wanted[number]["asset"] or {}).get("id") or "")
+        if identifier and wanted[number]["state"] != ABSENT and KEYS[key.resource] != "id":
+            given.setdefault(key[:2], {})[identifier] = number
+    for group, numbers in given.items():
+        where, edited = {"base_url = ?": group[:1], "resource = ?": group[1:]}, set(keys.values())
+        if len(numbers) == 1:  # what may have it, since a loop would read all of a large ledger each time
+            where["asset LIKE ?"] = (f"%{_NOT_PLAIN.sub('%', *numbers)}%",)
+        for key, entry in ledger.entries(where, bool):
+            number = numbers.get(str(entry.asset.get("id")))
+            if number is not None and key not in edited:
+                faults.add(number, wanted[number], f"asset: its id, {entry.asset['id']}, is recorded for {key.name}")
 
 
 def _each(items: dict[int, Any], function: Callable[[int], Any], faults: Faults) -> dict[int, Any]:

@@ -87,24 +87,24 @@ def color_of(line: str) -> str | None:
     return getattr(constants, f"COLOR_{_COLORS[mark]}") if _HAS_COLORS and mark in _COLORS else None
 
 
-def show_lines(lines: Iterable[str]) -> None:
-    """Display lines on stderr, since stdout stays a document where a callback prints one."""
+def show_lines(lines: Iterable[str], stderr: bool = True) -> None:
+    """Display lines, on stderr where stdout stays a document that a callback prints."""
     colored = [(line, color_of(line)) for line in lines]
     queue = Display()._final_q if os.getpid() != _FIRST else None
     if queue:
-        queue.send_display(_DISPLAYED, colored)
+        queue.send_display(_DISPLAYED, colored, stderr)
     else:
-        _display(colored)
+        _display(colored, stderr)
 
 
-def _display(lines: list[tuple[str, str | None]]) -> None:
+def _display(lines: list[tuple[str, str | None]], stderr: bool = True) -> None:
     """Display lines with their colors, as long as somebody reads them.
 
     The thread of the first process that does it for workers receives their results, too, and any OSError ends it.
     """
     with suppress(OSError):
         for line, color in lines:
-            Display().display(line, color=color, stderr=True)
+            Display().display(line, color=color, stderr=stderr)
 
 
 setattr(Display(), _DISPLAYED, _display)  # a worker can have the first process call a method of its display

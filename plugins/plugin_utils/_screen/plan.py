@@ -9,19 +9,17 @@ Nothing is left out without a word: a line that does not fit ends in how many fi
 
 from __future__ import annotations
 
-import json
 from typing import Any, Iterable, NamedTuple
 
 from ...module_utils._call.operation import Operation
 from ...module_utils._errors import ACCEPTED, message_of
 from ...module_utils._secrets import printable
-from .screen import EMPTY, NOT_LISTED, commands, counted, shortened, standing, tally
+from .screen import EMPTY, NOT_LISTED, commands, counted, shortened, shown, standing, tally
 
 _MARKS = {"in_doubt": "?", "differs": "!", "create": "+", "update": "~"}
 _SHARED = "each:"  # stands for mark and name in the line of what all new assets share
 _FIRST = ("ip", "team", "cpu", "vm_ram", "operating_system")  # what people look for
 _MOST_PLANNED = 40  # assets
-_MAX_SHOWN = 60  # characters of a value
 _LEAST = 10  # columns for a field
 _NO_UPDATE = ": the service cannot update it"
 
@@ -50,19 +48,6 @@ def _fields(body: dict) -> dict[str, Any]:
     """Return the fields of a new asset, its attributes by their own names, what people look for first."""
     fields = {**(body.get("attributes") or {}), **{key: value for key, value in body.items() if key != "attributes"}}
     return {name: fields[name] for name in (*(name for name in _FIRST if name in fields), *fields) if name != "name"}
-
-
-def shown(value: Any) -> str:
-    """Return a value in short: text as it is, what a list or dict holds without brackets."""
-    if isinstance(value, dict):
-        names_matter = any(isinstance(item, (bool, dict, list)) for item in value.values())
-        parts = [f"{key} {shown(item)}" if names_matter else shown(item) for key, item in value.items()]
-        text = " ".join(parts)
-    elif isinstance(value, list):
-        text = ", ".join(map(shown, value))
-    else:
-        text = value if isinstance(value, str) else json.dumps(value)
-    return shortened(text or "none", _MAX_SHOWN)
 
 
 def parts_of(item: dict, own: dict[str, Any] | None = None) -> list[Part]:

@@ -6,11 +6,12 @@
 
 from __future__ import annotations
 
+import json
 import math
 import textwrap
 import time
 from collections import Counter
-from typing import Callable, Iterable
+from typing import Any, Callable, Iterable
 
 from ...module_utils._call.operation import Operation
 from ...module_utils._errors import ACCEPTED, REJECTED, UNKNOWN, listing, message_of
@@ -28,11 +29,13 @@ _PLANS = {"create": "to create", "update": "to update", "differs": "differs", "i
 NOT_LISTED = "not listed"
 _PLANNED = ("to create", "to update", "differs", "in doubt", NOT_LISTED, "unchanged")
 _ENDED = ("unchanged", "in doubt", "rejected", "differs", "not sent", "not begun")
-_HEAD = ("NAME", "STATE", "SINCE (UTC)", "ADDRESS", "TEAM")
-_MAX_SETTLED = 10  # machines whose commands are shown
+_HEAD = ("NAME", "STATE", "SINCE (UTC)", "ADDRESS", "TEAM", "ID")
+_MAX_SETTLED = 5  # machines whose commands are shown
+_MAX_SHOWN = 60  # characters of a value
 _IN_FLIGHT = (
     "A request in state intent may still be in flight: ledger_entry waits for it, and changes nothing if it ends."
 )
+_BY_FILE = "To settle all of them at once, write a file, fill in an id or the state absent, and record it:"
 _ROLES = "A Cassandra role needs no settling: run its task again, which is safe."
 
 
@@ -152,10 +155,23 @@ def shortened(line: str, width: int) -> str:
     return printable(line) if len(line) <= width else f"{printable(line[: width - 3])}..."
 
 
-def ledger_lines(listed: dict, what: str = "recorded") -> list[str]:
+def shown(value: Any) -> str:
+    """Return a value in short: text as it is, what a list or dict holds without brackets."""
+    if isinstance(value, dict):
+        names_matter = any(isinstance(item, (bool, dict, list)) for item in value.values())
+        parts = [f"{key} {shown(item)}" if names_matter else shown(item) for key, item in value.items()]
+        text = " ".join(parts)
+    elif isinstance(value, list):
+        text = ", ".join(map(shown, value))
+    else:
+        text = value if isinstance(value, str) else json.dumps(value)
+    return shortened(text or "none", _MAX_SHOWN)
+
+
+def ledger_lines(listed: dict, by_file: list[str], what: str = "recorded") -> list[str]:
     """Return the result of ledger_info as lines: a table, then what to do about the entries in doubt.
 
-    `what`: what is said not to be there when there are no entries.
+    `by_file`: the commands that settle them by a file; `what`: what is said not to be there when there are no entries.
     """
     entries = listed["entries"]
     if not entries:
@@ -169,13 +185,14 @@ def ledger_lines(listed: dict, what: str = "recorded") -> list[str]:
         if group != (group := (entry["resource"], entry["base_url"])):
             lines.append("{} at {}".format(*group))
         lines.append(row)
-    return [*lines, *_settling(entries)]
+    return [*lines, *_settling(entries, by_file)]
 
 
 def _row(entry: dict) -> tuple[str, ...]:
     since = entry["changed_at"].replace("T", " ")[:16]
     attributes = {**_attributes(entry["sent"]), **_attributes(entry["asset"])}
-    cells = (entry.get("name") or entry.get("id"), entry["state"], since, attributes.get("ip"), attributes.get("team"))
+    name, asset = entry.get("name") or entry.get("id"), entry["asset"] or {}
+    cells = (name, entry["state"], since, attributes.get("ip"), attributes.get("team"), asset.get("id"))
     return tuple(printable(str(cell or "")) for cell in cells)
 
 
@@ -184,7 +201,7 @@ def _attributes(body: dict | None) -> dict:
     return attributes if isinstance(attributes, dict) else {}
 
 
-def _settling(entries: list[dict]) -> list[str]:
+def _settling(entries: list[dict], by_file: list[str]) -> list[str]:
     doubtful = [entry for entry in entries if "settle" in entry]
     machines = [entry for entry in doubtful if "name" in entry]
     lines = [_IN_FLIGHT] if any(entry["state"] == INTENT for entry in machines) else []
@@ -192,7 +209,7 @@ def _settling(entries: list[dict]) -> list[str]:
     for machine in machines[:_MAX_SETTLED]:
         lines += _steps(printable(machine["name"]), machine)
     if len(machines) > _MAX_SETTLED:
-        lines.append(f"For the other {len(machines) - _MAX_SETTLED:,} use the same commands with their names.")
+        lines += [_BY_FILE, *by_file]
     return [*lines, _ROLES] if len(machines) < len(doubtful) else lines
 
 
@@ -203,5 +220,7 @@ def _steps(name: str, machine: dict) -> list[str]:
     if machine["state"] == ACCEPTED:
         there, gone = f"The service accepted {name}: record it", "If somebody has removed it"
     record, remove = machine["settle"]
+    sent = ", ".join(f"{key} {shown(value)}" for key, value in _attributes(machine["sent"]).items())
     gone = f"{gone}, remove its entry, and the next run creates it:"
-    return [f"{there}, with its id at the end:", record, gone, remove]
+    return [f"{name} was sent with {printable(sent) or 'no attributes'}.", f"{there}, with its id at the end:", record,
+            gone, remove]

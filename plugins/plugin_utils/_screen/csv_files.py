@@ -1,0 +1,225 @@
+# Copyright (c) 2026, the infrastructure.services contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""CSV files of assets (RFC 4180): what a ledger has, for people to fill in, and lists in the types of the resource.
+
+A column is named for the option that it holds, at any depth: `cpu`, `subnet.mask`, `volumes[0].size_gb`. A cell is what
+the option holds as text; as JSON where it is a list or a dict, or where a spreadsheet would not keep it as it is.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+from typing import Any, Iterator, Mapping, NamedTuple
+
+from ...module_utils._errors import InvalidInput
+from ...module_utils._resources import KEYS, RESOURCES
+from ...module_utils._resources.flow import ENVELOPE
+from ...module_utils._secrets import printable
+from ...module_utils._task.validation import converted, nearest
+from .._ledger.entries import ABSENT, DONE, PRESENT, STATES
+
+_FIRST = ("name", "id", "state", "since", "address", "base_url", "resource", "by")  # of what is written
+_OF_ENTRY = ("state", "base_url", "resource", "asset")
+_UNREAD = ("since", "address", "by")  # what an entry has, too
+_JSON = {"asset": dict(type="dict"), "extra_attributes": dict(type="dict")}
+_TEXT = dict(type="str")
+_STEP = re.compile(r"\.?([A-Za-z_]\w*)|\[(\d{1,6})\]")
+_FORMULA = ("=", "+", "-", "@", '"')  # a cell that begins so is one to a spreadsheet, or JSON to us
+_MOST_FAULTS = 100
+_DOUBTFUL = {*STATES} - {DONE}
+csv.field_size_limit(1 << 24)  # characters
+
+
+class Column(NamedTuple):
+    """A column of a file that is read."""
+
+    name: str
+    path: tuple[str | int, ...]  # where the value belongs: the names of options, the places in lists
+    option: dict  # its argument spec
+
+
+def written(entries: list[dict]) -> str:
+    """Return entries, as ledger_info returns them, as CSV; `asset` is the whole envelope as JSON."""
+    rows = [dict(_cells(entry)) for entry in entries]
+    columns = [*dict.fromkeys((*_FIRST, *(name for row in rows for name in row if name != "asset"))), "asset"]
+    file = io.StringIO()
+    writer = csv.DictWriter(file, columns, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return file.getvalue()
+
+
+def _cells(entry: dict) -> Iterator[tuple[str, str]]:
+    sent, asset, key = entry["sent"], entry["asset"] or {}, KEYS.get(entry["resource"], "name")
+    typed = RESOURCES[entry["resource"]].attributes
+    body = sent if key == "name" or not asset else asset  # an update may send a part of what is there
+    attributes = body.get("attributes") or {}
+    extra = {name: value for name, value in attributes.items() if name not in typed}
+    address = (asset.get("attributes") or {}).get("ip")
+    told = {**body, "id": asset.get("id"), **entry, "since": entry["changed_at"], "address": address}
+    for name, value in told.items():
+        if value is not None and (name in _FIRST or (name in ENVELOPE and name != "attributes")):
+            yield name, _cell(value)
+    for name, value in _leaves({name: value for name, value in attributes.items() if name in typed}):
+        yield (f"attributes.{name}" if name in ENVELOPE else name), _cell(value)
+    yield "extra_attributes", json.dumps(extra, ensure_ascii=False) if extra else ""
+    yield "asset", json.dumps(asset, ensure_ascii=False) if asset else ""
+
+
+def _leaves(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:
+    """Yield the values in a dict or list that hold no others, by the name of their column."""
+    if value and isinstance(value, (dict, list)):
+        pairs = value.items() if isinstance(value, dict) else enumerate(value)
+        for key, item in pairs:
+            step = f"[{key}]" if isinstance(key, int) else f".{key}" if name else key
+            yield from _leaves(item, f"{name}{step}")
+    elif value is not None and name:
+        yield name, value
+
+
+def _cell(value: Any) -> str:
+    is_plain = isinstance(value, str) and value.isprintable() and value == value.strip() != ""
+    return value if is_plain and not value.startswith(_FORMULA) else json.dumps(value, ensure_ascii=False)
+
+
+def read(
+    text: str, entries: bool = False, resource: str = "compute_virtual_machine", delimiter: str = ""
+) -> list[dict]:
+    """Return the items of a plural module or the entries of ledger_entries; raise InvalidInput with all that is wrong.
+
+    `resource`: of rows that do not name theirs; `delimiter`: empty to find it out.
+    """
+    faults: list[str] = []
+    rows = _rows(text.removeprefix("\ufeff"), delimiter, faults)
+    header = [cell.strip() for cell in next(rows, (0, []))[1]]
+    items, columns = [], {}
+    for line, row in rows:
+        kind = dict(zip(header, row)).get("resource", "").strip() or resource
+        if kind not in columns:
+            columns[kind] = _columns(header, kind, faults)
+        values, key = _values(columns[kind], row, line, faults), KEYS.get(kind, "name")
+        items.append({"line": line, **_entry(values, kind)} if entries else _item(values, kind))
+        if not values.get(key):
+            faults.append(f"line {line}: {key} is empty")
+    if faults:
+        more = f"; and {len(faults) - _MOST_FAULTS:,} more" if len(faults) > _MOST_FAULTS else ""
+        raise InvalidInput("from_csv", f"{'; '.join(faults[:_MOST_FAULTS])}{more}")
+    return items
+
+
+def _rows(text: str, delimiter: str, faults: list[str]) -> Iterator[tuple[int, list[str]]]:
+    """Yield the rows that are not empty, each with the number of its first line."""
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter or _delimiter(text), strict=True)
+    line = 1
+    try:
+        for row in reader:
+            if any(cell.strip() for cell in row):
+                yield line, row
+            line = reader.line_num + 1
+    except csv.Error as error:
+        faults.append(f"line {line}: it is not CSV ({error})")
+
+
+def _delimiter(text: str) -> str:
+    """Return the delimiter that splits the first row into the most columns."""
+    line = text.partition("\n")[0]
+    return max(",;\t|", key=lambda each: len(next(csv.reader([line], delimiter=each), ())))
+
+
+def _columns(header: list[str], resource: str, faults: list[str]) -> list[Column | None]:
+    """Return the columns of a resource; None for one that is not read, or wrong."""
+    if resource not in RESOURCES:
+        faults.append(f"column resource: {printable(resource)} is none; there are {', '.join(RESOURCES)}")
+        return [None] * len(header)
+    typed, columns = RESOURCES[resource].attributes, []
+    for number, name in enumerate(header, 1):
+        column = _column(name, typed)
+        if not column and name not in _UNREAD:
+            near = nearest(name, [*ENVELOPE, *_OF_ENTRY, "extra_attributes", *typed])
+            hint = f"did you mean {near}?" if near else "attributes go by their names, others into extra_attributes"
+            faults.append(f"line 1, column {number}: there is no {printable(name) or 'empty name'} ({hint})")
+        elif header.index(name) < number - 1:
+            faults.append(f"line 1, column {number}: {printable(name)} is there twice")
+        columns.append(column)
+    return columns
+
+
+def _column(name: str, typed: Mapping[str, dict]) -> Column | None:
+    """Return the column of this name, None if there is none."""
+    if name in _JSON or name in _OF_ENTRY or (name in ENVELOPE and name != "attributes"):
+        return Column(name, (name,), _JSON.get(name, _TEXT))
+    steps = [*_STEP.finditer(name.removeprefix("attributes."))]
+    path, option = [], dict(type="dict", options=typed)
+    for step in steps:
+        if step[1]:
+            option, place = option.get("options", {}).get(step[1]), step[1]
+        else:
+            is_list, place = option.get("elements"), int(step[2])
+            option = {**option, "type": option["elements"], "elements": None} if is_list else None
+        if not option:
+            return None
+        path.append(place)
+    is_whole = "".join(step[0] for step in steps) == name.removeprefix("attributes.")
+    return Column(name, ("attributes", *path), option) if path and is_whole else None
+
+
+def _values(columns: list[Column | None], row: list[str], line: int, faults: list[str]) -> dict[str, Any]:
+    """Return the values of a row as nested dicts, those in lists by their places."""
+    if len(row) > len(columns):
+        faults.append(f"line {line}: it has {len(row)} cells, and there are {len(columns)} columns")
+    found: dict[str, Any] = {}
+    for number, (column, cell) in enumerate(zip(columns, row), 1):
+        if not column or not cell.strip():
+            continue
+        place, (*above, last) = f"line {line}, column {number} ({column.name})", column.path
+        inner = found
+        for step in above:
+            inner = inner.setdefault(step, {}) if isinstance(inner, dict) else None
+        if not isinstance(inner, dict) or last in inner:
+            faults.append(f"{place}: another column has a part of it")
+        else:
+            inner[last] = converted(column.option, _decoded(cell, column.option), str(last), place, faults)
+    return {name: _with_lists(value) for name, value in found.items()}
+
+
+def _decoded(cell: str, option: dict) -> Any:
+    """Return a cell as the value that JSON says, where it may be JSON, else as text."""
+    is_json = cell.startswith('"') if option["type"] not in ("list", "dict") else cell.lstrip().startswith(("[", "{"))
+    try:
+        return json.loads(cell) if is_json else cell
+    except ValueError:
+        return cell
+
+
+def _with_lists(value: Any) -> Any:
+    """Return a value with a list for each dict of places."""
+    if not isinstance(value, dict):
+        return value
+    found = {key: _with_lists(item) for key, item in value.items()}
+    return [found[key] for key in sorted(found)] if any(isinstance(key, int) for key in found) else found
+
+
+def _item(values: dict, resource: str) -> dict:
+    """Return the item of a plural module; what only entries have is left out."""
+    options = RESOURCES[resource].options if resource in RESOURCES else {}
+    return {name: value for name, value in values.items() if name in options}
+
+
+def _entry(values: dict, resource: str) -> dict:
+    """Return the entry of a row: one in doubt whose id is given exists, one without is left as it is."""
+    state, key = values.get("state", PRESENT), KEYS.get(resource, "name")
+    if state in _DOUBTFUL and key == "name" and values.get("id"):
+        state = PRESENT
+    entry = {"resource": resource, key: values.get(key), "state": state}
+    entry.update({name: values[name] for name in ("base_url",) if name in values})
+    if state in (ABSENT, *_DOUBTFUL):
+        return entry
+    extra = values.get("extra_attributes", {})
+    attributes = {**values.get("attributes", {}), **extra}
+    named = {name: values[name] for name in ENVELOPE if name in values and name != "attributes"}
+    return {**entry, "asset": {**values.get("asset", {"attributes": attributes}), **named}}
