@@ -20,6 +20,7 @@ from xml.etree import ElementTree
 import pytest
 from many.service import Service
 from support.fixtures import collections
+from support.reports import hold_all
 from support.running import BIN
 
 __all__ = ["collections"]
@@ -56,6 +57,7 @@ class Run:
     def end(self, within: float = 60.0) -> str:
         """Wait for it to exit and return what it printed."""
         self.process.wait(within)
+        hold_all(self.output_file.parent)
         return self.output
 
     @property

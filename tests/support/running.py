@@ -26,6 +26,7 @@ from typing import NamedTuple
 import yaml
 
 from .checkout import CHECKOUT
+from .reports import hold_all
 
 BIN = Path(os.environ.get("TEST_ANSIBLE_BIN") or Path(sys.executable).parent)
 TARGET_PYTHON = os.environ.get("TEST_TARGET_PYTHON") or sys.executable
@@ -127,6 +128,7 @@ class Ansible:
         done = subprocess.run([str(BIN / name), *arguments], cwd=self.directory, env=self.environment(**environment),
                               stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                               encoding="utf-8", timeout=600, check=False)
+        hold_all(self.directory)
         return Run(done.returncode, done.stdout, [json.loads(line) for line in recorded.read_text().splitlines()])
 
     @contextmanager
