@@ -15,7 +15,7 @@ PARALLEL := -n 3 --dist loadfile --no-loadscope-reorder
 # What takes long and what ruff and the tests find almost all of; make sanity runs it.
 QUICK := --skip-test pylint --skip-test import --skip-test compile
 
-.PHONY: help demo test $(SUITES) molecule lint certify sanity matrix stress reliability bench page docs coverage \
+.PHONY: help demo test $(SUITES) molecule lint certify sanity matrix stress reliability bench page picture docs coverage \
 	mutation release venv artifact clean
 
 help: ## List the targets
@@ -60,9 +60,13 @@ reliability: artifact ## Write the table of faults into docs/reliability.md
 bench: artifact ## Measure speed against ansible-core's own modules, ledger cost and deadline overrun (quiet machine)
 	@$(STEP) bench tests/tools/bench
 
-page: venv ## Test the emulator's page in a browser; not part of test, since it needs Chromium (apt install chromium)
+page: venv ## Test the pages of emulator and report in a browser; not part of test, since it needs Chromium (apt install chromium)
 	@$(STEP) playwright python -m pip install --disable-pip-version-check --quiet -r tests/page/requirements.txt
 	@$(STEP) page python -m pytest -p no:cacheprovider tests/page
+
+picture: venv ## Take the picture of a report in the guides anew, in Chromium, after a change of the page
+	@$(STEP) playwright python -m pip install --disable-pip-version-check --quiet -r tests/page/requirements.txt
+	@$(STEP) picture python tests/page/picture.py
 
 docs: artifact ## Build the site (guides, plugins, pages kept as Markdown) in .build/docs/html
 	@$(STEP) docs tests/tools/docs

@@ -80,8 +80,8 @@ options:
       - A task that is refused before it begins leaves them as they are.
       - A relative path is resolved against the directory of the playbook, or against the working directory if the
         playbook is part of a collection.
-      - All lists of one run that have one report must be for the same service and the same ledger; another is refused, and
-        nothing is sent.
+      - All lists of one run that have one report must be for the same service and the same ledger; another is refused,
+        and nothing is sent.
     type: path
   approved:
     description:

@@ -1,12 +1,13 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A running emulator, and its page in a headless Chromium; run by `make page`."""
+"""A running emulator, its page and the page of a report in a headless Chromium; run by `make page`."""
 
 from __future__ import annotations
 
 import shutil
 from collections.abc import Iterator
+from contextlib import contextmanager
 
 import pytest
 import requests
@@ -58,9 +59,9 @@ class Errors(list):
         page.on("pageerror", lambda error: self.append(str(error)))
 
 
-@pytest.fixture(scope="session")
-def browser() -> Iterator:
-    """One browser for all tests."""
+@contextmanager
+def launched() -> Iterator:
+    """A browser."""
     executable = next(filter(None, map(shutil.which, BROWSERS)), None)
     if executable is None:
         pytest.fail(f"no Chromium: none of {', '.join(BROWSERS)} is on PATH; on Debian: apt-get install chromium",
@@ -68,9 +69,16 @@ def browser() -> Iterator:
     from playwright.sync_api import sync_playwright  # noqa: PLC0415  make page installs it
 
     with sync_playwright() as playwright:
-        launched = playwright.chromium.launch(executable_path=executable, args=ARGUMENTS)
-        yield launched
-        launched.close()
+        browser = playwright.chromium.launch(executable_path=executable, args=ARGUMENTS)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator:
+    """One browser for all tests."""
+    with launched() as one:
+        yield one
 
 
 @pytest.fixture(scope="session")

@@ -16,6 +16,7 @@ from html.parser import HTMLParser
 import pytest
 from ansible_collections.infrastructure.services.plugins.plugin_utils._screen.formats import told
 from ansible_collections.infrastructure.services.plugins.plugin_utils._screen.page import page_data
+from support.checkout import CHECKOUT
 from support.pages import LEDGER, LOST, MACHINE, REFUSED, SERVICE, SETTLE, asset_of, fleet, page_of, plan, run_of
 
 FLEET, PLAN = fleet(), plan()
@@ -192,6 +193,12 @@ def test_every_colour_has_contrast_in_both_schemes():
         assert low == {}
         assert contrast(colours["text"], grounds[2]) > 4.5
         assert len({colours["doubt"], colours["bad"], colours["differs"], colours["good"]}) == 4
+
+
+def test_the_picture_in_the_guides_is_of_this_page():
+    """`make picture` takes it anew, in Chromium."""
+    assert hashlib.sha256(page_of(FLEET).encode()).hexdigest() in (CHECKOUT / "tests/page/picture.sha256").read_text()
+    assert (CHECKOUT / "docs/docsite/rst/report.png").stat().st_size < 150_000
 
 
 def test_a_page_of_thousands_is_small_and_has_no_part_that_repeats():
