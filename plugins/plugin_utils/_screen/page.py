@@ -11,13 +11,12 @@ import json
 import math
 import re
 from collections import Counter
-from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 from jinja2 import Environment, StrictUndefined
 
-from .screen import counted
+from .screen import counted, merged
 
 # How each result is drawn: its mark, as on the screen, and the name of its colour in the template.
 _LOOKS = {
@@ -25,7 +24,6 @@ _LOOKS = {
     "differs": "!differs", "rejected": "xbad", "not sent": "xbad", "unchanged": "=calm",
 }
 _LEFT_ALONE = ".calm"
-_LEAST_SHARE = 1.5  # percent of the bar, so that one in 10,000 is seen
 _COLUMNS, _LINES = 480, 80  # of the picture: dots in one place are one dot
 _MOST_NAMED = 10
 _INLINE = re.compile("<(style|script)>(.*?)</", re.DOTALL)
@@ -50,19 +48,14 @@ def page_data(run: dict) -> dict[str, Any]:
         **run,
         "assets": assets,
         "verdict": _verdict(run),
-        "took": _seconds_between(run["began_at"], run["ended_at"]),
         "trace": traces.pop() if len(traces) == 1 else "",
-        "lists": [{**each, "bar": _bar(each["counts"]), "picture": _picture(_of(each, assets))}
+        "lists": [{**each, "picture": _picture([asset for asset in assets if asset["resource"] == each["resource"]])}
                   for each in run["lists"]],
         "problems": _problems(assets),
-        "results": [(result, [asset["result"] for asset in assets].count(result))
-                    for result in dict.fromkeys(asset["result"] for asset in assets)],
+        "results": Counter(asset["result"] for asset in assets),
+        "looks": {word: _look(word) for each in run["lists"] for word in each["counts"]},
         "columns": {field for asset in assets for field in asset},
     }
-
-
-def _of(each: dict, assets: list[dict]) -> list[dict]:
-    return [asset for asset in assets if asset["resource"] == each["resource"]]
 
 
 def _look(result: str) -> str:
@@ -78,23 +71,6 @@ def _verdict(run: dict) -> str:
     some = {word: number for word, number in found.items() if number and _look(word)[0] in wanted}
     of_all = f" of {sum(found.values()):,}" if some and wanted == "?x!" else ""
     return counted(some or +found) + of_all or "nothing is listed"
-
-
-def _seconds_between(began: str, ended: str) -> int:
-    first, last = (datetime.strptime(moment, "%Y-%m-%dT%H:%M:%SZ") for moment in (began, ended))
-    return round((last - first).total_seconds())
-
-
-def _bar(counts: dict[str, int]) -> list[dict]:
-    """Return the parts of the bar of a list: of each result its number, and where it is drawn, in percent."""
-    shares = {word: max(100 * number / sum(counts.values()), _LEAST_SHARE) for word, number in counts.items() if number}
-    parts, at = [], 0.0
-    for word, number in counts.items():
-        width = 100 * shares.get(word, 0) / (sum(shares.values()) or 1)
-        look = _look(word if number else "")  # what there is none of has no colour
-        parts.append(dict(word=word, number=number, mark=_look(word)[0], look=look[1:], at=at, width=width))
-        at += width
-    return parts
 
 
 def _problems(assets: list[dict]) -> list[dict]:
@@ -120,11 +96,11 @@ def _picture(assets: list[dict]) -> dict[str, Any] | None:
     longest = max(asset["seconds"] for asset in timed) or 1.0
     waits = sorted((begun, begun + seconds) for asset in timed for begun, seconds in asset.get("waits", ()))
     spans = [(asset["begun_after"], asset["begun_after"] + asset["seconds"]) for asset in timed]
-    flight, merged = _in_flight(spans, waits, end), _merged(waits)
+    flight, waiting = _in_flight(spans, waits, end), merged(waits)
     return {
         "end": end, "longest": longest, "most": max(number for _at, number in flight), "flight": flight,
-        "waits": [(first, last - first) for first, last in merged], "limited": len(waits),
-        "waited": sum(last - first for first, last in merged), "dots": _dots(timed, end, longest),
+        "waits": [(first, last - first) for first, last in waiting], "limited": len(waits),
+        "waited": sum(last - first for first, last in waiting), "dots": _dots(timed, end, longest),
         "times": _ticks(end), "latencies": _ticks(longest), "number": len(timed),
         "legend": {asset["result"]: asset for asset in timed},
     }
@@ -148,15 +124,6 @@ def _in_flight(spans: list[tuple], waits: list[tuple], end: float) -> list[tuple
         column, number = math.ceil(_COLUMNS * at / end), number + step
         most[column], most[column + 1] = max(number, most.get(column, 0)), number
     return [(end * column / _COLUMNS, number) for column, number in most.items() if column <= _COLUMNS]
-
-
-def _merged(spans: list[tuple[float, float]]) -> list[tuple[float, float]]:
-    """Return where any of the sorted spans is."""
-    merged: list[tuple[float, float]] = []
-    for first, last in spans:
-        begun, until = merged.pop() if merged and first <= merged[-1][1] else (first, last)
-        merged.append((begun, max(last, until)))
-    return merged
 
 
 def _ticks(end: float) -> list[float]:

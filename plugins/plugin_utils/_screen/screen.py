@@ -119,11 +119,18 @@ def result_lines(operation: Operation, result: dict, seconds: float, width: int)
 
 def _waited(items: list[dict]) -> str:
     """Return in words how many 429s there were, and how long a wait after one of them was under way."""
-    waits, until, waited = sorted(wait for item in items for wait in item.get("waits", ())), 0.0, 0.0
-    for began, seconds in waits:
-        waited += max(0.0, began + seconds - max(began, until))
-        until = max(until, began + seconds)
+    waits = sorted((began, began + seconds) for item in items for began, seconds in item.get("waits", ()))
+    waited = sum(until - began for began, until in merged(waits))
     return f" ({len(waits):,} x 429, {waited:,.0f} s waited)" if waits else ""
+
+
+def merged(spans: list[tuple[float, float]]) -> list[tuple[float, float]]:
+    """Return from when to when at least one of the sorted spans is."""
+    found: list[tuple[float, float]] = []
+    for first, last in spans:
+        begun, until = found.pop() if found and first <= found[-1][1] else (first, last)
+        found.append((begun, max(last, until)))
+    return found
 
 
 def _problems(items: list[dict], width: int) -> list[str]:

@@ -91,11 +91,15 @@ def test_what_was_not_begun_is_said_and_what_lost_fields_is_a_problem():
 
 
 def test_the_bar_shows_one_in_ten_thousand_in_the_look_of_its_mark():
-    bar = data_of(run_of([], {"created": 9_999, "in doubt": 1, "rejected": 0}))["lists"][0]["bar"]
-    assert [(part["mark"], part["look"]) for part in bar] == [("+", "good"), ("?", "doubt"), ("x", "calm")]
-    assert bar[1]["width"] > 1
-    assert sum(part["width"] for part in bar) == pytest.approx(100)
-    assert bar[2]["width"] == 0
+    page = page_of(run_of([], {"created": 9_999, "in doubt": 1, "rejected": 0}))
+    parts = [(look, float(at), float(width)) for look, at, width in
+             re.findall(r'<rect class="(\w+)" x="([\d.]+)%" width="([\d.]+)%" height="100%">', page)]
+    assert [part[0] for part in parts] == ["good", "doubt"]
+    assert parts[0][1:] == (0, parts[1][1])
+    assert parts[1][2] > 1
+    assert sum(part[2] for part in parts) == pytest.approx(100, abs=0.02)
+    assert re.findall(r'<li class="(\w+)"><span class="mark">(.)</span><b>([\d,]+)</b>', page) == [
+        ("good", "+", "9,999"), ("doubt", "?", "1"), ("calm", "x", "0")]
 
 
 def timed(name: str, begun: float, seconds: float, **more: object) -> dict:
