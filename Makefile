@@ -46,7 +46,7 @@ certify: artifact ## Import the artifact as Galaxy does
 sanity: venv ## Run all of ansible-test sanity
 	@$(STEP) sanity tests/tools/sanity
 
-matrix: artifact ## Run what depends on ansible-core on 2.16 to 2.21, with sanity (or CELLS="2.16 2.21" TESTS=tests/crossing)
+matrix: artifact ## Run what depends on ansible-core on 2.16 to 2.22, with sanity (or CELLS="2.16 2.22" TESTS=tests/crossing)
 	@$(STEP) matrix env TEST_COLLECTIONS=.build/collections python tests/tools/matrix.py $(CELLS) $(TESTS)
 
 stress: artifact ## Run the tests that take longer: exhaustive sweeps, thousands of generated answers, crash loops

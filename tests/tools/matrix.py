@@ -9,7 +9,7 @@ tokens. A core's other cells run the integration tests, and those with the oldes
 them. Whatever `make test` runs is left out in the cell with the ansible-core and Python of a checkout. Each cell has an
 environment of its own under .build/matrix, with its output in a file next to it. Two cells run at a time.
 
-Arguments select cores, `make matrix CELLS="2.16 2.21"`; with `TESTS=tests/crossing` each core runs only these tests,
+Arguments select cores, `make matrix CELLS="2.16 2.22"`; with `TESTS=tests/crossing` each core runs only these tests,
 once.
 """
 
@@ -26,11 +26,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 CORES = {"2.16": "2.16.19", "2.17": "2.17.14", "2.18": "2.18.19", "2.19": "2.19.14", "2.20": "2.20.10",
-         "2.21": "2.21.5"}
+         "2.21": "2.21.5", "2.22": "2.22.0rc1"}
 # The Pythons for each ansible-core: the oldest and the newest one for the first and the last core, and every Python
 # somewhere in between; the oldest Python that modules support is separate (OLDEST_TARGET).
 PYTHONS = {"2.16": ("3.10", "3.12"), "2.17": ("3.10",), "2.18": ("3.13",), "2.19": ("3.11",), "2.20": ("3.12",),
-           "2.21": ("3.12", "3.13")}
+           "2.21": ("3.12",), "2.22": ("3.13",)}
 ENDS = (min(CORES), max(CORES))
 OF_BOTH = ("tests/integration",)
 OF_CORE = (
