@@ -15,8 +15,16 @@ ServicesError
 
 from __future__ import annotations
 
+import sys
 from contextlib import AbstractContextManager
 from typing import Callable, NamedTuple
+
+if sys.version_info < (3, 9):  # every entry to the collection imports this file before anything that needs it
+    raise ImportError(
+        "infrastructure.services needs Python 3.9 or later, here and where a module runs; this is Python"
+        f" {sys.version_info[0]}.{sys.version_info[1]} ({sys.executable}). Set ansible_python_interpreter, or install"
+        " ansible-core with a later Python"
+    )
 
 # The four things that can be known of a request (`outcome`), from harmless to grave.
 NOT_SENT = "not_sent"

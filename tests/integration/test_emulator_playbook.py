@@ -69,6 +69,16 @@ def test_a_directory_keeps_one_emulator(background):
     assert "is still running in this directory" in run.result("Require that the emulator is listening")["msg"]
 
 
+def test_a_port_in_use_leads_to_a_free_one(background, tmp_path):
+    port = background.url.rpartition(":")[2]
+    run = background.playbook(emulator_port=port, emulator_directory=str(tmp_path / "other"))
+    assert run.rc != 0
+    said = run.result("Require that the emulator is listening")["msg"]
+    assert f"on port {port}: the emulator cannot start: " in said
+    assert "Address already in use" in said
+    assert "-e emulator_port=0 takes a free port." in said
+
+
 def test_the_modules_work_with_what_it_prints(background):
     service = Service(background.url)
     service.settings(token=None, delay={})

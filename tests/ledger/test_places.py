@@ -87,13 +87,14 @@ def in_closed_directory(path: Path, make=lambda path: path) -> Path:
     return ledger
 
 
+NO_LEDGER = "is left as it is. Give the path of a ledger, or of a new one; if this was one, restore it from a backup"
 # What is at the path, what the task reports about it, and whether check mode, which only reads, reports it too.
 PLACES = {
     "a directory": (directory, "is a directory", True),
     "a file without a directory": (lambda path: path / "ledger.db", "its directory does not exist", True),
     "below a file": (lambda path: file(path, b"") / "ledger.db", "its directory does not exist", True),
-    "text": (lambda path: file(path, b"not a ledger\n" * 500), "file is not a database", True),
-    "a letter": (lambda path: file(path, b"x"), "file is not a database", True),
+    "text": (lambda path: file(path, b"not a ledger\n" * 500), NO_LEDGER, True),
+    "a letter": (lambda path: file(path, b"x"), NO_LEDGER, True),
     "truncated": (truncated, "database disk image is malformed", True),
     "all but its header lost": (lambda path: file(path, written(path).read_bytes()[:200]), "is not a database", True),
     "unreadable": (lambda path: closed_to_writing(written(path), 0o000), "unable to open database file", True),

@@ -79,9 +79,9 @@ WAYS = {
     "http with credentials": ("closed", CREDENTIALS, HTTP, "accepted", ""),
     "https with credentials": ("closed", CREDENTIALS, HTTPS, "accepted", ""),
     "http without credentials": ("closed", "", HTTP, "rejected", "status 407: the proxy requires credentials"),
-    "https without credentials": ("closed", "", HTTPS, "not_sent", "proxy answered CONNECT with status 407 (127.0.0.1"),
+    "https without credentials": ("closed", "", HTTPS, "not_sent", "CONNECT with status 407: it requires credentials;"),
     "http with wrong credentials": ("closed", "user:wr0ng@", HTTP, "rejected", "the proxy requires credentials"),
-    "https with wrong credentials": ("closed", "user:wr0ng@", HTTPS, "not_sent", "CONNECT with status 407"),
+    "https with wrong credentials": ("closed", "user:wr0ng@", HTTPS, "not_sent", "put them in the proxy's URL, or set use_proxy: false"),
     "http over TLS": ("tls", "", HTTP, "accepted", ""),
     "https over TLS": ("tls", "", HTTPS, "accepted", ""),
 }

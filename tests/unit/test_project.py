@@ -5,8 +5,10 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -101,3 +103,28 @@ def test_the_declared_requirements_match_what_the_code_checks():
 
 def test_there_is_no_ignore_file_for_sanity():
     assert list((ROOT / "tests").glob("sanity/ignore*")) == []
+
+
+def test_an_old_python_is_named_wherever_our_code_is_imported_first():
+    """Only the collection sees the old version: what Ansible and the standard library import has been imported."""
+    entries = [path.relative_to(ROOT).with_suffix("").as_posix().replace("/", ".")
+               for part in ("modules", "action", "inventory") for path in (ROOT / "plugins" / part).glob("*.py")]
+    script = (
+        "import sys, importlib, ansible.module_utils.basic, ansible.plugins.action, ansible.plugins.inventory\n"
+        "sys.version_info = (3, 8, 18)\n"
+        "for entry in sys.argv[1:]:\n"
+        "    for name in [name for name in sys.modules if name.startswith('ansible_collections.')]:\n"
+        "        del sys.modules[name]\n"
+        "    try:\n"
+        "        importlib.import_module(f'ansible_collections.infrastructure.services.{entry}')\n"
+        "    except ImportError as error:\n"
+        "        print(error)\n"
+    )
+    path = os.pathsep.join(filter(None, sys.path))
+    done = subprocess.run([sys.executable, "-c", script, *entries], env={**os.environ, "PYTHONPATH": path}, check=True,
+                          stdout=subprocess.PIPE, text=True, timeout=60)
+    assert len(entries) > 15
+    assert done.stdout.splitlines() == len(entries) * [
+        "infrastructure.services needs Python 3.9 or later, here and where a module runs; this is Python 3.8"
+        f" ({sys.executable}). Set ansible_python_interpreter, or install ansible-core with a later Python"
+    ]

@@ -13,6 +13,7 @@ from typing import Any, Callable
 from .._errors import NOT_SENT, UNKNOWN, AttemptFailed, RequestFailed, ServicesError, TokenError, gravest
 from .._http.connecting import ConnectionSettings
 from .._http.exchange import Answer, Request
+from .._secrets import printable
 from .operation import Operation, message, read_answer
 from .policy import AttemptResult, Event, retry
 from .settings import Settings
@@ -97,10 +98,20 @@ class Client:
             self._in_flight = True
             result = self._send(request._replace(headers=authorized), partial(read_answer, operation))
             self._effects.append(result.event.effect)
+            if result.event == Event.UNAUTHORIZED:
+                result = result._replace(reason=f"{result.reason} (the token {self._origin})")
         except ServicesError as error:  # there is no token, or the guard forbids sending
             result = AttemptResult(Event.TOKEN_UNAVAILABLE, error.msg)
         self._in_flight = False
         return result
+
+    @property
+    def _origin(self) -> str:
+        if not self._source:
+            return "is that of access_token"
+        credentials = self.settings.credentials
+        client = f" for the client {printable(credentials.client_id)}" if credentials.client_id else ""
+        return f"comes from {credentials.auth_url}{client}"
 
     def _renew(self) -> bool:
         """Discard the token of the last attempt; return False when there can be no other."""

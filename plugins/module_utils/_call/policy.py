@@ -20,6 +20,7 @@ from itertools import count
 from typing import Any, Callable, Mapping, NamedTuple
 
 from .._errors import ACCEPTED, NOT_SENT, REJECTED, UNKNOWN
+from .._http.causes import REQUIRES_CREDENTIALS
 
 NEVER, AGAIN, NEW_TOKEN = "never", "again", "once, with a new token"
 FIRST_DELAY = 1.0  # seconds; doubles with each further attempt
@@ -62,7 +63,7 @@ _BY_STATUS = {
     403: (Event.REFUSED, "the token lacks the permission for this operation; ask for it or use another client"),
     404: (Event.REFUSED, "{missing}"),
     405: (Event.REFUSED, "this address does not support the method; base_url probably points to something else"),
-    407: (Event.REFUSED, "the proxy requires credentials; put them in the proxy's URL, or set use_proxy: false"),
+    407: (Event.REFUSED, f"the proxy {REQUIRES_CREDENTIALS}"),
     408: (Event.UNAVAILABLE, "the service or a gateway timed out waiting for the request"),
     409: (Event.REFUSED, "{exists}"),
     413: (Event.REFUSED, "the body is too large for the service or a gateway; send fewer fields"),

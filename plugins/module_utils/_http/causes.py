@@ -18,6 +18,7 @@ from typing import Iterator
 from .._errors import AttemptFailed
 
 _REJECTS_OUR_CERTIFICATE = re.compile("ALERT_.*(CERTIFICATE|UNKNOWN_CA|HANDSHAKE_FAILURE|ACCESS_DENIED)")
+REQUIRES_CREDENTIALS = "requires credentials; put them in the proxy's URL, or set use_proxy: false"
 _WANTS_CERTIFICATE = "which means that it requires a client certificate, or a different one (client_cert)"
 _NOT_TLS = ("WRONG_VERSION_NUMBER", "HTTP_REQUEST", "PACKET_LENGTH_TOO_LONG")  # OpenSSL's reasons when it is not TLS
 _UNTRUSTED = (18, 19, 20, 21)  # OpenSSL's X509_V_ERR codes for a certificate without a trusted authority
@@ -99,7 +100,8 @@ def _proxy_failed(cause: BaseException, peer: str) -> tuple[bool, str]:
     words = str(cause).partition("Tunnel connection failed: ")[2].split()
     if not words:
         return False, f"the proxy did not answer CONNECT ({peer})"
-    return not words[0].startswith("5"), f"the proxy answered CONNECT with status {words[0][:3]} ({peer})"
+    advice = f": it {REQUIRES_CREDENTIALS}" if words[0] == "407" else ""
+    return not words[0].startswith("5"), f"the proxy answered CONNECT with status {words[0][:3]}{advice} ({peer})"
 
 
 def _tls_failed(cause: BaseException, peer: str) -> tuple[bool, str]:

@@ -15,6 +15,7 @@ from .._task.specs import ModuleSpec
 from .._task.task import Task
 from .._task.validation import shown, validated
 
+_READ = {"json": "from_json", "yml": "from_yaml", "yaml": "from_yaml", "csv": "infrastructure.services.from_csv"}  # by the end of a file's name
 _MAX_FAULTS = 100  # faults in one message
 _VERBATIM = (".body", ".current")  # options in which a null is a value
 
@@ -83,11 +84,19 @@ class Faults:
         raise InvalidInput(self._spec.option, f"{invalid} And {more:,} more faults." if more > 0 else invalid)
 
 
+def _instead(spec: ModuleSpec, item: Any) -> str:
+    if not isinstance(item, str):
+        return ""
+    read = _READ.get(item.rpartition(".")[2])
+    if read:
+        return f"; give what is in the file: \"{{{{ lookup('ansible.builtin.file', '{item}') | {read} }}}}\""
+    return f"; write it as - {spec.key}: {item}"
+
+
 def validated_item(spec: ModuleSpec, item: Any) -> dict:
     """Return the options of one item; raise ServicesError with all that is wrong with them."""
     if not isinstance(item, dict):
-        instead = f"; write it as - {spec.key}: {item}" if isinstance(item, str) else ""
-        raise ServicesError(f"must be a dict, not {shown(item)}{instead}")
+        raise ServicesError(f"must be a dict, not {shown(item)}{_instead(spec, item)}")
     params, problems = validated(spec.item_options, spec.constraints, item)
     if problems:
         raise ServicesError("; ".join(problems))

@@ -112,6 +112,12 @@ def stamped(change: Change) -> Change:
     return change._replace(after=after, ended=ended, revision=revision)
 
 
+NOT_A_LEDGER = (
+    "file is not a database, and is left as it is. Give the path of a ledger, or of a new one; if this was one,"
+    " restore it from a backup"
+)
+
+
 def first_line(error: Exception) -> str:
     """Return the first line of a database error, without the hints that follow."""
     return (str(error).strip().splitlines() or [type(error).__name__])[0]

@@ -12,6 +12,7 @@ import time
 from contextlib import closing, suppress
 
 from ...module_utils._errors import InvalidInput
+from .entries import NOT_A_LEDGER
 from .postgresql import PostgresDatabase
 from .postgresql_library import POSTGRESQL, described, parsed_url
 from .sqlite import SqliteDatabase, application_id_of, identity
@@ -95,7 +96,7 @@ def _check_file(file: str, where: str) -> None:
         return
     status = os.stat(file)
     if os.path.isfile(file) and 0 < status.st_size < _LEAST_SIZE:
-        raise InvalidInput("ledger", f"{where}: file is not a database")
+        raise InvalidInput("ledger", f"{where}: {NOT_A_LEDGER}")
     if status.st_nlink > 1:
         raise InvalidInput(
             "ledger", f"{where} has {status.st_nlink} names (hard links), and each would have its own journal."

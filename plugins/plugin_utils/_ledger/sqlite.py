@@ -21,7 +21,7 @@ from contextlib import closing, contextmanager, nullcontext, suppress
 from typing import Callable, ContextManager, Iterable, Iterator
 from urllib.parse import quote
 
-from .entries import LedgerError, LedgerLost, first_line
+from .entries import NOT_A_LEDGER, LedgerError, LedgerLost, first_line
 from .tables import TABLES_IN_SQLITE
 
 _BUSY_TIMEOUT = 60.0  # seconds to wait for other writers, each of which takes milliseconds
@@ -51,7 +51,7 @@ class SqliteDatabase:
                 self._open()
         except (OSError, sqlite3.Error) as error:
             self.close()
-            reason = getattr(error, "strerror", None) or first_line(error)
+            reason = getattr(error, "strerror", None) or _said(error)
             raise LedgerError(f"ledger: {self.where} cannot be opened: {reason}") from None
         self.lock(_WRITING, nullcontext)  # so that it is not the journal of a write that goes on
         self._was_cut_off = os.path.exists(f"{self.file}-journal")  # SQLite plays it back unseen
@@ -168,7 +168,7 @@ class SqliteDatabase:
         try:
             yield
         except _ERRORS as error:
-            problem = f"ledger: {self.where}: {first_line(error)}"
+            problem = f"ledger: {self.where}: {_said(error)}"
             if _LOCKED in problem:
                 raise LedgerLost(
                     f"{problem}: others have been writing to it, or reading it in one transaction, for"
@@ -176,6 +176,10 @@ class SqliteDatabase:
                 ) from None
             is_half_written = os.path.exists(f"{self.file}-journal") and any(text in problem for text in _NO_PERMISSION)
             raise LedgerError(f"{problem}{_UNDO if is_half_written else ''}") from None
+
+
+def _said(error: Exception) -> str:
+    return NOT_A_LEDGER if "is not a database" in str(error) else first_line(error)
 
 
 def require_same_file(path: str, before: tuple[int, int] | None) -> None:

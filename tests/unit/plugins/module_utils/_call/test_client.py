@@ -280,3 +280,14 @@ def test_a_400_names_the_options_of_a_client_certificate(resource):
     result, _sent = call(resource, f"{head}{said}".encode())
     assert (result["outcome"], result["status"], result["error_body"]) == ("rejected", 400, said)
     assert "set client_cert and client_key" in result["msg"]
+
+
+@pytest.mark.parametrize("resource", [CREATE, UPDATE])
+def test_a_401_says_which_token_was_used(resource):
+    own, _sent = call(resource, answer(401), access_token="t0ken-t0ken")
+    assert "its client (the token is that of access_token)." in own["msg"]
+    fetched, sent = fetching(resource, TOKEN, answer(401), TOKEN, answer(401))
+    url = f"http://{dict(sent[0].headers)['Host']}/token"
+    assert f"its client (the token comes from {url} for the client c)." in fetched["msg"]
+    other, _sent = call(resource, answer(403), access_token="t0ken-t0ken")
+    assert "the token is" not in other["msg"]
