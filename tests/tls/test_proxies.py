@@ -81,7 +81,7 @@ WAYS = {
     "http without credentials": ("closed", "", HTTP, "rejected", "status 407: the proxy requires credentials"),
     "https without credentials": ("closed", "", HTTPS, "not_sent", "CONNECT with status 407: it requires credentials;"),
     "http with wrong credentials": ("closed", "user:wr0ng@", HTTP, "rejected", "the proxy requires credentials"),
-    "https with wrong credentials": ("closed", "user:wr0ng@", HTTPS, "not_sent", "put them in the proxy's URL, or set use_proxy: false"),
+    "https with wrong credentials": ("closed", "user:wr0ng@", HTTPS, "not_sent", "it requires credentials;"),
     "http over TLS": ("tls", "", HTTP, "accepted", ""),
     "https over TLS": ("tls", "", HTTPS, "accepted", ""),
 }

@@ -15,7 +15,8 @@ from .._task.specs import ModuleSpec
 from .._task.task import Task
 from .._task.validation import shown, validated
 
-_READ = {"json": "from_json", "yml": "from_yaml", "yaml": "from_yaml", "csv": "infrastructure.services.from_csv"}  # by the end of a file's name
+# What reads a file, by the end of its name.
+_READ = {"json": "from_json", "yml": "from_yaml", "yaml": "from_yaml", "csv": "infrastructure.services.from_csv"}
 _MAX_FAULTS = 100  # faults in one message
 _VERBATIM = (".body", ".current")  # options in which a null is a value
 

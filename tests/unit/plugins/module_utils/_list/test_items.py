@@ -83,7 +83,7 @@ def test_without_items_there_are_no_tasks():
     ({"name": "web01", "attribute": {}}, "attribute: there is no such option (did you mean attributes?)"),
     ({"name": "web01", "attributes": {"qqq": 4}}, "attributes.qqq: there is no such option (there are bios_"),
     ("web01", 'must be a dict, not "web01"; write it as - name: web01'),
-    ("machines.json", "; give what is in the file: \"{{ lookup('ansible.builtin.file', 'machines.json') | from_json }}\""),
+    ("web.json", "; give what is in the file: \"{{ lookup('ansible.builtin.file', 'web.json') | from_json }}\""),
     ("fleet.yml", "; give what is in the file: \"{{ lookup('ansible.builtin.file', 'fleet.yml') | from_yaml }}\""),
 ])
 def test_a_misspelled_option_gets_a_suggestion(item, told):
