@@ -28,7 +28,7 @@ from ansible_collections.infrastructure.services.plugins.module_utils._task.task
 )
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger import editing, tables
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.decisions import InDoubt
-from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.entries import ABSENT, DONE, PRESENT, Key
+from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.entries import ABSENT, PRESENT, Key
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.moving import moved
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.queue import Queue
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.recording import Begun, Recording
@@ -200,9 +200,10 @@ def user(run: Run, place: Place, name: str, as_list: bool = False) -> Actor:
                 result = editing.edited_list(ledger, dict(entries=[entry], base_url=URL), False, _SECRETS)
             else:
                 result = editing.edited(ledger, entry, False, _SECRETS)
-            # Another user settled it meanwhile, and it was created: no condition of ours is in what the user asks for.
+            # Others changed the entry since the user looked: the user's decision is not about what is removed.
             before = str(result["diff"]["before"])
-            run.mistakes += not ids and any(f"'state': '{state}'" in before for state in (DONE, ACCEPTED))
+            looked = str(dict(state=planned.entry.state, sent=planned.entry.sent))[1:-1]
+            run.mistakes += not ids and looked not in before
             return result
 
     def act() -> None:

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from types import SimpleNamespace
@@ -71,10 +72,10 @@ class StandingIn:
 
 
 class Event:
-    """What the thread waits on that looks after a session: it wakes soon after the session has ended."""
+    """What the thread waits on that looks after a session: it wakes once one has ended, and another time after that."""
 
     def __init__(self, world: World) -> None:
-        self._world, self._is_set = world, False
+        self._world, self._is_set, self._looks_again = world, False, False
 
     def set(self) -> None:
         self._is_set = True
@@ -82,9 +83,10 @@ class Event:
     def is_set(self) -> bool:
         return self._is_set
 
-    def wait(self, _seconds: float) -> bool:
-        process = self._world.running.process
-        self._world.wait(lambda: self._is_set or any(session.is_lost for session in process.sessions.values()))
+    def wait(self, seconds: float) -> bool:
+        sessions = self._world.running.process.sessions
+        is_needed = lambda: self._is_set or any(session.is_lost for session in sessions.values())  # noqa: E731
+        self._looks_again = self._world.wait(is_needed, seconds if self._looks_again else math.inf)
         return self._is_set
 
 

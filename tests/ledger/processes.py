@@ -18,18 +18,22 @@ import signal
 import socket
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 __import__("conftest")  # makes the collection importable
 __import__("psycopg")  # once, before any process is forked
+from ansible_collections.infrastructure.services.plugins.module_utils._errors import InvalidInput, in_words
 from ansible_collections.infrastructure.services.plugins.module_utils._http.transport import Transport
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.entries import Key, LedgerError
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.location import open_ledger
+from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.moving import moved, opened_source
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.store import Ledger
+from ansible_collections.infrastructure.services.plugins.plugin_utils._screen.report import Report
 from ledger.tasks import task
-from support import locks
+from support import CREATE, RESOURCES, locks
 
 
 def hold(location: str, name: str) -> Iterator[object]:
@@ -85,6 +89,46 @@ def limited(location: str, url: str, mode: str, when: str = "") -> Iterator[dict
     elif when == "after":
         Transport.send = send
     yield task(location, base_url=url, check_mode=mode == "check")
+
+
+def swept(location: str, url: str, name: str) -> Iterator[object]:
+    """Create a machine, from when something is attached to this process that makes its file operations fail."""
+    yield from _once_attached(lambda: task(location, base_url=url, name=name, retries=0))
+
+
+def swept_move(source: str, target: str) -> Iterator[object]:
+    """Move a ledger, in the same way."""
+
+    def move() -> dict:
+        try:
+            with closing(opened_source(source, False)) as old, closing(open_ledger(target, moving=True)) as new:
+                return moved(old, new, check_mode=False)
+        except LedgerError as error:
+            return in_words(error.result())
+
+    yield from _once_attached(move)
+
+
+def swept_report(path: str, names: list[str]) -> Iterator[object]:
+    """Write a report, in the same way."""
+
+    def write() -> dict:
+        items = [dict(item=name, changed=True, failed=False, outcome="accepted", asset={"id": name}) for name in names]
+        operation = RESOURCES[CREATE].operation
+        try:
+            report = Report(path, "", "run", "https://service", is_plan=False)
+            return dict(outcome="accepted", problem=report.add(operation, dict(results=items)))
+        except InvalidInput as error:
+            return in_words(error.result())
+
+    yield from _once_attached(write)
+
+
+def _once_attached(act: Callable[[], dict]) -> Iterator[object]:
+    signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGUSR1])
+    yield "ready"
+    signal.sigwait([signal.SIGUSR1])
+    yield act()
 
 
 def _fill() -> None:
