@@ -11,10 +11,10 @@ import pytest
 
 from .casts import SETTINGS
 from .choosing import Random, every_path
+from .counted import FAULTS, PATHS, RUNS
 from .holding import problems_of
 from .standing_in import STANDING_IN
 
-RUNS, FAULTS = 100, 3  # of each cast in each setting; at most, in each run
 IDS = [f"{cast}, {' to '.join(dict.fromkeys(kinds))}" for cast, kinds in SETTINGS]
 
 
@@ -32,8 +32,10 @@ def test_at_random(cast, kinds):
 
 @pytest.mark.stress
 @pytest.mark.parametrize(("cast", "kinds"), SETTINGS, ids=IDS)
-def test_all_with_up_to_two_deviations(cast, kinds):
-    every_path(2, lambda path: _require_none(problems_of(cast, kinds, path, FAULTS)))
+def test_every_path(cast, kinds):
+    most, paths = PATHS[cast, kinds]
+    count = every_path(most, lambda path: _require_none(problems_of(cast, kinds, path, FAULTS)))
+    assert paths / 2 < count < paths * 2, "tests/explore/counted.py says how many there are"
 
 
 def _require_none(problems: list[str]) -> None:

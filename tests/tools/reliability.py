@@ -11,6 +11,7 @@ import sys
 from support.checkout import CHECKOUT  # makes the checkout importable as the collection
 
 # isort: split
+from explore.counted import FAULTS, PATHS, RUNS
 from faults.table import SECTIONS
 
 PAGE = CHECKOUT / "docs" / "reliability.md"
@@ -20,7 +21,13 @@ COMMAND = "make reliability"
 def page() -> str:
     """Return the page."""
     tables = [line for title, cases in SECTIONS.items() for line in ("", f"## {title}", "", *_table(cases))]
-    return "\n".join([_HEAD.format(count=sum(map(len, SECTIONS.values())), command=COMMAND), *tables, ""])
+    head = _HEAD.format(count=sum(map(len, SECTIONS.values())), command=COMMAND)
+    explored = _EXPLORED.format(runs=RUNS, faults=FAULTS, settings=len(PATHS),
+                                paths=sum(count for _most, count in PATHS.values()))
+    paths = [(cast, " to ".join(dict.fromkeys(kinds)), f"{most}", f"{count:,}", "0")
+             for (cast, kinds), (most, count) in PATHS.items()]
+    lines = [f"| {' | '.join(row)} |" for row in (_CASTS, ["---"] * len(_CASTS), *paths)]
+    return "\n".join([head, *tables, "", explored, "", *lines, ""])
 
 
 def _table(cases) -> list[str]:
@@ -37,6 +44,26 @@ def _text(words: str) -> str:
     return words.replace("|", "\\|").replace("<", "&lt;")
 
 
+_CASTS = "cast", "ledger", "deviations", "paths", "violations"
+_EXPLORED = """\
+## Runs that share a ledger
+
+The real code of the ledger runs over databases in memory and in virtual time, and a chooser decides wherever there is
+a choice: who goes on next, who is killed, which session of a server is lost, whether a commit of unknown fate was done,
+whether a write fails, whether a request arrives, is refused or loses its answer. At the end nothing was created twice,
+what was created is recorded at least as in doubt, nothing is recorded that was not created, nobody waits for ever, each
+outcome is true, and of two ledgers at most one can be used. (Two users who settle one asset at the same time can still
+remove what the other one began: `ledger_entry` removes the entry that it finds, not the one that the user looked at.)
+
+`make test` makes {runs} runs at random, with at most {faults} faults each, in each of {settings} settings. `make stress`
+makes every run that deviates from the first choice at so many places at most: {paths:,} runs.
+
+`make stress` also lets each file operation of a task fail once, the first, the second, ... (with strace): `openat`,
+`pread64`, `pwrite64`, `fdatasync`, `fsync`, `ftruncate`, `fcntl` and `unlink` of a creation with a new ledger, with an
+existing one, and of a move; `openat`, `write`, `unlink` and `rename` of a report; with `EIO`, `ENOSPC`, `EMFILE`,
+`EDQUOT` or `ENOLCK`. Each ends with a result, after at most one POST, and the next run knows what there is, or says
+that it is in doubt: so too where SQLite fails to sync the directory after it has committed an intent.
+"""
 _TITLES = "no.", "case", "what happens", "POST", "PUT"
 _HEAD = """\
 <!-- SPDX-License-Identifier: GPL-3.0-or-later -->
