@@ -55,8 +55,8 @@ what was created is recorded at least as in doubt, nothing is recorded that was 
 outcome is true, and of two ledgers at most one can be used. (Two users who settle one asset at the same time can still
 remove what the other one began: `ledger_entry` removes the entry that it finds, not the one that the user looked at.)
 
-`make test` makes {runs} runs at random, with at most {faults} faults each, in each of {settings} settings. `make stress`
-makes every run that deviates from the first choice at so many places at most: {paths:,} runs.
+`make test` makes {runs} runs at random, with at most {faults} faults each, in each of {settings} settings. `make
+stress` makes every run that deviates from the first choice at so many places at most: {paths:,} runs.
 
 `make stress` also lets each file operation of a task fail once, the first, the second, ... (with strace): `openat`,
 `pread64`, `pwrite64`, `fdatasync`, `fsync`, `ftruncate`, `fcntl` and `unlink` of a creation with a new ledger, with an
