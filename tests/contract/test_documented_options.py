@@ -53,4 +53,7 @@ def _plain(value: object) -> object:
 
 @pytest.mark.parametrize("module", SPECS)
 def test_the_documented_options_are_those_of_the_argument_spec(module):
-    assert shape(documented(module), "suboptions") == shape(SPECS[module], "options")
+    assert shape(documented(module), "suboptions") == shape(SPECS[module], "options"), (
+        f"edit plugins/doc_fragments/assets.py or plugins/modules/{module}.py (left),"
+        " or plugins/module_utils/_resources (right)"
+    )

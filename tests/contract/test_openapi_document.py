@@ -82,7 +82,14 @@ def test_the_document_is_valid():
     ],
 )
 def test_the_attributes_are_those_of_the_interface(schema, expected):
-    assert dict(fields(SCHEMAS[schema])) == table(expected)
+    assert dict(fields(SCHEMAS[schema])) == table(expected), f"edit docs/openapi.yaml ({schema}), or the table above"
+
+
+def test_the_demo_sends_every_field():
+    demo = yaml.safe_load((DOCUMENT.parents[1] / "playbooks/vars/demo.yml").read_text(encoding="utf-8"))
+    sent = {"VirtualMachine": demo["demo_attributes"], "ApplicationRole": demo["demo_role"]["attributes"]}
+    for resource, attributes in sent.items():
+        assert set(attributes) == set(SCHEMAS[f"{resource}Attributes"]["properties"]), "edit playbooks/vars/demo.yml"
 
 
 def test_the_envelope_is_that_of_the_interface():
