@@ -15,7 +15,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 PICTURE, TAKEN_OF = ROOT / "docs/docsite/rst/report.png", ROOT / "tests/page/picture.sha256"
-WIDTH, HEIGHT = 960, 1120
+WIDTH, HEIGHT = 960, 1160
 
 
 def taken_of() -> tuple[str, str]:
