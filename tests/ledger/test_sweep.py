@@ -102,7 +102,7 @@ def test_a_creation(kind, call, tmp_path, fork, opened, service):
 
     in_doubt: list[str] = []
     print("ROWS", call, sweep(fork, tmp_path, call, begin, check), in_doubt)
-    assert len(in_doubt) <= 3  # EIO, ENOSPC and EDQUOT, when the directory is synced
+    assert len(in_doubt) <= 4  # when the directory is synced, or SQLite's locks are released, after the commit
 
 
 @pytest.mark.parametrize("call", OF_LEDGER)
