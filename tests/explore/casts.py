@@ -102,7 +102,10 @@ def _lost_and_update(scene: Scene) -> None:
     """The second update looked before the first one began, and gets the lock that went with the session."""
     run = scene.run
     run.is_lost, run.seconds = False, 5.0
-    is_looking = lambda: len(run.world.actors) == 1 or run.world.actors[1].ready  # noqa: E731
+
+    def is_looking() -> bool:
+        return len(run.world.actors) == 1 or run.world.actors[1].ready
+
     actors.task(run, scene.old, wanted(UPDATE, ROLE), when=is_looking)
     run.doomed = actors.task(run, scene.old, wanted(UPDATE, ROLE, login=False), begins=lambda: run.is_lost)
 

@@ -85,7 +85,10 @@ class Event:
 
     def wait(self, seconds: float) -> bool:
         sessions = self._world.running.process.sessions
-        is_needed = lambda: self._is_set or any(session.is_lost for session in sessions.values())  # noqa: E731
+
+        def is_needed() -> bool:
+            return self._is_set or any(session.is_lost for session in sessions.values())
+
         self._looks_again = self._world.wait(is_needed, seconds if self._looks_again else math.inf)
         return self._is_set
 

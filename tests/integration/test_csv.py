@@ -111,8 +111,8 @@ def test_what_cannot_be_written_is_refused(ansible_once, given):
 
 def test_machines_that_exist_already_are_adopted_from_a_file(ansible_once, service):
     file = ansible_once.directory / "old.csv"
-    file.write_text("name;id;ip;cpu\r\n" + "".join(f"old{number:03};i-{number};192.0.2.{number % 250};4\r\n"
-                                                 for number in range(300)))
+    listed = [f"old{number:03};i-{number};192.0.2.{number % 250};4\r\n" for number in range(300)]
+    file.write_text("".join(["name;id;ip;cpu\r\n", *listed]))
     given = {"file": str(file), "ledger": "fleet.db", "base_url": service.url}
     planned = ansible_once.playbook(SETTLE, "-e", json.dumps(given), "--check", "--diff").ok().output
     assert "ledger entries in check mode: 300 adopted, " in planned
