@@ -141,7 +141,7 @@ def test_history_is_returned_when_requested(info):
     assert found == {"app01": [], "web01": [], "web02": [{**ended._asdict(), "trace_id": None}]}
 
 
-@pytest.mark.parametrize("asset", [{"id": "1"}, {"id": "1", "attributes": {"cpu": 4}}])
+@pytest.mark.parametrize("asset", [{"id": "9"}, {"id": "9", "attributes": {"cpu": 4}}])
 def test_an_entry_that_is_listed_can_be_given_back(info, asset):
     """Also that of an asset that was adopted by its id alone."""
     key = {"ledger": "x", "base_url": URL, "resource": CREATE, "name": "web09", "state": "present"}
