@@ -29,6 +29,7 @@ _UNREAD = ("since", "address", "by")  # what an entry has, too
 _JSON = {"asset": dict(type="dict"), "extra_attributes": dict(type="dict")}
 _TEXT = dict(type="str")
 _STEP = re.compile(r"\.?([A-Za-z_]\w*)|\[(\d{1,6})\]")
+_LINE_END = re.compile(r"[\r\n]")
 _FORMULA = ("=", "+", "-", "@", '"')  # a cell that begins so is one to a spreadsheet, or JSON to us
 _MOST_FAULTS = 100
 _DOUBTFUL = {*STATES} - {DONE}
@@ -39,7 +40,7 @@ class Column(NamedTuple):
     """A column of a file that is read."""
 
     name: str
-    path: tuple[str | int, ...]  # where the value belongs: the names of options, the places in lists
+    path: tuple[str | int, ...]  # where the value belongs: names of options, places in lists; empty: another resource's
     option: dict  # its argument spec
 
 
@@ -95,21 +96,20 @@ def read(
     `resource`: of rows that do not name theirs; `delimiter`: empty to find it out.
     """
     faults: list[str] = []
-    rows = _rows(text.removeprefix("\ufeff"), delimiter, faults)
-    header = [cell.strip() for cell in next(rows, (0, []))[1]]
-    items, columns = [], {}
-    for line, row in rows:
-        kind = dict(zip(header, row)).get("resource", "").strip() or resource
-        if kind not in columns:
-            columns[kind] = _columns(header, kind, faults)
-        values, key = _values(columns[kind], row, line, faults), KEYS.get(kind, "name")
-        items.append({"line": line, **_entry(values, kind)} if entries else _item(values, kind))
-        if not values.get(key):
+    (_line, first), *rows = [*_rows(text.removeprefix("\ufeff"), delimiter, faults)] or [(1, [])]
+    header = [cell.strip() for cell in first]
+    kinds = [dict(zip(header, row)).get("resource", "").strip() or resource for _line, row in rows]
+    columns = _columns(header, [*dict.fromkeys(kinds or [resource])], faults)
+    found = [(line, kind, _values(columns[kind], row, line, faults)) for kind, (line, row) in zip(kinds, rows)]
+    for line, kind, values in found:
+        if not values.get(key := KEYS.get(kind, "name")):
             faults.append(f"line {line}: {key} is empty")
     if faults:
         more = f"; and {len(faults) - _MOST_FAULTS:,} more" if len(faults) > _MOST_FAULTS else ""
         raise InvalidInput("from_csv", f"{'; '.join(faults[:_MOST_FAULTS])}{more}")
-    return items
+    if entries:
+        return [{"line": line, **_entry(values, kind)} for line, kind, values in found]
+    return [_item(values, kind) for _line, kind, values in found]
 
 
 def _rows(text: str, delimiter: str, faults: list[str]) -> Iterator[tuple[int, list[str]]]:
@@ -127,25 +127,29 @@ def _rows(text: str, delimiter: str, faults: list[str]) -> Iterator[tuple[int, l
 
 def _delimiter(text: str) -> str:
     """Return the delimiter that splits the first row into the most columns."""
-    line = text.partition("\n")[0]
+    line = _LINE_END.split(text, maxsplit=1)[0]
     return max(",;\t|", key=lambda each: len(next(csv.reader([line], delimiter=each), ())))
 
 
-def _columns(header: list[str], resource: str, faults: list[str]) -> list[Column | None]:
-    """Return the columns of a resource; None for one that is not read, or wrong."""
-    if resource not in RESOURCES:
-        faults.append(f"column resource: {printable(resource)} is none; there are {', '.join(RESOURCES)}")
-        return [None] * len(header)
-    typed, columns = RESOURCES[resource].attributes, []
+def _columns(header: list[str], resources: list[str], faults: list[str]) -> dict[str, list[Column | None]]:
+    """Return the columns by the resource of a row; None for one that is not read, or wrong."""
+    typed = {resource: RESOURCES[resource].attributes for resource in resources if resource in RESOURCES}
+    other = [printable(resource) for resource in resources if resource not in typed]
+    faults.extend(f"column resource: {resource} is none; there are {', '.join(RESOURCES)}" for resource in other)
+    columns: dict[str, list[Column | None]] = {resource: [] for resource in resources}
     for number, name in enumerate(header, 1):
-        column = _column(name, typed)
-        if not column and name not in _UNREAD:
-            near = nearest(name, [*ENVELOPE, *_OF_ENTRY, "extra_attributes", *typed])
+        found = {resource: _column(name, attributes) for resource, attributes in typed.items()}
+        is_read = any(found.values())
+        if typed and not is_read and name not in _UNREAD:
+            names = (attribute for attributes in typed.values() for attribute in attributes)
+            near = nearest(name, [*ENVELOPE, *_OF_ENTRY, "extra_attributes", *names])
             hint = f"did you mean {near}?" if near else "attributes go by their names, others into extra_attributes"
             faults.append(f"line 1, column {number}: there is no {printable(name) or 'empty name'} ({hint})")
         elif header.index(name) < number - 1:
             faults.append(f"line 1, column {number}: {printable(name)} is there twice")
-        columns.append(column)
+        for resource, each in columns.items():
+            of_other = Column(name, (), {}) if is_read and resource in typed else None
+            each.append(found.get(resource) or of_other)
     return columns
 
 
@@ -176,8 +180,11 @@ def _values(columns: list[Column | None], row: list[str], line: int, faults: lis
     for number, (column, cell) in enumerate(zip(columns, row), 1):
         if not column or not cell.strip():
             continue
-        place, (*above, last) = f"line {line}, column {number} ({column.name})", column.path
-        inner = found
+        place, inner = f"line {line}, column {number} ({column.name})", found
+        if not column.path:
+            faults.append(f"{place}: this row's resource has none")
+            continue
+        *above, last = column.path
         for step in above:
             inner = inner.setdefault(step, {}) if isinstance(inner, dict) else None
         if not isinstance(inner, dict) or last in inner:

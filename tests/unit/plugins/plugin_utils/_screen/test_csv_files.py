@@ -119,12 +119,32 @@ def test_what_teams_have_is_read_with_the_types_of_the_resource():
     ("name,subnet.masq\na,b\n", ["line 1, column 2: there is no subnet.masq"]),
     ("name,volumes[0][1]\na,b\n", ["line 1, column 2: there is no volumes[0][1]"]),
     ('name,team\n"a\nb",x\nc,d,e\n', ["line 4: it has 3 cells"]),
+    ('name,asset,extra_attributes\na,[],x\n', ["line 2, column 2 (asset): ", "line 2, column 3 (extra_attributes): "]),
+    (f"resource,name,id,cpu,login\n{ROLE},,r,4,\n{MACHINE},a,,4,true\n", [
+        "line 2, column 4 (cpu): this row's resource has none",
+        "line 3, column 5 (login): this row's resource has none"]),
+    (f"resource,name,id,cpus\n{ROLE},,r,\n{MACHINE},a,,4\n", ["line 1, column 4: there is no cpus"]),
 ])
-def test_all_that_is_wrong_is_told_with_its_line_and_column(text, problems):
+@pytest.mark.parametrize("entries", [False, True])
+def test_all_that_is_wrong_is_told_with_its_line_and_column(text, problems, entries):
     with pytest.raises(InvalidInput) as refused:
-        read(text)
+        read(text, entries)
     assert [problem for problem in problems if problem not in refused.value.msg] == []
     assert refused.value.msg.count("line ") + refused.value.msg.count("column resource") >= len(problems)
+    assert refused.value.msg.count("there is no") <= len(problems)  # once, whatever rows there are
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+def test_any_line_ends_are_read(end):
+    assert read(end.join(["name;cpu", "web01;4", ""])) == [{"name": "web01", "attributes": {"cpu": 4}}]
+
+
+def test_machines_and_roles_of_one_ledger_are_read_from_one_file():
+    """Each row has the cells of its own resource alone."""
+    machine, role = {"name": "web01", "attributes": {"cpu": 4}}, {"name": "r", "attributes": {"login": True}}
+    text = written([recorded(MACHINE, "web01", machine), recorded(ROLE, "i-1", role)])
+    assert [(each["resource"], each["asset"]["attributes"]) for each in read(text, entries=True)] == [
+        (MACHINE, {"cpu": 4}), (ROLE, {"login": True})]
 
 
 def test_what_is_in_doubt_is_settled_by_the_cells_that_are_filled_in():
