@@ -42,8 +42,9 @@ def printed(
         patch.setattr(basic, "_ANSIBLE_PROFILE", "legacy", raising=False)  # ansible-core 2.19 and later
         if hasattr(warnings, "_internal"):  # since 2.19 warnings go elsewhere once controller code is loaded
             patch.setattr(warnings._internal, "is_controller", False)
-        # ansible-core keeps warnings for the lifetime of the process, which elsewhere is that of a single module
-        patch.setattr(warnings, "_global_warnings", type(warnings._global_warnings)())
+        # ansible-core keeps these for the lifetime of the process, which elsewhere is that of a single module
+        for kept in ("_global_warnings", "_global_deprecations"):
+            patch.setattr(warnings, kept, type(getattr(warnings, kept))())
         with pytest.raises(SystemExit):
             main()
     return json.loads(said.getvalue())
