@@ -14,8 +14,6 @@ from functools import lru_cache
 from typing import Any, Callable, Iterable
 from urllib.parse import quote, quote_plus, unquote, unquote_plus
 
-from ansible.module_utils.common.parameters import remove_values
-
 # What replaces a secret that is part of a text, and one that is all of it; the same as in ansible-core.
 PLACEHOLDER, HIDDEN = PLACEHOLDERS = ("********", "VALUE_SPECIFIED_IN_NO_LOG_PARAMETER")
 SHORTEST = 8  # characters; a credential of this length is unlikely to be a name or an id by chance
@@ -165,7 +163,14 @@ class Secrets:
         return _each(value, masked)
 
     def _masked(self, part: object) -> object:
-        return remove_values(part, self._everywhere) if self._everywhere else part
+        """Return a text or number masked as ansible-core does it, whose function for this is deprecated since 2.22."""
+        if not self._everywhere or isinstance(part, bool) or not isinstance(part, (str, int, float)):
+            return part
+        text = masked = str(part)
+        for secret in sorted(self._everywhere, key=len, reverse=True):
+            masked = masked.replace(secret, PLACEHOLDER)
+        is_whole = masked != text and (text in self._everywhere or not isinstance(part, str))
+        return HIDDEN if is_whole else masked if isinstance(part, str) else part
 
 
 def holds_placeholder(value: object) -> bool:

@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from urllib.parse import parse_qsl, quote, quote_plus, urlencode
 
 import pytest
+from ansible.module_utils.common.parameters import remove_values
 from ansible_collections.infrastructure.services.plugins.module_utils import _secrets
 from ansible_collections.infrastructure.services.plugins.module_utils._secrets import (
     Secrets,
@@ -226,3 +227,16 @@ def test_a_thread_that_adds_a_secret_can_rely_on_it_although_another_is_adding_i
     known.add("secret-of-both")
     threads[0].join()
     assert said == [{"msg": "it is ********"}]
+
+
+DIGITS = st.text("0123456789:", min_size=8, max_size=10)
+LEAVES = st.one_of(st.text(), st.integers(), st.floats(allow_nan=False), st.booleans(), st.none())
+
+
+@given(st.data(), st.sets(DIGITS, min_size=1), LEAVES)
+def test_a_value_is_masked_as_ansible_core_masks_it(data, secrets, leaf):
+    """Also in the middle of a text, whole, twice, as a number and within another secret."""
+    known = Secrets(None, [(secret, ()) for secret in secrets])
+    secret = data.draw(st.sampled_from(sorted(secrets)))
+    for value in (leaf, secret, int(f"7{secret.replace(':', '1')}"), f"{leaf}{secret}{secret}{leaf}", secret[1:]):
+        assert known._masked(value) == remove_values(value, known._everywhere)
