@@ -12,6 +12,7 @@ import re
 from copy import copy
 from dataclasses import dataclass
 from difflib import get_close_matches
+from types import MappingProxyType
 from typing import Any, Iterable, Iterator, Mapping
 
 from ansible.module_utils.common.validation import check_type_dict, check_type_list
@@ -24,7 +25,7 @@ from .credentials import secrets_of, shown_options
 from .specs import EXAMPLES, INSTEAD, ModuleSpec
 
 _IN_NO_PATH = re.compile("[\\0\ud800-\udc7f\udd00-\udfff]")  # other surrogates are bytes of a name (PEP 383)
-_AS_THEY_ARE: Mapping[str, str] = {}
+_AS_THEY_ARE: Mapping[str, str] = MappingProxyType({})
 _LONGEST_SHOWN = 100  # characters; a longer value is not cut off, since scrubbing cannot match half a secret
 _KINDS = {bool: "a boolean", int: "a number", float: "a number", str: "a string", list: "a list", dict: "a dict"}
 
