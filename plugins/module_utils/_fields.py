@@ -161,16 +161,26 @@ def unsent(known: object, sent: object, path: tuple[str, ...] = ()) -> dict[tupl
     return found
 
 
-def as_json(value: object, name: str = "") -> Iterator[tuple[str, str]]:
-    """Yield the dotted name of each field with its value as JSON."""
+def leaves(value: object, path: tuple[str | int, ...] = ()) -> Iterator[tuple[tuple[str | int, ...], object]]:
+    """Yield each value that holds no others, by its path: keys as text, as in JSON, and places in lists as numbers."""
     if isinstance(value, dict) and value:
         for key, item in value.items():
-            yield from as_json(item, f"{name}.{key}" if name else str(key))
+            yield from leaves(item, (*path, str(key)))
     elif isinstance(value, list) and value:
         for index, item in enumerate(value):
-            yield from as_json(item, f"{name}[{index}]")
+            yield from leaves(item, (*path, index))
     else:
-        yield name, json.dumps(value, ensure_ascii=False)
+        yield path, value
+
+
+def as_json(value: object) -> dict[tuple[str | int, ...], str]:
+    """Return each value that holds no others as JSON, by its path; two values have the same ones if their JSON is."""
+    return {path: json.dumps(item, ensure_ascii=False) for path, item in leaves(value)}
+
+
+def dotted(path: Iterable[str | int]) -> str:
+    """Return a path as people read it, such as `volumes[0].size_gb`; one key with a dot in it looks like two."""
+    return "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path).removeprefix(".")
 
 
 def value_at(asset: object, path: Iterable[str]) -> object:

@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 from .._errors import InvalidInput
-from .._fields import as_json
+from .._fields import as_json, dotted
 from .._secrets import Secrets
 from .._task.task import Planned
 
@@ -35,6 +35,6 @@ def require_approved(planned: list[Planned], approved: dict[str, dict], secrets:
 
 def _differing(body: dict, approved: dict) -> str:
     """Return the fields whose JSON differs, with both values; empty for none."""
-    now, then = dict(as_json(body)), dict(as_json(approved))
-    both = [(name, now.get(name, "none"), then.get(name, "none")) for name in {**now, **then}]
-    return ", ".join(f"{name} ({one} now, {other} approved)" for name, one, other in both if one != other)
+    now, then = as_json(body), as_json(approved)
+    both = [(path, now.get(path, "none"), then.get(path, "none")) for path in {**now, **then}]
+    return ", ".join(f"{dotted(path)} ({one} now, {other} approved)" for path, one, other in both if one != other)

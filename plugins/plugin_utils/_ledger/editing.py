@@ -11,7 +11,7 @@ from contextlib import ExitStack
 from typing import Any, Callable, Iterable
 
 from ...module_utils._errors import NOT_SENT, ServicesError, listing
-from ...module_utils._fields import as_json
+from ...module_utils._fields import as_json, dotted
 from ...module_utils._list.items import Faults, validated_item
 from ...module_utils._resources import KEYS
 from ...module_utils._secrets import Secrets
@@ -82,9 +82,10 @@ def _differing(edit: Edit) -> tuple[str, str]:
     shown = [_shown(entry) for entry in (edit.before, edit.after)]
     if edit.before is None:
         del shown[1]["sent"]  # made of the asset
-    before, after = ({name: value for name, value in as_json(entry) if name and value != "null"} for entry in shown)
-    other = {name for name in {**before, **after} if before.get(name) != after.get(name)}
-    sides = [[f"{name} {side[name]}" for name in side if name in other] for side in (before, after)]
+    before, after = map(as_json, shown)
+    other = [path for path in {**before, **after} if path and before.get(path, "null") != after.get(path, "null")]
+    sides = [[f"{dotted(path)} {side[path]}" for path in other if side.get(path, "null") != "null"]
+             for side in (before, after)]
     return tuple(", ".join(side) for side in sides)
 
 

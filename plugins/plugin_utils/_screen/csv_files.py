@@ -17,6 +17,7 @@ import re
 from typing import Any, Iterator, Mapping, NamedTuple
 
 from ...module_utils._errors import InvalidInput
+from ...module_utils._fields import dotted, leaves
 from ...module_utils._resources import KEYS, RESOURCES
 from ...module_utils._resources.flow import ENVELOPE
 from ...module_utils._secrets import printable
@@ -66,21 +67,12 @@ def _cells(entry: dict) -> Iterator[tuple[str, str]]:
     for name, value in told.items():
         if value is not None and (name in _FIRST or (name in ENVELOPE and name != "attributes")):
             yield name, _cell(value)
-    for name, value in _leaves({name: value for name, value in attributes.items() if name in typed}):
-        yield (f"attributes.{name}" if name in ENVELOPE else name), _cell(value)
+    for path, value in leaves({name: value for name, value in attributes.items() if name in typed}):
+        if value is not None and path:
+            name = dotted(path)
+            yield (f"attributes.{name}" if name in ENVELOPE else name), _cell(value)
     yield "extra_attributes", json.dumps(extra, ensure_ascii=False) if extra else ""
     yield "asset", json.dumps(asset, ensure_ascii=False) if asset else ""
-
-
-def _leaves(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:
-    """Yield the values in a dict or list that hold no others, by the name of their column."""
-    if value and isinstance(value, (dict, list)):
-        pairs = value.items() if isinstance(value, dict) else enumerate(value)
-        for key, item in pairs:
-            step = f"[{key}]" if isinstance(key, int) else f".{key}" if name else key
-            yield from _leaves(item, f"{name}{step}")
-    elif value is not None and name:
-        yield name, value
 
 
 def _cell(value: Any) -> str:

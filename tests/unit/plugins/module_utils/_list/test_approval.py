@@ -83,6 +83,17 @@ def test_ten_thousand_are_compared_and_the_first_hundred_are_told():
     assert "; and 9,900 more. Make a new plan" in refused.value.msg
 
 
+@pytest.mark.parametrize(("body", "approved"), [
+    ({"a.b": 1}, {"a": {"b": 1}}), ({"a[0]": 1}, {"a": [1]}), ({"a": {"0": 1}}, {"a": [1]}), ({"a": {}}, {"a": []}),
+    ({"a.b.c": 1}, {"a": {"b.c": 1}}),
+])
+def test_a_name_with_a_dot_is_no_path(body, approved):
+    assert sent({"r": body}, [{"id": "r", "body": body}], APPLICATION_ROLES) == 1
+    for one, other in ((body, approved), (approved, body)):
+        with pytest.raises(InvalidInput, match=r"r: a\S* \(.* now, .* approved\)"):
+            sent({"r": other}, [{"id": "r", "body": one}], APPLICATION_ROLES)
+
+
 def test_a_number_as_a_key_is_compared_as_it_is_sent():
     body = {1: "a", "b": 2}
     assert sent({"r": {"1": "a", "b": 2}}, [{"id": "r", "body": body}], APPLICATION_ROLES) == 1
