@@ -46,13 +46,13 @@ class StandingIn:
         process = self.world.running.process
         return SimpleNamespace(start=lambda: self.world.add(process, target, is_background=True))
 
-    def Event(self) -> Event:  # noqa: N802
+    def Event(self) -> Event:  # noqa: N802 - as threading has it
         return Event(self.world)
 
-    def RLock(self) -> RLock:  # noqa: N802
+    def RLock(self) -> RLock:  # noqa: N802 - as threading has it
         return RLock(self.world)
 
-    def Condition(self) -> Condition:  # noqa: N802
+    def Condition(self) -> Condition:  # noqa: N802 - as threading has it
         return Condition(self.world)
 
     @contextmanager

@@ -20,8 +20,8 @@ _HIDDEN = f"${{{LEDGER_VARIABLE}:?}}"  # the shell says so if the user has not s
 _PLAIN = re.compile(r"[\w.@%+:,/~\[\]-]+")
 
 
-def in_doubt_command(ledger: Ledger, playbook: str = "in_doubt") -> str:
-    """Return the command that lists what is in doubt, or that runs another playbook of the collection."""
+def playbook_command(ledger: Ledger, playbook: str) -> str:
+    """Return the command that runs a playbook of the collection with this ledger."""
     shown, command = ledger.database.shown, f"{_PLAYBOOK}.{playbook}"
     is_plain = shown and shlex.quote(shown) == shown
     return f"{command} -e ledger={shown}" if is_plain else f"{_in_environment(shown)} {command}"
@@ -29,7 +29,7 @@ def in_doubt_command(ledger: Ledger, playbook: str = "in_doubt") -> str:
 
 def settle_commands(ledger: Ledger) -> list[str]:
     """Return the commands that write what is in doubt to a file, and that record what was filled in there."""
-    return [f"{in_doubt_command(ledger, playbook)} -e file=in_doubt.csv" for playbook in ("in_doubt", "settle")]
+    return [f"{playbook_command(ledger, playbook)} -e file=in_doubt.csv" for playbook in ("in_doubt", "settle")]
 
 
 def settling(ledger: Ledger, key: Key, entry: Entry) -> dict[str, list[str]]:

@@ -20,9 +20,9 @@ from .adopting import Edit, edit_of, wanted_key
 from .entries import ABSENT, INTENT, PRESENT, Change, Ended, Entry, Key, LedgerError
 from .store import Ledger
 
-_LISTED = {"sent", "options", "began_at", "changed_at", "by", "run", "trace_id", "history", "settle"}  # by ledger_info
+# What ledger_info and from_csv say of an entry, and no edit needs.
+_UNUSED = {"sent", "options", "began_at", "changed_at", "by", "run", "trace_id", "history", "settle", "line"}
 _NOT_PLAIN = re.compile(r"[^A-Za-z0-9]+")  # what JSON or LIKE may write in another way
-_UNUSED = _LISTED | {"line"}  # of a CSV file
 
 
 def edited(ledger: Ledger, params: dict, check_mode: bool, secrets: Secrets, run: str = "") -> dict:
@@ -62,13 +62,12 @@ def edited_list(ledger: Ledger, params: dict, check_mode: bool, secrets: Secrets
 
 def _options(item: Any, base_url: str | None) -> dict:
     """Return the options of ledger_entry for an item, which may be what ledger_info returns; raise ServicesError."""
-    line = {}
-    if isinstance(item, dict):
-        line = {name: item[name] for name in ("line",) if name in item}  # by which what is wrong with it is told
-        unused = _UNUSED | {"asset"} if item.get("state") == ABSENT else _UNUSED
-        given = {name: value for name, value in item.items() if name not in unused and value is not None}
-        item = {"base_url": base_url, **given}
-    return {**validated_item(LEDGER_ENTRIES, item), **line}
+    if not isinstance(item, dict):
+        return validated_item(LEDGER_ENTRIES, item)
+    unused = _UNUSED | {"asset"} if item.get("state") == ABSENT else _UNUSED
+    given = {name: value for name, value in item.items() if name not in unused and value is not None}
+    options = validated_item(LEDGER_ENTRIES, {"base_url": base_url, **given})
+    return {**options, "line": item["line"]} if "line" in item else options  # by which a fault is told
 
 
 def _kind(edit: Edit) -> str:

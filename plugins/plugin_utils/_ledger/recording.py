@@ -15,7 +15,7 @@ from ...module_utils._http.urls import canonical_url
 from ...module_utils._secrets import Secrets, without_placeholders
 from ...module_utils._task.task import Planned, Task
 from . import decisions
-from .commands import in_doubt_command
+from .commands import playbook_command
 from .entries import INTENT, Change, Entry, Key, LedgerError
 from .store import Ledger
 
@@ -40,7 +40,7 @@ class Recording:
         """`run`: names the run of Ansible; `queue`: writes for the threads of a list, None for a single task."""
         self._ledger, self._secrets, self._run, self._check_mode = ledger, secrets, run, check_mode
         self._is_list, self._writer = queue is not None, queue or ledger
-        self._command = in_doubt_command(ledger)
+        self._command = playbook_command(ledger, "in_doubt")
         self._patience = 0.0 if ledger.file else 1.5  # seconds, more than a session takes to be replaced
         self._unrecorded = ""  # why an outcome could not be recorded
         self.warnings: list[str] = []  # of all tasks together

@@ -151,6 +151,7 @@ class SharedMemory(Memory):
 
 
 _run_memory = RunMemory()
+_asked: set[str] = set()  # by tasks of this process
 
 
 def ledger_of_run(location: str, read_only: bool, required_by: str) -> Ledger:
@@ -165,6 +166,9 @@ def ledger_of_run(location: str, read_only: bool, required_by: str) -> Ledger:
 
 def is_first(what: str) -> bool:
     """Whether no task of this run has asked for this before."""
+    if what in _asked:  # as for each further item of a loop
+        return False
+    _asked.add(what)
     return not _run_memory.write(what, True)
 
 

@@ -51,7 +51,7 @@ def names_in_role(task_vars: dict, extra_vars: Iterable[str]) -> dict[str, str]:
     any variable of any name. `extra_vars`: those of the command line, of which others are for inventories.
     """
     takes, names, hints = task_vars.get(_TAKES, ()), {}, {}
-    for name in extra_vars:
+    for name in extra_vars if takes else ():
         if name not in takes and (near := get_close_matches(name, takes, 1, _MISSPELT)):
             hints[name] = f"did you mean {near[0]}?"
     if task_vars.get("ansible_role_name") == _FLEET:

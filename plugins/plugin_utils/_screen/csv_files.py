@@ -214,8 +214,8 @@ def _entry(values: dict, resource: str) -> dict:
     state, key = values.get("state", PRESENT), KEYS.get(resource, "name")
     if state in _DOUBTFUL and key == "name" and values.get("id"):
         state = PRESENT
-    entry = {"resource": resource, key: values.get(key), "state": state}
-    entry.update({name: values[name] for name in ("base_url",) if name in values})
+    of_service = {"base_url": values["base_url"]} if "base_url" in values else {}
+    entry = {"resource": resource, **of_service, key: values.get(key), "state": state}
     if state in (ABSENT, *_DOUBTFUL):
         return entry
     extra = values.get("extra_attributes", {})
