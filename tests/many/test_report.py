@@ -125,8 +125,8 @@ STOPPING = REPORTING.replace("concurrency: 16", 'access_token: "{{ token | defau
 
 @pytest.mark.parametrize("more", [
     {"token": ""},
-    {"machines": [{"name": "vm9"}, {"name": ""}]},
-    {"environment": {"INFRASTRUCTURE_SERVICES_LEDGER": "none/l.db"}},
+    pytest.param({"machines": [{"name": "vm9"}, {"name": ""}]}, marks=pytest.mark.matrix),
+    pytest.param({"environment": {"INFRASTRUCTURE_SERVICES_LEDGER": "none/l.db"}}, marks=pytest.mark.matrix),
 ], ids=str)
 def test_a_run_that_is_refused_before_it_begins_leaves_the_last_report_as_it_is(start, service, tmp_path, more):
     report = str(tmp_path / "fleet.json")
