@@ -9,14 +9,19 @@ import os
 import re
 import signal
 import subprocess
+from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
+from itertools import product
 from pathlib import Path
 
 import pytest
+from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.location import open_ledger
 from ledger.entries import put
+from ledger.tasks import key, task
 from ledger.test_crash import machines
 from ledger.test_move import ENTRY, KEY, content, move, usable
+from support.databases import schema_in
 
 pytestmark = pytest.mark.stress
 
@@ -30,11 +35,14 @@ CALLS = {
     "fsync": ("EIO", "ENOSPC", "EDQUOT"),
     "ftruncate": ("EIO", "ENOSPC"),
     "fcntl": ("EIO", "ENOLCK"),
+    "newfstatat": ("EIO", "EACCES"),
     "unlink": ("EIO",),
     "rename": ("EIO", "ENOSPC", "EDQUOT"),
 }
+ASKED_BY_PYTHON = "newfstatat"  # of any file, to import what it has not yet
 OF_LEDGER = tuple(call for call in CALLS if call not in ("write", "rename"))
 OF_REPORT = ("openat", "write", "unlink", "rename")
+KILLS = {"file": ("pwrite64", "fdatasync", "unlink"), "server": ("sendto",)}  # what changes a ledger
 
 
 @contextmanager
@@ -50,9 +58,11 @@ def traced(pid: int, log: Path, *options: str) -> Iterator[None]:
 
 def result_of(fork, log: Path, arguments: tuple, call: str, inject: str = "") -> dict:
     """Return the result of a process of which a call fails, as `inject` says."""
+    ledgers = [argument for argument in arguments if call == ASKED_BY_PYTHON and str(argument).startswith("/")]
+    files = [f"--trace-path={ledger}{suffix}" for ledger in ledgers for suffix in ("", "-journal", ".lock")]
     with fork(*arguments) as process:
         assert process.wait() == "ready"
-        with traced(process.pid, log, f"--trace={call}", *([f"--inject={call}:{inject}"] if inject else [])):
+        with traced(process.pid, log, *files, f"--trace={call}", *([f"--inject={call}:{inject}"] if inject else [])):
             said = process.results()
     assert len(said) == 2, f"{call} {inject}: it ended without a result"
     return said[1]
@@ -125,6 +135,45 @@ def test_a_move(call, tmp_path, fork, opened):
         assert len(content(places(name)[1])[0]) == 3
 
     print("ROWS", call, sweep(fork, tmp_path, call, begin, check))
+
+
+@pytest.mark.parametrize(("kinds", "call"), [
+    (f"{source} to {target}", call) for source, target in product(KILLS, repeat=2)
+    for call in {*KILLS[source], *KILLS[target]}])
+def test_a_move_that_is_killed_at_a_call_is_completed_and_never_can_both_be_used(
+        kinds, call, tmp_path, request, fork, opened, service):
+    def place(kind: str, name: str) -> str:
+        return str(tmp_path / name) if kind == "file" else schema_in(request.getfixturevalue("postgres_server"))
+
+    states, number, was_killed = Counter(), 0, True
+    while was_killed:
+        number += 1
+        source, target = (place(kind, f"{number}{kind}{side}.db") for side, kind in enumerate(kinds.split(" to ")))
+        for each in range(3):
+            put(opened(source), key(service, f"web{each}"), ENTRY)
+        before = content(source)
+        with fork("swept_move", source, target) as process:
+            assert process.wait() == "ready"
+            with traced(process.pid, tmp_path / "strace", f"--trace={call}", f"--inject={call}:signal=KILL:when={number}"):
+                was_killed = len(process.results()) == 1
+        now, is_begun = usable(source, target), is_marked(target)
+        states[(*now, is_begun)] += 1
+        assert now != [True, True]
+        sent = [task(location, base_url=service.url, name=f"late-{kinds}-{call}-{number}", retries=0)["outcome"]
+                for location in (source, *([target] if is_begun or now[1] else []))]
+        assert sent.count("accepted") == sum(now), sent
+        assert [task(location, base_url=service.url, name="web1")["outcome"] for location in (source, target)
+                if location == source or is_begun or now[1]] == ["not_sent"] * len(sent)
+        move(source, target)
+        assert usable(source, target) == [False, True]
+        assert len(content(target)[0]) == len(before[0]) + sum(now)
+    print("ROWS", kinds, call, number, dict(states))
+
+
+def is_marked(location: str) -> bool:
+    """Whether a ledger is there and says that it is moved, or being filled."""
+    with closing(open_ledger(location, read_only=True, moving=True)) as ledger:
+        return bool(ledger.mark().moved)
 
 
 @pytest.mark.parametrize("call", OF_REPORT)

@@ -92,9 +92,10 @@ def _check_file(file: str, where: str) -> None:
         raise InvalidInput("ledger", f"{where} is a directory; give a file in it")
     if not os.path.isdir(os.path.dirname(file)):
         raise InvalidInput("ledger", f"{where} cannot be opened: its directory does not exist; create it")
-    if not os.path.exists(file):
+    try:
+        status = os.stat(file)
+    except OSError:  # there is none yet, or SQLite says what is wrong
         return
-    status = os.stat(file)
     if os.path.isfile(file) and 0 < status.st_size < _LEAST_SIZE:
         raise InvalidInput("ledger", f"{where}: {NOT_A_LEDGER}")
     if status.st_nlink > 1:

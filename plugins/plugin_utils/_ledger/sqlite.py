@@ -201,8 +201,8 @@ def identity(file: str) -> tuple[int, int] | None:
 
 def application_id_of(file: str) -> int:
     """Return the application_id of a file: a number that does not match once it is copied, moved or renamed."""
-    # Not the number of the device, which may change when it is mounted again.
-    return 1 + zlib.crc32(repr((os.stat(file).st_ino, file)).encode()) % (2**31 - 1)
+    _device, inode = identity(file) or (0, 0)  # the number of the device may change when it is mounted again
+    return 1 + zlib.crc32(repr((inode, file)).encode()) % (2**31 - 1)
 
 
 def _connect(path: str) -> sqlite3.Connection:
