@@ -37,7 +37,7 @@ $(SUITES): artifact
 molecule: artifact ## Run the molecule scenarios
 	@$(STEP) molecule tests/tools/molecule
 
-lint: artifact ## Run ruff, shellcheck, antsibull-changelog, antsibull-docs, reuse, zizmor and ansible-lint
+lint: artifact ## Run ruff, shellcheck, antsibull-changelog, antsibull-docs, reuse, zizmor, check-jsonschema and ansible-lint
 	@$(STEP) lint tests/tools/lint
 
 certify: artifact ## Import the artifact as Galaxy does

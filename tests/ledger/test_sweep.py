@@ -154,7 +154,8 @@ def test_a_move_that_is_killed_at_a_call_is_completed_and_never_can_both_be_used
         before = content(source)
         with fork("swept_move", source, target) as process:
             assert process.wait() == "ready"
-            with traced(process.pid, tmp_path / "strace", f"--trace={call}", f"--inject={call}:signal=KILL:when={number}"):
+            inject = f"--inject={call}:signal=KILL:when={number}"
+            with traced(process.pid, tmp_path / "strace", f"--trace={call}", inject):
                 was_killed = len(process.results()) == 1
         now, is_begun = usable(source, target), is_marked(target)
         states[(*now, is_begun)] += 1
