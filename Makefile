@@ -50,8 +50,7 @@ matrix: artifact ## Run what depends on ansible-core on 2.16 to 2.22, with sanit
 	@$(STEP) matrix env TEST_COLLECTIONS=.build/collections python tests/tools/matrix.py $(CELLS) $(TESTS)
 
 stress: artifact ## Run the tests that take longer: exhaustive sweeps, thousands of generated answers, crash loops
-	@$(STEP) pgbouncer tests/tools/pgbouncer
-	@$(STEP) strace tests/tools/strace
+	@$(STEP) foreign tests/tools/foreign
 	@$(STEP) stress $(PYTEST) tests -m stress -n 2 --dist worksteal
 	@$(STEP) libraries tests/tools/libraries -n 2
 
