@@ -36,7 +36,7 @@ FLEET = """
     - role: infrastructure.services.fleet
       vars:
         fleet_ledger: "{{ lookup('ansible.builtin.env', 'INFRASTRUCTURE_SERVICES_LEDGER') }}"
-        fleet_virtual_machines: "{{ lookup('ansible.builtin.file', 'machines.csv') | infrastructure.services.from_csv }}"
+        fleet_virtual_machines: "{{ lookup('file', 'machines.csv') | infrastructure.services.from_csv }}"
 """
 FIRST = """
 - hosts: localhost
