@@ -60,7 +60,7 @@ reliability: artifact ## Write the table of faults into docs/reliability.md
 bench: artifact ## Measure speed against ansible-core's own modules, ledger cost and deadline overrun (quiet machine)
 	@$(STEP) bench tests/tools/bench
 
-page: venv ## Test the pages of emulator and report in a browser; not part of test, since it needs Chromium (apt install chromium)
+page: docs ## Test the site and the pages of emulator and report in a browser; not part of test, since it needs Chromium (apt install chromium)
 	@$(STEP) playwright python -m pip install --disable-pip-version-check --quiet -r tests/page/requirements.txt
 	@$(STEP) page python -m pytest -p no:cacheprovider tests/page
 

@@ -1,0 +1,112 @@
+# Copyright (c) 2026, the infrastructure.services contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The site of the documents, as `make docs` builds it: its first page, its parts, on a telephone, and all its links."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from html.parser import HTMLParser
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Thread
+from urllib.parse import unquote, urlsplit
+
+import pytest
+from support.checkout import CHECKOUT
+
+SITE = CHECKOUT / ".build/docs/html"
+PARTS = ("Start", "Use", "Operate", "Reference")
+# What of the text begins or ends outside of the screen, unless it can be scrolled into view in a box of its own.
+CUT_OFF = """() => [...document.querySelectorAll('.document *')].filter(element => {
+    const box = element.getBoundingClientRect();
+    if (!box.width || (box.right <= innerWidth + 1 && box.left >= 0)) return false;
+    for (let above = element.parentElement; above.matches('.document *'); above = above.parentElement)
+        if (['auto', 'scroll'].includes(getComputedStyle(above).overflowX)) return false;
+    return true;
+}).map(element => element.outerHTML.slice(0, 80))"""
+OF_SPHINX = {"genindex.html", "search.html"}
+PAGES = sorted(path for path in SITE.rglob("*.html") if path.name not in OF_SPHINX)
+
+
+class Parts(HTMLParser):
+    """The links and the anchors of a page, and the text of each heading."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__()
+        self.links, self.anchors, self.headings, self._heading = [], set(), [], ""
+        self.feed(path.read_text(encoding="utf-8"))
+
+    def handle_starttag(self, tag: str, attributes: list) -> None:
+        given = dict(attributes)
+        self.anchors |= {given[name] for name in ("id", "name") if given.get(name)}
+        self.links += [given[name] for name in ("href", "src") if given.get(name)]
+        if tag in ("h1", "h2", "h3", "h4"):
+            self._heading = tag
+            self.headings.append("")
+
+    def handle_endtag(self, tag: str) -> None:
+        self._heading = "" if tag == self._heading else self._heading
+
+    def handle_data(self, data: str) -> None:
+        if self._heading:
+            self.headings[-1] += data.strip().strip("\uf0c1¶")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def built() -> None:
+    assert PAGES, "the site is missing: make docs"
+
+
+@pytest.fixture(scope="module")
+def url() -> Iterator[str]:
+    """The site on a server."""
+    handler = partial(SimpleHTTPRequestHandler, directory=str(SITE))
+    handler.log_message = lambda *arguments: None
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+
+
+@pytest.fixture(scope="module", params=[1280, 390])
+def tab(request, browser) -> Iterator:
+    """A tab of this width, in pixels."""
+    context = browser.new_context(viewport={"width": request.param, "height": 900})
+    yield context.new_page()
+    context.close()
+
+
+def test_every_link_leads_somewhere_and_no_heading_is_empty():
+    parts = {path.resolve(): Parts(path) for path in SITE.rglob("*.html")}
+    broken = [f"{path}: a heading is empty" for path, page in parts.items() if not all(page.headings)]
+    for path, page in parts.items():
+        for link in page.links:
+            to = urlsplit(link)
+            if to.scheme or to.netloc:
+                continue
+            target = (path.parent / unquote(to.path)).resolve() if to.path else path
+            is_there = target.exists() and (not to.fragment or unquote(to.fragment) in parts[target].anchors)
+            broken += [] if is_there else [f"{path.relative_to(SITE)}: {link}"]
+    assert broken == []
+
+
+def test_the_first_page_is_home_and_leads_to_each_part(tab, url):
+    tab.goto(url)
+    assert tab.locator("h1").inner_text().strip("\uf0c1¶ ") == "Virtual machines and Cassandra roles, created once"
+    captions = [text.strip() for text in tab.locator("nav .caption-text").all_text_contents()]
+    assert captions == list(PARTS)
+    for part in PARTS:
+        tab.goto(url)
+        first = tab.locator(f"nav p.caption:has-text('{part}') + ul a").first.get_attribute("href")
+        tab.goto(f"{url}/{first}")
+        assert tab.locator("h1").inner_text().strip("\uf0c1¶ ")
+
+
+def test_nothing_of_a_page_is_outside_of_the_screen(tab, url):
+    cut_off = {}
+    for path in PAGES:
+        tab.goto(f"{url}/{path.relative_to(SITE)}", wait_until="domcontentloaded")
+        cut_off[path.name] = tab.evaluate(CUT_OFF)
+    assert {name: elements for name, elements in cut_off.items() if elements} == {}
