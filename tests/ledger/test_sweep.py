@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import signal
 import subprocess
-from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from itertools import product
@@ -18,10 +18,12 @@ from pathlib import Path
 import pytest
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.location import open_ledger
 from ledger.entries import put
+from ledger.swept import SWEPT
 from ledger.tasks import key, task
 from ledger.test_crash import machines
 from ledger.test_move import ENTRY, KEY, content, move, usable
 from support.databases import schema_in
+from support.running import BIN, Run
 
 pytestmark = pytest.mark.stress
 
@@ -42,6 +44,19 @@ CALLS = {
 ASKED_BY_PYTHON = "newfstatat"  # of any file, to import what it has not yet
 OF_LEDGER = tuple(call for call in CALLS if call not in ("write", "rename"))
 OF_REPORT = ("openat", "write", "unlink", "rename")
+OF_PLAYBOOK = {"fdatasync": "EIO", "pwrite64": "ENOSPC", "rename": "EIO"}
+ENDS_OF_FILES = ("db", "db-journal", "db.lock", "json", "html", "xml")
+LIST = """
+- hosts: localhost
+  gather_facts: false
+  tasks:
+    - infrastructure.services.compute_virtual_machines:
+        virtual_machines: [{{name: {name}-0}}, {{name: {name}-1}}, {{name: {name}-2}}]
+        ledger: {name}.db
+        report: {name}.json
+        max_unknown: 0
+        retries: 0
+"""
 KILLS = {"file": ("pwrite64", "fdatasync", "unlink"), "server": ("sendto",)}  # what changes a ledger
 
 
@@ -54,6 +69,12 @@ def traced(pid: int, log: Path, *options: str) -> Iterator[None]:
         os.kill(pid, signal.SIGUSR1)
         yield
         strace.communicate()
+
+
+def require_counted(what: str, call: str, count: int) -> None:
+    """Raise AssertionError unless about as many calls failed as docs/reliability.md says."""
+    print("SWEPT", what, call, count)
+    assert SWEPT[what][call] / 2 < count < SWEPT[what][call] * 2, "tests/ledger/swept.py says how many there are"
 
 
 def result_of(fork, log: Path, arguments: tuple, call: str, inject: str = "") -> dict:
@@ -111,7 +132,7 @@ def test_a_creation(kind, call, tmp_path, fork, opened, service):
             assert again["outcome"] == "accepted"
 
     in_doubt: list[str] = []
-    print("ROWS", call, sweep(fork, tmp_path, call, begin, check), in_doubt)
+    require_counted(f"a creation, {kind} ledger", call, sweep(fork, tmp_path, call, begin, check))
     assert len(in_doubt) <= 4  # when the directory is synced, or SQLite's locks are released, after the commit
 
 
@@ -134,7 +155,7 @@ def test_a_move(call, tmp_path, fork, opened):
         assert usable(*places(name)) == [False, True]
         assert len(content(places(name)[1])[0]) == 3
 
-    print("ROWS", call, sweep(fork, tmp_path, call, begin, check))
+    require_counted("a move", call, sweep(fork, tmp_path, call, begin, check))
 
 
 @pytest.mark.parametrize(("kinds", "call"), [
@@ -145,7 +166,7 @@ def test_a_move_that_is_killed_at_a_call_is_completed_and_never_can_both_be_used
     def place(kind: str, name: str) -> str:
         return str(tmp_path / name) if kind == "file" else schema_in(request.getfixturevalue("postgres_server"))
 
-    states, number, was_killed = Counter(), 0, True
+    number, was_killed = 0, True
     while was_killed:
         number += 1
         source, target = (place(kind, f"{number}{kind}{side}.db") for side, kind in enumerate(kinds.split(" to ")))
@@ -158,7 +179,6 @@ def test_a_move_that_is_killed_at_a_call_is_completed_and_never_can_both_be_used
             with traced(process.pid, tmp_path / "strace", f"--trace={call}", inject):
                 was_killed = len(process.results()) == 1
         now, is_begun = usable(source, target), is_marked(target)
-        states[(*now, is_begun)] += 1
         assert now != [True, True]
         sent = [task(location, base_url=service.url, name=f"late-{kinds}-{call}-{number}", retries=0)["outcome"]
                 for location in (source, *([target] if is_begun or now[1] else []))]
@@ -168,7 +188,7 @@ def test_a_move_that_is_killed_at_a_call_is_completed_and_never_can_both_be_used
         move(source, target)
         assert usable(source, target) == [False, True]
         assert len(content(target)[0]) == len(before[0]) + sum(now)
-    print("ROWS", kinds, call, number, dict(states))
+    require_counted(f"a move from {kinds}, killed", call, number - 1)
 
 
 def is_marked(location: str) -> bool:
@@ -195,4 +215,35 @@ def test_a_report(call, tmp_path, fork):
         for file in ("fleet.json", "fleet.html", "fleet.xml"):
             assert "web01" in (tmp_path / name / file).read_text()
 
-    print("ROWS", call, sweep(fork, tmp_path, call, prepared, check))
+    require_counted("a report", call, sweep(fork, tmp_path, call, prepared, check))
+
+
+@pytest.mark.parametrize("call", OF_PLAYBOOK)
+def test_a_list_of_a_playbook_with_a_report(call, ansible_once, service):
+    """As users run it: the calls on the files of the ledger and of the report, in whichever process they are."""
+    log = ansible_once.directory / "strace"
+
+    def ran(name: str, inject: str) -> Run:
+        files = [ansible_once.directory / f"{name}.{end}" for end in ENDS_OF_FILES if call != "rename"]  # ours are all
+        (ansible_once.directory / "playbook.yml").write_text(LIST.format(name=name))
+        options = ["-f", "--seccomp-bpf", "-o", log, *(f"--trace-path={file}" for file in files), f"--trace={call}"]
+        line = [*options, *([f"--inject={call}:{inject}"] if inject else []), BIN / "ansible-playbook", "playbook.yml"]
+        return ansible_once.command(shutil.which("strace"), *map(str, line))
+
+    def check(name: str, first: Run) -> None:
+        assert "Traceback" not in first.output, first.output
+        (result,) = [line["result"] for line in first.results]
+        again = ran(name, "")
+        there = machines(service)
+        assert all(len(there.get(f"{name}-{number}", [])) <= 1 for number in range(3)), (first.output, again.output)
+        assert len(again.results) == 1, again.output
+        outcomes = [each["outcome"] for each in again.results[0]["result"]["results"]]
+        if not result.get("failed"):
+            assert outcomes == ["not_sent"] * 3
+
+    check("dry", ran("dry", ""))
+    ran("counted", "")
+    count = len(re.findall(rf"\b{call}\(", log.read_text()))
+    for number in range(1, count + 1):
+        check(f"run-{number}", ran(f"run-{number}", f"error={OF_PLAYBOOK[call]}:when={number}"))
+    require_counted("a list of a playbook", call, count)
