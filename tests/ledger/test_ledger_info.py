@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import shlex
 import time
+from fnmatch import fnmatchcase
 
 import pytest
 from ansible_collections.infrastructure.services.plugins.module_utils._errors import InvalidInput
@@ -149,6 +150,24 @@ def test_an_entry_that_is_listed_can_be_given_back(info, asset):
     (entry,) = info(names=["web09"])["entries"]
     again = edited(info.ledger, {**key, "asset": entry["asset"]}, False, Secrets())
     assert (again["changed"], again["asset"]) == (False, entry["asset"])
+
+
+ODD = ("web01", "a%b", "a_b", "a\\b", "axb", "A", "a", "\u00e91", "[x]", "x", "a]b", "*", "?", "100%", "_", "it's")
+GLOBS = (*ODD, "w*", "*01", "??", "[ab]", "[!a]", "[]x]", "[[]x]", "a[%_]b", "a[!x]b", "\u00e9*", "*%*", "*_*", "\\*",
+         "[", "a[")
+
+
+@pytest.mark.parametrize("glob", GLOBS)
+def test_globs_find_what_they_match_whatever_the_database_makes_of_their_characters(info, glob):
+    for name in ODD:
+        put(info.ledger, Key("https://odd", CREATE, name), ENTRY)
+    found = {entry["name"] for entry in info(base_url="https://odd", names=["no-such-name", glob])["entries"]}
+    assert found == {name for name in ODD if fnmatchcase(name, glob)}
+
+
+def test_many_names_are_found(info):
+    names = [f"none{number}" for number in range(2000)]
+    assert [entry["name"] for entry in info(base_url=URL, names=[*names, "web0?"])["entries"]] == ["web01", "web02"]
 
 
 def test_an_invalid_filter_is_refused(info):

@@ -6,7 +6,6 @@
 
 from __future__ import annotations
 
-import re
 from contextlib import ExitStack
 from typing import Any, Callable, Iterable
 
@@ -18,11 +17,10 @@ from ...module_utils._secrets import Secrets
 from ...module_utils._task.specs import LEDGER_ENTRIES, LEDGER_ENTRY
 from .adopting import Edit, edit_of, wanted_key
 from .entries import ABSENT, INTENT, PRESENT, Change, Ended, Entry, Key, LedgerError
-from .store import Ledger
+from .store import Ledger, like
 
 # What ledger_info and from_csv say of an entry, and no edit needs.
 _UNUSED = {"sent", "options", "began_at", "changed_at", "by", "run", "trace_id", "history", "settle", "line"}
-_NOT_PLAIN = re.compile(r"[^A-Za-z0-9]+")  # what JSON or LIKE may write in another way
 
 
 def edited(ledger: Ledger, params: dict, check_mode: bool, secrets: Secrets, run: str = "") -> dict:
@@ -144,7 +142,7 @@ def _add_taken(ledger: Ledger, wanted: dict[int, dict], keys: dict[int, Key], fa
     for group, numbers in given.items():
         where, edited = {"base_url = ?": group[:1], "resource = ?": group[1:]}, set(keys.values())
         if len(numbers) == 1:  # what may have it, since a loop would read all of a large ledger each time
-            where["asset LIKE ?"] = (f"%{_NOT_PLAIN.sub('%', *numbers)}%",)
+            where["asset LIKE ?"] = (like(*numbers),)
         for key, entry in ledger.entries(where, bool):
             number = numbers.get(str(entry.asset.get("id")))
             if number is not None and key not in edited:

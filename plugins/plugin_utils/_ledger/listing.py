@@ -19,7 +19,9 @@ from ...module_utils._resources.virtual_machine import VIRTUAL_MACHINE
 from ...module_utils._task.specs import IN_DOUBT
 from .commands import settling
 from .entries import DONE, STATES, Entry, Key
-from .store import Ledger
+from .store import Ledger, like
+
+_MOST_GLOBS = 100  # in one statement; SQLite takes no expression deeper than 1,000
 
 
 def listed(ledger: Ledger, params: dict) -> dict[str, Any]:
@@ -59,6 +61,8 @@ def _filters(params: dict) -> dict[str, tuple]:
         where[f"state IN ({', '.join('?' * len(states))})"] = tuple(states)
     if params["run"]:
         where["run = ?"] = (params["run"],)
+    if 0 < len(globs := params["names"] or ()) <= _MOST_GLOBS:  # what may match; `_named` decides
+        where[f"({' OR '.join(['name LIKE ?'] * len(globs))})"] = tuple(like(glob.partition("[")[0]) for glob in globs)
     if params["changed_since"]:
         where["changed_at >= ?"] = (params["changed_since"],)
     return where
