@@ -17,7 +17,8 @@ from ...module_utils._secrets import Secrets
 from ...module_utils._task.specs import LEDGER_ENTRIES, LEDGER_ENTRY
 from .adopting import Edit, edit_of, wanted_key
 from .entries import ABSENT, INTENT, PRESENT, Change, Ended, Entry, Key, LedgerError
-from .store import Ledger, like
+from .store import Ledger
+from .tables import like
 
 # What ledger_info and from_csv say of an entry, and no edit needs.
 _UNUSED = {"sent", "options", "began_at", "changed_at", "by", "run", "trace_id", "history", "settle", "line"}

@@ -19,7 +19,8 @@ from ...module_utils._resources.virtual_machine import VIRTUAL_MACHINE
 from ...module_utils._task.specs import IN_DOUBT
 from .commands import settling
 from .entries import DONE, STATES, Entry, Key
-from .store import Ledger, like
+from .store import Ledger
+from .tables import like
 
 _MOST_GLOBS = 100  # in one statement; SQLite takes no expression deeper than 1,000
 

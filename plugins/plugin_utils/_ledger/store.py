@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 import time
 from contextlib import contextmanager
 from typing import Callable, Iterable, Iterator
@@ -23,7 +22,6 @@ from .entries import INTENT, MOVED, Change, Ended, Entry, Key, LedgerError, Ledg
 _LOSS_GRACE = 10.0  # seconds for which a lost ledger is tried again, to write how an attempt ended
 _PAUSE = 0.2  # seconds between two such attempts
 SILENT, _LOCK_PAUSE = 1.0, 0.05  # seconds: of a wait for another task that nobody is told of; between two looks
-_NOT_PLAIN = re.compile(r"[^A-Za-z0-9]+")  # what JSON or LIKE may write in another way
 _AT_ONCE = 500  # names in one statement; SQLite took 999 values at most before 3.32
 
 
@@ -220,11 +218,6 @@ class Ledger:
             return Entry(state, json.loads(sent), json.loads(asset), *others)
         except ValueError:
             raise LedgerError(f"ledger: {self.where}: an entry is not JSON, so something else wrote it") from None
-
-
-def like(text: str) -> str:
-    """Return a pattern of LIKE for all that may contain a text, be it as JSON: by its letters and digits alone."""
-    return _NOT_PLAIN.sub("%", f"%{text}%")
 
 
 def lock_number(key: Key) -> int:

@@ -4,6 +4,10 @@
 
 """The tables of the ledger, and the statements that read and write them: the same on SQLite and on PostgreSQL."""
 
+import re
+
+_NOT_PLAIN = re.compile(r"[^A-Za-z0-9]+")  # what JSON or LIKE may write in another way
+
 SCHEMA_VERSION = 3  # of the tables; it stands in the last of them
 CREATE = (  # in one transaction, and without effect when another process was first; `number` is of the database
     (
@@ -98,3 +102,8 @@ COPY_ENTRIES = (  # of one that is there and says the same, each row counts as w
 COPY_HISTORY = (
     f"INSERT INTO infrastructure_services_history (base_url, resource, name, {ENDED}, revision) VALUES {{}}"
 )
+
+
+def like(text: str) -> str:
+    """Return a pattern of LIKE for all that may contain a text, be it as JSON: by its letters and digits alone."""
+    return _NOT_PLAIN.sub("%", f"%{text}%")
