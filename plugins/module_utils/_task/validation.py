@@ -113,8 +113,8 @@ def nearest(name: str, names: Iterable[str]) -> str:
 
     It is the shortest one with all the letters in their order, such as `virtual_machines` for `vms`, or a similar one.
     """
-    longer = [each for each in names if len(name) > 2 and _has_letters(iter(each), name)]
-    return min(longer, key=len, default="") or next(iter(get_close_matches(name, names, 1)), "")
+    longer = [each for each in names if len(name) > 2 and _has_letters(iter(each), name.lower())]
+    return min(longer, key=len, default="") or next(iter(get_close_matches(name.lower(), names, 1)), "")
 
 
 def _has_letters(rest: Iterator[str], letters: str) -> bool:

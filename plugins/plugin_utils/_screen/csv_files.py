@@ -28,7 +28,6 @@ _FIRST = ("name", "id", "state", "since", "address", "base_url", "resource", "by
 _OF_ENTRY = ("state", "base_url", "resource", "asset")
 _UNREAD = ("since", "address", "by")  # what an entry has, too
 _JSON = {"asset": dict(type="dict"), "extra_attributes": dict(type="dict")}
-_TEXT = dict(type="str")
 _STEP = re.compile(r"\.?([A-Za-z_]\w*)|\[(\d{1,6})\]")
 _LINE_END = re.compile(r"[\r\n]")
 _FORMULA = ("=", "+", "-", "@", '"')  # a cell that begins so is one to a spreadsheet, or JSON to us
@@ -88,9 +87,8 @@ def read(
     `resource`: of rows that do not name theirs; `delimiter`: empty to find it out.
     """
     faults: list[str] = []
-    (_line, first), *rows = [*_rows(text.removeprefix("\ufeff"), delimiter, faults)] or [(1, [])]
-    header = [cell.strip() for cell in first]
-    kinds = [dict(zip(header, row)).get("resource", "").strip() or resource for _line, row in rows]
+    (_line, header), *rows = [*_rows(text.removeprefix("\ufeff"), delimiter, faults)] or [(1, [])]
+    kinds = [dict(zip(header, row)).get("resource") or resource for _line, row in rows]
     columns = _columns(header, [*dict.fromkeys(kinds or [resource])], faults)
     found = [(line, kind, _values(columns[kind], row, line, faults)) for kind, (line, row) in zip(kinds, rows)]
     for line, kind, values in found:
@@ -105,13 +103,13 @@ def read(
 
 
 def _rows(text: str, delimiter: str, faults: list[str]) -> Iterator[tuple[int, list[str]]]:
-    """Yield the rows that are not empty, each with the number of its first line."""
+    """Yield the rows that are not empty, without the blanks around cells, each with the number of its first line."""
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter or _delimiter(text), strict=True)
     line = 1
     try:
         for row in reader:
-            if any(cell.strip() for cell in row):
-                yield line, row
+            if any(cells := [cell.strip() for cell in row]):
+                yield line, cells
             line = reader.line_num + 1
     except csv.Error as error:
         faults.append(f"line {line}: it is not CSV ({error})")
@@ -148,7 +146,7 @@ def _columns(header: list[str], resources: list[str], faults: list[str]) -> dict
 def _column(name: str, typed: Mapping[str, dict]) -> Column | None:
     """Return the column of this name, None if there is none."""
     if name in _JSON or name in _OF_ENTRY or (name in ENVELOPE and name != "attributes"):
-        return Column(name, (name,), _JSON.get(name, _TEXT))
+        return Column(name, (name,), _JSON.get(name, dict(type="str")))
     steps = [*_STEP.finditer(name.removeprefix("attributes."))]
     path, option = [], dict(type="dict", options=typed)
     for step in steps:
@@ -169,10 +167,13 @@ def _values(columns: list[Column | None], row: list[str], line: int, faults: lis
     if len(row) > len(columns):
         faults.append(f"line {line}: it has {len(row)} cells, and there are {len(columns)} columns")
     found: dict[str, Any] = {}
-    for number, (column, cell) in enumerate(zip(columns, row), 1):
-        if not column or not cell.strip():
-            continue
-        place, inner = f"line {line}, column {number} ({column.name})", found
+    places = [f"line {line}, column {number} ({column and column.name})" for number, column in enumerate(columns, 1)]
+    filled = [(place, column, cell) for place, column, cell in zip(places, columns, row) if column and cell]
+    given = {column.path[:end]: place for place, column, _cell in filled for end in range(1, len(column.path) + 1)}
+    faults.extend(f"{place}: {dotted((*path[1:-1], path[-1] - 1))} is not given" for path, place in given.items()
+                  if isinstance(path[-1], int) and path[-1] and (*path[:-1], path[-1] - 1) not in given)
+    for place, column, cell in filled:
+        inner = found
         if not column.path:
             faults.append(f"{place}: this row's resource has none")
             continue
@@ -188,7 +189,7 @@ def _values(columns: list[Column | None], row: list[str], line: int, faults: lis
 
 def _decoded(cell: str, option: dict) -> Any:
     """Return a cell as the value that JSON says, where it may be JSON, else as text."""
-    is_json = cell.startswith('"') if option["type"] not in ("list", "dict") else cell.lstrip().startswith(("[", "{"))
+    is_json = cell.startswith(("[", "{") if option["type"] in ("list", "dict") else '"')
     try:
         return json.loads(cell) if is_json else cell
     except ValueError:
@@ -205,8 +206,7 @@ def _with_lists(value: Any) -> Any:
 
 def _item(values: dict, resource: str) -> dict:
     """Return the item of a plural module; what only entries have is left out."""
-    options = RESOURCES[resource].options if resource in RESOURCES else {}
-    return {name: value for name, value in values.items() if name in options}
+    return {name: value for name, value in values.items() if name in RESOURCES[resource].options}
 
 
 def _entry(values: dict, resource: str) -> dict:

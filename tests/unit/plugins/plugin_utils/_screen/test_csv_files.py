@@ -107,8 +107,19 @@ def test_what_teams_have_is_read_with_the_types_of_the_resource():
         {"name": "web02", "attributes": {"team": "{{ 7 }}"}}]
 
 
+def test_blanks_around_a_cell_are_none_of_its_value():
+    assert read('name , team, ip\n web01 , , 192.0.2.1\t\n  \nweb02,a b,"""x """\n') == [
+        {"name": "web01", "attributes": {"ip": "192.0.2.1"}},
+        {"name": "web02", "attributes": {"team": "a b", "ip": "x "}}]
+
+
 @pytest.mark.parametrize(("text", "problems"), [
     ("name,cpus\nweb01,4\n", ["line 1, column 2: there is no cpus (did you mean cpu?)"]),
+    ("name,CPU\nweb01,4\n", ["line 1, column 2: there is no CPU (did you mean cpu?)"]),
+    ("name,volumes[2].name,volumes[0].name\na,b,c\nd,,e\nf,g,\n", [
+        "line 2, column 2 (volumes[2].name): volumes[1] is not given",
+        "line 4, column 2 (volumes[2].name): volumes[1] is not given"]),
+    ("name,volumes[0].name,volumes[1].name\na,,b\n", ["line 2, column 3 (volumes[1].name): volumes[0] is not given"]),
     ("name,cpu\nweb01,four\nweb02,4\n,1\nweb03,x\n", [
         "line 2, column 2 (cpu): ", "line 4: name is empty", "line 5, column 2 (cpu): "]),
     ("name,cpu\nweb01,4,5\n", ["line 2: it has 3 cells, and there are 2 columns"]),
