@@ -27,15 +27,13 @@ from support.running import BIN, Run
 
 pytestmark = pytest.mark.stress
 
-# What may fail, and how.
+# What may fail, and how. A ledger and a report cause neither fsync nor ftruncate.
 CALLS = {
     "openat": ("EMFILE", "EIO", "ENOSPC", "EDQUOT"),
     "pread64": ("EIO",),
     "pwrite64": ("EIO", "ENOSPC", "EDQUOT"),
     "write": ("EIO", "ENOSPC", "EDQUOT"),
     "fdatasync": ("EIO", "ENOSPC", "EDQUOT"),
-    "fsync": ("EIO", "ENOSPC", "EDQUOT"),
-    "ftruncate": ("EIO", "ENOSPC"),
     "fcntl": ("EIO", "ENOLCK"),
     "newfstatat": ("EIO", "EACCES"),
     "unlink": ("EIO",),
@@ -160,7 +158,7 @@ def test_a_move(call, tmp_path, fork, opened):
 
 @pytest.mark.parametrize(("kinds", "call"), [
     (f"{source} to {target}", call) for source, target in product(KILLS, repeat=2)
-    for call in {*KILLS[source], *KILLS[target]}])
+    for call in sorted({*KILLS[source], *KILLS[target]})])
 def test_a_move_that_is_killed_at_a_call_is_completed_and_never_can_both_be_used(
         kinds, call, tmp_path, request, fork, opened, service):
     def place(kind: str, name: str) -> str:

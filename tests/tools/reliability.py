@@ -13,6 +13,7 @@ from support.checkout import CHECKOUT  # makes the checkout importable as the co
 # isort: split
 from explore.counted import FAULTS, PATHS, RUNS
 from faults.table import SECTIONS
+from ledger.swept import SWEPT
 
 PAGE = CHECKOUT / "docs" / "reliability.md"
 COMMAND = "make reliability"
@@ -26,13 +27,18 @@ def page() -> str:
                                 paths=sum(count for _most, count in PATHS.values()))
     paths = [(cast, " to ".join(dict.fromkeys(kinds)), f"{most}", f"{count:,}", "0")
              for (cast, kinds), (most, count) in PATHS.items()]
-    lines = [f"| {' | '.join(row)} |" for row in (_CASTS, ["---"] * len(_CASTS), *paths)]
-    return "\n".join([head, *tables, "", explored, "", *lines, ""])
+    swept = [(what, ", ".join(f"`{call}` {runs}" for call, runs in calls.items()), str(sum(calls.values())))
+             for what, calls in SWEPT.items()]
+    sections = [explored, *_lines(_CASTS, paths), "", _SWEPT, *_lines(_CALLS, swept)]
+    return "\n".join([head, *tables, "", *sections, ""])
 
 
 def _table(cases) -> list[str]:
-    rows = [(*case.name.split(" ", 1), _text(case.what), *map(_cell, case.ends)) for case in cases]
-    return [f"| {' | '.join(row)} |" for row in (_TITLES, ["---"] * len(_TITLES), *rows)]
+    return _lines(_TITLES, [(*case.name.split(" ", 1), _text(case.what), *map(_cell, case.ends)) for case in cases])
+
+
+def _lines(titles: tuple[str, ...], rows: list[tuple[str, ...]]) -> list[str]:
+    return [f"| {' | '.join(row)} |" for row in (titles, ["---"] * len(titles), *rows)]
 
 
 def _cell(end) -> str:
@@ -58,12 +64,17 @@ remove what the other one began: `ledger_entry` removes the entry that it finds,
 `make test` makes {runs} runs at random, with at most {faults} faults each, in each of {settings} settings. `make
 stress` makes every run that deviates from the first choice at so many places at most: {paths:,} runs.
 
-`make stress` also lets each file operation of a task fail once, the first, the second, ... (with strace): `openat`,
-`pread64`, `pwrite64`, `fdatasync`, `fsync`, `ftruncate`, `fcntl` and `unlink` of a creation with a new ledger, with an
-existing one, and of a move; `openat`, `write`, `unlink` and `rename` of a report; with `EIO`, `ENOSPC`, `EMFILE`,
-`EDQUOT` or `ENOLCK`. Each ends with a result, after at most one POST, and the next run knows what there is, or says
-that it is in doubt: so too where SQLite fails to sync the directory after it has committed an intent.
 """
+_SWEPT = """\
+## File operations that fail
+
+`make stress` lets each file operation of a task fail once, the first, the second, ... (with strace), with `EIO`,
+`ENOSPC`, `EMFILE`, `EDQUOT`, `ENOLCK` or `EACCES`, and kills a move at each call that changes a ledger. Each ends with
+a result, after at most one POST, and the next run knows what there is, or says that it is in doubt: so too where SQLite
+fails to sync the directory after it has committed an intent. Of the two ledgers of a move at most one can be used, and
+running it again completes it.
+"""
+_CALLS = "what", "calls, with the number of runs in which one failed", "runs"
 _TITLES = "no.", "case", "what happens", "POST", "PUT"
 _HEAD = """\
 <!-- SPDX-License-Identifier: GPL-3.0-or-later -->
