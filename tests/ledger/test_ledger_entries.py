@@ -60,7 +60,7 @@ def test_what_is_hard_to_see_in_a_csv_is_refused(edit):
         edit(machine("web01 ", asset={"id": "1"}), machine("\ufeffweb02", asset={"id": "2"}),
              machine("web03", asset={"id": " id-3"}), adopted("web04"), machine("web05", asset={"id": "id-web04"}))
     for problem in ("name is 'web01 ': give what the service shows", "name is '\\ufeffweb02'",
-                    "asset: its id is ' id-3'", "[4] (web05): asset: its id is that of [3], too"):
+                    "asset: its id is ' id-3'", "[4] (web05): asset: its id is that of web04, too"):
         assert problem in refused.value.msg
     assert states(edit) == {}
     put(edit.ledger, Key(URL, CREATE, "web01 "), Entry(UNKNOWN, {"name": "web01 "}, {}))

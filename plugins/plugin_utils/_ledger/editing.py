@@ -130,7 +130,7 @@ def _add_repeated(wanted: dict[int, dict], keys: dict[int, Key], faults: Faults)
         if first.setdefault(key, number) != number:
             faults.add(number, wanted[number], f"is the same entry as [{first[key]}]")
         elif wanted[number]["state"] == PRESENT and identifier[-1] and first.setdefault(identifier, number) != number:
-            faults.add(number, wanted[number], f"asset: its id is that of [{first[identifier]}], too")
+            faults.add(number, wanted[number], f"asset: its id is that of {keys[first[identifier]].name}, too")
 
 
 def _add_taken(ledger: Ledger, wanted: dict[int, dict], keys: dict[int, Key], faults: Faults) -> None:
