@@ -95,7 +95,8 @@ def _picture(assets: list[dict]) -> dict[str, Any] | None:
     end = max(asset["begun_after"] + asset["seconds"] for asset in timed) or 1.0
     longest = max(asset["seconds"] for asset in timed) or 1.0
     waits = sorted((begun, begun + seconds) for asset in timed for begun, seconds in asset.get("waits", ()))
-    spans = [(asset["begun_after"], asset["begun_after"] + asset["seconds"]) for asset in timed]
+    # Begin and length are rounded to a millisecond each, so one that ended may seem to overlap the next.
+    spans = [(begun := asset["begun_after"], begun + max(asset["seconds"] - 0.001, 0)) for asset in timed]
     flight, waiting = _in_flight(spans, waits, end), merged(waits)
     return {
         "end": end, "longest": longest, "most": max(number for _at, number in flight), "flight": flight,

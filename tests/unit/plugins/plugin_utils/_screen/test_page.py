@@ -118,6 +118,11 @@ def test_the_picture_has_a_dot_for_each_request_and_what_was_in_flight():
     assert (picture["times"], picture["latencies"]) == ([0, 2, 4, 6, 8, 10], [0, 1, 2, 3, 4])
 
 
+def test_one_after_the_other_is_one_in_flight_though_times_are_rounded():
+    assets = [timed("a", 0.011, 0.031), timed("b", 0.041, 0.03)]  # from 0.0106 to 0.0412, when the other begins
+    assert data_of(run_of(assets, {"created": 2}))["lists"][0]["picture"]["most"] == 1
+
+
 def test_waits_at_once_are_one_and_nothing_sent_is_no_picture():
     assets = [timed("a", 0, 9, waits=[[1, 2], [5, 1]]), timed("b", 0, 9, waits=[[2, 2]])]
     picture = data_of(run_of(assets, {"created": 2}))["lists"][0]["picture"]
