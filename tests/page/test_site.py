@@ -38,8 +38,8 @@ class Parts(HTMLParser):
         self.links, self.anchors, self.headings, self._heading = [], set(), [], ""
         self.feed(path.read_text(encoding="utf-8"))
 
-    def handle_starttag(self, tag: str, attributes: list) -> None:
-        given = dict(attributes)
+    def handle_starttag(self, tag: str, attrs: list) -> None:
+        given = dict(attrs)
         self.anchors |= {given[name] for name in ("id", "name") if given.get(name)}
         self.links += [given[name] for name in ("href", "src") if given.get(name)]
         if tag in ("h1", "h2", "h3", "h4"):
