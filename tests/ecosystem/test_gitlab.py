@@ -11,16 +11,16 @@ import os
 import subprocess
 from collections import Counter
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from threading import Thread
 from urllib.parse import parse_qs
 
 import pytest
 from ecosystem.conftest import git
+from faults.behaviours import whole
 from support.checkout import CHECKOUT
 from support.databases import postgres_server, schema_in
-from support.running import BIN, TOKEN
+from support.running import BIN, TOKEN, Ansible
+from support.service import Peer, Script, Service
 
 __all__ = ["postgres_server"]
 
@@ -29,6 +29,9 @@ pytestmark = pytest.mark.stress
 RUNNER = CHECKOUT / ".build/gitlab/node_modules/.bin/gitlab-ci-local"
 IMAGE = "  image: python:3.12\n"  # which would need a container; without one the runner uses a shell
 REQUEST = 7  # the number of the merge request
+PROJECT = "/api/v4/projects/1"
+COMMENTS = f"{PROJECT}/merge_requests/{REQUEST}/notes"
+ARTIFACT = f"{PROJECT}/jobs/artifacts/refs%2Fmerge-requests%2F{REQUEST}%2Fhead/raw/fleet.plan.json?job=plan"
 FLEET = """
 - hosts: localhost
   gather_facts: false
@@ -38,6 +41,7 @@ FLEET = """
         fleet_ledger: "{{ lookup('ansible.builtin.env', 'INFRASTRUCTURE_SERVICES_LEDGER') }}"
         fleet_virtual_machines: "{{ lookup('file', 'machines.csv') | infrastructure.services.from_csv }}"
 """
+EMPTY = '{"fleet_virtual_machines": [], "fleet_application_roles": []}'  # as on the page
 FIRST = """
 - hosts: localhost
   gather_facts: false
@@ -46,62 +50,39 @@ FIRST = """
 """
 
 
-class GitLab(ThreadingHTTPServer):
-    """What the pipeline asks GitLab for: a comment, the merge request of a commit, an artifact of its plan."""
+def gitlab(artifacts: Path) -> Script:
+    """Answer what the pipeline asks GitLab for: a comment, the merge request of a commit, an artifact of its plan."""
 
-    def __init__(self, artifacts: Path) -> None:
-        super().__init__(("127.0.0.1", 0), Answers)
-        self.artifacts, self.comments, self.tokens = artifacts, [], set()
-        self.url = f"http://127.0.0.1:{self.server_port}/api/v4"
-
-
-class Answers(BaseHTTPRequestHandler):
-    """Answers for a project with the number 1."""
-
-    server: GitLab
-
-    def do_POST(self) -> None:
-        assert self.path == f"/api/v4/projects/1/merge_requests/{REQUEST}/notes"
-        form = parse_qs(self.rfile.read(int(self.headers["Content-Length"])).decode())
-        self.server.comments += form["body"]
-        self.answer(201, b"{}")
-
-    def do_GET(self) -> None:
-        artifacts = f"/api/v4/projects/1/jobs/artifacts/refs%2Fmerge-requests%2F{REQUEST}%2Fhead/raw"
-        if self.path.startswith("/api/v4/projects/1/repository/commits/"):
-            self.answer(200, json.dumps([{"iid": REQUEST}]).encode())
-        elif self.path == f"{artifacts}/fleet.plan.json?job=plan":
-            self.answer(200, (self.server.artifacts / "plan/fleet.plan.json").read_bytes())
+    def script(peer: Peer) -> bool:
+        if not (request := peer.request()):
+            return False
+        if request.path == ARTIFACT:
+            peer.say(whole((artifacts / "plan/fleet.plan.json").read_bytes(), status="200 OK"))
+        elif request.path.startswith(f"{PROJECT}/repository/commits/"):
+            peer.say(whole(json.dumps([{"iid": REQUEST}]).encode(), status="200 OK"))
         else:
-            self.answer(404, b"{}")
+            peer.say(whole(b"{}", status="201 Created" if request.path == COMMENTS else "404 Not Found"))
+        return True
 
-    def answer(self, status: int, body: bytes) -> None:
-        self.server.tokens.add(self.headers["PRIVATE-TOKEN"])
-        self.send_response(status)
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, *_arguments: object) -> None:
-        """Say nothing."""
+    return script
 
 
 class Pipeline:
     """A project whose jobs are run by the local runner."""
 
-    def __init__(self, directory: Path, collections: Path, url: str, ledger: str, gitlab: GitLab) -> None:
-        self.directory, self.gitlab = directory, gitlab
-        self.variables = {
+    def __init__(self, directory: Path, collections: Path, url: str, ledger: str, gitlab: Service) -> None:
+        self.directory, self.gitlab, self.ledger = directory, gitlab, ledger
+        self._variables = {
             "INFRASTRUCTURE_SERVICES_BASE_URL": url, "INFRASTRUCTURE_SERVICES_ACCESS_TOKEN": TOKEN,
             "INFRASTRUCTURE_SERVICES_LEDGER": ledger, "API_TOKEN": "token-of-the-project",
-            "CI_API_V4_URL": gitlab.url, "CI_PROJECT_ID": "1", "CI_MERGE_REQUEST_IID": str(REQUEST),
+            "CI_API_V4_URL": f"{gitlab.url}/api/v4", "CI_PROJECT_ID": "1", "CI_MERGE_REQUEST_IID": str(REQUEST),
             "CI_DEFAULT_BRANCH": "main", "ANSIBLE_COLLECTIONS_PATH": str(collections),
             "ANSIBLE_HOME": str(directory.parent / "home"),
         }
 
-    def run(self, job: str, source: str, **variables: str) -> subprocess.CompletedProcess:
+    def run(self, job: str, source: str) -> subprocess.CompletedProcess:
         """Run a job of a pipeline that was started by a merge request or by a push."""
-        wanted = {**self.variables, "CI_PIPELINE_SOURCE": source, **variables}
+        wanted = {**self._variables, "CI_PIPELINE_SOURCE": source}
         line = [RUNNER, job, "--shell-executor-no-image", "--shell-isolation", "--home", self.directory.parent,
                 *(f"--variable={name}={value}" for name, value in wanted.items())]
         environment = {"PATH": f"{BIN}:{os.environ['PATH']}", "HOME": str(self.directory.parent), "LC_ALL": "C.UTF-8"}
@@ -129,10 +110,26 @@ def pipeline(tmp_path, collections, service, postgres_server) -> Iterator[Pipeli
     git(project, "remote", "add", "origin", "git@gitlab.example.com:team/fleet.git")
     git(project, "add", "--all")
     git(project, "commit", "--quiet", "--message", "A fleet")
-    with GitLab(project / ".gitlab-ci-local/artifacts") as gitlab:
-        Thread(target=gitlab.serve_forever, daemon=True).start()
-        yield Pipeline(project, collections, service.url, schema_in(postgres_server), gitlab)
-        gitlab.shutdown()
+    with Service(gitlab(project / ".gitlab-ci-local/artifacts")) as answering:
+        yield Pipeline(project, collections, service.url, schema_in(postgres_server), answering)
+
+
+def play(ansible: Ansible, playbook: str, ledger: str, *variables: str) -> None:
+    """Run a playbook of the collection, as somebody does by hand."""
+    options = [word for variable in variables for word in ("-e", variable)]
+    environment = {"INFRASTRUCTURE_SERVICES_LEDGER": ledger, "PWD": str(ansible.directory)}
+    ansible.playbook(f"infrastructure.services.{playbook}", *options, **environment).ok()
+
+
+def settle(ansible: Ansible, ledger: str, doubtful: str) -> None:
+    """Give the one machine that is in doubt the id that the service shows."""
+    file = ansible.directory / "in_doubt.csv"
+    play(ansible, "in_doubt", ledger, "file=in_doubt.csv")
+    (row,) = csv.DictReader(file.read_text().splitlines())
+    assert row["name"] == doubtful
+    known = doubtful, "found-it", *(row[column] for column in ("resource", "base_url", "state"))
+    file.write_text(f"name,id,resource,base_url,state\n{','.join(known)}\n")
+    play(ansible, "settle", ledger, "file=in_doubt.csv")
 
 
 def test_a_plan_is_commented_approved_and_carried_out_and_a_lost_answer_settled(pipeline, service, ansible_once):
@@ -140,15 +137,13 @@ def test_a_plan_is_commented_approved_and_carried_out_and_a_lost_answer_settled(
     refused = pipeline.run("plan", "merge_request_event")
     assert refused.returncode
     assert "fleet_ledger_create is false" in refused.stdout
-    ledger = pipeline.variables["INFRASTRUCTURE_SERVICES_LEDGER"]
-    environment = {"INFRASTRUCTURE_SERVICES_LEDGER": ledger, "PWD": str(ansible_once.directory)}
+    ansible_once.playbook(FLEET, "-e", EMPTY, INFRASTRUCTURE_SERVICES_LEDGER=pipeline.ledger).ok()
     ansible_once.playbook(FIRST).ok()
-    moving = "infrastructure.services.move_ledger", "-e", "ledger=fleet.db", "-e", f"to={ledger}"
-    ansible_once.playbook(*moving, **environment).ok()
+    play(ansible_once, "move_ledger", pipeline.ledger, "ledger=fleet.db", f"to={pipeline.ledger}")
 
     planned = pipeline.run("plan", "merge_request_event")
     assert planned.returncode == 0, planned.stdout
-    (comment,) = pipeline.gitlab.comments
+    (comment,) = [parse_qs(asked.body.decode())["body"][0] for asked in pipeline.gitlab.received]
     assert "**compute virtual machines**: 4 to create, 1 unchanged" in comment
     assert comment.count("<code>vm") == 4
     assert {"fleet.plan.html", "fleet.plan.json"} <= {path.name for path in (pipeline.artifacts / "plan").iterdir()}
@@ -166,16 +161,9 @@ def test_a_plan_is_commented_approved_and_carried_out_and_a_lost_answer_settled(
     created = Counter(body["name"] for body in service.bodies())
     assert created == Counter(f"vm{number}" for number in range(5)), created
 
-    file = ansible_once.directory / "in_doubt.csv"
-    ansible_once.playbook("infrastructure.services.in_doubt", "-e", "file=in_doubt.csv", **environment).ok()
-    (row,) = csv.DictReader(file.read_text().splitlines())
-    assert row["name"] == doubtful
-    known = doubtful, "found-it", *(row[column] for column in ("resource", "base_url", "state"))
-    file.write_text(f"name,id,resource,base_url,state\n{','.join(known)}\n")
-    ansible_once.playbook("infrastructure.services.settle", "-e", "file=in_doubt.csv", **environment).ok()
-
+    settle(ansible_once, pipeline.ledger, doubtful)
     settled = pipeline.run("apply", "push")
     assert settled.returncode == 0, settled.stdout
     assert "5 unchanged" in settled.stdout
     assert len(service.conversation()) == 5
-    assert pipeline.gitlab.tokens == {"token-of-the-project"}
+    assert {asked.headers["private-token"] for asked in pipeline.gitlab.received} == {"token-of-the-project"}

@@ -53,9 +53,9 @@ def test_a_fleet_from_a_file_is_exported_and_read_back_without_a_difference(ansi
     assert exported.stat().st_mode & 0o777 == 0o600
     again = ansible_once.playbook(creating(ledger, str(exported)), "--check", "--diff").ok()
     assert "2 unchanged" in again.output
-    said = ansible_once.playbook(SETTLE, "-e", "file=ledger.csv", **environment).ok().output
-    assert "ledger entries: 0 adopted, 0 corrected, 0 forgotten, 2 unchanged" in said
     for name in ("ledger.csv", "ledger.json"):
+        said = ansible_once.playbook(SETTLE, "-e", f"file={name}", **environment).ok().output
+        assert "ledger entries: 0 adopted, 0 corrected, 0 forgotten, 2 unchanged" in said
         said = ansible_once.playbook(SETTLE, "-e", f"file={name}", "-e", "ledger=other.db", **environment).ok().output
         assert "ledger entries: 2 adopted, " in said
         (ansible_once.directory / "other.db").unlink()

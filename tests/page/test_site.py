@@ -6,11 +6,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import partial
 from html.parser import HTMLParser
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from threading import Thread
 from urllib.parse import unquote, urlsplit
 
 import pytest
@@ -59,17 +56,6 @@ def built() -> None:
     assert PAGES, "the site is missing: make docs"
 
 
-@pytest.fixture(scope="module")
-def url() -> Iterator[str]:
-    """The site on a server."""
-    handler = partial(SimpleHTTPRequestHandler, directory=str(SITE))
-    handler.log_message = lambda *arguments: None
-    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        Thread(target=server.serve_forever, daemon=True).start()
-        yield f"http://127.0.0.1:{server.server_port}"
-        server.shutdown()
-
-
 @pytest.fixture(scope="module", params=[1280, 390])
 def tab(request, browser) -> Iterator:
     """A tab of this width, in pixels."""
@@ -92,21 +78,22 @@ def test_every_link_leads_somewhere_and_no_heading_is_empty():
     assert broken == []
 
 
-def test_the_first_page_is_home_and_leads_to_each_part(tab, url):
-    tab.goto(url)
+def test_the_first_page_is_home_and_leads_to_each_part(tab):
+    home = SITE / "index.html"
+    tab.goto(home.as_uri())
     assert tab.locator("h1").inner_text().strip("\uf0c1¶ ") == "Virtual machines and Cassandra roles, created once"
     captions = [text.strip() for text in tab.locator("nav .caption-text").all_text_contents()]
     assert captions == list(PARTS)
     for part in PARTS:
-        tab.goto(url)
+        tab.goto(home.as_uri())
         first = tab.locator(f"nav p.caption:has-text('{part}') + ul a").first.get_attribute("href")
-        tab.goto(f"{url}/{first}")
+        tab.goto((SITE / first).as_uri())
         assert tab.locator("h1").inner_text().strip("\uf0c1¶ ")
 
 
-def test_nothing_of_a_page_is_outside_of_the_screen(tab, url):
+def test_nothing_of_a_page_is_outside_of_the_screen(tab):
     cut_off = {}
     for path in PAGES:
-        tab.goto(f"{url}/{path.relative_to(SITE)}", wait_until="domcontentloaded")
+        tab.goto(path.as_uri(), wait_until="domcontentloaded")
         cut_off[path.name] = tab.evaluate(CUT_OFF)
     assert {name: elements for name, elements in cut_off.items() if elements} == {}

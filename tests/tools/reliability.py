@@ -63,7 +63,6 @@ remove what the other one began: `ledger_entry` removes the entry that it finds,
 
 `make test` makes {runs} runs at random, with at most {faults} faults each, in each of {settings} settings. `make
 stress` makes every run that deviates from the first choice at so many places at most: {paths:,} runs.
-
 """
 _SWEPT = """\
 ## File operations that fail
@@ -78,7 +77,7 @@ _CALLS = "what", "calls, with the number of runs in which one failed", "runs"
 _TITLES = "no.", "case", "what happens", "POST", "PUT"
 _HEAD = """\
 <!-- SPDX-License-Identifier: GPL-3.0-or-later -->
-<!-- Written by `{command}` from tests/faults; change it there. -->
+<!-- Written by `{command}` from tests/faults, tests/explore and tests/ledger; change it there. -->
 # What a task reports when something goes wrong
 
 A task's `outcome` says what is known of its effect: `not_sent` (provably nothing reached the service), `rejected`

@@ -62,7 +62,8 @@ def _filters(params: dict) -> dict[str, tuple]:
         where[f"state IN ({', '.join('?' * len(states))})"] = tuple(states)
     if params["run"]:
         where["run = ?"] = (params["run"],)
-    if 0 < len(globs := params["names"] or ()) <= _MOST_GLOBS:  # what may match; `_named` decides
+    globs = params["names"] or ()
+    if globs and len(globs) <= _MOST_GLOBS:  # what may match; `_named` decides
         where[f"({' OR '.join(['name LIKE ?'] * len(globs))})"] = tuple(like(glob.partition("[")[0]) for glob in globs)
     if params["changed_since"]:
         where["changed_at >= ?"] = (params["changed_since"],)

@@ -167,8 +167,8 @@ def _values(columns: list[Column | None], row: list[str], line: int, faults: lis
     if len(row) > len(columns):
         faults.append(f"line {line}: it has {len(row)} cells, and there are {len(columns)} columns")
     found: dict[str, Any] = {}
-    places = [f"line {line}, column {number} ({column and column.name})" for number, column in enumerate(columns, 1)]
-    filled = [(place, column, cell) for place, column, cell in zip(places, columns, row) if column and cell]
+    filled = [(f"line {line}, column {number} ({column.name})", column, cell)
+              for number, (column, cell) in enumerate(zip(columns, row), 1) if column and cell]
     given = {column.path[:end]: place for place, column, _cell in filled for end in range(1, len(column.path) + 1)}
     faults.extend(f"{place}: {dotted((*path[1:-1], path[-1] - 1))} is not given" for path, place in given.items()
                   if isinstance(path[-1], int) and path[-1] and (*path[:-1], path[-1] - 1) not in given)
