@@ -56,8 +56,9 @@ options:
         type: str
       state:
         description:
-          - V(present) records O(entries[].asset), which is then required, as done. V(absent) forgets the entry,
-            and the asset is not used.
+          - V(present) records O(entries[].asset), which is then required, as done. V(absent) forgets the entry. An
+            O(entries[].asset) that is given as well must have the id that is recorded, since whoever gives another one
+            says that the asset is there.
           - V(intent), V(done), V(accepted) and V(unknown), which M(infrastructure.services.ledger_info) returns, mean
             V(present) if there is an O(entries[].asset). An entry in doubt without one is left as it is, provided that
             the ledger has it in this state.

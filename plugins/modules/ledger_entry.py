@@ -45,7 +45,8 @@ options:
   state:
     description:
       - V(present) records O(asset), which is then required, as done.
-      - V(absent) forgets the entry; the asset itself is not touched. If there is no such entry, a warning says so.
+      - V(absent) forgets the entry; the asset itself is not touched. If there is no such entry, a warning says so. An
+        O(asset) that is given as well must have the id that is recorded.
     type: str
     choices:
       - absent

@@ -24,6 +24,7 @@ from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.en
     LedgerError,
 )
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.listing import listed
+from ansible_collections.infrastructure.services.plugins.plugin_utils._screen.csv_files import read
 from ledger.entries import history, put
 from support import CREATE, UPDATE
 
@@ -143,6 +144,24 @@ def test_an_entry_that_is_no_longer_in_doubt_as_it_was_listed_needs_an_asset(edi
         edit(machine("web01", state=ACCEPTED))
     found = entry.state if entry else "absent"
     assert f"asset: is needed, or state: absent: the entry is {found}, not accepted" in error.value.msg
+
+
+@pytest.mark.parametrize(("entry", "is_refused"), [
+    (Entry(UNKNOWN, SENT, {}), True), (Entry(ACCEPTED, SENT, {}), True), (Entry(DONE, SENT, {"id": "8"}), True),
+    (Entry(DONE, SENT, {"id": "7"}), False), (Entry(DONE, SENT, {"id": 7}), False), (None, False),
+], ids=str)
+def test_what_has_an_id_is_forgotten_only_if_it_is_recorded_with_it(edit, entry, is_refused):
+    """A row of a file that says both that a machine is there and that it is not would create it again."""
+    put(edit.ledger, Key(URL, CREATE, "web01"), entry)
+    before = states(edit)
+    wanted = [*read("name,state,id\nweb01,absent,7\n", entries=True), machine("web02", asset={"id": "2"})]
+    if is_refused:
+        with pytest.raises(ServicesError, match=r"line 2 \(web01\): asset: its id is '7', and the state is absent"):
+            edit(*wanted)
+        assert states(edit) == before
+    else:
+        edit(*wanted)
+        assert states(edit) == {"web02": DONE}
 
 
 WRONG = [

@@ -46,10 +46,10 @@ def edit_of(key: Key, params: dict, before: Entry | None, secrets: Secrets) -> E
     """
     if params["state"] != ABSENT and _is_recorded(key, params["state"], params["asset"], before):
         return Edit(key, before, before)
-    given = _given(key, params, secrets)
-    if given is None:
+    if params["state"] == ABSENT:
+        _require_recorded(params["asset"], before)
         return Edit(key, before, None)
-    asset = _typed(key, given)
+    asset = _typed(key, _given(key, params, secrets))
     adopted = {"name": asset.get("name"), "attributes": asset.get("attributes") or {}}
     if before is None:
         _require_visible(KEYS[key.resource], key.name)
@@ -76,13 +76,21 @@ def _is_recorded(key: Key, state: str, asset: dict | None, before: Entry | None)
     return bool(asset) and found == DONE and before.asset in (asset, _whole({KEYS[key.resource]: key.name, **asset}))
 
 
-def _given(key: Key, params: dict, secrets: Secrets) -> dict | None:
-    """Return the asset of an entry, None if the entry is to be forgotten; raise InvalidInput."""
+def _require_recorded(asset: dict | None, before: Entry | None) -> None:
+    """Raise InvalidInput if an asset is given with an entry to forget, and is not the one that the entry has.
+
+    Whoever gives an id says that the asset is there; without its entry, the next run would create it again.
+    """
+    known = (before.asset or {}).get("id") if before else None
+    if asset and before and str(asset.get("id")) != str(known):
+        recorded = f"recorded with {known!r}" if known else f"{before.state}, without an id"
+        raise InvalidInput("asset", f"its id is {asset.get('id')!r}, and the state is absent, but the entry is"
+                           f" {recorded}: give the id if the asset is there, the state absent if it is not")
+
+
+def _given(key: Key, params: dict, secrets: Secrets) -> dict:
+    """Return the asset of an entry; raise InvalidInput."""
     asset, option = params["asset"], KEYS[key.resource]
-    if params["state"] == ABSENT:
-        if asset is not None:
-            raise InvalidInput("asset", "cannot be combined with state: absent")
-        return None
     if not asset or not isinstance(asset.get("attributes"), (dict, type(None))):
         raise InvalidInput("asset", "must be the envelope of the asset, with attributes (a dict)")
     strict_json.encode(asset, "asset")

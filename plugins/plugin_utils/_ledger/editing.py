@@ -63,8 +63,7 @@ def _options(item: Any, base_url: str | None) -> dict:
     """Return the options of ledger_entry for an item, which may be what ledger_info returns; raise ServicesError."""
     if not isinstance(item, dict):
         return validated_item(LEDGER_ENTRIES, item)
-    unused = _UNUSED | {"asset"} if item.get("state") == ABSENT else _UNUSED
-    given = {name: value for name, value in item.items() if name not in unused and value is not None}
+    given = {name: value for name, value in item.items() if name not in _UNUSED and value is not None}
     options = validated_item(LEDGER_ENTRIES, {"base_url": base_url, **given})
     return {**options, "line": item["line"]} if "line" in item else options  # by which a fault is told
 

@@ -216,6 +216,8 @@ def _entry(values: dict, resource: str) -> dict:
         state = PRESENT
     of_service = {"base_url": values["base_url"]} if "base_url" in values else {}
     entry = {"resource": resource, **of_service, key: values.get(key), "state": state}
+    if state == ABSENT and key == "name" and "id" in values:
+        return {**entry, "asset": {"id": values["id"]}}
     if state in (ABSENT, *_DOUBTFUL):
         return entry
     extra = values.get("extra_attributes", {})
