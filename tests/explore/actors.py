@@ -36,7 +36,8 @@ from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.st
 from support import CREATE, LEAST, RESOURCES, UPDATE, validated
 
 from .places import Place
-from .scheduler import Actor, Process, World
+from .scheduler import World
+from .threads import Actor, Process
 
 URL = "https://service"
 _SECRETS = Secrets()
@@ -77,6 +78,13 @@ class Run:
         self.doomed: Actor | None = None  # who is killed when the service has carried out its request
         self.mistakes = 0  # of users who remove what was created since they looked
         self.is_undone = False  # whether a move that failed was undone
+        world.told = self.state
+
+    def state(self) -> str:
+        """Return what the end of a run is judged by, and what those who act see of the service."""
+        said = sorted((who, name, result["outcome"], "failed" in result) for who, name, result in self.results)
+        seen = self.made, self.sent, self.begun, self.is_moved, self.is_lost, self.mistakes, self.is_undone
+        return repr((seen, said, self.world.problems))
 
     def are_ended(self, actors: Iterable[Actor]) -> bool:
         return all(actor.has_ended or actor.process.is_dead for actor in actors)
@@ -95,16 +103,18 @@ class Run:
                 session.lose()
         if self.seconds:
             self.world.wait(lambda: False, self.seconds)
-        is_done, outcome = _FATES.get(self.world.point("the request", _FATES), (True, ACCEPTED))
+        fate = self.world.point("the request", _FATES)
+        is_done, outcome = _FATES.get(fate, (True, ACCEPTED))
         self_made = f"{name}-{1 + len(self.made.get(name, ()))}"
         if is_done:
             self.made.setdefault(name, []).append(self_made)
             self.sent[me, name] = True
         if self.world.running is self.doomed:
             self.world.kill(self.doomed.process)
+        self.world.see(self_made)
         self.world.point("the answer")
         result = dict(changed=outcome == ACCEPTED, outcome=outcome, warnings=[])
-        if outcome != ACCEPTED or "unusable" in (self.world.log or [""])[-1]:
+        if outcome != ACCEPTED or fate:
             return dict(result, failed=True, msg=Message("it failed", f"{operation.noun} {name}"))
         return dict(result, asset={"id": self_made, **(planned.plan.body or {})})
 
@@ -193,7 +203,7 @@ def user(run: Run, place: Place, name: str, as_list: bool = False) -> Actor:
             if not isinstance(planned.error, InDoubt):
                 return dict(outcome=NOT_SENT, failed=True)
             run.world.point("a look at the service")
-            ids = run.made.get(name)
+            ids = run.world.see(tuple(run.made.get(name, ())))
             entry = dict(resource=CREATE, base_url=URL, name=name, state=PRESENT if ids else ABSENT)
             entry["asset"] = {"id": ids[-1]} if ids else None
             if as_list:

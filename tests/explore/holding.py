@@ -27,7 +27,8 @@ def problems_of(cast: str, kinds: tuple[str, str], choose: Callable[[int, int, b
             world.run()
         except Stuck:
             world.problems.append("somebody waits for what never happens")
-        problems = [*world.problems, *_problems(scene)]
+        world.end = None if world.is_cut else world.state()
+        problems = [*world.problems, *(() if world.is_cut else _problems(scene))]
         return [*problems, *world.log, *map(str, scene.run.results)] if problems else []
     finally:
         scene.close()
@@ -82,6 +83,7 @@ def _complete(scene: Scene) -> bool:
     if actors.mark(scene.old) == "" and not actors.mark(scene.new):
         return True
     world.actors, world.faults_left, world._choose, world.now = [], 0, lambda ways, faults, is_forced: 0, 0.0
+    world._has_met = None
     actors.mover(scene.run, scene.old, scene.new)
     try:
         world.run()

@@ -24,13 +24,31 @@ class Place:
         self.world, self.name, self.kind = world, name, kind
         self.data = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
         self.locks: dict[int, object] = {}  # by number, who holds it
+        self._content: int | None = None  # a digest; None once it may be another one
+        world.places.append(self)
 
     def opened(self) -> File | postgresql.PostgresDatabase:
         """Return a database for the process that is running."""
         return File(self) if self.kind == "file" else postgresql.PostgresDatabase(self.name)
 
+    def execute(self, statement: str, values: Iterable = ()) -> tuple[list[tuple], int]:
+        """Run a statement for the process that is running; return the rows, and how many there are or were changed."""
+        if not statement.startswith("SELECT"):
+            self._content = None
+        cursor = self.data.execute(statement, tuple(values))
+        rows = cursor.fetchall()
+        self.world.see(repr((rows, cursor.rowcount)))
+        return rows, cursor.rowcount
+
+    def state(self) -> tuple:
+        """Return what a digest has of it: the rows of each table, and who holds the locks."""
+        if self._content is None:
+            tables = [name for (name,) in self.data.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+            self._content = hash(tuple((name, *self.data.execute(f"SELECT * FROM {name}")) for name in tables))
+        return self._content, tuple(sorted((number, holder.name) for number, holder in self.locks.items()))
+
     def take(self, number: int, holder: object) -> bool:
-        return self.locks.setdefault(number, holder) is holder
+        return self.world.see(self.locks.setdefault(number, holder) is holder)
 
     def drop(self, holder: object) -> None:
         """Release what was held by somebody who is gone, and undo the transaction."""
@@ -54,6 +72,7 @@ class Place:
             del self.world.writers[self]
             if self.data.in_transaction:
                 self.data.execute("ROLLBACK")
+                self._content = None
             self.world.on_commit()
 
 
@@ -66,7 +85,9 @@ class File:
     def __init__(self, place: Place) -> None:
         self._place, self._world = place, place.world
         self.where = self.shown = self.file = place.name
-        place.world.running.process.at_death.append(self.close)
+        process = place.world.running.process
+        self.name = f"{process.name} {len(process.at_death)}"
+        process.at_death.append(self.close)
 
     def tables(self) -> set[str]:
         return {name for (name,) in self.execute(tables.TABLES_IN_SQLITE)}
@@ -88,7 +109,7 @@ class File:
     def execute(self, statement: str, values: Iterable = ()) -> list[tuple]:
         self._world.point("a statement")
         try:
-            return self._place.data.execute(statement, values).fetchall()
+            return self._place.execute(statement, values)[0]
         except sqlite3.Error as error:
             raise LedgerError(f"ledger: {self.where}: {error}") from None
 
@@ -97,10 +118,10 @@ class File:
         place = self._place
         place.begin(self)
         try:
-            counts = [place.data.execute(statement, values).rowcount for statement, values in statements]
+            counts = [place.execute(statement, values)[1] for statement, values in statements]
             if failed:
                 raise sqlite3.OperationalError("disk I/O error")
-            place.data.execute("ROLLBACK" if whole and 0 in counts else "COMMIT")
+            place.execute("ROLLBACK" if whole and 0 in counts else "COMMIT")
         except sqlite3.Error as error:
             raise LedgerError(f"ledger: {self.where}: {error}") from None
         finally:

@@ -12,8 +12,9 @@ from __future__ import annotations
 import math
 import threading
 from collections.abc import Callable, Iterable
-from queue import SimpleQueue
 from typing import Any
+
+from .threads import POOL, Actor, Process
 
 LONGEST = 3_000.0  # virtual seconds, and LARGEST choices: a run that goes on is taken to wait for what never happens
 LARGEST = 5_000
@@ -29,65 +30,25 @@ class Stuck(Exception):
     """The threads wait for what never happens."""
 
 
-class Process:
-    """One process of a controller: its threads die together."""
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-        self.is_dead = False
-        self.at_death: list[Callable[[], None]] = []  # what the operating system does then
-        self.sessions: dict[object, Any] = {}  # with servers, by place
-
-
-class Actor:
-    """One thread."""
-
-    def __init__(self, process: Process, act: Callable[[], None], is_background: bool = False) -> None:
-        self.process, self.act, self.is_background = process, act, is_background
-        self.go = threading.Semaphore(0)
-        self.ready: Callable[[], bool] | None = None  # what it waits for
-        self.waits = self.wakes = math.inf  # for how long at most, and until when
-        self.has_ended = False
-        self.error: BaseException | None = None
-
-
-class _Pool:
-    """Threads that are used again, since starting one takes longer than many a run."""
-
-    def __init__(self) -> None:
-        self._idle: list[SimpleQueue] = []
-
-    def run(self, work: Callable[[], None]) -> None:
-        if self._idle:
-            self._idle.pop().put(work)
-            return
-        inbox: SimpleQueue = SimpleQueue()
-        inbox.put(work)
-        threading.Thread(target=self._serve, args=[inbox], daemon=True).start()
-
-    def _serve(self, inbox: SimpleQueue) -> None:
-        while True:
-            inbox.get()()
-            self._idle.append(inbox)
-
-
-_POOL = _Pool()
-
-
 class World:
     """Everything that one run shares: its threads, its clock and its chooser."""
 
     def __init__(self, choose: Callable[[int, int, bool], int], faults: int) -> None:
         """`choose`: one of so many ways to go on, of which 0 is nothing special, and faults; whether somebody has to.
 
-        `faults`: so many at most.
+        `faults`: so many at most. A chooser with `has_met` says of a state whether another run looks at all that can
+        follow; this one is then cut.
         """
         self._choose, self.faults_left = choose, faults
+        self._has_met = getattr(choose, "has_met", None)
+        self.is_cut = False
+        self.end: int | None = None  # the state at the end of a run that was not cut
+        self.told: Callable[[], object] = tuple  # what the state of a run has in addition
         self.losses_left = 1  # of sessions
         self.actors: list[Actor] = []
         self.now = 0.0
         self.log: list[str] = []
-        self.places: dict[str, Any] = {}
+        self.places: list[Any] = []
         self.writers: dict[Any, Any] = {}  # who has begun a transaction, by place: nobody else may go on
         self.releases = 0  # of locks, so far
         self.on_commit: Callable[[], None] = lambda: None
@@ -99,6 +60,12 @@ class World:
     def add(self, process: Process, act: Callable[[], None], is_background: bool = False) -> Actor:
         self.actors.append(Actor(process, act, is_background))
         return self.actors[-1]
+
+    def see(self, what: Any) -> Any:
+        """Note what the thread that is running has met, which decides what its process does next; return it."""
+        process = self.running.process
+        process.seen = hash((process.seen, self.actors.index(self.running), what))
+        return what
 
     def run(self) -> None:
         """Let all of them act until they have ended; raise Stuck."""
@@ -118,16 +85,18 @@ class World:
         me, is_back = self.running, False
         if me.process.is_dead:
             raise Killed
+        self.see(what)
         while True:
             others = [] if is_back or self.writers else [actor for actor in self._able() if actor is not me]
             special = self._special(me.process, fates)
             number = self._chosen(1 + len(others), len(special))
+            me.is_back = False
             if number == 0:
                 return ""
             if number <= len(others):
                 self.log.append(f"{me.process.name} pauses before {what}")
                 self._switch(me, others[number - 1])
-                is_back = True
+                is_back = me.is_back = True
                 continue
             fate = special[number - 1 - len(others)]
             self.faults_left -= 1
@@ -136,6 +105,7 @@ class World:
                 self.kill(me.process)
                 raise Killed
             if isinstance(fate, str):
+                self.see(fate)
                 return fate
             fate.lose()
 
@@ -153,9 +123,10 @@ class World:
             raise Killed
         if not ready() or seconds < math.inf:
             me.ready, me.waits, me.wakes = ready, seconds, self.now + seconds
+            self.see(seconds)
             self._switch(me, self._next())
             me.ready, me.waits, me.wakes = None, math.inf, math.inf
-        return ready()
+        return self.see(ready())
 
     def kill(self, process: Process) -> None:
         """Kill a process; its threads notice when they are to go on."""
@@ -168,7 +139,25 @@ class World:
         self._choices += 1
         if self._choices > LARGEST:
             self.now = math.inf
-        return self._choose(ways, faults, is_forced) if ways + faults > 1 and self._choices <= LARGEST else 0
+        if ways + faults == 1 or self._choices > LARGEST:
+            return 0
+        if self._has_met and self._has_met(self.state()):
+            self._cut()
+        return self._choose(ways, faults, is_forced)
+
+    def state(self) -> int:
+        """Return a digest of all on which it depends what can follow."""
+        actors = tuple(actor.state() for actor in self.actors)
+        running = self.actors.index(self.running) if self.running else None
+        left = self.now, self.releases, self.faults_left, self.losses_left, bool(self.writers)
+        return hash((running, left, actors, tuple(place.state() for place in self.places), self.told()))
+
+    def _cut(self) -> None:
+        """End the run here."""
+        self.is_cut = True
+        for actor in self.actors:
+            self.kill(actor.process)
+        raise Killed
 
     def _able(self) -> list[Actor]:
         """Return who can go on now; time passes where nobody can, or while those who can are slow.
@@ -215,7 +204,7 @@ class World:
             to.go.release()
         else:
             act, to.act = to.act, None
-            _POOL.run(lambda: self._act(to, act))
+            POOL.run(lambda: self._act(to, act))
 
     def _act(self, me: Actor, act: Callable[[], None]) -> None:
         try:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import sqlite3
+import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from types import SimpleNamespace
@@ -52,7 +53,8 @@ class Session:
         self._process = place.world.running.process
         self.closed = self.is_lost = False
         self.deadline = math.inf
-        self.info = SimpleNamespace(backend_pid=id(self), user="me")
+        self.name = f"{self._process.name} {len(self._process.at_death)}"
+        self.info = SimpleNamespace(backend_pid=zlib.crc32(self.name.encode()), user="me")
         self._sent: list | None = None  # in a pipeline
         self._process.at_death.append(self._end)
         self._process.sessions[place] = self
@@ -67,6 +69,7 @@ class Session:
 
     def lose(self) -> None:
         self._world.losses_left -= 1
+        self._world.see("the session is lost")
         self._end()
 
     def close(self) -> None:
@@ -92,7 +95,7 @@ class Session:
         if self._sent is not None:
             self._sent.append(cursor)
         elif statement.startswith(_CONNECTING):
-            cursor.rows = [(id(self), "UTF8")]
+            cursor.rows = [(self.info.backend_pid, "UTF8")]
         else:
             self._at_once([cursor])
         return cursor
@@ -147,8 +150,7 @@ class Cursor:
             place.begin(session)
             return
         statement = _SAME.get(self.statement) or self.statement.replace("%s", "?").replace(*_NUMBER)
-        found = place.data.execute(statement, tuple(self._values))
-        self.rows, self.rowcount = found.fetchall(), found.rowcount
+        self.rows, self.rowcount = place.execute(statement, self._values)
 
     def fetchall(self) -> list[tuple]:
         return self.rows

@@ -6,12 +6,16 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from datetime import datetime
 from types import SimpleNamespace
 from unittest import mock
 
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger import (
+    entries,
+    moving,
     postgresql,
     postgresql_library,
     queue,
@@ -24,23 +28,38 @@ from .sessions import Error, OperationalError, Session
 
 _USERS = (
     (store, "time"), (recording, "time"), (queue, "time", "threading"), (postgresql, "time", "threading"),
-    (postgresql_library, "threading"),
+    (postgresql_library, "threading", "signal"), (entries, "datetime", "os"), (moving, "os"),
 )
 
 
 class StandingIn:
-    """Takes the place of the modules `threading`, `time` and psycopg for the code of the ledger."""
+    """Takes the place of the modules `threading`, `time`, `datetime`, `os` and psycopg for the code of the ledger."""
 
     world: World
+    getuid = staticmethod(os.getuid)
+    SIG_BLOCK = SIG_SETMASK = 0
 
     def monotonic(self) -> float:
-        return self.world.now
+        return self.world.see(self.world.now)
+
+    def now(self, zone) -> datetime:
+        """Return the moment of all stamps, as if everything happened within one second."""
+        return datetime(2026, 1, 2, 3, 4, 5, tzinfo=zone)
+
+    def urandom(self, size: int) -> bytes:
+        return self.world.running.process.urandom(size)
 
     def sleep(self, seconds: float) -> None:
         """Let time pass; who looks again and again for a lock goes on once one was released."""
         world = self.world
-        before = world.releases
+        before = world.see(world.releases)
         world.wait(lambda: seconds < LOOKING and world.releases != before, seconds)
+
+    def valid_signals(self) -> set:
+        return set()
+
+    def pthread_sigmask(self, how: int, signals: set) -> set:
+        return signals
 
     def Thread(self, target, daemon):  # noqa: N802 - as threading has it
         process = self.world.running.process
