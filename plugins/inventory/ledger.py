@@ -76,6 +76,7 @@ from ansible.errors import AnsibleParserError
 from ansible.plugins.inventory import BaseInventoryPlugin, Cacheable, Constructable
 
 from ..module_utils._errors import ServicesError
+from ..module_utils._fields import ABSENT, value_at
 from ..module_utils._http.urls import canonical_url, checked_url
 from ..plugin_utils._ledger.entries import DONE
 from ..plugin_utils._ledger.location import no_ledger_yet, open_ledger, resolved
@@ -153,10 +154,10 @@ class InventoryModule(BaseInventoryPlugin, Constructable, Cacheable):
     def _address(self, name, asset):
         """Return `ansible_host`, unless ssh could take the recorded value for something else, such as an option."""
         option = self.get_option("address")
-        address = value_at(asset, option)
+        address = value_at(asset, option.split("."))
         if is_address(address):
             return {"ansible_host": address}
-        if address not in (None, ""):
+        if address not in (ABSENT, None, ""):
             self.display.warning(f"{name} gets no ansible_host: its {option} is neither an address nor a host name")
         return {}
 
@@ -169,10 +170,3 @@ def is_address(value):
         return "%" not in value and bool(ipaddress.ip_address(value))
     except ValueError:
         return len(value) <= 253 and bool(_HOST_NAME.fullmatch(value))
-
-
-def value_at(asset, path):
-    """Return the value at keys joined by dots, None where there is none."""
-    for key in path.split("."):
-        asset = asset.get(key) if isinstance(asset, dict) else None
-    return asset

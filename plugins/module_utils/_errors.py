@@ -34,6 +34,7 @@ UNKNOWN = "unknown"
 ACCEPTED = "accepted"
 OUTCOMES = (NOT_SENT, REJECTED, UNKNOWN, ACCEPTED)
 _MAX_LISTED = 10  # names in one message
+MAX_FAULTS = 100  # of a list, in one message
 
 
 def gravest(*outcomes: str) -> str:
@@ -46,10 +47,10 @@ def sentence(text: str) -> str:
     return text if text.endswith((".", "!", "?")) or not text else f"{text}."
 
 
-def listing(names: list[str]) -> str:
-    """Return the first names of a list for a message, and how many more there are."""
-    more = f" and {len(names) - _MAX_LISTED:,} more" if len(names) > _MAX_LISTED else ""
-    return f"{', '.join(names[:_MAX_LISTED])}{more}"
+def listing(parts: list[str], most: int = _MAX_LISTED, between: str = ", ") -> str:
+    """Return the first parts of a list for a message, and how many more there are."""
+    more = f" and {len(parts) - most:,} more" if len(parts) > most else ""
+    return f"{between.join(parts[:most])}{more}"
 
 
 class Message(NamedTuple):

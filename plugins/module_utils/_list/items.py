@@ -2,22 +2,24 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The items of a list: each is validated like the options of the single module, and all faults are reported at once."""
+"""The items of a list: each is validated like the options of the single module, and held to the plan that was approved.
+
+All that is wrong is reported at once, before anything is sent.
+"""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from typing import Any
 
-from .._errors import InvalidInput, ServicesError, listing
+from .._errors import MAX_FAULTS, InvalidInput, ServicesError, listing
+from .._fields import as_json, dotted
+from .._secrets import Secrets
 from .._task.options import MOST_AT_ONCE, in_range, settings_from
 from .._task.specs import ModuleSpec
-from .._task.task import Task
+from .._task.task import Planned, Task
 from .._task.validation import shown, validated
 
-# What reads a file, by the end of its name.
-_READ = {"json": "from_json", "yml": "from_yaml", "yaml": "from_yaml", "csv": "infrastructure.services.from_csv"}
-_MAX_FAULTS = 100  # faults in one message
 _VERBATIM = (".body", ".current")  # options in which a null is a value
 
 
@@ -79,26 +81,42 @@ class Faults:
         """Raise InvalidInput if there are faults."""
         if not self._items:
             return
-        count, more = sum(map(len, self._items.values())), len(self._items) - _MAX_FAULTS
-        told = "; ".join(f"{listing(items)}: {msg}" for msg, items in list(self._items.items())[:_MAX_FAULTS])
-        invalid = f"{count:,} {'item is' if count == 1 else 'items are'} invalid: {told}."
-        raise InvalidInput(self._spec.option, f"{invalid} And {more:,} more faults." if more > 0 else invalid)
-
-
-def _instead(spec: ModuleSpec, item: Any) -> str:
-    if not isinstance(item, str):
-        return ""
-    read = _READ.get(item.rpartition(".")[2])
-    if read:
-        return f"; give what is in the file: \"{{{{ lookup('ansible.builtin.file', '{item}') | {read} }}}}\""
-    return f"; write it as - {spec.key}: {item}"
+        count = sum(map(len, self._items.values()))
+        told = listing([f"{listing(items)}: {msg}" for msg, items in self._items.items()], MAX_FAULTS, "; ")
+        raise InvalidInput(self._spec.option, f"{count:,} {'item is' if count == 1 else 'items are'} invalid: {told}.")
 
 
 def validated_item(spec: ModuleSpec, item: Any) -> dict:
     """Return the options of one item; raise ServicesError with all that is wrong with them."""
     if not isinstance(item, dict):
-        raise ServicesError(f"must be a dict, not {shown(item)}{_instead(spec, item)}")
+        instead = f"; write it as - {spec.key}: {item}" if isinstance(item, str) else ""
+        raise ServicesError(f"must be a dict, not {shown(item)}{instead}")
     params, problems = validated(spec.item_options, spec.constraints, item)
     if problems:
         raise ServicesError("; ".join(problems))
     return params
+
+
+def require_approved(planned: list[Planned], approved: dict[str, dict], secrets: Secrets) -> None:
+    """Raise InvalidInput unless each asset that would be sent is approved.
+
+    `approved`: the bodies of the plan, by name or id; credentials are masked in them, as they are here.
+    """
+    faults = []
+    for each in planned:
+        if each.plan and not each.plan.settled:
+            name, body = each.task.wanted.key, secrets.scrub({"body": each.plan.body})["body"]
+            if name not in approved:
+                faults.append(f"{name}: the plan does not send it")
+            elif differing := _differing(body, approved[name]):
+                faults.append(f"{name}: {differing}")
+    if faults:
+        told = f"{len(faults):,} not approved as listed now: {listing(faults, MAX_FAULTS, '; ')}"
+        raise InvalidInput("approved", f"{told}. Make a new plan (--check) and have it approved")
+
+
+def _differing(body: dict, approved: dict) -> str:
+    """Return the fields whose JSON differs, with both values; empty for none."""
+    now, then = as_json(body), as_json(approved)
+    both = [(path, now.get(path, "none"), then.get(path, "none")) for path in {**now, **then}]
+    return ", ".join(f"{dotted(path)} ({one} now, {other} approved)" for path, one, other in both if one != other)

@@ -16,8 +16,7 @@ from .._errors import NOT_SENT, UNKNOWN, InvalidInput, Overtaken, ServicesError
 from .._task.signals import GRACE
 from .._task.specs import ModuleSpec
 from .._task.task import Context, Planned, carry_out, interrupted, perform
-from .approval import require_approved
-from .items import Faults, prepare_all, with_defaults
+from .items import Faults, prepare_all, require_approved, with_defaults
 from .pace import Pace
 from .paced import Connections, PacedTransport, most_connections
 from .result import SHOWN, ListResult

@@ -41,10 +41,7 @@ _SESSION = {
     "idle_session_timeout": "0",  # PostgreSQL 14
 }
 _BEGIN = "BEGIN ISOLATION LEVEL READ COMMITTED"  # whatever the server's default is
-_TOO_LONG = "54000"  # the SQLSTATE of a value that is too long for an index, among other limits
 _AWAY = ("08", "53", "57P", "25006")  # SQLSTATEs, or how they begin: no connection, too many, shut down, a standby
-_DENIED = "42501"  # the SQLSTATE of a right that is missing
-_RIGHTS = "SELECT, INSERT, UPDATE, DELETE ON {0}_entry, {0}_history, {0}_schema".format("infrastructure_services")
 _SET = "SELECT set_config(name, ?, false) FROM pg_settings WHERE name = ?"
 _SET_IN_TRANSACTION = ("SET LOCAL synchronous_commit = on", "SET LOCAL lock_timeout = '8s'")
 _LONGEST_PAUSE = 0.1  # seconds between two attempts to take a lock
@@ -81,8 +78,7 @@ class PostgresDatabase:
         if not found:
             ((schema, path),) = self.execute("SELECT current_schema(), current_setting('search_path')")
             if not schema:  # its tables, if there are any, could not be seen
-                why = f"permission denied for schema {path}, if there is one{self._granting(path)}"
-                raise LedgerError(f"ledger: {self.where}: {why}")
+                raise LedgerError(f"ledger: {self.where}: permission denied for schema {path}, if there is one")
         return found
 
     def prepare(self, create: list[str]) -> None:
@@ -165,21 +161,11 @@ class PostgresDatabase:
 
     def _failure(self, error: Exception) -> LedgerError:
         msg, sqlstate = f"ledger: {self.where}: {first_line(error)}", getattr(error, "sqlstate", None)
-        if sqlstate == _DENIED:
-            schema = "" if "infrastructure_services_" in msg else msg.rpartition(" ")[2]
-            return LedgerError(f"{msg}{self._granting(schema)}")
-        if sqlstate == _TOO_LONG:
-            return LedgerError(f"{msg}. Its name or id, with base_url, is longer than the index of PostgreSQL takes")
         if (sqlstate or "").startswith(_AWAY):  # set by the server or a pooler, never by libpq
             return LedgerLost(msg)
         if not isinstance(error, self._psycopg.OperationalError):
             return LedgerError(msg)
         return Unanswered(msg) if sqlstate else LedgerLost(msg)
-
-    def _granting(self, schema: str) -> str:
-        """Return the statement that gives our role its rights to a schema, or without one to the tables."""
-        rights = f"USAGE, CREATE ON SCHEMA {schema}" if schema else _RIGHTS
-        return f". Its owner has to run: GRANT {rights} TO {self._connection.info.user};"
 
     def _connect(self) -> None:
         """Connect, detect a pooler, and take the locks again that an earlier session held; raise an error of psycopg.

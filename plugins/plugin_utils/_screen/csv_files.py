@@ -16,7 +16,7 @@ import json
 import re
 from typing import Any, Iterator, Mapping, NamedTuple
 
-from ...module_utils._errors import InvalidInput
+from ...module_utils._errors import MAX_FAULTS, InvalidInput, listing
 from ...module_utils._fields import dotted, leaves
 from ...module_utils._resources import KEYS, RESOURCES
 from ...module_utils._resources.flow import ENVELOPE
@@ -31,7 +31,6 @@ _JSON = {"asset": dict(type="dict"), "extra_attributes": dict(type="dict")}
 _STEP = re.compile(r"\.?([A-Za-z_]\w*)|\[(\d{1,6})\]")
 _LINE_END = re.compile(r"[\r\n]")
 _FORMULA = ("=", "+", "-", "@", '"')  # a cell that begins so is one to a spreadsheet, or JSON to us
-_MOST_FAULTS = 100
 _DOUBTFUL = {*STATES} - {DONE}
 csv.field_size_limit(1 << 24)  # characters
 
@@ -95,8 +94,7 @@ def read(
         if not values.get(key := KEYS.get(kind, "name")):
             faults.append(f"line {line}: {key} is empty")
     if faults:
-        more = f"; and {len(faults) - _MOST_FAULTS:,} more" if len(faults) > _MOST_FAULTS else ""
-        raise InvalidInput("from_csv", f"{'; '.join(faults[:_MOST_FAULTS])}{more}")
+        raise InvalidInput("from_csv", listing(faults, MAX_FAULTS, "; "))
     if entries:
         return [{"line": line, **_entry(values, kind)} for line, kind, values in found]
     return [_item(values, kind) for _line, kind, values in found]

@@ -17,7 +17,7 @@ import yaml
 from ansible.errors import AnsibleParserError
 from ansible.inventory.data import InventoryData
 from ansible.parsing.dataloader import DataLoader
-from ansible_collections.infrastructure.services.plugins.inventory.ledger import EXAMPLES, InventoryModule, value_at
+from ansible_collections.infrastructure.services.plugins.inventory.ledger import EXAMPLES, InventoryModule
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.entries import DONE, UNKNOWN, Entry, Key
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.location import open_ledger
 from ledger.entries import put
@@ -196,10 +196,12 @@ def test_the_address_is_read_from_the_configured_path(listed, record):
     assert "ansible_host" not in hosts["web02"]
 
 
-@pytest.mark.parametrize(("asset", "path", "value"), [
-    ({"a": {"b": 1}}, "a.b", 1), ({"a": 1}, "a.b", None), ({}, "a.b", None), ({"a": None}, "a.b.c", None)])
-def test_a_path_that_leads_nowhere_gives_none(asset, path, value):
-    assert value_at(asset, path) == value
+@pytest.mark.parametrize("address", ["attributes.ip.v4", "attributes.vip", "network", "network.ip", "attributes.none.a"])
+def test_a_path_that_leads_nowhere_gives_no_address_and_no_warning(listed, record, address):
+    record(machine("web01", ip="192.0.2.1", none=None))
+    hosts, warned = listed(address=address)
+    assert "ansible_host" not in hosts["web01"]
+    assert "ansible_host" not in warned
 
 
 def test_a_name_that_is_already_taken_is_skipped_with_a_warning(listed, record):

@@ -80,7 +80,7 @@ def test_ten_thousand_are_compared_and_the_first_hundred_are_told():
     with pytest.raises(InvalidInput) as refused:
         sent({}, items)
     assert refused.value.msg.startswith("approved: 10,000 not approved as listed now: vm0: the plan does not send it; ")
-    assert "; and 9,900 more. Make a new plan" in refused.value.msg
+    assert " and 9,900 more. Make a new plan" in refused.value.msg
 
 
 @pytest.mark.parametrize(("body", "approved"), [

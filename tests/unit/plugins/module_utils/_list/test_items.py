@@ -52,7 +52,7 @@ def test_all_faults_are_reported_at_once_each_with_its_item():
 
 
 def test_only_some_of_many_faults_are_listed():
-    with pytest.raises(InvalidInput, match="And 150 more faults") as caught:
+    with pytest.raises(InvalidInput, match=" and 150 more\\.") as caught:
         prepared([{"name": "web", f"surplus{number}": 1} for number in range(250)])
     assert len(str(caught.value)) < 40_000
 
@@ -83,8 +83,6 @@ def test_without_items_there_are_no_tasks():
     ({"name": "web01", "attribute": {}}, "attribute: there is no such option (did you mean attributes?)"),
     ({"name": "web01", "attributes": {"qqq": 4}}, "attributes.qqq: there is no such option (there are bios_"),
     ("web01", 'must be a dict, not "web01"; write it as - name: web01'),
-    ("web.json", "; give what is in the file: \"{{ lookup('ansible.builtin.file', 'web.json') | from_json }}\""),
-    ("fleet.yml", "; give what is in the file: \"{{ lookup('ansible.builtin.file', 'fleet.yml') | from_yaml }}\""),
 ])
 def test_a_misspelled_option_gets_a_suggestion(item, told):
     with pytest.raises(ServicesError) as refused:
