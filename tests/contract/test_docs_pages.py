@@ -35,10 +35,14 @@ def quoted(cell: str) -> list[str]:
     return re.findall(r"`([^`]+)`", cell)
 
 
-def test_the_page_describes_every_folder_by_its_docstring():
-    folders = {path.parent.relative_to(ROOT / "plugins").as_posix(): ast.get_docstring(ast.parse(path.read_text()))
-               for path in ROOT.glob("plugins/*/*/__init__.py")}
-    assert {quoted(folder)[0].strip("/"): what for folder, what in rows(ARCHITECTURE)} == folders
+def test_the_page_describes_every_folder_by_its_docstring_if_it_has_one():
+    """Ansible sends module_utils to targets as packages; on the controller a folder needs no file for that."""
+    told = {quoted(folder)[0].strip("/"): what for folder, what in rows(ARCHITECTURE)}
+    assert told.keys() == {path.parent.relative_to(ROOT / "plugins").as_posix()
+                           for path in ROOT.glob("plugins/*_utils/*/*.py")}
+    packages = {path.parent.relative_to(ROOT / "plugins").as_posix(): ast.get_docstring(ast.parse(path.read_text()))
+                for path in ROOT.glob("plugins/*/*/__init__.py")}
+    assert told.items() >= packages.items()
 
 
 @pytest.mark.parametrize("page", ["ARCHITECTURE.md", "docs/open_points.md"])

@@ -40,7 +40,7 @@ LONGEST_MODULE = 40  # lines of code in a module, which is its documentation and
 PLUGINS = sorted(path.relative_to(ROOT).as_posix() for path in ROOT.glob("plugins/**/*.py"))
 EMULATOR = sorted(path.relative_to(ROOT).as_posix() for path in ROOT.glob("extensions/emulator/**/*.py"))
 LOWER = [file for file in PLUGINS if file.startswith(UTILS)]
-FOLDERS = sorted({file.rpartition("/")[0] for file in PLUGINS if file.count("/") == 3})
+FOLDERS = sorted(file.rpartition("/")[0] for file in PLUGINS if file.endswith("/__init__.py"))
 MODULES = [file for file in PLUGINS if file.startswith("plugins/modules/")]
 
 # They run in, or hand lines to, the process that starts workers.

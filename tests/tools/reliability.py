@@ -62,7 +62,10 @@ outcome is true, and of two ledgers at most one can be used. (Two users who sett
 remove what the other one began: `ledger_entry` removes the entry that it finds, not the one that the user looked at.)
 
 `make test` makes {runs} runs at random, with at most {faults} faults each, in each of {settings} settings. `make
-stress` makes every run that deviates from the first choice at so many places at most: {paths:,} runs.
+stress` makes every run that deviates from the first choice at so many places at most: {paths:,} runs. One ends as soon
+as it is in a state in which another one was, with as many deviations left: what can follow is looked at there. (A state
+is what the ledgers hold, who has which lock, what the service did, and all that each process has seen; a test compares
+the ends that are reached with and without this.)
 """
 _SWEPT = """\
 ## File operations that fail
