@@ -26,7 +26,7 @@ from ansible_collections.infrastructure.services.plugins.module_utils._task.task
     carry_out,
     prepare,
 )
-from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger import editing, tables
+from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger import editing
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.decisions import InDoubt
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.entries import ABSENT, PRESENT, Key
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.moving import moved
@@ -206,21 +206,31 @@ def user(run: Run, place: Place, name: str, as_list: bool = False) -> Actor:
             ids = run.world.see(tuple(run.made.get(name, ())))
             entry = dict(resource=CREATE, base_url=URL, name=name, state=PRESENT if ids else ABSENT)
             entry["asset"] = {"id": ids[-1]} if ids else None
+
+            def note(edit: editing.Edit) -> None:
+                """Others changed the entry since the user looked: the decision is not about what is removed."""
+                run.mistakes += not ids and edit.before not in (None, planned.entry)
+
+            ledger.note = note
             if as_list:
-                result = editing.edited_list(ledger, dict(entries=[entry], base_url=URL), False, _SECRETS)
-            else:
-                result = editing.edited(ledger, entry, False, _SECRETS)
-            # Others changed the entry since the user looked: the user's decision is not about what is removed.
-            before = str(result["diff"]["before"])
-            looked = str(dict(state=planned.entry.state, sent=planned.entry.sent))[1:-1]
-            run.mistakes += not ids and looked not in before
-            return result
+                return editing.edited_list(ledger, dict(entries=[entry], base_url=URL), False, _SECRETS)
+            return editing.edited(ledger, entry, False, _SECRETS)
 
     def act() -> None:
         if not run.told("", settle).get("failed"):
             run.told(name, lambda: _carried_out(run, place, wanted(CREATE, name)))
 
     return run.world.add(run.process("user"), act)
+
+
+_written = editing._written
+
+
+def written(ledger: Ledger, edits: list[editing.Edit], *more) -> dict:
+    """Write what becomes of entries, once the user has noted what they are."""
+    for edit in edits:
+        ledger.note(edit)
+    return _written(ledger, edits, *more)
 
 
 def mover(run: Run, source: Place, target: Place, after: tuple[Actor, ...] = ()) -> None:
@@ -235,10 +245,3 @@ def mover(run: Run, source: Place, target: Place, after: tuple[Actor, ...] = ())
         run.told("", work)
 
     run.movers.append(run.world.add(run.process("move"), act))
-
-
-def mark(place: Place) -> str | None:
-    """Return why a ledger is refused, empty if it is not, None if there is none."""
-    if place.data.execute(tables.TABLES_IN_SQLITE).fetchall() == []:
-        return None
-    return place.data.execute(tables.SCHEMA).fetchone()[1]

@@ -51,7 +51,7 @@ class Scene:
 
     def watch(self) -> None:
         """At no moment can both be used, but where a move failed and was undone: then the new one is none of ours."""
-        run, marks = self.run, [actors.mark(place) for place in (self.old, self.new)]
+        run, marks = self.run, [place.mark() for place in (self.old, self.new)]
         run.is_moved = run.is_moved or bool(marks[1])
         if marks == ["", ""] and run.is_moved and not run.is_undone:
             if self.new.data.execute(tables.COUNT.format("entry")).fetchone() == (0,):
@@ -63,7 +63,7 @@ class Scene:
         """Return state, asset and who wrote it of each entry, in the ledger that is used."""
         found = {}
         for place in (self.old, self.new):
-            if actors.mark(place) == "":
+            if place.mark() == "":
                 statement = "SELECT name, state, asset, run FROM infrastructure_services_entry"
                 found.update({name: row for name, *row in place.data.execute(statement)})
         return found

@@ -80,7 +80,7 @@ def _settled_by_others(scene: Scene, entries: dict) -> Iterator[str]:
 def _complete(scene: Scene) -> bool:
     """Complete what was cut off; return whether that succeeds or nothing was begun."""
     world = STANDING_IN.world = scene.run.world
-    if actors.mark(scene.old) == "" and not actors.mark(scene.new):
+    if scene.old.mark() == "" and not scene.new.mark():
         return True
     world.actors, world.faults_left, world._choose, world.now = [], 0, lambda ways, faults, is_forced: 0, 0.0
     world._has_met = None
@@ -90,4 +90,4 @@ def _complete(scene: Scene) -> bool:
     except Stuck:
         return False
     mover = world.actors[0]
-    return mover.error is None and not scene.run.results.pop()[2].get("failed") and actors.mark(scene.new) == ""
+    return mover.error is None and not scene.run.results.pop()[2].get("failed") and scene.new.mark() == ""

@@ -47,6 +47,12 @@ class Place:
             self._content = hash(tuple((name, *self.data.execute(f"SELECT * FROM {name}")) for name in tables))
         return self._content, tuple(sorted((number, holder.name) for number, holder in self.locks.items()))
 
+    def mark(self) -> str | None:
+        """Return why the ledger is refused, empty if it is not, None if there is none."""
+        if self.data.execute(tables.TABLES_IN_SQLITE).fetchall() == []:
+            return None
+        return self.data.execute(tables.SCHEMA).fetchone()[1]
+
     def take(self, number: int, holder: object) -> bool:
         return self.world.see(self.locks.setdefault(number, holder) is holder)
 

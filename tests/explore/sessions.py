@@ -52,6 +52,7 @@ class Session:
         self._place, self._world = place, place.world
         self._process = place.world.running.process
         self.closed = self.is_lost = False
+        self.lacks_lock = False  # that the thread tried to take again which looks after it
         self.deadline = math.inf
         self.name = f"{self._process.name} {len(self._process.at_death)}"
         self.info = SimpleNamespace(backend_pid=zlib.crc32(self.name.encode()), user="me")
@@ -158,4 +159,8 @@ class Cursor:
     def _locked(self, place: Place, session: Session, number: int) -> bool:
         if "unlock" in self.statement:
             place.release(number, session)
-        return "try" not in self.statement or place.take(number, session)
+        if "try" not in self.statement:
+            return True
+        is_taken = place.take(number, session)
+        session.lacks_lock = not is_taken and place.world.running.is_background
+        return is_taken

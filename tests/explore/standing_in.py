@@ -14,6 +14,7 @@ from types import SimpleNamespace
 from unittest import mock
 
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger import (
+    editing,
     entries,
     moving,
     postgresql,
@@ -23,6 +24,7 @@ from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger im
     store,
 )
 
+from .actors import written
 from .scheduler import LOOKING, World
 from .sessions import Error, OperationalError, Session
 
@@ -81,6 +83,7 @@ class StandingIn:
             for module, *names in _USERS:
                 for name in names:
                     patched.enter_context(mock.patch.object(module, name, self))
+            patched.enter_context(mock.patch.object(editing, "_written", written))
             library = SimpleNamespace(Error=Error, OperationalError=OperationalError, Pipeline=Session.Pipeline)
             for name, value in {
                 "psycopg_library": lambda: library, "connection_class": lambda: Session,
@@ -91,7 +94,10 @@ class StandingIn:
 
 
 class Event:
-    """What the thread waits on that looks after a session: it wakes once one has ended, and another time after that."""
+    """What the thread waits on that looks after a session: it wakes once one has ended.
+
+    It wakes another time after that, and as long as it lacks a lock; in between it would find nothing.
+    """
 
     def __init__(self, world: World) -> None:
         self._world, self._is_set, self._looks_again = world, False, False
@@ -108,7 +114,8 @@ class Event:
         def is_needed() -> bool:
             return self._is_set or any(session.is_lost for session in sessions.values())
 
-        self._looks_again = self._world.wait(is_needed, seconds if self._looks_again else math.inf)
+        looks_again = self._looks_again or any(session.lacks_lock for session in sessions.values())
+        self._looks_again = self._world.wait(is_needed, seconds if looks_again else math.inf)
         return self._is_set
 
 
