@@ -37,6 +37,7 @@ def creating(path: Path, source: str) -> str:
         "ledger": str(path), "max_unknown": 0}}]}]) + "\n"
 
 
+@pytest.mark.matrix
 def test_a_fleet_from_a_file_is_exported_and_read_back_without_a_difference(ansible_once, service):
     ledger, file = ansible_once.directory / "fleet.db", ansible_once.directory / "machines.csv"
     file.write_text(FILE)
@@ -62,6 +63,7 @@ def test_a_fleet_from_a_file_is_exported_and_read_back_without_a_difference(ansi
     assert len(service.conversation()) == 2
 
 
+@pytest.mark.matrix
 def test_forty_in_doubt_are_settled_by_one_file_all_or_none(ansible_once, service):
     ledger, file = ansible_once.directory / "fleet.db", ansible_once.directory / "machines.csv"
     file.write_text("name,cpu,team\n" + "".join(f"vm{number:02},4,web\n" for number in range(42)))

@@ -69,6 +69,7 @@ def test_a_directory_keeps_one_emulator(background):
     assert "is still running in this directory" in run.result("Require that the emulator is listening")["msg"]
 
 
+@pytest.mark.matrix
 def test_a_port_in_use_leads_to_a_free_one(background, tmp_path):
     port = background.url.rpartition(":")[2]
     run = background.playbook(emulator_port=port, emulator_directory=str(tmp_path / "other"))
@@ -89,6 +90,7 @@ def test_the_modules_work_with_what_it_prints(background):
     service.settings(token=TOKEN, delay={"any": 0.25})
 
 
+@pytest.mark.matrix
 def test_the_printed_command_stops_it_and_leaves_nothing_behind(ansible_once):
     run = ansible_once.playbook(EMULATOR, "-e", '{"emulator_port": 0, "emulator_background": true}').ok()
     (line,) = [line for line in run.result("Show how to use the emulator")["msg"] if line.startswith("To stop it: ")]
@@ -110,6 +112,7 @@ def test_an_emulator_that_does_not_start_says_why(ansible_once, service):
     assert "in use" in message
 
 
+@pytest.mark.matrix
 def test_the_emulator_says_which_packages_are_missing(ansible_once, tmp_path):
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(tmp_path / "bare")], check=True)
     run = ansible_once.playbook(EMULATOR, "-e", f"emulator_python={tmp_path}/bare/bin/python")

@@ -279,7 +279,7 @@ OF_MODULE = {"hosts": "localhost", "gather_facts": False,
              "tasks": [{"infrastructure.services.compute_virtual_machines": LIST}]}
 
 
-@pytest.mark.parametrize("front", ["role", "module"])
+@pytest.mark.parametrize("front", ["role", pytest.param("module", marks=pytest.mark.matrix)])
 def test_one_lost_answer_among_500_machines_fits_on_one_screen(ansible_once, service, front):
     service.fault(kind="drop", when="after", operation="create_virtual_machine", skip=400)
     run = ansible_once.playbook(yaml.safe_dump([of_fleet(LIST["virtual_machines"]) if front == "role" else OF_MODULE]))

@@ -93,6 +93,7 @@ def test_with_a_ledger_one_asset_is_sent_once(ansible_once, service):
     assert service.bodies() == [{"name": "web01", "attributes": {}}, {"attributes": {"login": True}}]
 
 
+@pytest.mark.matrix
 def test_the_demo_fits_on_one_screen(ansible_once, tmp_path):
     run = ansible_once.playbook(DEMO, "-e", f"demo_directory={tmp_path}").ok()
     told = [line["result"]["msg"] for line in run.results if line["task"] == "Tell the story"]

@@ -95,6 +95,7 @@ def test_requests_in_flight_are_unknown_and_reported(collections, tmp_path, sile
     assert set(told) == (set(HOSTS) if end == "timeout" else set())
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("path", PATHS)
 def test_under_no_log_only_the_outcome_is_shown(collections, tmp_path, silent, path):
     """For one machine and for a list."""

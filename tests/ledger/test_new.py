@@ -47,7 +47,7 @@ def ansible(ansible_once):
     return ansible_once
 
 
-@pytest.fixture(params=["sqlite", "postgres"])
+@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.matrix)])
 def where(request, ansible) -> str:
     return f"{ansible.directory}/new.db" if request.param == "sqlite" else request.getfixturevalue("postgres")
 

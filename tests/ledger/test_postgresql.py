@@ -179,7 +179,7 @@ def test_an_error_in_a_transaction_keeps_the_session_and_its_locks(postgres, ope
 def test_a_name_too_long_for_the_index_is_refused_before_the_request(postgres, opened):
     """These 3,200 bytes cannot be compressed; 5,000 times the same letter can."""
     name = "".join(uuid4().hex for _number in range(100))
-    with pytest.raises(LedgerError, match="index row size .* exceeds"):
+    with pytest.raises(LedgerError, match=r"index row size .* exceeds"):
         begin(opened(postgres), KEY._replace(name=name), BEGUN, None)
 
 
@@ -441,5 +441,5 @@ def test_a_role_without_rights_is_told_which_are_missing(team, opened, read_only
 def test_a_role_that_cannot_create_tables_is_told_so(team, opened):
     administrate, as_role, name = team
     administrate("CREATE ROLE web LOGIN; CREATE ROLE web_ci; CREATE SCHEMA team; GRANT USAGE ON SCHEMA team TO web")
-    with pytest.raises(LedgerError, match=": permission denied for schema team$"):
+    with pytest.raises(LedgerError, match=r": permission denied for schema team$"):
         opened(as_role(name, "team"))

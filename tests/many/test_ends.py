@@ -54,7 +54,8 @@ ENDS = {
 
 
 LASTING = ("Ctrl-C", "SIGKILL to the parent")  # an answer outlasts the grace period
-OF_CORE = ("SIGINT to the parent", "SIGTERM to the parent", "SIGHUP to all")  # what the parent does is up to core
+# What the parent does is up to core.
+OF_CORE = ("SIGINT to the parent", "SIGTERM to the parent", "SIGHUP to all", "SIGKILL to the parent")
 
 
 def wait_for_idleness(service) -> None:

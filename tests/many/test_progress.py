@@ -34,6 +34,7 @@ class CallbackModule(CallbackBase):
 '''
 
 
+@pytest.mark.matrix
 def test_progress_does_not_disturb_a_callback_that_prints_a_document(start, service, tmp_path):
     (tmp_path / "callbacks").mkdir()
     (tmp_path / "callbacks" / "one_document.py").write_text(DOCUMENT, encoding="utf-8")

@@ -165,6 +165,7 @@ LIST = """
 """
 
 
+@pytest.mark.matrix
 def test_after_kill_9_the_ledger_lists_what_the_run_did(run, start, service, tmp_path):
     service.seconds = 0.3
     run(1).end()

@@ -196,7 +196,7 @@ def test_the_address_is_read_from_the_configured_path(listed, record):
     assert "ansible_host" not in hosts["web02"]
 
 
-@pytest.mark.parametrize("address", ["attributes.ip.v4", "attributes.vip", "network", "network.ip", "attributes.none.a"])
+@pytest.mark.parametrize("address", ["attributes.ip.v4", "attributes.vip", "vip", "vip.a", "attributes.none.a"])
 def test_a_path_that_leads_nowhere_gives_no_address_and_no_warning(listed, record, address):
     record(machine("web01", ip="192.0.2.1", none=None))
     hosts, warned = listed(address=address)

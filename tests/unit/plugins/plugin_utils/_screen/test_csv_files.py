@@ -49,8 +49,9 @@ def attributes(resource: str) -> st.SearchStrategy:
 
 IDS = st.text("aZ/é =", min_size=1, max_size=9).filter(str.strip)
 NAMES = TEXT.filter(str.strip)
+EXTRA = st.text(min_size=1, max_size=5).filter(lambda name: name not in RESOURCES[MACHINE].attributes)
 MACHINES = st.lists(st.fixed_dictionaries({"name": NAMES, "attributes": attributes(MACHINE)}, optional={
-    "extra_attributes": st.dictionaries(st.text(min_size=1, max_size=5), JSON, min_size=1, max_size=2)}), max_size=4)
+    "extra_attributes": st.dictionaries(EXTRA, JSON, min_size=1, max_size=2)}), max_size=4)
 ROLES = st.lists(st.fixed_dictionaries({"id": IDS, "description": NAMES, "attributes": attributes(ROLE)}), max_size=3)
 
 
