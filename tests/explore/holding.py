@@ -78,7 +78,10 @@ def _settled_by_others(scene: Scene, entries: dict) -> Iterator[str]:
 
 
 def _complete(scene: Scene) -> bool:
-    """Complete what was cut off; return whether that succeeds or nothing was begun."""
+    """Complete what was cut off; return whether that succeeds or nothing was begun.
+
+    It is refused, and undone, where the new ledger was used after a move that failed was undone.
+    """
     world = STANDING_IN.world = scene.run.world
     if scene.old.mark() == "" and not scene.new.mark():
         return True
@@ -89,5 +92,8 @@ def _complete(scene: Scene) -> bool:
         world.run()
     except Stuck:
         return False
-    mover = world.actors[0]
-    return mover.error is None and not scene.run.results.pop()[2].get("failed") and scene.new.mark() == ""
+    if world.actors[0].error:
+        return False
+    if scene.run.results.pop()[2].get("failed"):
+        return scene.run.is_undone and scene.old.mark() == scene.new.mark() == ""
+    return scene.new.mark() == ""

@@ -250,6 +250,7 @@ def of_fleet(machines: list[dict], **variables: object) -> dict:
             "vars": {"fleet_ledger": "fleet.db", "fleet_virtual_machines": machines, **variables}}
 
 
+@pytest.mark.matrix
 def test_a_plan_of_120_machines_fits_on_one_screen_and_names_what_is_not_unchanged(ansible_once, service):
     attributes = {"cpu": 4, "team": "web", "operating_system": "Debian 13"}
     old = [{"name": name, "attributes": attributes} for name in (*(f"vm{number}" for number in range(113)), "drift")]

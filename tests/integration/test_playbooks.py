@@ -154,6 +154,7 @@ ATTRIBUTES = {"ip": "192.0.2.10", "team": "web"}
 ODD = ("web01 state=absent", "it's")  # names that mean something else on a command line
 
 
+@pytest.mark.matrix
 def test_assets_in_doubt_are_listed_with_how_to_settle_them(ansible_once, service):
     path = ansible_once.directory / "ledger.db"
     service.fault(kind="drop", when="after", count=4)

@@ -36,7 +36,8 @@ def created(service) -> list[str]:
     return sorted(json.loads(entry.as_dict()["body"])["name"] for entry in service.api.conversation)
 
 
-@pytest.mark.parametrize("hosts", [100, pytest.param(1000, marks=pytest.mark.stress)])
+@pytest.mark.parametrize("hosts", [
+    pytest.param(100, marks=pytest.mark.matrix), pytest.param(1000, marks=pytest.mark.stress)])
 def test_a_fleet_is_created_once_and_grows_by_what_is_missing(ansible_once, service, hosts):
     planned = create(ansible_once, hosts, "--check")
     assert (planned["counts"]["create"], service.api.conversation) == (hosts, [])

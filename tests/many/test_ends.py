@@ -138,6 +138,7 @@ LOOP = """
 """
 
 
+@pytest.mark.matrix
 def test_the_next_list_of_a_loop_does_not_share_the_ledger_of_one_that_was_cut_off(start, service, tmp_path):
     """Answers that come after the first list has ended are recorded while the second one records its own."""
     ledger = str(tmp_path / "l.db")
