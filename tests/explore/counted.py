@@ -13,7 +13,7 @@ PATHS = {
     ("a move and a list", ("file", "server")): (2, 17_136),
     ("a move and a list", ("server", "file")): (2, 8_967),
     ("a move and a list", ("server", "server")): (2, 32_243),
-    ("a move and two tasks", ("file", "file")): (2, 4_155),
+    ("a move and two tasks", ("file", "file")): (3, 43_819),
     ("a move and two tasks", ("file", "server")): (2, 17_574),
     ("a move and two tasks", ("server", "file")): (2, 13_759),
     ("a move and two tasks", ("server", "server")): (2, 40_158),

@@ -80,7 +80,8 @@ def _settled_by_others(scene: Scene, entries: dict) -> Iterator[str]:
 def _complete(scene: Scene) -> bool:
     """Complete what was cut off; return whether that succeeds or nothing was begun.
 
-    It is refused, and undone, where the new ledger was used after a move that failed was undone.
+    It is refused, and the old ledger is used, where the new one was used as well after a move that failed was undone:
+    what contradicts has to be settled first.
     """
     world = STANDING_IN.world = scene.run.world
     if scene.old.mark() == "" and not scene.new.mark():
@@ -95,5 +96,5 @@ def _complete(scene: Scene) -> bool:
     if world.actors[0].error:
         return False
     if scene.run.results.pop()[2].get("failed"):
-        return scene.run.is_undone and scene.old.mark() == scene.new.mark() == ""
+        return scene.run.is_undone and scene.old.mark() == ""
     return scene.new.mark() == ""
