@@ -8,7 +8,7 @@ from __future__ import annotations
 RUNS, FAULTS = 100, 3  # at random, of each cast in each setting; at most, in each run
 PATHS = {
     ("a list and two users", ("file", "file")): (3, 24_282),
-    ("a list and two users", ("server", "server")): (2, 5_242),
+    ("a list and two users", ("server", "server")): (3, 100_775),
     ("a move and a list", ("file", "file")): (3, 36_136),
     ("a move and a list", ("file", "server")): (2, 17_136),
     ("a move and a list", ("server", "file")): (2, 8_967),
