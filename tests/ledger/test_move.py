@@ -229,6 +229,26 @@ def test_a_contradiction_that_comes_up_meanwhile_is_undone(filled, opened, monke
     assert usable(*filled) == [True, True]  # as before
 
 
+@pytest.mark.parametrize("cut", [1, 2, 3], ids=["target marked", "source marked", "source closed"])
+def test_a_move_that_was_cut_off_is_undone_if_the_ledgers_contradict_since(filled, opened, cut):
+    """Neither could be used any more otherwise, not even to settle what contradicts."""
+    other = KEY._replace(name="web001", base_url="https://s1")
+    target = opened(filled[1])
+    put(target, other, ENTRY._replace(state=STATES[1]))
+    target.close()
+    before = content(filled[0])
+    with pytest.raises(Cut):
+        move(*filled, cut=cut, after=True)
+    target = open_ledger(filled[1], moving=True)
+    entry = target.get(other)
+    assert target.write([Change(other, entry, entry._replace(asset={"id": "another"}))], durable=False) != [None]
+    target.close()
+    with pytest.raises(LedgerError, match="contradicts"):
+        move(*filled)
+    assert usable(*filled) == [True, True]
+    assert content(filled[0]) == before
+
+
 def test_a_request_in_flight_is_waited_for_and_none_begins(filled, opened):
     run = opened(filled[0])
     in_flight = begin(run, KEY, ENTRY._replace(state=INTENT), None)

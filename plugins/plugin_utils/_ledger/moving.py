@@ -39,7 +39,8 @@ def moved(source: Ledger, target: Ledger, check_mode: bool) -> dict:
     is_complete = marks[0].moved == TO and marks[0].move == marks[1].move and not marks[1].moved
     if not is_complete:
         _require_way(source, target, *marks)
-        _require_no_contradiction(source, target)
+        if check_mode or marks[1].moved != FROM:  # what was begun is undone then, too
+            _require_no_contradiction(source, target)
         if not check_mode:
             _move(source, target, *marks)
     tables = {"entries": _name(source), "history": "history"}
