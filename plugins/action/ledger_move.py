@@ -7,15 +7,16 @@
 from __future__ import annotations
 
 from contextlib import closing
-from functools import partial
 
 from ..module_utils._task.signals import Signals
 from ..module_utils._task.specs import LEDGER_MOVE
 from ..module_utils._task.validation import Options
 from ..plugin_utils._ledger.location import open_ledger
-from ..plugin_utils._ledger.moving import moved, opened_source
+from ..plugin_utils._ledger.moving import move_ledger, open_source
 from ..plugin_utils._run.action import Action
-from ..plugin_utils._run.given import ledger_at, ledger_location
+from ..plugin_utils._run.given import ledger_location
+from ..plugin_utils._run.process import say
+from ..plugin_utils._screen.screen import waiting_line
 
 
 class ActionModule(Action):
@@ -26,10 +27,18 @@ class ActionModule(Action):
     def work(self, options: Options, signals: Signals) -> dict:
         params, check_mode = options.params, self._task.check_mode
         here, there = ledger_location(self, params["ledger"]), ledger_location(self, params["to"])
+        required_by = "" if params["ledger_create"] else "ledger_create"
         with signals.raised():
-            source = opened_source(here, check_mode)
-        opener = partial(open_ledger, moving=True)
-        with closing(source), closing(ledger_at(self, there, params, signals, check_mode, opener)) as target:
-            source.database.interruptible = target.database.interruptible = signals.raised
-            source.say_waiting = target.say_waiting
-            return moved(source, target, check_mode)
+            source = open_source(here, check_mode)
+
+        def open_target(read_only: bool) -> Ledger:
+            with signals.raised():
+                target = open_ledger(there, read_only, required_by, moving=True)
+            target.database.interruptible = signals.raised
+            return target
+
+        with closing(source):
+            source.database.interruptible = signals.raised
+            if not self._task.no_log:
+                source.say_waiting = lambda keys, entry: say(signals, waiting_line(keys, entry))
+            return move_ledger(source, open_target, check_mode)

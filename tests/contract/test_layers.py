@@ -33,8 +33,8 @@ ABOVE = {
 
 # The libraries that only `_http` may import.
 NETWORK = {"requests", "urllib3", "socket", "http"}
-LONGEST_FILE = 200  # lines that are not blank, not counting the documentation of a plugin
-LONGEST_FUNCTION = 25  # lines from the first statement to the last
+LONGEST_FILE = 300  # lines that are not blank, not counting the documentation of a plugin
+LONGEST_FUNCTION = 40  # lines from the first statement to the last
 LONGEST_MODULE = 40  # lines of code in a module, which is its documentation and a hand-over
 
 PLUGINS = sorted(path.relative_to(ROOT).as_posix() for path in ROOT.glob("plugins/**/*.py"))

@@ -29,7 +29,7 @@ from ansible_collections.infrastructure.services.plugins.module_utils._task.task
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger import editing
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.decisions import InDoubt
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.entries import ABSENT, PRESENT, Key
-from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.moving import moved
+from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.moving import move_ledger
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.queue import Queue
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.recording import Begun, Recording
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.store import Ledger
@@ -72,18 +72,16 @@ class Run:
         self.results: list[tuple[str, str, dict]] = []  # process, name, result
         self.begun: dict[str, str] = {}  # the process that began last to work on it, by name
         self.movers: list[Actor] = []
-        self.is_moved = False  # whether a target was ever marked
         self.seconds = 0.0  # that the service takes
         self.is_lost = True  # whether the first request ended the session of its task; False: that is to happen
         self.doomed: Actor | None = None  # who is killed when the service has carried out its request
         self.mistakes = 0  # of users who remove what was created since they looked
-        self.is_undone = False  # whether a move that failed was undone
         world.told = self.state
 
     def state(self) -> str:
         """Return what the end of a run is judged by, and what those who act see of the service."""
         said = sorted((who, name, result["outcome"], "failed" in result) for who, name, result in self.results)
-        seen = self.made, self.sent, self.begun, self.is_moved, self.is_lost, self.mistakes, self.is_undone
+        seen = self.made, self.sent, self.begun, self.is_lost, self.mistakes
         return repr((seen, said, self.world.problems))
 
     def are_ended(self, actors: Iterable[Actor]) -> bool:
@@ -237,8 +235,8 @@ def mover(run: Run, source: Place, target: Place, after: tuple[Actor, ...] = ())
     """A ledger_move; one after others completes what was cut off."""
 
     def work() -> dict:
-        with closing(Ledger(source.opened(), moving=True)) as old, closing(Ledger(target.opened(), moving=True)) as new:
-            return moved(old, new, check_mode=False)
+        with closing(Ledger(source.opened(), moving=True)) as old:
+            return move_ledger(old, lambda read_only: Ledger(target.opened(), read_only, moving=True), False)
 
     def act() -> None:
         run.world.wait(lambda: run.are_ended(after))

@@ -36,6 +36,8 @@ class Scene:
         """Make the old ledger, with an entry."""
         for statement in tables.CREATE:
             self.old.data.execute(statement.format(number="INTEGER PRIMARY KEY AUTOINCREMENT"))
+        mark = ("1", tables.IN_USE, "", "", "", 0, "")
+        self.old.data.execute(tables.INSERT_MARK, (tables.SCHEMA_VERSION, *mark))
         asset = f'{{"id": "{name}-1"}}' if state == DONE else "{}"
         values = (URL, CREATE, name, state, f'{{"name": "{name}"}}', asset, "", "", "", "", "", 1)
         self.old.data.execute(tables.INSERT, values)
@@ -49,21 +51,26 @@ class Scene:
         actors.mover(self.run, self.old, self.new, tuple(self.run.movers))
         self.run.world.on_commit = self.watch
 
+    def move_twice(self) -> None:
+        """Two moves at once."""
+        self.fill()
+        for _mover in range(2):
+            actors.mover(self.run, self.old, self.new)
+        self.run.world.on_commit = self.watch
+
     def watch(self) -> None:
-        """At no moment can both be used, but where a move failed and was undone: then the new one is none of ours."""
-        run, marks = self.run, [place.mark() for place in (self.old, self.new)]
-        run.is_moved = run.is_moved or bool(marks[1])
-        if marks == ["", ""] and run.is_moved and not run.is_undone:
-            if self.new.data.execute(tables.COUNT.format("entry")).fetchone() == (0,):
-                run.is_undone = True
-            else:
-                run.world.problems.append("both ledgers can be used")
+        """At no moment are both in use, and none is in use that lacks what the other one has."""
+        marks = [place.mark() for place in (self.old, self.new)]
+        if marks == [tables.IN_USE, tables.IN_USE]:
+            self.run.world.problems.append("both ledgers can be used")
+        if marks[1] == tables.IN_USE and self.new.data.execute(tables.COUNT.format("entry")).fetchone() == (0,):
+            self.run.world.problems.append("the new ledger can be used, and is empty")
 
     def entries(self) -> dict[str, tuple[str, str, str]]:
         """Return state, asset and who wrote it of each entry, in the ledger that is used."""
         found = {}
         for place in (self.old, self.new):
-            if place.mark() == "":
+            if place.mark() == tables.IN_USE:
                 statement = "SELECT name, state, asset, run FROM infrastructure_services_entry"
                 found.update({name: row for name, *row in place.data.execute(statement)})
         return found
@@ -131,7 +138,7 @@ def _updates(scene: Scene) -> None:
 def _move_and_tasks(scene: Scene) -> None:
     actors.task(scene.run, scene.old, WEB)
     scene.move()
-    actors.task(scene.run, scene.new, WEB, when=lambda: scene.run.is_moved)
+    actors.task(scene.run, scene.new, WEB, when=lambda: scene.new.mark() is not None)
 
 
 def _move_and_list(scene: Scene) -> None:
@@ -139,6 +146,12 @@ def _move_and_list(scene: Scene) -> None:
     scene.move()
 
 
+def _two_moves_and_task(scene: Scene) -> None:
+    actors.task(scene.run, scene.old, WEB)
+    scene.move_twice()
+
+
+POOLED = (("pooler", "pooler"), ("file", "pooler"))
 STILL, MOVING = tuple((kind, kind) for kind in KINDS), tuple(itertools.product(KINDS, KINDS))
 SERVER = STILL[1:]
 CASTS: dict[str, tuple[Callable[[Scene], object], tuple[tuple[str, str], ...]]] = {
@@ -154,5 +167,6 @@ CASTS: dict[str, tuple[Callable[[Scene], object], tuple[tuple[str, str], ...]]] 
     "two updates": (_updates, STILL),
     "a move and two tasks": (_move_and_tasks, MOVING),
     "a move and a list": (_move_and_list, MOVING),
+    "two moves and a task": (_two_moves_and_task, (*MOVING, *POOLED)),
 }
 SETTINGS = [(cast, kinds) for cast, (_make, every) in CASTS.items() for kinds in every]

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 
 from ansible_collections.infrastructure.services.plugins.module_utils._errors import ACCEPTED, NOT_SENT, REJECTED
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.entries import ABSENT, DONE
+from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.tables import IN_USE
 
 from . import actors
 from .actors import Run
@@ -49,7 +50,7 @@ def _problems(scene: Scene) -> Iterator[str]:
 
 def _unrecorded(run: Run, entries: dict) -> Iterator[str]:
     for name, ids in run.made.items():
-        if name != ROLE and len(ids) > 1 + run.is_undone + run.mistakes:
+        if name != ROLE and len(ids) > 1 + run.mistakes:
             yield f"{name} was created {len(ids)} times"
         if name not in entries and name != ROLE and not run.mistakes:
             yield f"{name} was created, and is not recorded"
@@ -78,13 +79,9 @@ def _settled_by_others(scene: Scene, entries: dict) -> Iterator[str]:
 
 
 def _complete(scene: Scene) -> bool:
-    """Complete what was cut off; return whether that succeeds or nothing was begun.
-
-    It is refused, and the old ledger is used, where the new one was used as well after a move that failed was undone:
-    what contradicts has to be settled first.
-    """
+    """Complete what was cut off; return whether that succeeds or nothing was begun."""
     world = STANDING_IN.world = scene.run.world
-    if scene.old.mark() == "" and not scene.new.mark():
+    if scene.old.mark() == IN_USE and scene.new.mark() is None:
         return True
     world.actors, world.faults_left, world._choose, world.now = [], 0, lambda ways, faults, is_forced: 0, 0.0
     world._has_met = None
@@ -95,6 +92,4 @@ def _complete(scene: Scene) -> bool:
         return False
     if world.actors[0].error:
         return False
-    if scene.run.results.pop()[2].get("failed"):
-        return scene.run.is_undone and scene.old.mark() == ""
-    return scene.new.mark() == ""
+    return not scene.run.results.pop()[2].get("failed") and scene.new.mark() == IN_USE

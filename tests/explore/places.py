@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from contextlib import nullcontext
 
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger import postgresql, tables
-from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.entries import LedgerError
+from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.entries import LedgerError, Use
 
 from .scheduler import World
 
@@ -18,11 +18,12 @@ PLACES: dict[str, Place] = {}  # by name, in the run that goes on
 
 
 class Place:
-    """Where a ledger is: a file, or a database of a server."""
+    """Where a ledger is: a file, or a database of a server, perhaps behind a pooler, which gives no session."""
 
     def __init__(self, world: World, name: str, kind: str) -> None:
         self.world, self.name, self.kind = world, name, kind
         self.data = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
+        self.data.create_function("has_table_privilege", 2, lambda table, right: True)
         self.locks: dict[int, object] = {}  # by number, who holds it
         self._content: int | None = None  # a digest; None once it may be another one
         world.places.append(self)
@@ -48,10 +49,10 @@ class Place:
         return self._content, tuple(sorted((number, holder.name) for number, holder in self.locks.items()))
 
     def mark(self) -> str | None:
-        """Return why the ledger is refused, empty if it is not, None if there is none."""
+        """Return the state of the ledger, None if there is none."""
         if self.data.execute(tables.TABLES_IN_SQLITE).fetchall() == []:
             return None
-        return self.data.execute(tables.SCHEMA).fetchone()[1]
+        return self.data.execute(tables.SCHEMA).fetchone()[2]
 
     def take(self, number: int, holder: object) -> bool:
         return self.world.see(self.locks.setdefault(number, holder) is holder)
@@ -98,9 +99,14 @@ class File:
     def tables(self) -> set[str]:
         return {name for (name,) in self.execute(tables.TABLES_IN_SQLITE)}
 
-    def prepare(self, create: list[str]) -> None:
-        if create:
-            self.write([(statement, ()) for statement in create], durable=True)
+    def use(self) -> Use:
+        return Use()
+
+    def require_privileges(self) -> None:
+        pass
+
+    def prepare(self, create: Iterable[tuple[str, tuple]]) -> bool:
+        return 0 not in self.write(create, durable=True, whole=True) if create else True
 
     def lock(self, number: int, waiting) -> bool:
         self._world.point("a lock")

@@ -96,7 +96,8 @@ class Session:
         if self._sent is not None:
             self._sent.append(cursor)
         elif statement.startswith(_CONNECTING):
-            cursor.rows = [(self.info.backend_pid, "UTF8")]
+            pid = self.info.backend_pid + (self._place.kind == "pooler")
+            cursor.rows = [(pid, "UTF8")]
         else:
             self._at_once([cursor])
         return cursor
@@ -145,7 +146,9 @@ class Cursor:
     def run(self, place: Place, session: Session) -> None:
         """Run the statement, where SQLite has no such function as PostgreSQL does."""
         if self.statement.startswith("SELECT pg_"):
-            self.rows = [(self._locked(place, session, *self._values),)]
+            self.rows, self.rowcount = [(self._locked(place, session, *self._values),)], 1
+            return
+        if self.statement.startswith("SET LOCAL"):
             return
         if self.statement == postgresql._BEGIN:
             place.begin(session)

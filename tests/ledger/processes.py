@@ -20,6 +20,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
@@ -29,7 +30,7 @@ from ansible_collections.infrastructure.services.plugins.module_utils._errors im
 from ansible_collections.infrastructure.services.plugins.module_utils._http.transport import Transport
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.entries import Key, LedgerError
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.location import open_ledger
-from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.moving import moved, opened_source
+from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.moving import move_ledger, open_source
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.store import Ledger
 from ansible_collections.infrastructure.services.plugins.plugin_utils._screen.report import Report
 from ledger.tasks import task
@@ -101,8 +102,8 @@ def swept_move(source: str, target: str) -> Iterator[object]:
 
     def move() -> dict:
         try:
-            with closing(opened_source(source, False)) as old, closing(open_ledger(target, moving=True)) as new:
-                return moved(old, new, check_mode=False)
+            with closing(open_source(source, False)) as old:
+                return move_ledger(old, partial(open_ledger, target, moving=True), check_mode=False)
         except LedgerError as error:
             return in_words(error.result())
 

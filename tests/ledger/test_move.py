@@ -5,12 +5,16 @@
 
 from __future__ import annotations
 
+import itertools
 import json
-from collections.abc import Callable
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from threading import Thread
 
 import pytest
+from ansible_collections.infrastructure.services.plugins.module_utils._errors import InvalidInput
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.entries import (
     ABSENT,
     DONE,
@@ -23,7 +27,9 @@ from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.en
     LedgerError,
 )
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.location import open_ledger
-from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.moving import moved, opened_source
+from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.moving import move_ledger, open_source
+from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.postgresql import PostgresDatabase
+from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.sqlite import SqliteDatabase
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.store import Ledger
 from ledger.entries import begin, finish, history, put, write
 from support.databases import schema_in
@@ -34,6 +40,7 @@ AT = "2026-01-02T03:04:05Z"
 ENTRY = Entry(DONE, {"name": "web01"}, {"id": "1", "name": "ä€ \\ %"}, AT, AT, "me@here", "run-1", "ab")
 ENDED = Ended(ABSENT, DONE, AT, "me@here", "run-1", "accepted", 201, "ä€ \\ % fine", 1.5, "ab")
 MANY = 130  # more than two pages
+COMMIT = 4  # the number of the write that commits a move
 
 
 class Cut(BaseException):
@@ -50,20 +57,64 @@ def places(request, tmp_path: Path) -> tuple[str, str]:
 
 
 @pytest.fixture
+def fresh(places, request, tmp_path, opened) -> Callable[[], tuple[str, str]]:
+    """Make a ledger with entries in every state, of the same kind as the first one; return it, and a new place."""
+    numbers = itertools.count(1)
+
+    def place(like: str) -> str:
+        if like.startswith("postgresql:"):
+            return schema_in(request.getfixturevalue("postgres_server"))
+        return str(tmp_path / f"fresh{next(numbers)}.db")
+
+    def make() -> tuple[str, str]:
+        source, target = map(place, places)
+        fill(opened(source), 4)
+        return source, target
+
+    return make
+
+
+@pytest.fixture
 def filled(places, opened) -> tuple[str, str]:
     """A ledger with entries in every state, and some that are in doubt since their process died."""
     ledger = opened(places[0])
-    for number in range(MANY):
-        entry = ENTRY._replace(state=STATES[number % len(STATES)])
-        key = KEY._replace(name=f"web{number:03}", base_url=f"https://s{number % 3}")
-        write(ledger, Change(key, None, entry, ENDED._replace(message=f"{number} %")))
+    fill(ledger, MANY)
     ledger.close()
     return places
 
 
-def move(source: str, target: str, check_mode: bool = False, cut: int | None = None, after: bool = False) -> dict:
-    """Move a ledger; killed at one of its writes, before or after it has had its effect."""
-    writes = 0
+@pytest.fixture
+def unlocked(monkeypatch) -> None:
+    """Behind a pooler: nobody waits for anybody."""
+    for database in (SqliteDatabase, PostgresDatabase):
+        monkeypatch.setattr(database, "lock", lambda self, number, waiting: True)
+        monkeypatch.setattr(database, "unlock", lambda self, number: None)
+
+
+def fill(ledger: Ledger, count: int) -> None:
+    for number in range(count):
+        entry = ENTRY._replace(state=STATES[number % len(STATES)])
+        key = KEY._replace(name=f"web{number:03}", base_url=f"https://s{number % 3}")
+        write(ledger, Change(key, None, entry, ENDED._replace(message=f"{number} %")))
+
+
+def move(
+    source: str,
+    target: str,
+    check_mode: bool = False,
+    cut: int | None = None,
+    after: bool = False,
+    fault: LedgerError | None = None,
+    at: int = 0,
+    does: Callable[[], None] = lambda: None,
+    interruptible: Callable | None = None,
+) -> dict:
+    """Move a ledger.
+
+    It is killed at its write number `cut`, before or after that has had its effect, or the write fails with `fault`.
+    Before its write number `at` something else happens.
+    """
+    writes, opened = 0, []
 
     def counted(ledger: Ledger) -> Ledger:
         write = ledger.database.write
@@ -71,25 +122,31 @@ def move(source: str, target: str, check_mode: bool = False, cut: int | None = N
         def cut_off(statements, durable, whole=False):
             nonlocal writes
             writes += 1
-            if writes == cut and not after:
-                raise Cut
+            if writes == at:
+                does()
+            is_dead = not fault and cut and writes > cut
+            if is_dead or (writes == cut and not after):
+                raise fault or Cut
             done = write(statements, durable, whole)
             if writes == cut:
-                raise Cut
+                raise fault or Cut
             return done
 
         ledger.database.write = cut_off
+        if interruptible:
+            ledger.database.interruptible = interruptible
+        opened.append(ledger)
         return ledger
 
-    old, new = counted(opened_source(source, check_mode)), None
+    def open_target(read_only: bool) -> Ledger:
+        return counted(open_ledger(target, read_only, moving=True))
+
     try:
-        new = counted(open_ledger(target, check_mode, moving=True))
-        return moved(old, new, check_mode)
+        return move_ledger(counted(open_source(source, check_mode)), open_target, check_mode)
     finally:
-        for ledger in (old, new):
-            if ledger:
-                del ledger.database.write
-                ledger.close()
+        for ledger in opened:
+            ledger.database.__dict__.pop("write", None)
+            ledger.close()
 
 
 def content(location: str) -> list:
@@ -107,7 +164,7 @@ def usable(*locations: str) -> list[bool]:
 
 def _can_be_used(location: str) -> bool:
     try:
-        ledger = open_ledger(location)
+        ledger = open_ledger(location, read_only=True)
     except LedgerError:
         return False
     try:
@@ -148,105 +205,195 @@ def test_the_old_ledger_is_refused_with_the_name_of_the_new_one(filled, opened):
 
 
 @pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
-def test_a_move_that_is_cut_off_is_completed_and_never_can_both_be_used(filled, after):
-    before, number = content(filled[0]), 0
-    open_ledger(filled[1]).close()  # so that making it is not one of the writes
-    while True:
-        number += 1
+def test_a_move_that_is_cut_off_is_completed_and_never_can_both_be_used(fresh, after):
+    for number in itertools.count(1):
+        source, target = fresh()
+        before = content(source)
+        was_cut = False
         try:
-            move(*filled, cut=number, after=after)
+            move(source, target, cut=number, after=after)
         except Cut:
-            now = usable(*filled)
+            was_cut = True
+            assert usable(source, target) != [True, True]
+            assert not is_empty_and_in_use(target)
+            move(source, target)
+        assert usable(source, target) == [False, True]
+        assert content(target) == before
+        if not was_cut:
+            break
+    assert number == 6
+
+
+@pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
+def test_a_write_that_fails_leaves_one_in_use_and_running_it_again_completes_the_move(fresh, after):
+    """As on a full disk, or when the server ends a session: the source is not closed for ever."""
+    for number in itertools.count(1):
+        source, target = fresh()
+        before = content(source)
+        try:
+            move(source, target, cut=number, after=after, fault=LedgerError("disk full"))
+            break
+        except LedgerError:
+            now = usable(source, target)
             assert now != [True, True]
-            if now == [False, False]:
-                with pytest.raises(LedgerError):  # also to those who believe what the old one says: it is not empty
-                    open_ledger(filled[1])
-            move(*filled)
-            assert content(filled[1]) == before
-            assert usable(*filled) == [False, True]
-            filled = filled[1], filled[0]  # and back
-            continue
-        break
-    assert number in (5, 6)
-    assert content(filled[1]) == before
-
-
-def test_a_ledger_moves_back_with_what_was_recorded_meanwhile(filled, opened):
-    for source, target in (filled, filled[::-1]) * 2:
+            assert now[0] or number > COMMIT - after, number
+            assert not is_empty_and_in_use(target)
         move(source, target)
-        ledger = opened(target)
-        put(ledger, KEY._replace(name=f"new{len(ledger.entries({}, bool))}"), ENTRY)
-        now = content(target)
-        ledger.close()
-    assert len(now[0]) == MANY + 4
-    assert len(now[1]) == MANY
+        assert content(target) == before
+        assert usable(source, target) == [False, True]
+    assert number == 6
 
 
-def test_a_target_that_contradicts_changes_nothing_and_is_told_by_name(filled, opened):
-    same, other = (KEY._replace(name=f"web00{number}", base_url=f"https://s{number}") for number in (1, 2))
-    target = opened(filled[1])
-    put(target, same, ENTRY._replace(state=STATES[1], by="somebody"))
-    put(target, other, ENTRY._replace(asset={"id": "another"}))
-    target.close()
+@pytest.mark.parametrize("place", ["the same place", "another place"])
+def test_two_moves_without_locks_end_in_one_place_wherever_one_overtakes_the_other(fresh, unlocked, tmp_path, place):
+    """As through a pooler: the second move runs as a whole before each write of the first one."""
+    for number in itertools.count(1):
+        source, target = fresh()
+        other = target if place == "the same place" else f"{tmp_path}/{number}.elsewhere.db"
+        before, said = content(source), []
+
+        def overtake(source=source, other=other, said=said) -> None:
+            said.append(attempt(source, other))
+
+        said.append(attempt(source, target, at=number, does=overtake))
+        places = [source, *dict.fromkeys((target, other))]
+        assert usable(*places).count(True) == 1, (number, said)
+        assert not any(map(is_empty_and_in_use, places[1:]))
+        used = places[usable(*places).index(True)]
+        assert content(used) == before
+        if used == source:
+            move(source, target)
+            assert usable(*places)[:2] == [False, True]
+        if len(said) == 1:
+            break
+    assert number == 6
+
+
+def test_four_moves_at_once_end_in_one_place(fresh, unlocked):
+    """As one task on four hosts, through a pooler."""
+    for _round in range(5):
+        source, target = fresh()
+        before = content(source)
+        movers = [Thread(target=attempt, args=(source, target)) for _number in range(4)]
+        for mover in movers:
+            mover.start()
+        for mover in movers:
+            mover.join(60)
+        assert usable(source, target) != [True, True]
+        move(source, target)
+        assert usable(source, target) == [False, True]
+        assert content(target) == before
+
+
+def test_a_ledger_goes_on_to_new_places_and_never_back(filled, fresh):
+    first, second = filled
+    third = fresh()[1]
+    move(first, second)
+    before = content(second)
+    with pytest.raises(LedgerError, match="was moved to"):
+        move(second, first)
+    assert usable(first, second) == [False, True]
+    move(second, third)
+    assert content(third) == before
+    for source in (first, second):
+        for target in (first, second, third):
+            if (source, target) != (second, third):
+                with pytest.raises(LedgerError, match="was moved to"):
+                    move(source, target)
+    assert move(second, third)["changed"] is False
+    assert usable(first, second, third) == [False, False, True]
+
+
+def test_a_target_that_is_a_ledger_already_is_refused_and_nothing_changes(filled, opened):
+    put(opened(filled[1]), KEY, ENTRY)
     before = [content(location) for location in filled]
     for check_mode in (True, False):
-        with pytest.raises(LedgerError, match=r"contradicts .* about web002\. Nothing was moved"):
+        with pytest.raises(LedgerError, match=r"is another ledger already, .* Nothing was moved"):
             move(*filled, check_mode=check_mode)
         assert [content(location) for location in filled] == before
-    target = opened(filled[1])
-    put(target, other, None)
-    move(*filled)
-    assert len(target.entries({}, bool)) == MANY
-
-
-def test_a_contradiction_that_comes_up_meanwhile_is_undone(filled, opened, monkeypatch):
-    target = opened(filled[1])
-    real = Ledger.lock
-
-    def late(ledger: Ledger, key: Key, wait: bool) -> bool:
-        monkeypatch.setattr(Ledger, "lock", real)
-        return real(ledger, key, wait)
-
-    other = KEY._replace(name="web001", base_url="https://s1")
-    put(target, other, ENTRY._replace(state=STATES[1]))
-    old, new = opened_source(filled[0], False), open_ledger(filled[1], moving=True)
-    mark = old.database.write
-
-    def change_first(statements, durable, whole=False):
-        old.database.write = mark
-        done = mark(statements, durable, whole)  # the mark of the source
-        changed = open_ledger(filled[0], moving=True)
-        entry = changed.get(other)
-        assert changed.write([Change(other, entry, entry._replace(asset={"id": "another"}))], durable=False) != [None]
-        changed.close()
-        return done
-
-    old.database.write = change_first
-    with pytest.raises(LedgerError, match="contradicts"):
-        moved(old, new, False)
-    old.close()
-    new.close()
-    assert usable(*filled) == [True, True]  # as before
-
-
-@pytest.mark.parametrize("cut", [1, 2, 3], ids=["target marked", "source marked", "source closed"])
-def test_a_move_that_was_cut_off_is_undone_if_the_ledgers_contradict_since(filled, opened, cut):
-    """Neither could be used any more otherwise, not even to settle what contradicts."""
-    other = KEY._replace(name="web001", base_url="https://s1")
-    target = opened(filled[1])
-    put(target, other, ENTRY._replace(state=STATES[1]))
-    target.close()
-    before = content(filled[0])
-    with pytest.raises(Cut):
-        move(*filled, cut=cut, after=True)
-    target = open_ledger(filled[1], moving=True)
-    entry = target.get(other)
-    assert target.write([Change(other, entry, entry._replace(asset={"id": "another"}))], durable=False) != [None]
-    target.close()
-    with pytest.raises(LedgerError, match="contradicts"):
-        move(*filled)
     assert usable(*filled) == [True, True]
-    assert content(filled[0]) == before
+
+
+def test_a_refused_move_leaves_nothing_at_the_new_place(places, filled, opened, tmp_path):
+    """Neither a file nor a table that a task with ledger_create: false would take for a ledger."""
+    third = str(tmp_path / "third.db")
+    move(*filled)
+    with pytest.raises(LedgerError, match="was moved to"):
+        move(filled[0], third)
+    assert not Path(third).exists()
+    with pytest.raises(InvalidInput, match="ledger_create"):
+        open_ledger(third, required_by="ledger_create")
+
+
+def test_a_ledger_is_not_moved_to_itself_under_another_name(filled, tmp_path):
+    if filled[0].startswith("postgresql:"):
+        same = f"{filled[0]}&application_name=other"
+    else:
+        same = str(tmp_path / "copy.db")
+        shutil.copy(filled[0], same)
+    for check_mode in (True, False):
+        with pytest.raises(LedgerError, match="itself under another name, or a copy of it"):
+            move(filled[0], same, check_mode=check_mode)
+    assert usable(filled[0]) == [True]
+    with pytest.raises(Cut):
+        move(*filled, cut=2)
+    with pytest.raises(LedgerError, match="itself under another name|is another ledger"):
+        move(filled[0], same)
+    assert usable(filled[0]) == [True]
+
+
+def test_a_move_that_cannot_be_completed_is_replaced_by_one_to_another_place(fresh):
+    for cut in range(2, COMMIT + 1):
+        source, gone = fresh()
+        _other, target = fresh()
+        before = content(source)
+        with pytest.raises(Cut):
+            move(source, gone, cut=cut)
+        move(source, target)
+        assert content(target) == before
+        assert usable(source, gone, target) == [False, False, True]
+
+
+def test_a_ledger_keeps_its_id_when_it_moves(filled, opened):
+    ledger_id = opened(filled[0]).ledger_id
+    assert len(ledger_id) == 32
+    assert move(*filled)["ledger_id"] == ledger_id
+    assert opened(filled[1]).ledger_id == ledger_id
+
+
+def test_a_move_that_is_interrupted_while_it_waits_leaves_the_source_in_use(filled, opened):
+    run = opened(filled[0])
+    begin(run, KEY, ENTRY._replace(state=INTENT), None)
+    assert run.lock(KEY, wait=True)
+    with pytest.raises(Cut):
+        move(*filled, interruptible=interrupting)
+    assert usable(*filled) == [True, False]
+    run.release(KEY)
+    move(*filled)
+    assert usable(*filled) == [False, True]
+
+
+@contextmanager
+def interrupting() -> Iterator[None]:
+    raise Cut
+    yield
+
+
+def attempt(source: str, target: str, at: int = 0, does: Callable[[], None] = lambda: None) -> str:
+    """Try to move a ledger; return why that failed, empty if it did not."""
+    try:
+        move(source, target, at=at, does=does)
+    except LedgerError as error:
+        return error.msg
+    return ""
+
+
+def is_empty_and_in_use(location: str) -> bool:
+    ledger = open_ledger(location, read_only=True, moving=True)
+    try:
+        return ledger.mark().state == "in use" and ledger.entries({}, bool) == []
+    finally:
+        ledger.close()
 
 
 def test_a_request_in_flight_is_waited_for_and_none_begins(filled, opened):
@@ -256,7 +403,7 @@ def test_a_request_in_flight_is_waited_for_and_none_begins(filled, opened):
     mover = Thread(target=move, args=filled)
     mover.start()
     until(lambda: _is_marked(run))
-    with pytest.raises(LedgerError, match="was moved to"):
+    with pytest.raises(LedgerError, match="is being moved to"):
         begin(run, KEY._replace(name="late"), ENTRY._replace(state=INTENT), None)
     assert finish(run, KEY, in_flight, in_flight._replace(state=DONE), ENDED)
     run.release(KEY)
@@ -266,7 +413,7 @@ def test_a_request_in_flight_is_waited_for_and_none_begins(filled, opened):
 
 
 def _is_marked(ledger: Ledger) -> bool:
-    return ledger.mark().moved == "to"
+    return ledger.mark().state == "moving"
 
 
 def test_two_moves_at_once_end_in_one_place(filled, opened):
@@ -299,19 +446,6 @@ def test_moves_to_two_places_end_in_one(filled, tmp_path):
     assert sorted(there) == [False, True]
     assert content((filled[1], elsewhere)[there.index(True)]) == before
     assert usable(filled[0]) == [False]
-
-
-def test_a_ledger_that_moved_elsewhere_moves_no_further(filled, tmp_path):
-    move(*filled)
-    with pytest.raises(LedgerError, match="was moved to"):
-        move(filled[0], str(tmp_path / "third.db"))
-    with pytest.raises(LedgerError, match="is where it is already"):
-        move(filled[1], filled[1])
-    third = str(tmp_path / "third.db")
-    move(filled[1], third)
-    with pytest.raises(LedgerError, match="was moved to"):  # not from the third one
-        move(third, filled[0])
-    assert usable(filled[0], filled[1], third) == [False, False, True]
 
 
 def test_nothing_moves_from_where_there_is_no_ledger(places, tmp_path):

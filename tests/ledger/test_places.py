@@ -109,7 +109,7 @@ PLACES = {
         "no such column: sent", True),
     "without its version": (
         lambda path: written(path, "DROP TABLE infrastructure_services_schema"),
-        "or by something else (schema None, not 3)", True),
+        "or by something else (schema None, not 4)", True),
 }
 
 

@@ -19,12 +19,6 @@ from ...module_utils._errors import ACCEPTED, UNKNOWN, InvalidInput
 INTENT, DONE = "intent", "done"
 STATES = (INTENT, DONE, ACCEPTED, UNKNOWN)
 ABSENT = "absent"  # how the history says that there is no entry
-TO, FROM = "to", "from"  # why a ledger is refused: it was moved TO another place, or is being filled FROM one
-MOVED = {
-    TO: "was moved to {}, which is the ledger now. Give that one",
-    FROM: "is being filled from {}. If that was cut off, move the ledger again, which completes it:"
-    " ansible-playbook infrastructure.services.move_ledger",
-}
 PRESENT = "present"  # the state that ledger_entry is asked for; ledger_info lists the states of entries
 
 
@@ -78,11 +72,20 @@ class Ended(NamedTuple):
 
 
 class Mark(NamedTuple):
-    """What a ledger says about its last move."""
+    """The state of a ledger, and its last move."""
 
-    moved: str = ""  # TO or FROM; empty for a ledger that can be used
-    place: str = ""
-    move: str = ""  # names the move, in both ledgers
+    ledger_id: str = ""  # random, made with the tables; copies and moves keep it
+    state: str = ""  # IN_USE, MOVING, MOVED or FILLING of `tables`; empty if there are no tables
+    move: str = ""  # the name of the move, in both ledgers; empty if the ledger never moved
+    place: str = ""  # the other ledger of the move, for messages
+
+
+class Use(NamedTuple):
+    """Where a ledger file is used; empty in PostgreSQL, where any controller may use it."""
+
+    path: str = ""
+    inode: int = 0
+    host: str = ""
 
 
 class Change(NamedTuple):

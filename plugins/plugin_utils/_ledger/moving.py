@@ -2,170 +2,257 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Moves a ledger to another place, so that at no moment both can be used, wherever the move is cut off.
+"""Moves a ledger to a new place, so that at most one of the two is in use, wherever the move is cut off.
 
-1. The target is marked FROM: nobody else uses it any more.
-2. The source is marked TO: nothing is begun in it, and what is in flight ends.
-3. Its table of entries gets another name, so that no session that is open can read or write it.
-4. One transaction copies everything and takes the mark from the target.
+1. The source goes from in use to moving. Requests in flight end, and its table of entries is renamed, so that no open
+   session reads or writes it.
+2. One transaction creates and fills the target, which is then filling.
+3. The source goes from moving to moved. This is the commit: it is never in use again.
+4. The target goes from filling to in use.
 
-The marks say where to go on after a move was cut off.
+Each attempt has a name of its own, and each step takes effect only if the mark is still the one that this attempt left.
+The target's mark is read before step 1, so that a late attempt cannot replace what a later one has filled. Before
+step 3 an error puts the source back in use; the rest at the target is replaced by the next move of the same ledger.
 """
 
 from __future__ import annotations
 
 import os
-from contextlib import ExitStack, closing
-from typing import Iterator
+from contextlib import ExitStack, closing, suppress
+from typing import Callable, Iterator
 
-from ...module_utils._errors import NOT_SENT, listing
+from ...module_utils._errors import NOT_SENT, ServicesError
 from . import tables as sql
-from .entries import FROM, TO, Key, LedgerError, Mark, Unanswered
+from .entries import Key, LedgerError, Mark, Unanswered
 from .location import no_ledger_yet, open_ledger
-from .store import Ledger
+from .store import Ledger, lock_number
 
-_ENTRY, _CLOSED = "infrastructure_services_entry", "moved"  # the table of entries, and its name once it is closed
-_TURN = Key("", "", "ledger_move")  # the lock of the one who moves
-
-
-def moved(source: Ledger, target: Ledger, check_mode: bool) -> dict:
-    """Move the source to the target, both opened with `moving`, and return the result; raise LedgerError.
-
-    In check mode both may be opened for reading.
-    """
-    if not check_mode:
-        target.lock(_TURN, wait=True)
-    marks = source.mark(), target.mark()
-    is_complete = marks[0].moved == TO and marks[0].move == marks[1].move and not marks[1].moved
-    if not is_complete:
-        _require_way(source, target, *marks)
-        if check_mode or marks[1].moved != FROM:  # what was begun is undone then, too
-            _require_no_contradiction(source, target)
-        if not check_mode:
-            _move(source, target, *marks)
-    tables = {"entries": _name(source), "history": "history"}
-    counts = {what: source.database.execute(sql.COUNT.format(table))[0][0] for what, table in tables.items()}
-    return dict(changed=not is_complete, outcome=NOT_SENT, counts=counts, ledger=source.where, to=target.where)
+_ENTRY = "infrastructure_services_entry"
+_TURN = Key("", "ledger", "move")  # the lock of the task that moves a ledger
 
 
-def opened_source(location: str, read_only: bool) -> Ledger:
-    """Return the ledger to move, which is not made if there is none; raise LedgerError or MissingLibrary."""
+def open_source(location: str, read_only: bool) -> Ledger:
+    """Return the ledger to move, which is not created if there is none; raise LedgerError or MissingLibrary."""
     with closing(open_ledger(location, read_only=True, moving=True)) as found:
         if found.is_new:
             raise LedgerError(f"{no_ledger_yet(found)}, so nothing was moved. Check the location")
     return open_ledger(location, read_only, moving=True)
 
 
-def _require_way(source: Ledger, target: Ledger, at_source: Mark, at_target: Mark) -> None:
-    """Raise LedgerError unless the marks allow this move: a new one, one to go on with, or the way back."""
-    if _place(source) == _place(target):
-        raise LedgerError(f"ledger: {source.where} is where it is already; nothing was moved")
-    is_one = at_source.move == at_target.move
-    if at_source.moved == FROM or (at_source.moved and not (is_one and at_target.moved == FROM)):
-        source.require_in_use()
-    is_from_here = at_target.moved == FROM and at_target.place == _place(source)
-    if at_target.moved and not (is_from_here or (is_one and at_target.moved == TO)):
-        target.require_in_use()
+def move_ledger(source: Ledger, open_target: Callable[[bool], Ledger], check_mode: bool) -> dict:
+    """Move the source to the target and return the result of ledger_move; raise ServicesError.
+
+    `source`: opened with `moving`; in check mode it may be opened for reading. `open_target`: opens the target in the
+    same way, for reading only if its argument is true.
+    """
+    if not check_mode:
+        _wait_for_turn(source)
+    is_complete, at_target, where = _look(source, open_target, check_mode)
+    if not (is_complete or check_mode):
+        with closing(open_target(False)) as target:
+            _move(source, target, at_target)
+    return dict(
+        changed=not is_complete,
+        outcome=NOT_SENT,
+        counts={
+            "entries": _count(source, "moved" if _is_closed(source) else "entry"),
+            "history": _count(source, "history"),
+        },
+        ledger=source.where,
+        to=where,
+        ledger_id=source.ledger_id,
+    )
 
 
-def _move(source: Ledger, target: Ledger, at_source: Mark, at_target: Mark) -> None:
-    move = at_source.move if at_source.moved else os.urandom(8).hex()
-    filled, closed = Mark(FROM, _place(source), move), Mark(TO, _place(target), move)
-    if at_target.move != move:
-        _mark(target, filled, at_target)
-    if _ENTRY not in target.database.tables():  # its entries are older than ours, which were moved from there
-        target.database.write([(statement, ()) for statement in (sql.OPEN, *sql.CLEAR)], durable=True)
+def _wait_for_turn(source: Ledger) -> None:
+    number = lock_number(_TURN)
+    if not source.database.lock(number, None):
+        source.say_waiting([_TURN], None)
+        source.database.lock(number, source.database.interruptible)
+
+
+def _look(
+    source: Ledger, open_target: Callable[[bool], Ledger], check_mode: bool
+) -> tuple[bool, Mark, str]:
+    """Return whether the move is complete, the mark of the target, and its name in messages.
+
+    Creates nothing. Raises ServicesError for a move that is not possible, with the source in use again.
+    """
+    at_source = source.mark()
     try:
-        if not at_source.moved:
-            _mark(source, closed, at_source)
-        _close(source)
-        _require_no_contradiction(source, target)
+        with closing(open_target(True)) as target:
+            at_target = target.mark()
+            is_complete = at_source.state == sql.MOVED and _was_moved_to(target, at_source, at_target)
+            if not is_complete:
+                _require_possible(source, at_source, target, at_target)
+            return is_complete, at_target, target.where
+    except ServicesError:
+        if not check_mode:
+            _reopen(source, at_source)
+        raise
+
+
+def _was_moved_to(target: Ledger, at_source: Mark, at_target: Mark) -> bool:
+    """Return whether nothing is left to do; raise LedgerError if the ledger was moved elsewhere, or moved on."""
+    is_this_move = (at_target.ledger_id, at_target.move) == (at_source.ledger_id, at_source.move)
+    if is_this_move and at_target.state == sql.FILLING:
+        return False
+    if not is_this_move and at_target.state != sql.MOVED:
+        raise LedgerError(f"ledger: it was moved to {at_source.place}, which is the ledger now. Use that one")
+    target.require_in_use()
+    return True
+
+
+def _require_possible(source: Ledger, at_source: Mark, target: Ledger, at_target: Mark) -> None:
+    """Raise LedgerError unless the target is empty, or the rest of an earlier attempt with this ledger."""
+    if at_source.state == sql.FILLING:
+        source.require_in_use()
+    if at_target.state == "":
+        return
+    if at_target.ledger_id != at_source.ledger_id:
+        problem = "is another ledger already, and ledgers are not merged"
+    elif at_target.state == sql.MOVED:
+        problem = f"was moved to {at_target.place}, and a ledger is never used again where it was"
+    elif at_target.state == sql.FILLING:
+        return
+    else:
+        problem = f"is {source.where} itself under another name, or a copy of it"
+    raise LedgerError(
+        f"ledger: {target.where} {problem}. Nothing was moved. Give a place where there is no ledger"
+    )
+
+
+def _move(source: Ledger, target: Ledger, at_target: Mark) -> None:
+    """Carry out the steps that are left; raise LedgerError, with the source in use again unless it was committed."""
+    at_source = source.mark()
+    if at_source.state != sql.MOVED:
+        moving = Mark(source.ledger_id, sql.MOVING, os.urandom(8).hex(), _place(target))
+        is_committed = False
+        try:
+            _set_mark(source, at_source, moving)
+            _close(source, moving)
+            _fill(source, target, moving, at_target)
+            _set_mark(source, moving, moving._replace(state=sql.MOVED))
+            is_committed = True
+        finally:
+            if not is_committed:
+                _reopen(source, moving)
+        at_source = moving
+    _put_in_use(target, Mark(source.ledger_id, sql.FILLING, at_source.move))
+
+
+def _put_in_use(target: Ledger, filling: Mark) -> None:
+    """Put the target in use after the commit, unless another task has done that; raise LedgerError."""
+    in_use = filling._replace(state=sql.IN_USE)
+    counts = target.database.write([_marking(filling, in_use)], durable=True)
+    if counts == [0] and target.mark() != in_use:
+        raise _overtaken(target)
+
+
+def _set_mark(ledger: Ledger, before: Mark, after: Mark) -> None:
+    """Replace the mark of a ledger; raise LedgerError if another task has changed it."""
+    if 0 in ledger.database.write([_marking(before, after)], durable=True, whole=True):
+        raise _overtaken(ledger)
+
+
+def _marking(before: Mark, after: Mark) -> tuple[str, tuple]:
+    """Return the statement that replaces a mark, with its values."""
+    values = (after.state, after.move, after.place, before.ledger_id, before.state, before.move)
+    return sql.SET_MARK, values
+
+
+def _overtaken(ledger: Ledger) -> LedgerError:
+    return LedgerError(
+        f"ledger: {ledger.where}: another task is moving a ledger from or to it at the same time. This task moved"
+        " nothing. Run it again, which completes the move"
+    )
+
+
+def _close(source: Ledger, moving: Mark) -> None:
+    """Wait for requests in flight, then rename the table of entries; raise LedgerError."""
+    while not _is_closed(source):
+        in_flight = source.database.execute(sql.IN_FLIGHT)
+        keys = sorted(Key(*row[:3]) for row in in_flight)
+        known = "".join(f",{row[3]}," for row in in_flight)
+        with ExitStack() as held:
+            for key in keys:
+                held.callback(source.release, key)
+                source.lock(key, wait=True)
+            # Has no effect if a request began in the last moment: then that one is waited for as well.
+            statements = [
+                _marking(moving, moving),
+                (sql.CLOSE, ()),
+                (sql.ONLY_THESE_IN_FLIGHT, (known, known)),
+            ]
+            source.database.write(statements, durable=True, whole=True)
+        if source.mark() != moving:
+            raise _overtaken(source)
+
+
+def _is_closed(source: Ledger) -> bool:
+    return _ENTRY not in source.database.tables()
+
+
+def _fill(source: Ledger, target: Ledger, moving: Mark, at_target: Mark) -> None:
+    """Create and fill the target, in place of the rest of an earlier attempt; raise LedgerError."""
+    filling = Mark(source.ledger_id, sql.FILLING, moving.move, _place(source))
+    rest = []
+    if at_target.state == sql.FILLING:
+        rest = [_marking(at_target, at_target), *((statement, ()) for statement in sql.DROP)]
+    try:
+        is_filled = target.create(sql.INSERT_MARK, filling, before=rest, after=_copies(source))
     except Unanswered:
         raise
     except LedgerError:
-        _undo(source, target, at_source, at_target, move)
-        raise
-    if 0 in target.database.write(_copies(source, filled), durable=True, whole=True):
-        raise LedgerError(f"ledger: {target.where}: another task went on with this move. Run it again")
+        if target.mark() == at_target:
+            raise
+        is_filled = False
+    if not is_filled:
+        raise _overtaken(target)
 
 
-def _close(source: Ledger) -> None:
-    """Wait for what is in flight, then let no session find the entries; raise LedgerError."""
-    while _ENTRY in source.database.tables():
-        found = [(Key(*row), revision) for *row, revision in source.database.execute(sql.IN_FLIGHT)]
-        known = "".join(f",{revision}," for _key, revision in found)
-        with ExitStack() as held:
-            for key, _revision in sorted(found):
-                held.callback(source.release, key)
-                source.lock(key, wait=True)
-            # One that began in the last moment is not among them: then nothing is done, and it is waited for as well.
-            statements = [(sql.CLOSE, ()), (sql.ONLY_THESE_IN_FLIGHT, (known, known))]
-            source.database.write(statements, durable=True, whole=True)
+def _reopen(source: Ledger, moving: Mark) -> None:
+    """Put a source back in use whose mark is still this one; if that fails, running the move again completes it."""
+    if moving.state != sql.MOVING:
+        return
+    with suppress(LedgerError):
+        opening = [(sql.OPEN, ())] if _is_closed(source) else []
+        marking = _marking(moving, Mark(state=sql.IN_USE, move=moving.move))
+        source.database.write([marking, *opening], durable=True, whole=True)
 
 
-def _copies(source: Ledger, filled: Mark) -> Iterator[tuple[str, tuple]]:
-    """Yield the statements that take the mark from the target and fill it."""
-    yield sql.MARK, ("", "", filled.move, filled.moved, filled.move)
-    for page in _pages(source):
-        yield sql.COPY_ENTRIES.format(_values(page)), tuple(value for row in page for value in row)
-    number = 0
-    while page := source.database.execute(sql.HISTORY_AFTER, (number,)):
-        number, rows = page[-1][0], [row[1:] for row in page]
-        yield sql.COPY_HISTORY.format(_values(rows)), tuple(value for row in rows for value in row)
+def _copies(source: Ledger) -> Iterator[tuple[str, tuple]]:
+    """Yield the statements that copy all entries and the whole history, with their values."""
+    for page in _pages(source, sql.ENTRIES_AFTER, ("", "", "")):
+        yield sql.COPY_ENTRIES.format(_placeholders(page)), _flat(page)
+    for page in _pages(source, sql.HISTORY_AFTER, (0,)):
+        rows = [row[1:] for row in page]  # the target numbers them itself
+        yield sql.COPY_HISTORY.format(_placeholders(rows)), _flat(rows)
 
 
-def _values(rows: list[tuple]) -> str:
-    return ", ".join([f"({', '.join('?' * len(rows[0]))})"] * len(rows))
-
-
-def _pages(source: Ledger) -> Iterator[list[tuple]]:
-    """Yield the rows of all entries, some at a time."""
-    statement, after = sql.ENTRIES_AFTER.format(_name(source)), ("", "", "")
+def _pages(source: Ledger, statement: str, after: tuple) -> Iterator[list[tuple]]:
+    """Yield the rows of a table, some at a time; `after`: the key before the first one."""
     while page := source.database.execute(statement, after):
         yield page
-        after = page[-1][:3]
+        after = page[-1][: len(after)]
 
 
-def _require_no_contradiction(source: Ledger, target: Ledger) -> None:
-    """Raise LedgerError if both ledgers have an asset and do not say the same of it."""
-    if _ENTRY not in target.database.tables() or target.database.execute(sql.COUNT.format("entry")) == [(0,)]:
-        return
-    contradicting = []
-    for page in _pages(source):
-        for group in sorted({row[:2] for row in page}):
-            ours = {row[2]: source.entry_of(row[3:]) for row in page if row[:2] == group}
-            theirs = target.get_many(*group, ours)
-            contradicting += [name for name, entry in theirs.items() if entry[:3] != ours[name][:3]]
-    if contradicting:
-        raise LedgerError(
-            f"ledger: {target.where} contradicts {source.where} about {listing(contradicting)}. Nothing was moved."
-            " Settle or forget them in one of the two with ledger_entry, or give another place"
-        )
+def _placeholders(rows: list[tuple]) -> str:
+    one = ", ".join("?" * len(rows[0]))
+    return ", ".join([f"({one})"] * len(rows))
 
 
-def _undo(source: Ledger, target: Ledger, at_source: Mark, at_target: Mark, move: str) -> None:
-    """Make the source what it was, and only then the target, so that at no moment both can be used."""
-    now = source.mark()
-    if now.moved == TO and now.move == move:
-        opening = [] if _ENTRY in source.database.tables() else [(sql.OPEN, ())]
-        back = (sql.MARK, ("", "", at_source.move, now.moved, now.move))
-        source.database.write([*opening, back], durable=True, whole=True)
-    _mark(target, Mark() if at_target.moved == FROM else at_target, Mark(FROM, "", move))
+def _flat(rows: list[tuple]) -> tuple:
+    return tuple(value for row in rows for value in row)
 
 
-def _mark(ledger: Ledger, mark: Mark, before: Mark) -> None:
-    """Replace the mark of a ledger; raise LedgerError if it is not as it was read."""
-    if not all(ledger.database.write([(sql.MARK, (*mark, before.moved, before.move))], durable=True, whole=True)):
-        raise LedgerError(
-            f"ledger: {ledger.where}: another task moved it meanwhile, or both places are one. Run it again"
-        )
-
-
-def _name(source: Ledger) -> str:
-    """Return the end of the name of its table of entries."""
-    return "entry" if _ENTRY in source.database.tables() else _CLOSED
+def _count(source: Ledger, table: str) -> int:
+    return source.database.execute(sql.COUNT.format(table))[0][0]
 
 
 def _place(ledger: Ledger) -> str:
     """Return where a ledger is, without a password; several may be in one database."""
-    return ledger.file or f"{ledger.where}, schema {ledger.database.execute('SELECT current_schema()')[0][0]}"
+    if ledger.file:
+        return ledger.file
+    schema = ledger.database.execute("SELECT current_schema()")[0][0]
+    return f"{ledger.where}, schema {schema}"

@@ -14,9 +14,10 @@ import math
 import threading
 import time
 from contextlib import contextmanager, nullcontext
+from itertools import chain
 from typing import Callable, ContextManager, Iterable, Iterator
 
-from .entries import LedgerError, LedgerLost, Unanswered, first_line
+from .entries import LedgerError, LedgerLost, Unanswered, Use, first_line
 from .postgresql_library import SessionLocks, connection_class, described, has_password, parsed_url, psycopg_library
 from .tables import TABLES_IN_POSTGRESQL
 
@@ -45,6 +46,10 @@ _AWAY = ("08", "53", "57P", "25006")  # SQLSTATEs, or how they begin: no connect
 _SET = "SELECT set_config(name, ?, false) FROM pg_settings WHERE name = ?"
 _SET_IN_TRANSACTION = ("SET LOCAL synchronous_commit = on", "SET LOCAL lock_timeout = '8s'")
 _LONGEST_PAUSE = 0.1  # seconds between two attempts to take a lock
+_NEEDED = (
+    *(("infrastructure_services_entry", right) for right in ("SELECT", "INSERT", "UPDATE", "DELETE")),
+    *(("infrastructure_services_history", right) for right in ("SELECT", "INSERT")),
+)
 _CREATING = 0  # the number of the lock of the process that creates tables; no key has it
 
 
@@ -81,11 +86,29 @@ class PostgresDatabase:
                 raise LedgerError(f"ledger: {self.where}: permission denied for schema {path}, if there is one")
         return found
 
-    def prepare(self, create: list[str]) -> None:
-        """Create tables, one process at a time; raise LedgerError."""
+    def use(self) -> Use:
+        """Return an empty Use: any controller may use it."""
+        return Use()
+
+    def prepare(self, create: Iterable[tuple[str, tuple]]) -> bool:
+        """Create tables, one process at a time, or check what this role may do with them; raise LedgerError.
+
+        `create`: the statements with their values, in one transaction. Return False if one of them changed no row, so
+        that none had an effect.
+        """
         if create:
             turn = "SELECT pg_advisory_xact_lock(?)", (_CREATING,)
-            self.write([turn, *((statement, ()) for statement in create)], durable=True)
+            return 0 not in self.write(chain([turn], create), durable=True, whole=True)
+        return True
+
+    def require_privileges(self) -> None:
+        """Raise LedgerError if this role may not record a request, before the request is sent."""
+        asked = [name for pair in _NEEDED for name in pair]
+        row = ", ".join(["has_table_privilege(?, ?)"] * len(_NEEDED))
+        (found,) = self.execute(f"SELECT {row}", asked)
+        lacking = [f"{right} on {table}" for (table, right), has in zip(_NEEDED, found) if not has]
+        if lacking:
+            raise LedgerError(f"ledger: {self.where}: the role of the URL lacks {', '.join(lacking)}")
 
     def close(self) -> None:
         self._locks.close()

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import platform
 import sqlite3
 import stat
 import struct
@@ -21,7 +22,7 @@ from contextlib import closing, contextmanager, nullcontext, suppress
 from typing import Callable, ContextManager, Iterable, Iterator
 from urllib.parse import quote
 
-from .entries import NOT_A_LEDGER, LedgerError, LedgerLost, first_line
+from .entries import NOT_A_LEDGER, LedgerError, LedgerLost, Use, first_line
 from .tables import TABLES_IN_SQLITE
 
 _BUSY_TIMEOUT = 60.0  # seconds to wait for other writers, each of which takes milliseconds
@@ -69,18 +70,29 @@ class SqliteDatabase:
         """Return which tables of ours there are; raise LedgerError."""
         return {name for (name,) in self.execute(TABLES_IN_SQLITE)} if os.path.exists(self.file) else set()
 
-    def prepare(self, create: list[str]) -> None:
-        """Check a file that is not where it was last used; to write, mark it and create tables; raise LedgerError."""
+    def use(self) -> Use:
+        """Return where this process uses the file."""
+        _device, inode = identity(self.file) or (0, 0)
+        return Use(self.file, inode, platform.node())
+
+    def require_privileges(self) -> None:
+        """Do nothing: whoever can open the file for writing can record a request."""
+
+    def prepare(self, create: Iterable[tuple[str, tuple]]) -> bool:
+        """Check a file that is not where it was last used; to write, mark it and create tables; raise LedgerError.
+
+        `create`: the statements with their values, in one transaction. Return False if one of them changed no row, so
+        that none had an effect.
+        """
         if not self._connection:
             self._is_checked()
-            return
+            return True
         self.lock(_WRITING, nullcontext)
         try:
             self.execute("PRAGMA journal_mode = DELETE")  # another program may have set WAL; one that stays may mislead
             if not self._is_checked():
                 self.execute(f"PRAGMA application_id = {application_id_of(self.file)}")
-            if create:
-                self.write([(statement, ()) for statement in create], durable=True)
+            return 0 not in self.write(create, durable=True, whole=True) if create else True
         finally:
             self.unlock(_WRITING)
 

@@ -12,17 +12,40 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import time
 from contextlib import contextmanager
+from itertools import chain
 from typing import Callable, Iterable, Iterator
 
 from . import tables as sql
-from .entries import INTENT, MOVED, Change, Ended, Entry, Key, LedgerError, LedgerLost, Mark, Unanswered, stamped
+from .entries import (
+    INTENT,
+    Change,
+    Ended,
+    Entry,
+    Key,
+    LedgerError,
+    LedgerLost,
+    Mark,
+    Unanswered,
+    Use,
+    stamped,
+)
 
 _LOSS_GRACE = 10.0  # seconds for which a lost ledger is tried again, to write how an attempt ended
 _PAUSE = 0.2  # seconds between two such attempts
 SILENT, _LOCK_PAUSE = 1.0, 0.05  # seconds: of a wait for another task that nobody is told of; between two looks
 _AT_ONCE = 500  # names in one statement; SQLite took 999 values at most before 3.32
+_MOVE_AGAIN = (
+    " If that was cut off, run the same move again, which completes it:"
+    " ansible-playbook infrastructure.services.move_ledger"
+)
+_NOT_IN_USE = {
+    sql.MOVING: f"is being moved to {{}}.{_MOVE_AGAIN}",
+    sql.MOVED: "was moved to {}, which is the ledger now. Use that one",
+    sql.FILLING: f"is being filled from {{}}.{_MOVE_AGAIN}",
+}
 
 
 class Ledger:
@@ -31,27 +54,61 @@ class Ledger:
     def __init__(self, database, read_only: bool = False, moving: bool = False) -> None:
         """Check the tables, and unless `read_only` create them if there are none; raise LedgerError.
 
-        `moving`: even if it was moved elsewhere, or is being filled.
-
         `database`: an SqliteDatabase or a PostgresDatabase, which have the same methods and raise LedgerError.
+        `moving`: accept a ledger in any state, and create no tables.
         """
         self.database = database
         self.where = database.where  # the ledger's name in messages, without a password
         self.file = database.file  # the real path of the SQLite file, empty on PostgreSQL
         # Says that assets are waited for, given their keys and the entry of the first, if it has one.
         self.say_waiting: Callable[[list[Key], Entry | None], None] = lambda keys, entry: None
+        self.ledger_id = ""  # empty if there are no tables
+        self.used_elsewhere = ""  # a warning: the file was last used under another path, as a copy or elsewhere
+        self.version = 0  # of its tables; 0: there are none, and it was opened for reading or to be filled
         try:
-            self.version = self._found_version()  # of its tables; 0: there are none, and it was opened for reading
+            mark, last_use = self._state()
             self.is_new = not self.version
             if self.version and not moving:
-                self.require_in_use()
-            if self.version or not read_only:
-                create = [statement.format(number=database.number) for statement in sql.CREATE]
-                database.prepare([] if self.version else create)
+                self._require_in_use(mark)
+            if self.is_new and not (read_only or moving):
+                self.create(sql.INSERT_FIRST_MARK, Mark(os.urandom(16).hex(), sql.IN_USE))
+                mark = self.mark()  # perhaps of another process, which was first
+            elif self.version or not read_only:
+                database.prepare([])
+            if self.version and not (self.is_new or moving):
+                self._compare_use(last_use, read_only)
+                if not read_only:
+                    database.require_privileges()
+            self.ledger_id = mark.ledger_id
         except LedgerError:
             self.close()
             raise
-        self.version = self.version if read_only else sql.SCHEMA_VERSION
+
+    def _compare_use(self, last: Use, read_only: bool) -> None:
+        """Compare where the file is used with where it was used last, and record that unless `read_only`."""
+        now = self.database.use()
+        if last == now:
+            return
+        self.used_elsewhere = (
+            f"{self.where} was last used as {last.path} on {last.host}; if that one is still used, machines will be"
+            " created twice"
+        )
+        if not read_only:
+            self.database.write([(sql.SET_USE, now)], durable=False)
+
+    def create(
+        self, insert: str, mark: Mark, before: Iterable[tuple] = (), after: Iterable[tuple] = ()
+    ) -> bool:
+        """Create the tables with this mark in one transaction; return whether it had an effect; raise LedgerError.
+
+        `insert`: the statement that inserts the mark. `before`, `after`: further statements of the transaction, with
+        their values. It has no effect if one of the statements changes no row.
+        """
+        tables = [(statement.format(number=self.database.number), ()) for statement in sql.CREATE]
+        row = (insert, (sql.SCHEMA_VERSION, *mark, *self.database.use()))
+        is_done = self.database.prepare(chain(before, tables, [row], after))
+        self.version = sql.SCHEMA_VERSION
+        return is_done
 
     def get(self, key: Key) -> Entry | None:
         """Return the entry of the key, None if there is none; raise LedgerError."""
@@ -153,11 +210,11 @@ class Ledger:
         """Close the connection and release all locks."""
         self.database.close()
 
-    def _found_version(self) -> int:
-        """Return the number of the schema, 0 when there are no tables; raise LedgerError for another one than ours."""
+    def _state(self) -> tuple[Mark, Use]:
+        """Return the mark and where the ledger was last used; raise LedgerError for another schema than ours."""
         tables = self.database.tables()
         if not tables:
-            return 0
+            return Mark(), Use()
         rows = self.database.execute(sql.SCHEMA) if "infrastructure_services_schema" in tables else []
         found = rows[0][0] if rows else None
         if found != sql.SCHEMA_VERSION:
@@ -165,7 +222,9 @@ class Ledger:
                 f"ledger: {self.where} was written by another version of this collection, or by something else"
                 f" (schema {found}, not {sql.SCHEMA_VERSION}). Use the version that wrote it, or another ledger"
             )
-        return found
+        self.version = found
+        _version, *values = rows[0]
+        return Mark(*values[:4]), Use(*values[4:])
 
     def _is_committed(self, change: Change) -> bool:
         """Whether the transaction of a change was committed, even if it found that the entry was another one."""
@@ -192,14 +251,16 @@ class Ledger:
             return self.database.execute(statement, tuple(values))
 
     def mark(self) -> Mark:
-        """Return what the ledger says about its move; raise LedgerError."""
-        return Mark(*self.database.execute(sql.SCHEMA)[0][1:]) if self.version else Mark()
+        """Return the state of the ledger and its last move; raise LedgerError."""
+        return self._state()[0]
 
     def require_in_use(self) -> None:
-        """Raise LedgerLost if the ledger was moved, or is being filled: nobody uses it any more."""
-        mark = self.mark()
-        if mark.moved:
-            raise LedgerLost(f"ledger: {self.where} {MOVED[mark.moved].format(mark.place)}")
+        """Raise LedgerLost if the ledger was moved, or is being moved or filled."""
+        self._require_in_use(self.mark())
+
+    def _require_in_use(self, mark: Mark) -> None:
+        if mark.state in _NOT_IN_USE:
+            raise LedgerLost(f"ledger: {self.where} {_NOT_IN_USE[mark.state].format(mark.place)}")
 
     @contextmanager
     def _told_of_its_move(self) -> Iterator[None]:

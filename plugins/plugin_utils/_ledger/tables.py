@@ -8,8 +8,11 @@ import re
 
 _NOT_PLAIN = re.compile(r"[^A-Za-z0-9]+")  # what JSON or LIKE may write in another way
 
-SCHEMA_VERSION = 3  # of the tables; it stands in the last of them
-CREATE = (  # in one transaction, and without effect when another process was first; `number` is of the database
+SCHEMA_VERSION = 4  # of the tables; it stands in the last of them
+IN_USE, MOVING, MOVED, FILLING = "in use", "moving", "moved", "filling"  # the states of a ledger
+
+# `number` depends on the database. Run in one transaction; has no effect if another process was first.
+CREATE = (
     (
         "CREATE TABLE IF NOT EXISTS infrastructure_services_entry (base_url TEXT NOT NULL, resource TEXT NOT NULL,"
         " name TEXT NOT NULL, state TEXT NOT NULL, sent TEXT NOT NULL, asset TEXT NOT NULL, began_at TEXT NOT NULL,"
@@ -27,11 +30,16 @@ CREATE = (  # in one transaction, and without effect when another process was fi
         " ON infrastructure_services_history (base_url, resource, name)"
     ),
     (
+        # One row: the state of the ledger with the move that it belongs to, and where the ledger was last used.
         "CREATE TABLE IF NOT EXISTS infrastructure_services_schema (version INTEGER PRIMARY KEY,"
-        " moved TEXT NOT NULL, place TEXT NOT NULL, move TEXT NOT NULL)"
+        " ledger_id TEXT NOT NULL, state TEXT NOT NULL, move TEXT NOT NULL, place TEXT NOT NULL,"
+        " path TEXT NOT NULL, inode BIGINT NOT NULL, host TEXT NOT NULL)"
     ),
-    f"INSERT INTO infrastructure_services_schema VALUES ({SCHEMA_VERSION}, '', '', '') ON CONFLICT DO NOTHING",
 )
+# Fails if there is a row already, unless it is to have no effect then.
+INSERT_MARK = "INSERT INTO infrastructure_services_schema VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
+INSERT_FIRST_MARK = f"{INSERT_MARK} ON CONFLICT DO NOTHING"
+SET_USE = "UPDATE infrastructure_services_schema SET path = ?, inode = ?, host = ?"
 TABLES_IN_SQLITE = (
     "SELECT name FROM sqlite_master WHERE name IN ('infrastructure_services_entry', 'infrastructure_services_schema')"
 )
@@ -48,16 +56,16 @@ GET = (
     " WHERE base_url = ? AND resource = ? AND name IN ({})"
 )
 ENTRIES = f"SELECT base_url, resource, name, {COLUMNS} FROM infrastructure_services_entry WHERE {{}}"
-IN_USE = "EXISTS (SELECT 1 FROM infrastructure_services_schema WHERE moved = '')"  # nothing is begun while it is moved
+_WHILE_IN_USE = f"EXISTS (SELECT 1 FROM infrastructure_services_schema WHERE state = '{IN_USE}')"
 INSERT = (
     f"INSERT INTO infrastructure_services_entry (base_url, resource, name, {COLUMNS}) SELECT {', '.join('?' * 12)}"
-    f" WHERE {IN_USE} ON CONFLICT (base_url, resource, name) DO NOTHING"
+    f" WHERE {_WHILE_IN_USE} ON CONFLICT (base_url, resource, name) DO NOTHING"
 )
 UPDATE = (
     "UPDATE infrastructure_services_entry SET state = ?, sent = ?, asset = ?, began_at = ?, changed_at = ?,"
     f' "by" = ?, run = ?, trace_id = ?, revision = ? WHERE {IS_KEY} AND revision = ?'
 )
-BEGIN = f"{UPDATE} AND {IN_USE}"
+BEGIN = f"{UPDATE} AND {_WHILE_IN_USE}"
 DELETE = f"DELETE FROM infrastructure_services_entry WHERE {IS_KEY} AND revision = ?"
 ENDED = 'from_state, to_state, at, "by", run, outcome, status, message, seconds, trace_id'
 RECORD = (
@@ -75,30 +83,32 @@ ELSEWHERE = (
     " WHERE base_url <> ? AND resource = ? AND name IN ({}) ORDER BY base_url"
 )
 
-# To move a ledger. Each change of its mark names the one before it.
-MARK = "UPDATE infrastructure_services_schema SET moved = ?, place = ?, move = ? WHERE moved = ? AND move = ?"
+# To move a ledger. Each change of a mark names the state and the move that it follows.
+SET_MARK = (
+    "UPDATE infrastructure_services_schema SET state = ?, move = ?, place = ?"
+    " WHERE ledger_id = ? AND state = ? AND move = ?"
+)
 CLOSE = "ALTER TABLE infrastructure_services_entry RENAME TO infrastructure_services_moved"  # no session finds it
 OPEN = "ALTER TABLE infrastructure_services_moved RENAME TO infrastructure_services_entry"
 IN_FLIGHT = "SELECT base_url, resource, name, revision FROM infrastructure_services_entry WHERE state = 'intent'"
 ONLY_THESE_IN_FLIGHT = (  # `,1,2,`: the revisions, twice
-    "UPDATE infrastructure_services_schema SET moved = moved WHERE NOT EXISTS (SELECT 1 FROM"
+    "UPDATE infrastructure_services_schema SET state = state WHERE NOT EXISTS (SELECT 1 FROM"
     " infrastructure_services_moved WHERE state = 'intent' AND replace(?, ',' || revision || ',', '') = ?)"
 )
-CLEAR = ("DELETE FROM infrastructure_services_entry", "DELETE FROM infrastructure_services_history")
+DROP = tuple(
+    f"DROP TABLE infrastructure_services_{table}" for table in ("entry", "history", "schema")
+)
 COUNT = "SELECT count(*) FROM infrastructure_services_{}"
 PAGE = 60  # rows of one statement; SQLite took 999 values at most before 3.32
 ENTRIES_AFTER = (
-    f"SELECT base_url, resource, name, {COLUMNS} FROM infrastructure_services_{{}}"
+    f"SELECT base_url, resource, name, {COLUMNS} FROM infrastructure_services_moved"
     f" WHERE (base_url, resource, name) > (?, ?, ?) ORDER BY base_url, resource, name LIMIT {PAGE}"
 )
 HISTORY_AFTER = (
     f"SELECT number, base_url, resource, name, {ENDED}, revision FROM infrastructure_services_history"
     f" WHERE number > ? ORDER BY number LIMIT {PAGE}"
 )
-COPY_ENTRIES = (  # of one that is there and says the same, each row counts as written
-    f"INSERT INTO infrastructure_services_entry (base_url, resource, name, {COLUMNS}) VALUES {{}}"
-    " ON CONFLICT (base_url, resource, name) DO UPDATE SET name = excluded.name"
-)
+COPY_ENTRIES = f"INSERT INTO infrastructure_services_entry (base_url, resource, name, {COLUMNS}) VALUES {{}}"
 COPY_HISTORY = (
     f"INSERT INTO infrastructure_services_history (base_url, resource, name, {ENDED}, revision) VALUES {{}}"
 )
