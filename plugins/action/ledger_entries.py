@@ -13,7 +13,7 @@ from ..plugin_utils._ledger.editing import edited_list
 from ..plugin_utils._run.action import Action
 from ..plugin_utils._run.given import ledger_to_edit
 from ..plugin_utils._run.process import run_id, show_lines
-from ..plugin_utils._screen.screen import counted
+from ..plugin_utils._screen.screen import edit_lines
 
 
 class ActionModule(Action):
@@ -24,6 +24,5 @@ class ActionModule(Action):
     def work(self, options: Options, signals: Signals) -> dict:
         ledger = ledger_to_edit(self, options.params, signals)
         result = edited_list(ledger, options.params, self._task.check_mode, options.secrets, run_id())
-        is_plan = " in check mode" if self._task.check_mode else ""
-        show_lines([f"ledger entries{is_plan}: {counted(result['counts'])}"])
+        show_lines(edit_lines(result["counts"], result["names"], self._task.check_mode))
         return result

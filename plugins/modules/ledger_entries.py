@@ -76,6 +76,11 @@ options:
           - The envelope of the asset as it is on the service, as in
             O(infrastructure.services.ledger_entry#module:asset).
         type: dict
+      changed_at:
+        description:
+          - The C(changed_at) of the entry that was looked at. If one of the entries has changed since, or is gone,
+            nothing at all is changed, so that a file that is used twice, or late, does no harm.
+        type: str
 attributes:
   check_mode:
     description: Can run in C(check_mode) and return what would change; the ledger is then only read.
@@ -124,14 +129,30 @@ EXAMPLES = r"""
 
 RETURN = r"""
 counts:
-  description: How many entries were adopted (there was none), corrected, forgotten, and left as they were.
+  description:
+    - How many entries were adopted (there was none), settled as present or absent (they were in doubt), corrected,
+      forgotten, and left as they were.
+    - C(in_doubt) is how many entries of the ledger are still in doubt.
   returned: on success
   type: dict
   sample:
     adopted: 2
+    settled_present: 1
+    settled_absent: 0
     corrected: 0
     forgotten: 0
     unchanged: 0
+    in_doubt: 3
+names:
+  description: The names or ids of the entries that were changed, by what was done to them.
+  returned: on success
+  type: dict
+  sample:
+    adopted: [web01, web02]
+    settled_present: [web03]
+    settled_absent: []
+    corrected: []
+    forgotten: []
 outcome:
   description: Always V(not_sent), since nothing is sent to the service.
   returned: always

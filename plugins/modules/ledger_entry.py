@@ -56,11 +56,20 @@ options:
     description:
       - The envelope of the asset as it is on the service. Its name, or the id of a role, must be that of the entry; it
         may be omitted.
+      - For a virtual machine it must have the C(id) that the service shows.
       - What it leaves out of an entry in doubt is recorded as it was sent, with a warning that names it, so the id is
         enough. A field that is null is not left out. Other fields that are not given are recorded as null.
+      - An entry that is done keeps the fields that it leaves out. Its id cannot be replaced; if that machine is gone,
+        forget the entry first.
       - The attributes have the types of those of the resource (V('4') from a CSV file becomes V(4)). Attributes that
         the resource does not have are recorded as they are.
     type: dict
+  changed_at:
+    description:
+      - The C(changed_at) of the entry that you looked at, as M(infrastructure.services.ledger_info) returns it. If the
+        entry has changed since, or is gone, nothing is changed and the task fails.
+      - Without it, the task applies to whatever is recorded now.
+    type: str
 attributes:
   check_mode:
     description: Can run in C(check_mode) and return what would change; the ledger is then only read.
@@ -110,14 +119,20 @@ EXAMPLES = r"""
     states: in_doubt
   register: doubtful
 
-# Each of these was found on the service; nothing is known of them but what was sent.
+# Each of these was found on the service, with the id that is in the variable `ids`.
 - name: Confirm those of the web servers
   infrastructure.services.ledger_entry:
     ledger: fleet.db
     base_url: "{{ item.base_url }}"
     resource: "{{ item.resource }}"
     name: "{{ item.name }}"
-    asset: "{{ item.sent }}"
+    asset:
+      id: "{{ ids[item.name] }}"
+    changed_at: "{{ item.changed_at }}"
+  vars:
+    ids:
+      web01: 0b5f1a52-7d3c-4a0e-9d0e-5a1d3b0f6f11
+      web03: 0b5f1a52-7d3c-4a0e-9d0e-5a1d3b0f6f13
   loop: "{{ doubtful.entries | selectattr('name', 'match', 'web') }}"
   loop_control:
     label: "{{ item.name }}"
@@ -130,6 +145,7 @@ EXAMPLES = r"""
     resource: "{{ item.resource }}"
     name: "{{ item.name }}"
     state: absent
+    changed_at: "{{ item.changed_at }}"
   loop: "{{ doubtful.entries | rejectattr('name', 'match', 'web') }}"
   loop_control:
     label: "{{ item.name }}"
@@ -145,6 +161,13 @@ asset:
     name: web01
     attributes:
       ip: 192.0.2.10
+edit:
+  description:
+    - What was done. V(adopted), there was no entry. V(settled_present) or V(settled_absent), it was in doubt.
+      V(corrected), V(forgotten), or V(unchanged).
+  returned: on success
+  type: str
+  sample: settled_present
 entry_state:
   description:
     - What is known. V(done), the asset exists as recorded. V(accepted), the service accepted the request, but its

@@ -65,7 +65,7 @@ def test_what_is_hard_to_see_in_a_csv_is_refused(edit):
         assert problem in refused.value.msg
     assert states(edit) == {}
     put(edit.ledger, Key(URL, CREATE, "web01 "), Entry(UNKNOWN, {"name": "web01 "}, {}))
-    assert edit(machine("web01 ", asset={"id": "1"}))["counts"]["corrected"] == 1  # a machine of this name was created
+    assert edit(machine("web01 ", asset={"id": "1"}))["counts"]["settled_present"] == 1  # a machine of this name was created
 
 
 @pytest.mark.parametrize("identifier", ["i-1", 7, "%_\\", "é \"x\""])
@@ -95,7 +95,12 @@ def test_entries_are_adopted_corrected_and_forgotten_together(edit, check_mode):
         adopted("new", cpu="2"), adopted("same", cpu=4), adopted("other", cpu=8), machine("lost", asset={"id": "7"}),
         machine("gone", state="absent"), {"resource": UPDATE, "id": "r1", "asset": {"attributes": {"login": "yes"}}},
         adopted("same") | {"base_url": "https://t/"}, check_mode=check_mode)
-    assert result["counts"] == {"adopted": 3, "corrected": 2, "forgotten": 1, "unchanged": 1}
+    assert result["counts"] == {
+        "adopted": 3, "settled_present": 1, "settled_absent": 1, "corrected": 1, "forgotten": 0, "unchanged": 1,
+        "in_doubt": 0}
+    assert result["names"] == {
+        "adopted": ["new", "r1", "same"], "settled_present": ["lost"], "settled_absent": ["gone"],
+        "corrected": ["other"], "forgotten": []}
     assert (result["changed"], result["outcome"]) == (True, "not_sent")
     assert result["warnings"] == [f"{CREATE} lost: attributes.cpu recorded as sent, since asset has no such field."]
     told = {f"{CREATE} {name} at {URL}" for name in ("new", "other", "lost", "gone")}
@@ -106,7 +111,7 @@ def test_entries_are_adopted_corrected_and_forgotten_together(edit, check_mode):
     assert result["diff"]["after"][f"{CREATE} new at {URL}"] == (
         'state "done", asset.id "id-new", asset.name "new", asset.attributes.cpu 2')
     assert result["diff"]["after"][f"{CREATE} other at {URL}"] == (
-        'sent.attributes.cpu 8, asset.id "id-other", asset.name "other", asset.attributes.cpu 8')
+        'sent.attributes.cpu 8, asset.name "other", asset.id "id-other", asset.attributes.cpu 8')
     after = dict.fromkeys(("new", "same", "other", "lost", "r1"), DONE)
     assert states(edit) == (before if check_mode else after)
 
@@ -131,9 +136,9 @@ def test_what_ledger_info_returns_can_be_given_back(edit):
     result = edit(*info(), base_url=None)
     assert (result["changed"], result["counts"]["unchanged"]) == (False, 5)
     assert states(edit) == before
-    assert edit({**info()[-1], "state": "absent"}, check_mode=True)["counts"]["forgotten"] == 1
+    assert edit({**info()[-1], "state": "absent"}, check_mode=True)["counts"]["settled_absent"] == 1
     settled = [{**entry, "asset": {"id": "9"}} for entry in info() if entry["name" if "name" in entry else "id"] == "c"]
-    assert edit(*settled)["counts"]["corrected"] == 1
+    assert edit(*settled)["counts"]["settled_present"] == 1
     assert states(edit)["c"] == DONE
 
 
@@ -142,8 +147,8 @@ def test_an_entry_that_is_no_longer_in_doubt_as_it_was_listed_needs_an_asset(edi
     put(edit.ledger, Key(URL, CREATE, "web01"), entry)
     with pytest.raises(ServicesError) as error:
         edit(machine("web01", state=ACCEPTED))
-    found = entry.state if entry else "absent"
-    assert f"asset: is needed, or state: absent: the entry is {found}, not accepted" in error.value.msg
+    found = f"the entry is {entry.state}" if entry else "there is no entry"
+    assert f"state: is accepted, but {found}" in error.value.msg
 
 
 @pytest.mark.parametrize(("entry", "is_refused"), [

@@ -65,7 +65,7 @@ def edit(location, opened, resource):
 @pytest.mark.parametrize("state", [None, *STATES])
 @pytest.mark.parametrize("check_mode", [True, False])
 def test_the_given_asset_is_recorded(edit, state, check_mode):
-    before = Entry(state, SENT, {"id": "old"} if state == DONE else {}, "before") if state else None
+    before = Entry(state, SENT, {"id": WHOLE["id"]} if state == DONE else {}, "before") if state else None
     put(edit.ledger, edit.key, before)
     before = edit.ledger.get(edit.key)
     result = edit(check_mode, asset=WHOLE)
@@ -146,8 +146,8 @@ def test_the_same_asset_again_changes_nothing(edit):
 
 def test_fields_that_are_not_given_are_null(edit, resource):
     option = OPTION[resource]
-    result = edit(asset={"region": "north"})
-    expected = {**dict.fromkeys(ENVELOPE), "region": "north", option: KEYS[resource].name}
+    result = edit(asset={"id": WHOLE["id"], "region": "north"})
+    expected = {**dict.fromkeys(ENVELOPE), "id": WHOLE["id"], "region": "north", option: KEYS[resource].name}
     assert result["asset"] == expected
     assert edit.ledger.get(edit.key).asset == expected
 
@@ -194,7 +194,7 @@ def test_forgetting_creates_no_ledger_and_says_where_it_looked(ansible_once, ser
 @pytest.mark.parametrize("other", ["other", "", None])
 def test_an_asset_with_another_name_is_refused(edit, resource, other):
     option = OPTION[resource]
-    assert edit(asset={option: KEYS[resource].name})["changed"] is True
+    assert edit(asset={"id": WHOLE["id"], option: KEYS[resource].name})["changed"] is True
     said = f"^asset: its {option} is {other!r}, but the entry is for {edit.key.name}"
     with pytest.raises(ServicesError, match=said):
         edit(asset={option: other})

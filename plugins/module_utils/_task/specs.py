@@ -101,6 +101,7 @@ LEDGER_ENTRY = ModuleSpec(
         id=dict(type="str"),
         state=dict(type="str", choices=["absent", "present"], default="present"),
         asset=dict(type="dict"),
+        changed_at=dict(type=DATE_TIME),
     ),
     dict(
         mutually_exclusive=[("id", "name")],

@@ -15,13 +15,13 @@ from ...module_utils._list.items import Faults, validated_item
 from ...module_utils._resources import KEYS
 from ...module_utils._secrets import Secrets
 from ...module_utils._task.specs import LEDGER_ENTRIES, LEDGER_ENTRY
-from .adopting import Edit, edit_of, wanted_key
+from .adopting import KINDS, SETTLED_ABSENT, SETTLED_PRESENT, UNCHANGED, Edit, edit_of, wanted_key
 from .entries import ABSENT, INTENT, PRESENT, Change, Ended, Entry, Key, LedgerError
 from .store import Ledger
 from .tables import like
 
 # What ledger_info and from_csv say of an entry, and no edit needs.
-_UNUSED = {"sent", "options", "began_at", "changed_at", "by", "run", "trace_id", "history", "settle", "line"}
+_UNUSED = {"sent", "options", "began_at", "by", "run", "trace_id", "history", "settle", "line"}
 
 
 def edited(ledger: Ledger, params: dict, check_mode: bool, secrets: Secrets, run: str = "") -> dict:
@@ -32,6 +32,7 @@ def edited(ledger: Ledger, params: dict, check_mode: bool, secrets: Secrets, run
         changed=edit.before != after,
         outcome=NOT_SENT,
         asset=(after.asset or None) if after else None,
+        edit=edit.kind,
         entry_state=after.state if after else ABSENT,
         sent=after.sent if after else None,
         changed_at=after.changed_at if after else None,
@@ -46,14 +47,17 @@ def edited_list(ledger: Ledger, params: dict, check_mode: bool, secrets: Secrets
     wanted = _each(items, lambda number: _options(items[number], params["base_url"]), faults)
     edits = edit_all(ledger, wanted, faults, check_mode, secrets, run)
     changed = [edit for edit in edits if edit.before != edit.after]
-    kinds = [_kind(edit) for edit in edits]
     names = [f"{edit.key.resource} {edit.key.name} at {edit.key.base_url}" for edit in changed]
     sides = zip(*map(_differing, changed)) if changed else ((), ())
     before, after = ({name: text for name, text in zip(names, side) if text} for side in sides)
     return dict(
         changed=bool(changed),
         outcome=NOT_SENT,
-        counts={kind: kinds.count(kind) for kind in ("adopted", "corrected", "forgotten", "unchanged")},
+        counts={
+            **{kind: len(_names(edits, kind)) for kind in KINDS},
+            "in_doubt": _left_in_doubt(ledger, edits, check_mode),
+        },
+        names={kind: _names(edits, kind) for kind in KINDS if kind != UNCHANGED},
         diff=dict(before=before, after=after),
         **_warnings(edits, ledger),
     )
@@ -68,10 +72,14 @@ def _options(item: Any, base_url: str | None) -> dict:
     return {**options, "line": item["line"]} if "line" in item else options  # by which a fault is told
 
 
-def _kind(edit: Edit) -> str:
-    if edit.before == edit.after:
-        return "unchanged"
-    return "adopted" if edit.before is None else "corrected" if edit.after else "forgotten"
+def _names(edits: list[Edit], kind: str) -> list[str]:
+    return [edit.key.name for edit in edits if edit.kind == kind]
+
+
+def _left_in_doubt(ledger: Ledger, edits: list[Edit], check_mode: bool) -> int:
+    """Return how many entries of the ledger are in doubt afterwards."""
+    settled = sum(edit.kind in (SETTLED_PRESENT, SETTLED_ABSENT) for edit in edits)
+    return ledger.count_in_doubt() - (settled if check_mode else 0)
 
 
 def _differing(edit: Edit) -> tuple[str, str]:
@@ -183,7 +191,7 @@ def _edits(wanted: dict, keys: dict, entries: dict, secrets: Secrets, faults: Fa
 def _written(ledger: Ledger, edits: list[Edit], run: str) -> dict[Key, Entry | None]:
     """Write all of these, or none, and return the entries as they are now; raise LedgerError."""
     changes = []
-    for key, before, after, _taken in edits:
+    for key, before, after, *_rest in edits:
         from_state, to_state = (entry.state if entry else ABSENT for entry in (before, after))
         ended = Ended(from_state, to_state, run=run, outcome=NOT_SENT, message="by ledger_entry")
         changes.append(Change(key, before, after and after._replace(by="", run=run), ended))
@@ -208,7 +216,7 @@ def _warnings(edits: list[Edit], ledger: Ledger) -> dict[str, list[str]]:
     """Return warnings: what was taken from what was sent, and the entries to forget that do not exist."""
     told: dict[tuple[str, str], list[str]] = {}
     missing: dict[tuple[str, str], list[str]] = {}
-    for key, before, after, taken in edits:
+    for key, before, after, _kind, taken in edits:
         if taken:
             told.setdefault((key.resource, ", ".join(taken)), []).append(key.name)
         elif before is after is None:

@@ -182,6 +182,11 @@ class Ledger:
         rows = self._read(sql.ENTRIES.format(conditions), [value for values in where.values() for value in values])
         return [(Key(*row[:3]), self.entry_of(row[3:])) for row in sorted(rows) if named(row[2])]
 
+    def count_in_doubt(self) -> int:
+        """Return how many entries are in doubt; raise LedgerError."""
+        rows = self._read(sql.COUNT_IN_DOUBT, ())
+        return rows[0][0] if rows else 0
+
     def history(self, base_url: str, resource: str, names: Iterable[str]) -> dict[str, list[Ended]]:
         """Return how the attempts of several assets ended, oldest first, by name; raise LedgerError."""
         found: dict[str, list[Ended]] = {}

@@ -17,7 +17,7 @@ import re
 from typing import Any, Iterator, Mapping, NamedTuple
 
 from ...module_utils._errors import MAX_FAULTS, InvalidInput, listing
-from ...module_utils._fields import dotted, leaves
+from ...module_utils._fields import DATE_TIME, dotted, leaves
 from ...module_utils._resources import KEYS, RESOURCES
 from ...module_utils._resources.flow import ENVELOPE
 from ...module_utils._secrets import printable
@@ -26,8 +26,9 @@ from .._ledger.entries import ABSENT, DONE, PRESENT, STATES
 
 _FIRST = ("name", "id", "state", "since", "address", "base_url", "resource", "by")  # of what is written
 _OF_ENTRY = ("state", "base_url", "resource", "asset")
-_UNREAD = ("since", "address", "by")  # what an entry has, too
+_UNREAD = ("address", "by")  # what an entry has, too
 _JSON = {"asset": dict(type="dict"), "extra_attributes": dict(type="dict")}
+_SINCE = dict(type=DATE_TIME)  # when the entry changed that the row is about
 _STEP = re.compile(r"\.?([A-Za-z_]\w*)|\[(\d{1,6})\]")
 _LINE_END = re.compile(r"[\r\n]")
 _FORMULA = ("=", "+", "-", "@", '"')  # a cell that begins so is one to a spreadsheet, or JSON to us
@@ -143,6 +144,8 @@ def _columns(header: list[str], resources: list[str], faults: list[str]) -> dict
 
 def _column(name: str, typed: Mapping[str, dict]) -> Column | None:
     """Return the column of this name, None if there is none."""
+    if name == "since":
+        return Column(name, ("changed_at",), _SINCE)
     if name in _JSON or name in _OF_ENTRY or (name in ENVELOPE and name != "attributes"):
         return Column(name, (name,), _JSON.get(name, dict(type="str")))
     steps = [*_STEP.finditer(name.removeprefix("attributes."))]
@@ -162,8 +165,9 @@ def _column(name: str, typed: Mapping[str, dict]) -> Column | None:
 
 def _values(columns: list[Column | None], row: list[str], line: int, faults: list[str]) -> dict[str, Any]:
     """Return the values of a row as nested dicts, those in lists by their places."""
-    if len(row) > len(columns):
-        faults.append(f"line {line}: it has {len(row)} cells, and there are {len(columns)} columns")
+    if len(row) != len(columns):
+        cells = f"{len(row)} cell{'s' if len(row) > 1 else ''}"
+        faults.append(f"line {line}: it has {cells}, and there are {len(columns)} columns")
     found: dict[str, Any] = {}
     filled = [(f"line {line}, column {number} ({column.name})", column, cell)
               for number, (column, cell) in enumerate(zip(columns, row), 1) if column and cell]
@@ -208,15 +212,16 @@ def _item(values: dict, resource: str) -> dict:
 
 
 def _entry(values: dict, resource: str) -> dict:
-    """Return the entry of a row: one in doubt whose id is given exists, one without is left as it is."""
+    """Return the entry of a row. One in doubt has an asset only if its id is given, which settles it."""
     state, key = values.get("state", PRESENT), KEYS.get(resource, "name")
-    if state in _DOUBTFUL and key == "name" and values.get("id"):
-        state = PRESENT
     of_service = {"base_url": values["base_url"]} if "base_url" in values else {}
     entry = {"resource": resource, **of_service, key: values.get(key), "state": state}
-    if state == ABSENT and key == "name" and "id" in values:
-        return {**entry, "asset": {"id": values["id"]}}
-    if state in (ABSENT, *_DOUBTFUL):
+    if "changed_at" in values:
+        entry["changed_at"] = values["changed_at"]
+    has_id = key == "name" and "id" in values
+    if state == ABSENT:
+        return {**entry, "asset": {"id": values["id"]}} if has_id else entry
+    if state in _DOUBTFUL and not has_id:
         return entry
     extra = values.get("extra_attributes", {})
     attributes = {**values.get("attributes", {}), **extra}

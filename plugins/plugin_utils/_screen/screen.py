@@ -195,6 +195,16 @@ def ledger_lines(listed: dict, by_file: list[str], what: str = "recorded") -> li
     return [*lines, *_settling(entries, by_file)]
 
 
+def edit_lines(counts: dict[str, int], names: dict[str, list[str]], is_plan: bool) -> list[str]:
+    """Return what the edit of a list has done, or would do: a line of counts, then the names."""
+    words = {kind: kind.replace("_", " as ") for kind in counts if kind != "in_doubt"}
+    told = {words[kind]: count for kind, count in counts.items() if kind in words and count}
+    left = f"{counts['in_doubt']:,} still in doubt"
+    head = f"ledger entries{' in check mode' if is_plan else ''}: {counted({**told}) or EMPTY}; {left}"
+    lines = [f"  {words[kind]}: {printable(listing(found))}" for kind, found in names.items() if found]
+    return [head, *lines]
+
+
 def _row(entry: dict) -> tuple[str, ...]:
     since = entry["changed_at"].replace("T", " ")[:16]
     attributes = {**_attributes(entry["sent"]), **_attributes(entry["asset"])}

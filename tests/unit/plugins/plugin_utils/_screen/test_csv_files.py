@@ -168,9 +168,10 @@ def test_what_is_in_doubt_is_settled_by_the_cells_that_are_filled_in():
     writer = csv.DictWriter(file, rows[0])
     writer.writeheader()
     writer.writerows(rows)
-    of_each = {"resource": MACHINE, "base_url": "https://s.example"}
+    since = entries[0]["changed_at"]
+    of_each = {"resource": MACHINE, "base_url": "https://s.example", "changed_at": since}
     assert read(file.getvalue(), entries=True) == [
-        {"line": 2, **of_each, "name": "there", "state": "present",
+        {"line": 2, **of_each, "name": "there", "state": "unknown",
          "asset": {"id": "i-7", "name": "there", "attributes": {"cpu": 4}}},
         {"line": 3, **of_each, "name": "gone", "state": "absent"},
         {"line": 4, **of_each, "name": "open", "state": "unknown"}]

@@ -1,0 +1,189 @@
+# Copyright (c) 2026, the infrastructure.services contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What an edit may do: every entry x every item x one entry, a list, JSON, CSV and check mode."""
+
+from __future__ import annotations
+
+import itertools
+import json
+
+import pytest
+from ansible_collections.infrastructure.services.plugins.module_utils._errors import ServicesError
+from ansible_collections.infrastructure.services.plugins.module_utils._secrets import Secrets
+from ansible_collections.infrastructure.services.plugins.module_utils._task.specs import LEDGER_ENTRIES, LEDGER_ENTRY
+from ansible_collections.infrastructure.services.plugins.module_utils._task.validation import validate
+from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.editing import edited, edited_list
+from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.entries import (
+    ACCEPTED,
+    DONE,
+    INTENT,
+    UNKNOWN,
+    Entry,
+    Key,
+)
+from ansible_collections.infrastructure.services.plugins.plugin_utils._screen.csv_files import read
+from ledger.entries import history, put
+from support import CREATE
+
+KEY = Key("https://s", CREATE, "web01")
+THEN, NOW = "2026-01-02T03:04:05Z", "2026-01-02T03:04:06Z"
+SENT = {"name": "web01", "attributes": {"cpu": 4, "ip": "192.0.2.1"}}
+ASSET = {"id": "i-1", "name": "web01", "region": "north", "attributes": {"cpu": 4, "ip": "192.0.2.1"}}
+ENTRIES = {
+    "none": None,
+    INTENT: Entry(INTENT, SENT, {}, changed_at=NOW),
+    UNKNOWN: Entry(UNKNOWN, SENT, {}, changed_at=NOW),
+    ACCEPTED: Entry(ACCEPTED, SENT, {}, changed_at=NOW),
+    DONE: Entry(DONE, SENT, ASSET, changed_at=NOW),
+}
+IN_DOUBT = (INTENT, UNKNOWN, ACCEPTED)
+STATES = ("present", "absent", DONE, *IN_DOUBT)
+IDS = (None, "i-1", "i-2", "absent", "")
+SEEN = {"missing": None, "right": NOW, "wrong": THEN}
+FORMS = ("one entry", "a list", "JSON", "CSV")
+REFUSED = "refused"
+
+
+def expected(entry: str, state: str, identifier: str | None, seen: str) -> str:
+    """Return what becomes of it, by the rules of the design, in their order."""
+    if seen == "wrong" or (seen == "right" and entry == "none"):
+        return REFUSED
+    if state == "absent":
+        if entry == "none":
+            return "unchanged"
+        if identifier is not None and identifier != (ASSET["id"] if entry == DONE else None):
+            return REFUSED
+        return "forgotten" if entry == DONE else "settled_absent"
+    if state in IN_DOUBT and entry == "none":
+        return REFUSED
+    if state in IN_DOUBT and identifier is None:
+        return "unchanged" if entry == state else REFUSED
+    if identifier in (None, "absent", ""):
+        return REFUSED
+    if entry == "none":
+        return "adopted"
+    if entry == DONE:
+        return "unchanged" if identifier == ASSET["id"] else REFUSED
+    return "settled_present"
+
+
+def item_of(state: str, identifier: str | None, changed_at: str | None) -> dict:
+    item: dict = {"resource": CREATE, "base_url": KEY.base_url, "name": KEY.name, "state": state}
+    if identifier is not None:
+        item["asset"] = {"id": identifier}
+    if changed_at:
+        item["changed_at"] = changed_at
+    return item
+
+
+def csv_of(state: str, identifier: str | None, changed_at: str | None) -> str:
+    head = "name,base_url,state,since,id"
+    return f"{head}\n{KEY.name},{KEY.base_url},{state},{changed_at or ''},{identifier or ''}\n"
+
+
+CELLS = [
+    (form, entry, state, identifier, seen)
+    for form, entry, state, identifier, seen in itertools.product(FORMS, ENTRIES, STATES, IDS, SEEN)
+    if not (form == "one entry" and state not in ("present", "absent"))
+    and not (form == "CSV" and identifier == "")  # an empty cell is not given
+]
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_each_cell(location, opened, form):
+    ledger, wrong = opened(location), []
+    for check_mode in (True, False):
+        for cell in CELLS:
+            _form, entry, state, identifier, seen = cell
+            if _form != form:
+                continue
+            put(ledger, KEY, ENTRIES[entry])
+            before, rows = ledger.get(KEY), len(history(ledger))
+            found = edit(ledger, form, state, identifier, SEEN[seen], check_mode)
+            after, added = ledger.get(KEY), len(history(ledger)) - rows
+            if found != expected(*cell[1:]):
+                wrong.append((cell, check_mode, found, expected(*cell[1:])))
+            is_kept = check_mode or found in (REFUSED, "unchanged")
+            if (after == before) != is_kept or added != (not is_kept):
+                wrong.append((cell, check_mode, "written" if is_kept else "not written"))
+            if entry == DONE and after:
+                assert after.asset["region"] == "north", cell
+                assert after.asset["attributes"] == ASSET["attributes"], cell
+            if after and after.state == DONE:
+                assert after.asset["id"] in ("i-1", "i-2"), cell
+    assert wrong == []
+
+
+def edit(ledger, form: str, state: str, identifier: str | None, changed_at: str | None, check_mode: bool) -> str:
+    """Edit in one of the forms; return what was done."""
+    item = item_of(state, identifier, changed_at)
+    try:
+        if form == "one entry":
+            params = validate(LEDGER_ENTRY, {"ledger": "x", **item}).valid()
+            return edited(ledger, params, check_mode, Secrets())["edit"]
+        items = {
+            "a list": lambda: [item],
+            "JSON": lambda: json.loads(json.dumps([{**item, "sent": SENT, "by": "me", "options": {}}])),
+            "CSV": lambda: read(csv_of(state, identifier, changed_at), entries=True),
+        }[form]()
+        params = validate(LEDGER_ENTRIES, {"ledger": "x", "entries": items}).valid()
+        counts = edited_list(ledger, params, check_mode, Secrets())["counts"]
+    except ServicesError as error:
+        assert KEY.name in error.msg or form == "one entry", error.msg
+        return REFUSED
+    return next(kind for kind, count in counts.items() if count and kind != "in_doubt")
+
+
+def test_a_file_that_is_used_twice_changes_nothing_that_is_newer(location, opened):
+    """Filled in with `absent`, then the machine was created: the second use would have it created again."""
+    ledger = opened(location)
+    put(ledger, KEY, ENTRIES[UNKNOWN])
+    file = csv_of("absent", None, ledger.get(KEY).changed_at)
+
+    def settle() -> dict:
+        params = validate(LEDGER_ENTRIES, {"ledger": "x", "entries": read(file, entries=True)}).valid()
+        return edited_list(ledger, params, False, Secrets())
+
+    assert settle()["names"]["settled_absent"] == ["web01"]
+    for newer in (ENTRIES[DONE], ENTRIES[UNKNOWN], None):
+        put(ledger, KEY, newer and newer._replace(changed_at="2026-01-02T03:05:00Z"))
+        before = ledger.get(KEY)
+        with pytest.raises(ServicesError, match=r"line 2 \(web01\): changed_at: this is about the entry of 2026"):
+            settle()
+        assert ledger.get(KEY) == before
+
+
+@pytest.mark.parametrize("given", [
+    {"id": "i-1"}, {"id": "i-1", "attributes": {}}, {"id": "i-1", "attributes": None, "region": None},
+    {"id": "i-1", "attributes": {"cpu": None}}, {"id": "i-1", "attributes": {"cpu": 4}},
+], ids=str)
+def test_an_entry_that_is_done_loses_no_field(location, opened, given):
+    ledger = opened(location)
+    put(ledger, KEY, ENTRIES[DONE])
+    item = {**item_of("present", None, None), "asset": given}
+    params = validate(LEDGER_ENTRIES, {"ledger": "x", "entries": [item]}).valid()
+    assert edited_list(ledger, params, False, Secrets())["changed"] is False
+    assert ledger.get(KEY).asset == ASSET
+
+
+def test_what_is_missing_is_added_to_an_entry_that_is_done(location, opened):
+    ledger = opened(location)
+    put(ledger, KEY, ENTRIES[DONE])
+    given = {"id": "i-1", "tenant": "t", "attributes": {"vm_ram": "16"}}
+    item = {**item_of("present", None, None), "asset": given}
+    params = validate(LEDGER_ENTRIES, {"ledger": "x", "entries": [item]}).valid()
+    assert edited_list(ledger, params, False, Secrets())["names"]["corrected"] == ["web01"]
+    after = ledger.get(KEY)
+    assert after.asset == {**ASSET, "tenant": "t", "attributes": {**ASSET["attributes"], "vm_ram": 16}}
+    assert after.sent == {**SENT, "attributes": {**SENT["attributes"], "vm_ram": 16}}
+
+
+def test_a_list_of_wishes_adopts_nothing(location, opened):
+    """Given to settle by mistake, it would have a fleet that is never created."""
+    ledger = opened(location)
+    wishes = read("name,cpu\nweb01,4\nweb02,8\n", entries=True)
+    params = validate(LEDGER_ENTRIES, {"ledger": "x", "base_url": KEY.base_url, "entries": wishes}).valid()
+    with pytest.raises(ServicesError, match=r"2 items are invalid: line 2 \(web01\), line 3 \(web02\).* its id is missing"):
+        edited_list(ledger, params, False, Secrets())
+    assert ledger.entries({}, bool) == []
