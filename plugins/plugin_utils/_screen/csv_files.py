@@ -32,6 +32,20 @@ _SINCE = dict(type=DATE_TIME)  # when the entry changed that the row is about
 _STEP = re.compile(r"\.?([A-Za-z_]\w*)|\[(\d{1,6})\]")
 _LINE_END = re.compile(r"[\r\n]")
 _FORMULA = ("=", "+", "-", "@", '"')  # a cell that begins so is one to a spreadsheet, or JSON to us
+# Text that a spreadsheet reads as something else and then writes differently, whatever its language.
+_CHANGED_BY_SPREADSHEETS = (
+    re.compile(r"0\d+|\d{16,}"),  # 0012 becomes 12
+    re.compile(r"[+-]?(\d+[.,'\s])*\d+([.,]\d*)?(e[+-]?\d+)?\s*%?", re.IGNORECASE),  # 12.10 becomes 12.1, 1E5 100000
+    re.compile(r"\d{1,4}([-/.]\d{1,4}){1,2}"),  # 1-2 and 1/2/26 become dates
+    re.compile(r"\d{1,4}(:\d{1,2}){1,2}(\.\d+)?(\s*[ap]m)?", re.IGNORECASE),  # 1:30 becomes a time
+    re.compile(r"true|false|wahr|falsch|vrai|faux|verdadero|falso", re.IGNORECASE),
+    re.compile(
+        r"(\d{1,2}[-. ]*)?(jan|feb|m[aä]r|apr|ma[iy]|jun|jul|aug|sep|o[ck]t|nov|de[cz])[a-z]*[-. ]*\d{0,4}",
+        re.IGNORECASE,
+    ),
+)
+_WHOLE_NUMBER = re.compile(r"-?(0|[1-9]\d{0,14})")
+_IP_ADDRESS = re.compile(r"\d{1,3}(\.\d{1,3}){3}")
 _DOUBTFUL = {*STATES} - {DONE}
 csv.field_size_limit(1 << 24)  # characters
 
@@ -75,8 +89,18 @@ def _cells(entry: dict) -> Iterator[tuple[str, str]]:
 
 
 def _cell(value: Any) -> str:
-    is_plain = isinstance(value, str) and value.isprintable() and value == value.strip() != ""
-    return value if is_plain and not value.startswith(_FORMULA) else json.dumps(value, ensure_ascii=False)
+    """Return a value as the text of a cell: as it is where a spreadsheet keeps that, else as JSON."""
+    if isinstance(value, str) and _is_kept_by_spreadsheets(value):
+        return value
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _is_kept_by_spreadsheets(text: str) -> bool:
+    if not text.isprintable() or text != text.strip() or text == "" or text.startswith(_FORMULA):
+        return False
+    if _WHOLE_NUMBER.fullmatch(text) or _IP_ADDRESS.fullmatch(text):
+        return True
+    return not any(changed.fullmatch(text) for changed in _CHANGED_BY_SPREADSHEETS)
 
 
 def read(
