@@ -268,6 +268,11 @@ ledger:
   returned: on success
   type: str
   sample: /srv/fleet/fleet.db
+ledger_id:
+  description: The id of the ledger, which moves and copies keep; null if it does not exist.
+  returned: on success
+  type: str
+  sample: 6b0f2c1d4e8a4b7f9c3d5e6f7a8b9c0d
 exists:
   description: Whether there is a ledger. One that does not exist has no entries and raises a warning.
   returned: on success

@@ -16,8 +16,8 @@ description:
     share it, back, or to another file or schema. Nothing is sent to the service.
   - From then on the old ledger is refused wherever it is named, with the name of the new one. A run that is at work
     begins nothing more; this task waits for the requests that it has in flight.
-  - A move that was cut off is completed when the task runs again. Until then neither ledger can be used, unless it had
-    not begun to close the old one.
+  - A move that was cut off is completed when the task runs again. Until then at most one of the two can be used.
+  - A ledger is never used again where it was. To go back, move it to a new place.
 version_added: 1.0.0
 author:
   - The infrastructure.services contributors (@infrastructure-services)
@@ -27,8 +27,7 @@ options:
   to:
     description:
       - The new location, a path or a C(postgresql://) URL.
-      - If there is a ledger already, the entries that both have must say the same; if not, nothing is moved, and the
-        task fails with their names.
+      - There must not be a ledger yet; ledgers are not merged. If there is one, nothing is moved.
     type: str
     required: true
 attributes:
@@ -70,6 +69,11 @@ to:
   returned: on success
   type: str
   sample: postgresql://db.example.com/ledger
+ledger_id:
+  description: The id of the ledger, which it keeps.
+  returned: on success
+  type: str
+  sample: 6b0f2c1d4e8a4b7f9c3d5e6f7a8b9c0d
 outcome:
   description: Always V(not_sent), since nothing is sent to the service.
   returned: always

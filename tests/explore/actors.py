@@ -204,6 +204,7 @@ def user(run: Run, place: Place, name: str, as_list: bool = False) -> Actor:
             ids = run.world.see(tuple(run.made.get(name, ())))
             entry = dict(resource=CREATE, base_url=URL, name=name, state=PRESENT if ids else ABSENT)
             entry["asset"] = {"id": ids[-1]} if ids else None
+            entry["changed_at"] = None  # all stamps are the same here, so it could tell nothing
 
             def note(edit: editing.Edit) -> None:
                 """Others changed the entry since the user looked: the decision is not about what is removed."""

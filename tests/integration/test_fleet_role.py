@@ -328,6 +328,27 @@ def test_only_what_was_approved_is_sent(ansible_once, service):
     assert "virtual machines: 0 created, 3 unchanged, " in again
 
 
+def test_an_approved_plan_is_good_for_its_ledger_and_for_one_creation(ansible_once, service):
+    machines = [{"name": f"vm{number}"} for number in range(3)]
+    plan, approved = {"fleet_report": "fleet.json"}, {"fleet_approved": "fleet.plan.json"}
+    ansible_once.playbook(yaml.safe_dump([of_fleet(machines[:1])])).ok()
+    ansible_once.playbook(yaml.safe_dump([of_fleet(machines, **plan)]), "--check").ok()
+
+    def run(**more) -> str:
+        return " ".join(ansible_once.playbook(yaml.safe_dump([of_fleet(machines, **approved, **more)])).output.split())
+
+    told = "fleet.plan.json' was made against the ledger"
+    assert told in run(fleet_ledger="misspelt.db")
+    assert not (ansible_once.directory / "misspelt.db").exists()
+    assert len(service.conversation()) == 1
+    assert "virtual machines: 2 created, 1 unchanged, " in run()
+    assert "virtual machines: 0 created, 3 unchanged, " in run()
+    forget = {"ledger": "fleet.db", "resource": "compute_virtual_machine", "name": "vm1", "state": "absent"}
+    ansible_once.tasks(yaml.safe_dump([{"infrastructure.services.ledger_entry": forget}])).ok()
+    assert "1 not approved as listed now: vm1: it was created since the plan was made" in run()
+    assert len(service.conversation()) == 3
+
+
 LOST = {"fleet_ledger": "lost.db"}
 NAMED = {  # By what a message names: the variables of the role.
     "fleet_concurrency": {"fleet_concurrency": 0},

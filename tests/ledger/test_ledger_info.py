@@ -145,7 +145,7 @@ def test_history_is_returned_when_requested(info):
 @pytest.mark.parametrize("asset", [{"id": "9"}, {"id": "9", "attributes": {"cpu": 4}}])
 def test_an_entry_that_is_listed_can_be_given_back(info, asset):
     """Also that of an asset that was adopted by its id alone."""
-    key = {"ledger": "x", "base_url": URL, "resource": CREATE, "name": "web09", "state": "present"}
+    key = {"ledger": "x", "base_url": URL, "resource": CREATE, "name": "web09", "state": "present", "changed_at": None}
     edited(info.ledger, {**key, "asset": asset}, False, Secrets())
     (entry,) = info(names=["web09"])["entries"]
     again = edited(info.ledger, {**key, "asset": entry["asset"]}, False, Secrets())

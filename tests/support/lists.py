@@ -34,6 +34,7 @@ def run_list(
     context = Context(check_mode, secrets, connect, token_source, diff_mode=True, **more)
     if location:
         store = open_ledger(location, check_mode)
-        ledger = recording(store, secrets, run, check_mode, None if check_mode else Queue(store))
+        queue, after = None if check_mode else Queue(store), 0 if "approved" in more else None
+        ledger = recording(store, secrets, run, check_mode, queue, after)
     result = send_all(spec, params, context, ledger)
     return result.returned(result.done(), params["results"])

@@ -29,7 +29,8 @@ def run_of(assets: list[dict], counts: dict[str, int], **more: object) -> dict:
     """A run of machines."""
     return {
         "run": "4711-web", "state": "ended", "began_at": "2026-11-23T09:12:04Z", "ended_at": "2026-11-23T09:12:14Z",
-        "service": SERVICE, "ledger": LEDGER, "by": "ci@controller", "counts": {MACHINE: counts}, "assets": assets,
+        "service": SERVICE, "ledger": LEDGER, "ledger_id": "1", "warnings": [],
+        "by": "ci@controller", "counts": {MACHINE: counts}, "assets": assets,
         **more,
     }
 

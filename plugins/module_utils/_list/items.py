@@ -97,19 +97,26 @@ def validated_item(spec: ModuleSpec, item: Any) -> dict:
     return params
 
 
-def require_approved(planned: list[Planned], approved: dict[str, dict], secrets: Secrets) -> None:
-    """Raise InvalidInput unless each asset that would be sent is approved.
+def require_approved(
+    planned: list[Planned], approved: dict[str, dict], secrets: Secrets, ledger: Any = None
+) -> None:
+    """Raise InvalidInput unless each asset that would be sent is approved, and was not created since.
 
-    `approved`: the bodies of the plan, by name or id; credentials are masked in them, as they are here.
+    `approved`: the bodies of the plan, by name or id; credentials are masked in them, as they are here. `ledger`: a
+    Recording.
     """
+    to_send = [each for each in planned if each.plan and not each.plan.settled]
+    creations = [each.task for each in to_send if each.task.resource.operation.method == "POST"]
+    created = ledger.created_since_plan(creations) if ledger else set()
     faults = []
-    for each in planned:
-        if each.plan and not each.plan.settled:
-            name, body = each.task.wanted.key, secrets.scrub({"body": each.plan.body})["body"]
-            if name not in approved:
-                faults.append(f"{name}: the plan does not send it")
-            elif differing := _differing(body, approved[name]):
-                faults.append(f"{name}: {differing}")
+    for each in to_send:
+        name, body = each.task.wanted.key, secrets.scrub({"body": each.plan.body})["body"]
+        if name in created:
+            faults.append(f"{name}: it was created since the plan was made, and an approval is good for one creation")
+        elif name not in approved:
+            faults.append(f"{name}: the plan does not send it")
+        elif differing := _differing(body, approved[name]):
+            faults.append(f"{name}: {differing}")
     if faults:
         told = f"{len(faults):,} not approved as listed now: {listing(faults, MAX_FAULTS, '; ')}"
         raise InvalidInput("approved", f"{told}. Make a new plan (--check) and have it approved")

@@ -33,9 +33,7 @@ def send_all(spec: ModuleSpec, params: dict, context: Context, ledger: Any = Non
         params, context = with_defaults(spec, params), replace(context, fields=SHOWN)
         planned = _planned(spec, params, ledger)
         if context.approved is not None:
-            require_approved(planned, context.approved, context.secrets)
-            if ledger:
-                ledger.is_approved = True
+            require_approved(planned, context.approved, context.secrets, ledger)
         labels = [each.task.wanted.key for each in planned]
         result = ListResult(spec, labels, params["asset_fields"], context.no_log)
         to_send = _add_settled(spec, planned, params, context, result)

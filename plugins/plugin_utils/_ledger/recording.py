@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from typing import Any, Iterator, NamedTuple
 
 from ...module_utils._errors import Message, Overtaken, ServicesError, message_of
+from ...module_utils._fields import as_json
 from ...module_utils._http.urls import canonical_url
 from ...module_utils._secrets import Secrets, without_placeholders
 from ...module_utils._task.task import Planned, Task
@@ -36,15 +37,27 @@ class Begun(NamedTuple):
 class Recording:
     """What the tasks of one service and resource do with the ledger: look up, begin, finish; raises LedgerError."""
 
-    def __init__(self, ledger: Ledger, secrets: Secrets, run: str, check_mode: bool = False, queue: Any = None) -> None:
-        """`run`: names the run of Ansible; `queue`: writes for the threads of a list, None for a single task."""
+    def __init__(
+        self,
+        ledger: Ledger,
+        secrets: Secrets,
+        run: str,
+        check_mode: bool = False,
+        queue: Any = None,
+        approved_after: int | None = None,
+    ) -> None:
+        """`run`: names the run of Ansible; `queue`: writes for the threads of a list, None for a single task.
+
+        `approved_after`: how many rows the history had when the plan was made that was approved; None if any body may
+        be sent.
+        """
+        self._approved_after = approved_after
         self._ledger, self._secrets, self._run, self._check_mode = ledger, secrets, run, check_mode
         self._is_list, self._writer = queue is not None, queue or ledger
         self._command = playbook_command(ledger, "in_doubt")
         self._patience = 0.0 if ledger.file else 1.5  # seconds, more than a session takes to be replaced
         self._unrecorded = ""  # why an outcome could not be recorded
         self.warnings: list[str] = []  # of all tasks together
-        self.is_approved = False  # whether only the bodies of the first plan may be sent
 
     def look_up(self, tasks: list[Task]) -> list[Planned]:
         """Return the tasks with their plans, or with why they send nothing."""
@@ -94,7 +107,7 @@ class Recording:
                 raise planned.error
             if planned.plan.settled:
                 return Begun(planned)
-            if self.is_approved and planned.plan.body != body:
+            if self._approved_after is not None and as_json(planned.plan.body) != as_json(body):
                 raise ServicesError(Message(_NO_LONGER, f"{planned.task.resource.operation.noun} {key.name}"))
         why = "another task began to work on it at the same time, so this one sent nothing. Run it again later."
         raise Overtaken(Message(why, f"{planned.task.resource.operation.noun} {key.name}"))
@@ -115,6 +128,14 @@ class Recording:
         if task.resource.operation.method != "POST" or task.wanted.force or state not in decisions.NEXT:
             return result
         return dict(result, msg=message_of(result).then(decisions.NEXT[state])._replace(command=self._command))
+
+    def created_since_plan(self, tasks: list[Task]) -> set[str]:
+        """Return the names of assets that were created or adopted since the plan was made that was approved."""
+        if not tasks or self._approved_after is None:
+            return set()
+        base_url, resource, _name = key_of(tasks[0])
+        names = [task.wanted.key for task in tasks]
+        return self._ledger.created_since(base_url, resource, names, self._approved_after)
 
     def say_waiting(self) -> None:
         """Say which assets of a list wait for other tasks."""

@@ -187,6 +187,18 @@ class Ledger:
         rows = self._read(sql.COUNT_IN_DOUBT, ())
         return rows[0][0] if rows else 0
 
+    def count_history(self) -> int:
+        """Return how many rows the history has; a move keeps their order; raise LedgerError."""
+        rows = self._read(sql.COUNT.format("history"), ())
+        return rows[0][0] if rows else 0
+
+    def created_since(self, base_url: str, resource: str, names: Iterable[str], count: int) -> set[str]:
+        """Return which assets were created or adopted after the first `count` rows of the history."""
+        rows = self._read(sql.NUMBER_OF_ROW, (count - 1,)) if count else []
+        number = rows[0][0] if rows else -1
+        found = self._read_some(sql.CREATED_SINCE, base_url, resource, names, number)
+        return {name for (name,) in found}
+
     def history(self, base_url: str, resource: str, names: Iterable[str]) -> dict[str, list[Ended]]:
         """Return how the attempts of several assets ended, oldest first, by name; raise LedgerError."""
         found: dict[str, list[Ended]] = {}
@@ -241,12 +253,14 @@ class Ledger:
         found = self.get(change.key)
         return found.revision == change.revision if found else change.after is None
 
-    def _read_some(self, statement: str, base_url: str, resource: str, names: Iterable[str]) -> Iterator[tuple]:
-        """Yield the rows of a statement about some names."""
+    def _read_some(
+        self, statement: str, base_url: str, resource: str, names: Iterable[str], *values: int
+    ) -> Iterator[tuple]:
+        """Yield the rows of a statement about some names; `values`: those that follow the names."""
         names = list(names)
         for start in range(0, len(names), _AT_ONCE):
             some = names[start : start + _AT_ONCE]
-            yield from self._read(statement.format(", ".join("?" * len(some))), (base_url, resource, *some))
+            yield from self._read(statement.format(", ".join("?" * len(some))), (base_url, resource, *some, *values))
 
     def _read(self, statement: str, values: Iterable) -> list[tuple]:
         """Return the rows of a statement; none when there are no tables."""

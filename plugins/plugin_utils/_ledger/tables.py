@@ -76,6 +76,11 @@ HISTORY = (  # clocks of controllers differ, and a second has many rows: the num
     f"SELECT name, {ENDED} FROM infrastructure_services_history"
     " WHERE base_url = ? AND resource = ? AND name IN ({}) ORDER BY number"
 )
+NUMBER_OF_ROW = "SELECT number FROM infrastructure_services_history ORDER BY number LIMIT 1 OFFSET ?"
+CREATED_SINCE = (
+    "SELECT DISTINCT name FROM infrastructure_services_history"
+    " WHERE base_url = ? AND resource = ? AND name IN ({}) AND to_state IN ('done', 'accepted') AND number > ?"
+)
 COUNT_IN_DOUBT = "SELECT count(*) FROM infrastructure_services_entry WHERE state <> 'done'"
 IS_RECORDED = f"SELECT 1 FROM infrastructure_services_history WHERE {IS_KEY} AND revision = ?"
 SEEN = "SELECT 1 FROM infrastructure_services_entry WHERE base_url = ? LIMIT 1"

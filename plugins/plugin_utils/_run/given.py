@@ -108,6 +108,8 @@ def ledger_at(action, location: str, params: dict, signals: Signals, read_only: 
     if ledger.is_new and is_first(f"new: {location}"):
         new = f"{ledger.where} is a new ledger: nothing was recorded before"
         say(signals, no_ledger_yet(ledger) if read_only else new)
+    if ledger.used_elsewhere and is_first(f"used elsewhere: {location}"):
+        say(signals, ledger.used_elsewhere)
     return ledger
 
 

@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import time
+from contextlib import closing
 from functools import partial
 from typing import Any
 
@@ -19,11 +20,12 @@ from ...module_utils._task.options import settings_from
 from ...module_utils._task.signals import Signals
 from ...module_utils._task.task import Context, Planned, carry_out, perform, prepare
 from ...module_utils._task.validation import Options
-from .._ledger.location import absolute
+from .._ledger.location import absolute, open_ledger, shown_location
 from .._ledger.queue import Queue
 from .._ledger.recording import Recording
+from .._ledger.store import Ledger
 from .._screen.plan import plan_lines
-from .._screen.report import Report, approved_bodies
+from .._screen.report import AboutLedger, ApprovedPlan, Report, approved_plan
 from .._screen.screen import Progress, result_lines
 from .cache import cached_transport, shared_token
 from .given import ledger_at, ledger_given, ledger_location, opened_ledger, options_given, with_absolute_paths
@@ -78,21 +80,26 @@ def send_list(action, options: Options, signals: Signals) -> dict:
         raise InvalidInput("ledger", _LEDGER_ELSEWHERE)
     service = canonical_url(settings_from(params).base_url)
     report, approved = _report(action, params, location, service), _approved(action, params, service)
+    if approved:
+        _require_ledger_of(approved, location)
     # The ledger is the list's own: threads that outlast it may still use the connection.
     ledger = ledger_at(action, location, params, signals, check_mode) if location else None
     context = _context(
         action,
         options,
         connect=Transport,
-        approved=approved,
+        approved=approved.bodies if approved else None,
         watch=partial(_why_to_stop, action, signals),
         progress=Progress(action.spec.resource.operation.noun, partial(say, signals)),
     )
     queue = Queue(ledger) if ledger and not check_mode else None
-    recording = Recording(ledger, options.secrets, run_id(), check_mode, queue) if ledger else None
+    after = approved.history_rows if approved else None
+    recording = Recording(ledger, options.secrets, run_id(), check_mode, queue, after) if ledger else None
+    history_rows = ledger.count_history() if ledger and report else 0
     began, result = time.monotonic(), send_all(action.spec, params, context, recording)
     done = result.done(_next_step(params, signals))
-    _tell(action, report, time.monotonic() - began, signals, done)
+    about = _about(ledger, recording, history_rows)
+    _tell(action, report, time.monotonic() - began, signals, done, about)
     returned = result.returned(done, params["results"])
     return action.remember(_without_details(returned) if action.spec.names and returned.get("failed") else returned)
 
@@ -112,18 +119,37 @@ def _report(action, params: dict, location: str, service: str) -> Report | None:
     return Report(path, location, run_id(), service, action._task.check_mode)
 
 
-def _approved(action, params: dict, service: str) -> dict[str, dict] | None:
-    """Return the bodies of the plan that was approved, None if none had to be; raise InvalidInput."""
+def _about(ledger: Ledger | None, recording: Recording | None, history_rows: int) -> AboutLedger:
+    """Return what the report says of the ledger of a list."""
+    if not ledger or not recording:
+        return AboutLedger()
+    warnings = [ledger.used_elsewhere, *recording.warnings]
+    return AboutLedger(ledger.ledger_id or None, history_rows, tuple(filter(None, warnings)))
+
+
+def _require_ledger_of(plan: ApprovedPlan, location: str) -> None:
+    """Raise InvalidInput, before a ledger is made, unless the plan that was approved was made against this one."""
+    if not location:
+        plan.require_ledger(None, None)
+        return
+    with closing(open_ledger(location, read_only=True)) as ledger:
+        plan.require_ledger(shown_location(location), ledger.ledger_id or None)
+
+
+def _approved(action, params: dict, service: str) -> ApprovedPlan | None:
+    """Return the plan that was approved, None if none had to be; raise InvalidInput."""
     if not params["approved"]:
         return None
     path = absolute(params["approved"], action._loader.get_basedir())
-    return approved_bodies(path, action.spec.resource.operation.resource, service)
+    return approved_plan(path, action.spec.resource.operation.resource, service)
 
 
-def _tell(action, report: Report | None, seconds: float, signals: Signals, result: dict) -> None:
+def _tell(
+    action, report: Report | None, seconds: float, signals: Signals, result: dict, about: AboutLedger
+) -> None:
     """Report the whole result of a list, and say on the screen what it did, or would do."""
     operation, width = action.spec.resource.operation, action._display.columns
-    problem = report.add(operation, result) if report else ""
+    problem = report.add(operation, result, about) if report else ""
     if problem:
         result["warnings"].append(problem)
     if action._task.no_log or signals.caught:

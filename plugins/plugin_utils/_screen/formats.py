@@ -32,6 +32,9 @@ def as_json(run: dict) -> str:
 def as_xml(run: dict) -> str:
     """Return JUnit XML: an asset is a test case, its module a suite."""
     root = ElementTree.Element("testsuites", name="infrastructure.services")
+    for warning in run["warnings"]:
+        suite = _add(root, "testsuite", name=f"warnings (run {run['run']})", tests="1")
+        _add(_add(suite, "testcase", classname="warnings", name=warning), "system-out", warning)
     for resource in run["counts"]:
         _add_suite(root, run, resource, [asset for asset in run["assets"] if asset["resource"] == resource])
     return f"{ElementTree.tostring(root, encoding='unicode')}\n"
@@ -41,7 +44,7 @@ def as_markdown(run: dict) -> str:
     """Return the counts, what new assets share, and a table of what is not unchanged, problems first."""
     run = told(run)
     changes = [asset for asset in run["assets"] if asset["result"] != "unchanged"]
-    lines = [f"{_plain(run['service'])}\n"]
+    lines = [f"{_plain(run['service'])}\n", *(f"> {_plain(warning)}\n" for warning in run["warnings"])]
     for each in run["lists"]:
         lines.append(f"**{each['heading']}**: {counted(each['counts'])}\n")
         lines += [f"each new one: {_plain(', '.join(map(' '.join, each['shared'])))}\n"] if each["shared"] else []

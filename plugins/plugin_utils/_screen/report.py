@@ -17,7 +17,7 @@ import uuid
 from contextlib import contextmanager, suppress
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import Iterator
+from typing import Iterator, NamedTuple
 
 from ...module_utils._call.operation import Operation
 from ...module_utils._errors import NOT_SENT, InvalidInput, message_of
@@ -36,6 +36,36 @@ _FIELDS = (
 _RUN = {"run", "state", "service", "began_at", "counts", "assets"}
 _SENDS = ("create", "update")  # the plans of assets that are sent
 _ASSET = {"resource", "name", "result", "outcome", "failed"}
+
+
+class AboutLedger(NamedTuple):
+    """What a report says of the ledger of a list."""
+
+    ledger_id: str | None = None  # None if there is no ledger, or none yet
+    history_rows: int = 0
+    warnings: tuple[str, ...] = ()  # about the whole list
+
+
+class ApprovedPlan(NamedTuple):
+    """A plan that was approved."""
+
+    path: str
+    bodies: dict[str, dict]  # what it sends, by name or id
+    ledger: str | None  # the place, without a password; None if it was made without a ledger
+    ledger_id: str | None  # None if there was no ledger yet
+    history_rows: int  # of the ledger when the plan was made
+
+    def require_ledger(self, place: str | None, ledger_id: str | None) -> None:
+        """Raise InvalidInput unless the plan was made against this ledger; both are None without a ledger."""
+        if ledger_id == self.ledger_id if self.ledger_id else place == self.ledger:
+            return
+        made = f"against the ledger {self.ledger}" if self.ledger else "without a ledger"
+        here = f"{place}{'' if ledger_id else ', which does not exist yet'}" if place else "none"
+        raise InvalidInput(
+            "approved",
+            f"{self.path!r} was made {made}, and the ledger of this list is {here}. Check the ledger, or make a new plan"
+            " (--check) and have it approved",
+        )
 
 
 class Report:
@@ -61,7 +91,7 @@ class Report:
             advice = "Give a new file in a directory that exists, or an earlier report"
             raise InvalidInput("report", f"{self._problem(error)}. {advice}") from None
 
-    def add(self, operation: Operation, result: dict) -> str:
+    def add(self, operation: Operation, result: dict, about: AboutLedger = AboutLedger()) -> str:
         """Replace the report by one that has the result of a list, too; return why not, empty on success.
 
         Others wait meanwhile. A file that is neither empty nor a report is left unchanged.
@@ -70,7 +100,7 @@ class Report:
             files = self._files()
             *_others, file = files
             with _alone_in(os.path.dirname(file)):
-                run = self._with(self._before(file), operation, result)
+                run = self._with(self._before(file), operation, result, about)
                 for name, render in files.items():
                     _replace(name, render(run))
         except _ERRORS as error:
@@ -88,7 +118,7 @@ class Report:
                 raise ValueError(f"in it this run has the {name} {there}, and this list has {here}")
         return before
 
-    def _with(self, before: dict, operation: Operation, result: dict) -> dict:
+    def _with(self, before: dict, operation: Operation, result: dict, about: AboutLedger) -> dict:
         """Return the run with the assets of a result, after those that its other tasks have reported."""
         own, resource = self._run, operation.resource
         listed = [_asset(operation, item) for item in result["results"]]
@@ -102,10 +132,20 @@ class Report:
         counts = {**before["counts"], resource: tally(operation, standings, self._is_plan)}
         return {
             **own,
+            **self._of_ledger(before, about),
             "began_at": min(own["began_at"], before["began_at"]),
             "ended_at": _now(),
             "counts": {name: words for name, words in counts.items() if words},
             "assets": assets,
+        }
+
+    def _of_ledger(self, before: dict, about: AboutLedger) -> dict:
+        """Return what the run says of the ledger; a plan has the length of the history, with which it is approved."""
+        rows = before.get("history_rows", about.history_rows)  # as the first list of the plan found it
+        return {
+            "ledger_id": about.ledger_id or before.get("ledger_id"),
+            **({"history_rows": rows} if self._is_plan else {}),
+            "warnings": [*dict.fromkeys([*before.get("warnings", ()), *about.warnings])],
         }
 
     def _problem(self, error: Exception) -> str:
@@ -126,10 +166,10 @@ class Report:
         return files
 
 
-def approved_bodies(path: str, resource: str, service: str) -> dict[str, dict]:
-    """Return the bodies that a plan sends, by name or id; raise InvalidInput for a file that is no plan of the service.
+def approved_plan(path: str, resource: str, service: str) -> ApprovedPlan:
+    """Return the plan in a file; raise InvalidInput for a file that is no plan of the service.
 
-    `path`: absolute; `service`: its canonical base_url.
+    `path`: absolute; `resource`: of the bodies; `service`: its canonical base_url.
     """
     try:
         text = Path(path).read_text("utf-8") if os.path.isfile(path) else ""
@@ -144,9 +184,16 @@ def approved_bodies(path: str, resource: str, service: str) -> dict[str, dict]:
         raise InvalidInput("approved", f"{path!r} is a plan for {run['service']}, and this list is for {service}")
     planned = [asset for asset in run["assets"] if asset["resource"] == resource and asset.get("plan") in _SENDS]
     bodies = {asset["name"]: asset.get("body") for asset in planned}
-    if len(bodies) < len(planned) or not all(isinstance(body, dict) for body in bodies.values()):
-        raise InvalidInput("approved", f"{path!r} is damaged: it has an asset twice, or one without its body")
-    return bodies
+    rows = run.get("history_rows")
+    if (
+        len(bodies) < len(planned)
+        or not all(isinstance(body, dict) for body in bodies.values())
+        or not isinstance(rows, int)
+        or rows < 0
+    ):
+        why = "it has an asset twice, one without its body, or no history_rows"
+        raise InvalidInput("approved", f"{path!r} is damaged: {why}")
+    return ApprovedPlan(path, bodies, run.get("ledger"), run.get("ledger_id"), rows)
 
 
 def _now() -> str:

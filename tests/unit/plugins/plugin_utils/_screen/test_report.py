@@ -23,7 +23,12 @@ from ansible_collections.infrastructure.services.plugins.module_utils._task.spec
 )
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.location import open_ledger
 from ansible_collections.infrastructure.services.plugins.plugin_utils._screen.formats import FORMATS
-from ansible_collections.infrastructure.services.plugins.plugin_utils._screen.report import Report, approved_bodies
+from ansible_collections.infrastructure.services.plugins.plugin_utils._screen.report import (
+    AboutLedger,
+    ApprovedPlan,
+    Report,
+    approved_plan,
+)
 from jsonschema import Draft202012Validator
 from support.checkout import CHECKOUT
 
@@ -390,8 +395,8 @@ def test_what_new_machines_share_is_told_once_in_a_merge_request(path, tmp_path)
 
 def test_only_what_a_plan_of_the_service_sends_is_approved(path):
     plan(path, PLANNED)
-    assert approved_bodies(plan_of(path), MACHINE.resource, SERVICE) == {"new": PLANNED[0]["body"]}
-    assert approved_bodies(plan_of(path), ROLE.resource, SERVICE) == {}
+    assert approved_plan(plan_of(path), MACHINE.resource, SERVICE).bodies == {"new": PLANNED[0]["body"]}
+    assert approved_plan(plan_of(path), ROLE.resource, SERVICE).bodies == {}
 
 
 def forged(change: Callable[[dict], object]) -> Callable[[str], str]:
@@ -412,7 +417,7 @@ def forged(change: Callable[[dict], object]) -> Callable[[str], str]:
     (forged(lambda run: run["assets"].append(run["assets"][0])), "is damaged: it has an asset twice"),
     (lambda text: text.replace('"body": {', '"body": {}, "body": {'), "is no plan of this collection"),
     (lambda text: text.replace("infrastructure.services report", "another report"), "is no plan of this"),
-    (forged(lambda run: run["assets"][0].pop("body")), "is damaged: it has an asset twice, or one without its body"),
+    (forged(lambda run: run["assets"][0].pop("body")), "is damaged: it has an asset twice, one without its body"),
     (forged(lambda run: run["assets"][0].update(body="x")), "is damaged"),
     (lambda text: text.replace('"runs": [', '"runs": [{},'), "is no plan of this collection"),
     (lambda text: "[" * 200_000, "is no plan of this collection"),
@@ -424,7 +429,7 @@ def test_what_is_no_plan_approves_nothing(path, forge, problem):
     file = Path(plan_of(path))
     file.write_text(forge(file.read_text(encoding="utf-8")), encoding="utf-8")
     with pytest.raises(InvalidInput) as refused:
-        approved_bodies(str(file), MACHINE.resource, SERVICE)
+        approved_plan(str(file), MACHINE.resource, SERVICE)
     assert refused.value.msg.startswith("approved: ")
     assert problem in refused.value.msg
 
@@ -433,4 +438,51 @@ def test_what_is_no_plan_approves_nothing(path, forge, problem):
 def test_a_file_that_cannot_be_read_approves_nothing(tmp_path, name):
     write(str(tmp_path / "report.json"), ITEMS)
     with pytest.raises(InvalidInput, match=r"^approved: "):
-        approved_bodies(str(tmp_path / name), MACHINE.resource, SERVICE)
+        approved_plan(str(tmp_path / name), MACHINE.resource, SERVICE)
+
+
+PLACE, OTHER = "/srv/fleet.db", "/srv/fleets.db"
+
+
+@pytest.mark.parametrize(("made", "used", "is_refused"), [
+    ((PLACE, "1"), (PLACE, "1"), False),
+    ((PLACE, "1"), (OTHER, "1"), False),  # the ledger was moved
+    ((PLACE, "1"), (PLACE, "2"), True),
+    ((PLACE, "1"), (OTHER, None), True),  # misspelt
+    ((PLACE, "1"), (None, None), True),
+    ((PLACE, None), (PLACE, None), False),
+    ((PLACE, None), (PLACE, "2"), False),  # made by the first list of the run
+    ((PLACE, None), (OTHER, None), True),
+    ((PLACE, None), (OTHER, "2"), True),
+    ((None, None), (None, None), False),
+    ((None, None), (PLACE, "1"), True),
+], ids=str)
+def test_a_plan_is_for_the_ledger_that_it_was_made_against(made, used, is_refused):
+    plan = ApprovedPlan("/p.json", {}, *made, 0)
+    if not is_refused:
+        plan.require_ledger(*used)
+        return
+    with pytest.raises(InvalidInput, match=r"^approved: '/p.json' was made .* the ledger of this list is "):
+        plan.require_ledger(*used)
+
+
+@pytest.mark.parametrize("rows", [None, -1, "0", 1.5])
+def test_a_plan_without_the_length_of_the_history_is_damaged(path, rows):
+    plan(path, PLANNED)
+    file = Path(plan_of(path))
+    file.write_text(forged(lambda run: run.update(history_rows=rows))(file.read_text("utf-8")), encoding="utf-8")
+    with pytest.raises(InvalidInput, match="is damaged"):
+        approved_plan(str(file), MACHINE.resource, SERVICE)
+
+
+def test_the_warnings_of_all_lists_and_the_ledger_are_in_each_file(path):
+    result = {"results": PLANNED}
+    for number in (1, 2, 1):
+        about = AboutLedger("id-1", number, (f"warning {number} <b>",))
+        assert Report(path, LEDGER, "run-1", SERVICE, is_plan=True).add(MACHINE, result, about) == ""
+    run = json.loads(Path(plan_of(path)).read_text("utf-8"))["runs"][0]
+    assert (run["ledger_id"], run["history_rows"]) == ("id-1", 1)
+    assert run["warnings"] == ["warning 1 <b>", "warning 2 <b>"]
+    for suffix in (".html", ".md", ".xml"):
+        text = Path(plan_of(path)).with_suffix(suffix).read_text("utf-8")
+        assert "warning 1 &lt;b&gt;" in text or "warning 1 &#60;b&#62;" in text, suffix
