@@ -6,6 +6,9 @@
 from __future__ import annotations
 
 import json
+import platform
+import shutil
+from pathlib import Path
 
 import psycopg
 import pytest
@@ -88,3 +91,41 @@ def test_another_file_in_the_place_of_the_ledger_is_refused_by_the_next_task(ans
     done = run(ansible, path, create, replaced, create).ok()
     assert done.result("task 0")["changed"]
     assert "was removed or replaced while it was in use" in done.result("task 2")["msg"]
+
+
+@pytest.mark.parametrize("what", ["copied", "moved", "put in its place"])
+def test_a_file_that_was_last_used_elsewhere_is_said_once_and_in_the_plan(ansible, what):
+    """A restored backup, a cache of a CI job, a forgotten copy: the other one may still be used."""
+    path, other = f"{ansible.directory}/fleet.db", f"{ansible.directory}/other.db"
+    create = {MODULE + "compute_virtual_machine": {"name": "{{ item }}"}, "loop": ["web01", "web02"]}
+    listed = {MODULE + "compute_virtual_machines": {"virtual_machines": [{"name": "web03"}], "report": "plan.json"}}
+    first = run(ansible, path, create, create).ok()
+    assert "was last used as" not in first.output + run(ansible, path, create).ok().output
+    if what == "moved":
+        Path(path).rename(other)
+    else:
+        shutil.copy(path, other)
+    if what == "put in its place":
+        Path(other).rename(path)
+        other = path
+    told = (
+        f"{other} was last used as {path} on {platform.node()}; if that one is still used, machines will be created"
+        " twice"
+    )
+    planned = run(ansible, other, create, listed, check=True).ok()
+    assert " ".join(planned.output.split()).count(told) == 1
+    report = json.loads((ansible.directory / "plan.plan.json").read_text(encoding="utf-8"))
+    assert report["runs"][0]["warnings"] == [told]
+    assert " ".join(run(ansible, other, create, listed).ok().output.split()).count(told) == 1
+    assert "was last used as" not in run(ansible, other, create, listed).ok().output
+
+
+def test_a_ledger_keeps_its_id_in_copies_and_the_plan_has_it(ansible, where):
+    info = {MODULE + "ledger_info": {}}
+    listed = {MODULE + "compute_virtual_machines": {"virtual_machines": [{"name": "web03"}], "report": "plan.json"}}
+    assert run(ansible, where, info, check=True).ok().result("task 0")["ledger_id"] is None
+    run(ansible, where, listed).ok()
+    ledger_id = run(ansible, where, info).ok().result("task 0")["ledger_id"]
+    assert len(ledger_id) == 32
+    (report,) = json.loads((ansible.directory / "plan.json").read_text(encoding="utf-8"))["runs"]
+    assert report["ledger_id"] == ledger_id

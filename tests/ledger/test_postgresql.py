@@ -438,6 +438,21 @@ def test_a_role_without_rights_is_told_which_are_missing(team, opened, read_only
     assert opened(as_role(f"{name}_ci", "team"), read_only).get(KEY) is None
 
 
+@pytest.mark.parametrize(("table", "right"), [
+    ("entry", "INSERT"), ("entry", "UPDATE"), ("entry", "DELETE"), ("history", "INSERT")])
+def test_a_role_that_could_not_record_an_outcome_is_refused_before_a_request(team, opened, table, right):
+    administrate, as_role, name = team
+    administrate("CREATE ROLE web LOGIN; CREATE ROLE web_ci LOGIN; CREATE SCHEMA team AUTHORIZATION web")
+    opened(as_role(name, "team"))
+    ours = f"{name}_ci"
+    administrate(f"GRANT USAGE ON SCHEMA team TO {ours}; GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN"
+                 f" SCHEMA team TO {ours}; REVOKE {right} ON team.infrastructure_services_{table} FROM {ours}")
+    told = rf"the role of the URL lacks {right} on infrastructure_services_{table}$"
+    with pytest.raises(LedgerError, match=told):
+        opened(as_role(ours, "team"))
+    assert opened(as_role(ours, "team"), True).get(KEY) is None
+
+
 def test_a_role_that_cannot_create_tables_is_told_so(team, opened):
     administrate, as_role, name = team
     administrate("CREATE ROLE web LOGIN; CREATE ROLE web_ci; CREATE SCHEMA team; GRANT USAGE ON SCHEMA team TO web")
