@@ -91,6 +91,17 @@ def is_python_too_old(result: dict) -> bool:
     return bool(_PYTHON_TOO_OLD.match(str(result.get("msg"))))
 
 
+def why_failed(result: dict) -> str:
+    """Return what ansible-core says about a module that failed; since 2.19 that may be in `exception` alone."""
+    said, event = [str(result["msg"])] if result.get("msg") else [], None
+    if not said:
+        event = getattr(result.get("exception"), "event", None)
+    while event:
+        said.append(event.msg.rstrip("."))
+        event = event.chain and event.chain.event
+    return ": ".join(said) or "it said nothing"
+
+
 @contextmanager
 def repeating_nothing(connection) -> Iterator[None]:
     """Have the connection run a command within the context once, and not again after it was lost."""
@@ -154,6 +165,13 @@ class ObservedAction(ActionBase):
         An unreachable host, or a user that it cannot become, is found here, provably before the module starts.
         """
         return super()._low_level_execute_command("exit 0")
+
+    def _remove_tmp_path(self, tmp_path, force=False):
+        """Remove the temporary directory; if the connection is lost meanwhile, the result of the module still counts."""
+        try:
+            super()._remove_tmp_path(tmp_path, force)
+        except AnsibleConnectionFailure:
+            self._connection._shell.tmpdir = None
 
     def run_module(self, arguments: dict) -> dict:
         """Run the module of the task's name with these arguments, which are modified, and return its result."""

@@ -51,15 +51,14 @@ class Target:
                     return _no_shell(shell)
                 result = action.run_module(arguments)
         except AnsibleConnectionFailure as error:
-            result = dict(_no_result(action, error, arguments), unreachable=True)
+            # Ansible would poll a job whose start was lost unless it failed, and return a result of its own.
+            of_job = dict(failed=True) if action._task.async_val else {}
+            return dict(_no_result(action, error, arguments), unreachable=True, **of_job)
         except ServicesError as error:  # the run of Ansible has ended
-            result = error.result()
+            return error.result()
         except (AnsibleError, Interrupted) as error:
-            result = dict(_no_result(action, error, arguments), failed=True)
-        if "outcome" not in result:
-            cannot_start = result.get("rc") in _SHELL_CANNOT_START or core.is_python_too_old(result)
-            result["outcome"] = NOT_SENT if cannot_start or action._task.check_mode else UNKNOWN
-        return result
+            return dict(_no_result(action, error, arguments), failed=True)
+        return result if "outcome" in result else _with_outcome(action, result, arguments)
 
 
 def _no_shell(shell: dict) -> dict:
@@ -68,14 +67,33 @@ def _no_shell(shell: dict) -> dict:
     return dict(failed=True, changed=False, outcome=NOT_SENT, msg=msg, rc=shell["rc"])
 
 
-def _no_result(action, error: object, arguments: dict) -> dict:
+def _with_outcome(action, result: dict, arguments: dict) -> dict:
+    """Return a result that is not the module's own: a job was started, or ansible-core says why the module failed."""
+    cannot_start = result.get("rc") in _SHELL_CANNOT_START or core.is_python_too_old(result)
+    outcome = NOT_SENT if cannot_start or action._task.check_mode else UNKNOWN
+    if "ansible_job_id" in result and not result.get("failed"):
+        return dict(result, outcome=outcome)
+    msg = _message(action, core.why_failed(result), arguments, outcome)
+    own = dict(failed=True, changed=False, outcome=outcome, msg=msg)
+    return {**result, **_scrubbed(action, own)}
+
+
+def _no_result(action, error: BaseException, arguments: dict) -> dict:
     """Return what is known of a module that gave no result."""
-    spec, outcome = action.spec, UNKNOWN if action.module_was_started else NOT_SENT
-    operation = spec.resource.operation
+    outcome = UNKNOWN if action.module_was_started else NOT_SENT
+    hint = _NOT_THERE if isinstance(error, AnsibleConnectionFailure) and outcome == NOT_SENT else ""
+    msg = f"{_message(action, str(error), arguments, outcome)}{hint}"
+    return _scrubbed(action, dict(changed=False, outcome=outcome, msg=msg))
+
+
+def _message(action, why: str, arguments: dict, outcome: str) -> str:
+    """Return the message about a module that gave no result."""
+    spec, operation = action.spec, action.spec.resource.operation
     asset = f"{operation.noun}s" if spec.option else f"{operation.noun} {arguments.get(spec.key, '')}".strip()
     request = f" to {operation.method} {arguments.get('base_url') or ''}{operation.path}"
-    problem = f"the module{request if outcome == UNKNOWN else ''} gave no result ({str(error).rstrip('.')})"
-    hint = _NOT_THERE if isinstance(error, AnsibleConnectionFailure) and outcome == NOT_SENT else ""
-    msg = f"{asset}: {problem}. {effect_of(operation, outcome)}{hint}"
-    secrets = validate(spec, options_given(action)).secrets
-    return secrets.scrub(dict(changed=False, outcome=outcome, msg=msg))
+    problem = f"the module{request if outcome == UNKNOWN else ''} gave no result ({why.rstrip('.')})"
+    return f"{asset}: {problem}. {effect_of(operation, outcome)}"
+
+
+def _scrubbed(action, result: dict) -> dict:
+    return validate(action.spec, options_given(action)).secrets.scrub(result)
