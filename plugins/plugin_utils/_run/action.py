@@ -26,8 +26,8 @@ _UNRECORDED = (
     f" {LEDGER_VARIABLE} in the environment, to the path of a file; ledger: \"\" says that this is meant."
 )
 # The last task of this process that may have created an asset, and its result. Ansible makes a new action for each
-# attempt of `until`, but the task object stays the same.
-_last: dict[str, Any] = {"task": None, "result": {}}
+# attempt of `until`, but the task object stays the same. `changed`: the last task that changed something.
+_last: dict[str, Any] = {"task": None, "result": {}, "changed": None}
 
 
 class Action(core.ObservedAction):
@@ -69,6 +69,12 @@ class Action(core.ObservedAction):
             return dict(result, msg=f"{_WHY} The earlier attempt: {result['msg']}")
         return dict(result, warnings=[*result.get("warnings", []), _WHY]) if result else {}
 
+    def _with_earlier_change(self, result: dict) -> dict:
+        """Return the result, which is `changed` if an earlier attempt of the task has changed something."""
+        if result.get("changed"):
+            _last["changed"] = self._task
+        return dict(result, changed=True) if _last["changed"] is self._task else result
+
     def run(self, tmp=None, task_vars=None):
         super().run(tmp, task_vars)
         self.task_vars = task_vars or {}
@@ -77,7 +83,7 @@ class Action(core.ObservedAction):
 
     def _run(self) -> dict:
         with deferred() as signals:
-            result = core.untrusted(in_words(self._ended(signals)))
+            result = self._with_earlier_change(core.untrusted(in_words(self._ended(signals))))
             if self._remembered():
                 _last.update(result=dict(result))  # as the ledger and the keyword timeout left it
             if signals.caught and "msg" in result:

@@ -10,7 +10,7 @@ import time
 from functools import partial
 from typing import Any
 
-from ...module_utils._errors import InvalidInput
+from ...module_utils._errors import NOT_SENT, REJECTED, InvalidInput
 from ...module_utils._http.transport import Transport, requests, require_libraries
 from ...module_utils._http.urls import canonical_url
 from ...module_utils._list.sending import send_all
@@ -94,7 +94,14 @@ def send_list(action, options: Options, signals: Signals) -> dict:
     done = result.done(_next_step(params, signals))
     _tell(action, report, time.monotonic() - began, signals, done)
     returned = result.returned(done, params["results"])
-    return action.remember(_without_details(returned) if action.spec.names and returned.get("failed") else returned)
+    returned = _without_details(returned) if action.spec.names and returned.get("failed") else returned
+    has_all = recording and not recording.lost and not params["force"]
+    return returned if has_all and _is_left(done["results"]) else action.remember(returned)
+
+
+def _is_left(items: list[dict]) -> bool:
+    """Whether a further attempt of `until` has something to send that certainly did not happen."""
+    return any("skipped" in item or (item["failed"] and item["outcome"] in (NOT_SENT, REJECTED)) for item in items)
 
 
 def _sleep(action, signals: Signals, asset: str, seconds: float) -> None:
