@@ -25,7 +25,7 @@ class ActionModule(Action):
 
     def work(self, options: Options, signals: Signals) -> dict:
         params, check_mode = options.params, self._task.check_mode
-        here, there = ledger_location(self, params["ledger"]), ledger_location(self, params["to"])
+        here, there = ledger_location(self, params["ledger"]), ledger_location(self, params["to"], "to")
         with signals.raised():
             source = opened_source(here, check_mode)
         opener = partial(open_ledger, moving=True)

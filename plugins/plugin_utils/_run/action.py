@@ -99,7 +99,8 @@ class Action(core.ObservedAction):
             if names := names_in_role(self.task_vars, load_extra_vars(self._loader)):
                 self.spec = spec_in_role(self.spec, names)
             self._refuse_async_creation()
-            with process.environment({**self.controller_environment, **core.task_environment(self)}):
+            self.task_environment = core.task_environment(self)
+            with process.environment({**self.controller_environment, **self.task_environment}):
                 result = self.hand_over(signals) or self._result(validate(self.spec, options_given(self)), signals)
                 return self._with_warning(result)
         except InvalidInput as error:  # in a keyword or a variable

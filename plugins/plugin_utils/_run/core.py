@@ -81,6 +81,21 @@ def task_environment(action) -> dict[str, str]:
     return {str(name): str(value) for name, value in environment.items()}
 
 
+def keep_from_shell(connection, prefix: str) -> None:
+    """Have no command on this connection begin with variables whose names start with this prefix.
+
+    Whoever is on the target sees the command lines there, and `-vvv` shows them. The shell plugin makes them for the
+    module as well as for ansible-core's own polling of its job.
+    """
+    shell = connection._shell
+    if "env_prefix" not in vars(shell):  # the items of a loop share a connection
+        shell.env_prefix = partial(_prefix_without, shell.env_prefix, prefix)
+
+
+def _prefix_without(env_prefix: Callable[..., str], prefix: str, **variables) -> str:
+    return env_prefix(**{name: value for name, value in variables.items() if not str(name).startswith(prefix)})
+
+
 def counts_attempts(action) -> bool:
     """Return whether ansible-core may repeat the task, which it then counts in `attempts`."""
     return bool(action._task.until) or action._task.retries is not None

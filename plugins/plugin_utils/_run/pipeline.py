@@ -19,7 +19,6 @@ from ...module_utils._task.options import settings_from
 from ...module_utils._task.signals import Signals
 from ...module_utils._task.task import Context, Planned, carry_out, perform, prepare
 from ...module_utils._task.validation import Options
-from .._ledger.location import absolute
 from .._ledger.queue import Queue
 from .._ledger.recording import Recording
 from .._screen.plan import plan_lines
@@ -28,7 +27,7 @@ from .._screen.screen import Progress, result_lines
 from .cache import cached_transport, shared_token
 from .given import ledger_at, ledger_given, ledger_location, opened_ledger, options_given, with_absolute_paths
 from .process import is_orphan, require_parent, run_id, say, show_lines
-from .target import Target
+from .target import Target, is_here
 
 _DETAILS = ("ansible_facts", "results", "not_listed", "diff")  # which the screen, the report and the ledger have
 _LEDGER_ELSEWHERE = "a list can use one only on the controller: add delegate_to: localhost and become: false"
@@ -36,7 +35,7 @@ _LEDGER_ELSEWHERE = "a list can use one only on the controller: add delegate_to:
 
 def in_worker(action) -> bool:
     """Whether a task is done in this process: where its module would run anyway, and as the same user."""
-    is_elsewhere = action._connection.transport != "local" or action.becomes or action._task.async_val
+    is_elsewhere = not is_here(action) or action.becomes or action._task.async_val
     return requests is not None and not is_elsewhere
 
 
@@ -115,16 +114,14 @@ def _report(action, params: dict, location: str, service: str) -> Report | None:
     """Return the report of a list, None if none is wanted; raise InvalidInput."""
     if not params["report"]:
         return None
-    path = absolute(params["report"], action._loader.get_basedir())
-    return Report(path, location, run_id(), service, action._task.check_mode)
+    return Report(params["report"], location, run_id(), service, action._task.check_mode)
 
 
 def _approved(action, params: dict, service: str) -> dict[str, dict] | None:
     """Return the bodies of the plan that was approved, None if none had to be; raise InvalidInput."""
     if not params["approved"]:
         return None
-    path = absolute(params["approved"], action._loader.get_basedir())
-    return approved_bodies(path, action.spec.resource.operation.resource, service)
+    return approved_bodies(params["approved"], action.spec.resource.operation.resource, service)
 
 
 def _tell(action, report: Report | None, seconds: float, signals: Signals, result: dict) -> None:

@@ -13,12 +13,12 @@ from ansible.errors import AnsibleConnectionFailure, AnsibleError
 
 from ...module_utils._call.operation import effect_of
 from ...module_utils._errors import NOT_SENT, UNKNOWN, ServicesError
-from ...module_utils._task.options import ARGUMENT_SPEC
+from ...module_utils._task.options import ENVIRONMENT_PREFIX
 from ...module_utils._task.signals import Interrupted, Signals
 from ...module_utils._task.task import RECORDED, Planned
 from ...module_utils._task.validation import validate, variable_of
 from . import core
-from .given import options_given
+from .given import absolute_path, options_given
 from .process import environment
 
 _NOT_THERE = " A machine that does not exist cannot be logged in to: add delegate_to: localhost."
@@ -29,11 +29,11 @@ class Target:
     """Runs the module of a task with the options that were given, and reports what is known however that ends."""
 
     def __init__(self, action, given: dict, signals: Signals) -> None:
+        """Raise InvalidInput for a path that cannot be meant."""
         self._action, self._signals = action, signals
-        # What the controller sets, so that the place does not matter; but its files may not be there on the target.
-        options = [(name, option) for name, option in ARGUMENT_SPEC.items() if given.get(name) is None]
-        found = ((name, variable_of(option)) for name, option in options if option["type"] != "path")
-        self._given = {**given, **{name: os.environ[variable] for name, variable in found if variable}}
+        self._given = {**given, **_from_environment(action, given)}
+        if is_here(action):
+            self._given.update(_absolute_paths(action, self._given))
 
     def send(self, planned: Planned) -> dict:
         """Run the module for a task whose ledger stays on the controller."""
@@ -45,6 +45,7 @@ class Target:
         """Run the module and return its result unchanged; add `outcome` where it is missing."""
         action, arguments = self._action, self._given if arguments is None else arguments
         try:
+            core.keep_from_shell(action._connection, ENVIRONMENT_PREFIX)  # they are among the arguments
             with environment(action.controller_environment), self._signals.raised():
                 shell = action.run_shell()
                 if shell["rc"] != 0:
@@ -59,6 +60,32 @@ class Target:
         except (AnsibleError, Interrupted) as error:
             return dict(_no_result(action, error, arguments), failed=True)
         return result if "outcome" in result else _with_outcome(action, result, arguments)
+
+
+def is_here(action) -> bool:
+    """Whether the module runs on this machine, where files are what they are for the controller."""
+    return action._connection.transport == "local"
+
+
+def _from_environment(action, given: dict) -> dict:
+    """Return the options that variables set: those of the controller, too, so that the place does not matter.
+
+    But its files may not be there on the target: a path on another machine comes from the keyword `environment` alone.
+    """
+    found = {}
+    for name, option in action.spec.options.items():
+        variable = variable_of(option) if given.get(name) is None else ""
+        is_path = option["type"] == "path"
+        if variable and (not is_path or is_here(action) or variable in action.task_environment):
+            found[name] = os.environ[variable]
+    return found
+
+
+def _absolute_paths(action, given: dict) -> dict:
+    """Return the paths as the worker takes them; the module itself refuses what is no text."""
+    names = [name for name, option in action.spec.options.items() if option["type"] == "path" and given.get(name)]
+    texts = {name: given[name] for name in names if isinstance(given[name], str)}
+    return {name: absolute_path(action, name, os.path.expandvars(text)) for name, text in texts.items()}
 
 
 def _no_shell(shell: dict) -> dict:
