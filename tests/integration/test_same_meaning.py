@@ -82,3 +82,43 @@ def test_no_path_is_in_a_collection(ansible, place, option):
     assert (result["outcome"], result["failed"]) == ("not_sent", True)
     assert result["msg"].startswith(f"{option}: {inside} is inside an installed collection")
     assert not inside.exists()
+
+
+def test_the_file_of_a_playbook_is_below_the_working_directory(ansible):
+    created = {"name": "vm", "base_url": "https://s", "resource": "compute_virtual_machine", "ledger": "ledger.db",
+               "asset": {"id": "i", "name": "vm"}}
+    ansible.tasks(json.dumps([{"infrastructure.services.ledger_entry": created}])).ok()
+    for playbook in ("show_ledger", "in_doubt"):
+        run = ansible.command("ansible-playbook", f"infrastructure.services.{playbook}", "-e", "ledger=ledger.db",
+                              "-e", f"file={playbook}.csv", PWD=None).ok()
+        assert (ansible.directory / f"{playbook}.csv").stat().st_mode & 0o777 == 0o600
+        assert "Show the ledger" in run.output and "NAME" not in run.output
+    assert (ansible.directory / "show_ledger.csv").read_text().splitlines()[1].startswith("vm,i,done,")
+    run = ansible.command("ansible-playbook", "infrastructure.services.settle", "-e", "ledger=copy.db", "-e",
+                          "file=show_ledger.csv", PWD="/nowhere").ok()
+    assert "ledger entries: 1 adopted, " in run.output
+
+
+@pytest.mark.parametrize("playbook", ["show_ledger", "settle"])
+def test_the_file_of_a_playbook_is_not_in_a_collection(ansible, playbook):
+    inside = Path(ansible.collections, "ansible_collections/infrastructure/services/x.csv")
+    run = ansible.command("ansible-playbook", f"infrastructure.services.{playbook}", "-e", "ledger=ledger.db", "-e",
+                          f"file={inside}")
+    assert run.rc == 2
+    assert f"file: {inside} is inside an installed collection" in " ".join(run.output.split())
+    assert not inside.exists()
+
+
+@pytest.mark.parametrize(("name", "content", "told"), [
+    ("none.csv", None, "none.csv cannot be read: No such file or directory"),
+    ("latin.csv", "name;id\nvm\xe9;i\n".encode("latin-1"), "latin.csv is not UTF-8"),
+    ("broken.json", b"[", "broken.json is not JSON ("),
+])
+def test_a_file_that_cannot_be_read_is_named_and_nothing_is_changed(ansible, name, content, told):
+    if content is not None:
+        (ansible.directory / name).write_bytes(content)
+    run = ansible.command("ansible-playbook", "infrastructure.services.settle", "-e", "ledger=l.db", "-e", f"file={name}")
+    result = run.result("Record what it says")
+    assert (result["outcome"], result["failed"]) == ("not_sent", True)
+    assert result["msg"].startswith(f"file: {ansible.directory}/{told}")
+    assert not (ansible.directory / "l.db").exists()

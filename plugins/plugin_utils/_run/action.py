@@ -46,6 +46,10 @@ class Action(core.ObservedAction):
     def hand_over(self, signals: Signals) -> dict | None:
         """Return the result of the module if all of the task is for the target, None if it is for the worker."""
 
+    def given(self) -> dict:
+        """Return the options of the task, not yet validated; raise InvalidInput."""
+        return options_given(self)
+
     def _refuse_async_creation(self) -> None:
         """Raise InvalidInput for a creation that would be repeated without knowing how the job before it ended."""
         if self._task.async_val and self.creates and core.counts_attempts(self):
@@ -101,7 +105,7 @@ class Action(core.ObservedAction):
             self._refuse_async_creation()
             self.task_environment = core.task_environment(self)
             with process.environment({**self.controller_environment, **self.task_environment}):
-                result = self.hand_over(signals) or self._result(validate(self.spec, options_given(self)), signals)
+                result = self.hand_over(signals) or self._result(validate(self.spec, self.given()), signals)
                 return self._with_warning(result)
         except InvalidInput as error:  # in a keyword or a variable
             return error.result()

@@ -31,6 +31,7 @@ from .process import say
 _FLEET, _PREFIX = "infrastructure.services.fleet", "fleet_"  # the role, and the start of the names of its variables
 _TAKES = "__variables"  # the variable of a playbook of the collection that has the names of all that it takes
 _MISSPELT = 0.75  # how much a name has to be like another one to be taken for it, up to 1
+_FILE = "__file"  # the variable of a playbook of the collection that has the path of the file which it was given
 _NO_LEDGER = "is missing: set it to a path (an SQLite file) or a postgresql:// URL, so that running again is safe"
 
 
@@ -87,6 +88,20 @@ def with_absolute_paths(action, params: dict) -> dict:
 def absolute_path(action, option: str, path: str) -> str:
     """Return the absolute path that an option of the task, or the variable that sets it, means; raise InvalidInput."""
     return absolute(option, path, action._loader.get_basedir(), action._task.args.get(option) is None)
+
+
+def variable(action, name: str) -> Any:
+    """Return a variable of the task, templated, which those in task_vars are not; None if there is none."""
+    return action._templar.template(action.task_vars.get(name))
+
+
+def file_of_playbook(action) -> str:
+    """Return the absolute path of the file that a playbook of the collection was given, empty for none.
+
+    No lookup knows the working directory, and a filter not where the playbook is. Raise InvalidInput.
+    """
+    given = variable(action, _FILE)
+    return absolute("file", str(given), action._loader.get_basedir()) if given else ""
 
 
 def ledger_given(action) -> Any:
