@@ -11,8 +11,9 @@ from ..module_utils._task.specs import LEDGER_ENTRIES
 from ..module_utils._task.validation import Options
 from ..plugin_utils._ledger.editing import edited_list
 from ..plugin_utils._run.action import Action
-from ..plugin_utils._run.given import ledger_to_edit
+from ..plugin_utils._run.given import file_of_playbook, ledger_to_edit
 from ..plugin_utils._run.process import run_id, show_lines
+from ..plugin_utils._screen.csv_files import entries_in
 from ..plugin_utils._screen.screen import edit_lines
 
 
@@ -20,6 +21,11 @@ class ActionModule(Action):
     """Takes the options of all modules, so that it can be in their action group, and uses its own."""
 
     spec = LEDGER_ENTRIES
+
+    def given(self) -> dict:
+        """Return the options; the entries are those of a file for the playbook `settle`."""
+        file = file_of_playbook(self)
+        return dict(super().given(), entries=entries_in(file)) if file else super().given()
 
     def work(self, options: Options, signals: Signals) -> dict:
         ledger = ledger_to_edit(self, options.params, signals)

@@ -12,7 +12,7 @@ from ..module_utils._task.validation import Options
 from ..plugin_utils._ledger.commands import settle_commands
 from ..plugin_utils._ledger.listing import listed
 from ..plugin_utils._run.action import Action
-from ..plugin_utils._run.given import opened_ledger
+from ..plugin_utils._run.given import file_of_playbook, opened_ledger, variable
 from ..plugin_utils._run.process import show_lines
 from ..plugin_utils._screen.screen import ledger_lines
 
@@ -25,10 +25,11 @@ class ActionModule(Action):
     spec = LEDGER_INFO
 
     def work(self, options: Options, signals: Signals) -> dict:
+        file = file_of_playbook(self)
         ledger = opened_ledger(self, options.params, signals, read_only=True)
         result = listed(ledger, options.params)
         what = "in doubt" if options.params["states"] == [IN_DOUBT] else "recorded"
         lines = ledger_lines(result, settle_commands(ledger), what)
-        if self.task_vars.get(_SHOWS) and result["exists"]:
+        if variable(self, _SHOWS) and result["exists"]:
             show_lines(lines, stderr=False)
-        return dict(result, text=lines)
+        return dict(result, text=lines, **({"file": file} if file else {}))

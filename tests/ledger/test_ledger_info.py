@@ -67,6 +67,8 @@ def info(location, opened):
     ({"resource": UPDATE}, "role-1"),
     ({"names": ["web*"]}, "web01 web02 web01"),
     ({"names": ["*02", "role-?"]}, "role-1 web02"),
+    ({"names": "*02, role-?"}, "role-1 web02"),
+    ({"states": "intent, accepted"}, "role-1 app01"),
     ({"names": ["WEB*", "we"]}, ""),
     ({"states": ["done"]}, "web01 web01"),
     ({"states": ["in_doubt"]}, "role-1 app01 web02"),

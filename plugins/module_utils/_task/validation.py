@@ -195,9 +195,15 @@ def _path(value: Any) -> str:
 
 
 def _list(value: Any) -> list:
+    """Return a list; text has its parts between commas, without blanks around them and without parts of nothing else.
+
+    ansible-core keeps the blanks, so that `base, nginx` would name another class than `nginx`, for ever.
+    """
     if isinstance(value, bool):
         raise TypeError
-    return check_type_list(value)
+    if not isinstance(value, str):
+        return check_type_list(value)
+    return [part for part in map(str.strip, value.split(",")) if part]
 
 
 def _list_of_dicts(value: Any) -> list:

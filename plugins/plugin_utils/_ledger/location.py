@@ -12,6 +12,7 @@ import time
 from contextlib import closing, suppress
 
 from ...module_utils._errors import InvalidInput
+from ...module_utils._secrets import printable
 from .entries import NOT_A_LEDGER
 from .postgresql import PostgresDatabase
 from .postgresql_library import POSTGRESQL, described, parsed_url
@@ -27,33 +28,37 @@ _LEAST_SIZE = 512  # bytes of a database of one page; SQLite overwrites a smalle
 
 
 def resolved(location: str, playbook_dir: str, from_environment: bool) -> str:
-    """Return the location with a path made absolute; raise InvalidInput if it is neither path nor URL.
-
-    A relative path is below the playbook's directory, or below the working directory if it comes from the environment
-    or the playbook belongs to a collection: files in an installed collection are lost when it is installed again.
-    """
+    """Return the location with a path made absolute by `absolute`; raise InvalidInput if it is neither path nor URL."""
     if location.startswith(POSTGRESQL):
         return location
     if _URL.match(location) or _KEYWORDS.search(location):
         raise InvalidInput("ledger", "it must be a path or a postgresql:// URL")
     if not location.strip() or "\0" in location:
         raise InvalidInput("ledger", "it is not a path: it is empty or contains a NUL character")
-    path = absolute(location, playbook_dir, from_environment)
+    path = absolute("ledger", location, playbook_dir, from_environment)
     try:
         path.encode()
     except UnicodeEncodeError:  # no message and no result could contain it
         raise InvalidInput("ledger", f"the path {path!a} is not UTF-8. Rename the file or directory") from None
-    if _in_collection(path) or _in_collection(os.path.realpath(path)):
-        raise InvalidInput(
-            "ledger", f"{path} is inside an installed collection and would be deleted with it. Give an absolute path"
-        )
     return path
 
 
-def absolute(path: str, playbook_dir: str, from_environment: bool = False) -> str:
-    """Return the absolute path of an output file; relative paths are resolved as in `resolved`."""
+def absolute(option: str, path: str, playbook_dir: str, from_environment: bool = False) -> str:
+    """Return the absolute path that an option names; raise InvalidInput for one in a collection, and for no path.
+
+    This is the rule for every path that the controller uses: below the playbook's directory, or below the working
+    directory where it comes from the environment or the playbook belongs to a collection.
+    """
     base = os.getcwd() if from_environment or _in_collection(playbook_dir) else playbook_dir
-    return os.path.abspath(os.path.join(base, os.path.expanduser(path)))
+    found = os.path.abspath(os.path.join(base, os.path.expanduser(path)))
+    try:
+        is_inside = _in_collection(found) or _in_collection(os.path.realpath(found))
+    except ValueError:
+        raise InvalidInput(option, "must be without characters that no path can have") from None
+    if is_inside:
+        where = f"{printable(found)} is inside an installed collection and would be deleted with it"
+        raise InvalidInput(option, f"{where}. Give an absolute path outside of it")
+    return found
 
 
 def shown_location(location: str) -> str:

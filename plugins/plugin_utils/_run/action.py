@@ -26,8 +26,8 @@ _UNRECORDED = (
     f" {LEDGER_VARIABLE} in the environment, to the path of a file; ledger: \"\" says that this is meant."
 )
 # The last task of this process that may have created an asset, and its result. Ansible makes a new action for each
-# attempt of `until`, but the task object stays the same.
-_last: dict[str, Any] = {"task": None, "result": {}}
+# attempt of `until`, but the task object stays the same. `changed`: the last task that changed something.
+_last: dict[str, Any] = {"task": None, "result": {}, "changed": None}
 
 
 class Action(core.ObservedAction):
@@ -45,6 +45,10 @@ class Action(core.ObservedAction):
 
     def hand_over(self, signals: Signals) -> dict | None:
         """Return the result of the module if all of the task is for the target, None if it is for the worker."""
+
+    def given(self) -> dict:
+        """Return the options of the task, not yet validated; raise InvalidInput."""
+        return options_given(self)
 
     def _refuse_async_creation(self) -> None:
         """Raise InvalidInput for a creation that would be repeated without knowing how the job before it ended."""
@@ -69,6 +73,12 @@ class Action(core.ObservedAction):
             return dict(result, msg=f"{_WHY} The earlier attempt: {result['msg']}")
         return dict(result, warnings=[*result.get("warnings", []), _WHY]) if result else {}
 
+    def _with_earlier_change(self, result: dict) -> dict:
+        """Return the result, which is `changed` if an earlier attempt of the task has changed something."""
+        if result.get("changed"):
+            _last["changed"] = self._task
+        return dict(result, changed=True) if _last["changed"] is self._task else result
+
     def run(self, tmp=None, task_vars=None):
         super().run(tmp, task_vars)
         self.task_vars = task_vars or {}
@@ -77,7 +87,7 @@ class Action(core.ObservedAction):
 
     def _run(self) -> dict:
         with deferred() as signals:
-            result = core.untrusted(in_words(self._ended(signals)))
+            result = self._with_earlier_change(core.untrusted(in_words(self._ended(signals))))
             if self._remembered():
                 _last.update(result=dict(result))  # as the ledger and the keyword timeout left it
             if signals.caught and "msg" in result:
@@ -93,8 +103,9 @@ class Action(core.ObservedAction):
             if names := names_in_role(self.task_vars, load_extra_vars(self._loader)):
                 self.spec = spec_in_role(self.spec, names)
             self._refuse_async_creation()
-            with process.environment({**self.controller_environment, **core.task_environment(self)}):
-                result = self.hand_over(signals) or self._result(validate(self.spec, options_given(self)), signals)
+            self.task_environment = core.task_environment(self)
+            with process.environment({**self.controller_environment, **self.task_environment}):
+                result = self.hand_over(signals) or self._result(validate(self.spec, self.given()), signals)
                 return self._with_warning(result)
         except InvalidInput as error:  # in a keyword or a variable
             return error.result()

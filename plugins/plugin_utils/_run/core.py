@@ -81,6 +81,21 @@ def task_environment(action) -> dict[str, str]:
     return {str(name): str(value) for name, value in environment.items()}
 
 
+def keep_from_shell(connection, prefix: str) -> None:
+    """Have no command on this connection begin with variables whose names start with this prefix.
+
+    Whoever is on the target sees the command lines there, and `-vvv` shows them. The shell plugin makes them for the
+    module as well as for ansible-core's own polling of its job.
+    """
+    shell = connection._shell
+    if "env_prefix" not in vars(shell):  # the items of a loop share a connection
+        shell.env_prefix = partial(_prefix_without, shell.env_prefix, prefix)
+
+
+def _prefix_without(env_prefix: Callable[..., str], prefix: str, **variables) -> str:
+    return env_prefix(**{name: value for name, value in variables.items() if not str(name).startswith(prefix)})
+
+
 def counts_attempts(action) -> bool:
     """Return whether ansible-core may repeat the task, which it then counts in `attempts`."""
     return bool(action._task.until) or action._task.retries is not None
@@ -89,6 +104,17 @@ def counts_attempts(action) -> bool:
 def is_python_too_old(result: dict) -> bool:
     """Return whether the target's Python is too old for ansible-core, which it says before the module's code runs."""
     return bool(_PYTHON_TOO_OLD.match(str(result.get("msg"))))
+
+
+def why_failed(result: dict) -> str:
+    """Return what ansible-core says about a module that failed; since 2.19 that may be in `exception` alone."""
+    said, event = [str(result["msg"])] if result.get("msg") else [], None
+    if not said:
+        event = getattr(result.get("exception"), "event", None)
+    while event:
+        said.append(event.msg.rstrip("."))
+        event = event.chain and event.chain.event
+    return ": ".join(said) or "it said nothing"
 
 
 @contextmanager
@@ -154,6 +180,13 @@ class ObservedAction(ActionBase):
         An unreachable host, or a user that it cannot become, is found here, provably before the module starts.
         """
         return super()._low_level_execute_command("exit 0")
+
+    def _remove_tmp_path(self, tmp_path, force=False):
+        """Remove the temporary directory; if the connection is lost meanwhile, the result of the module still counts."""
+        try:
+            super()._remove_tmp_path(tmp_path, force)
+        except AnsibleConnectionFailure:
+            self._connection._shell.tmpdir = None
 
     def run_module(self, arguments: dict) -> dict:
         """Run the module of the task's name with these arguments, which are modified, and return its result."""

@@ -16,12 +16,12 @@ from typing import Any, Iterable, Iterator, Mapping
 import yaml
 
 from ...module_utils._errors import InvalidInput
-from ...module_utils._task.options import ARGUMENT_SPEC, LEDGER_VARIABLE
+from ...module_utils._task.options import LEDGER_VARIABLE
 from ...module_utils._task.signals import Signals
 from ...module_utils._task.specs import ModuleSpec
 from ...module_utils._task.validation import nearest
 from .._ledger.entries import ABSENT
-from .._ledger.location import no_ledger_yet, resolved
+from .._ledger.location import absolute, no_ledger_yet, resolved
 from .._ledger.store import Ledger
 from .._screen.screen import waiting_line
 from . import core
@@ -31,8 +31,8 @@ from .process import say
 _FLEET, _PREFIX = "infrastructure.services.fleet", "fleet_"  # the role, and the start of the names of its variables
 _TAKES = "__variables"  # the variable of a playbook of the collection that has the names of all that it takes
 _MISSPELT = 0.75  # how much a name has to be like another one to be taken for it, up to 1
+_FILE = "__file"  # the variable of a playbook of the collection that has the path of the file which it was given
 _NO_LEDGER = "is missing: set it to a path (an SQLite file) or a postgresql:// URL, so that running again is safe"
-_PATHS = [name for name, option in ARGUMENT_SPEC.items() if option["type"] == "path"]
 
 
 def options_given(action) -> dict:
@@ -80,9 +80,28 @@ def spec_in_role(spec: ModuleSpec, names: Mapping[str, str]) -> ModuleSpec:
 
 
 def with_absolute_paths(action, params: dict) -> dict:
-    """Return valid options with absolute paths: the local connection runs modules in the playbook's directory."""
-    directory = action._loader.get_basedir()
-    return {**params, **{name: os.path.join(directory, params[name]) for name in _PATHS if params[name]}}
+    """Return valid options with absolute paths; raise InvalidInput for one in a collection."""
+    names = [name for name, option in action.spec.options.items() if option["type"] == "path" and params[name]]
+    return {**params, **{name: absolute_path(action, name, params[name]) for name in names}}
+
+
+def absolute_path(action, option: str, path: str) -> str:
+    """Return the absolute path that an option of the task, or the variable that sets it, means; raise InvalidInput."""
+    return absolute(option, path, action._loader.get_basedir(), action._task.args.get(option) is None)
+
+
+def variable(action, name: str) -> Any:
+    """Return a variable of the task, templated, which those in task_vars are not; None if there is none."""
+    return action._templar.template(action.task_vars.get(name))
+
+
+def file_of_playbook(action) -> str:
+    """Return the absolute path of the file that a playbook of the collection was given, empty for none.
+
+    No lookup knows the working directory, and a filter not where the playbook is. Raise InvalidInput.
+    """
+    given = variable(action, _FILE)
+    return absolute("file", str(given), action._loader.get_basedir()) if given else ""
 
 
 def ledger_given(action) -> Any:
@@ -125,11 +144,11 @@ def ledger_to_edit(action, params: dict, signals: Signals) -> Ledger:
     return opened_ledger(action, params, signals, read_only=action._task.check_mode or is_missing)
 
 
-def ledger_location(action, ledger: str) -> str:
-    """Return where the ledger is; raise InvalidInput or LedgerError."""
+def ledger_location(action, ledger: str, option: str = "ledger") -> str:
+    """Return where the ledger of an option is; raise InvalidInput or LedgerError."""
     if not ledger:
         raise InvalidInput("ledger", "is empty")
     if action._task.async_val:
         why = "cannot be combined with async: nothing would record how the task ended. Remove async"
         raise InvalidInput("ledger", why)
-    return resolved(ledger, action._loader.get_basedir(), action._task.args.get("ledger") is None)
+    return resolved(ledger, action._loader.get_basedir(), action._task.args.get(option) is None)

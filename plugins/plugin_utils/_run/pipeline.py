@@ -11,7 +11,7 @@ from contextlib import closing
 from functools import partial
 from typing import Any
 
-from ...module_utils._errors import InvalidInput
+from ...module_utils._errors import NOT_SENT, REJECTED, InvalidInput
 from ...module_utils._http.transport import Transport, requests, require_libraries
 from ...module_utils._http.urls import canonical_url
 from ...module_utils._list.sending import send_all
@@ -20,7 +20,7 @@ from ...module_utils._task.options import settings_from
 from ...module_utils._task.signals import Signals
 from ...module_utils._task.task import Context, Planned, carry_out, perform, prepare
 from ...module_utils._task.validation import Options
-from .._ledger.location import absolute, open_ledger, shown_location
+from .._ledger.location import open_ledger, shown_location
 from .._ledger.queue import Queue
 from .._ledger.recording import Recording
 from .._ledger.store import Ledger
@@ -30,7 +30,7 @@ from .._screen.screen import Progress, result_lines
 from .cache import cached_transport, shared_token
 from .given import ledger_at, ledger_given, ledger_location, opened_ledger, options_given, with_absolute_paths
 from .process import is_orphan, require_parent, run_id, say, show_lines
-from .target import Target
+from .target import Target, is_here
 
 _DETAILS = ("ansible_facts", "results", "not_listed", "diff")  # which the screen, the report and the ledger have
 _LEDGER_ELSEWHERE = "a list can use one only on the controller: add delegate_to: localhost and become: false"
@@ -38,7 +38,7 @@ _LEDGER_ELSEWHERE = "a list can use one only on the controller: add delegate_to:
 
 def in_worker(action) -> bool:
     """Whether a task is done in this process: where its module would run anyway, and as the same user."""
-    is_elsewhere = action._connection.transport != "local" or action.becomes or action._task.async_val
+    is_elsewhere = not is_here(action) or action.becomes or action._task.async_val
     return requests is not None and not is_elsewhere
 
 
@@ -101,7 +101,15 @@ def send_list(action, options: Options, signals: Signals) -> dict:
     about = _about(ledger, recording, history_rows)
     _tell(action, report, time.monotonic() - began, signals, done, about)
     returned = result.returned(done, params["results"])
-    return action.remember(_without_details(returned) if action.spec.names and returned.get("failed") else returned)
+    returned = _without_details(returned) if action.spec.names and returned.get("failed") else returned
+    return returned if _may_go_on(recording, params, done["results"]) else action.remember(returned)
+
+
+def _may_go_on(recording: Recording | None, params: dict, items: list[dict]) -> bool:
+    """Whether a further attempt of `until` sends what certainly did not happen; the ledger keeps the rest from it."""
+    knows_all = recording and not recording.lost and not params["force"]
+    not_done = ("skipped" in item or (item["failed"] and item["outcome"] in (NOT_SENT, REJECTED)) for item in items)
+    return bool(knows_all) and any(not_done)
 
 
 def _sleep(action, signals: Signals, asset: str, seconds: float) -> None:
@@ -115,8 +123,7 @@ def _report(action, params: dict, location: str, service: str) -> Report | None:
     """Return the report of a list, None if none is wanted; raise InvalidInput."""
     if not params["report"]:
         return None
-    path = absolute(params["report"], action._loader.get_basedir())
-    return Report(path, location, run_id(), service, action._task.check_mode)
+    return Report(params["report"], location, run_id(), service, action._task.check_mode)
 
 
 def _about(ledger: Ledger | None, recording: Recording | None, history_rows: int) -> AboutLedger:
@@ -140,8 +147,7 @@ def _approved(action, params: dict, service: str) -> ApprovedPlan | None:
     """Return the plan that was approved, None if none had to be; raise InvalidInput."""
     if not params["approved"]:
         return None
-    path = absolute(params["approved"], action._loader.get_basedir())
-    return approved_plan(path, action.spec.resource.operation.resource, service)
+    return approved_plan(params["approved"], action.spec.resource.operation.resource, service)
 
 
 def _tell(

@@ -14,6 +14,7 @@ import csv
 import io
 import json
 import re
+from pathlib import Path
 from typing import Any, Iterator, Mapping, NamedTuple
 
 from ...module_utils._errors import MAX_FAULTS, InvalidInput, listing
@@ -123,6 +124,19 @@ def read(
     if entries:
         return [{"line": line, **_entry(values, kind)} for line, kind, values in found]
     return [_item(values, kind) for _line, kind, values in found]
+
+
+def entries_in(file: str) -> list[dict]:
+    """Return the entries in a file, JSON by its name or else CSV; raise InvalidInput."""
+    try:
+        text = Path(file).read_text("utf-8")
+        return json.loads(text) if file.endswith(".json") else read(text, entries=True)
+    except OSError as error:
+        raise InvalidInput("file", f"{printable(file)} cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise InvalidInput("file", f"{printable(file)} is not UTF-8") from None
+    except ValueError as error:
+        raise InvalidInput("file", f"{printable(file)} is not JSON ({error})") from None
 
 
 def _rows(text: str, delimiter: str, faults: list[str]) -> Iterator[tuple[int, list[str]]]:

@@ -97,7 +97,7 @@ def test_a_cell_is_never_a_formula_for_a_spreadsheet():
 def test_what_teams_have_is_read_with_the_types_of_the_resource():
     text = ('\ufeffname;cpu;vm_ram;team;subnet.mask;volumes[0].name;volumes[0].size_gb;puppet_classes;'
             'extra_attributes\r\n'
-            'web01;4;16.5;"a; b";255.0.0.0;data;"250";base,web;"{""owner"": 7}"\r\n'
+            'web01;4;16.5;"a; b";255.0.0.0;data;"250";base, web;"{""owner"": 7}"\r\n'
             '\r\n'
             'web02;;;{{ 7 }};;;;;\r\n')
     assert read(text) == [
