@@ -13,7 +13,9 @@ from typing import Callable, Iterator
 
 from ansible import constants
 from ansible.errors import AnsibleConnectionFailure
+from ansible.playbook.block import Block
 from ansible.plugins.action import ActionBase
+from ansible.utils.vars import load_extra_vars
 
 from .process import require_parent
 
@@ -79,6 +81,14 @@ def task_environment(action) -> dict[str, str]:
     if any(action._task.environment or ()):
         action._compute_environment_string(environment)
     return {str(name): str(value) for name, value in environment.items()}
+
+
+def variables_given(action) -> set[str]:
+    """Return the names of the variables on the command line and in the play, which has those of `import_playbook`."""
+    block = action._task
+    while not isinstance(block, Block):
+        block = block._parent
+    return {*load_extra_vars(action._loader), *block._play.vars}
 
 
 def counts_attempts(action) -> bool:
