@@ -28,7 +28,7 @@ def arguments(argv: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m emulator", description="A double of the Infrastructure Service.")
     add = parser.add_argument
     add("--host", default="127.0.0.1", help="address to listen on (default: %(default)s)")
-    add("--port", type=int, default=0, help="port to listen on; 0 takes a free one (default)")
+    add("--port", type=port, default=0, help="port to listen on; 0 takes a free one (default)")
     add("--ready-file", type=Path, metavar="FILE", help="receives the base URL, one line, once the emulator listens")
     add("--prefix", default="", metavar="PATH", help="prefix of every path of the service")
     add("--tls-certificate", type=Path, metavar="FILE", help="serve https with this certificate chain and key (PEM)")
@@ -48,10 +48,20 @@ def arguments(argv: Sequence[str]) -> argparse.Namespace:
     return parser.parse_args(argv)
 
 
+def port(text: str) -> int:
+    """Return the number of `--port`; raise ArgumentTypeError if it is none of a port."""
+    if text.isascii() and text.isdigit() and len(text) <= 5 and int(text) <= 65535:
+        return int(text)
+    raise argparse.ArgumentTypeError(f"{text!r} is not a number from 0 to 65535")
+
+
 def delay(text: str) -> tuple[str, float]:
-    """Return the operation and the seconds of `--delay`; raise ValueError if those are not a number."""
+    """Return the operation and the seconds of `--delay`; raise ArgumentTypeError if those are not a number."""
     operation, _equals, seconds = text.rpartition("=")
-    return operation or "any", float(seconds)
+    try:
+        return operation or "any", float(seconds)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{seconds!r} is not a number of seconds") from None
 
 
 def settings(options: argparse.Namespace) -> dict[str, object]:

@@ -10,12 +10,14 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 import shutil
 import subprocess
 from collections.abc import Iterator
 
 import pytest
 import yaml
+from docs.commands import commands, run_by
 from docs.guides import Step, blocks, in_order, read
 from support.checkout import CHECKOUT
 from support.databases import private_server
@@ -26,17 +28,6 @@ PAGES = {path.stem: path for path in in_order()}
 ADDRESSES = ("https://login.example.com", "https://service.example.com", "http://127.0.0.1:8080")
 DATABASE = re.compile(r"postgresql://(\w+)@db\.example\.com/ledger(\??)")
 EMULATOR = "ansible-playbook infrastructure.services.emulator"
-# What cannot run here: what needs the network, Galaxy, or a test of its own, which tests/ecosystem, the Makefile and
-# .ci/run have.
-NOT_RUN = ("make demo", "gpg --dearmor ", "gpgv ", "ansible-galaxy collection install --offline ",
-           "GNUPGHOME=$(mktemp -d) ansible-galaxy collection verify ",
-           "ansible-galaxy collection install infrastructure.services",
-           "ansible-builder create --file execution-environment.yml",
-           "ansible-builder build --file execution-environment.yml", "ansible-navigator run ",
-           "cp -r ~/.ansible/collections/ansible_collections/infrastructure/services/extensions/skeleton/molecule .",
-           "molecule test")
-
-
 NOT_LISTED = re.compile(r", [\d,]+ not listed")  # what other pages have recorded in the one ledger
 
 
@@ -67,7 +58,7 @@ class World:
         elif step.text.startswith("export "):
             name, _equals, value = step.text.removeprefix("export ").partition("=")
             self.environment[name] = value.replace("$PWD", str(self.ansible.directory))
-        elif not step.text.startswith(NOT_RUN):
+        elif not run_by(step.text):
             line = step.text
             if line.startswith(EMULATOR) and "emulator_state=absent" not in line:
                 line += " -e emulator_port=0"  # the port on the page may be in use
@@ -138,9 +129,10 @@ def test_the_guide_to_updates_holds_when_an_update_replaces_the_role(world, serv
     world.follow("update_a_role")
 
 
-def test_what_is_not_run_is_on_a_page():
-    lines = [step.text for name in PAGES for step in read(PAGES[name]).steps if step.kind == "command"]
-    assert [start for start in NOT_RUN if not any(line.startswith(start) for line in lines)] == []
+@pytest.mark.parametrize("command", sorted({each.text for each in commands() if each.text.startswith("ansible-doc -t ")}))
+def test_a_page_of_ansible_doc_is_shown(command, ansible_once):
+    program, *arguments = shlex.split(command)
+    assert arguments[-1] in ansible_once.command(program, *arguments).ok().output.lower()
 
 
 FILES = {name: path for path in PAGES.values() for name in read(path).files}

@@ -66,7 +66,12 @@ def test_the_emulator_stays_in_the_background_and_has_the_settings(background):
 def test_a_directory_keeps_one_emulator(background):
     run = background.playbook()
     assert run.rc != 0
-    assert "is still running in this directory" in run.result("Require that the emulator is listening")["msg"]
+    where = background.settings["emulator_directory"]
+    stop = ("ansible-playbook infrastructure.services.emulator -e emulator_state=absent"
+            f" -e 'emulator_directory=\"{where}\"'")
+    assert run.result("Require that the emulator is listening")["msg"] == (
+        f"An emulator is still running in {where}, at {background.url}. Use that one, or stop it: {stop}")
+    assert f"To stop it: {stop}" in background.run.result("Show how to use the emulator")["msg"]
 
 
 @pytest.mark.matrix
@@ -110,6 +115,38 @@ def test_an_emulator_that_does_not_start_says_why(ansible_once, service):
     message = run.result("Require that the emulator is listening")["msg"]
     assert message.startswith(f"The emulator did not start on port {port}: the emulator cannot start: [Errno")
     assert "in use" in message
+
+
+@pytest.mark.parametrize(("given", "said"), [
+    ({"emulator_delay": "fast"}, "emulator_delay: 'fast' is not a number of seconds."),
+    ({"emulator_delay": -1}, "delay cannot be {'any': -1.0}."),
+    ({"emulator_port": "web"}, "emulator_port: 'web' is not a number from 0 to 65535."),
+    ({"emulator_port": 80800}, "emulator_port: '80800' is not a number from 0 to 65535."),
+    ({"emulator_settings": "put"}, "emulator_settings is not a dict: pass it as JSON, such as -e '{"),
+    ({"emulator_state": "abesnt"}, "emulator_state is abesnt, but can only be present or absent. Nothing was changed."),
+    ({"emulator_state": "absent"}, "emulator_directory is missing: pass -e emulator_directory=PATH, as the playbook"),
+])
+def test_a_value_that_cannot_be_used_is_refused(ansible_once, given, said):
+    directory = {} if given.get("emulator_state") == "absent" else {"emulator_directory": str(ansible_once.directory)}
+    background = {"emulator_port": 0, "emulator_background": True, **directory}
+    run = ansible_once.playbook(EMULATOR, "-e", json.dumps({**background, **given}))
+    assert run.rc == 2
+    (failed,) = [line["result"]["msg"] for line in run.results if line["result"]["failed"]]
+    assert said in failed
+    assert not (ansible_once.directory / "url").exists()
+    assert run.output.count("[ERROR]") <= 1
+    assert "is undefined" not in run.output
+
+
+def test_a_playbook_can_start_it_use_it_and_stop_it(ansible_once):
+    start = {"emulator_port": 0, "emulator_background": True, "emulator_directory": "here/emulator"}
+    look = {"hosts": "localhost", "gather_facts": False, "tasks": [
+        {"name": "Look", "ansible.builtin.slurp": {"src": str(ansible_once.directory / "here/emulator/process")}}]}
+    stop = {"emulator_state": "absent", "emulator_directory": "here/emulator"}
+    run = ansible_once.playbook(json.dumps([
+        {"import_playbook": EMULATOR, "vars": start}, look, {"import_playbook": EMULATOR, "vars": stop}]) + "\n").ok()
+    assert f"emulator_directory={ansible_once.directory}/here/emulator" in run.output
+    assert [*(ansible_once.directory / "here/emulator").iterdir()] == []
 
 
 @pytest.mark.matrix

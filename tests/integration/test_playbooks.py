@@ -9,18 +9,25 @@ import json
 import re
 import shlex
 import sqlite3
+import sys
 from contextlib import closing
 from pathlib import Path
 
 import pytest
+import requests
+import yaml
+from support.checkout import CHECKOUT
 from support.running import Run
 
 CREATE = "infrastructure.services.create_virtual_machine"
 DEMO = "infrastructure.services.demo"
+EMULATOR = "infrastructure.services.emulator"
 FLEET = "infrastructure.services.create_fleet"
 IN_DOUBT = "infrastructure.services.in_doubt"
 VM = "infrastructure.services.compute_virtual_machine"
 UPDATE = "infrastructure.services.update_cassandra_application_role"
+
+EVERYWHERE = {"fleet": "all", "virtual_machine_attributes": {}}  # so that create_fleet takes each host
 
 # What an inventory may say of machines that have no address yet, and on which nobody can log in.
 UNREACHABLE = {
@@ -59,11 +66,14 @@ def test_a_missing_variable_is_named(ansible_once, service):
     (CREATE, {"virtual_machine_name": "a", "virtual_machine_attribute": {"cpu": 4}}, "virtual_machine_attributes"),
     (CREATE, {"virtual_machine_name": "a", "base_ulr": "https://other.example"}, "base_url"),
     (UPDATE, {"application_role_id": "a", "application_role_atributes": {}}, "application_role_attributes"),
-    (FLEET, {"fleet": "all", "ledger": "l.db", "acess_token": "a"}, "access_token"),
-    (FLEET, {"fleet": "all", "ledger": "l.db", "fleet_reprot": "a"}, "fleet_report"),
+    (FLEET, {**EVERYWHERE, "ledger": "l.db", "acess_token": "a"}, "access_token"),
+    (FLEET, {**EVERYWHERE, "ledger": "l.db", "fleet_reprot": "a"}, "fleet_report"),
+    (FLEET, {**EVERYWHERE, "fleet_ledger": "l.db", "fleet_ledger_creat": False}, "fleet_ledger_create"),
+    (DEMO, {"demo_directory": ".", "emulator_port": 0, "emulator_dlay": 1}, "emulator_delay"),
     (IN_DOUBT, {"ledger": "l.db", "nmes": ["a"]}, "names"),
     ("infrastructure.services.move_ledger", {"ledger": "l.db", "to": "m.db", "ledger_creat": False}, "ledger_create"),
-    ("infrastructure.services.emulator", {"emulator_background": True, "emulator_prot": 0}, "emulator_port"),
+    (EMULATOR, {"emulator_background": True, "emulator_prot": 0}, "emulator_port"),
+    (EMULATOR, {"emulator_background": True, "emulatr_port": 0}, "emulator_port"),
 ])
 def test_a_misspelt_variable_is_refused(ansible_once, service, playbook, given, meant):
     *_others, wrong = given
@@ -74,6 +84,27 @@ def test_a_misspelt_variable_is_refused(ansible_once, service, playbook, given, 
     assert meant in said.partition("there is no such variable; ")[2]
     assert service.conversation() == []
     assert not [*ansible_once.directory.glob("*.db")]
+
+
+def test_a_misspelt_variable_in_a_file_is_refused(ansible_once, service):
+    (ansible_once.directory / "given.yml").write_text("virtual_machine_name: a\nledgr: l.db\n")
+    run = ansible_once.playbook(CREATE, "-e", "@given.yml")
+    assert run.rc != 0
+    assert "ledgr: there is no such variable; did you mean ledger?" in " ".join(run.output.split())
+    assert service.conversation() == []
+
+
+@pytest.mark.matrix
+def test_a_misspelt_variable_of_an_imported_playbook_is_refused(ansible_once, service):
+    given = {"virtual_machine_name": "a", "ledgr": "l.db"}
+    run = ansible_once.playbook(json.dumps([{"import_playbook": CREATE, "vars": given}]) + "\n")
+    assert run.rc != 0
+    assert "ledgr: there is no such variable; did you mean ledger?" in " ".join(run.output.split())
+    assert service.conversation() == []
+    given["ledger"] = given.pop("ledgr")
+    ansible_once.playbook(json.dumps([{"import_playbook": CREATE, "vars": given}]) + "\n").ok()
+    assert service.bodies() == [{"name": "a", "attributes": {}}]
+    assert (ansible_once.directory / "l.db").exists()
 
 
 def test_a_variable_for_an_inventory_is_left_alone(ansible_once, service):
@@ -94,13 +125,23 @@ def test_with_a_ledger_one_asset_is_sent_once(ansible_once, service):
 
 
 @pytest.mark.matrix
-def test_the_demo_fits_on_one_screen(ansible_once):
-    run = ansible_once.playbook(DEMO, PWD=None).ok()
-    told = [line["result"]["msg"] for line in run.results if line["task"] == "Tell the story"]
-    story = [line.removeprefix("|") for lines in told for line in lines]
+def test_the_demo_fits_on_one_screen(ansible_once, tmp_path):
+    where = tmp_path / "emulator"
+    given = {"demo_directory": str(tmp_path), "demo_keep": True, "emulator_directory": str(where), "emulator_port": 0,
+             "emulator_delay": 0.01, "emulator_settings": {"put": "replace"}, "emulator_python": sys.executable,
+             "emulator_extensions": str(CHECKOUT / "extensions")}
+    assert set(documented_variables("demo")) == given.keys()
+    try:
+        run = ansible_once.playbook(DEMO, "-e", json.dumps(given)).ok()
+        url = (where / "url").read_text().strip()
+        settings = requests.get(f"{url}/_emulator/settings", timeout=5).json()
+    finally:
+        ansible_once.playbook(EMULATOR, "-e", f"emulator_state=absent emulator_directory={where}").ok()
+    assert settings["put"] == "replace"
+    story = told_by(run)
+    assert [line.split() for line in story if line.startswith("   the page:")] == [["the", "page:", url]]
     assert len(story) <= 36  # on a screen of 40 lines, with the output of make and the set-up
-    assert max(len(line) for line in story if str(ansible_once.directory) not in line) <= 80
-    assert "the page:" not in "".join(story)  # it is gone when the demo has ended
+    assert max(len(line) for line in story if str(tmp_path) not in line) <= 80
     assert [line.split() for line in story if line.startswith("   db02")] == [["db02", "unknown"]]
     assert "again          not_sent" in "\n".join(story)
     assert len([line for line in story if line.startswith("   batch100..299  accepted")]) == 1
@@ -111,8 +152,29 @@ def test_the_demo_fits_on_one_screen(ansible_once):
     assert all(len(json.loads(request["body"])["attributes"]) >= 20 for request in received[:3])
 
 
+def test_the_demo_needs_no_variable_and_leaves_no_emulator(ansible_once):
+    run = ansible_once.playbook(DEMO, PWD=None).ok()
+    assert "the page:" not in "".join(told_by(run))
+    assert sorted(path.name for path in ansible_once.directory.glob("demo*")) == [
+        "demo-requests.json", "demo.db", "demo.db.lock", "demo.ledger.yml"]
+    assert not Path(run.result("Create a directory for the emulator")["path"]).exists()
+
+
+def told_by(run: Run) -> list[str]:
+    """The lines of the story that `make demo` shows."""
+    told = [line["result"]["msg"] for line in run.results if line["task"] == "Tell the story"]
+    return [line.removeprefix("|") for lines in told for line in lines]
+
+
+def documented_variables(playbook: str) -> list[str]:
+    """The variables of a playbook on the page of playbooks."""
+    page = (CHECKOUT / "docs/docsite/rst/playbooks.rst").read_text(encoding="utf-8")
+    return re.findall(r"\* - ``(\w+)``", re.split(r"\n\w+\n-+\n", page.partition(f"\n{playbook}\n---")[2])[0])
+
+
 def test_a_fleet_is_created_from_the_controller_whatever_the_inventory_says(ansible_once, service):
-    fleet = {"hosts": {"web01": {"virtual_machine_attributes": {"cpu": 2}}, "web02": {}}, "vars": UNREACHABLE}
+    fleet = {"hosts": {"web01": {"virtual_machine_attributes": {"cpu": 2}}, "web02": {"virtual_machine_attributes": {}}},
+             "vars": UNREACHABLE}
     (ansible_once.directory / "fleet.yml").write_text(
         json.dumps({"all": {"children": {"fleet": fleet}, "hosts": {"localhost": {}}, "vars": UNREACHABLE}}))
     own = "{{ hostvars.localhost.ansible_facts.compute_virtual_machines[inventory_hostname].id }}"
@@ -127,6 +189,68 @@ def test_a_fleet_is_created_from_the_controller_whatever_the_inventory_says(ansi
     assert {int(facts) for _id, facts in ids} == {0}
     assert sorted(service.bodies(), key=lambda body: body["name"]) == [
         {"name": "web01", "attributes": {"cpu": 2}}, {"name": "web02", "attributes": {}}]
+
+
+NONE = {"virtual_machine_attributes": {}}
+
+
+@pytest.mark.matrix
+def test_a_host_without_attributes_is_refused_by_name(ansible_once, service):
+    hosts = {"web01": NONE, "web02": {"virtual_machine_atributes": {"cpu": 4}},
+             "web03": {"virtual_machine_attributes": None}, "web04": {}}
+    ansible_once.inventory = {"all": {"children": {"fleet": {"hosts": hosts}}}}
+    run = ansible_once.playbook(FLEET, "-e", "ledger=l.db")
+    assert run.rc != 0
+    assert run.result("Require the attributes of each host")["msg"] == (
+        "web02, web03, web04: virtual_machine_attributes is missing, so a machine without attributes would be created."
+        " Nothing was sent. Set the variable for each host, to {} where no attributes are meant.")
+    assert service.conversation() == []
+    assert not (ansible_once.directory / "l.db").exists()
+
+
+def test_many_hosts_without_attributes_are_counted(ansible_once):
+    ansible_once.inventory = {"all": {"children": {"fleet": {"hosts": {f"web{n}": {} for n in range(10, 30)}}}}}
+    run = ansible_once.playbook(FLEET, "-e", "ledger=l.db")
+    assert "web18, web19 and 10 more: virtual_machine_attributes is missing" in (
+        run.result("Require the attributes of each host")["msg"])
+
+
+LISTED = [{"name": "listed", "attributes": {"cpu": 1}}]
+# Each variable of the role, a value, and what shows that create_fleet took it.
+OF_ROLE = {
+    "fleet_ledger": "l.db", "fleet_ledger_create": True, "fleet_virtual_machines": LISTED,
+    "fleet_application_roles": [{"id": "role-1", "name": "orders"}], "fleet_defaults": {"attributes": {"team": "web"}},
+    "fleet_application_role_defaults": {"description": "one"}, "fleet_concurrency": 2,
+    "fleet_asset_fields": ["id", "name"], "fleet_in_doubt": "skip", "fleet_on_difference": "fail",
+    "fleet_max_unknown": 3, "fleet_max_failures": 4, "fleet_report": "fleet.json", "fleet_approved": ""}
+
+
+@pytest.mark.parametrize("place", ["command line", "inventory", "import_playbook"])
+def test_create_fleet_takes_each_variable_of_the_role(ansible_once, service, place):
+    service.seed("role-1", name="reader")
+    role = yaml.safe_load((CHECKOUT / "roles/fleet/meta/argument_specs.yml").read_text(encoding="utf-8"))
+    assert role["argument_specs"]["main"]["options"].keys() == OF_ROLE.keys()
+    ansible_once.inventory = {"all": {"children": {"fleet": {"hosts": {"web01": {}}}}}}
+    here = {name: OF_ROLE if name == place else {} for name in ("command line", "inventory", "import_playbook")}
+    ansible_once.inventory["all"]["children"]["fleet"]["vars"] = here["inventory"]
+    play = json.dumps([{"import_playbook": FLEET, "vars": here["import_playbook"]}]) + "\n"
+    run = ansible_once.playbook(play, "-e", json.dumps(here["command line"]), ANSIBLE_INJECT_INVOCATION="true").ok()
+    assert sorted(service.bodies(), key=str) == [
+        {"name": "listed", "attributes": {"cpu": 1, "team": "web"}}, {"name": "orders", "description": "one"}]
+    options = run.result("infrastructure.services.fleet : Create the virtual machines")["invocation"]["module_args"]
+    assert {f"fleet_{name}": options[name] for name in
+            ("concurrency", "asset_fields", "in_doubt", "on_difference", "max_unknown", "max_failures")}.items() <= (
+        OF_ROLE.items())
+    assert {path.name for path in ansible_once.directory.iterdir()} >= {"l.db", "fleet.json"}
+
+
+def test_a_ledger_that_create_fleet_must_not_make_is_not_made(ansible_once, service):
+    ansible_once.inventory = {"all": {"children": {"fleet": {"hosts": {"web01": NONE}}}}}
+    run = ansible_once.playbook(FLEET, "-e", "ledger=l.db", "-e", "fleet_ledger_create=false")
+    assert run.rc != 0
+    assert "fleet_ledger_create" in run.output
+    assert service.conversation() == []
+    assert not (ansible_once.directory / "l.db").exists()
 
 
 def shown(run: Run) -> list[str]:

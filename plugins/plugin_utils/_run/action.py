@@ -9,8 +9,6 @@ from __future__ import annotations
 import os
 from typing import Any, Callable
 
-from ansible.utils.vars import load_extra_vars
-
 from ...module_utils._errors import ACCEPTED, NOT_SENT, UNKNOWN, InvalidInput, RequestFailed, ServicesError, in_words
 from ...module_utils._task.options import LEDGER_VARIABLE
 from ...module_utils._task.signals import Interrupted, Signals, deferred
@@ -100,7 +98,7 @@ class Action(core.ObservedAction):
 
     def _ended(self, signals: Signals) -> dict:
         try:
-            if names := names_in_role(self.task_vars, load_extra_vars(self._loader)):
+            if names := names_in_role(self.task_vars, core.variables_given(self)):
                 self.spec = spec_in_role(self.spec, names)
             self._refuse_async_creation()
             self.task_environment = core.task_environment(self)

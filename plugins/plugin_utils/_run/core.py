@@ -13,7 +13,9 @@ from typing import Callable, Iterator
 
 from ansible import constants
 from ansible.errors import AnsibleConnectionFailure
+from ansible.playbook.block import Block
 from ansible.plugins.action import ActionBase
+from ansible.utils.vars import load_extra_vars
 
 from .process import require_parent
 
@@ -94,6 +96,14 @@ def keep_from_shell(connection, prefix: str) -> None:
 
 def _prefix_without(env_prefix: Callable[..., str], prefix: str, **variables) -> str:
     return env_prefix(**{name: value for name, value in variables.items() if not str(name).startswith(prefix)})
+
+
+def variables_given(action) -> set[str]:
+    """Return the names of the variables on the command line and in the play, which has those of `import_playbook`."""
+    block = action._task
+    while not isinstance(block, Block):
+        block = block._parent
+    return {*load_extra_vars(action._loader), *block._play.vars}
 
 
 def counts_attempts(action) -> bool:

@@ -44,25 +44,32 @@ def options_given(action) -> dict:
         raise InvalidInput("the options", problem) from None
 
 
-def names_in_role(task_vars: dict, extra_vars: Iterable[str]) -> dict[str, str]:
+def names_in_role(task_vars: dict, given: Iterable[str]) -> dict[str, str]:
     """Return the variables of the role `fleet` by the options that they set; none for a task that is no part of it.
 
     Raise InvalidInput for variables that the role or a playbook of the collection lacks or would ignore: Ansible takes
-    any variable of any name. `extra_vars`: those of the command line, of which others are for inventories.
+    any variable of any name. `given`: the names on the command line and in the play, of which others are for
+    inventories.
     """
     takes, names, hints = task_vars.get(_TAKES, ()), {}, {}
-    for name in extra_vars if takes else ():
-        if name not in takes and (near := get_close_matches(name, takes, 1, _MISSPELT)):
-            hints[name] = f"did you mean {near[0]}?"
     if task_vars.get("ansible_role_name") == _FLEET:
         specs = yaml.safe_load(Path(task_vars["role_path"], "meta/argument_specs.yml").read_text(encoding="utf-8"))
         names = {name.removeprefix(_PREFIX): name for name in specs["argument_specs"]["main"]["options"]}
         hints.update(_unknown_to_role(task_vars, names))
+    hints.update(_unknown_to_playbook(set(given).difference(hints, names.values()), takes))
     if hints:
         raise InvalidInput(" ".join(f"{name}: there is no such variable; {hint}" for name, hint in hints.items()))
     if names and not task_vars.get(names["ledger"]):
         raise InvalidInput(names["ledger"], _NO_LEDGER)
     return names
+
+
+def _unknown_to_playbook(given: Iterable[str], takes: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """Yield the variables that look like those of a playbook and are none, each with a hint."""
+    for name in sorted(given):
+        near = get_close_matches(name, takes, 1, _MISSPELT)
+        if near and name not in takes and not name.startswith("_"):
+            yield name, f"did you mean {near[0]}?"
 
 
 def _unknown_to_role(task_vars: dict, names: Mapping[str, str]) -> Iterator[tuple[str, str]]:

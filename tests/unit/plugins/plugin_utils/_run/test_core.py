@@ -15,7 +15,9 @@ from contextlib import suppress
 import pytest
 from ansible import constants
 from ansible.errors import AnsibleConnectionFailure
+from ansible.playbook.block import Block
 from ansible.playbook.play_context import PlayContext
+from ansible.playbook.task import Task
 from ansible.plugins.action import ActionBase
 from ansible.plugins.connection import ConnectionBase
 from ansible.plugins.connection.local import Connection as LocalConnection
@@ -32,7 +34,7 @@ METHODS = {
     "_low_level_execute_command": ("cmd", "sudoable"),
     "_remove_tmp_path": ("tmp_path",),
 }
-PRIVATE = (*METHODS, "_internal", "_bare_run")
+PRIVATE = (*METHODS, "_internal", "_bare_run", "_play")
 
 
 def names_in(file: str) -> set[str]:
@@ -57,9 +59,9 @@ def test_the_method_is_used(method):
 
 @pytest.mark.parametrize(("owner", "attribute"), [
     (ConnectionBase, "has_native_async"), (ConnectionBase, "become"), (LocalConnection, "transport"),
-    (SSHConnection, "_bare_run"),
+    (SSHConnection, "_bare_run"), (Block, "_play"), (Task, "_parent"),
 ])
-def test_a_connection_has_the_attribute(owner, attribute):
+def test_the_attribute_exists(owner, attribute):
     assert hasattr(owner, attribute) or attribute in inspect.getsource(owner.__init__)
 
 

@@ -60,3 +60,22 @@ def test_a_misspelt_variable_of_the_command_line_is_refused(wrong):
 def test_other_variables_are_for_inventories(other):
     names_in_role({**PLAYBOOK, other: 1, "ledgr": 1}, [other])
     names_in_role({}, ["ledgr"])
+
+
+FLEET_PLAYBOOK = {**ROLE, "__variables": ["fleet", "ledger", "ledger_create", "base_url"]}
+
+
+@pytest.mark.parametrize("own", ["fleet_ledger_create", "fleet_ledger", "fleet_application_roles"])
+def test_a_playbook_over_the_role_takes_each_variable_of_the_role(own):
+    names_in_role({**FLEET_PLAYBOOK, own: 1}, [own])
+
+
+@pytest.mark.parametrize(("wrong", "meant"), [
+    ("fleet_ledger_creat", "fleet_ledger_create"), ("ledger_creat", "ledger_create"), ("leger", "ledger")])
+def test_a_playbook_over_the_role_refuses_a_misspelt_variable_of_both(wrong, meant):
+    with pytest.raises(InvalidInput, match=f"^{wrong}: there is no such variable; did you mean {meant}\\?$"):
+        names_in_role({**FLEET_PLAYBOOK, wrong: 1}, [wrong])
+
+
+def test_the_variable_of_another_playbook_is_no_misspelt_variable_of_the_role():
+    names_in_role({**FLEET_PLAYBOOK, "application_role_id": "role-1"}, ["application_role_id"])

@@ -1,0 +1,136 @@
+# Copyright (c) 2026, the infrastructure.services contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Each command that the documents name is run somewhere, and gives a playbook only variables that it takes."""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+import shlex
+import subprocess
+import sys
+
+import pytest
+import yaml
+from contract.test_playbooks import PLAYBOOKS, ROLE, taken
+from docs.commands import FOLLOWED, NETWORK, PAGES, PIPELINES, RUN_BY, SCRIPTS, commands, run_by
+from docs.guides import ROOT, read
+
+COMMANDS = commands()
+FOLLOWED_NAMES = {path.relative_to(ROOT).as_posix() for path in FOLLOWED}
+RUN_ON_A_PAGE = {command.text for command in COMMANDS if command.in_block and command.page in FOLLOWED_NAMES}
+FILES = {name: text for page in FOLLOWED for name, text in read(page).files.items()}
+FLEET = "infrastructure.services.fleet"
+CI = (ROOT / ".ci/run").read_text(encoding="utf-8")
+
+
+def test_the_commands_of_every_kind_of_document_are_found():
+    pages = {command.page for command in COMMANDS}
+    assert pages >= {"README.md", "CONTRIBUTING.md", "docs/ledger.md", "docs/docsite/rst/fleet.rst", "docs/ci/github.yml",
+                     "docs/ci/gitlab-ci.yml", "playbooks/settle.yml", "tests/tools/demo", "extensions/emulator/README.md"}
+    assert len(COMMANDS) > 150
+
+
+def test_every_command_is_run_on_its_page_or_where_the_table_says():
+    """Those of make are tried below."""
+    assert [command for command in COMMANDS
+            if not (command.text in RUN_ON_A_PAGE or run_by(command.text) or command.text.startswith("make "))] == []
+
+
+@pytest.mark.parametrize("start", RUN_BY)
+def test_a_row_of_the_table_is_needed(start):
+    assert [command.text for command in COMMANDS if command.text.startswith(start)] != []
+
+
+@pytest.mark.parametrize("where", sorted({*RUN_BY.values()} - {NETWORK}))
+def test_where_a_command_is_run_exists(where):
+    file, _colons, name = where.partition("::")
+    if name:
+        tree = ast.parse((ROOT / file).read_text(encoding="utf-8"))
+        assert name in {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
+    else:
+        assert file == ".ci/run" or file in CI
+
+
+def test_a_build_server_runs_what_newcomers_run_first():
+    """In a clone and an empty home, before there is anything that only a contributor has."""
+    lines = [line for line in CI.splitlines() if re.match(r"make |HOME=.* make ", line.strip())]
+    assert "make -C" in lines[0] and lines[0].endswith(" demo") and "HOME=" in lines[0]
+    assert lines[1:3] == ["make test", "make matrix"]
+
+
+@pytest.mark.parametrize("command", sorted({each.text for each in COMMANDS if each.text.startswith("make ")}))
+def test_make_has_the_target(command):
+    done = subprocess.run(["make", "--dry-run", *shlex.split(command)[1:]], cwd=ROOT, capture_output=True, text=True,
+                          check=False)
+    assert done.returncode == 0, done.stderr
+    assert "Nothing to be done" not in done.stdout
+
+
+@pytest.mark.parametrize("tool", [path.name for path in SCRIPTS if path.parent.name == "tools"])
+def test_a_tool_is_run_by_make_a_build_server_another_tool_a_test_or_hand(tool):
+    callers = [ROOT / "Makefile", ROOT / ".ci/run", ROOT / "CONTRIBUTING.md", *ROOT.glob("tests/*/*.py"),
+               *(path for path in SCRIPTS if path.name != tool)]
+    name = re.escape(tool.removesuffix(".py"))
+    calls = re.compile(rf"tools[/.]{name}\b|import .*\b{name}\b|from {name} |{re.escape(tool)}")
+    assert any(calls.search(path.read_text(encoding="utf-8")) for path in callers)
+
+
+def variables(words: list[str]) -> set[str]:
+    """Return the names of the variables on a command line of ansible-playbook."""
+    given: set[str] = set()
+    for option, value in zip(words, words[1:]):
+        if option in ("-e", "--extra-vars"):
+            given.update(json.loads(value) if value.startswith("{") else re.findall(r"(?:^| )(\w+)=", value))
+    return given
+
+
+def takes(playbook: str) -> set[str]:
+    """Return the variables that a playbook of the collection or of a page takes."""
+    if playbook.startswith("infrastructure.services."):
+        return taken(playbook.rpartition(".")[2])
+    text = FILES.get(playbook, "" if playbook != "fleet.yml" else FLEET)
+    return ROLE if FLEET in text else set(re.findall(r"\{\{ (\w+)", text))
+
+
+def playbooks(words: list[str]) -> list[str]:
+    return [word for word in words[1:] if re.fullmatch(r"infrastructure\.services\.\w+|\w+\.yml", word)
+            and words[words.index(word) - 1] not in ("-i", "-e")]
+
+
+WITH_VARIABLES = [command for command in COMMANDS if re.search(r"ansible-playbook .* (?:-e|--extra-vars) ", command.text)]
+
+
+@pytest.mark.parametrize("command", WITH_VARIABLES, ids=lambda command: f"{command.page}: {command.text}")
+def test_a_playbook_takes_the_variables_of_a_command(command):
+    words = shlex.split(command.text)
+    given, run = variables(words), playbooks(words)
+    assert given
+    assert run
+    assert given - set().union(*map(takes, run)) == set()
+
+
+EVERY = set().union(ROLE, *map(taken, PLAYBOOKS))
+TEXTS = [*PAGES, *PIPELINES, *SCRIPTS, *ROOT.glob("playbooks/*/*.yml"), *ROOT.glob("roles/*/*/*.yml"),
+         *ROOT.glob("plugins/**/*.py"), *ROOT.glob("extensions/**/*.md")]
+
+
+@pytest.mark.parametrize("path", TEXTS, ids=lambda path: path.relative_to(ROOT).as_posix())
+def test_what_a_text_tells_to_set_is_a_variable(path):
+    """Messages and sentences too, which need not have a whole command."""
+    text = path.read_text(encoding="utf-8")
+    named = set(re.findall(r"(?<!\S)[`'\"(]*-e '?\{?\"?(\w+)[=\"]", text))
+    assert named - EVERY == set()
+    for playbook, given in re.findall(r"infrastructure\.services\.(\w+)((?: -e \w+=\S*)+)", text):
+        assert set(re.findall(r"-e (\w+)=", given)) <= taken(playbook)
+
+
+def test_the_command_of_contributors_runs():
+    (command,) = {each.text for each in COMMANDS if "bin/pytest tests/unit" in each.text}
+    done = subprocess.run([sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *shlex.split(command)[1:]],
+                          cwd=ROOT, check=False, stdout=subprocess.PIPE, text=True)
+    assert done.returncode == 0, done.stdout
+    assert re.search(r"\d+ passed", done.stdout)
