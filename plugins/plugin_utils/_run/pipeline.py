@@ -49,7 +49,7 @@ def hand_over(action, signals: Signals) -> dict | None:
 def send(action, options: Options, signals: Signals) -> dict:
     """Do the task of a module for one asset, and return its result; raise ServicesError before anything is sent."""
     params, check_mode = with_absolute_paths(action, options.params), action._task.check_mode
-    task = prepare(action.spec.resource, params)
+    task = prepare(action.spec.resource, params, check_mode)
     sleep = partial(_sleep, action, signals, f"{task.resource.operation.noun} {task.wanted.key}")
     context = _context(action, options, connect=cached_transport, interruptible=signals.raised, sleep=sleep)
     target = None if in_worker(action) else Target(action, options.given, signals)
@@ -75,7 +75,7 @@ def send_list(action, options: Options, signals: Signals) -> dict:
     if not in_worker(action):
         require_libraries()
         raise InvalidInput("ledger", _LEDGER_ELSEWHERE)
-    service = canonical_url(settings_from(params).base_url)
+    service = canonical_url(settings_from(params, check_mode).base_url)
     report, approved = _report(action, params, location, service), _approved(action, params, service)
     # The ledger is the list's own: threads that outlast it may still use the connection.
     ledger = ledger_at(action, location, params, signals, check_mode) if location else None
