@@ -94,11 +94,14 @@ def send_list(action, options: Options, signals: Signals) -> dict:
     _tell(action, report, time.monotonic() - began, signals, done)
     returned = result.returned(done, params["results"])
     returned = _without_details(returned) if action.spec.names and returned.get("failed") else returned
-    return returned if _may_go_on(recording, params, done["results"]) else action.remember(returned)
+    return returned if _may_go_on(queue and recording, params, done["results"]) else action.remember(returned)
 
 
 def _may_go_on(recording: Recording | None, params: dict, items: list[dict]) -> bool:
-    """Whether a further attempt of `until` sends what certainly did not happen; the ledger keeps the rest from it."""
+    """Whether a further attempt of `until` sends what certainly did not happen; the ledger keeps the rest from it.
+
+    `recording`: None without a ledger that this attempt wrote to.
+    """
     knows_all = recording and not recording.lost and not params["force"]
     not_done = ("skipped" in item or (item["failed"] and item["outcome"] in (NOT_SENT, REJECTED)) for item in items)
     return bool(knows_all) and any(not_done)
