@@ -122,3 +122,60 @@ def test_a_file_that_cannot_be_read_is_named_and_nothing_is_changed(ansible, nam
     assert (result["outcome"], result["failed"]) == ("not_sent", True)
     assert result["msg"].startswith(f"file: {ansible.directory}/{told}")
     assert not (ansible.directory / "l.db").exists()
+
+
+FLEET = "infrastructure.services.fleet"
+PLANNED = {
+    "one": (VM, {"name": "vm"}),
+    "list": (f"{VM}s", {"virtual_machines": [{"name": "vm"}]}),
+    "ledger": (VM, {"name": "vm", "ledger": "ledger.db"}),
+    "client": (VM, {"name": "vm", "auth_url": "http://127.0.0.1:9/token", "client_id": "web"}),
+}
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_check_mode_needs_no_token(ansible, place):
+    tasks = [{"name": name, module: given} for name, (module, given) in PLANNED.items()]
+    play = [{"hosts": "localhost", "gather_facts": False, **PLACES[place], "tasks": tasks}]
+    variables = {**AS_ROOT, f"{PREFIX}ACCESS_TOKEN": None}
+    run = ansible.playbook(json.dumps(play) + "\n", "--check", **variables).ok()
+    for name in PLANNED:
+        result = run.result(name)
+        assert (result["outcome"], result["changed"], result["failed"]) == ("not_sent", True, False)
+    sent = ansible.playbook(json.dumps([{**play[0], "ignore_errors": True}]) + "\n", **variables)
+    assert "access_token: is missing" in sent.result("one")["msg"]
+    assert "auth_url: needs client_id and client_secret" in sent.result("client")["msg"]
+
+
+def fleet(**variables) -> str:
+    """Return a playbook that plans two machines with the role."""
+    role = {"role": FLEET, "fleet_virtual_machines": [{"name": "vm1"}, {"name": "vm2"}], **variables}
+    return json.dumps([{"hosts": "localhost", "gather_facts": False, "roles": [role]}]) + "\n"
+
+
+def test_the_role_takes_the_ledger_of_the_environment(ansible):
+    (ansible.directory / "plays").mkdir()
+    (ansible.directory / "plays/play.yml").write_text(fleet())
+    with running(lambda sent: answer(201, {"id": json.loads(sent.body)["name"], **json.loads(sent.body)})) as service:
+        variables = {f"{PREFIX}BASE_URL": service.url, f"{PREFIX}LEDGER": "fleet.db"}
+        for _run in range(2):
+            ansible.command("ansible-playbook", "plays/play.yml", **variables).ok()
+        assert len(service.sent) == 2
+    assert (ansible.directory / "fleet.db").exists()
+    assert not (ansible.directory / "plays/fleet.db").exists()
+
+
+@pytest.mark.parametrize("given", [{}, {"fleet_ledger": ""}, {"fleet_ledger": "{{ there | default('') }}"}], ids=str)
+def test_the_role_is_refused_without_a_ledger(ansible, given):
+    with running(lambda sent: answer(201, json.loads(sent.body))) as service:
+        run = ansible.playbook(fleet(**given), **{f"{PREFIX}BASE_URL": service.url, f"{PREFIX}LEDGER": ""})
+        assert (run.rc, service.sent) == (2, [])
+    result = run.result(f"{FLEET} : Create the virtual machines")
+    assert (result["outcome"], result["failed"]) == ("not_sent", True)
+    assert result["msg"].startswith("fleet_ledger: is missing: set it")
+    assert f"{PREFIX}LEDGER" in result["msg"]
+
+
+def test_the_ledger_of_the_role_wins_over_the_environment(ansible):
+    run = ansible.playbook(fleet(fleet_ledger="mine.db"), "--check", **{f"{PREFIX}LEDGER": "other.db"}).ok()
+    assert f"no ledger at {ansible.directory}/mine.db yet" in run.output

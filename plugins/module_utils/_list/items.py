@@ -23,9 +23,9 @@ from .._task.validation import shown, validated
 _VERBATIM = (".body", ".current")  # options in which a null is a value
 
 
-def prepare_all(spec: ModuleSpec, params: dict) -> list[Task]:
+def prepare_all(spec: ModuleSpec, params: dict, check_mode: bool = False) -> list[Task]:
     """Return the task of each item; raise InvalidInput with the faults of all items."""
-    settings = settings_from(params)
+    settings = settings_from(params, check_mode)
     in_range("concurrency", params["concurrency"], 1, MOST_AT_ONCE)
     in_range("max_unknown", params["max_unknown"])
     in_range("max_failures", params["max_failures"])

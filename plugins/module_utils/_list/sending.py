@@ -31,7 +31,7 @@ def send_all(spec: ModuleSpec, params: dict, context: Context, ledger: Any = Non
     is_over = True
     try:
         params, context = with_defaults(spec, params), replace(context, fields=SHOWN)
-        planned = _planned(spec, params, ledger)
+        planned = _planned(spec, params, context.check_mode, ledger)
         if context.approved is not None:
             require_approved(planned, context.approved, context.secrets, ledger)
         labels = [each.task.wanted.key for each in planned]
@@ -48,9 +48,9 @@ def send_all(spec: ModuleSpec, params: dict, context: Context, ledger: Any = Non
     return result
 
 
-def _planned(spec: ModuleSpec, params: dict, ledger: Any) -> list[Planned]:
+def _planned(spec: ModuleSpec, params: dict, check_mode: bool, ledger: Any) -> list[Planned]:
     """Return the tasks of a list with their plans; raise InvalidInput with the faults of all."""
-    tasks, faults = prepare_all(spec, params), Faults(spec)
+    tasks, faults = prepare_all(spec, params, check_mode), Faults(spec)
     planned = ledger.look_up(tasks) if ledger else [task.planned() for task in tasks]
     for number, each in enumerate(planned):
         if isinstance(each.error, InvalidInput):

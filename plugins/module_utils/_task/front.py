@@ -74,7 +74,7 @@ def main(spec: ModuleSpec, send_all: Callable[[ModuleSpec, dict, Context], Any] 
 
 def _one(module: ServicesModule, context: Context) -> dict:
     """Do the task of a module for one asset."""
-    task = prepare(module.options.spec.resource, module.options.params)
+    task = prepare(module.options.spec.resource, module.options.params, module.check_mode)
     planned = task.planned(Recorded(**module.recorded) if module.recorded else None)
     return carry_out(planned, context, partial(perform, context=context))
 

@@ -78,12 +78,15 @@ MANY = dict(
 MOST_AT_ONCE = 256
 
 
-def settings_from(params: dict) -> Settings:
-    """Return the settings of a task; raise InvalidInput, naming the option, for a value that cannot be used."""
+def settings_from(params: dict, check_mode: bool = False) -> Settings:
+    """Return the settings of a task; raise InvalidInput, naming the option, for a value that cannot be used.
+
+    In check mode, which sends nothing, what gives a token may be missing; whoever plans need not be able to send.
+    """
     return Settings(
         base_url=_base_url(params),
-        access_token=_token(params["access_token"], params["auth_url"]),
-        credentials=None if params["access_token"] else _credentials(params),
+        access_token=_token(params["access_token"], params["auth_url"], check_mode),
+        credentials=None if params["access_token"] else _credentials(params, check_mode),
         connection=_connection(params),
         http_agent=_header("http_agent", params["http_agent"]),
         headers=checked_headers(params["headers"]),
@@ -115,8 +118,8 @@ def _base_url(params: dict) -> str:
     return base_url
 
 
-def _token(token: str | None, auth_url: str | None) -> str | None:
-    if token is None and not auth_url:
+def _token(token: str | None, auth_url: str | None, check_mode: bool) -> str | None:
+    if token is None and not auth_url and not check_mode:
         others = f"or the environment variable {ENVIRONMENT_PREFIX}ACCESS_TOKEN, or auth_url and its client"
         raise InvalidInput("access_token", f"is missing: set it, {others}")
     if token is None or TOKEN.fullmatch(token):
@@ -128,12 +131,13 @@ def _token(token: str | None, auth_url: str | None) -> str | None:
     raise InvalidInput("access_token", f"{problem}{scheme}")
 
 
-def _credentials(params: dict) -> Credentials:
+def _credentials(params: dict, check_mode: bool) -> Credentials:
     for option in ("client_id", "client_secret"):
         if _CONTROL.search(params[option] or ""):
             raise InvalidInput(option, "contains a line break or another control character")
+    auth_url = params["auth_url"]  # only check mode goes on without one
     credentials = Credentials(
-        auth_url=checked_url("auth_url", params["auth_url"], params["allow_http"], query=True),
+        auth_url=checked_url("auth_url", auth_url, params["allow_http"], query=True) if auth_url else "",
         client_id=params["client_id"],
         client_secret=params["client_secret"],
         client_authentication=params["client_authentication"],
@@ -141,7 +145,8 @@ def _credentials(params: dict) -> Credentials:
         parameters=checked_parameters(params["auth_parameters"]),
         http_agent=params["http_agent"],
     )
-    if not (credentials.client_id and credentials.client_secret) and not params["auth_parameters"]:
+    is_complete = (credentials.client_id and credentials.client_secret) or params["auth_parameters"]
+    if not is_complete and not check_mode:
         raise InvalidInput("auth_url", "needs client_id and client_secret, or auth_parameters for another grant")
     return credentials
 

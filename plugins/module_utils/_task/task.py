@@ -80,9 +80,9 @@ class Context:
     progress: Callable[..., None] = lambda *numbers: None  # says how far it is; takes what Progress of the screen takes
 
 
-def prepare(resource: Resource, params: dict) -> Task:
+def prepare(resource: Resource, params: dict, check_mode: bool = False) -> Task:
     """Return the task that validated options ask for; raise InvalidInput."""
-    return Task(resource, options.settings_from(params), resource.read(params))
+    return Task(resource, options.settings_from(params, check_mode), resource.read(params))
 
 
 def carry_out(planned: Planned, context: Context, send: Callable[[Planned], dict], ledger: Any = None) -> dict:

@@ -16,7 +16,7 @@ from ...module_utils._task.specs import ModuleSpec
 from ...module_utils._task.validation import Options, validate
 from . import core, process
 from .cache import is_first
-from .given import names_in_role, options_given, spec_in_role
+from .given import names_in_role, options_given, require_ledger, spec_in_role
 
 _WHY = "This attempt sent nothing: the keyword until does not repeat a creation that may have happened."
 _UNRECORDED = (
@@ -103,6 +103,7 @@ class Action(core.ObservedAction):
             self._refuse_async_creation()
             self.task_environment = core.task_environment(self)
             with process.environment({**self.controller_environment, **self.task_environment}):
+                require_ledger(self)
                 result = self.hand_over(signals) or self._result(validate(self.spec, self.given()), signals)
                 return self._with_warning(result)
         except InvalidInput as error:  # in a keyword or a variable

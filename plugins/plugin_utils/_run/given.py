@@ -32,7 +32,10 @@ _FLEET, _PREFIX = "infrastructure.services.fleet", "fleet_"  # the role, and the
 _TAKES = "__variables"  # the variable of a playbook of the collection that has the names of all that it takes
 _MISSPELT = 0.75  # how much a name has to be like another one to be taken for it, up to 1
 _FILE = "__file"  # the variable of a playbook of the collection that has the path of the file which it was given
-_NO_LEDGER = "is missing: set it to a path (an SQLite file) or a postgresql:// URL, so that running again is safe"
+_NO_LEDGER = (
+    f"is missing: set it, or {LEDGER_VARIABLE} in the environment, to a path (an SQLite file) or a postgresql:// URL, so"
+    " that running again is safe"
+)
 
 
 def options_given(action) -> dict:
@@ -59,8 +62,6 @@ def names_in_role(task_vars: dict, given: Iterable[str]) -> dict[str, str]:
     hints.update(_unknown_to_playbook(set(given).difference(hints, names.values()), takes))
     if hints:
         raise InvalidInput(" ".join(f"{name}: there is no such variable; {hint}" for name, hint in hints.items()))
-    if names and not task_vars.get(names["ledger"]):
-        raise InvalidInput(names["ledger"], _NO_LEDGER)
     return names
 
 
@@ -115,6 +116,12 @@ def ledger_given(action) -> Any:
     """Return the option `ledger` before it is validated; empty for none."""
     given = action._task.args.get("ledger")
     return os.environ.get(LEDGER_VARIABLE, "") if given is None else given
+
+
+def require_ledger(action) -> None:
+    """Raise InvalidInput for a task of the role without a ledger."""
+    if action.spec.names and not ledger_given(action):
+        raise InvalidInput(action.spec.named("ledger"), _NO_LEDGER)
 
 
 def opened_ledger(action, params: dict, signals: Signals, read_only: bool) -> Ledger:

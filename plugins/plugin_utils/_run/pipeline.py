@@ -52,7 +52,7 @@ def hand_over(action, signals: Signals) -> dict | None:
 def send(action, options: Options, signals: Signals) -> dict:
     """Do the task of a module for one asset, and return its result; raise ServicesError before anything is sent."""
     params, check_mode = with_absolute_paths(action, options.params), action._task.check_mode
-    task = prepare(action.spec.resource, params)
+    task = prepare(action.spec.resource, params, check_mode)
     sleep = partial(_sleep, action, signals, f"{task.resource.operation.noun} {task.wanted.key}")
     context = _context(action, options, connect=cached_transport, interruptible=signals.raised, sleep=sleep)
     target = None if in_worker(action) else Target(action, options.given, signals)
@@ -78,7 +78,7 @@ def send_list(action, options: Options, signals: Signals) -> dict:
     if not in_worker(action):
         require_libraries()
         raise InvalidInput("ledger", _LEDGER_ELSEWHERE)
-    service = canonical_url(settings_from(params).base_url)
+    service = canonical_url(settings_from(params, check_mode).base_url)
     report, approved = _report(action, params, location, service), _approved(action, params, service)
     if approved:
         _require_ledger_of(approved, location)
@@ -102,11 +102,14 @@ def send_list(action, options: Options, signals: Signals) -> dict:
     _tell(action, report, time.monotonic() - began, signals, done, about)
     returned = result.returned(done, params["results"])
     returned = _without_details(returned) if action.spec.names and returned.get("failed") else returned
-    return returned if _may_go_on(recording, params, done["results"]) else action.remember(returned)
+    return returned if _may_go_on(queue and recording, params, done["results"]) else action.remember(returned)
 
 
 def _may_go_on(recording: Recording | None, params: dict, items: list[dict]) -> bool:
-    """Whether a further attempt of `until` sends what certainly did not happen; the ledger keeps the rest from it."""
+    """Whether a further attempt of `until` sends what certainly did not happen; the ledger keeps the rest from it.
+
+    `recording`: None without a ledger that this attempt wrote to.
+    """
     knows_all = recording and not recording.lost and not params["force"]
     not_done = ("skipped" in item or (item["failed"] and item["outcome"] in (NOT_SENT, REJECTED)) for item in items)
     return bool(knows_all) and any(not_done)

@@ -262,3 +262,22 @@ def test_negative_and_non_finite_numbers_are_refused_by_name(option, value):
 def test_a_number_beyond_a_float_is_refused_for_seconds():
     assert "timeout" in problems("timeout", 10**400)[0]
     assert "retries" in problems("retries", 10**400)[0]
+
+
+@pytest.mark.parametrize("options", [
+    {}, {"client_id": "c"}, {"auth_url": "https://id.example"}, {"auth_url": "https://id.example", "client_id": "c"},
+], ids=str)
+def test_in_check_mode_what_gives_a_token_may_be_missing(options):
+    params = validated({**LEAST, "access_token": None, **options})
+    assert settings_from(params, check_mode=True).base_url == LEAST["base_url"]
+    with pytest.raises(InvalidInput, match="^(access_token|auth_url): "):
+        settings_from(params)
+
+
+@pytest.mark.parametrize("options", [
+    {"access_token": "a b"}, {"access_token": ""}, {"auth_url": "ftp://tokens"}, {"client_secret": "a\nb"},
+    {"scopes": ["\u2603"]}, {"auth_parameters": {"a": []}}, {"base_url": "ftp://service"},
+], ids=str)
+def test_in_check_mode_what_is_given_is_checked(options):
+    with pytest.raises(InvalidInput, match=f"^{next(iter(options))}: "):
+        settings_from(validated({**LEAST, "access_token": None, **options}), check_mode=True)
