@@ -56,10 +56,15 @@ def test_a_fleet_from_a_file_is_exported_and_read_back_without_a_difference(ansi
     assert "2 unchanged" in again.output
     for name in ("ledger.csv", "ledger.json"):
         said = ansible_once.playbook(SETTLE, "-e", f"file={name}", **environment).ok().output
-        assert "ledger entries: 0 adopted, 0 corrected, 0 forgotten, 2 unchanged" in said
-        said = ansible_once.playbook(SETTLE, "-e", f"file={name}", "-e", "ledger=other.db", **environment).ok().output
-        assert "ledger entries: 2 adopted, " in said
-        (ansible_once.directory / "other.db").unlink()
+        assert "ledger entries: 2 unchanged; 0 still in doubt" in said
+        into_another = [SETTLE, "-e", f"file={name}", "-e", "ledger=other.db"]
+        refused = " ".join(ansible_once.playbook(*into_another, **environment).output.split())
+        assert "changed_at: this is about the entry of 20" in refused  # which the other ledger does not have
+    write(exported, [{**row, "since": ""} for row in rows(exported)])
+    into_another = [SETTLE, "-e", "file=ledger.csv", "-e", "ledger=other.db"]
+    said = ansible_once.playbook(*into_another, **environment).ok().output
+    assert "ledger entries: 2 adopted; 0 still in doubt" in said
+    assert "adopted: web01, web02" in said
     assert len(service.conversation()) == 2
 
 
@@ -77,8 +82,14 @@ def test_forty_in_doubt_are_settled_by_one_file_all_or_none(ansible_once, servic
     assert told.count("ansible localhost -m") == 2 * 5
     assert f"ansible-playbook {SETTLE} -e ledger={ledger} -e file=in_doubt.csv" in told
     assert '"' not in "".join(line for line in told.splitlines() if "vm" in line)
-    ansible_once.playbook(IN_DOUBT, "-e", "file=in_doubt.csv", **environment).ok()
     doubtful = ansible_once.directory / "in_doubt.csv"
+    said = " ".join(ansible_once.playbook(IN_DOUBT, "-e", "file=in_doubt.csv", **environment).ok().output.split())
+    assert f"40 entries were written to {doubtful}" in said
+    assert f"ansible-playbook {SETTLE} -e ledger={ledger} -e file={doubtful}" in said
+    before = doubtful.read_bytes()
+    refused = ansible_once.playbook(IN_DOUBT, "-e", "file=in_doubt.csv", **environment)
+    assert "exists and is not empty, so it was not overwritten" in " ".join(refused.output.split())
+    assert (refused.rc, doubtful.read_bytes()) == (2, before)
     found = rows(doubtful)
     assert {(row["state"], row["id"], row["cpu"], row["team"]) for row in found} == {("unknown", "", "4", "web")}
     for number, row in enumerate(found):
@@ -94,13 +105,16 @@ def test_forty_in_doubt_are_settled_by_one_file_all_or_none(ansible_once, servic
             assert database.execute(DOUBTFUL).fetchone() == (40,)
     write(doubtful, found)
     said = ansible_once.playbook(SETTLE, "-e", "file=in_doubt.csv", **environment).ok().output
-    assert "ledger entries: 0 adopted, 25 corrected, 14 forgotten, 1 unchanged" in said
+    assert "ledger entries: 25 settled as present, 14 settled as absent, 1 unchanged; 1 still in doubt" in said
+    refused = ansible_once.playbook(SETTLE, "-e", "file=in_doubt.csv", **environment)
+    assert "changed_at: this is about the entry of" in refused.output
     states = sorted((row["state"], row["id"]) for row in known(ansible_once, ledger))
     assert [state for state, _id in states] == ["done"] * 27 + ["unknown"]
 
 
 def known(ansible_once, ledger: Path) -> list[dict]:
     file = ansible_once.directory / "known.csv"
+    file.unlink(missing_ok=True)
     ansible_once.playbook(SHOW, "-e", f"ledger={ledger}", "-e", f"file={file}").ok()
     return rows(file)
 
@@ -119,10 +133,10 @@ def test_machines_that_exist_already_are_adopted_from_a_file(ansible_once, servi
     file.write_text("".join(["name;id;ip;cpu\r\n", *listed]))
     given = {"file": str(file), "ledger": "fleet.db", "base_url": service.url}
     planned = ansible_once.playbook(SETTLE, "-e", json.dumps(given), "--check", "--diff").ok().output
-    assert "ledger entries in check mode: 300 adopted, " in planned
+    assert "ledger entries in check mode: 300 adopted; " in planned
     assert len(planned.splitlines()) < 400
     said = ansible_once.playbook(SETTLE, "-e", json.dumps(given)).ok().output
-    assert "ledger entries: 300 adopted, " in said
+    assert "ledger entries: 300 adopted; " in said
     table = ansible_once.playbook(SHOW, "-e", "ledger=fleet.db", "-e", "names=old00*").ok().output
     assert [line.split()[0] for line in table.splitlines() if line.startswith("old")] == [
         f"old{number:03}" for number in range(10)]

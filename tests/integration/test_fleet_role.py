@@ -179,7 +179,7 @@ def test_it_runs_on_the_controller_once_whatever_the_inventory_says(told):
 def test_without_a_ledger_nothing_is_sent_and_the_variable_is_named(told, case):
     assert told.failed(case)
     said = told.result(case)["msg"]
-    assert said.startswith("fleet_ledger: is missing: set it to a path (an SQLite file) or a postgresql:// URL, ")
+    assert said.startswith("fleet_ledger: is missing: set it, or INFRASTRUCTURE_SERVICES_LEDGER in the environment, to a path ")
     assert "argument_spec_data" not in told.said(case)
     assert told.bodies(case) == []
 
@@ -347,6 +347,22 @@ def test_an_approved_plan_is_good_for_its_ledger_and_for_one_creation(ansible_on
     ansible_once.tasks(yaml.safe_dump([{"infrastructure.services.ledger_entry": forget}])).ok()
     assert "1 not approved as listed now: vm1: it was created since the plan was made" in run()
     assert len(service.conversation()) == 3
+
+
+@pytest.mark.parametrize("wrong", ["roles", "machines"])
+def test_a_fault_of_one_list_is_found_before_a_request_of_the_other(ansible_once, service, wrong):
+    service.seed("role-0001", name="one")
+    machines, roles = [{"name": "vm0"}], [{"id": "role-0001", "attributes": {"login": True}}]
+    if wrong == "roles":
+        roles.append({"id": "role-2", "atributes": {}})
+    else:
+        machines.append({"name": "vm1", "atributes": {}})
+    run = ansible_once.playbook(yaml.safe_dump([of_fleet(machines, fleet_application_roles=roles)]))
+    assert run.rc == 2
+    assert "atributes: there is no such option (did you mean attributes?)" in " ".join(run.output.split())
+    assert "changed=0 " in run.output
+    assert service.conversation() == []
+    assert not (ansible_once.directory / "fleet.db").exists() or wrong == "machines"
 
 
 LOST = {"fleet_ledger": "lost.db"}

@@ -345,5 +345,10 @@ def test_the_ledger_is_shown_as_a_table(ansible_once, service):
         "infrastructure.services.show_ledger", "-e", f"ledger={path}", "-e", '{"names": "web*, db*", "states": "done, "}')
     assert [row.split()[0] for row in shown(both)[3:]] == ["db01", "web01"]
     none = ansible_once.playbook("infrastructure.services.show_ledger", "-e", f"ledger={path}", "-e", "run=another")
-    assert shown(none) == [f"Nothing is recorded in {path}."]
+    assert shown(none) == [f"No entry of {path} matches run: another. Without these filters there are 2 done."]
+    doubt = ansible_once.playbook(IN_DOUBT, "-e", f"ledger={path}", "-e", "names=wbe*")
+    assert shown(doubt) == [
+        f"No entry of {path} matches names: wbe*; states: in_doubt. Without these filters there are 2 done."]
+    refused = ansible_once.playbook(IN_DOUBT, "-e", f"ledger={path}", "-e", "states=done")
+    assert "states: the playbook in_doubt has its own" in refused.output
     assert not re.search("WARNING|DEPRECATION", run.output + none.output)

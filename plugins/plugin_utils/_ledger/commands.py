@@ -32,6 +32,11 @@ def settle_commands(ledger: Ledger) -> list[str]:
     return [f"{playbook_command(ledger, playbook)} -e file=in_doubt.csv" for playbook in ("in_doubt", "settle")]
 
 
+def settle_command(ledger: Ledger, file: str) -> str:
+    """Return the command that records what was filled in in a file."""
+    return f"{playbook_command(ledger, 'settle')} -e {shlex.quote(f'file={file}')}"
+
+
 def settling(ledger: Ledger, key: Key, entry: Entry) -> dict[str, list[str]]:
     """Return the commands that settle an entry in doubt, none for a role or for what no command line can hold.
 

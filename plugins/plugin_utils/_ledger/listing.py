@@ -36,8 +36,15 @@ def listed(ledger: Ledger, params: dict) -> dict[str, Any]:
         history = _history(ledger, [key for key, _entry in found])
         entries = [dict(shown, history=history.get(key, [])) for shown, (key, _entry) in zip(entries, found)]
     counts = {state: sum(entry.state == state for _key, entry in found) for state in STATES}
-    shown = dict(entries=entries, counts=counts, ledger=ledger.where, ledger_id=ledger.ledger_id or None, exists=not ledger.is_new)
-    return dict(changed=False, outcome=NOT_SENT, **shown)
+    return dict(
+        changed=False,
+        outcome=NOT_SENT,
+        entries=entries,
+        counts=counts,
+        ledger=ledger.where,
+        ledger_id=ledger.ledger_id or None,
+        exists=not ledger.is_new,
+    )
 
 
 def _history(ledger: Ledger, keys: list[Key]) -> dict[Key, list[dict]]:

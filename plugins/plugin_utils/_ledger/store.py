@@ -182,6 +182,10 @@ class Ledger:
         rows = self._read(sql.ENTRIES.format(conditions), [value for values in where.values() for value in values])
         return [(Key(*row[:3]), self.entry_of(row[3:])) for row in sorted(rows) if named(row[2])]
 
+    def count_states(self) -> dict[str, int]:
+        """Return how many entries are in each state; raise LedgerError."""
+        return dict(self._read(sql.COUNT_STATES, ()))
+
     def count_in_doubt(self) -> int:
         """Return how many entries are in doubt; raise LedgerError."""
         rows = self._read(sql.COUNT_IN_DOUBT, ())

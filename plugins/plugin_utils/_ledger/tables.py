@@ -81,6 +81,7 @@ CREATED_SINCE = (
     "SELECT DISTINCT name FROM infrastructure_services_history"
     " WHERE base_url = ? AND resource = ? AND name IN ({}) AND to_state IN ('done', 'accepted') AND number > ?"
 )
+COUNT_STATES = "SELECT state, count(*) FROM infrastructure_services_entry GROUP BY state"
 COUNT_IN_DOUBT = "SELECT count(*) FROM infrastructure_services_entry WHERE state <> 'done'"
 IS_RECORDED = f"SELECT 1 FROM infrastructure_services_history WHERE {IS_KEY} AND revision = ?"
 SEEN = "SELECT 1 FROM infrastructure_services_entry WHERE base_url = ? LIMIT 1"

@@ -32,6 +32,7 @@ _FLEET, _PREFIX = "infrastructure.services.fleet", "fleet_"  # the role, and the
 _TAKES = "__variables"  # the variable of a playbook of the collection that has the names of all that it takes
 _MISSPELT = 0.75  # how much a name has to be like another one to be taken for it, up to 1
 _FILE = "__file"  # the variable of a playbook of the collection that has the path of the file which it was given
+_ONLY_CHECKS = "__only_checks"  # the variable of a task of the role that changes nothing, whatever it finds
 _NO_LEDGER = (
     f"is missing: set it, or {LEDGER_VARIABLE} in the environment, to a path (an SQLite file) or a postgresql:// URL, so"
     " that running again is safe"
@@ -103,6 +104,11 @@ def variable(action, name: str) -> Any:
     return action._templar.template(action.task_vars.get(name))
 
 
+def only_checks(action) -> bool:
+    """Whether a task of the role is there to find faults before the first request, and shows nothing."""
+    return action._task.check_mode and bool(variable(action, _ONLY_CHECKS))
+
+
 def file_of_playbook(action) -> str:
     """Return the absolute path of the file that a playbook of the collection was given, empty for none.
 
@@ -138,6 +144,8 @@ def ledger_at(action, location: str, params: dict, signals: Signals, read_only: 
         ledger = opener(location, read_only, required_by)
     if not action._task.no_log:
         ledger.say_waiting = lambda keys, entry: say(signals, waiting_line(keys, entry))
+    if only_checks(action):
+        return ledger
     if ledger.is_new and is_first(f"new: {location}"):
         new = f"{ledger.where} is a new ledger: nothing was recorded before"
         say(signals, no_ledger_yet(ledger) if read_only else new)

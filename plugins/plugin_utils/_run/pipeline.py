@@ -28,7 +28,15 @@ from .._screen.plan import plan_lines
 from .._screen.report import AboutLedger, ApprovedPlan, Report, approved_plan
 from .._screen.screen import Progress, result_lines
 from .cache import cached_transport, shared_token
-from .given import ledger_at, ledger_given, ledger_location, opened_ledger, options_given, with_absolute_paths
+from .given import (
+    ledger_at,
+    ledger_given,
+    ledger_location,
+    only_checks,
+    opened_ledger,
+    options_given,
+    with_absolute_paths,
+)
 from .process import is_orphan, require_parent, run_id, say, show_lines
 from .target import Target, is_here
 
@@ -97,6 +105,8 @@ def send_list(action, options: Options, signals: Signals) -> dict:
     recording = Recording(ledger, options.secrets, run_id(), check_mode, queue, after) if ledger else None
     history_rows = ledger.count_history() if ledger and report else 0
     began, result = time.monotonic(), send_all(action.spec, params, context, recording)
+    if only_checks(action):
+        return dict(changed=False, outcome=NOT_SENT)
     done = result.done(_next_step(params, signals))
     about = _about(ledger, recording, history_rows)
     _tell(action, report, time.monotonic() - began, signals, done, about)
@@ -126,7 +136,8 @@ def _report(action, params: dict, location: str, service: str) -> Report | None:
     """Return the report of a list, None if none is wanted; raise InvalidInput."""
     if not params["report"]:
         return None
-    return Report(params["report"], location, run_id(), service, action._task.check_mode)
+    is_plan = action._task.check_mode and not only_checks(action)
+    return Report(params["report"], location, run_id(), service, is_plan)
 
 
 def _about(ledger: Ledger | None, recording: Recording | None, history_rows: int) -> AboutLedger:

@@ -13,6 +13,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import os
 import re
 from pathlib import Path
 from typing import Any, Iterator, Mapping, NamedTuple
@@ -124,6 +125,27 @@ def read(
     if entries:
         return [{"line": line, **_entry(values, kind)} for line, kind, values in found]
     return [_item(values, kind) for _line, kind, values in found]
+
+
+def require_new_file(file: str) -> None:
+    """Raise InvalidInput for a file that has content, which may have been filled in, or that is of another kind."""
+    if not file.endswith((".csv", ".json")):
+        raise InvalidInput("file", f"{printable(file)} must end in .csv or .json")
+    if os.path.lexists(file) and (not os.path.isfile(file) or os.path.getsize(file)):
+        why = "exists and is not empty, so it was not overwritten. Give another name, or remove it"
+        raise InvalidInput("file", f"{printable(file)} {why}")
+
+
+def write_entries(file: str, entries: list[dict]) -> None:
+    """Write entries to a new or empty file that only its owner can read; raise InvalidInput."""
+    require_new_file(file)
+    text = written(entries) if file.endswith(".csv") else json.dumps(entries, indent=4, ensure_ascii=False) + "\n"
+    try:
+        descriptor = os.open(file, os.O_CREAT | os.O_WRONLY | os.O_NOFOLLOW, 0o600)
+        with open(descriptor, "w", encoding="utf-8", newline="") as to:
+            to.write(text)
+    except OSError as error:
+        raise InvalidInput("file", f"{printable(file)} cannot be written: {error.strerror}") from None
 
 
 def entries_in(file: str) -> list[dict]:

@@ -18,6 +18,7 @@ from ...module_utils._errors import ACCEPTED, REJECTED, UNKNOWN, listing, messag
 from ...module_utils._resources import RESOURCES
 from ...module_utils._secrets import printable
 from ...module_utils._task.signals import GRACE
+from ...module_utils._task.specs import IN_DOUBT
 from .._ledger.entries import INTENT, Entry, Key
 
 EMPTY = "the list is empty"
@@ -175,14 +176,36 @@ def shown(value: Any) -> str:
     return shortened(text or "none", _MAX_SHOWN)
 
 
-def ledger_lines(listed: dict, by_file: list[str], what: str = "recorded") -> list[str]:
-    """Return the result of ledger_info as lines: a table, then what to do about the entries in doubt.
+def nothing_found(ledger: str, filters: dict[str, Any], counts: dict[str, int]) -> str:
+    """Return what is said when no entry matches; `counts`: how many entries are in each state without the filters."""
+    there = ", ".join(f"{count:,} {state}" for state, count in sorted(counts.items()))
+    if not there:
+        return f"Nothing is recorded in {ledger}."
+    if filters == {"states": [IN_DOUBT]}:
+        return f"Nothing is in doubt in {ledger}."
+    parts = [f"{name}: {', '.join(value) if isinstance(value, list) else value}" for name, value in filters.items()]
+    return printable(f"No entry of {ledger} matches {'; '.join(parts)}. Without these filters there are {there}.")
 
-    `by_file`: the commands that settle them by a file; `what`: what is said not to be there when there are no entries.
+
+def written_lines(file: str, entries: list[dict], settle: str) -> list[str]:
+    """Return what is said of a file of entries; `settle`: the command that records what is filled in there."""
+    doubtful = sum("settle" in entry for entry in entries)
+    lines = [f"{len(entries):,} entries were written to {printable(file)}"]
+    if doubtful:
+        lines += [
+            f"{doubtful:,} of them are in doubt. Fill in the id of each machine that is on the service, and the state"
+            " absent for each that is not; then run:",
+            settle,
+        ]
+    return lines
+
+
+def ledger_lines(listed: dict, by_file: list[str]) -> list[str]:
+    """Return the entries of ledger_info as lines: a table, then what to do about the entries in doubt.
+
+    `by_file`: the commands that settle them by a file.
     """
     entries = listed["entries"]
-    if not entries:
-        return [f"Nothing is {what} in {listed['ledger']}."]
     counts = ", ".join(f"{count:,} {state}" for state, count in listed["counts"].items() if count)
     rows = [_HEAD, *map(_row, entries)]
     widths = [max(map(len, column)) for column in zip(*rows)]

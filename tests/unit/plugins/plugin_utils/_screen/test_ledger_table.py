@@ -5,7 +5,10 @@
 
 from __future__ import annotations
 
-from ansible_collections.infrastructure.services.plugins.plugin_utils._screen.screen import ledger_lines
+from ansible_collections.infrastructure.services.plugins.plugin_utils._screen.screen import (
+    ledger_lines,
+    nothing_found,
+)
 
 MACHINE, ROLE = "compute_virtual_machine", "cassandra_application_role"
 IP, URL = "192.0.2.10", "https://infrastructure.example.com"
@@ -24,10 +27,10 @@ def role(name: str, state: str = "done") -> dict:
     return {**found, "resource": ROLE, **({"settle": []} if state != "done" else {})}
 
 
-def lines(*entries: dict, what: str = "recorded") -> list[str]:
+def lines(*entries: dict) -> list[str]:
     states = [entry["state"] for entry in entries]
     counts = {state: states.count(state) for state in ("intent", "done", "accepted", "unknown")}
-    return ledger_lines({"entries": list(entries), "counts": counts, "ledger": "/l.db"}, ["write", "record"], what)
+    return ledger_lines({"entries": list(entries), "counts": counts, "ledger": "/l.db"}, ["write", "record"])
 
 
 def test_a_table_has_a_heading_for_each_kind_of_asset():
@@ -48,8 +51,12 @@ def test_a_table_fits_80_columns():
 
 
 def test_no_entries_are_said_to_be_none():
-    assert lines() == ["Nothing is recorded in /l.db."]
-    assert lines(what="in doubt") == ["Nothing is in doubt in /l.db."]
+    assert nothing_found("/l.db", {"names": ["a"]}, {}) == "Nothing is recorded in /l.db."
+    assert nothing_found("/l.db", {"states": ["in_doubt"]}, {"done": 4}) == "Nothing is in doubt in /l.db."
+    told = nothing_found("/l.db", {"states": ["in_doubt"], "names": ["a*", "b\n"]}, {"done": 4_000, "unknown": 1})
+    assert told == (
+        "No entry of /l.db matches states: in_doubt; names: a*, b . Without these filters there are 4,000 done,"
+        " 1 unknown.")
 
 
 def test_odd_values_do_not_break_the_table():
