@@ -113,9 +113,10 @@ def run(seed: int, first: int, count: int) -> list[dict]:
 
 
 def test_generated_answers():
-    told = run(36, 0, 800)
+    told = run(36, 0, 500)
     for way in ("POST", "PUT", "token"):
-        assert 30 < sum(not each["failed"] for each in told if way_of(each["number"]) == way) < 200
+        results = [each["failed"] for each in told if way_of(each["number"]) == way]
+        assert min(results.count(True), results.count(False)) > 10
 
 
 @pytest.mark.stress
