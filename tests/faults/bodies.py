@@ -10,7 +10,7 @@ from base64 import b64encode
 
 from support.service import Peer
 
-from .behaviours import answers, close_delimited, grants, whole, with_member
+from .behaviours import answers, close_delimited, grants, head, whole, with_member
 from .case import ANSWER_UNUSABLE, SUCCESS, Case
 from .lab import CLIENT, Lab
 
@@ -42,6 +42,8 @@ BODIES = [
     _body("74 empty-200", "200 without a body", b""),
     Case("75 204-with-body", "204 with a body, which HTTP does not allow", ANSWER_UNUSABLE,
          service=answers(lambda envelope: whole(envelope, status="204 No Content"))),
+    Case("75a 204-chunked", "204 with malformed chunks", ANSWER_UNUSABLE,
+         service=answers(head("Transfer-Encoding: chunked", status="204 No Content") + b"zz\r\n")),
     _member("76 json-nan", "NaN", "NaN", says="NaN"),
     _member("77 json-1e999", "a number beyond a double", "1e999", says="beyond the range"),
     _member("78 json-dup-keys", "the same key twice", '1, "extra": 2', says="same key twice"),

@@ -5,9 +5,11 @@
 
 from __future__ import annotations
 
+from itertools import repeat
+
 from support.service import Peer
 
-from .behaviours import answers, greets, never_answers, refuses, unread, whole
+from .behaviours import answers, drips, greets, head, never_answers, refuses, unread, whole
 from .case import (
     LOST_AFTER_WORK,
     LOST_BEFORE_WORK,
@@ -76,11 +78,16 @@ WAY = [
     _connect("P7 connect-garbage", "bytes that are not HTTP", NOT_SENT, b"SSH-2.0-OpenSSH_9.2\r\n", says="proxy"),
     _connect("P8 connect-rst-in-tls", "200, then a reset in the TLS handshake", NOT_SENT, whole(b"", status="200 OK"),
              lambda peer: peer.sock.recv(1) and peer.rst()),
+    _connect("P10 connect-endless", "200 and endless headers", NOT_SENT, b"HTTP/1.1 200 OK\r\n",
+             lambda peer: peer.drip(repeat(b"X: a\r\n" * 100_000), 0),
+             says="answered to CONNECT is longer than 4194304"),
     Case("P9 http-proxy-502", "an http proxy answers 502", LOST_UNREAD, says="502",
          proxy=refuses("502 Bad Gateway")),
 ]
 
 STATUSES = [
+    Case("S401e status-401-endless", "401 with an endless body", REJECTED, says="401",
+         service=drips(lambda body: head(status="401 Unauthorized"), b"a" * (1 << 20), 0, carried_out=False)),
     *(_status(status, REJECTED) for status in (
         "400 Bad Request", "401 Unauthorized", "403 Forbidden", "404 Not Found", "405 Method Not Allowed",
         "409 Conflict", "410 Gone", "412 Precondition Failed", "413 Too Large", "415 Unsupported", "418 Teapot",

@@ -16,6 +16,7 @@ from enum import Enum
 from typing import Iterator
 
 from .._errors import AttemptFailed
+from .exchange import MAX_ANSWER, TooLong, too_long
 
 _REJECTS_OUR_CERTIFICATE = re.compile("ALERT_.*(CERTIFICATE|UNKNOWN_CA|HANDSHAKE_FAILURE|ACCESS_DENIED)")
 REQUIRES_CREDENTIALS = "requires credentials; put them in the proxy's URL, or set use_proxy: false"
@@ -48,8 +49,22 @@ def failure(error: BaseException, meter) -> AttemptFailed:
     return AttemptFailed(why, sent=False, hopeless=hopeless)
 
 
+def body_failure(error: BaseException, meter) -> tuple[str, bool]:
+    """Return why a body could not be read to its end, and whether it was cut off rather than too long."""
+    cause = _cause(error)
+    if isinstance(cause, TooLong):
+        return too_long(), False
+    if is_timeout(error):
+        return "it took too long", True
+    if meter.ended or isinstance(cause, OSError):
+        return "the connection ended too early", True
+    return "its chunks are malformed", True
+
+
 def _lost(cause: BaseException) -> str:
     """Return why a request of which at least a byte was handed over got no answer."""
+    if isinstance(cause, TooLong):
+        return f"{MAX_ANSWER} bytes arrived without the end of a header block"
     if isinstance(cause, socket.timeout):
         return "no complete answer arrived in time"
     if _rejects_our_certificate(cause):
@@ -97,6 +112,8 @@ def _proxy_failed(cause: BaseException, peer: str) -> tuple[bool, str]:
     """Find the status of a refused CONNECT in the text of an OSError: the standard library reports it nowhere else."""
     if isinstance(cause, socket.timeout):
         return False, f"the proxy took too long to answer CONNECT ({peer})"
+    if isinstance(cause, TooLong):
+        return False, f"what the proxy answered to CONNECT is longer than {MAX_ANSWER} bytes ({peer})"
     words = str(cause).partition("Tunnel connection failed: ")[2].split()
     if not words:
         return False, f"the proxy did not answer CONNECT ({peer})"

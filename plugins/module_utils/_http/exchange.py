@@ -10,7 +10,9 @@ import zlib
 from contextlib import suppress
 from typing import Mapping, NamedTuple
 
-MAX_BODY = 4 * 1024 * 1024  # bytes to read of an answer, both as received and as decompressed
+# Bytes to receive in one attempt, whatever they are: status line, headers, interim answers, chunk
+# sizes, trailers, body, and what a proxy says to CONNECT. Also the most of a decompressed body.
+MAX_ANSWER = 4 * 1024 * 1024
 # The wbits argument of zlib: with a gzip header, a zlib header, or no header, which some servers send as deflate.
 _WINDOWS = {"gzip": (31,), "x-gzip": (31,), "deflate": (15, -15)}
 
@@ -34,6 +36,10 @@ class Answer(NamedTuple):
     cut: bool = False  # whether it was cut off, or may have been, since only the end of the connection delimits it
 
 
+class TooLong(OSError):
+    """More than MAX_ANSWER bytes arrived; an OSError, since urllib3 closes the connection after one."""
+
+
 class Unusable(ValueError):
     """The body cannot be decoded."""
 
@@ -46,7 +52,7 @@ def framing(headers: Mapping[str, str]) -> tuple[str, int | None]:
     lengths = _lengths(headers)
     if not all(length.isascii() and length.isdigit() for length in lengths):
         return "its Content-Length is not a number", None
-    problem = ""
+    problem, length = "", next(iter(lengths), None)
     if len(lengths) > 1:
         problem = "it has two Content-Lengths"
     elif lengths and "Transfer-Encoding" in headers:
@@ -55,11 +61,18 @@ def framing(headers: Mapping[str, str]) -> tuple[str, int | None]:
         problem = "its Transfer-Encoding is unknown"
     elif _coding(headers) not in ("identity", "", *_WINDOWS):
         problem = "it is compressed in a way that was not asked for"
-    return problem, next(map(int, lengths), None)
+    elif length is not None and _number(length) > MAX_ANSWER:
+        problem = too_long()
+    return problem, None if problem or length is None else _number(length)
+
+
+def too_long() -> str:
+    """Return what is wrong with an answer of more than MAX_ANSWER bytes."""
+    return f"it is longer than {MAX_ANSWER} bytes"
 
 
 def decoded(body: bytes, headers: Mapping[str, str]) -> bytes:
-    """Return the decompressed body, at most one byte more than MAX_BODY; raise Unusable.
+    """Return the decompressed body, at most one byte more than MAX_ANSWER; raise Unusable.
 
     Compression is never requested, but gateways may compress anyway (RFC 9110 section 12.5.3 allows it).
     """
@@ -74,8 +87,8 @@ def decoded(body: bytes, headers: Mapping[str, str]) -> bytes:
 def _decompressed(body: bytes, window: int) -> bytes:
     """Return the body, one member of compressed data (RFC 1952 section 2.2); raise Unusable for anything after it."""
     decoder = zlib.decompressobj(window)
-    plain = decoder.decompress(body, MAX_BODY + 1)
-    if not decoder.eof and len(plain) <= MAX_BODY:
+    plain = decoder.decompress(body, MAX_ANSWER + 1)
+    if not decoder.eof and len(plain) <= MAX_ANSWER:
         raise Unusable("its compressed data is cut off")
     if decoder.unused_data:
         raise Unusable("there is more after its compressed data")
@@ -90,3 +103,8 @@ def _lengths(headers: Mapping[str, str]) -> set[str]:
     """Return the distinct values of Content-Length; urllib3 joins header lines of one name with commas."""
     given = headers.get("Content-Length")
     return set() if given is None else {length.strip() for length in given.split(",")}
+
+
+def _number(digits: str) -> int:
+    """Return the number, or a large one for a large one: int() raises ValueError for thousands of digits."""
+    return int(digits.lstrip("0")[:20] or "0")

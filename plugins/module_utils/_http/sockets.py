@@ -11,15 +11,17 @@ time is left, and they mark the request as sent there before they hand its first
 
 from __future__ import annotations
 
-import http.client
 import io
 import socket
 import ssl
 import time
+from http.client import HTTPMessage
 from typing import Callable
 
 from .causes import Phase
 from .connecting import look_up
+from .exchange import MAX_ANSWER, TooLong
+from .final_response import FinalResponse
 
 try:
     from urllib3.connectionpool import HTTPConnectionPool, HTTPSConnectionPool
@@ -31,7 +33,10 @@ MAX_ATTEMPT_DELAY = 2.0  # seconds for one address, when there are more to try (
 
 
 class Meter:
-    """The state of one attempt: its deadline, its phase, and whether a byte of the request was handed to the kernel."""
+    """The state of one attempt.
+
+    Its deadline, its phase, how many bytes have arrived, and whether a byte of the request was handed to the kernel.
+    """
 
     def __init__(self, connect_timeout: float) -> None:
         self.connect_timeout = connect_timeout
@@ -46,6 +51,8 @@ class Meter:
         self.sent = False
         self.ended = False  # the peer closed its side
         self.left_over = False  # bytes arrived after the end of the answer
+        self.received = 0  # bytes, those of a proxy's answer to CONNECT included
+        self.head: tuple[int, HTTPMessage] | None = None  # the status and the headers, once complete
 
     def left(self) -> float:
         """Return the seconds that are left; raise socket.timeout when none are."""
@@ -54,9 +61,18 @@ class Meter:
             raise socket.timeout("the time for this attempt is over")
         return left
 
+    def receive(self, count: int) -> None:
+        """Count bytes that have arrived; raise TooLong when they are more than an answer may have."""
+        self.received += count
+        if self.received > MAX_ANSWER:
+            raise TooLong(f"more than {MAX_ANSWER} bytes arrived")
+
 
 class _Reader(io.RawIOBase):
-    """The receiving side of a socket: each read may take the time that is left; an end of stream is recorded."""
+    """The receiving side of a socket.
+
+    Each read may take the time that is left; what arrives is counted, and an end of stream is recorded.
+    """
 
     finished = False  # nothing more is to be read
 
@@ -75,6 +91,7 @@ class _Reader(io.RawIOBase):
         received = self._raw.readinto(buffer)
         if received == 0:
             self.meter.ended = True
+        self.meter.receive(received or 0)
         return received
 
     def is_pending(self) -> bool:
@@ -136,18 +153,6 @@ class _MeteredSocket:
             view = view[self._sock.send(view[:65536]) :]
 
 
-class _FinalResponse(http.client.HTTPResponse):
-    """The final answer: interim ones are skipped (RFC 9110 section 15.2); http.client skips only 100."""
-
-    def begin(self) -> None:
-        super().begin()
-        while self.status in (102, 103):
-            self.headers = None  # begin() does nothing once they are set
-            super().begin()
-        if self.length == 0:
-            self.read(0)  # ends the answer; otherwise its connection would not be kept alive
-
-
 class _MeteredConnection:
     """A mixin for both connection classes of urllib3; `metered` sets `meter`.
 
@@ -158,7 +163,7 @@ class _MeteredConnection:
     """
 
     meter: Meter
-    response_class = _FinalResponse
+    response_class = FinalResponse
 
     def _new_conn(self):
         """Look up and connect, all addresses within one connect_timeout.

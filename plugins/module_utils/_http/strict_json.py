@@ -93,7 +93,10 @@ def _finite(digits: str) -> float:
 def _bounded(digits: str) -> int:
     if len(digits.lstrip("-")) > MAX_INTEGER_DIGITS:
         raise InvalidJSON(f"it contains an integer of more than {MAX_INTEGER_DIGITS} digits")
-    return int(digits)
+    try:
+        return int(digits)
+    except ValueError:
+        raise InvalidJSON("it contains an integer of more digits than PYTHONINTMAXSTRDIGITS allows") from None
 
 
 def unique_members(pairs: list) -> dict:

@@ -27,9 +27,10 @@ try:
     from requests import PreparedRequest
     from requests.adapters import HTTPAdapter
     from requests.certs import where
+    from requests.structures import CaseInsensitiveDict
     from requests.utils import get_auth_from_url
     from urllib3 import Timeout
-    from urllib3.exceptions import HTTPError
+    from urllib3.exceptions import HTTPError, InvalidHeader
 except ImportError:  # reported when a transport is created
     requests, HTTPAdapter = None, object
 
@@ -104,7 +105,7 @@ class Transport:
         proxy = self._settings.proxies.for_url(request.url)
         self._meter.start(timeout, ", the proxy that the environment names" if proxy else "")
         try:
-            answer = self._read(self._open(request, proxy))
+            answer = self._answer(request, proxy)
         except AttemptFailed:
             self.close()
             raise
@@ -116,8 +117,26 @@ class Transport:
             self.close()
         return answer
 
+    def _answer(self, request: Request, proxy: str) -> Answer:
+        """Send the request and read its answer; raise AttemptFailed."""
+        try:
+            response = self._open(request, proxy)
+        except InvalidHeader:  # what urllib3 raises once it has read all headers, so it is an answer
+            self._require_whole_headers()
+            status, headers = self._meter.head
+            return Answer(status, CaseInsensitiveDict(headers.items()), problem="it has two Content-Lengths")
+        try:
+            self._require_whole_headers()
+            return self._read(response)
+        finally:
+            _release(response)
+
+    def _require_whole_headers(self) -> None:
+        if self._meter.ended:
+            raise AttemptFailed("the connection ended inside the headers of the answer", sent=True)
+
     def _open(self, request: Request, proxy: str):
-        """Send the request and read the header block."""
+        """Send the request and read the header block; raise AttemptFailed, or InvalidHeader for two Content-Lengths."""
         try:
             pool, target = self._route_to(request.url, proxy)
             return pool.request(
@@ -132,6 +151,8 @@ class Transport:
                 preload_content=False,
                 decode_content=False,
             )
+        except InvalidHeader:
+            raise
         except (OSError, HTTPError, http.client.HTTPException, MemoryError) as error:
             raise causes.failure(error, self._meter) from None
 
@@ -156,11 +177,8 @@ class Transport:
         return made
 
     def _read(self, response) -> Answer:
-        """Read the body, at most MAX_BODY, and check that it is complete (RFC 9112 section 6.3)."""
+        """Read the body, and check that it is complete (RFC 9112 section 6.3) and not too long."""
         status, headers, meter = response.status, response.headers, self._meter
-        if meter.ended:
-            _release(response)
-            raise AttemptFailed("the connection ended inside the headers of the answer", sent=True)
         (problem, length), cut, body = exchange.framing(headers), False, b""
         try:
             if not problem and status >= 200:
@@ -171,12 +189,11 @@ class Transport:
         except exchange.Unusable as error:
             problem = str(error)
         except (OSError, HTTPError, http.client.HTTPException) as error:
-            problem, cut = "it took too long" if causes.is_timeout(error) else "the connection ended too early", True
-        _release(response)
+            problem, cut = causes.body_failure(error, meter)
         if cut and (length is not None or "Transfer-Encoding" in headers):
             problem = problem or "the connection ended too early"
-        elif len(body) > exchange.MAX_BODY:
-            problem = f"it is longer than {exchange.MAX_BODY} bytes"
+        elif len(body) > exchange.MAX_ANSWER:
+            problem = exchange.too_long()
         return Answer(status, headers, b"" if problem else body, problem, cut)
 
 
@@ -203,10 +220,8 @@ def _release(response) -> None:
 
 
 def _pieces(response, length: int | None) -> Iterator[bytes]:
-    """Yield the body in pieces: `length` bytes where that is known, at most one byte more than MAX_BODY."""
-    left = exchange.MAX_BODY + 1
-    if length is not None:
-        left = min(left, length)
+    """Yield the body in pieces: `length` bytes where that is known; the meter ends one that is too long."""
+    left = exchange.MAX_ANSWER if length is None else length
     while left > 0:
         piece = response.read(min(left, 65536), decode_content=False)
         if not piece:

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import ast
+import http.client
 import inspect
 import re
 import socket
@@ -19,7 +20,12 @@ from ansible_collections.infrastructure.services.plugins.module_utils._http.conn
     ConnectionSettings,
     look_up,
 )
-from ansible_collections.infrastructure.services.plugins.module_utils._http.exchange import Request
+from ansible_collections.infrastructure.services.plugins.module_utils._http.exchange import (
+    MAX_ANSWER,
+    Request,
+    TooLong,
+)
+from ansible_collections.infrastructure.services.plugins.module_utils._http.final_response import FinalResponse
 from ansible_collections.infrastructure.services.plugins.module_utils._http.sockets import Meter
 from ansible_collections.infrastructure.services.plugins.module_utils._http.transport import Transport
 from support.wire import answer, serving
@@ -46,8 +52,23 @@ def test_a_meter_knows_how_much_time_is_left():
 def test_a_new_attempt_starts_from_scratch():
     meter = Meter(connect_timeout=1)
     meter.phase, meter.peer, meter.sent, meter.ended = Phase.TLS, "x port 1", True, True
+    meter.received, meter.head = 10, (200, None)
     meter.start(1)
     assert (meter.phase, meter.peer, meter.sent, meter.ended) == (Phase.REQUEST, "", False, False)
+    assert (meter.received, meter.head) == (0, None)
+
+
+def test_the_limit_counts_what_a_proxy_says_to_connect_and_what_the_service_says():
+    sock, theirs, meter = metered(5)
+    meter.received = MAX_ANSWER - 2
+    theirs.sendall(b"abc")
+    tunnel, stream = sockets._MeteredSocket(sock._sock, meter, counting=False).makefile("rb"), sock.makefile("rb")
+    assert tunnel.raw.read(1) == b"a"
+    assert stream.raw.read(1) == b"b"
+    with pytest.raises(TooLong):
+        stream.raw.read(1)
+    sock.close()
+    theirs.close()
 
 
 def test_bytes_count_before_the_kernel_takes_them():
@@ -174,6 +195,8 @@ def test_each_undocumented_name_that_is_used_exists():
     connection = HTTPSConnection("service.example")
     connection.set_tunnel("other.example", 443)
     assert [name for name in sorted(said) if not hasattr(connection, name)] == []
+    assert "`_read_next_chunk_size`" in FinalResponse.__doc__
+    assert hasattr(http.client.HTTPResponse, "_read_next_chunk_size")
 
 
 def test_a_slow_look_up_ends_in_time(monkeypatch):

@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import json
+import sys
 
 import pytest
 from ansible_collections.infrastructure.services.plugins.module_utils._errors import InvalidInput
@@ -142,6 +143,24 @@ def test_the_longest_number_and_the_deepest_object_are_read(sign):
     digits = "9" * MAX_INTEGER_DIGITS
     assert decode_object(f'{{"a": {sign}{digits}}}'.encode()) == {"a": int(sign + digits)}
     assert depth(decode_object(nested(MAX_DEPTH))) == MAX_DEPTH
+
+
+@pytest.fixture
+def few_digits():
+    """Let this Python convert 640 digits at most, as PYTHONINTMAXSTRDIGITS=640 does."""
+    if not hasattr(sys, "set_int_max_str_digits"):
+        pytest.skip("this Python has no limit")
+    most = sys.get_int_max_str_digits()
+    sys.set_int_max_str_digits(640)
+    yield 640
+    sys.set_int_max_str_digits(most)
+
+
+@pytest.mark.parametrize("sign", ["", "-"])
+def test_a_number_beyond_the_limit_of_this_python_is_refused(few_digits, sign):
+    assert decode_object(f'{{"a": {sign}{"9" * few_digits}}}'.encode())["a"]
+    with pytest.raises(InvalidJSON, match="more digits than PYTHONINTMAXSTRDIGITS allows"):
+        decode_object(f'{{"a": {sign}{"9" * (few_digits + 1)}}}'.encode())
 
 
 @pytest.mark.parametrize("template", BROKEN)

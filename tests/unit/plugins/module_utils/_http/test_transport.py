@@ -80,6 +80,7 @@ WHOLE = [
       for status in (100, 102, 103)),
     (OK + b"Content-Length: 2\r\nContent-Length: 2\r\n\r\n{}", b"{}"),
     (OK + b"Content-Length: 2, 2\r\n\r\n{}", b"{}"),
+    (OK + b"Content-Length: " + b"0" * 5000 + b"2\r\n\r\n{}", b"{}"),
     *((OK + b"Content-Encoding: %s\r\nContent-Length: %d\r\n\r\n" % (coding, len(body)) + body, b"{}")
       for coding, body in ((b"gzip", GZIP), (b"X-GZIP", GZIP), (b"deflate", zlib.compress(b"{}")), (b"deflate", RAW))),
     (OK + b"Content-Encoding: gzip\r\nContent-Length: 0\r\n\r\n", b""),
@@ -99,6 +100,12 @@ UNUSABLE = [
     (OK + b"Content-Length: ten\r\n\r\n{}", "its Content-Length is not a number", False),
     (OK + b"Content-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n{}", "both a Content-Length and a Transfer", False),
     (OK + b"Transfer-Encoding: gzip\r\n\r\n{}", "its Transfer-Encoding is unknown", False),
+    *((OK + b"Transfer-Encoding: chunked\r\n\r\n" + said + b"\r\n{}" * 2, "its chunks are malformed", True)
+      for said in (b"-5", b"-1", b"zz", b"", b"f" * 70_000)),
+    (OK + b"Content-Length: " + b"9" * 5001 + b"\r\n\r\n{}", "it is longer than 4194304 bytes", False),
+    (OK + b"Content-Length: 4194305\r\n\r\n{}", "it is longer than 4194304 bytes", False),
+    (OK + b"Content-Length: 2\r\nContent-Length: 3\r\n\r\n{}", "it has two Content-Lengths", False),
+    (OK + b"Content-Length: 2, 3\r\n\r\n{}", "it has two Content-Lengths", False),
     (OK + b"Content-Length: 2\r\nContent-Length: +2\r\n\r\n{}", "its Content-Length is not a number", False),
     (OK + b"Content-Encoding: gzip\r\nContent-Length: 2\r\n\r\n{}", "it is not compressed as its headers say", False),
     (OK + b"Content-Encoding: br\r\nContent-Length: 2\r\n\r\n{}", "compressed in a way that was not asked", False),
@@ -124,10 +131,83 @@ def test_a_body_that_ends_with_the_connection_may_have_been_cut():
     assert (got.body, got.problem, got.cut) == (b"{}", "", True)
 
 
-def test_a_body_is_read_up_to_a_limit(monkeypatch):
-    monkeypatch.setattr(exchange, "MAX_BODY", 10)
-    assert attempt(answer(200, "x" * 8))[0].problem == ""
-    assert attempt(answer(200, "x" * 9))[0].problem == "it is longer than 10 bytes"
+CHUNKED = OK + b"Transfer-Encoding: chunked\r\n\r\n"
+HEAD = OK + b"Content-Length: %07d\r\n\r\n"
+
+
+def repeated(before: bytes, after: bytes, size: int) -> bytes:
+    """Return `size` bytes: pieces of 1,000 bytes, the first one longer, that begin and end like this."""
+    times, rest = divmod(size, 1000)
+    sizes = [1000 + rest, *[1000] * (times - 1)]
+    return b"".join(before + b"a" * (each - len(before + after)) + after for each in sizes)
+
+
+def long_body(size: int) -> bytes:
+    length = size - len(HEAD % 0)
+    return HEAD % length + b"a" * length
+
+
+def long_chunks(size: int) -> bytes:
+    end = b"0\r\n\r\n"
+    return CHUNKED + repeated(b"1;", b"\r\na\r\n", size - len(CHUNKED + end)) + end
+
+
+def long_trailers(size: int) -> bytes:
+    before, end = CHUNKED + b"1\r\na\r\n0\r\n", b"\r\n"
+    return before + repeated(b"X: ", b"\r\n", size - len(before + end)) + end
+
+
+def long_interim_answers(size: int) -> bytes:
+    end = HEAD % 1 + b"a"
+    return repeated(b"HTTP/1.1 100 -\r\nX: ", b"\r\n\r\n", size - len(end)) + end
+
+
+@pytest.mark.parametrize("make", [long_body, long_chunks, long_trailers, long_interim_answers])
+def test_an_answer_is_read_up_to_a_limit_that_counts_every_byte(make):
+    got, _wire = attempt(make(exchange.MAX_ANSWER))
+    assert (got.status, got.problem, got.cut) == (200, "", False)
+
+
+@pytest.mark.parametrize("make", [long_body, long_chunks, long_trailers])
+def test_a_body_beyond_the_limit_cannot_be_used(make):
+    got, _wire = attempt(make(exchange.MAX_ANSWER + 1))
+    assert (got.status, got.problem, got.cut, got.body) == (200, "it is longer than 4194304 bytes", False, b"")
+
+
+def test_headers_beyond_the_limit_are_not_an_answer():
+    says = "4194304 bytes arrived without the end of a header block"
+    with pytest.raises(AttemptFailed, match=says) as failed:
+        attempt(long_interim_answers(exchange.MAX_ANSWER + 10_000))
+    assert (failed.value.sent, failed.value.outcome) == (True, "unknown")
+
+
+@pytest.mark.parametrize("said", [
+    long_body(exchange.MAX_ANSWER + 1), CHUNKED + b"-1\r\n", CHUNKED + b"-5\r\n{}", CHUNKED + b"zz\r\n",
+    OK + b"Content-Length: " + b"9" * 5001 + b"\r\n\r\n{}", OK + b"Content-Length: 1\r\nContent-Length: 2\r\n\r\n{}",
+])
+def test_after_an_answer_that_is_malformed_or_too_long_its_connection_is_closed(said):
+    """The server sees the end of it, and the next request uses another one."""
+    with running(lambda sent: said if sent.connection == 1 else answer(200, {})) as wire:
+        sender = transport()
+        first = sender.send(request(wire.url), 5)
+        while len(wire._open) > 0:  # the server's side of the connection
+            time.sleep(0.001)
+        second = sender.send(request(wire.url), 5)
+        sender.close()
+    assert (first.status, bool(first.problem), second.problem) == (200, True, "")
+    assert [sent.connection for sent in wire.sent] == [1, 2]
+
+
+def test_an_answer_with_two_lengths_keeps_its_headers():
+    got, _wire = attempt(OK + b"Location: /a\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n{}")
+    assert (got.status, got.headers["location"], got.problem) == (200, "/a", "it has two Content-Lengths")
+
+
+@pytest.mark.parametrize("status", [204, 304])
+def test_an_answer_that_can_have_no_body_has_none(status):
+    head = b"HTTP/1.1 %d -\r\nTransfer-Encoding: chunked\r\n\r\n" % status
+    got, wire = attempt(head + b"-5\r\n", answer(200, {}), times=2)
+    assert (got.body, [sent.connection for sent in wire.sent]) == (b"{}", [1, 2])
 
 
 @pytest.mark.parametrize("said", [
