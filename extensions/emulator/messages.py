@@ -43,6 +43,11 @@ class Request:
         return ", ".join(value for key, value in self.headers if key.lower() == name)
 
     @property
+    def is_absolute(self) -> bool:
+        """Whether the target has absolute form, as a client sends it to a proxy (RFC 9112 section 3.2.2)."""
+        return _AUTHORITY.match(self.target) is not None
+
+    @property
     def media_type(self) -> str:
         """The Content-Type without its parameters, in lower case."""
         return self.header("content-type").partition(";")[0].strip().lower()

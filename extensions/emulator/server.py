@@ -14,7 +14,7 @@ import struct
 import threading
 from typing import Iterable
 
-from . import control, page
+from . import admission, control, page
 from .api import Api
 from .messages import RefusalError, Request, Response
 from .scripts import Script, script
@@ -42,10 +42,17 @@ class Connection(socketserver.BaseRequestHandler):
             number = next(self.server.numbers)
             try:
                 for request, last in read_requests(self.request, self.server.prefix):
-                    if not self._play(self.server.answer(request, number, last)):
+                    if not self._play(self._answer(request, number, last)):
                         break
             except RefusalError as refusal:
                 self._play(script(None, Response(refusal.status, refusal.headers), close=True))
+
+    def _answer(self, request: Request, number: int, last: bool) -> Script:
+        """Return what happens on the wire for a request; a refused one is not part of the conversation."""
+        server = self.server
+        default_port = 443 if server.ssl_context is not None else 80
+        refused = admission.refusal(request, self.request.getsockname()[:2], server.name, default_port)
+        return script(None, refused, last) if refused else server.answer(request, number, last)
 
     def finish(self) -> None:
         """Close the socket here, since TLS and a reset have to be ended in their own ways."""
@@ -81,6 +88,7 @@ class Server(socketserver.ThreadingTCPServer):
 
     def __init__(self, address: tuple[str, int], api: Api, prefix: str, ssl_context: ssl.SSLContext | None) -> None:
         self.api = api
+        self.name = address[0]
         self.prefix = prefix.rstrip("/")
         self.ssl_context = ssl_context
         self.stopping = threading.Event()

@@ -12,6 +12,8 @@ description:
   - Lists every virtual machine that M(infrastructure.services.compute_virtual_machine) created with the option
     O(infrastructure.services.compute_virtual_machine#module:ledger), or that
     M(infrastructure.services.ledger_entry) adopted. Entries that are in doubt are left out.
+  - A virtual machine whose name begins with a hyphen or a blank, or has a control character, is left out with a
+    warning, because ssh takes such a name for an option.
   - The configuration is a file whose name ends in C(ledger.yml) or C(ledger.yaml).
   - Each host has the variable C(compute_virtual_machine), its asset as recorded, which equals the fact returned by
     the task that created it.
@@ -31,6 +33,7 @@ options:
   ledger:
     description:
       - Where the ledger is, a path (an SQLite file) or a C(postgresql://) URL, which needs C(psycopg).
+      - It may be a template, which has no variables but may use lookups. Leave it out to use the environment variable.
       - A relative path is resolved against the directory of this file, or the working directory if it comes from the
         environment.
       - A ledger that does not exist, or that has no matching host, causes a warning.
@@ -78,6 +81,7 @@ from ansible.plugins.inventory import BaseInventoryPlugin, Cacheable, Constructa
 from ..module_utils._errors import ServicesError
 from ..module_utils._fields import ABSENT, value_at
 from ..module_utils._http.urls import canonical_url, checked_url
+from ..module_utils._secrets import printable
 from ..plugin_utils._ledger.entries import DONE
 from ..plugin_utils._ledger.location import no_ledger_yet, open_ledger, resolved
 from ..plugin_utils._run.core import of_inventory
@@ -102,9 +106,7 @@ class InventoryModule(BaseInventoryPlugin, Constructable, Cacheable):
         try:
             given = self.get_option("base_url")
             service = given and canonical_url(checked_url("base_url", given, allow_http=True))
-            location = resolved(
-                self.get_option("ledger"), os.path.dirname(os.path.abspath(path)), not config.get("ledger")
-            )
+            location = self._location(config.get("ledger"), path)
             machines = [each for each in self._machines(location, path, cache) if not service or service == each[0]]
         except ServicesError as error:
             raise AnsibleParserError(error.msg) from error
@@ -112,11 +114,19 @@ class InventoryModule(BaseInventoryPlugin, Constructable, Cacheable):
             self.display.warning(f"{path}: the ledger has no virtual machine that matches")
         taken = {*self.inventory.groups, *constants.LOCALHOST}
         for base_url, name, asset in machines:
-            if name in taken:
-                self.display.warning(f"{path}: {name} of {base_url} is left out: another host or group has this name")
+            problem = "another host or group has this name" if name in taken else problem_of_name(name)
+            if problem:
+                self.display.warning(printable(f"{path}: {name} of {base_url} is left out: {problem}"))
             else:
                 taken.add(name)
                 self._add(of_inventory(name), of_inventory(asset))
+
+    def _location(self, configured, path):
+        """Return where the ledger is; `configured`: in the file, where it may be a template. Raise InvalidInput."""
+        given = self.get_option("ledger")
+        if configured and self.templar.is_template(configured):
+            given = self.templar.template(configured)
+        return resolved(str(given or ""), os.path.dirname(os.path.abspath(path)), not configured)
 
     def _machines(self, location, path, cache):
         """Return base_url, name and envelope of every recorded virtual machine, from the cache if it is enabled."""
@@ -160,6 +170,13 @@ class InventoryModule(BaseInventoryPlugin, Constructable, Cacheable):
         if address not in (ABSENT, None, ""):
             self.display.warning(f"{name} gets no ansible_host: its {option} is neither an address nor a host name")
         return {}
+
+
+def problem_of_name(name):
+    """Return why a name cannot be that of a host, empty if it can: ssh has it as an argument."""
+    if name.startswith("-") or name != name.lstrip():
+        return "its name begins with a hyphen or a blank, and ssh would take it for an option"
+    return "" if name.isprintable() else "its name has a line break or another control character"
 
 
 def is_address(value):

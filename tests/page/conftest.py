@@ -47,7 +47,8 @@ class Service:
 
     def control(self, method: str, path: str, **options: object) -> object:
         """Call a control endpoint."""
-        return requests.request(method, f"{self.url}/_emulator/{path}", timeout=10, **options).json()
+        headers = {"Content-Type": "application/json"}
+        return requests.request(method, f"{self.url}/_emulator/{path}", headers=headers, timeout=10, **options).json()
 
 
 class Errors(list):

@@ -54,7 +54,8 @@ class Service:
         self._control("PUT", f"assets/{asset_id}", asset)
 
     def _control(self, method: str, path: str, body: object = None) -> requests.Response:
-        answer = requests.request(method, f"{self.url}/_emulator/{path}", json=body, timeout=10)
+        headers = {"Content-Type": "application/json"}
+        answer = requests.request(method, f"{self.url}/_emulator/{path}", json=body, headers=headers, timeout=10)
         answer.raise_for_status()
         return answer
 

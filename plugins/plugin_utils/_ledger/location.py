@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import os
 import re
+import stat
 import time
 from contextlib import closing, suppress
 
 from ...module_utils._errors import InvalidInput
 from ...module_utils._secrets import printable
 from .entries import NOT_A_LEDGER
+from .paths import real_path
 from .postgresql import PostgresDatabase
 from .postgresql_library import POSTGRESQL, described, parsed_url
 from .sqlite import SqliteDatabase, application_id_of, identity
@@ -21,7 +23,9 @@ from .store import Ledger
 
 _URL = re.compile(r"\s*(://|[A-Za-z][\w+.-]*:/)")
 _KEYWORDS = re.compile(r"(?:^|\s)(host|hostaddr|port|dbname|user|password|service|sslmode)\s*=")  # of libpq
-_APPLICATION_ID_AT = 68  # where the application_id is in the file (https://www.sqlite.org/fileformat.html)
+_MAGIC = b"SQLite format 3\0"  # how an SQLite file begins (https://www.sqlite.org/fileformat.html)
+_APPLICATION_ID_AT = 68  # where the application_id is in the file
+_BESIDE = ("-journal", "-wal", "-shm", ".lock")  # ends of the names of files that are written beside a ledger
 _OPENED: dict[tuple[int, int] | None, int] = {}  # descriptors by identity, never closed: SQLite would lose its locks
 _LOOKS, _PAUSE = 40, 0.05  # at a journal, and seconds between them
 _LEAST_SIZE = 512  # bytes of a database of one page; SQLite overwrites a smaller file
@@ -79,7 +83,11 @@ def open_ledger(location: str, read_only: bool = False, required_by: str = "", m
                 raise InvalidInput("ledger", f"{problem} to be a new one, set {required_by} to true")
     if location.startswith(POSTGRESQL):
         return Ledger(PostgresDatabase(location), read_only, moving)
-    _check_file(os.path.realpath(location), location)
+    try:
+        file = real_path(location)
+    except (OSError, ValueError) as error:
+        raise InvalidInput("ledger", getattr(error, "strerror", None) or str(error)) from None
+    _check_file(file, location)
     return Ledger(SqliteDatabase(location, read_only), read_only, moving)
 
 
@@ -92,17 +100,21 @@ def _in_collection(path: str) -> bool:
 
 
 def _check_file(file: str, where: str) -> None:
-    """Raise InvalidInput for a real path that cannot be a ledger; `where`: the path that the user gave."""
+    """Raise InvalidInput for a real path that cannot be a ledger, before anything is made beside it.
+
+    `where`: the path that the user gave.
+    """
     if os.path.isdir(file):
         raise InvalidInput("ledger", f"{where} is a directory; give a file in it")
     if not os.path.isdir(os.path.dirname(file)):
         raise InvalidInput("ledger", f"{where} cannot be opened: its directory does not exist; create it")
+    _check_files_beside(file)
     try:
-        status = os.stat(file)
+        status = os.lstat(file)
     except OSError:  # there is none yet, or SQLite says what is wrong
         return
-    if os.path.isfile(file) and 0 < status.st_size < _LEAST_SIZE:
-        raise InvalidInput("ledger", f"{where}: {NOT_A_LEDGER}")
+    if not stat.S_ISREG(status.st_mode):
+        raise InvalidInput("ledger", f"{where} is not a regular file; give the path of a ledger, or of a new one")
     if status.st_nlink > 1:
         raise InvalidInput(
             "ledger", f"{where} has {status.st_nlink} names (hard links), and each would have its own journal."
@@ -112,7 +124,31 @@ def _check_file(file: str, where: str) -> None:
         raise InvalidInput(
             "ledger", f"{where} is mounted by itself, without the journal that belongs beside it. Mount its directory"
         )
+    if status.st_size and not _may_be_sqlite(file, status.st_size):
+        raise InvalidInput("ledger", f"{where}: {NOT_A_LEDGER}")
     _check_journal(file, where)
+
+
+def _check_files_beside(file: str) -> None:
+    """Raise InvalidInput if what would be written beside a ledger would be written somewhere else.
+
+    Whoever may write to the directory could otherwise have another file of this user overwritten.
+    """
+    for end in _BESIDE:
+        with suppress(OSError):
+            if not stat.S_ISREG(os.lstat(f"{file}{end}").st_mode):
+                problem = "is a symbolic link or no regular file, and belongs to the ledger by its name. Remove it"
+                raise InvalidInput("ledger", f"{file}{end} {problem}")
+
+
+def _may_be_sqlite(file: str, size: int) -> bool:
+    """Return whether SQLite can tell more of a file: it begins as a database, or cannot be read, or was cut off."""
+    if size < _LEAST_SIZE:
+        return False
+    try:
+        return _bytes_in(file, len(_MAGIC), 0) == _MAGIC or os.path.exists(f"{file}-journal")
+    except OSError:
+        return True
 
 
 def _is_mount_point(file: str) -> bool:
@@ -143,7 +179,12 @@ def _check_journal(file: str, where: str) -> None:
 
 def _application_id_in(file: str) -> int:
     """Return the application_id as it is in the file; raise OSError."""
+    return int.from_bytes(_bytes_in(file, 4, _APPLICATION_ID_AT), "big")
+
+
+def _bytes_in(file: str, count: int, start: int) -> bytes:
+    """Return bytes of a file as they are there; raise OSError."""
     known = identity(file)
     if known not in _OPENED:
-        _OPENED[known] = os.open(file, os.O_RDONLY)
-    return int.from_bytes(os.pread(_OPENED[known], 4, _APPLICATION_ID_AT), "big")
+        _OPENED[known] = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    return os.pread(_OPENED[known], count, start)

@@ -14,8 +14,6 @@ import fcntl
 import os
 import platform
 import sqlite3
-import stat
-import struct
 import time
 import zlib
 from contextlib import closing, contextmanager, nullcontext, suppress
@@ -23,6 +21,7 @@ from typing import Callable, ContextManager, Iterable, Iterator
 from urllib.parse import quote
 
 from .entries import NOT_A_LEDGER, LedgerError, LedgerLost, Use, first_line
+from .lock_file import open_lock_file, set_lock
 from .tables import TABLES_IN_SQLITE
 
 _BUSY_TIMEOUT = 60.0  # seconds to wait for other writers, each of which takes milliseconds
@@ -64,7 +63,7 @@ class SqliteDatabase:
             os.close(os.open(self.file, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
         self._identity = identity(self.file)
         self._connection = _connect(self.file)
-        self._locks = _lock_file(self.file)
+        self._locks = open_lock_file(self.file)
 
     def tables(self) -> set[str]:
         """Return which tables of ours there are; raise LedgerError."""
@@ -127,18 +126,18 @@ class SqliteDatabase:
         Raises LedgerError.
         """
         try:
-            if _set_lock(self._locks, number, fcntl.LOCK_EX | fcntl.LOCK_NB):
+            if set_lock(self._locks, number, fcntl.LOCK_EX | fcntl.LOCK_NB):
                 return True
             if waiting:
                 with waiting():
-                    _set_lock(self._locks, number, fcntl.LOCK_EX)
+                    set_lock(self._locks, number, fcntl.LOCK_EX)
         except OSError as error:
             raise LedgerError(f"ledger: {self.where}.lock cannot be locked: {error.strerror}") from None
         return bool(waiting)
 
     def unlock(self, number: int) -> None:
         with suppress(OSError):  # the work is done: the lock ends with the process, and until then others wait
-            _set_lock(self._locks, number, fcntl.LOCK_UN)
+            set_lock(self._locks, number, fcntl.LOCK_UN)
 
     def execute(self, statement: str, values: Iterable = ()) -> list[tuple]:
         """Return the rows of a statement with its values in place of `?`; raise LedgerError."""
@@ -231,26 +230,3 @@ def _patiently(connection: sqlite3.Connection, statement: str, values: Iterable 
         except sqlite3.OperationalError as error:
             if _LOCKED not in str(error) or time.monotonic() > until:
                 raise
-
-
-def _lock_file(ledger: str) -> int:
-    """Return the descriptor of the lock file, which gets the mode of the ledger; -1 when permission is denied."""
-    mode, descriptor = stat.S_IMODE(os.stat(ledger).st_mode), -1
-    with suppress(PermissionError):
-        descriptor = os.open(f"{ledger}.lock", os.O_CREAT | os.O_RDWR, mode)
-        os.fchmod(descriptor, mode)
-    return descriptor
-
-
-def _set_lock(descriptor: int, number: int, how: int) -> bool:
-    """Lock or unlock a byte of a file, as `how` says to flock(2); return False if another one has it; raise OSError."""
-    kind = fcntl.F_UNLCK if how == fcntl.LOCK_UN else fcntl.F_WRLCK
-    with suppress(BlockingIOError):
-        if descriptor >= 0 and hasattr(fcntl, "F_OFD_SETLK"):
-            command = fcntl.F_OFD_SETLK if how & fcntl.LOCK_NB else fcntl.F_OFD_SETLKW
-            # struct flock: l_type, l_whence, l_start, l_len, l_pid
-            fcntl.fcntl(descriptor, command, struct.pack("hhqqi4x", kind, os.SEEK_SET, number, 1, 0))
-        elif descriptor >= 0:  # not on Linux: the locks belong to the process
-            fcntl.lockf(descriptor, how, 1, number)
-        return True
-    return False

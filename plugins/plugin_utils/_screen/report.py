@@ -9,22 +9,20 @@ All tasks of one run of Ansible share its report; the first of them that ends re
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
-import shutil
-import uuid
-from contextlib import contextmanager, suppress
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import Iterator, NamedTuple
+from typing import NamedTuple
 
 from ...module_utils._call.operation import Operation
 from ...module_utils._errors import NOT_SENT, InvalidInput, message_of
 from ...module_utils._http import strict_json
 from .._ledger.entries import author
 from .._ledger.location import shown_location
+from .._ledger.paths import real_path
 from .formats import FORMAT, FORMATS, PLANNED
+from .output import alone_in, opened, replace, replacement, text_of
 from .screen import NOT_LISTED, standing, tally
 
 _LEDGER_FILES = ("", "-journal", ".lock")
@@ -84,7 +82,7 @@ class Report:
         self._run = dict(run=run, state=PLANNED if is_plan else "ended", **about, by=author(), began_at=_now())
         try:
             for file in (files := [*self._files()]):
-                with _replacement(file):
+                with replacement(file):
                     pass
             self._before(files[-1])
         except _ERRORS as error:
@@ -99,17 +97,17 @@ class Report:
         try:
             files = self._files()
             *_others, file = files
-            with _alone_in(os.path.dirname(file)):
+            with alone_in(os.path.dirname(file)):
                 run = self._with(self._before(file), operation, result, about)
                 for name, render in files.items():
-                    _replace(name, render(run))
+                    replace(name, render(run))
         except _ERRORS as error:
             return f"report: {self._problem(error)}. The task was done, and its result is complete; the report lacks it"
         return ""
 
     def _before(self, file: str) -> dict:
         """Return what other tasks of this run have reported; raise ValueError if it is of another service or ledger."""
-        own, before = self._run, _run_in(_text_of(file))
+        own, before = self._run, _run_in(text_of(file))
         if any(before.get(name) != own[name] for name in ("run", "state")):
             return dict(own, counts={}, assets=[])
         for name in ("service", "ledger"):
@@ -200,10 +198,6 @@ def _now() -> str:
     return datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def _text_of(file: str) -> str:
-    return Path(file).read_text("utf-8", "replace") if os.path.exists(file) else ""
-
-
 def _run_in(text: str) -> dict:
     """Return the run of a report, empty when the text is empty or damaged."""
     try:
@@ -234,48 +228,14 @@ def _asset(operation: Operation, item: dict) -> dict:
 
 def _usable(path: str, head: str, ledger_file: str) -> str:
     """Return the real path of a file that may be replaced; open none that could block or that opening would change."""
-    file = os.path.realpath(path)
+    file = real_path(path)
     if ledger_file and file in {f"{ledger_file}{suffix}" for suffix in _LEDGER_FILES}:
         raise ValueError(f"{path} is a file of the ledger")
     if not os.path.lexists(file):
         return file
     if not os.path.isfile(file):
         raise ValueError(f"{path} is not a regular file")
-    with open(os.open(file, os.O_RDWR | os.O_NONBLOCK), "rb") as found:
-        if found.read(len(head)) not in (b"", head.encode()):
+    with opened(file, os.O_RDWR) as found:
+        if found.read(len(head)) not in ("", head):
             raise ValueError(f"{path} exists and is not a report")
     return file
-
-
-@contextmanager
-def _alone_in(directory: str) -> Iterator[None]:
-    """Exclude all other tasks, of this run and of others, where the file system has locks."""
-    descriptor = os.open(directory, os.O_RDONLY)
-    try:
-        with suppress(OSError):
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(descriptor)
-
-
-@contextmanager
-def _replacement(file: str) -> Iterator[str]:
-    """Yield the path of a new, empty file in the same directory, and remove it if it is still there at the end."""
-    new = f"{file}.{uuid.uuid4().hex}.new"
-    try:
-        with open(new, "x", encoding="utf-8"):
-            yield new
-    finally:
-        with suppress(OSError):
-            os.unlink(new)
-
-
-def _replace(file: str, text: str) -> None:
-    """Replace a file atomically, keeping its mode; raise OSError."""
-    with _replacement(file) as new:
-        with open(new, "w", encoding="utf-8") as to:
-            to.write(text)
-        with suppress(FileNotFoundError):
-            shutil.copymode(file, new)
-        os.replace(new, file)

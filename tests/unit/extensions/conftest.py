@@ -70,8 +70,12 @@ class Peer:
     def converse(self, data: bytes) -> bytes:
         """Send the bytes on a new connection; return everything received until it is closed."""
         with self.connect() as client:
-            client.sendall(data)
+            client.sendall(self.addressed(data))
             return self.drain(client)
+
+    def addressed(self, data: bytes) -> bytes:
+        """Return the bytes with the emulator's own address in place of HERE."""
+        return data.replace(b"HERE", urlsplit(self.url).netloc.encode())
 
     def drain(self, client: socket.socket) -> bytes:
         """Return everything received until the end of the stream."""

@@ -22,7 +22,8 @@ README = Path(package.__file__).with_name("README.md").read_text(encoding="utf-8
 @pytest.fixture
 def call(emulator):
     def send(method: str, path: str, **options: object) -> tuple[int, object]:
-        answer = requests.request(method, f"{emulator.url}/_emulator/{path}", timeout=5, **options)
+        headers = {"Content-Type": "application/json"}
+        answer = requests.request(method, f"{emulator.url}/_emulator/{path}", timeout=5, headers=headers, **options)
         return answer.status_code, answer.json()
 
     return send

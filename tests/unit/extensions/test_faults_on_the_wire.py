@@ -14,7 +14,7 @@ import requests
 PATH = "/api/v1/services/compute/virtual_machines"
 BODY = b'{"name": "web01", "attributes": {}}'
 HEAD = (
-    f"POST {PATH} HTTP/1.1\r\nhOst: x\r\nAuthorization: Bearer t\r\n"
+    f"POST {PATH} HTTP/1.1\r\nhOst: HERE\r\nAuthorization: Bearer t\r\n"
     f"Content-Type: application/json\r\nContent-Length: {len(BODY)}\r\n"
 ).encode()
 RAW = HEAD + b"\r\n" + BODY
@@ -45,7 +45,7 @@ def test_a_delay_holds_back_the_answer(emulator, when):
     emulator.meet(kind="delay", when=when, seconds=0.5)
     with emulator.connect() as client:
         start_time = time.monotonic()
-        client.sendall(LAST)
+        client.sendall(emulator.addressed(LAST))
         entry = emulator.wait_for_request(processed=when == "after")
         assert (emulator.created(), entry["status"]) == ((0, None) if when == "before" else (1, 201))
         assert emulator.drain(client).startswith(b"HTTP/1.1 201 ")
@@ -56,7 +56,7 @@ def test_a_delay_holds_back_the_answer(emulator, when):
 def test_an_answer_is_cut(emulator, ending):
     emulator.meet(kind="truncate", part="body", bytes=5, ending=ending)
     with emulator.connect() as client:
-        client.sendall(LAST)
+        client.sendall(emulator.addressed(LAST))
         received = b""
         while not received.endswith(b'\r\n\r\n{"id"'):
             received += client.recv(1)
@@ -72,7 +72,7 @@ def test_an_answer_is_cut(emulator, ending):
 def test_an_answer_drips(emulator, part):
     emulator.meet(kind="drip", part=part, seconds=0.001)
     with emulator.connect() as client:
-        client.sendall(LAST)
+        client.sendall(emulator.addressed(LAST))
         pieces = []
         while piece := client.recv(65536):
             pieces.append(piece)
@@ -83,7 +83,7 @@ def test_an_answer_drips(emulator, part):
 def test_a_kept_connection_is_closed_unannounced(emulator):
     emulator.meet(kind="close")
     with emulator.connect() as client:
-        client.sendall(RAW)
+        client.sendall(emulator.addressed(RAW))
         answer = emulator.drain(client)
     assert answer.startswith(b"HTTP/1.1 201 ")
     assert b"Connection" not in answer
@@ -92,7 +92,7 @@ def test_a_kept_connection_is_closed_unannounced(emulator):
 def test_a_client_that_leaves_during_a_drip_does_no_harm(emulator, capfd):
     emulator.meet(kind="drip", seconds=0.001)
     with emulator.connect() as client:
-        client.sendall(RAW)
+        client.sendall(emulator.addressed(RAW))
         client.recv(1)
     assert emulator.converse(LAST).startswith(b"HTTP/1.1 201 ")
     assert capfd.readouterr().err == ""

@@ -12,6 +12,7 @@ import ssl
 import threading
 import time
 from datetime import datetime
+from urllib.parse import urlsplit
 
 import pytest
 import requests
@@ -21,7 +22,7 @@ from emulator.server import start
 PATH = "/api/v1/services/compute/virtual_machines"
 BODY = b'{"name": "web01", "attributes": {}}'
 HEAD = (
-    f"POST {PATH} HTTP/1.1\r\nhOst: x\r\nAuthorization: Bearer t\r\n"
+    f"POST {PATH} HTTP/1.1\r\nhOst: HERE\r\nAuthorization: Bearer t\r\n"
     f"Content-Type: application/json\r\nContent-Length: {len(BODY)}\r\n"
 ).encode()
 RAW = HEAD + b"\r\n" + BODY
@@ -33,7 +34,7 @@ def test_the_answer_is_complete_and_the_conversation_exact(emulator):
     assert answer.startswith(b"HTTP/1.1 201 Created\r\n")
     assert json.loads(answer.partition(b"\r\n\r\n")[2])["name"] == "web01"
     (entry,) = emulator.conversation()
-    assert entry["headers"][0] == ["hOst", "x"]
+    assert entry["headers"][0] == ["hOst", urlsplit(emulator.url).netloc]
     assert abs(datetime.fromisoformat(entry["time"]).timestamp() - time.time()) < 60
     assert {key: entry[key] for key in ("method", "path", "body", "status", "applied", "operation", "fault")} == {
         "method": "POST", "path": PATH, "body": BODY.decode(), "status": 201, "applied": True,
@@ -43,7 +44,7 @@ def test_the_answer_is_complete_and_the_conversation_exact(emulator):
 
 def test_the_target_is_recorded_as_it_was_sent(emulator):
     for target in (b"/api/v1/%2e?q=%20", b"http://other:80/x"):
-        emulator.converse(b"PUT " + target + b" HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+        emulator.converse(b"PUT " + target + b" HTTP/1.1\r\nHost: HERE\r\nConnection: close\r\n\r\n")
     assert [entry["path"] for entry in emulator.conversation()] == ["/api/v1/%2e?q=%20", "http://other:80/x"]
 
 
@@ -77,7 +78,7 @@ def test_requests_sent_at_once_are_answered_in_turn(emulator):
 
 def test_100_continue_is_sent(emulator):
     with emulator.connect() as client:
-        client.sendall(HEAD + b"Expect: 100-continue\r\nConnection: close\r\n\r\n")
+        client.sendall(emulator.addressed(HEAD + b"Expect: 100-continue\r\nConnection: close\r\n\r\n"))
         assert client.recv(65536) == b"HTTP/1.1 100 Continue\r\n\r\n"
         client.sendall(BODY)
         assert emulator.drain(client).startswith(b"HTTP/1.1 201 ")
@@ -115,7 +116,7 @@ def test_a_chunked_body_is_reassembled(emulator):
 @pytest.mark.parametrize("size", [0, 10, len(HEAD), len(RAW) - 1])
 def test_an_incomplete_request_is_ignored(emulator, size):
     with emulator.connect() as client:
-        client.sendall(RAW[:size])
+        client.sendall(emulator.addressed(RAW)[:size])
         client.shutdown(socket.SHUT_WR)
         assert client.recv(1) == b""
     assert (emulator.conversation(), emulator.created()) == ([], 0)
@@ -155,7 +156,7 @@ def test_stopping_ends_all_connections_and_waits(peer):
         emulator = peer(running)
         emulator.meet(kind="delay", seconds=60)
         with emulator.connect() as waiting, emulator.connect() as idle:
-            waiting.sendall(RAW)
+            waiting.sendall(peer(running).addressed(RAW))
             emulator.wait_for_request()
             running.stop()
             assert (waiting.recv(1), idle.recv(1)) == (b"", b"")

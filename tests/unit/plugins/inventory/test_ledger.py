@@ -299,3 +299,57 @@ def test_the_cache_keeps_the_hosts_and_expressions_are_data(run, record, tmp_pat
         assert not (tmp_path / "evaluated").exists()
         (tmp_path / "fleet.db").unlink(missing_ok=True)
     assert "web01" not in run("inventory", "--graph", "--flush-cache", config=config).stdout
+
+
+@pytest.mark.parametrize("name", [
+    "-oProxyCommand=touch evaluated", "--", " web01", "\tweb01", "\u00a0web01", "web01\nweb02", "web\x1b[2J", "web\x00",
+    "web\u2028", "web\u202e10", "\n-oProxyCommand=x",
+])
+def test_a_name_that_ssh_could_take_for_an_option_is_left_out_with_a_warning(listed, record, name):
+    record(machine(name, ip="192.0.2.1"), machine("web09", ip="192.0.2.9"))
+    hosts, warnings = listed()
+    assert list(hosts) == ["web09"]
+    assert warnings.count("is left out: its name") == 1
+    assert warnings.isprintable()
+
+
+@pytest.mark.parametrize("name", ["web-01", "web01 ", "web 01", "user@web", "w\u00e9b"])
+def test_any_other_name_is_a_host(listed, record, name):
+    record(machine(name, ip="192.0.2.1"))
+    hosts, warnings = listed()
+    assert (list(hosts), warnings) == ([name], "")
+
+
+def test_a_host_name_is_never_an_option_of_ssh(run, record, tmp_path):
+    """No address is recorded, so that the name is all that ssh would get."""
+    record(machine("-oProxyCommand=touch evaluated"), machine("web01"))
+    (tmp_path / "ssh").write_text("#!/bin/sh\nprintf '%s\\n' \"$@\" >> arguments\nexit 255\n")
+    (tmp_path / "ssh").chmod(0o755)
+    run("adhoc", "all", "-m", "ansible.builtin.raw", "-a", "true", ANSIBLE_SSH_EXECUTABLE=str(tmp_path / "ssh"))
+    sent = (tmp_path / "arguments").read_text().splitlines()
+    assert "web01" in sent
+    assert not [argument for argument in sent if "touch evaluated" in argument]
+
+
+TEMPLATE = """plugin: infrastructure.services.ledger
+ledger: "{{ lookup('ansible.builtin.env', 'FLEET_DIRECTORY') }}/fleet.db"
+"""
+
+
+def test_the_ledger_may_be_a_template(run, record, tmp_path):
+    record(machine("web01", ip="192.0.2.1"))
+    done = run("inventory", "--list", config=TEMPLATE, FLEET_DIRECTORY=str(tmp_path))
+    assert json.loads(done.stdout)["_meta"]["hostvars"].keys() == {"web01"}, done.stderr
+
+
+@pytest.mark.parametrize(("config", "variables", "says"), [
+    ("plugin: infrastructure.services.ledger\nledger: \"{{ nothing }}/x\"\n", {}, "nothing"),
+    ("plugin: infrastructure.services.ledger\nledger: \"{{ '' }}\"\n", {}, "it is empty"),
+    ("plugin: infrastructure.services.ledger\n", {"INFRASTRUCTURE_SERVICES_LEDGER": ""}, "it is empty"),
+    ("plugin: infrastructure.services.ledger\n", {"INFRASTRUCTURE_SERVICES_LEDGER": "{{ 1 }}/none/x.db"}, "{{ 1 }}"),
+])
+def test_a_template_or_a_variable_without_a_ledger_is_an_error(run, config, variables, says):
+    done = run("inventory", "--list", config=config, ANSIBLE_INVENTORY_ANY_UNPARSED_IS_FAILED="true", **variables)
+    assert done.returncode != 0
+    assert says in done.stderr
+    assert "Traceback" not in done.stderr

@@ -12,10 +12,10 @@ from support.reports import hold
 
 @pytest.fixture(autouse=True)
 def _reports_are_as_their_schema_says(monkeypatch):
-    replace = report._replace
+    replace = report.replace
 
     def held(file: str, text: str) -> None:
         hold(text)
         replace(file, text)
 
-    monkeypatch.setattr(report, "_replace", held)
+    monkeypatch.setattr(report, "replace", held)
