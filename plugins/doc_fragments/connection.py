@@ -89,16 +89,21 @@ options:
         directories where C(ansible.builtin.uri) looks, such as C(/etc/ansible).
       - If not given, the environment variables E(INFRASTRUCTURE_SERVICES_CA_PATH), E(REQUESTS_CA_BUNDLE)
         and E(CURL_CA_BUNDLE) are used, in this order.
+      - A relative path is resolved against the directory of the playbook, or against the working directory if the
+        playbook is part of a collection or the path comes from the environment. A path in a collection is refused. On
+        another host it is a path of that host.
     type: path
   client_cert:
     description:
       - PEM file with the client certificate for mutual TLS; it may hold the key too.
       - If not given, the environment variable E(INFRASTRUCTURE_SERVICES_CLIENT_CERT) is used.
+      - A relative path is resolved as that of O(ca_path).
     type: path
   client_key:
     description:
       - PEM file with the unencrypted key of O(client_cert).
       - If not given, the environment variable E(INFRASTRUCTURE_SERVICES_CLIENT_KEY) is used.
+      - A relative path is resolved as that of O(ca_path).
     type: path
   use_proxy:
     description:

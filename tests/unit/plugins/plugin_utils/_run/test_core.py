@@ -23,6 +23,7 @@ from ansible.plugins.connection import ConnectionBase
 from ansible.plugins.connection.local import Connection as LocalConnection
 from ansible.plugins.connection.ssh import Connection as SSHConnection
 from ansible.plugins.loader import connection_loader
+from ansible.plugins.shell import ShellBase
 from ansible_collections.infrastructure.services.plugins.plugin_utils._run import core
 from support.checkout import CHECKOUT
 
@@ -32,7 +33,7 @@ METHODS = {
     "_compute_environment_string": ("raw_environment_out",),
     "_execute_module": ("module_args", "task_vars", "wrap_async"),
     "_low_level_execute_command": ("cmd", "sudoable"),
-    "_remove_tmp_path": ("tmp_path",),
+    "_remove_tmp_path": ("tmp_path", "force"),
 }
 PRIVATE = (*METHODS, "_internal", "_bare_run", "_play")
 
@@ -59,10 +60,18 @@ def test_the_method_is_used(method):
 
 @pytest.mark.parametrize(("owner", "attribute"), [
     (ConnectionBase, "has_native_async"), (ConnectionBase, "become"), (LocalConnection, "transport"),
-    (SSHConnection, "_bare_run"), (Block, "_play"), (Task, "_parent"),
+    (SSHConnection, "_bare_run"), (Block, "_play"), (Task, "_parent"), (ShellBase, "env_prefix"),
 ])
 def test_the_attribute_exists(owner, attribute):
     assert hasattr(owner, attribute) or attribute in inspect.getsource(owner.__init__)
+
+
+def test_the_shell_keeps_variables_out_of_commands_however_many_tasks_ask_for_it():
+    connection = connection_loader.get("local", PlayContext())
+    for _task in range(2 * sys.getrecursionlimit()):
+        core.keep_from_shell(connection, "OURS_")
+    assert connection._shell.env_prefix(OURS_TOKEN="t", ANOTHER="a b") == "ANOTHER='a b'"
+    assert connection._shell.env_prefix(OURS_TOKEN="t").strip() == ""
 
 
 @pytest.fixture
