@@ -20,7 +20,8 @@ PLAYBOOKS = {path.stem: path for path in sorted((ROOT / "playbooks").glob("*.yml
 PAGE = (ROOT / "docs/docsite/rst/playbooks.rst").read_text(encoding="utf-8")
 SECTIONS = dict(re.findall(r"\n(\w+)\n-+\n\n(.*?)(?=\n\w+\n-+\n|\Z)", PAGE, re.DOTALL))
 DOCUMENTED = {name: set(re.findall(r"\* - ``(\w+)``", text)) for name, text in SECTIONS.items()}
-ANSIBLES = {"hostvars", "inventory_hostname", "item", "lookup", "now", "omit", "playbook_dir", "range", "dict"}  # and ansible_...
+ANSIBLES = {  # and ansible_...
+    "hostvars", "inventory_hostname", "item", "lookup", "now", "omit", "playbook_dir", "range", "dict"}
 EXPRESSIONS = {"when", "that", "until", "failed_when", "changed_when"}
 ROLE = {*yaml.safe_load((ROOT / "roles/fleet/meta/argument_specs.yml").read_text(encoding="utf-8"))
         ["argument_specs"]["main"]["options"]}

@@ -129,7 +129,8 @@ def test_the_guide_to_updates_holds_when_an_update_replaces_the_role(world, serv
     world.follow("update_a_role")
 
 
-@pytest.mark.parametrize("command", sorted({each.text for each in commands() if each.text.startswith("ansible-doc -t ")}))
+@pytest.mark.parametrize(
+    "command", sorted({each.text for each in commands() if each.text.startswith("ansible-doc -t ")}))
 def test_a_page_of_ansible_doc_is_shown(command, ansible_once):
     program, *arguments = shlex.split(command)
     assert arguments[-1] in ansible_once.command(program, *arguments).ok().output.lower()

@@ -173,8 +173,8 @@ def documented_variables(playbook: str) -> list[str]:
 
 
 def test_a_fleet_is_created_from_the_controller_whatever_the_inventory_says(ansible_once, service):
-    fleet = {"hosts": {"web01": {"virtual_machine_attributes": {"cpu": 2}}, "web02": {"virtual_machine_attributes": {}}},
-             "vars": UNREACHABLE}
+    hosts = {"web01": {"virtual_machine_attributes": {"cpu": 2}}, "web02": {"virtual_machine_attributes": {}}}
+    fleet = {"hosts": hosts, "vars": UNREACHABLE}
     (ansible_once.directory / "fleet.yml").write_text(
         json.dumps({"all": {"children": {"fleet": fleet}, "hosts": {"localhost": {}}, "vars": UNREACHABLE}}))
     own = "{{ hostvars.localhost.ansible_facts.compute_virtual_machines[inventory_hostname].id }}"
