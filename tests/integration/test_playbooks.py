@@ -342,7 +342,8 @@ def test_the_ledger_is_shown_as_a_table(ansible_once, service):
     name, state, _day, _time, address, team, _id = row.split()
     assert (name, state, address, team) == ("web01", "done", *ATTRIBUTES.values())
     both = ansible_once.playbook(
-        "infrastructure.services.show_ledger", "-e", f"ledger={path}", "-e", '{"names": "web*, db*", "states": "done, "}')
+        "infrastructure.services.show_ledger", "-e", f"ledger={path}",
+        "-e", '{"names": "web*, db*", "states": "done, "}')
     assert [row.split()[0] for row in shown(both)[3:]] == ["db01", "web01"]
     none = ansible_once.playbook("infrastructure.services.show_ledger", "-e", f"ledger={path}", "-e", "run=another")
     assert shown(none) == [f"No entry of {path} matches run: another. Without these filters there are 2 done."]

@@ -92,7 +92,7 @@ def test_the_file_of_a_playbook_is_below_the_working_directory(ansible):
         run = ansible.command("ansible-playbook", f"infrastructure.services.{playbook}", "-e", "ledger=ledger.db",
                               "-e", f"file={playbook}.csv", PWD=None).ok()
         assert (ansible.directory / f"{playbook}.csv").stat().st_mode & 0o777 == 0o600
-        assert "Show the ledger" in run.output and "NAME" not in run.output
+        assert "NAME" not in run.output
     assert (ansible.directory / "show_ledger.csv").read_text().splitlines()[1].startswith("vm,i,done,")
     run = ansible.command("ansible-playbook", "infrastructure.services.settle", "-e", "ledger=copy.db", "-e",
                           "file=show_ledger.csv", PWD="/nowhere").ok()
@@ -117,7 +117,8 @@ def test_the_file_of_a_playbook_is_not_in_a_collection(ansible, playbook):
 def test_a_file_that_cannot_be_read_is_named_and_nothing_is_changed(ansible, name, content, told):
     if content is not None:
         (ansible.directory / name).write_bytes(content)
-    run = ansible.command("ansible-playbook", "infrastructure.services.settle", "-e", "ledger=l.db", "-e", f"file={name}")
+    run = ansible.command(
+        "ansible-playbook", "infrastructure.services.settle", "-e", "ledger=l.db", "-e", f"file={name}")
     result = run.result("Record what it says")
     assert (result["outcome"], result["failed"]) == ("not_sent", True)
     assert result["msg"].startswith(f"file: {ansible.directory}/{told}")

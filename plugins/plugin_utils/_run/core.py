@@ -192,7 +192,7 @@ class ObservedAction(ActionBase):
         return super()._low_level_execute_command("exit 0")
 
     def _remove_tmp_path(self, tmp_path, force=False):
-        """Remove the temporary directory; if the connection is lost meanwhile, the result of the module still counts."""
+        """Remove the temporary directory; if the connection is lost meanwhile, the result still counts."""
         try:
             super()._remove_tmp_path(tmp_path, force)
         except AnsibleConnectionFailure:

@@ -34,8 +34,8 @@ _MISSPELT = 0.75  # how much a name has to be like another one to be taken for i
 _FILE = "__file"  # the variable of a playbook of the collection that has the path of the file which it was given
 _ONLY_CHECKS = "__only_checks"  # the variable of a task of the role that changes nothing, whatever it finds
 _NO_LEDGER = (
-    f"is missing: set it, or {LEDGER_VARIABLE} in the environment, to a path (an SQLite file) or a postgresql:// URL, so"
-    " that running again is safe"
+    f"is missing: set it, or {LEDGER_VARIABLE} in the environment, to a path (an SQLite file) or a postgresql:// URL,"
+    " so that running again is safe"
 )
 
 

@@ -270,7 +270,7 @@ def test_a_number_beyond_a_float_is_refused_for_seconds():
 def test_in_check_mode_what_gives_a_token_may_be_missing(options):
     params = validated({**LEAST, "access_token": None, **options})
     assert settings_from(params, check_mode=True).base_url == LEAST["base_url"]
-    with pytest.raises(InvalidInput, match="^(access_token|auth_url): "):
+    with pytest.raises(InvalidInput, match=r"^(access_token|auth_url): "):
         settings_from(params)
 
 
