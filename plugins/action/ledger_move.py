@@ -13,6 +13,7 @@ from ..module_utils._task.specs import LEDGER_MOVE
 from ..module_utils._task.validation import Options
 from ..plugin_utils._ledger.location import open_ledger
 from ..plugin_utils._ledger.moving import move_ledger, open_source
+from ..plugin_utils._ledger.store import Ledger
 from ..plugin_utils._run.action import Action
 from ..plugin_utils._run.given import ledger_location
 from ..plugin_utils._run.process import say

@@ -65,7 +65,8 @@ def test_what_is_hard_to_see_in_a_csv_is_refused(edit):
         assert problem in refused.value.msg
     assert states(edit) == {}
     put(edit.ledger, Key(URL, CREATE, "web01 "), Entry(UNKNOWN, {"name": "web01 "}, {}))
-    assert edit(machine("web01 ", asset={"id": "1"}))["counts"]["settled_present"] == 1  # a machine of this name was created
+    settled = edit(machine("web01 ", asset={"id": "1"}))  # a machine of this name was created
+    assert settled["counts"]["settled_present"] == 1
 
 
 @pytest.mark.parametrize("identifier", ["i-1", 7, "%_\\", "é \"x\""])

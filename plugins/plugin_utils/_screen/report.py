@@ -61,8 +61,8 @@ class ApprovedPlan(NamedTuple):
         here = f"{place}{'' if ledger_id else ', which does not exist yet'}" if place else "none"
         raise InvalidInput(
             "approved",
-            f"{self.path!r} was made {made}, and the ledger of this list is {here}. Check the ledger, or make a new plan"
-            " (--check) and have it approved",
+            f"{self.path!r} was made {made}, and the ledger of this list is {here}. Check the ledger, or make a new"
+            " plan (--check) and have it approved",
         )
 
 
@@ -89,7 +89,7 @@ class Report:
             advice = "Give a new file in a directory that exists, or an earlier report"
             raise InvalidInput("report", f"{self._problem(error)}. {advice}") from None
 
-    def add(self, operation: Operation, result: dict, about: AboutLedger = AboutLedger()) -> str:
+    def add(self, operation: Operation, result: dict, about: AboutLedger | None = None) -> str:
         """Replace the report by one that has the result of a list, too; return why not, empty on success.
 
         Others wait meanwhile. A file that is neither empty nor a report is left unchanged.
@@ -98,7 +98,7 @@ class Report:
             files = self._files()
             *_others, file = files
             with alone_in(os.path.dirname(file)):
-                run = self._with(self._before(file), operation, result, about)
+                run = self._with(self._before(file), operation, result, about or AboutLedger())
                 for name, render in files.items():
                     replace(name, render(run))
         except _ERRORS as error:

@@ -193,8 +193,10 @@ def written_lines(file: str, entries: list[dict], settle: str) -> list[str]:
     lines = [f"{len(entries):,} entries were written to {printable(file)}"]
     if doubtful:
         lines += [
-            f"{doubtful:,} of them are in doubt. Fill in the id of each machine that is on the service, and the state"
-            " absent for each that is not; then run:",
+            (
+                f"{doubtful:,} of them are in doubt. Fill in the id of each machine that is on the service, and the"
+                " state absent for each that is not; then run:"
+            ),
             settle,
         ]
     return lines

@@ -179,8 +179,8 @@ def test_what_is_in_doubt_is_settled_by_the_cells_that_are_filled_in():
 
 @pytest.mark.parametrize("name", [
     "0012", "12.10", "1E5", "1e5", "1,5", "1.000", "1'000", "12345678901234567", "1-2", "2026-01-02", "1/2/26",
-    "3.4.2026", "1:30", "10:20:30", "50%", "TRUE", "false", "WAHR", "MAR1", "Sep 5", "5-Mar", "dez 10", "=1+1", "+1", "-1a",
-    "@x",
+    "3.4.2026", "1:30", "10:20:30", "50%", "TRUE", "false", "WAHR", "MAR1", "Sep 5", "5-Mar", "dez 10", "=1+1", "+1",
+    "-1a", "@x",
 ])
 def test_text_that_a_spreadsheet_would_change_is_written_as_json(name):
     (row,) = csv.DictReader(io.StringIO(written([recorded(MACHINE, name, {"name": name}, asset={"id": name})])))
@@ -189,10 +189,10 @@ def test_text_that_a_spreadsheet_would_change_is_written_as_json(name):
     assert (entry["name"], entry["asset"]["id"]) == (name, name)
 
 
-@pytest.mark.parametrize("name", ["web01", "12", "10.20.30.41", "fe80::1", "0b5f1a52-7d3c", "00:11:22:33:44:55", "march"])
+@pytest.mark.parametrize("name", ["web01", "12", "10.20.30.41", "fe80::1", "0b5f1a52-7d3c", "00:11:22:33:44:55"])
 def test_text_that_a_spreadsheet_keeps_is_written_as_it_is(name):
     (row,) = csv.DictReader(io.StringIO(written([recorded(MACHINE, name, {"name": name}, asset={"id": name})])))
-    assert row["name"] == (json.dumps(name) if name == "march" else name)
+    assert row["name"] == name
 
 
 def test_a_row_with_too_few_cells_is_refused():
