@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shlex
 import subprocess
 import sys
@@ -16,6 +17,7 @@ from typing import NamedTuple
 import pytest
 import requests
 from support.emulating import Service
+from support.others import OTHER, needs_root
 from support.running import Ansible, Run
 
 EMULATOR = "infrastructure.services.emulator"
@@ -156,3 +158,59 @@ def test_the_emulator_says_which_packages_are_missing(ansible_once, tmp_path):
     assert run.rc != 0
     assert f"{tmp_path}/bare/bin/python -m pip install h11 jsonschema PyYAML" in run.output.replace("\n", " ")
     assert "Traceback" not in run.output
+
+
+PLANTED = "import pathlib\npathlib.Path(__file__).with_name('it-ran').touch()\n"
+
+
+def test_no_module_in_the_directory_of_the_emulator_is_run(ansible_once, tmp_path):
+    """Neither there nor where the user is: both are on the path of `python -m` if it is run there."""
+    where = tmp_path / "where"
+    where.mkdir(0o700)
+    for directory in (where, ansible_once.directory):
+        for name in ("h11", "yaml", "json", "emulator"):
+            (directory / f"{name}.py").write_text(PLANTED)
+    given = json.dumps({"emulator_port": 0, "emulator_background": True, "emulator_directory": str(where)})
+    try:
+        ansible_once.playbook(EMULATOR, "-e", given).ok()
+    finally:
+        ansible_once.playbook(EMULATOR, "-e", given, "-e", "emulator_state=absent").ok()
+    assert not [directory for directory in (where, ansible_once.directory) if (directory / "it-ran").exists()]
+    assert {file.name for file in where.iterdir() if file.name != "__pycache__"} == {
+        "h11.py", "yaml.py", "json.py", "emulator.py"}
+
+
+@pytest.mark.parametrize("of", ["anybody may write", "another group may write", "another user"])
+def test_a_directory_to_which_others_may_write_is_refused(ansible_once, tmp_path, of):
+    if os.geteuid() and of != "anybody may write":
+        pytest.skip("root is needed to make a directory of others")
+    where = tmp_path / "where"
+    where.mkdir()
+    where.chmod({"anybody may write": 0o1777, "another group may write": 0o770, "another user": 0o755}[of])
+    if of == "another group may write":
+        os.chown(where, -1, OTHER)
+    elif of == "another user":
+        os.chown(where, OTHER, OTHER)
+    run = ansible_once.playbook(EMULATOR, "-e", f"emulator_port=0 emulator_directory={where}")
+    assert run.rc != 0
+    assert run.result("Require that the emulator is listening")["msg"] == (
+        f"Other users may write to emulator_directory, {where}. Give a directory to which only you may write.")
+    assert list(where.iterdir()) == []
+
+
+@needs_root
+def test_stopping_ends_no_process_that_another_user_has_named(ansible_once, tmp_path):
+    with subprocess.Popen(["sleep", "600"]) as victim:
+        try:
+            process = tmp_path / "process"
+            process.write_text(f"{victim.pid}\n")
+            os.chown(process, OTHER, OTHER)
+            ansible_once.playbook(EMULATOR, "-e", f"emulator_state=absent emulator_directory={tmp_path}").ok()
+            assert victim.poll() is None
+        finally:
+            victim.kill()
+
+
+def test_a_new_directory_is_for_its_owner_only(background):
+    where = Path(background.settings["emulator_directory"])
+    assert where.stat().st_mode & 0o777 == 0o700
