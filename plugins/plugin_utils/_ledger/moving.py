@@ -11,8 +11,8 @@
 4. The target goes from filling to in use.
 
 Each attempt has a name of its own, and each step takes effect only if the mark is still the one that this attempt left.
-The target's mark is read before step 1, so that a late attempt cannot replace what a later one has filled. Before
-step 3 an error puts the source back in use; the rest at the target is replaced by the next move of the same ledger.
+The target's mark is read while no later attempt has begun, so that this one cannot replace what a later one has filled.
+Before step 3 an error puts the source back in use; the rest at the target is replaced by the next move of the ledger.
 """
 
 from __future__ import annotations
@@ -195,20 +195,27 @@ def _is_closed(source: Ledger) -> bool:
 
 def _fill(source: Ledger, target: Ledger, moving: Mark, at_target: Mark) -> None:
     """Create and fill the target, in place of the rest of an earlier attempt; raise LedgerError."""
+    while not _is_filled(source, target, moving, at_target):
+        at_target = target.mark()  # what an attempt left that this one has taken over from
+        if source.mark() != moving:
+            raise _overtaken(source)
+        _require_possible(source, moving, target, at_target)
+
+
+def _is_filled(source: Ledger, target: Ledger, moving: Mark, at_target: Mark) -> bool:
+    """Fill the target; return False if its mark is no longer `at_target`, so that nothing was written."""
     filling = Mark(source.ledger_id, sql.FILLING, moving.move, _place(source))
     rest = []
     if at_target.state == sql.FILLING:
         rest = [_marking(at_target, at_target), *((statement, ()) for statement in sql.DROP)]
     try:
-        is_filled = target.create(sql.INSERT_MARK, filling, before=rest, after=_copies(source))
+        return target.create(sql.INSERT_MARK, filling, before=rest, after=_copies(source))
     except Unanswered:
         raise
     except LedgerError:
         if target.mark() == at_target:
             raise
-        is_filled = False
-    if not is_filled:
-        raise _overtaken(target)
+        return False
 
 
 def _reopen(source: Ledger, moving: Mark) -> None:
