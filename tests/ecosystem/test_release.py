@@ -35,7 +35,7 @@ def test_the_checkout_is_a_release(checkout):
 
 CHANGES = {
     "the tree is not clean: notes.txt": ("notes.txt", "", ""),
-    "antsibull-changelog release: 7-mend.yml": ("changelogs/fragments/7-mend.yml", "", "bugfixes: [It works.]\n"),
+    "7-mend.yml": ("changelogs/fragments/7-mend.yml", "", "bugfixes: [It works.]\n"),
     f"galaxy.yml does not say {VERSION}": ("galaxy.yml", f"version: {VERSION}", "version: 99.0.0"),
     f"plugins/doc_fragments/connection.py does not say {VERSION}":
         ("plugins/doc_fragments/connection.py", f"services/{VERSION}", "services/99.0.0"),

@@ -74,12 +74,6 @@ def test_readme_links_have_targets():
     assert [link for link in links if not (ROOT / link).exists()] == []
 
 
-def test_the_artifact_holds_what_users_need():
-    ignored = load("galaxy.yml")["build_ignore"]
-    assert "tests" in ignored
-    assert not {"docs", "extensions", "playbooks", "meta", "plugins", "LICENSE", "requirements.txt"} & set(ignored)
-
-
 @pytest.mark.parametrize("what", FORBIDDEN)
 def test_no_file_holds(what):
     assert [name for name, text in text_files().items() if FORBIDDEN[what].search(text)] == []
