@@ -178,7 +178,7 @@ def test_it_runs_on_the_controller_once_whatever_the_inventory_says(told):
 @pytest.mark.parametrize("case", ["empty-ledger", "null-ledger", "no-ledger"])
 def test_without_a_ledger_nothing_is_sent_and_the_variable_is_named(told, case):
     assert told.failed(case)
-    said = told.result(case)["msg"]
+    said = told.result(case, "Check the application roles")["msg"]
     assert said.startswith("fleet_ledger: is missing: set it, or INFRASTRUCTURE_SERVICES_LEDGER in the environment, ")
     assert "argument_spec_data" not in told.said(case)
     assert told.bodies(case) == []

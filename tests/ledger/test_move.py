@@ -94,10 +94,12 @@ def unlocked(monkeypatch) -> None:
 
 
 def fill(ledger: Ledger, count: int) -> None:
+    changes = []
     for number in range(count):
         entry = ENTRY._replace(state=STATES[number % len(STATES)])
         key = KEY._replace(name=f"web{number:03}", base_url=f"https://s{number % 3}")
-        write(ledger, Change(key, None, entry, ENDED._replace(message=f"{number} %")))
+        changes.append(Change(key, None, entry, ENDED._replace(message=f"{number} %")))
+    assert None not in ledger.write(changes, durable=True)
 
 
 @dataclass
