@@ -182,15 +182,15 @@ def ledger_lines(listed: dict, by_file: list[str], what: str = "recorded") -> li
     """
     entries = listed["entries"]
     if not entries:
-        return [f"Nothing is {what} in {listed['ledger']}."]
+        return [printable(f"Nothing is {what} in {listed['ledger']}.")]
     counts = ", ".join(f"{count:,} {state}" for state, count in listed["counts"].items() if count)
     rows = [_HEAD, *map(_row, entries)]
     widths = [max(map(len, column)) for column in zip(*rows)]
     head, *rows = ("  ".join(map(str.ljust, row, widths)).rstrip() for row in rows)
-    lines, group = [f"{listed['ledger']}: {counts}", head], None
+    lines, group = [printable(f"{listed['ledger']}: {counts}"), head], None
     for entry, row in zip(entries, rows):
         if group != (group := (entry["resource"], entry["base_url"])):
-            lines.append("{} at {}".format(*group))
+            lines.append(printable("{} at {}".format(*group)))
         lines.append(row)
     return [*lines, *_settling(entries, by_file)]
 
