@@ -21,8 +21,18 @@ def from_csv(text, entries=False, resource="compute_virtual_machine", delimiter=
         raise AnsibleFilterError(error.msg) from None
 
 
+def to_csv(entries):
+    """Return entries of the ledger as CSV text."""
+    if not isinstance(entries, (list, tuple)):
+        raise AnsibleFilterError("to_csv: it needs a list of entries, as ledger_info returns them")
+    try:
+        return written(entries)
+    except InvalidInput as error:
+        raise AnsibleFilterError(error.msg) from None
+
+
 class FilterModule:
     """Names the filters."""
 
     def filters(self):
-        return {"from_csv": from_csv, "to_csv": written}
+        return {"from_csv": from_csv, "to_csv": to_csv}

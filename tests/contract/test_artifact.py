@@ -23,8 +23,8 @@ PRIVATE = (
     ".env", ".envrc", "id_rsa", "id_ed25519.pub", "fleet.db", "fleet.db.lock", "fleet.db-journal", "fleet.csv",
     "fleet.plan.json", "fleet.yml", "fleet.json", "credentials.txt", "notes.md", "client.pem", "client.key", "hosts",
     "ansible.cfg", "vault_password", ".vault", "group_vars/all.yml", "host_vars/x.yml", "inventory/hosts.yml",
-    "docs/.env", "docs/.secret.yml", "plugins/id_rsa", "plugins/modules/token", "playbooks/fleet.db", "playbooks/.env.yml",
-    "roles/fleet/vault_password", "roles/fleet/.vault.yml", "extensions/emulator/url", "extensions/emulator/log",
+    "docs/.env", "docs/.secret.yml", "plugins/id_rsa", "plugins/modules/token", "playbooks/fleet.db",
+    "playbooks/.env.yml", "roles/fleet/vault_password", "roles/fleet/.vault.yml", "extensions/emulator/url", "extensions/emulator/log",
     "extensions/emulator/x.pem", "meta/hosts.yml", "changelogs/.plugin-cache.yaml", "changelogs/x.db",
     "LICENSES/key.pem", "plugins/modules/__pycache__/x.cpython-311.pyc", ".venv/lib/x.py", ".build/x.md",
     ".git/config", "infrastructure-services-1.0.0.tar.gz",
@@ -70,7 +70,7 @@ def test_what_makes_the_demo_has_what_builds_the_collection():
     """Unlike build_ignore, `manifest` needs distlib, which ansible-core does not bring."""
     assert "manifest" in yaml.safe_load((CHECKOUT / "galaxy.yml").read_text(encoding="utf-8"))
     assert "\ndistlib==" in (CHECKOUT / "tests/requirements-demo.txt").read_text(encoding="utf-8")
-    assert "pip install distlib" in Path(CHECKOUT, "README.md").read_text(encoding="utf-8")
+    assert "the Python library distlib" in Path(CHECKOUT, "README.md").read_text(encoding="utf-8")
 
 
 def test_both_texts_of_the_licence_are_the_same():

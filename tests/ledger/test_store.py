@@ -294,3 +294,19 @@ def test_a_ledger_can_be_closed_twice(location):
     ledger = open_ledger(location)
     ledger.close()
     ledger.close()
+
+
+@pytest.mark.parametrize("column", ["sent", "asset"])
+@pytest.mark.parametrize(("depth", "says"), [
+    (100_000, "is nested deeper than 64 levels"), (500, "is nested deeper than 64 levels"), (0, "is not JSON")])
+def test_an_entry_that_something_else_wrote_is_named(location, opened, column, depth, says):
+    ledger = opened(location)
+    put(ledger, KEY, ENTRY)
+    put(ledger, OTHER, ENTRY)
+    text = '{"a": ' + "[" * depth + "]" * depth + "}"
+    ledger.database.write(
+        [(f"UPDATE infrastructure_services_entry SET {column} = ? WHERE name = ?", (text, OTHER.name))], durable=True)
+    assert bare(ledger.get(KEY)) == ENTRY
+    for read in (lambda: ledger.get(OTHER), lambda: ledger.entries({}, lambda name: True)):
+        with pytest.raises(LedgerError, match=f"the entry of web02 {says}, so something else wrote it"):
+            read()

@@ -68,13 +68,16 @@ def trace_of(traceparent: str) -> Trace | None:
 
 def checked_headers(headers: dict | None) -> tuple[tuple[str, str], ...]:
     """Return the option `headers` without nulls; raise InvalidInput for a header that cannot be sent."""
-    checked = []
+    checked, seen = [], {}
     for given, value in (headers or {}).items():
         name = str(given)
         if not _NAME.fullmatch(name):
             raise InvalidInput("headers", "contains a name that is empty or has a character that none can have")
         if _RESERVED.fullmatch(name):
             raise InvalidInput("headers", f"{name} cannot be given: the collection or the connection sets it")
+        other = seen.setdefault(name.lower(), name)
+        if other is not name:
+            raise InvalidInput("headers", f"{other} and {name} are the same header, whatever the case; give it once")
         if value is not None:
             checked.append((name, _checked_value(name, value)))
     return tuple(checked)

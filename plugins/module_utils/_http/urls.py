@@ -22,6 +22,7 @@ from .._errors import AttemptFailed, InvalidInput
 
 _CHARACTERS = re.compile(r"[A-Za-z0-9\-._~:/?#\[\]@!$&'()*+,;=%]*")  # appendix A: all that a URI may contain
 _UNRESERVED = re.compile(r"[A-Za-z0-9\-._~]")  # section 2.3
+_ESCAPED_DOT = re.compile("%2e", re.IGNORECASE)  # libraries remove a segment of such dots as one of dots
 _ESCAPE = re.compile(r"%([0-9A-Fa-f]{2})")
 _HOST_AND_PORT = re.compile(r"(\[[^\[\]]*:[^\[\]]*\]|[^\[\]:]+)(:[0-9]*)?")
 _PORTS = {"http": 80, "https": 443}
@@ -34,7 +35,7 @@ _RULES = (
         "is not an absolute URL: it must start with https:// or http:// and name a host",
     ),
     (lambda parts: "@" not in parts.netloc, "contains a user name or password; credentials have their own options"),
-    (lambda parts: not {".", ".."} & set(parts.path.split("/")), "contains a path segment . or .."),
+    (lambda parts: not has_dot_segment(parts.path), "contains a path segment . or .. (%2e is a dot)"),
     (lambda parts: parts.port != 0 and could_exist(parts), "names a host or a port that cannot exist"),
 )
 
@@ -56,6 +57,11 @@ def checked_url(option: str, url: str, allow_http: bool, query: bool = False) ->
         why = "http:// would send secrets in the clear (RFC 6750 section 5.3): use https://, or set allow_http to true"
         raise InvalidInput(option, why)
     return url
+
+
+def has_dot_segment(path: str) -> bool:
+    """Return whether a path has a segment that leads elsewhere (section 3.3), percent-encoded or not."""
+    return any(_ESCAPED_DOT.sub(".", segment) in (".", "..") for segment in path.split("/"))
 
 
 @lru_cache  # all assets of a task have the same one

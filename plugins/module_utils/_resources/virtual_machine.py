@@ -59,6 +59,8 @@ class Creation(Resource):
         name = params["name"]
         if not name.strip():
             raise InvalidInput("name", "must not be empty")
+        if "\0" in name:  # PostgreSQL could not record it
+            raise InvalidInput("name", "contains a NUL character")
         attributes = with_extra(params["attributes"], params["extra_attributes"], self.attributes)
         fails = "on_difference" if params["on_difference"] == "fail" else ""
         body = {"name": name, "attributes": attributes}

@@ -46,6 +46,8 @@ def wanted_key(params: dict) -> Key:
     option = KEYS[params["resource"]]
     if not (params[option] or "").strip():
         raise InvalidInput(option, "must not be empty")
+    if "\0" in params[option]:  # PostgreSQL could not record it
+        raise InvalidInput(option, "contains a NUL character")
     if params["base_url"] is None:  # of an entry of a list
         raise InvalidInput("base_url", "is needed, here or for all entries")
     base_url = canonical_url(checked_url("base_url", params["base_url"], allow_http=True))

@@ -16,7 +16,7 @@ from typing import Any
 from ...module_utils._errors import ACCEPTED, NOT_SENT, REJECTED, UNKNOWN, Message, ServicesError, message_of, sentence
 from ...module_utils._http.urls import canonical_url
 from ...module_utils._resources.flow import Recorded
-from ...module_utils._secrets import without_placeholders
+from ...module_utils._secrets import printable, without_placeholders
 from ...module_utils._task.task import Planned, Task
 from .entries import ABSENT, DONE, INTENT, Change, Ended, Entry
 
@@ -125,7 +125,7 @@ def warning_of_others(task: Task, found: dict[str, list[str]]) -> str:
     """Return a warning of assets that are recorded at other base_urls than that of `task`; `found`: these, by name."""
     (name, others), more = next(iter(found.items())), len(found) - 1
     same = f" The same is true of {more:,} other{'s' if more > 1 else ''}." if more else ""
-    return (
+    return printable(
         f"{task.resource.operation.noun} {name}: the ledger has one of this name at {', '.join(others)}, and"
         f" nothing yet at {canonical_url(task.settings.base_url)}. If both are the same service, use the base_url that"
         f" is recorded; otherwise they are two different assets.{same}"

@@ -18,6 +18,8 @@ from contextlib import contextmanager
 from itertools import chain
 from typing import Callable, Iterable, Iterator
 
+from ...module_utils._http import strict_json
+from ...module_utils._secrets import printable
 from . import tables as sql
 from .entries import (
     INTENT,
@@ -36,6 +38,7 @@ from .entries import (
 _LOSS_GRACE = 10.0  # seconds for which a lost ledger is tried again, to write how an attempt ended
 _PAUSE = 0.2  # seconds between two such attempts
 SILENT, _LOCK_PAUSE = 1.0, 0.05  # seconds: of a wait for another task that nobody is told of; between two looks
+_TOO_DEEP = f"is nested deeper than {strict_json.MAX_DEPTH} levels"
 _AT_ONCE = 500  # names in one statement; SQLite took 999 values at most before 3.32
 _MOVE_AGAIN = (
     " If that was cut off, run the same move again, which completes it:"
@@ -117,7 +120,7 @@ class Ledger:
     def get_many(self, base_url: str, resource: str, names: Iterable[str]) -> dict[str, Entry]:
         """Return the entries of several assets, by name; raise LedgerError."""
         rows = self._read_some(sql.GET, base_url, resource, names)
-        return {name: self.entry_of(row) for name, *row in rows}
+        return {name: self.entry_of(name, row) for name, *row in rows}
 
     def begin(self, change: Change) -> tuple[bool, Entry | None]:
         """Lock the key and write the intent; return whether it was written, and the entry as it is now.
@@ -180,7 +183,7 @@ class Ledger:
         """Return the entries that meet all conditions (SQL: its values) and whose name `named` accepts."""
         conditions = " AND ".join(where) or "1 = 1"
         rows = self._read(sql.ENTRIES.format(conditions), [value for values in where.values() for value in values])
-        return [(Key(*row[:3]), self.entry_of(row[3:])) for row in sorted(rows) if named(row[2])]
+        return [(Key(*row[:3]), self.entry_of(row[2], row[3:])) for row in sorted(rows) if named(row[2])]
 
     def count_states(self) -> dict[str, int]:
         """Return how many entries are in each state; raise LedgerError."""
@@ -296,12 +299,27 @@ class Ledger:
             self.require_in_use()
             raise
 
-    def entry_of(self, row: Iterable) -> Entry:
+    def entry_of(self, name: str, row: Iterable) -> Entry:
+        """Return the entry of an asset from the columns after its name; raise LedgerError."""
         state, sent, asset, *others = row
         try:
-            return Entry(state, json.loads(sent), json.loads(asset), *others)
-        except ValueError:
-            raise LedgerError(f"ledger: {self.where}: an entry is not JSON, so something else wrote it") from None
+            return Entry(state, _parsed(sent), _parsed(asset), *others)
+        except ValueError as error:
+            problem = f"the entry of {printable(name)} {error}, so something else wrote it"
+            raise LedgerError(f"ledger: {self.where}: {problem}") from None
+
+
+def _parsed(text: str) -> object:
+    """Return JSON as a value; raise ValueError for what is not JSON, or deeper than what is ever recorded."""
+    try:
+        value = json.loads(text)
+    except RecursionError:
+        raise ValueError(_TOO_DEEP) from None
+    except ValueError:
+        raise ValueError("is not JSON") from None
+    if text.count("[") + text.count("{") > strict_json.MAX_DEPTH and strict_json.depth(value) > strict_json.MAX_DEPTH:
+        raise ValueError(_TOO_DEEP)
+    return value
 
 
 def lock_number(key: Key) -> int:

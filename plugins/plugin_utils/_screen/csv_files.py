@@ -28,6 +28,7 @@ from .._ledger.entries import ABSENT, DONE, PRESENT, STATES
 
 _FIRST = ("name", "id", "state", "since", "address", "base_url", "resource", "by")  # of what is written
 _OF_ENTRY = ("state", "base_url", "resource", "asset")
+_NEEDED = ("resource", "sent", "asset", "changed_at")  # of an entry that is written
 _UNREAD = ("address", "by")  # what an entry has, too
 _JSON = {"asset": dict(type="dict"), "extra_attributes": dict(type="dict")}
 _SINCE = dict(type=DATE_TIME)  # when the entry changed that the row is about
@@ -61,7 +62,12 @@ class Column(NamedTuple):
 
 
 def written(entries: list[dict]) -> str:
-    """Return entries, as ledger_info returns them, as CSV; `asset` is the whole envelope as JSON."""
+    """Return entries, as ledger_info returns them, as CSV; `asset` is the whole envelope as JSON.
+
+    Raises InvalidInput for anything else.
+    """
+    for number, entry in enumerate(entries):
+        _require_entry(number, entry)
     rows = [dict(_cells(entry)) for entry in entries]
     columns = [*dict.fromkeys((*_FIRST, *(name for row in rows for name in row if name != "asset"))), "asset"]
     file = io.StringIO()
@@ -69,6 +75,19 @@ def written(entries: list[dict]) -> str:
     writer.writeheader()
     writer.writerows(rows)
     return file.getvalue()
+
+
+def _require_entry(number: int, entry: Any) -> None:
+    """Raise InvalidInput for what is no entry as ledger_info returns it."""
+    is_dict = isinstance(entry, dict)
+    lacking = [name for name in _NEEDED if name not in entry] if is_dict else []
+    if not is_dict or lacking:
+        problem = f"it lacks {', '.join(lacking)}" if lacking else "it is no dict"
+        raise InvalidInput("to_csv", f"[{number}] is no entry as ledger_info returns it: {problem}")
+    if entry["resource"] not in [*RESOURCES]:
+        name = entry.get("name") or entry.get("id")
+        problem = f"the resource {printable(str(entry['resource']))} is none; there are {', '.join(RESOURCES)}"
+        raise InvalidInput("to_csv", printable(f"[{number}] ({name}): {problem}"))
 
 
 def _cells(entry: dict) -> Iterator[tuple[str, str]]:

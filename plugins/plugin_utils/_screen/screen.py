@@ -180,9 +180,9 @@ def nothing_found(ledger: str, filters: dict[str, Any], counts: dict[str, int]) 
     """Return what is said when no entry matches; `counts`: how many entries are in each state without the filters."""
     there = ", ".join(f"{count:,} {state}" for state, count in sorted(counts.items()))
     if not there:
-        return f"Nothing is recorded in {ledger}."
+        return printable(f"Nothing is recorded in {ledger}.")
     if filters == {"states": [IN_DOUBT]}:
-        return f"Nothing is in doubt in {ledger}."
+        return printable(f"Nothing is in doubt in {ledger}.")
     parts = [f"{name}: {', '.join(value) if isinstance(value, list) else value}" for name, value in filters.items()]
     return printable(f"No entry of {ledger} matches {'; '.join(parts)}. Without these filters there are {there}.")
 
@@ -212,10 +212,10 @@ def ledger_lines(listed: dict, by_file: list[str]) -> list[str]:
     rows = [_HEAD, *map(_row, entries)]
     widths = [max(map(len, column)) for column in zip(*rows)]
     head, *rows = ("  ".join(map(str.ljust, row, widths)).rstrip() for row in rows)
-    lines, group = [f"{listed['ledger']}: {counts}", head], None
+    lines, group = [printable(f"{listed['ledger']}: {counts}"), head], None
     for entry, row in zip(entries, rows):
         if group != (group := (entry["resource"], entry["base_url"])):
-            lines.append("{} at {}".format(*group))
+            lines.append(printable("{} at {}".format(*group)))
         lines.append(row)
     return [*lines, *_settling(entries, by_file)]
 

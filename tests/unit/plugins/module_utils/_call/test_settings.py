@@ -55,6 +55,14 @@ def test_a_value_that_cannot_be_sent_is_refused_without_being_shown(value):
     assert refused.value.msg.isprintable()
 
 
+@pytest.mark.parametrize(("first", "second"), [("X-Tenant", "x-tenant"), ("x-TENANT", "X-Tenant")])
+@pytest.mark.parametrize("values", [("blue", "red"), ("blue", "blue"), ("blue", None), (None, "red")])
+def test_a_header_that_is_given_twice_is_refused_by_both_names(first, second, values):
+    """Which of both counts is up to the service."""
+    with pytest.raises(InvalidInput, match=rf"^headers: {first} and {second} are the same header"):
+        checked_headers({first: values[0], "X-Other": "x", second: values[1]})
+
+
 @pytest.mark.parametrize("resource", [CREATE, UPDATE])
 def test_headers_go_to_the_service_and_not_to_the_token_endpoint(resource):
     token = answer(200, {"access_token": "fetched-token", "token_type": "Bearer"})

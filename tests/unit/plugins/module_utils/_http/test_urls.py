@@ -47,6 +47,8 @@ REFUSED = [
     "https://[::1]]", "http://[::1]]", "https://[[::1]]", "https://[::1]x", "https://a]", "https://[abc]",
     "https://a..b", "https://%6cocalhost", "https://.", f"https://{'a' * 64}.example",
     "https://service.example/../admin", "https://service.example/a/./b",
+    "https://service.example/%2e%2e/admin", "https://service.example/%2E./b", "https://service.example/a/.%2e",
+    "https://service.example/%2e/b", "https://service.example/a/%2E%2e/",
     "http://service.example", "http://192.0.2.1", "http://127.0.0.1.example", "http://localhost.example", "http://[::2]",
 ]
 
@@ -56,6 +58,11 @@ def test_an_invalid_url_is_refused_without_quoting_it(url):
     with pytest.raises(InvalidInput, match=r"^base_url: ") as refused:
         checked_url("base_url", url, allow_http=False)
     assert "secret" not in refused.value.msg.replace("would send secrets", "")
+
+
+@pytest.mark.parametrize("path", ["/a%2eb", "/%2e%2e%2e", "/...", "/.well-known", "/%252e%252e/x", "/a..b/%2eb"])
+def test_other_dots_are_kept(path):
+    assert checked_url("base_url", f"https://service.example{path}", allow_http=False).endswith(path)
 
 
 def test_allow_http_allows_http_and_nothing_else():

@@ -10,6 +10,8 @@ import io
 import json
 
 import pytest
+from ansible.errors import AnsibleFilterError
+from ansible_collections.infrastructure.services.plugins.filter.csv import FilterModule
 from ansible_collections.infrastructure.services.plugins.module_utils._errors import InvalidInput
 from ansible_collections.infrastructure.services.plugins.module_utils._fields import DATE_TIME
 from ansible_collections.infrastructure.services.plugins.module_utils._resources import RESOURCES
@@ -198,3 +200,29 @@ def test_text_that_a_spreadsheet_keeps_is_written_as_it_is(name):
 def test_a_row_with_too_few_cells_is_refused():
     with pytest.raises(InvalidInput, match="line 3: it has 1 cell, and there are 2 columns"):
         read("name,cpu\nweb01,4\nweb02\n")
+
+
+@pytest.mark.parametrize(("change", "says"), [
+    ({"resource": "virtual_machine"}, "(web01): the resource virtual_machine is none; there are "),
+    ({"resource": ["x\x1b"]}, "(web01): the resource ['x\\x1b'] is none; there are "),
+    ({"resource": None}, "(web01): the resource None is none"),
+    ("sent", "is no entry as ledger_info returns it: it lacks sent"),
+    ("changed_at", "is no entry as ledger_info returns it: it lacks changed_at"),
+    (None, "is no entry as ledger_info returns it: it is no dict"),
+])
+def test_what_is_no_entry_is_named_and_not_written(change, says):
+    entry = recorded(MACHINE, "web01", {"name": "web01"}, asset={"id": "1"})
+    if isinstance(change, dict):
+        wrong = {**entry, **change}
+    else:
+        wrong = {key: value for key, value in entry.items() if key != change} if change else "web01"
+    for write in (written, FilterModule().filters()["to_csv"]):
+        with pytest.raises((InvalidInput, AnsibleFilterError)) as refused:
+            write([entry, wrong])
+        assert str(refused.value).startswith("to_csv: [1] ")
+        assert says in str(refused.value)
+
+
+def test_to_csv_needs_a_list():
+    with pytest.raises(AnsibleFilterError, match="to_csv: it needs a list of entries"):
+        FilterModule().filters()["to_csv"]({"entries": []})

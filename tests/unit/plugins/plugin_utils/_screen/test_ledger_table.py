@@ -102,3 +102,17 @@ def test_the_commands_of_five_machines_are_shown_and_how_to_settle_more():
     assert found[-3:] == [
         "To settle all of them at once, write a file, fill in an id or the state absent, and record it:",
         "write", "record"]
+
+
+EVIL = "\x1b[2J\x1b]0;title\x07\u202e\n"
+
+
+def test_nothing_that_somebody_wrote_into_a_shared_ledger_controls_the_terminal():
+    """Each column of the database, and the place of the ledger itself."""
+    odd = machine(EVIL, EVIL, attributes={"ip": EVIL, "team": EVIL, EVIL: EVIL}, base_url=f"https://s/{EVIL}",
+                  asset={"id": EVIL}, changed_at=EVIL, settle=[])
+    found = lines(odd, {**odd, "resource": f"{MACHINE}{EVIL}"})
+    found += ledger_lines({"entries": [odd], "counts": {"done": 1}, "ledger": f"/{EVIL}.db"}, [])
+    found += ledger_lines({"entries": [], "counts": {}, "ledger": f"/{EVIL}.db"}, [])
+    assert len(found) > 8
+    assert [line for line in found if not line.isprintable()] == []
