@@ -67,8 +67,10 @@ def cpu() -> float:
 
 
 @pytest.mark.parametrize("count", [20, pytest.param(1000, marks=pytest.mark.stress)])
-@pytest.mark.parametrize(("how", "state"), [('asset: "{{ item.sent }}"', DONE), ("state: absent", None)],
-                         ids=["confirm", "forget"])
+@pytest.mark.parametrize(("how", "state"), [
+    ("""asset: {id: "{{ item.id | default('i-' ~ item.name) }}"}""", DONE),
+    ("state: absent", None),
+], ids=["confirm", "forget"])
 def test_everything_in_doubt_is_settled_in_one_task(ansible_once, opened, count, how, state):
     ledger = opened(str(ansible_once.directory / "ledger.db"))
     sent = {"name": "x", "attributes": {"cpu": 4}}
