@@ -91,6 +91,16 @@ def test_a_link_that_another_user_puts_there_at_the_last_moment_changes_no_file(
     assert (mode(secret), secret.read_bytes()) == (0o600, SECRET)
 
 
+@pytest.mark.parametrize("content", [SECRET, b""])
+def test_a_lock_file_is_never_opened_through_a_link(tmp_path, secret, content):
+    secret.write_bytes(content)
+    ledger = new_ledger(tmp_path / "fleet.db", 0o644)
+    Path(f"{ledger}.lock").symlink_to(secret)
+    with pytest.raises(OSError, match="symbolic link"):
+        lock_file.open_lock_file(str(ledger))
+    assert (mode(secret), secret.read_bytes()) == (0o600, content)
+
+
 @needs_root
 def test_another_name_of_a_file_does_not_get_the_mode_of_the_ledger(shared, secret):
     ledger = new_ledger(shared / "fleet.db", 0o644)
