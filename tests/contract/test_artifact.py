@@ -11,7 +11,6 @@ import tarfile
 from pathlib import Path
 
 import pytest
-import yaml
 from support.checkout import CHECKOUT
 from support.running import BIN
 
@@ -67,14 +66,6 @@ def test_what_users_need_is_packed_and_nothing_else(packed):
     assert [name for name in needed if name not in packed] == []
 
 
-def test_what_makes_the_demo_has_what_builds_the_collection():
-    """Unlike build_ignore, `manifest` needs distlib, which ansible-core does not bring."""
-    assert "manifest" in yaml.safe_load((CHECKOUT / "galaxy.yml").read_text(encoding="utf-8"))
-    assert "\ndistlib==" in (CHECKOUT / "tests/requirements-demo.txt").read_text(encoding="utf-8")
-    assert "the Python library distlib" in Path(CHECKOUT, "README.md").read_text(encoding="utf-8")
-
-
 def test_both_texts_of_the_licence_are_the_same():
-    """No link: a manifest leaves links out."""
     assert not (CHECKOUT / "LICENSES/GPL-3.0-or-later.txt").is_symlink()
     assert (CHECKOUT / "LICENSES/GPL-3.0-or-later.txt").read_bytes() == (CHECKOUT / "LICENSE").read_bytes()

@@ -140,7 +140,8 @@ def test_playbooks_killed_at_random_moments(ansible_once, location, opened, serv
     for death in range(deaths):
         hosts = [f"web{death}-{number}" for number in range(8)]
         line = ["infrastructure.services.create_fleet", "-i", ",".join(hosts), "--forks", "8",
-                "-e", json.dumps({"fleet": "all", "ledger": location, "fleet_in_doubt": "skip"})]
+                "-e", json.dumps({
+                    "fleet": "all", "ledger": location, "fleet_in_doubt": "skip", "virtual_machine_attributes": {}})]
         kill_playbook(ansible_once, service, line, chance)
         run = ansible_once.playbook(*line)
         result = run.result(FLEET)

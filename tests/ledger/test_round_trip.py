@@ -68,7 +68,7 @@ def cpu() -> float:
 
 @pytest.mark.parametrize("count", [20, pytest.param(1000, marks=pytest.mark.stress)])
 @pytest.mark.parametrize(("how", "state"), [
-    ("""asset: {id: "{{ item.id | default('i-' ~ item.name) }}"}""", DONE),
+    ("""asset: {id: "{{ item.id | default('i-' ~ item.name | default('')) }}"}""", DONE),
     ("state: absent", None),
 ], ids=["confirm", "forget"])
 def test_everything_in_doubt_is_settled_in_one_task(ansible_once, opened, count, how, state):
