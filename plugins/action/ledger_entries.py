@@ -10,8 +10,9 @@ from ..module_utils._task.signals import Signals
 from ..module_utils._task.specs import LEDGER_ENTRIES
 from ..module_utils._task.validation import Options
 from ..plugin_utils._ledger.editing import edited_list
+from ..plugin_utils._ledger.store import Ledger
 from ..plugin_utils._run.action import Action
-from ..plugin_utils._run.given import file_of_playbook, ledger_to_edit
+from ..plugin_utils._run.given import edit_ledger, file_of_playbook
 from ..plugin_utils._run.process import run_id, show_lines
 from ..plugin_utils._screen.csv_files import entries_in
 from ..plugin_utils._screen.screen import edit_lines
@@ -28,7 +29,11 @@ class ActionModule(Action):
         return dict(super().given(), entries=entries_in(file)) if file else super().given()
 
     def work(self, options: Options, signals: Signals) -> dict:
-        ledger = ledger_to_edit(self, options.params, signals)
-        result = edited_list(ledger, options.params, self._task.check_mode, options.secrets, run_id())
+        params = options.params
+
+        def edit(ledger: Ledger, check_mode: bool) -> dict:
+            return edited_list(ledger, params, check_mode, options.secrets, run_id())
+
+        result = edit_ledger(self, params, signals, edit)
         show_lines(edit_lines(result["counts"], result["names"], self._task.check_mode))
         return result

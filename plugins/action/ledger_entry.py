@@ -10,8 +10,9 @@ from ..module_utils._task.signals import Signals
 from ..module_utils._task.specs import LEDGER_ENTRY
 from ..module_utils._task.validation import Options
 from ..plugin_utils._ledger.editing import edited
+from ..plugin_utils._ledger.store import Ledger
 from ..plugin_utils._run.action import Action
-from ..plugin_utils._run.given import ledger_to_edit
+from ..plugin_utils._run.given import edit_ledger
 from ..plugin_utils._run.process import run_id
 
 
@@ -21,5 +22,9 @@ class ActionModule(Action):
     spec = LEDGER_ENTRY
 
     def work(self, options: Options, signals: Signals) -> dict:
-        ledger = ledger_to_edit(self, options.params, signals)
-        return edited(ledger, options.params, self._task.check_mode, options.secrets, run_id())
+        params = options.params
+
+        def edit(ledger: Ledger, check_mode: bool) -> dict:
+            return edited(ledger, params, check_mode, options.secrets, run_id())
+
+        return edit_ledger(self, params, signals, edit)

@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 import subprocess
 import tarfile
-from pathlib import Path
 
 import pytest
 from support.checkout import CHECKOUT

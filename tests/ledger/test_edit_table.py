@@ -39,7 +39,7 @@ ENTRIES = {
 }
 IN_DOUBT = (INTENT, UNKNOWN, ACCEPTED)
 STATES = ("present", "absent", DONE, *IN_DOUBT)
-IDS = (None, "i-1", "i-2", "absent", "")
+IDS = (None, "i-1", "i-2", "absent", "n/a", "-", "")
 SEEN = {"missing": None, "right": NOW, "wrong": THEN}
 FORMS = ("one entry", "a list", "JSON", "CSV")
 REFUSED = "refused"
@@ -54,7 +54,7 @@ RULES = [
     (lambda entry, state, identifier, seen: state == "absent", "settled_absent"),
     (lambda entry, state, identifier, seen: state in IN_DOUBT and entry == "none", REFUSED),
     (lambda entry, state, identifier, seen: state in IN_DOUBT and identifier is None and state == entry, "unchanged"),
-    (lambda entry, state, identifier, seen: identifier in (None, "absent", ""), REFUSED),
+    (lambda entry, state, identifier, seen: identifier in (None, "absent", "n/a", "-", ""), REFUSED),
     (lambda entry, state, identifier, seen: entry == "none", "adopted"),
     (lambda entry, state, identifier, seen: entry == DONE and identifier == id_of(entry), "unchanged"),
     (lambda entry, state, identifier, seen: entry == DONE, REFUSED),

@@ -129,3 +129,15 @@ def test_a_ledger_keeps_its_id_in_copies_and_the_plan_has_it(ansible, where):
     assert len(ledger_id) == 32
     (report,) = json.loads((ansible.directory / "plan.json").read_text(encoding="utf-8"))["runs"]
     assert report["ledger_id"] == ledger_id
+
+
+def test_an_edit_that_is_refused_makes_no_ledger(ansible, where):
+    """A misspelt ledger that is left empty would be used without a word by the next run."""
+    refused = [{**MACHINE, "changed_at": "2026-01-02T03:04:05Z"}, {**MACHINE, "asset": {"name": "web01"}}]
+    tasks = [{MODULE + "ledger_entry": entry} for entry in refused]
+    tasks += [{MODULE + "ledger_entries": {"entries": [entry]}} for entry in refused]
+    done = run(ansible, where, *tasks).ok()
+    for number in range(len(tasks)):
+        assert done.result(f"task {number}")["failed"]
+    assert left_behind(where, ansible) == []
+    assert run(ansible, where, {MODULE + "ledger_entry": MACHINE}).ok().result("task 0")["edit"] == "adopted"

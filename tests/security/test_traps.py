@@ -60,8 +60,10 @@ def test_a_redirect_carries_neither_body_nor_token_elsewhere(resource, status):
 
 @pytest.mark.parametrize(("extra", "failed"), [(0, False), (1, True)], ids=["4 MiB", "one byte more"])
 def test_a_response_is_read_up_to_4_mib(extra, failed):
-    body = b'{"a": "%s"}' % (b"x" * (4 * 1024 * 1024 - 9 + extra))
-    assert len(body) == 4 * 1024 * 1024 + extra
+    """With its status line and its headers."""
+    head = len(whole(b"x" * 4_000_000)) - 4_000_000
+    body = b'{"a": "%s"}' % (b"x" * (4 * 1024 * 1024 - head - 9 + extra))
+    assert len(whole(body)) == 4 * 1024 * 1024 + extra
     with Service(answers(whole(body))) as service:
         result = run_task(CREATE, base_url=service.url)
     assert (result.get("failed", False), result["outcome"]) == (failed, "accepted")

@@ -28,7 +28,8 @@ SETTLED_PRESENT, SETTLED_ABSENT = "settled_present", "settled_absent"
 KINDS = (ADOPTED, SETTLED_PRESENT, SETTLED_ABSENT, CORRECTED, FORGOTTEN, UNCHANGED)
 
 _IN_DOUBT = (INTENT, ACCEPTED, UNKNOWN)
-_NO_ID = {ABSENT, PRESENT, *STATES}  # words that belong in the column of the state
+_STATE_WORDS = {ABSENT, PRESENT, *STATES}  # which belong in the column of the state
+_PLACEHOLDERS = {"n/a", "na", "none", "null", "nil", "tbd", "todo"}
 
 
 class Edit(NamedTuple):
@@ -200,8 +201,10 @@ def _require_id(key: Key, asset: dict) -> None:
         )
     text = str(found)
     _require_visible("asset: its id", text)
-    if text.lower() in _NO_ID:
+    if text.lower() in _STATE_WORDS:
         raise InvalidInput("asset", f"its id is {text!r}, which is a state. Give it as the state")
+    if text.lower() in _PLACEHOLDERS or not any(letter.isalnum() for letter in text):
+        raise InvalidInput("asset", f"its id is {text!r}, which is no id. Give the id that the service shows")
 
 
 def _require_visible(what: str, text: str) -> None:

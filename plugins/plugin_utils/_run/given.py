@@ -11,7 +11,7 @@ import os
 from dataclasses import replace
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any, Iterable, Iterator, Mapping
+from typing import Any, Callable, Iterable, Iterator, Mapping
 
 import yaml
 
@@ -20,7 +20,6 @@ from ...module_utils._task.options import LEDGER_VARIABLE
 from ...module_utils._task.signals import Signals
 from ...module_utils._task.specs import ModuleSpec
 from ...module_utils._task.validation import nearest
-from .._ledger.entries import ABSENT
 from .._ledger.location import absolute, no_ledger_yet, resolved
 from .._ledger.store import Ledger
 from .._screen.screen import waiting_line
@@ -130,21 +129,27 @@ def require_ledger(action) -> None:
         raise InvalidInput(action.spec.named("ledger"), _NO_LEDGER)
 
 
-def opened_ledger(action, params: dict, signals: Signals, read_only: bool) -> Ledger:
-    """Return the ledger of a task for one asset or entry; raise InvalidInput, LedgerError or MissingLibrary."""
-    ledger = ledger_at(action, ledger_location(action, params["ledger"]), params, signals, read_only, cached_ledger)
+def opened_ledger(action, params: dict, signals: Signals, read_only: bool, says: bool = True) -> Ledger:
+    """Return the ledger of a task for one asset or entry; raise InvalidInput, LedgerError or MissingLibrary.
+
+    `says`: whether a line on the screen says that it is new, or was used elsewhere.
+    """
+    location = ledger_location(action, params["ledger"])
+    ledger = ledger_at(action, location, params, signals, read_only, cached_ledger, says)
     ledger.database.interruptible = signals.raised
     return ledger
 
 
-def ledger_at(action, location: str, params: dict, signals: Signals, read_only: bool, opener=ledger_of_run) -> Ledger:
+def ledger_at(
+    action, location: str, params: dict, signals: Signals, read_only: bool, opener=ledger_of_run, says: bool = True
+) -> Ledger:
     """Return the ledger at a location, and say once in a run if it is new; raise as opened_ledger does."""
     with signals.raised():
         required_by = "" if params["ledger_create"] else action.spec.named("ledger_create")
         ledger = opener(location, read_only, required_by)
     if not action._task.no_log:
         ledger.say_waiting = lambda keys, entry: say(signals, waiting_line(keys, entry))
-    if only_checks(action):
+    if only_checks(action) or not says:
         return ledger
     if ledger.is_new and is_first(f"new: {location}"):
         new = f"{ledger.where} is a new ledger: nothing was recorded before"
@@ -154,16 +159,19 @@ def ledger_at(action, location: str, params: dict, signals: Signals, read_only: 
     return ledger
 
 
-def ledger_to_edit(action, params: dict, signals: Signals) -> Ledger:
-    """Return the ledger of a task that edits entries, opened for reading if it cannot have anything to write.
+def edit_ledger(action, params: dict, signals: Signals, edit: Callable[[Ledger, bool], dict]) -> dict:
+    """Edit entries and return the result; raise as opened_ledger does, or what the edit raises.
 
-    Raises as opened_ledger does.
+    A ledger that does not exist is made only for an edit that is not refused and adds something. `edit`: takes the
+    ledger, and whether to change nothing.
     """
-    items = params[action.spec.option] if action.spec.option else [params]
-    only_forgets = all(isinstance(item, dict) and item.get("state") == ABSENT for item in items)
-    # No ledger is created in order to forget entries.
-    is_missing = only_forgets and not opened_ledger(action, params, signals, read_only=True).version
-    return opened_ledger(action, params, signals, read_only=action._task.check_mode or is_missing)
+    check_mode = action._task.check_mode
+    if not check_mode:
+        found = opened_ledger(action, params, signals, read_only=True, says=False)
+        is_missing = not found.version
+        if not is_missing or edit(found, True)["changed"]:
+            return edit(opened_ledger(action, params, signals, read_only=False), False)
+    return edit(opened_ledger(action, params, signals, read_only=True), True)
 
 
 def ledger_location(action, ledger: str, option: str = "ledger") -> str:

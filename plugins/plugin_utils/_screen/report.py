@@ -55,7 +55,8 @@ class ApprovedPlan(NamedTuple):
 
     def require_ledger(self, place: str | None, ledger_id: str | None) -> None:
         """Raise InvalidInput unless the plan was made against this ledger; both are None without a ledger."""
-        if ledger_id == self.ledger_id if self.ledger_id else place == self.ledger:
+        is_same_place = self.ledger and place and os.path.realpath(self.ledger) == os.path.realpath(place)
+        if self.ledger_id == ledger_id if self.ledger_id else self.ledger == place or is_same_place:
             return
         made = f"against the ledger {self.ledger}" if self.ledger else "without a ledger"
         here = f"{place}{'' if ledger_id else ', which does not exist yet'}" if place else "none"
