@@ -58,8 +58,9 @@ The real code of the ledger runs over databases in memory and in virtual time, a
 a choice: who goes on next, who is killed, which session of a server is lost, whether a commit of unknown fate was done,
 whether a write fails, whether a request arrives, is refused or loses its answer. At the end nothing was created twice,
 what was created is recorded at least as in doubt, nothing is recorded that was not created, nobody waits for ever, each
-outcome is true, and of two ledgers at most one can be used. (Two users who settle one asset at the same time can still
-remove what the other one began: `ledger_entry` removes the entry that it finds, not the one that the user looked at.)
+outcome is true, and of two ledgers at most one can be used. (Two users who settle one asset at the same time without
+`changed_at` can still remove what the other one began: then `ledger_entry` removes the entry that it finds, not the one
+that the user looked at.)
 
 `make test` makes {runs} runs at random, with at most {faults} faults each, in each of {settings} settings. `make
 stress` makes every run that deviates from the first choice at so many places at most: {paths:,} runs. One ends as soon
