@@ -50,7 +50,7 @@ def attributes(resource: str) -> st.SearchStrategy:
 
 
 IDS = st.text("aZ/é =", min_size=1, max_size=9).filter(str.strip)
-NAMES = TEXT.filter(str.strip)
+NAMES = TEXT.filter(lambda text: text.strip() and "\0" not in text)
 EXTRA = st.text(min_size=1, max_size=5).filter(lambda name: name not in RESOURCES[MACHINE].attributes)
 MACHINES = st.lists(st.fixed_dictionaries({"name": NAMES, "attributes": attributes(MACHINE)}, optional={
     "extra_attributes": st.dictionaries(EXTRA, JSON, min_size=1, max_size=2)}), max_size=4)
