@@ -57,8 +57,8 @@ def test_where_a_command_is_run_exists(where):
 
 def test_a_build_server_runs_what_newcomers_run_first():
     """In a clone and an empty home, before there is anything that only a contributor has."""
-    lines = [line for line in CI.splitlines() if re.match(r"make |HOME=.* make ", line.strip())]
-    assert re.fullmatch(r"HOME=\$newcomer/home make -C \S+/clone\S* demo", lines[0])
+    lines = [line for line in CI.splitlines() if re.match(r"make |.*HOME=.* make ", line.strip())]
+    assert lines[0] == '(cd "$newcomer/clone" && HOME=$newcomer/home make demo)'
     assert lines[1:3] == ["make test", "make matrix"]
 
 
