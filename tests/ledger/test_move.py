@@ -5,11 +5,11 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import json
 import shutil
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Thread
@@ -257,8 +257,7 @@ def test_two_moves_without_locks_end_in_one_place_wherever_one_overtakes_the_oth
         other = target if place == "the same place" else f"{tmp_path}/{number}.elsewhere.db"
         before, said = content(source), []
 
-        def overtake(source=source, other=other, said=said) -> None:
-            said.append(attempt(source, other))
+        overtake = functools.partial(_add_attempt, said, source, other)
 
         said.append(attempt(source, target, at=number, does=overtake))
         places = [source, *dict.fromkeys((target, other))]
@@ -371,17 +370,25 @@ def test_a_move_that_is_interrupted_while_it_waits_leaves_the_source_in_use(fill
     begin(run, KEY, ENTRY._replace(state=INTENT), None)
     assert run.lock(KEY, wait=True)
     with pytest.raises(Cut):
-        move(*filled, interruptible=interrupting)
+        move(*filled, interruptible=Interrupted)
     assert usable(*filled) == [True, False]
     run.release(KEY)
     move(*filled)
     assert usable(*filled) == [False, True]
 
 
-@contextmanager
-def interrupting() -> Iterator[None]:
-    raise Cut
-    yield
+class Interrupted:
+    """Stands for the block in which a wait may be interrupted: it is, at once."""
+
+    def __enter__(self) -> None:
+        raise Cut
+
+    def __exit__(self, *_details: object) -> None:
+        """Nothing was entered."""
+
+
+def _add_attempt(said: list[str], source: str, target: str) -> None:
+    said.append(attempt(source, target))
 
 
 def attempt(source: str, target: str, at: int = 0, does: Callable[[], None] = lambda: None) -> str:

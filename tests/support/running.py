@@ -91,6 +91,8 @@ class Ansible:
         kept = {name: value for name, value in os.environ.items()
                 if name in {"PATH", "HOME", "TMPDIR", "LANG"} or name.startswith("COVERAGE_")}
         ours = {
+            # Where a job is written and looked for: ansible-core takes the one from HOME, the other from the account.
+            "ANSIBLE_ASYNC_DIR": str(self.directory / "async"),
             "ANSIBLE_BECOME_PLUGINS": str(PLUGINS / "become"),
             "ANSIBLE_CALLBACKS_ENABLED": "recorder",
             "ANSIBLE_CALLBACK_PLUGINS": str(PLUGINS / "callback"),

@@ -18,6 +18,7 @@ import time
 from http.client import HTTPMessage
 from typing import Callable
 
+from .._errors import AttemptFailed
 from .causes import Phase
 from .connecting import look_up
 from .exchange import MAX_ANSWER, TooLong
@@ -60,6 +61,12 @@ class Meter:
         if left <= 0:
             raise socket.timeout("the time for this attempt is over")
         return left
+
+    def whole_head(self) -> tuple[int, HTTPMessage]:
+        """Return the status and the headers of the answer; raise AttemptFailed when the connection ended before."""
+        if self.ended or self.head is None:
+            raise AttemptFailed("the connection ended inside the headers of the answer", sent=True)
+        return self.head
 
     def receive(self, count: int) -> None:
         """Count bytes that have arrived; raise TooLong when they are more than an answer may have."""

@@ -122,18 +122,13 @@ class Transport:
         try:
             response = self._open(request, proxy)
         except InvalidHeader:  # what urllib3 raises once it has read all headers, so it is an answer
-            self._require_whole_headers()
-            status, headers = self._meter.head
+            status, headers = self._meter.whole_head()
             return Answer(status, CaseInsensitiveDict(headers.items()), problem="it has two Content-Lengths")
         try:
-            self._require_whole_headers()
+            self._meter.whole_head()
             return self._read(response)
         finally:
             _release(response)
-
-    def _require_whole_headers(self) -> None:
-        if self._meter.ended:
-            raise AttemptFailed("the connection ended inside the headers of the answer", sent=True)
 
     def _open(self, request: Request, proxy: str):
         """Send the request and read the header block; raise AttemptFailed, or InvalidHeader for two Content-Lengths."""
