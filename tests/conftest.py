@@ -2,7 +2,9 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Makes the checkout importable as the collection, and shields the tests from the caller's environment."""
+"""Makes the checkout importable as the collection, and shields the tests from the caller's
+environment.
+"""
 
 from __future__ import annotations
 
@@ -17,8 +19,8 @@ __all__ = ["CHECKOUT"]
 
 pytest_plugins = ["support.parts"]
 
-# Nothing set in the caller's shell may affect the result of a test: under nohup SIGHUP would be ignored, and in the
-# background of a script SIGINT.
+# Nothing set in the caller's shell may affect the result of a test: under nohup SIGHUP would be
+# ignored, and in the background of a script SIGINT.
 signal.signal(signal.SIGHUP, signal.SIG_DFL)
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -33,7 +35,10 @@ _LONGEST_FIRST = ("crossing", "many", "ledger", "integration", "docs", "ecosyste
 # No deadline: beside other tests an example may take long. `make stress` draws more examples.
 for _profile, _examples in (("test", 40), ("stress", 1000)):
     settings.register_profile(
-        _profile, max_examples=_examples, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+        _profile,
+        max_examples=_examples,
+        deadline=None,
+        suppress_health_check=[HealthCheck.too_slow],
     )
 
 
@@ -44,7 +49,9 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Order the suites by how long their files take; run the tests that hypothesis feeds in `make stress` too."""
+    """Order the suites by how long their files take; run the tests that hypothesis feeds in `make
+    stress` too.
+    """
     order = {name: number for number, name in enumerate(_LONGEST_FIRST)}
     items.sort(key=lambda item: order.get(item.nodeid.split("/")[1], len(order)))
     for item in items if config.option.markexpr == "stress" else ():

@@ -1,10 +1,11 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which requests are answered: none that a page of somebody else sends from a browser on this machine.
+"""Which requests are answered: none that a page of somebody else sends from a browser on this
+machine.
 
-Such a page can name the emulator by a name of its own, whose address it changes to 127.0.0.1 (DNS rebinding), or send
-what needs no permission of the emulator, such as a form.
+Such a page can name the emulator by a name of its own, whose address it changes to 127.0.0.1 (DNS
+rebinding), or send what needs no permission of the emulator, such as a form.
 """
 
 from __future__ import annotations
@@ -18,7 +19,9 @@ from .messages import JSON, Request, Response, json_response
 _HOST = re.compile(r"(\[[^\[\]]*\]|[^:\[\]]+)(?::([0-9]{1,5}))?")
 
 
-def refusal(request: Request, address: tuple[str, int], name: str, default_port: int) -> Response | None:
+def refusal(
+    request: Request, address: tuple[str, int], name: str, default_port: int
+) -> Response | None:
     """Return the answer to a request that is refused, None for one that is to be processed.
 
     :param address: where the connection of the request has arrived, as an address and a port.
@@ -29,7 +32,9 @@ def refusal(request: Request, address: tuple[str, int], name: str, default_port:
         return None
     host = request.header("host").lower()
     if not _is_ours(host, address, name.lower(), default_port):
-        return _refused(421, f"the Host must be localhost:{address[1]} or {address[0]}:{address[1]}")
+        return _refused(
+            421, f"the Host must be localhost:{address[1]} or {address[0]}:{address[1]}"
+        )
     origin = request.header("origin").lower()
     if origin and origin.partition("://")[2] != host:
         return _refused(403, f"the Origin must be the emulator's own page, http://{host}")

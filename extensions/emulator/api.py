@@ -1,7 +1,9 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The service as a function: a request in, an answer out. Sockets, time and faults on the wire are elsewhere."""
+"""The service as a function: a request in, an answer out. Sockets, time and faults on the wire are
+elsewhere.
+"""
 
 from __future__ import annotations
 
@@ -29,10 +31,15 @@ _BEARER = re.compile(r"bearer +(\S.*)", re.IGNORECASE)
 
 
 class Api:
-    """The operations of the service, the token endpoint, and everything they remember until `reset`."""
+    """The operations of the service, the token endpoint, and everything they remember until
+    `reset`.
+    """
 
     def __init__(
-        self, settings: Settings = DEFAULT, roles: Iterable[str] = (), clock: Callable[[], float] = time.time
+        self,
+        settings: Settings = DEFAULT,
+        roles: Iterable[str] = (),
+        clock: Callable[[], float] = time.time,
     ) -> None:
         document = openapi.load()
         self._operations = openapi.operations(document)
@@ -42,14 +49,20 @@ class Api:
         self._start = (settings, tuple(roles))
         self._clock = clock
         self._lock = threading.RLock()
-        self._fault_ids = itertools.count(1)  # never restarted: an old id must not remove a new fault
+        self._fault_ids = itertools.count(
+            1
+        )  # never restarted: an old id must not remove a new fault
         self.reset()
 
     def reset(self) -> None:
         """Forget everything: assets, tokens, conversation, faults, changed settings."""
         with self._lock:
             self.settings, roles = self._start
-            self.store = Store(self._envelope, self._clock, [operation.collection for operation in self._operations])
+            self.store = Store(
+                self._envelope,
+                self._clock,
+                [operation.collection for operation in self._operations],
+            )
             self.tokens = Tokens(self._clock)
             self.load = Load()
             self.conversation: list[Entry] = []
@@ -58,8 +71,12 @@ class Api:
             for role in roles:
                 self.store.seed(role, {"name": role, "attributes": {"name": role}})
 
-    def answer(self, request: Request, connection: int, close: bool, wait: Callable[[float], object]) -> Script:
-        """Record the request, process it unless a fault prevents that, and return what happens on the wire."""
+    def answer(
+        self, request: Request, connection: int, close: bool, wait: Callable[[float], object]
+    ) -> Script:
+        """Record the request, process it unless a fault prevents that, and return what happens on
+        the wire.
+        """
         operation = self.operation(request)
         with self._lock:
             self._count += 1
@@ -70,12 +87,18 @@ class Api:
             entry.fault = fault.kind
             if fault.kind == "delay" and fault.when == "before":
                 wait(fault.seconds)
-        response = Response(503) if fault is not None and fault.prevents else self._work(request, operation, wait)
+        response = (
+            Response(503)
+            if fault is not None and fault.prevents
+            else self._work(request, operation, wait)
+        )
         result = script(fault, response, close)
         entry.applied, entry.status = response.applied, result.status
         return result
 
-    def _work(self, request: Request, operation: str | None, wait: Callable[[float], object]) -> Response:
+    def _work(
+        self, request: Request, operation: str | None, wait: Callable[[float], object]
+    ) -> Response:
         """Answer a request after its delay; an operation of the service waits for its turn first."""
         settings = self.settings
         limited = operation is not None and operation != "token"
@@ -92,7 +115,9 @@ class Api:
             return self.store.snapshot()
 
     def seed(self, asset_id: str, asset: object) -> dict:
-        """Store a role as if it had always existed; raise ValueError if it is not an application role."""
+        """Store a role as if it had always existed; raise ValueError if it is not an application
+        role.
+        """
         if not isinstance(asset, dict) or not self._role.is_valid(asset):
             raise ValueError("an asset is an object with the fields of an application role")
         with self._lock:
@@ -142,7 +167,9 @@ class Api:
 
     def _route(self, request: Request) -> tuple[openapi.Operation, str]:
         """Return the operation and the id in the path; an encoded slash in it stays part of the id."""
-        matches = [(operation, operation.path.fullmatch(request.path)) for operation in self._operations]
+        matches = [
+            (operation, operation.path.fullmatch(request.path)) for operation in self._operations
+        ]
         there = [(operation, match) for operation, match in matches if match]
         if not there:
             raise RefusalError(404)
@@ -152,7 +179,9 @@ class Api:
                     return operation, unquote(match.groupdict().get("id", ""), errors="strict")
                 except UnicodeDecodeError:
                     raise RefusalError(404) from None
-        raise RefusalError(405, ("Allow", ", ".join(operation.method for operation, _match in there)))
+        raise RefusalError(
+            405, ("Allow", ", ".join(operation.method for operation, _match in there))
+        )
 
     def _authorize(self, request: Request) -> None:
         if self.settings.authorization == "off":
@@ -172,7 +201,9 @@ class Api:
         if not operation.body.is_valid(body):
             raise RefusalError(422)
         # What the interface leaves open: `strict` demands every field of a creation.
-        required = operation.fields if operation.creates and self.settings.required == "strict" else ()
+        required = (
+            operation.fields if operation.creates and self.settings.required == "strict" else ()
+        )
         if any(body.get(name) in (None, "") for name in required):
             raise RefusalError(422)
         return body
@@ -181,10 +212,16 @@ class Api:
         settings, kind = self.settings, operation.collection
         try:
             if operation.creates:
-                status, asset = settings.create_status, self.store.create(operation, body, settings.unique_names)
+                status, asset = (
+                    settings.create_status,
+                    self.store.create(operation, body, settings.unique_names),
+                )
             else:
                 create = settings.unknown_id == "create"
-                status, asset = settings.update_status, self.store.update(kind, asset_id, body, settings.put, create)
+                status, asset = (
+                    settings.update_status,
+                    self.store.update(kind, asset_id, body, settings.put, create),
+                )
         except ConflictError:
             raise RefusalError(409) from None
         except UnknownError:

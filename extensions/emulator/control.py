@@ -1,7 +1,9 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The control endpoints under `/_emulator/`: JSON in, JSON out, no authentication, not part of the conversation."""
+"""The control endpoints under `/_emulator/`: JSON in, JSON out, no authentication, not part of the
+conversation.
+"""
 
 from __future__ import annotations
 
@@ -22,11 +24,16 @@ def is_control(request: Request) -> bool:
 
 
 def handle(api: Api, request: Request) -> Response:
-    """Answer a control request: 200, 400 with a message for bad input, 404 and 405 for an unknown path or method."""
+    """Answer a control request: 200, 400 with a message for bad input, 404 and 405 for an unknown
+    path or method.
+    """
     name, _slash, rest = request.path[len(PREFIX) :].partition("/")
     methods = _ROUTES.get(f"{name}/{{id}}" if rest else name)
     if methods is None:
-        return _message(404, f"there is no {request.path}; there are: {', '.join(PREFIX + path for path in _ROUTES)}")
+        return _message(
+            404,
+            f"there is no {request.path}; there are: {', '.join(PREFIX + path for path in _ROUTES)}",
+        )
     if request.method not in methods:
         return _message(405, f"{request.path} supports {', '.join(methods)}")
     try:
@@ -40,7 +47,9 @@ def _message(status: int, text: str) -> Response:
 
 
 def _newest(request: Request, items: Sequence) -> Sequence:
-    """Return the newest N items when the query says `last=N`, else all; raise ValueError if N is not a number."""
+    """Return the newest N items when the query says `last=N`, else all; raise ValueError if N is
+    not a number.
+    """
     last = parse_qs(request.target.partition("?")[2]).get("last", [str(len(items))])[-1]
     if not (last.isascii() and last.isdigit()):
         raise ValueError(f"last cannot be {last!r}: it is the number of the newest to show")
@@ -62,7 +71,9 @@ def _reset(api: Api, _request: Request, _rest: str) -> Response:
 
 
 def _get_requests(api: Api, request: Request, _rest: str) -> Response:
-    return json_response(200, [entry.as_dict() for entry in _newest(request, list(api.conversation))])
+    return json_response(
+        200, [entry.as_dict() for entry in _newest(request, list(api.conversation))]
+    )
 
 
 def _delete_requests(api: Api, _request: Request, _rest: str) -> Response:
@@ -80,7 +91,9 @@ def _put_settings(api: Api, request: Request, _rest: str) -> Response:
 
 
 def _get_assets(api: Api, request: Request, _rest: str) -> Response:
-    return json_response(200, {kind: _newest(request, assets) for kind, assets in api.snapshot().items()})
+    return json_response(
+        200, {kind: _newest(request, assets) for kind, assets in api.snapshot().items()}
+    )
 
 
 def _put_asset(api: Api, request: Request, asset_id: str) -> Response:

@@ -29,14 +29,21 @@ class Entry:
     fault: str | None = None
 
     def as_dict(self) -> dict[str, object]:
-        """Return the entry in a form for JSON: `body` as text, or `body_base64` when it is not UTF-8."""
+        """Return the entry in a form for JSON: `body` as text, or `body_base64` when it is not
+        UTF-8.
+        """
         try:
             body = {"body": self.request.body.decode("utf-8")}
         except UnicodeDecodeError:
-            body = {"body": None, "body_base64": base64.b64encode(self.request.body).decode("ascii")}
+            body = {
+                "body": None,
+                "body_base64": base64.b64encode(self.request.body).decode("ascii"),
+            }
         return {
             "number": self.number,
-            "time": datetime.fromtimestamp(self.seconds, tz=timezone.utc).isoformat(timespec="milliseconds"),
+            "time": datetime.fromtimestamp(self.seconds, tz=timezone.utc).isoformat(
+                timespec="milliseconds"
+            ),
             "connection": self.connection,
             "operation": self.operation,
             "method": self.request.method,

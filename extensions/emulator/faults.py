@@ -1,7 +1,9 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The faults as data: what one is, and which one a request meets. scripts.py has what then happens on the wire."""
+"""The faults as data: what one is, and which one a request meets. scripts.py has what then happens
+on the wire.
+"""
 
 from __future__ import annotations
 
@@ -51,7 +53,9 @@ class Fault:
 
 @dataclass(frozen=True)
 class Kind:
-    """When a kind of fault can strike (the first is the default), and its parameters: None means required."""
+    """When a kind of fault can strike (the first is the default), and its parameters: None means
+    required.
+    """
 
     moments: tuple[str, ...]
     parameters: dict[str, object]
@@ -98,7 +102,8 @@ def _is_field(value: object) -> bool:
 def _is_headers(value: object) -> bool:
     pairs = list(value.items()) if isinstance(value, dict) else value
     return isinstance(pairs, (list, tuple)) and all(
-        isinstance(pair, (list, tuple)) and len(pair) == 2 and all(map(_is_field, pair)) for pair in pairs
+        isinstance(pair, (list, tuple)) and len(pair) == 2 and all(map(_is_field, pair))
+        for pair in pairs
     )
 
 
@@ -122,29 +127,38 @@ RULES: dict[str, Callable[[object], bool]] = {
 
 
 def parse(said: object) -> Fault:
-    """Return the fault that a JSON value describes; raise ValueError with a message for the user if it is invalid."""
+    """Return the fault that a JSON value describes; raise ValueError with a message for the user if
+    it is invalid.
+    """
     if not isinstance(said, dict) or not RULES["kind"](said.get("kind")):
         raise ValueError(f"a fault is an object whose kind is one of {', '.join(KINDS)}")
     kind = KINDS[said["kind"]]
     values = {"when": kind.moments[0], **kind.parameters, **said}
     for name, value in values.items():
         if name not in COMMON and name not in kind.parameters:
-            raise ValueError(f"{said['kind']} has no {name}; it has {', '.join((*COMMON, *kind.parameters))}")
+            raise ValueError(
+                f"{said['kind']} has no {name}; it has {', '.join((*COMMON, *kind.parameters))}"
+            )
         if name not in said and value is None:
             raise ValueError(f"{said['kind']} needs {name}")
         if not RULES[name](value) or (name == "when" and value not in kind.moments):
             raise ValueError(f"{name} of {said['kind']} cannot be {value!r}")
     if "headers" in values:
         headers = values["headers"]
-        values["headers"] = tuple(map(tuple, headers.items() if isinstance(headers, dict) else headers))
+        values["headers"] = tuple(
+            map(tuple, headers.items() if isinstance(headers, dict) else headers)
+        )
     return Fault(**{**values, "count": values.get("count", 1) or None})
 
 
-def select(faults: tuple[Fault, ...], operation: str | None) -> tuple[Fault | None, tuple[Fault, ...]]:
-    """Return the fault that this request meets, if any, and the faults that are left for the next one.
+def select(
+    faults: tuple[Fault, ...], operation: str | None
+) -> tuple[Fault | None, tuple[Fault, ...]]:
+    """Return the fault that this request meets, if any, and the faults that are left for the next
+    one.
 
-    A request meets at most one: the first, in the order they were queued, that matches its operation and has let enough
-    requests pass.
+    A request meets at most one: the first, in the order they were queued, that matches its
+    operation and has let enough requests pass.
     """
     left = list(faults)
     for index, fault in enumerate(faults):
@@ -154,6 +168,8 @@ def select(faults: tuple[Fault, ...], operation: str | None) -> tuple[Fault | No
             left[index] = replace(fault, skip=fault.skip - 1)
             continue
         if fault.count is not None:
-            left[index : index + 1] = [replace(fault, count=fault.count - 1)] if fault.count > 1 else []
+            left[index : index + 1] = (
+                [replace(fault, count=fault.count - 1)] if fault.count > 1 else []
+            )
         return fault, tuple(left)
     return None, tuple(left)

@@ -1,7 +1,9 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""How much load the service accepts: a rate, a number of requests in progress, and a queue of waiting ones."""
+"""How much load the service accepts: a rate, a number of requests in progress, and a queue of
+waiting ones.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,9 @@ from .settings import Settings
 
 
 class Load:
-    """The requests that were begun in the last second, that are in progress, and that wait for their turn."""
+    """The requests that were begun in the last second, that are in progress, and that wait for
+    their turn.
+    """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
@@ -27,7 +31,9 @@ class Load:
     @contextmanager
     def turn(self, settings: Settings) -> Iterator[None]:
         """Hold a slot, once there is one; raise RefusalError if the rate or the queue is exceeded."""
-        later = () if settings.retry_after is None else (("Retry-After", str(settings.retry_after)),)
+        later = (
+            () if settings.retry_after is None else (("Retry-After", str(settings.retry_after)),)
+        )
         with self._changed:
             if self._is_too_fast(settings.rate):
                 raise RefusalError(429, *later)
@@ -51,7 +57,9 @@ class Load:
         return False
 
     def _take_slot(self, capacity: int | None, queue: int | None) -> bool:
-        """Wait while `capacity` requests are in progress; return False if `queue` others are waiting already."""
+        """Wait while `capacity` requests are in progress; return False if `queue` others are
+        waiting already.
+        """
         if capacity is not None and (self._working >= capacity or self._waiting):
             if queue is not None and self._waiting >= queue:
                 return False

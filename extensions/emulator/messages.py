@@ -18,7 +18,8 @@ _AUTHORITY = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^/?#]*")
 
 @dataclass(frozen=True)
 class Request:
-    """One request as it was on the wire: `target` and `headers` are unchanged, in their order and their case.
+    """One request as it was on the wire: `target` and `headers` are unchanged, in their order and
+    their case.
 
     `prefix` comes before every path of the emulator.
     """
@@ -39,12 +40,16 @@ class Request:
         return path[len(self.prefix) :] if path.startswith(f"{self.prefix}/") else ""
 
     def header(self, name: str) -> str:
-        """The value of a header, the values of a repeated one joined by a comma, "" when there is none."""
+        """The value of a header, the values of a repeated one joined by a comma, "" when there is
+        none.
+        """
         return ", ".join(value for key, value in self.headers if key.lower() == name)
 
     @property
     def is_absolute(self) -> bool:
-        """Whether the target has absolute form, as a client sends it to a proxy (RFC 9112 section 3.2.2)."""
+        """Whether the target has absolute form, as a client sends it to a proxy (RFC 9112 section
+        3.2.2).
+        """
         return _AUTHORITY.match(self.target) is not None
 
     @property
@@ -64,7 +69,9 @@ class Response:
 
     @property
     def has_body(self) -> bool:
-        """Whether a message with this status has a body, even an empty one (RFC 9110 section 6.4.1)."""
+        """Whether a message with this status has a body, even an empty one (RFC 9110 section
+        6.4.1).
+        """
         return self.status >= 200 and self.status not in (204, 304)
 
 
@@ -90,11 +97,16 @@ def is_whole(value: object) -> bool:
 def read_json(raw: bytes) -> object:
     """Parse JSON; raise ValueError for what RFC 8259 does not allow or leaves open.
 
-    That is: any encoding but UTF-8, NaN and infinity in any spelling, a duplicate key in an object, an integer too
-    long for Python to parse, and nesting deeper than MAX_DEPTH.
+    That is: any encoding but UTF-8, NaN and infinity in any spelling, a duplicate key in an object,
+    an integer too long for Python to parse, and nesting deeper than MAX_DEPTH.
     """
     try:
-        value = json.loads(raw.decode("utf-8"), parse_constant=_refuse, parse_float=_finite, object_pairs_hook=_unique)
+        value = json.loads(
+            raw.decode("utf-8"),
+            parse_constant=_refuse,
+            parse_float=_finite,
+            object_pairs_hook=_unique,
+        )
     except RecursionError:
         raise ValueError(TOO_DEEP) from None
     if _too_deep(raw, value):
@@ -107,7 +119,11 @@ def _too_deep(raw: bytes, value: object) -> bool:
         return False
     layer = [value]
     for _level in range(MAX_DEPTH + 1):
-        inner = [item.values() if isinstance(item, dict) else item for item in layer if isinstance(item, (dict, list))]
+        inner = [
+            item.values() if isinstance(item, dict) else item
+            for item in layer
+            if isinstance(item, (dict, list))
+        ]
         layer = [item for items in inner for item in items]
     return bool(layer)
 

@@ -1,7 +1,9 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the emulator needs of the OpenAPI document: operations with their paths, and validators built once."""
+"""What the emulator needs of the OpenAPI document: operations with their paths, and validators
+built once.
+"""
 
 from __future__ import annotations
 
@@ -15,13 +17,17 @@ import yaml
 from jsonschema import Draft202012Validator, FormatChecker
 
 DOCUMENT = Path(__file__).resolve().parents[2] / "docs" / "openapi.yaml"
-_DATE_TIME = re.compile(r"(\d{4}-\d\d-\d\d)[Tt](\d\d:\d\d:\d\d)(?:\.\d+)?([Zz]|[+-]\d\d:\d\d)", re.ASCII)
+_DATE_TIME = re.compile(
+    r"(\d{4}-\d\d-\d\d)[Tt](\d\d:\d\d:\d\d)(?:\.\d+)?([Zz]|[+-]\d\d:\d\d)", re.ASCII
+)
 _METHODS = ("get", "put", "post", "delete", "options", "head", "patch", "trace")
 
 
 @dataclass(frozen=True)
 class Operation:
-    """One operation of the service: a POST creates an asset, a PUT updates the one whose id is in the path."""
+    """One operation of the service: a POST creates an asset, a PUT updates the one whose id is in
+    the path.
+    """
 
     name: str  # its operationId
     method: str
@@ -62,7 +68,14 @@ def _operation(template: str, method: str, described: dict) -> Operation:
     attributes = own["properties"]["attributes"]["properties"]
     name, path = described["operationId"], _expression(template)
     return Operation(
-        name, method.upper(), path, service, collection, validator(body), (*body["properties"],), (*attributes,)
+        name,
+        method.upper(),
+        path,
+        service,
+        collection,
+        validator(body),
+        (*body["properties"],),
+        (*attributes,),
     )
 
 
@@ -95,7 +108,11 @@ def _schema(described: dict) -> dict:
 def _expression(template: str) -> re.Pattern[str]:
     """Turn `/a/{id}` into an expression whose group `id` is one path segment."""
     parts = re.split(r"\{(\w+)\}", template)
-    return re.compile("".join(f"(?P<{part}>[^/]+)" if odd % 2 else re.escape(part) for odd, part in enumerate(parts)))
+    return re.compile(
+        "".join(
+            f"(?P<{part}>[^/]+)" if odd % 2 else re.escape(part) for odd, part in enumerate(parts)
+        )
+    )
 
 
 def _inline(node: object, document: dict) -> object:

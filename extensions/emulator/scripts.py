@@ -1,7 +1,9 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What happens on the wire when an answer meets a fault: pure functions that return the steps of the server."""
+"""What happens on the wire when an answer meets a fault: pure functions that return the steps of
+the server.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,9 @@ from .wire import render
 
 @dataclass(frozen=True)
 class Step:
-    """Wait `seconds`, then send `data`, then end the connection by `drop` (FIN) or `reset` (RST), or keep it ("")."""
+    """Wait `seconds`, then send `data`, then end the connection by `drop` (FIN) or `reset` (RST),
+    or keep it ("").
+    """
 
     seconds: float = 0.0
     data: bytes = b""
@@ -32,14 +36,19 @@ class Script:
 
 
 def script(fault: Fault | None, response: Response, close: bool) -> Script:
-    """Return what happens on the wire; `close` says that the connection ends with this answer anyway."""
+    """Return what happens on the wire; `close` says that the connection ends with this answer
+    anyway.
+    """
     if fault is None:
         return _plain(response, close)
     return _SCRIPTS[fault.kind](fault, response, close)
 
 
 def _plain(response: Response, close: bool, seconds: float = 0.0) -> Script:
-    return Script(response.status, (Step(seconds, b"".join(render(response, close)), "drop" if close else ""),))
+    return Script(
+        response.status,
+        (Step(seconds, b"".join(render(response, close)), "drop" if close else ""),),
+    )
 
 
 def _delay(fault: Fault, response: Response, close: bool) -> Script:
@@ -52,7 +61,9 @@ def _status(fault: Fault, _response: Response, close: bool) -> Script:
         headers += (("Location", fault.location),)
     if fault.body and not any(name.lower() == "content-type" for name, _value in headers):
         headers += (("Content-Type", JSON),)
-    return _plain(Response(fault.status, headers, fault.body.encode("utf-8", "surrogatepass")), close)
+    return _plain(
+        Response(fault.status, headers, fault.body.encode("utf-8", "surrogatepass")), close
+    )
 
 
 def _end(fault: Fault, _response: Response, _close: bool) -> Script:
@@ -69,7 +80,10 @@ def _drip(fault: Fault, response: Response, close: bool) -> Script:
     head, body = render(response, close)
     at_once, slowly, rest = (b"", head, body) if fault.part == "headers" else (head, body, b"")
     drops = (Step(fault.seconds, slowly[index : index + 1]) for index in range(len(slowly)))
-    return Script(response.status, (Step(data=at_once), *drops, Step(data=rest, ending="drop" if close else "")))
+    return Script(
+        response.status,
+        (Step(data=at_once), *drops, Step(data=rest, ending="drop" if close else "")),
+    )
 
 
 def _garbage(fault: Fault, response: Response, close: bool) -> Script:

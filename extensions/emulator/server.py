@@ -1,7 +1,9 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The sockets: reads requests, lets the API answer, and executes the steps of the answer. Nothing is decided here."""
+"""The sockets: reads requests, lets the API answer, and executes the steps of the answer. Nothing
+is decided here.
+"""
 
 from __future__ import annotations
 
@@ -48,10 +50,14 @@ class Connection(socketserver.BaseRequestHandler):
                 self._play(script(None, Response(refusal.status, refusal.headers), close=True))
 
     def _answer(self, request: Request, number: int, last: bool) -> Script:
-        """Return what happens on the wire for a request; a refused one is not part of the conversation."""
+        """Return what happens on the wire for a request; a refused one is not part of the
+        conversation.
+        """
         server = self.server
         default_port = 443 if server.ssl_context is not None else 80
-        refused = admission.refusal(request, self.request.getsockname()[:2], server.name, default_port)
+        refused = admission.refusal(
+            request, self.request.getsockname()[:2], server.name, default_port
+        )
         return script(None, refused, last) if refused else server.answer(request, number, last)
 
     def finish(self) -> None:
@@ -86,7 +92,9 @@ class Server(socketserver.ThreadingTCPServer):
     block_on_close = False
     request_queue_size = 1024
 
-    def __init__(self, address: tuple[str, int], api: Api, prefix: str, ssl_context: ssl.SSLContext | None) -> None:
+    def __init__(
+        self, address: tuple[str, int], api: Api, prefix: str, ssl_context: ssl.SSLContext | None
+    ) -> None:
         self.api = api
         self.name = address[0]
         self.prefix = prefix.rstrip("/")
@@ -97,7 +105,9 @@ class Server(socketserver.ThreadingTCPServer):
         super().__init__(address, Connection)
 
     def answer(self, request: Request, number: int, close: bool) -> Script:
-        """Return what happens on the wire for this request; `close` says that it is the last of its connection."""
+        """Return what happens on the wire for this request; `close` says that it is the last of its
+        connection.
+        """
         if control.is_control(request):
             return script(None, control.handle(self.api, request), close)
         if page.is_page(request):

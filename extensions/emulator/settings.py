@@ -37,7 +37,11 @@ def _is_count_or_null(least: int) -> Callable[[object], bool]:
 
 
 def _is_delay(value: object) -> bool:
-    return isinstance(value, dict) and set(value) <= set(OPERATIONS) and all(map(is_seconds, value.values()))
+    return (
+        isinstance(value, dict)
+        and set(value) <= set(OPERATIONS)
+        and all(map(is_seconds, value.values()))
+    )
 
 
 def _is_texts(value: object) -> bool:
@@ -103,7 +107,9 @@ class Settings:
                 raise ValueError(f"{name} cannot be {getattr(self, name)!r}")
 
     def changed(self, values: object) -> Settings:
-        """Return the settings with these values changed; raise ValueError for an unknown name or a wrong value."""
+        """Return the settings with these values changed; raise ValueError for an unknown name or a
+        wrong value.
+        """
         if not isinstance(values, dict) or not set(values) <= set(RULES):
             raise ValueError(f"the settings are an object with any of {', '.join(RULES)}")
         return replace(self, **values)

@@ -23,9 +23,13 @@ class UnknownError(Exception):
 
 
 class Store:
-    """The assets of each collection by id, as they were last written; an asset is never changed in place."""
+    """The assets of each collection by id, as they were last written; an asset is never changed in
+    place.
+    """
 
-    def __init__(self, envelope: tuple[str, ...], clock: Callable[[], float], collections: Iterable[str]) -> None:
+    def __init__(
+        self, envelope: tuple[str, ...], clock: Callable[[], float], collections: Iterable[str]
+    ) -> None:
         self.assets: dict[str, dict[str, dict]] = {collection: {} for collection in collections}
         self._envelope = envelope
         self._clock = clock
@@ -46,7 +50,9 @@ class Store:
         return asset
 
     def update(self, collection: str, asset_id: str, body: dict, mode: str, create: bool) -> dict:
-        """Merge the body into the asset, or `replace` it (`mode`); raise UnknownError unless it may `create` one."""
+        """Merge the body into the asset, or `replace` it (`mode`); raise UnknownError unless it may
+        `create` one.
+        """
         assets = self.assets[collection]
         if asset_id not in assets and not create:
             raise UnknownError
@@ -64,19 +70,30 @@ class Store:
         return {kind: list(assets.values()) for kind, assets in self.assets.items()}
 
     def _generated(self, body: dict, number: int) -> dict:
-        """Return the attributes that the service fills in if they are not sent; each asset gets the next address."""
+        """Return the attributes that the service fills in if they are not sent; each asset gets the
+        next address.
+        """
         now = datetime.fromtimestamp(int(self._clock()), tz=timezone.utc)
         named = {"name": body["name"]} if "name" in body else {}
         address = ".".join(str(part) for part in (10, *number.to_bytes(3, "big")))
-        return {**named, "creation_date": now.strftime("%Y-%m-%dT%H:%M:%SZ"), "ip": address, "status": "created"}
+        return {
+            **named,
+            "creation_date": now.strftime("%Y-%m-%dT%H:%M:%SZ"),
+            "ip": address,
+            "status": "created",
+        }
 
 
 def merged(below: dict, above: dict) -> dict:
-    """Return `above` merged into `below`: objects member by member, everything else, even null and arrays, replaced."""
+    """Return `above` merged into `below`: objects member by member, everything else, even null and
+    arrays, replaced.
+    """
     result = dict(below)
     for key, item in above.items():
         old = result.get(key)
-        result[key] = merged(old, item) if isinstance(old, dict) and isinstance(item, dict) else item
+        result[key] = (
+            merged(old, item) if isinstance(old, dict) and isinstance(item, dict) else item
+        )
     return result
 
 

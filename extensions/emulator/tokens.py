@@ -43,18 +43,28 @@ class Tokens:
             scope = granted_scope(request, settings)
         except GrantError as refused:
             response = json_response(refused.status, refused.body)
-            challenge = (("WWW-Authenticate", 'Basic realm="emulator"'),) if refused.status == 401 else ()
-            return Response(refused.status, (*response.headers, _NO_STORE, *challenge), response.body)
+            challenge = (
+                (("WWW-Authenticate", 'Basic realm="emulator"'),) if refused.status == 401 else ()
+            )
+            return Response(
+                refused.status, (*response.headers, _NO_STORE, *challenge), response.body
+            )
         token = secrets.token_urlsafe(24)
         lifetime = settings.expires_in
         self._issued[token] = None if lifetime is None else self._clock() + lifetime
         optional = {"expires_in": lifetime, "scope": scope}
-        body = {"access_token": token, "token_type": "Bearer", **{k: v for k, v in optional.items() if v is not None}}
+        body = {
+            "access_token": token,
+            "token_type": "Bearer",
+            **{k: v for k, v in optional.items() if v is not None},
+        }
         response = json_response(200, body)
         return Response(200, (*response.headers, _NO_STORE), response.body, applied=True)
 
     def good(self, token: str, settings: Settings) -> bool:
-        """Whether the operations accept the token: an issued one until it expires, else the static one, else any."""
+        """Whether the operations accept the token: an issued one until it expires, else the static
+        one, else any.
+        """
         if token in self._issued:
             expires = self._issued[token]
             return expires is None or self._clock() < expires
@@ -67,7 +77,9 @@ class Tokens:
         self._issued = dict.fromkeys(self._issued, 0.0)
 
     def summary(self) -> dict[str, int]:
-        """Return how many token requests there were, how many tokens were issued, and how many are still valid."""
+        """Return how many token requests there were, how many tokens were issued, and how many are
+        still valid.
+        """
         now = self._clock()
         good = sum(expires is None or now < expires for expires in self._issued.values())
         return {"requests": self.requests, "issued": len(self._issued), "good": good}
@@ -81,7 +93,9 @@ def granted_scope(request: Request, settings: Settings) -> str | None:
     if not grant:
         raise GrantError("invalid_request", "grant_type is missing")
     if grant not in settings.grant_types:
-        raise GrantError("unsupported_grant_type", f"this endpoint supports {', '.join(settings.grant_types)}")
+        raise GrantError(
+            "unsupported_grant_type", f"this endpoint supports {', '.join(settings.grant_types)}"
+        )
     scope = form.get("scope")
     if settings.scopes is not None and not set((scope or "").split()) <= set(settings.scopes):
         raise GrantError("invalid_scope", f"this client may have {' '.join(settings.scopes)}")
@@ -122,7 +136,12 @@ def _client(request: Request, form: dict[str, str]) -> tuple[str, str, str]:
 def _authenticate(way: str, client_id: str, secret: str, settings: Settings) -> None:
     if settings.client_authentication not in ("any", way):
         raise GrantError("invalid_client", f"{way} client authentication is not offered", 401)
-    for name, got, wanted in (("id", client_id, settings.client_id), ("secret", secret, settings.client_secret)):
-        matches = bool(got) if wanted is None else hmac.compare_digest(got.encode(), wanted.encode())
+    for name, got, wanted in (
+        ("id", client_id, settings.client_id),
+        ("secret", secret, settings.client_secret),
+    ):
+        matches = (
+            bool(got) if wanted is None else hmac.compare_digest(got.encode(), wanted.encode())
+        )
         if not matches:
             raise GrantError("invalid_client", f"the client {name} is missing or wrong", 401)

@@ -1,7 +1,9 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""HTTP/1.1 on a socket: h11 reads the requests; answers are rendered here, so that a fault can cut one anywhere."""
+"""HTTP/1.1 on a socket: h11 reads the requests; answers are rendered here, so that a fault can cut
+one anywhere.
+"""
 
 from __future__ import annotations
 
@@ -23,9 +25,9 @@ def read_requests(peer: socket.socket, prefix: str = "") -> Iterator[tuple[Reque
 
     Each is read by an h11 connection of its own, since h11 does not see the answers.
 
-    :param prefix: comes before every path of the emulator.
-    :raises RefusalError: the input is not a request, or too large; where the next one begins is unknown.
-    :raises OSError: the client disconnected, perhaps in the middle of a request.
+    :param prefix: comes before every path of the emulator. :raises RefusalError: the input is not a
+    request, or too large; where the next one begins is unknown. :raises OSError: the client
+    disconnected, perhaps in the middle of a request.
     """
     early = b""
     while True:
@@ -36,8 +38,13 @@ def read_requests(peer: socket.socket, prefix: str = "") -> Iterator[tuple[Reque
             head, body = _read(peer, connection)
         except h11.RemoteProtocolError as error:
             raise RefusalError(error.error_status_hint) from None
-        headers = tuple((name.decode("ascii"), value.decode("latin-1")) for name, value in head.headers.raw_items())
-        request = Request(head.method.decode("ascii"), head.target.decode("ascii"), headers, body, prefix)
+        headers = tuple(
+            (name.decode("ascii"), value.decode("latin-1"))
+            for name, value in head.headers.raw_items()
+        )
+        request = Request(
+            head.method.decode("ascii"), head.target.decode("ascii"), headers, body, prefix
+        )
         yield request, connection.their_state is h11.MUST_CLOSE
         early = connection.trailing_data[0]
 
@@ -54,7 +61,12 @@ def render(response: Response, close: bool = False) -> tuple[bytes, bytes]:
         headers.append(("Content-Length", str(len(body))))
     if close:
         headers.append(("Connection", "close"))
-    lines = [f"HTTP/1.1 {response.status} {reason}", *(f"{name}: {value}" for name, value in headers), "", ""]
+    lines = [
+        f"HTTP/1.1 {response.status} {reason}",
+        *(f"{name}: {value}" for name, value in headers),
+        "",
+        "",
+    ]
     return "\r\n".join(lines).encode("latin-1"), body
 
 

@@ -27,7 +27,10 @@ class ActionModule(Action):
 
     def work(self, options: Options, signals: Signals) -> dict:
         params, check_mode = options.params, self._task.check_mode
-        here, there = ledger_location(self, params["ledger"]), ledger_location(self, params["to"], "to")
+        here, there = (
+            ledger_location(self, params["ledger"]),
+            ledger_location(self, params["to"], "to"),
+        )
         required_by = "" if params["ledger_create"] else "ledger_create"
         with signals.raised():
             source = open_source(here, check_mode)

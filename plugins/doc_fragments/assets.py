@@ -2,7 +2,9 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The documentation of the options that describe an asset: for one asset, and for the items of a list."""
+"""The documentation of the options that describe an asset: for one asset, and for the items of a
+list.
+"""
 
 from __future__ import annotations
 
@@ -275,10 +277,16 @@ options:
 
 
 def _of_items(option: str, documented: str) -> str:
-    """Return the documentation of the options as that of the items of a list; O(ledger) is not an option of an item."""
+    """Return the documentation of the options as that of the items of a list; O(ledger) is not an
+    option of an item.
+    """
     inside = re.sub(r"O\((?!ledger)", f"O({option}[].", documented.partition("options:\n")[2])
     return f"options:\n  {option}:\n    suboptions:\n{textwrap.indent(inside, '    ')}"
 
 
-ModuleDocFragment.VIRTUAL_MACHINES = _of_items("virtual_machines", ModuleDocFragment.VIRTUAL_MACHINE)
-ModuleDocFragment.APPLICATION_ROLES = _of_items("application_roles", ModuleDocFragment.APPLICATION_ROLE)
+ModuleDocFragment.VIRTUAL_MACHINES = _of_items(
+    "virtual_machines", ModuleDocFragment.VIRTUAL_MACHINE
+)
+ModuleDocFragment.APPLICATION_ROLES = _of_items(
+    "application_roles", ModuleDocFragment.APPLICATION_ROLE
+)

@@ -2,7 +2,9 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The documentation of the options that every module shares, and of those that work on the ledger alone."""
+"""The documentation of the options that every module shares, and of those that work on the ledger
+alone.
+"""
 
 
 class ModuleDocFragment:

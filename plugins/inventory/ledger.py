@@ -2,7 +2,9 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Lists the virtual machines recorded in a ledger as hosts; the service has no operation to list them."""
+"""Lists the virtual machines recorded in a ledger as hosts; the service has no operation to list
+them.
+"""
 
 DOCUMENTATION = r"""
 ---
@@ -107,29 +109,41 @@ class InventoryModule(BaseInventoryPlugin, Constructable, Cacheable):
             given = self.get_option("base_url")
             service = given and canonical_url(checked_url("base_url", given, allow_http=True))
             location = self._location(config.get("ledger"), path)
-            machines = [each for each in self._machines(location, path, cache) if not service or service == each[0]]
+            machines = [
+                each
+                for each in self._machines(location, path, cache)
+                if not service or service == each[0]
+            ]
         except ServicesError as error:
             raise AnsibleParserError(error.msg) from error
         if not machines:
             self.display.warning(f"{path}: the ledger has no virtual machine that matches")
         taken = {*self.inventory.groups, *constants.LOCALHOST}
         for base_url, name, asset in machines:
-            problem = "another host or group has this name" if name in taken else problem_of_name(name)
+            problem = (
+                "another host or group has this name" if name in taken else problem_of_name(name)
+            )
             if problem:
-                self.display.warning(printable(f"{path}: {name} of {base_url} is left out: {problem}"))
+                self.display.warning(
+                    printable(f"{path}: {name} of {base_url} is left out: {problem}")
+                )
             else:
                 taken.add(name)
                 self._add(of_inventory(name), of_inventory(asset))
 
     def _location(self, configured, path):
-        """Return where the ledger is; `configured`: in the file, where it may be a template. Raise InvalidInput."""
+        """Return where the ledger is; `configured`: in the file, where it may be a template. Raise
+        InvalidInput.
+        """
         given = self.get_option("ledger")
         if configured and self.templar.is_template(configured):
             given = self.templar.template(configured)
         return resolved(str(given or ""), os.path.dirname(os.path.abspath(path)), not configured)
 
     def _machines(self, location, path, cache):
-        """Return base_url, name and envelope of every recorded virtual machine, from the cache if it is enabled."""
+        """Return base_url, name and envelope of every recorded virtual machine, from the cache if
+        it is enabled.
+        """
         if not self.get_option("cache"):
             return self._read(location)
         key = self.get_cache_key(f"{path} {location}")
@@ -141,11 +155,14 @@ class InventoryModule(BaseInventoryPlugin, Constructable, Cacheable):
         with closing(open_ledger(location, read_only=True)) as ledger:
             if ledger.is_new:
                 self.display.warning(no_ledger_yet(ledger))
-            found = ledger.entries({"resource = ?": (RESOURCE,), "state = ?": (DONE,)}, lambda name: True)
+            found = ledger.entries(
+                {"resource = ?": (RESOURCE,), "state = ?": (DONE,)}, lambda name: True
+            )
         return [(key.base_url, key.name, entry.asset) for key, entry in found]
 
     def _add(self, name, asset):
-        """Add a host with its variables, and with what `compose`, `groups` and `keyed_groups` derive from them.
+        """Add a host with its variables, and with what `compose`, `groups` and `keyed_groups`
+        derive from them.
 
         Variables that another source has already given this host are kept.
         """
@@ -153,7 +170,8 @@ class InventoryModule(BaseInventoryPlugin, Constructable, Cacheable):
         self.inventory.add_host(name)
         host = self.inventory.hosts[name]
         given = dict(host.vars)
-        # Not by the inventory's own method, which searches each value for templates to trust: there are none.
+        # Not by the inventory's own method, which searches each value for templates to trust: there
+        # are none.
         host.vars.update(variables)
         strict = self.get_option("strict")
         self._set_composite_vars(self.get_option("compose"), variables, name, strict)
@@ -162,13 +180,17 @@ class InventoryModule(BaseInventoryPlugin, Constructable, Cacheable):
         host.vars.update(given)
 
     def _address(self, name, asset):
-        """Return `ansible_host`, unless ssh could take the recorded value for something else, such as an option."""
+        """Return `ansible_host`, unless ssh could take the recorded value for something else, such
+        as an option.
+        """
         option = self.get_option("address")
         address = value_at(asset, option.split("."))
         if is_address(address):
             return {"ansible_host": address}
         if address not in (ABSENT, None, ""):
-            self.display.warning(f"{name} gets no ansible_host: its {option} is neither an address nor a host name")
+            self.display.warning(
+                f"{name} gets no ansible_host: its {option} is neither an address nor a host name"
+            )
         return {}
 
 
@@ -180,7 +202,9 @@ def problem_of_name(name):
 
 
 def is_address(value):
-    """Return whether the value is an address or a host name (RFC 1123), underscores allowed, since some have them."""
+    """Return whether the value is an address or a host name (RFC 1123), underscores allowed, since
+    some have them.
+    """
     if not isinstance(value, str):
         return False
     try:

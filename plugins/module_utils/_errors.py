@@ -38,7 +38,9 @@ MAX_FAULTS = 100  # of a list, in one message
 
 
 def gravest(*outcomes: str) -> str:
-    """Return what is known of several attempts together: one that may have happened outweighs a later rejection."""
+    """Return what is known of several attempts together: one that may have happened outweighs a
+    later rejection.
+    """
     return max(outcomes, key=OUTCOMES.index)
 
 
@@ -54,10 +56,14 @@ def listing(parts: list[str], most: int = _MAX_LISTED, between: str = ", ") -> s
 
 
 class Message(NamedTuple):
-    """What a failure or a warning says, in parts; the parts may quote the service, so no code takes a text apart."""
+    """What a failure or a warning says, in parts; the parts may quote the service, so no code takes
+    a text apart.
+    """
 
     text: str  # what happened, what is known of the effect, what to do next
-    asset: str = ""  # which one, such as `virtual machine web01`; empty if it is about the whole task
+    asset: str = (
+        ""  # which one, such as `virtual machine web01`; empty if it is about the whole task
+    )
     command: str = ""  # lists what is in doubt, in a shell
     since: str = ""  # when the asset came into doubt
 
@@ -77,7 +83,9 @@ def message_of(result: dict) -> Message:
 
 
 def in_words(result: dict) -> dict:
-    """Return a result as it leaves the process, with each message as one text; ansible-core has objects of its own."""
+    """Return a result as it leaves the process, with each message as one text; ansible-core has
+    objects of its own.
+    """
     said = {name: result[name] for name in ("msg", "warnings") if name in result}
     return {**result, **{name: _in_words(value) for name, value in said.items()}}
 
@@ -94,19 +102,30 @@ class ServicesError(Exception):
     outcome = NOT_SENT
 
     def __init__(self, msg: str | Message, **details: object) -> None:
-        """`details`: what a failed task returns in addition to `msg` (`request`, `status`, `request_attempts`)."""
+        """`details`: what a failed task returns in addition to `msg` (`request`, `status`,
+        `request_attempts`).
+        """
         super().__init__(msg)
         self.message = msg if isinstance(msg, Message) else Message(msg)
         self.msg = str(msg)
         self.details = details
 
     def result(self) -> dict:
-        """Return the result of the failed task; accepted work counts as a change, since it was done."""
-        return dict(self.details, failed=True, changed=self.outcome == ACCEPTED, outcome=self.outcome, msg=self.message)
+        """Return the result of the failed task; accepted work counts as a change, since it was
+        done.
+        """
+        return dict(
+            self.details,
+            failed=True,
+            changed=self.outcome == ACCEPTED,
+            outcome=self.outcome,
+            msg=self.message,
+        )
 
 
 class EndOfThread(AbstractContextManager):
-    """A context that is all that a thread does: it tells why the thread ends, empty if nothing unexpected was raised.
+    """A context that is all that a thread does: it tells why the thread ends, empty if nothing
+    unexpected was raised.
 
     threading would write an error to stderr, whose lock Ansible's main thread may hold for ever.
     """
@@ -147,7 +166,8 @@ class Overtaken(ServicesError):
 class AttemptFailed(ServicesError):
     """One attempt got no answer.
 
-    `sent`: whether a byte of the request was handed to the socket; `hopeless`: retrying cannot help.
+    `sent`: whether a byte of the request was handed to the socket; `hopeless`: retrying cannot
+    help.
     """
 
     def __init__(self, msg: str, sent: bool, hopeless: bool = False) -> None:

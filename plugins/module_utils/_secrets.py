@@ -14,17 +14,40 @@ from functools import lru_cache
 from typing import Any, Callable, Iterable
 from urllib.parse import quote, quote_plus, unquote, unquote_plus
 
-# What replaces a secret that is part of a text, and one that is all of it; the same as in ansible-core.
+# What replaces a secret that is part of a text, and one that is all of it; the same as in
+# ansible-core.
 PLACEHOLDER, HIDDEN = PLACEHOLDERS = ("********", "VALUE_SPECIFIED_IN_NO_LOG_PARAMETER")
 SHORTEST = 8  # characters; a credential of this length is unlikely to be a name or an id by chance
-_DISTINCT = 32  # characters; a credential of this length is unlikely to be part of a longer word by chance
+_DISTINCT = (
+    32  # characters; a credential of this length is unlikely to be part of a longer word by chance
+)
 
-# Keys of a result: those whose values are the collection's own words, and those that hold data, not messages.
-_NEVER_MASKED = {"outcome", "changed", "failed", "status", "request_attempts", "entry_state", "plan"}
-_DATA = {"asset", "ansible_facts", "diff", "item", "request", "sent", "entries", "invocation", "lost"}
+# Keys of a result: those whose values are the collection's own words, and those that hold data, not
+# messages.
+_NEVER_MASKED = {
+    "outcome",
+    "changed",
+    "failed",
+    "status",
+    "request_attempts",
+    "entry_state",
+    "plan",
+}
+_DATA = {
+    "asset",
+    "ansible_facts",
+    "diff",
+    "item",
+    "request",
+    "sent",
+    "entries",
+    "invocation",
+    "lost",
+}
 _DATA |= {"body", "known", "changes", "unsent"}  # of a plan
-# Names of parameters and headers whose values are credentials (SECURITY.md): by a match anywhere in the name or by one
-# of its words, unless the last word marks it as metadata: `subject_token_type` is only the type.
+# Names of parameters and headers whose values are credentials (SECURITY.md): by a match anywhere in
+# the name or by one of its words, unless the last word marks it as metadata: `subject_token_type`
+# is only the type.
 _CREDENTIAL = re.compile(
     r"passw|passphrase|passcode|secret|token|assertion|credential|apikey|privatekey|authorization|cookie|signature"
     r"|^(?:authorization|device)?code$|(?<!idempotency)(?<!sort)(?<!partition)(?<!cache)(?<!surrogate)(?<!public)key$"
@@ -39,14 +62,20 @@ _WEAK = (
     f"A credential has fewer than {SHORTEST} characters, or is also part of a name, an id or another value of the task."
     " Only messages mask it, since masking it elsewhere would change those values. Use a long one that is unlike them."
 )
-_PASSWORD_OPTION = re.compile(r"(?:password|passwd|secret)\s*=\s*('(?:[^'\\]|\\.)*'|[^&\s]*)", re.IGNORECASE)
+_PASSWORD_OPTION = re.compile(
+    r"(?:password|passwd|secret)\s*=\s*('(?:[^'\\]|\\.)*'|[^&\s]*)", re.IGNORECASE
+)
 _ESCAPE = re.compile("%[0-9A-F]{2}")
-_LONGEST_QUOTED = 1000  # characters; the error descriptions of identity providers have a few hundred
+_LONGEST_QUOTED = (
+    1000  # characters; the error descriptions of identity providers have a few hundred
+)
 
 
 @lru_cache  # all items of a loop have the same secrets
 def forms(secret: str) -> frozenset[str]:
-    """Return the secret verbatim, URL-quoted, JSON-escaped, as its repr() and as messages show it; nothing if empty."""
+    """Return the secret verbatim, URL-quoted, JSON-escaped, as its repr() and as messages show it;
+    nothing if empty.
+    """
     quoted = {
         quote(secret, "", errors="replace"),
         quote(secret, errors="replace"),
@@ -71,15 +100,20 @@ def basic(user: str, password: str) -> set[str]:
 
     They are made from both verbatim and form-encoded first (RFC 6749 section 2.3.1).
     """
-    pairs = f"{user}:{password}", f"{quote_plus(user, errors='replace')}:{quote_plus(password, errors='replace')}"
+    pairs = (
+        f"{user}:{password}",
+        f"{quote_plus(user, errors='replace')}:{quote_plus(password, errors='replace')}",
+    )
     encoded = {base64.b64encode(pair.encode("utf-8", "replace")).decode("ascii") for pair in pairs}
     return encoded | {text.rstrip("=") for text in encoded}
 
 
 def password_in(*urls: str) -> set[str]:
-    """Return the passwords in URLs, or in what libpq would accept as one, as they are written and decoded.
+    """Return the passwords in URLs, or in what libpq would accept as one, as they are written and
+    decoded.
 
-    A password that is not percent-encoded may contain any of `/ @ # ?`, so it may end at the first or the last `@`.
+    A password that is not percent-encoded may contain any of `/ @ # ?`, so it may end at the first
+    or the last `@`.
     """
     found = []
     for url in urls:
@@ -97,20 +131,27 @@ def printable(text: str) -> str:
 
 
 def for_message(text: str) -> str:
-    """Return text from a server, fit for a message; never truncated, since scrubbing cannot match half a secret."""
+    """Return text from a server, fit for a message; never truncated, since scrubbing cannot match
+    half a secret.
+    """
     return printable(text) if len(text) <= _LONGEST_QUOTED else "(too long to be shown)"
 
 
 class Secrets:
     """The credentials of one task, with every form in which they can appear.
 
-    One of at least SHORTEST characters is masked everywhere. One that is shorter, or any form of which is part of what
-    is public (a whole word of it, from _DISTINCT characters on), is masked in messages only, and only as a whole word,
-    since masking it in data would corrupt names, ids and bodies.
+    One of at least SHORTEST characters is masked everywhere. One that is shorter, or any form of
+    which is part of what is public (a whole word of it, from _DISTINCT characters on), is masked in
+    messages only, and only as a whole word, since masking it in data would corrupt names, ids and
+    bodies.
     """
 
-    def __init__(self, public: object = None, credentials: Iterable[tuple[str, Iterable[str]]] = ()) -> None:
-        """`public`: the options that are not secret and the words of the interface; `credentials`: what `add` takes."""
+    def __init__(
+        self, public: object = None, credentials: Iterable[tuple[str, Iterable[str]]] = ()
+    ) -> None:
+        """`public`: the options that are not secret and the words of the interface; `credentials`:
+        what `add` takes.
+        """
         self._public = _json(public)
         self._everywhere: set[str] = set()
         self._in_messages: set[str] = set()
@@ -120,14 +161,18 @@ class Secrets:
             self.add(credential, derived)
 
     def add(self, credential: str, derived: Iterable[str] = ()) -> None:
-        """Mask a credential from now on, in any thread; `derived`: values made of it, which are never names."""
+        """Mask a credential from now on, in any thread; `derived`: values made of it, which are
+        never names.
+        """
         if credential in self._known and not derived:
             return
         with self._one_at_a_time:  # new sets, and only then known: another thread may be reading
             shown = forms(credential)
             written = frozenset(map(_in_json, shown | {unquote(credential)}))  # a URL quotes the id
             is_part = any(form in self._public for form in written)
-            is_public = is_part and (len(credential) < _DISTINCT or _words(written).search(self._public))
+            is_public = is_part and (
+                len(credential) < _DISTINCT or _words(written).search(self._public)
+            )
             if len(credential) < SHORTEST or is_public:
                 self._in_messages = self._in_messages | shown
             else:
@@ -163,8 +208,14 @@ class Secrets:
         return _each(value, masked)
 
     def _masked(self, part: object) -> object:
-        """Return a text or number masked as ansible-core does it, whose function for this is deprecated since 2.22."""
-        if not self._everywhere or isinstance(part, bool) or not isinstance(part, (str, int, float)):
+        """Return a text or number masked as ansible-core does it, whose function for this is
+        deprecated since 2.22.
+        """
+        if (
+            not self._everywhere
+            or isinstance(part, bool)
+            or not isinstance(part, (str, int, float))
+        ):
             return part
         text = masked = str(part)
         for secret in sorted(self._everywhere, key=len, reverse=True):
@@ -180,15 +231,25 @@ def holds_placeholder(value: object) -> bool:
 
 
 def without_placeholders(value: object) -> Any:
-    """Return the value without the dict members that contain a placeholder and are not dicts themselves."""
+    """Return the value without the dict members that contain a placeholder and are not dicts
+    themselves.
+    """
     if not isinstance(value, dict) or not holds_placeholder(value):
         return value
-    whole = {key: item for key, item in value.items() if isinstance(item, dict) or not holds_placeholder(item)}
-    return {key: without_placeholders(item) for key, item in whole.items() if not holds_placeholder(key)}
+    whole = {
+        key: item
+        for key, item in value.items()
+        if isinstance(item, dict) or not holds_placeholder(item)
+    }
+    return {
+        key: without_placeholders(item) for key, item in whole.items() if not holds_placeholder(key)
+    }
 
 
 def _each(value: object, mask: Callable[[object], object]) -> Any:
-    """Return the value with each key, string and number masked; core's sanitize_keys would skip some keys."""
+    """Return the value with each key, string and number masked; core's sanitize_keys would skip
+    some keys.
+    """
     if isinstance(value, dict):
         return {_each(key, mask): _each(item, mask) for key, item in value.items()}
     if isinstance(value, tuple):  # a Message
@@ -199,12 +260,16 @@ def _each(value: object, mask: Callable[[object], object]) -> Any:
 @lru_cache(maxsize=16)
 def _words(secrets: frozenset[str]) -> re.Pattern:
     """Return a pattern that matches any of the secrets as a whole word."""
-    longest_first = [*sorted(map(re.escape, secrets), key=len, reverse=True), "(?!)"]  # matches nothing
+    longest_first = [
+        *sorted(map(re.escape, secrets), key=len, reverse=True),
+        "(?!)",
+    ]  # matches nothing
     return re.compile(rf"(?<!\w)(?:{'|'.join(longest_first)})(?!\w)")
 
 
 def _mentions(result: dict, secrets: set[str]) -> bool:
-    """Whether any secret occurs; JSON escapes character by character, so searching the JSON text finds all of them.
+    """Whether any secret occurs; JSON escapes character by character, so searching the JSON text
+    finds all of them.
 
     One value at a time: several hold the same answer, which may be large.
     """

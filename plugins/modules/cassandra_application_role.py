@@ -5,7 +5,9 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The documentation and entry point of the module; the code is in module_utils/_resources/application_role.py."""
+"""The documentation and entry point of the module; the code is in
+module_utils/_resources/application_role.py.
+"""
 
 DOCUMENTATION = r"""
 ---
@@ -186,7 +188,9 @@ trace_id:
 """
 
 from ansible_collections.infrastructure.services.plugins.module_utils._task.front import main
-from ansible_collections.infrastructure.services.plugins.module_utils._task.specs import APPLICATION_ROLE
+from ansible_collections.infrastructure.services.plugins.module_utils._task.specs import (
+    APPLICATION_ROLE,
+)
 
 if __name__ == "__main__":
     main(APPLICATION_ROLE)

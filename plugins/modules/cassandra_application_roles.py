@@ -223,7 +223,9 @@ outcome:
 
 from ansible_collections.infrastructure.services.plugins.module_utils._list.sending import send_all
 from ansible_collections.infrastructure.services.plugins.module_utils._task.front import main
-from ansible_collections.infrastructure.services.plugins.module_utils._task.specs import APPLICATION_ROLES
+from ansible_collections.infrastructure.services.plugins.module_utils._task.specs import (
+    APPLICATION_ROLES,
+)
 
 if __name__ == "__main__":
     main(APPLICATION_ROLES, send_all)

@@ -5,7 +5,9 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The documentation and entry point of the module; the code is in module_utils/_resources/virtual_machine.py."""
+"""The documentation and entry point of the module; the code is in
+module_utils/_resources/virtual_machine.py.
+"""
 
 DOCUMENTATION = r"""
 ---
@@ -181,7 +183,9 @@ trace_id:
 """
 
 from ansible_collections.infrastructure.services.plugins.module_utils._task.front import main
-from ansible_collections.infrastructure.services.plugins.module_utils._task.specs import VIRTUAL_MACHINE
+from ansible_collections.infrastructure.services.plugins.module_utils._task.specs import (
+    VIRTUAL_MACHINE,
+)
 
 if __name__ == "__main__":
     main(VIRTUAL_MACHINE)

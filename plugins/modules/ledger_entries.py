@@ -161,7 +161,9 @@ outcome:
 """
 
 from ansible_collections.infrastructure.services.plugins.module_utils._task.front import main
-from ansible_collections.infrastructure.services.plugins.module_utils._task.specs import LEDGER_ENTRIES
+from ansible_collections.infrastructure.services.plugins.module_utils._task.specs import (
+    LEDGER_ENTRIES,
+)
 
 if __name__ == "__main__":
     main(LEDGER_ENTRIES)

@@ -199,7 +199,9 @@ outcome:
 """
 
 from ansible_collections.infrastructure.services.plugins.module_utils._task.front import main
-from ansible_collections.infrastructure.services.plugins.module_utils._task.specs import LEDGER_ENTRY
+from ansible_collections.infrastructure.services.plugins.module_utils._task.specs import (
+    LEDGER_ENTRY,
+)
 
 if __name__ == "__main__":
     main(LEDGER_ENTRY)

@@ -15,7 +15,9 @@ from matplotlib.figure import Figure
 def draw(measured: dict[str, dict[str, float]], file: str) -> None:
     """Plot the seconds of each pair in a separate chart."""
     figure = Figure(figsize=(3 * len(measured), 3), layout="constrained")
-    for axes, (work, seconds) in zip(figure.subplots(1, len(measured), squeeze=False)[0], measured.items()):
+    for axes, (work, seconds) in zip(
+        figure.subplots(1, len(measured), squeeze=False)[0], measured.items()
+    ):
         axes.bar(list(seconds), list(seconds.values()), color=["tab:blue", "tab:gray"])
         axes.set_title(work, fontsize=8)
         axes.set_ylabel("seconds")

@@ -36,7 +36,9 @@ def measure(drips: int, timeout: float) -> dict[str, list[float]]:
 
 def main() -> None:
     """Print a line for each kind and one for all."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--drips", type=int, default=100, help="how many, all kinds in turn")
     parser.add_argument("--timeout", type=float, default=0.5, help="seconds of each attempt")
     given = parser.parse_args()

@@ -1,9 +1,11 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Measure what the ledger costs: in a loop, as an inventory, as it grows, and shared by several ansible-runners.
+"""Measure what the ledger costs: in a loop, as an inventory, as it grows, and shared by several
+ansible-runners.
 
-python tests/benchmark/ledger.py [--only WORD]   `--only shards`: several runners share a PostgreSQL; this has no bar
+python tests/benchmark/ledger.py [--only WORD]   `--only shards`: several runners share a
+PostgreSQL; this has no bar
 """
 
 from __future__ import annotations
@@ -24,7 +26,9 @@ from functools import partial
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-CHECKOUT = __import__("conftest").CHECKOUT  # which also makes the checkout importable as the collection
+CHECKOUT = __import__(
+    "conftest"
+).CHECKOUT  # which also makes the checkout importable as the collection
 import psycopg
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.entries import (
     ABSENT,
@@ -35,7 +39,9 @@ from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.en
     Entry,
     Key,
 )
-from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.location import open_ledger
+from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.location import (
+    open_ledger,
+)
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.store import Ledger
 from benchmark.loops import ATTRIBUTES, MODULE, Server, access, over, play
 
@@ -54,7 +60,9 @@ def environment() -> dict[str, str]:
 
 @contextlib.contextmanager
 def postgres() -> Iterator[str]:
-    """The URL of a database on a PostgreSQL server that listens on a socket in a directory of its own."""
+    """The URL of a database on a PostgreSQL server that listens on a socket in a directory of its
+    own.
+    """
     with tempfile.TemporaryDirectory(prefix="postgres-") as directory, warnings.catch_warnings():
         warnings.simplefilter("ignore")
         os.environ["XDG_RUNTIME_DIR"] = directory
@@ -64,15 +72,23 @@ def postgres() -> Iterator[str]:
 
 
 def loop(directory: Path) -> tuple[float, float]:
-    """Return the seconds of a loop of 1000 with the ledger and without; each round creates different machines."""
+    """Return the seconds of a loop of 1000 with the ledger and without; each round creates
+    different machines.
+    """
     tasks = []
     for number in range(ROUNDS + 1):
         for name, ledger in (("with", str(directory / "loop.db")), ("without", "")):
-            call = {"name": f"vm-{number}-{{{{ item }}}}", "attributes": ATTRIBUTES, "ledger": ledger}
+            call = {
+                "name": f"vm-{number}-{{{{ item }}}}",
+                "attributes": ATTRIBUTES,
+                "ledger": ledger,
+            }
             tasks.append({"name": name, MODULE: call, **over(1000)})
     with Server() as server:
         lines = play(tasks, 1, directory, **access(server), **environment())[2:]
-    seconds = [[line["seconds"] for line in lines if line["task"] == name] for name in ("with", "without")]
+    seconds = [
+        [line["seconds"] for line in lines if line["task"] == name] for name in ("with", "without")
+    ]
     return tuple(map(statistics.median, seconds))
 
 
@@ -105,22 +121,35 @@ def growth(directory: Path) -> tuple[float, float]:
 
 
 def loading(directory: Path) -> tuple[float, float]:
-    """Return the seconds that ansible-inventory takes to load 10,000 hosts from a ledger, and from a static inventory.
+    """Return the seconds that ansible-inventory takes to load 10,000 hosts from a ledger, and from
+    a static inventory.
 
     It prints only one of them: printing is ansible-core's work, and the same for both.
     """
     files = {
         "fleet.ledger.yml": "plugin: infrastructure.services.ledger\nledger: ledger.db\n",
-        "static.json": json.dumps({"all": {"hosts": {
-            f"vm{number:06}": {"ansible_host": "192.0.2.1", RESOURCE: recorded(f"vm{number:06}")}
-            for number in range(10_000)}}}),
+        "static.json": json.dumps(
+            {
+                "all": {
+                    "hosts": {
+                        f"vm{number:06}": {
+                            "ansible_host": "192.0.2.1",
+                            RESOURCE: recorded(f"vm{number:06}"),
+                        }
+                        for number in range(10_000)
+                    }
+                }
+            }
+        ),
     }
     ledger = open_ledger(str(directory / "ledger.db"))
     fill(ledger, 0, 10_000)
     ledger.close()
     for name, content in files.items():
         (directory / name).write_text(content, "utf-8")
-    return tuple(statistics.median(once(directory / name) for dummy in range(ROUNDS)) for name in files)
+    return tuple(
+        statistics.median(once(directory / name) for dummy in range(ROUNDS)) for name in files
+    )
 
 
 def once(inventory: Path) -> float:
@@ -139,27 +168,43 @@ def sharded(directory: Path, location: str, server: Server, shards: int) -> floa
         own = directory / f"{shards}-{number}"
         variables = {**access(server), **environment(), "INFRASTRUCTURE_SERVICES_LEDGER": location}
         for name, content in {
-            "inventory/fleet.yml": json.dumps({"fleet": {"hosts": hosts}}), "env/cmdline": f"--forks {FORKS}",
+            "inventory/fleet.yml": json.dumps({"fleet": {"hosts": hosts}}),
+            "env/cmdline": f"--forks {FORKS}",
             "env/envvars": json.dumps(variables),
             "project/site.yml": "- import_playbook: infrastructure.services.create_fleet\n",
         }.items():
             (own / name).parent.mkdir(parents=True, exist_ok=True)
             (own / name).write_text(content, "utf-8")
         line = [BIN / "ansible-runner", "run", own, "--playbook", "site.yml"]
-        running.append(subprocess.Popen(line, env={**os.environ, **environment()}, stdout=(own / "said").open("w")))
+        running.append(
+            subprocess.Popen(
+                line, env={**os.environ, **environment()}, stdout=(own / "said").open("w")
+            )
+        )
     if statuses := [process.wait() for process in running if process.wait()]:
-        raise SystemExit(f"{len(statuses)} times ansible-runner failed: {(own / 'said').read_text('utf-8')}")
+        raise SystemExit(
+            f"{len(statuses)} times ansible-runner failed: {(own / 'said').read_text('utf-8')}"
+        )
     return HOSTS / (time.perf_counter() - started)
 
 
 def shards(directory: Path) -> None:
-    """Print how many hosts per second each number of shards creates, and how many machines exist in the end."""
+    """Print how many hosts per second each number of shards creates, and how many machines exist in
+    the end.
+    """
     with postgres() as location, Server(WORK) as server:
-        print(f"fleet of {HOSTS}, {WORK} s of the service each, PostgreSQL, forks {FORKS}, {os.cpu_count()} cores:")
+        print(
+            f"fleet of {HOSTS}, {WORK} s of the service each, PostgreSQL, forks {FORKS}, {os.cpu_count()} cores:"
+        )
         for count in (1, 2, 4, 8):
-            print(f"  {count} shards: {sharded(directory, location, server, count):6.1f} hosts/s", flush=True)
+            print(
+                f"  {count} shards: {sharded(directory, location, server, count):6.1f} hosts/s",
+                flush=True,
+            )
         with psycopg.connect(location) as connection:
-            (done,) = connection.execute("SELECT count(*) FROM infrastructure_services_entry").fetchone()
+            (done,) = connection.execute(
+                "SELECT count(*) FROM infrastructure_services_entry"
+            ).fetchone()
     print(f"  {done} of {4 * HOSTS} recorded")
 
 
@@ -174,16 +219,23 @@ def ratio(limit: float, measure: Callable[[], tuple[float, float]], what: str) -
 
 def main() -> None:
     """Print a line for each measurement; exit with 1 when a bar does not hold."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--only", default="", help="measure only what has this word in its name")
     only = parser.parse_args().only
     with tempfile.TemporaryDirectory() as scratch:
         directory = Path(scratch)
         measurements = {
-            "loop of 1000, SQLite ledger : none": partial(ratio, LOOP_BAR, partial(loop, directory)),
-            "an entry at 100,000 entries : at 1,000": partial(ratio, GROWTH_BAR, partial(growth, directory)),
+            "loop of 1000, SQLite ledger : none": partial(
+                ratio, LOOP_BAR, partial(loop, directory)
+            ),
+            "an entry at 100,000 entries : at 1,000": partial(
+                ratio, GROWTH_BAR, partial(growth, directory)
+            ),
             "inventory of 10,000, ledger : static JSON": partial(
-                ratio, INVENTORY_BAR, partial(loading, directory)),
+                ratio, INVENTORY_BAR, partial(loading, directory)
+            ),
         }
         print(f"{'work':44}{'ours, s':>12}{'theirs, s':>12}{'':>8}   bar")
         held = [measure(what) for what, measure in measurements.items() if only in what]

@@ -4,11 +4,12 @@
 
 """A service with limits, to measure how a client copes with them; it counts its answers.
 
-python tests/benchmark/limited.py SETTINGS   prints its base URL, then answers until its standard input closes
+python tests/benchmark/limited.py SETTINGS   prints its base URL, then answers until its standard
+input closes
 
-SETTINGS is JSON: `seconds` per answer, `rate` (answers per second, 429 beyond), `capacity` (at once, 503 beyond),
-`slow_above` (at once, proportionally slower beyond), `dies_after` (answers, 503 from then on). GET /counts returns the
-counts.
+SETTINGS is JSON: `seconds` per answer, `rate` (answers per second, 429 beyond), `capacity` (at
+once, 503 beyond), `slow_above` (at once, proportionally slower beyond), `dies_after` (answers, 503
+from then on). GET /counts returns the counts.
 """
 
 from __future__ import annotations
@@ -45,8 +46,10 @@ class Service:
                 length = LENGTH.findall(head)
                 body = await reader.readexactly(int(length[0])) if length else b""
                 status, text = await self.answer(head.split(b" ", 2)[1], body)
-                writer.write(b"HTTP/1.1 %d X\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s"
-                             % (status, len(text), text))
+                writer.write(
+                    b"HTTP/1.1 %d X\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s"
+                    % (status, len(text), text)
+                )
                 await writer.drain()
         except (asyncio.IncompleteReadError, OSError):
             writer.close()
@@ -55,7 +58,9 @@ class Service:
         """Return status and body."""
         if path == b"/counts":
             seconds = self.latest - self.first
-            return 200, json.dumps({**{str(k): v for k, v in self.counts.items()}, "seconds": seconds}).encode()
+            return 200, json.dumps(
+                {**{str(k): v for k, v in self.counts.items()}, "seconds": seconds}
+            ).encode()
         self.first = self.first or time.monotonic()
         self.at_once += 1
         status = self.judge()
@@ -71,13 +76,18 @@ class Service:
 
     def judge(self) -> int:
         """Return the status."""
-        if self.settings["dies_after"] is not None and self.counts[201] >= self.settings["dies_after"]:
+        if (
+            self.settings["dies_after"] is not None
+            and self.counts[201] >= self.settings["dies_after"]
+        ):
             return 503
         if self.settings["capacity"] and self.at_once > self.settings["capacity"]:
             return 503
         if self.settings["rate"]:
             now = time.monotonic()
-            self.level = min(self.settings["rate"], self.level + (now - self.last) * self.settings["rate"])
+            self.level = min(
+                self.settings["rate"], self.level + (now - self.last) * self.settings["rate"]
+            )
             self.last = now
             if self.level < 1:
                 return 429

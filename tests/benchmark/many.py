@@ -2,7 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Measure the plural modules: time and CPU against loops, hosts and async, memory, and the effect on a weak service.
+"""Measure the plural modules: time and CPU against loops, hosts and async, memory, and the effect
+on a weak service.
 
 python tests/benchmark/many.py [--only WORD]
 """
@@ -36,12 +37,18 @@ from benchmark.loops import ATTRIBUTES, MODULE, access, create, over, play, uri
 HERE = Path(__file__).resolve().parent
 PLURAL = f"{MODULE}s"
 ROUNDS = 3  # the median counts
-ENVIRONMENT = {"ANSIBLE_COLLECTIONS_PATH": str(CHECKOUT / ".build/collections"),
-               "ANSIBLE_ACTION_PLUGINS": str(HERE / "action")}
+ENVIRONMENT = {
+    "ANSIBLE_COLLECTIONS_PATH": str(CHECKOUT / ".build/collections"),
+    "ANSIBLE_ACTION_PLUGINS": str(HERE / "action"),
+}
 EMPTY = {"ansible.builtin.debug": {"msg": "nothing"}}
 _WAIT = {
-    "ansible.builtin.async_status": {"jid": "{{ item.ansible_job_id }}"}, "loop": "{{ jobs.results }}",
-    "register": "job", "until": "job is finished", "retries": 600, "delay": 0.1,
+    "ansible.builtin.async_status": {"jid": "{{ item.ansible_job_id }}"},
+    "loop": "{{ jobs.results }}",
+    "register": "job",
+    "until": "job is finished",
+    "retries": 600,
+    "delay": 0.1,
 }
 
 
@@ -50,7 +57,9 @@ class Running:
 
     def __init__(self, script: str, argument: object) -> None:
         line = [sys.executable, str(HERE / script), str(argument)]
-        self.process = subprocess.Popen(line, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.process = subprocess.Popen(
+            line, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
         self.url = self.process.stdout.readline().strip()
 
     def counts(self) -> dict:
@@ -71,26 +80,53 @@ def service(seconds: float = 0.0, **limits) -> Iterator[Running]:
 
 
 def listed(directory: Path, count: int, prefix: str = "vm", attributes: dict | None = None) -> str:
-    """A template that reads `count` machines from a file: building it with filters would be ansible-core's cost."""
+    """A template that reads `count` machines from a file: building it with filters would be
+    ansible-core's cost.
+    """
     path = directory / f"{prefix}-{count}.json"
-    machines = [{"name": f"{prefix}-{number}", "attributes": attributes or ATTRIBUTES} for number in range(count)]
+    machines = [
+        {"name": f"{prefix}-{number}", "attributes": attributes or ATTRIBUTES}
+        for number in range(count)
+    ]
     path.write_text(json.dumps(machines), "utf-8")
     return f"{{{{ lookup('ansible.builtin.file', '{path}') | from_json }}}}"
 
 
 def many(machines: str, concurrency: int, **options) -> dict:
     """A task that creates machines, `concurrency` at once."""
-    return {PLURAL: {"virtual_machines": machines, "concurrency": concurrency, "asset_fields": ["id"], **options}}
+    return {
+        PLURAL: {
+            "virtual_machines": machines,
+            "concurrency": concurrency,
+            "asset_fields": ["id"],
+            **options,
+        }
+    }
 
 
 def handed_over(directory: Path, count: int) -> dict:
     """A no-op task with the options and the result of one that finds as many machines already done."""
-    items = [{"item": f"vm-{number}", "changed": False, "failed": False, "outcome": "not_sent", "status": None,
-              "request_attempts": 0, "asset": {"id": f"vm-{number}"}} for number in range(count)]
+    items = [
+        {
+            "item": f"vm-{number}",
+            "changed": False,
+            "failed": False,
+            "outcome": "not_sent",
+            "status": None,
+            "request_attempts": 0,
+            "asset": {"id": f"vm-{number}"},
+        }
+        for number in range(count)
+    ]
     facts = {PLURAL.rpartition(".")[2]: {item["item"]: item["asset"] for item in items}}
     result = {"changed": False, "outcome": "not_sent", "results": items, "ansible_facts": facts}
     (directory / "result.json").write_text(json.dumps(result), "utf-8")
-    return {"handed_over": {"given": listed(directory, count), "returned": str(directory / "result.json")}}
+    return {
+        "handed_over": {
+            "given": listed(directory, count),
+            "returned": str(directory / "result.json"),
+        }
+    }
 
 
 class Cost(NamedTuple):
@@ -101,7 +137,9 @@ class Cost(NamedTuple):
     memory: int  # bytes of the largest process
 
 
-def run(tasks: list[dict], running: Running, directory: Path, hosts: int = 1, **environment: str) -> Cost:
+def run(
+    tasks: list[dict], running: Running, directory: Path, hosts: int = 1, **environment: str
+) -> Cost:
     """Run tasks in a separate ansible-playbook."""
     before, started = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
     play(tasks, hosts, directory, **access(running), **ENVIRONMENT, **environment)
@@ -115,31 +153,47 @@ def median(take: Callable[[int], float], rounds: int = ROUNDS) -> float:
     return statistics.median(take(number) for number in range(rounds))
 
 
-def over_empty(tasks: Callable[[int], list[dict]], running: Running, directory: Path, rounds: int = ROUNDS) -> float:
+def over_empty(
+    tasks: Callable[[int], list[dict]], running: Running, directory: Path, rounds: int = ROUNDS
+) -> float:
     """Return the seconds of tasks in excess of an empty play, measured side by side."""
+
     def take(number: int) -> float:
-        return run(tasks(number), running, directory).seconds - run([EMPTY], running, directory).seconds
+        return (
+            run(tasks(number), running, directory).seconds
+            - run([EMPTY], running, directory).seconds
+        )
 
     return median(take, rounds)
 
 
 def slow_service(directory: Path) -> tuple[float, float, float]:
-    """Return three ratios: seconds to the ideal, with the ledger to without, and the CPU of as many hosts to ours."""
+    """Return three ratios: seconds to the ideal, with the ledger to without, and the CPU of as many
+    hosts to ours.
+    """
     machines = listed(directory, 1000)
     plain, kept = many(machines, 50), many(machines, 50, ledger=str(directory / "slow.db"))
     with service(1.0) as running:
         empty = run([EMPTY], running, directory)
         ours, ledger = (run([task], running, directory) for task in (plain, kept))
-        hosts = run([create("vm-{{ inventory_hostname }}")], running, directory, 1000, ANSIBLE_FORKS="50")
+        hosts = run(
+            [create("vm-{{ inventory_hostname }}")], running, directory, 1000, ANSIBLE_FORKS="50"
+        )
     seconds = ours.seconds - empty.seconds
-    return seconds / 20, (ledger.seconds - empty.seconds) / seconds, (hosts.cpu - empty.cpu) / (ours.cpu - empty.cpu)
+    return (
+        seconds / 20,
+        (ledger.seconds - empty.seconds) / seconds,
+        (hosts.cpu - empty.cpu) / (ours.cpu - empty.cpu),
+    )
 
 
 def against_a_loop(directory: Path) -> float:
     machines = listed(directory, 1000)
     with service() as running:
         ours = over_empty(lambda number: [many(machines, 16)], running, directory)
-        loop = over_empty(lambda number: [create("vm-{{ item }}", **over(1000))], running, directory)
+        loop = over_empty(
+            lambda number: [create("vm-{{ item }}", **over(1000))], running, directory
+        )
     return ours / loop
 
 
@@ -153,18 +207,24 @@ def against_async(directory: Path) -> float:
 
 
 def ten_thousand(directory: Path) -> tuple[float, float, float]:
-    """Return the seconds of a run that finds everything done, of its plan, and of ansible-core alone."""
+    """Return the seconds of a run that finds everything done, of its plan, and of ansible-core
+    alone.
+    """
     task = many(listed(directory, 10_000), 100, ledger=str(directory / "second.db"))
     with service() as running:
         run([task], running, directory)
         tasks = task, {**task, "check_mode": True}, handed_over(directory, 10_000)
-        return tuple(over_empty(lambda number, task=task: [task], running, directory) for task in tasks)
+        return tuple(
+            over_empty(lambda number, task=task: [task], running, directory) for task in tasks
+        )
 
 
 def fleet(directory: Path) -> tuple[float, float, float]:
-    """Return the seconds of the role, all done, and of its plan, in excess of ansible-core alone, and of the latter.
+    """Return the seconds of the role, all done, and of its plan, in excess of ansible-core alone,
+    and of the latter.
 
-    Alone means the same role with no-op tasks: ansible-core checks the variables and passes list and result.
+    Alone means the same role with no-op tasks: ansible-core checks the variables and passes list
+    and result.
     """
     machines = [{"name": f"vm-{number}", "attributes": ATTRIBUTES} for number in range(10_000)]
     variables = {"fleet_virtual_machines": machines, "fleet_ledger": str(directory / "fleet.db")}
@@ -175,7 +235,9 @@ def fleet(directory: Path) -> tuple[float, float, float]:
     with service() as running:
         run([role], running, directory, INFRASTRUCTURE_SERVICES_CONCURRENCY="100")
         tasks = role, {**role, "check_mode": True}, alone
-        again, plan, core = (over_empty(lambda number, task=task: [task], running, directory) for task in tasks)
+        again, plan, core = (
+            over_empty(lambda number, task=task: [task], running, directory) for task in tasks
+        )
     shutil.rmtree(directory / "group_vars")
     return again - core, plan - core, core
 
@@ -187,7 +249,10 @@ def _without_modules(directory: Path) -> Path:
     role = Path(shutil.copytree(CHECKOUT / "roles/fleet", directory / "alone"))
     tasks = role / "tasks/main.yml"
     text = tasks.read_text("utf-8")
-    for module, returned in (("compute_virtual_machines", "result"), ("cassandra_application_roles", "nothing")):
+    for module, returned in (
+        ("compute_virtual_machines", "result"),
+        ("cassandra_application_roles", "nothing"),
+    ):
         action = f"handed_over:\n        returned: '{directory / returned}.json'"
         text = text.replace(f"infrastructure.services.{module}:", action)
     tasks.write_text(text, "utf-8")
@@ -195,9 +260,14 @@ def _without_modules(directory: Path) -> Path:
 
 
 def memory(directory: Path) -> float:
-    """Of the largest process, and at most as much again for its parent, in excess of an empty play; megabytes."""
+    """Of the largest process, and at most as much again for its parent, in excess of an empty play;
+    megabytes.
+    """
     line = [sys.executable, __file__, "--memory"]
-    peaks = [int(subprocess.run([*line, what], check=True, capture_output=True).stdout) for what in ("many", "empty")]
+    peaks = [
+        int(subprocess.run([*line, what], check=True, capture_output=True).stdout)
+        for what in ("many", "empty")
+    ]
     return (peaks[0] - peaks[1]) / 1e6
 
 
@@ -206,7 +276,9 @@ def limit_of_rate(directory: Path) -> tuple[float, float]:
     with service(0.02, rate=50) as running:
         run([many(listed(directory, 1000), 64)], running, directory)
         counts = running.counts()
-    return counts["201"] / counts["seconds"] / 50, 100 * counts.get("429", 0) / (counts["201"] + counts.get("429", 0))
+    return counts["201"] / counts["seconds"] / 50, 100 * counts.get("429", 0) / (
+        counts["201"] + counts.get("429", 0)
+    )
 
 
 def limit_of_room(directory: Path) -> tuple[float, float]:
@@ -228,7 +300,9 @@ def _fixed(width: int, count: int, limits: dict) -> int:
 
     def send(number: int) -> bool:
         body = json.dumps({"name": f"vm-{number}", "attributes": {}}).encode()
-        asked = urllib.request.Request(f"{running.url}/vm", body, {"Content-Type": "application/json"})
+        asked = urllib.request.Request(
+            f"{running.url}/vm", body, {"Content-Type": "application/json"}
+        )
         try:
             urllib.request.urlopen(asked).close()
         except urllib.error.HTTPError as error:
@@ -255,26 +329,44 @@ class Row(NamedTuple):
 
 
 ROWS = (
-    Row(slow_service, (
-        ("1000 machines of 1 s, 50 at once / 20 s", "<=", 1.2),
-        ("the same, with ledger / without", "<=", 1.15),
-        ("CPU, 1000 hosts with forks / at once", ">=", 8),
-    )),
+    Row(
+        slow_service,
+        (
+            ("1000 machines of 1 s, 50 at once / 20 s", "<=", 1.2),
+            ("the same, with ledger / without", "<=", 1.15),
+            ("CPU, 1000 hosts with forks / at once", ">=", 8),
+        ),
+    ),
     Row(against_a_loop, (("1000 machines of 0 s, 16 at once / loop", "<=", 0.5),)),
     Row(against_async, (("50 of 1 s, 20 at once, async uri / ours", ">=", 8),)),
-    Row(ten_thousand, (
-        ("10000 that are done, seconds", "<=", 5),
-        ("plan of 10000, seconds", "<=", 3),
-        ("their list and result in ansible-core alone", "<=", math.inf),
-    )),
-    Row(fleet, (
-        ("role fleet, 10000 that are done, over core alone", "<=", 5),
-        ("role fleet, plan of 10000, over core alone", "<=", 3),
-        ("role fleet in ansible-core alone, seconds", "<=", math.inf),
-    )),
+    Row(
+        ten_thousand,
+        (
+            ("10000 that are done, seconds", "<=", 5),
+            ("plan of 10000, seconds", "<=", 3),
+            ("their list and result in ansible-core alone", "<=", math.inf),
+        ),
+    ),
+    Row(
+        fleet,
+        (
+            ("role fleet, 10000 that are done, over core alone", "<=", 5),
+            ("role fleet, plan of 10000, over core alone", "<=", 3),
+            ("role fleet in ansible-core alone, seconds", "<=", math.inf),
+        ),
+    ),
     Row(memory, (("10000, 100 at once, megabytes", "<=", 300),)),
-    Row(limit_of_rate, (("rate limit, throughput / limit", ">=", 0.9), ("rate limit, refusals in percent", "<=", 5))),
-    Row(limit_of_room, (("capacity 32, in doubt, fixed 64 / ours", ">=", 10), ("throughput / best", ">=", 0.8))),
+    Row(
+        limit_of_rate,
+        (
+            ("rate limit, throughput / limit", ">=", 0.9),
+            ("rate limit, refusals in percent", "<=", 5),
+        ),
+    ),
+    Row(
+        limit_of_room,
+        (("capacity 32, in doubt, fixed 64 / ours", ">=", 10), ("throughput / best", ">=", 0.8)),
+    ),
     Row(dead_service, (("dead service, in doubt of 1000", "<=", 5),)),
 )
 
@@ -303,7 +395,9 @@ def peak(what: str) -> None:
 
 
 def family(pid: int) -> int:
-    """Return the bytes of the ansible-playbook that a process started, and its workers; shared memory counts once."""
+    """Return the bytes of the ansible-playbook that a process started, and its workers; shared
+    memory counts once.
+    """
     total = 0
     for child in children(pid):
         try:
@@ -327,7 +421,9 @@ def children(pid: int) -> list[int]:
 
 def main() -> None:
     """Print a line for each number; exit with 1 when a bar does not hold."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--only", default="", help="measure only work whose name contains this")
     parser.add_argument("--memory", choices=["many", "empty"], help=argparse.SUPPRESS)
     given = parser.parse_args()
@@ -340,9 +436,14 @@ def main() -> None:
             if not any(given.only in name for name, *dummy in row.bars):
                 continue
             measured = row.measure(Path(scratch))
-            for number, (name, side, limit) in zip(measured if isinstance(measured, tuple) else (measured,), row.bars):
+            for number, (name, side, limit) in zip(
+                measured if isinstance(measured, tuple) else (measured,), row.bars
+            ):
                 held.append(number >= limit if side == ">=" else number <= limit)
-                print(f"{name:50}{number:10.2f}{side:>5} {limit:g}{'' if held[-1] else '  NOT HELD'}", flush=True)
+                print(
+                    f"{name:50}{number:10.2f}{side:>5} {limit:g}{'' if held[-1] else '  NOT HELD'}",
+                    flush=True,
+                )
     sys.exit(not all(held))
 
 

@@ -1,10 +1,11 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A service that costs next to nothing, so that the client dominates the measurement; it also counts token requests.
+"""A service that costs next to nothing, so that the client dominates the measurement; it also
+counts token requests.
 
-python tests/benchmark/server.py [SECONDS]   prints its base URL, then answers, each time after SECONDS, until its
-standard input closes
+python tests/benchmark/server.py [SECONDS]   prints its base URL, then answers, each time after
+SECONDS, until its standard input closes
 """
 
 from __future__ import annotations
@@ -57,8 +58,15 @@ class Service(asyncio.Protocol):
             return TOKEN
         if path == b"/tokens":
             return b"%d" % Service.tokens
-        asset = {"id": f"vm-{next(self.numbers)}", "description": None, "service": "compute", "platform": "p",
-                 "region": "r", "tenant": "t", **json.loads(body)}
+        asset = {
+            "id": f"vm-{next(self.numbers)}",
+            "description": None,
+            "service": "compute",
+            "platform": "p",
+            "region": "r",
+            "tenant": "t",
+            **json.loads(body),
+        }
         return json.dumps(asset).encode("ascii")
 
 

@@ -1,9 +1,11 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Create a fleet by the slices of a job, as AWX runs them: ansible-runners on one PostgreSQL ledger, one killed.
+"""Create a fleet by the slices of a job, as AWX runs them: ansible-runners on one PostgreSQL
+ledger, one killed.
 
-python tests/benchmark/slices.py [--machines 10000] [--slices 4]   prints figures for docs/docsite/rst/awx.rst
+python tests/benchmark/slices.py [--machines 10000] [--slices 4]   prints figures for
+docs/docsite/rst/awx.rst
 """
 
 from __future__ import annotations
@@ -30,12 +32,18 @@ CONCURRENCY = 25  # of each slice
 STATES = "SELECT state, count(*) FROM infrastructure_services_entry GROUP BY state"
 
 
-def start(own: Path, number: int, slices: int, machines: int, variables: dict[str, str]) -> subprocess.Popen:
+def start(
+    own: Path, number: int, slices: int, machines: int, variables: dict[str, str]
+) -> subprocess.Popen:
     """Start the runner of one slice."""
-    hosts = {f"vm{host:06}": {"virtual_machine_attributes": {"cpu": 4}} for host in range(number, machines, slices)}
+    hosts = {
+        f"vm{host:06}": {"virtual_machine_attributes": {"cpu": 4}}
+        for host in range(number, machines, slices)
+    }
     for name, content in {
         "inventory/fleet.json": json.dumps({"fleet": {"hosts": hosts}}),
-        "env/envvars": json.dumps(variables), "env/cmdline": f"--forks {CONCURRENCY}",
+        "env/envvars": json.dumps(variables),
+        "env/cmdline": f"--forks {CONCURRENCY}",
         "project/site.yml": "- import_playbook: infrastructure.services.create_fleet\n",
     }.items():
         (own / name).parent.mkdir(parents=True, exist_ok=True)
@@ -55,7 +63,9 @@ def kill(own: Path) -> None:
 
 def largest_result(own: Path) -> int:
     """Return the characters of the largest result of a module that ansible-runner kept."""
-    events = (json.loads(path.read_text("utf-8")) for path in own.glob("artifacts/*/job_events/*.json"))
+    events = (
+        json.loads(path.read_text("utf-8")) for path in own.glob("artifacts/*/job_events/*.json")
+    )
     return max(len(str(event.get("event_data", {}).get("res", ""))) for event in events)
 
 
@@ -68,13 +78,20 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as directory, postgres() as location, Service() as service:
         service.seconds = 0.05
         variables = {
-            **environment(), "INFRASTRUCTURE_SERVICES_LEDGER": location,
+            **environment(),
+            "INFRASTRUCTURE_SERVICES_LEDGER": location,
             "INFRASTRUCTURE_SERVICES_BASE_URL": service.url,
             "INFRASTRUCTURE_SERVICES_ACCESS_TOKEN": "token-of-the-benchmark",
         }
         for name in ("first", "again"):
-            began, owns = time.perf_counter(), [Path(directory, name, str(each)) for each in range(asked.slices)]
-            running = [start(own, each, asked.slices, asked.machines, variables) for each, own in enumerate(owns)]
+            began, owns = (
+                time.perf_counter(),
+                [Path(directory, name, str(each)) for each in range(asked.slices)],
+            )
+            running = [
+                start(own, each, asked.slices, asked.machines, variables)
+                for each, own in enumerate(owns)
+            ]
             while name == "first" and len(service.created) < asked.machines / 2:
                 time.sleep(0.05)
             if name == "first":
@@ -82,10 +99,15 @@ def main() -> None:
             statuses = [process.wait() for process in running]
             with psycopg.connect(location) as connection:
                 states = dict(connection.execute(STATES).fetchall())
-            print(f"{name}: {time.perf_counter() - began:.0f} s, statuses {statuses}, entries {states}, created"
-                  f" {len(service.created):,}, twice {sum(times > 1 for times in Counter(service.created).values())},"
-                  f" largest result {max(map(largest_result, owns)):,} characters", flush=True)
-    print(f"largest process: {resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024:.0f} MiB")
+            print(
+                f"{name}: {time.perf_counter() - began:.0f} s, statuses {statuses}, entries {states}, created"
+                f" {len(service.created):,}, twice {sum(times > 1 for times in Counter(service.created).values())},"
+                f" largest result {max(map(largest_result, owns)):,} characters",
+                flush=True,
+            )
+    print(
+        f"largest process: {resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024:.0f} MiB"
+    )
 
 
 if __name__ == "__main__":

@@ -1,7 +1,9 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What `ansible-galaxy collection build` packs: the files that users need, and nothing else that lies in a clone."""
+"""What `ansible-galaxy collection build` packs: the files that users need, and nothing else that
+lies in a clone.
+"""
 
 from __future__ import annotations
 
@@ -14,25 +16,74 @@ from support.checkout import CHECKOUT
 from support.running import BIN
 
 # Tracked, and only for contributors.
-LEFT_OUT = (".ci/", ".editorconfig", ".github/", ".gitignore", ".pre-commit-config.yaml", "AGENTS.md",
-            "antsibull-nox.toml", "galaxy.yml", "noxfile.py", "tests/")
+LEFT_OUT = (
+    ".ci/",
+    ".editorconfig",
+    ".github/",
+    ".gitignore",
+    ".pre-commit-config.yaml",
+    "AGENTS.md",
+    "antsibull-nox.toml",
+    "galaxy.yml",
+    "noxfile.py",
+    "tests/",
+)
 # What may lie in a clone and is nobody else's.
 PRIVATE = (
-    ".env", ".envrc", "id_rsa", "id_ed25519.pub", "fleet.db", "fleet.db.lock", "fleet.db-journal", "fleet.csv",
-    "fleet.plan.json", "fleet.yml", "fleet.json", "credentials.txt", "notes.md", "client.pem", "client.key", "hosts",
-    "ansible.cfg", "vault_password", ".vault", "group_vars/all.yml", "host_vars/x.yml", "inventory/hosts.yml",
-    "docs/.env", "docs/.secret.yml", "plugins/id_rsa", "plugins/modules/token", "playbooks/fleet.db",
-    "playbooks/.env.yml", "roles/fleet/vault_password", "roles/fleet/.vault.yml", "extensions/emulator/url",
+    ".env",
+    ".envrc",
+    "id_rsa",
+    "id_ed25519.pub",
+    "fleet.db",
+    "fleet.db.lock",
+    "fleet.db-journal",
+    "fleet.csv",
+    "fleet.plan.json",
+    "fleet.yml",
+    "fleet.json",
+    "credentials.txt",
+    "notes.md",
+    "client.pem",
+    "client.key",
+    "hosts",
+    "ansible.cfg",
+    "vault_password",
+    ".vault",
+    "group_vars/all.yml",
+    "host_vars/x.yml",
+    "inventory/hosts.yml",
+    "docs/.env",
+    "docs/.secret.yml",
+    "plugins/id_rsa",
+    "plugins/modules/token",
+    "playbooks/fleet.db",
+    "playbooks/.env.yml",
+    "roles/fleet/vault_password",
+    "roles/fleet/.vault.yml",
+    "extensions/emulator/url",
     "extensions/emulator/log",
-    "extensions/emulator/x.pem", "meta/hosts.yml", "changelogs/.plugin-cache.yaml", "changelogs/x.db",
-    "LICENSES/key.pem", "plugins/modules/__pycache__/x.cpython-311.pyc", ".venv/lib/x.py", ".build/x.md",
-    ".git/config", "infrastructure-services-1.0.0.tar.gz",
+    "extensions/emulator/x.pem",
+    "meta/hosts.yml",
+    "changelogs/.plugin-cache.yaml",
+    "changelogs/x.db",
+    "LICENSES/key.pem",
+    "plugins/modules/__pycache__/x.cpython-311.pyc",
+    ".venv/lib/x.py",
+    ".build/x.md",
+    ".git/config",
+    "infrastructure-services-1.0.0.tar.gz",
 )
 
 
 def tracked() -> set[str]:
-    listed = subprocess.run(["git", "ls-files"], cwd=CHECKOUT, check=True, stdout=subprocess.PIPE, text=True).stdout
-    return {name for name in listed.splitlines() if not name.startswith(LEFT_OUT) and (CHECKOUT / name).exists()}
+    listed = subprocess.run(
+        ["git", "ls-files"], cwd=CHECKOUT, check=True, stdout=subprocess.PIPE, text=True
+    ).stdout
+    return {
+        name
+        for name in listed.splitlines()
+        if not name.startswith(LEFT_OUT) and (CHECKOUT / name).exists()
+    }
 
 
 @pytest.fixture(scope="module")
@@ -45,8 +96,18 @@ def packed(tmp_path_factory) -> set[str]:
         path = clone / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text("private", encoding="utf-8")
-    subprocess.run([str(BIN / "ansible-galaxy"), "collection", "build", "--output-path", str(directory), str(clone)],
-                   check=True, env={**os.environ, "ANSIBLE_HOME": str(directory / "home")})
+    subprocess.run(
+        [
+            str(BIN / "ansible-galaxy"),
+            "collection",
+            "build",
+            "--output-path",
+            str(directory),
+            str(clone),
+        ],
+        check=True,
+        env={**os.environ, "ANSIBLE_HOME": str(directory / "home")},
+    )
     (artifact,) = directory.glob("*.tar.gz")
     with tarfile.open(artifact) as tar:
         members = tar.getmembers()
@@ -60,11 +121,21 @@ def test_nothing_private_is_packed(packed):
 
 def test_what_users_need_is_packed_and_nothing_else(packed):
     assert (sorted(tracked() - packed), sorted(packed - tracked())) == ([], [])
-    needed = ("plugins/modules/compute_virtual_machine.py", "docs/openapi.yaml", "extensions/emulator/page.html",
-              "LICENSE", "requirements.txt", "meta/runtime.yml", "playbooks/demo.yml", "roles/fleet/tasks/main.yml")
+    needed = (
+        "plugins/modules/compute_virtual_machine.py",
+        "docs/openapi.yaml",
+        "extensions/emulator/page.html",
+        "LICENSE",
+        "requirements.txt",
+        "meta/runtime.yml",
+        "playbooks/demo.yml",
+        "roles/fleet/tasks/main.yml",
+    )
     assert [name for name in needed if name not in packed] == []
 
 
 def test_both_texts_of_the_licence_are_the_same():
     assert not (CHECKOUT / "LICENSES/GPL-3.0-or-later.txt").is_symlink()
-    assert (CHECKOUT / "LICENSES/GPL-3.0-or-later.txt").read_bytes() == (CHECKOUT / "LICENSE").read_bytes()
+    assert (CHECKOUT / "LICENSES/GPL-3.0-or-later.txt").read_bytes() == (
+        CHECKOUT / "LICENSE"
+    ).read_bytes()

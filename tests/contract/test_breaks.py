@@ -1,7 +1,9 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Each deliberate break (tests/tools/breaks.py) can be applied to the code, and its test files exist."""
+"""Each deliberate break (tests/tools/breaks.py) can be applied to the code, and its test files
+exist.
+"""
 
 from __future__ import annotations
 

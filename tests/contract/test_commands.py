@@ -2,7 +2,9 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Each command that the documents name is run somewhere, and gives a playbook only variables that it takes."""
+"""Each command that the documents name is run somewhere, and gives a playbook only variables that
+it takes.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,9 @@ from docs.guides import ROOT, read
 
 COMMANDS = commands()
 FOLLOWED_NAMES = {path.relative_to(ROOT).as_posix() for path in FOLLOWED}
-RUN_ON_A_PAGE = {command.text for command in COMMANDS if command.in_block and command.page in FOLLOWED_NAMES}
+RUN_ON_A_PAGE = {
+    command.text for command in COMMANDS if command.in_block and command.page in FOLLOWED_NAMES
+}
 FILES = {name: text for page in FOLLOWED for name, text in read(page).files.items()}
 FLEET = "infrastructure.services.fleet"
 CI = (ROOT / ".ci/run").read_text(encoding="utf-8")
@@ -29,15 +33,30 @@ CI = (ROOT / ".ci/run").read_text(encoding="utf-8")
 def test_the_commands_of_every_kind_of_document_are_found():
     pages = {command.page for command in COMMANDS}
     assert pages >= {
-        "README.md", "CONTRIBUTING.md", "extensions/emulator/README.md", "docs/ledger.md", "docs/docsite/rst/fleet.rst",
-        "docs/ci/github.yml", "docs/ci/gitlab-ci.yml", "playbooks/settle.yml", "tests/tools/demo"}
+        "README.md",
+        "CONTRIBUTING.md",
+        "extensions/emulator/README.md",
+        "docs/ledger.md",
+        "docs/docsite/rst/fleet.rst",
+        "docs/ci/github.yml",
+        "docs/ci/gitlab-ci.yml",
+        "playbooks/settle.yml",
+        "tests/tools/demo",
+    }
     assert len(COMMANDS) > 150
 
 
 def test_every_command_is_run_on_its_page_or_where_the_table_says():
     """Those of make are tried below."""
-    assert [command for command in COMMANDS
-            if not (command.text in RUN_ON_A_PAGE or run_by(command.text) or command.text.startswith("make "))] == []
+    assert [
+        command
+        for command in COMMANDS
+        if not (
+            command.text in RUN_ON_A_PAGE
+            or run_by(command.text)
+            or command.text.startswith("make ")
+        )
+    ] == []
 
 
 @pytest.mark.parametrize("start", RUN_BY)
@@ -62,18 +81,30 @@ def test_a_build_server_runs_what_newcomers_run_first():
     assert lines[1:3] == ["make test", "make matrix"]
 
 
-@pytest.mark.parametrize("command", sorted({each.text for each in COMMANDS if each.text.startswith("make ")}))
+@pytest.mark.parametrize(
+    "command", sorted({each.text for each in COMMANDS if each.text.startswith("make ")})
+)
 def test_make_has_the_target(command):
-    done = subprocess.run(["make", "--dry-run", *shlex.split(command)[1:]], cwd=ROOT, capture_output=True, text=True,
-                          check=False)
+    done = subprocess.run(
+        ["make", "--dry-run", *shlex.split(command)[1:]],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert done.returncode == 0, done.stderr
     assert "Nothing to be done" not in done.stdout
 
 
 @pytest.mark.parametrize("tool", [path.name for path in SCRIPTS if path.parent.name == "tools"])
 def test_a_tool_is_run_by_make_a_build_server_another_tool_a_test_or_hand(tool):
-    callers = [ROOT / "Makefile", ROOT / ".ci/run", ROOT / "CONTRIBUTING.md", *ROOT.glob("tests/*/*.py"),
-               *(path for path in SCRIPTS if path.name != tool)]
+    callers = [
+        ROOT / "Makefile",
+        ROOT / ".ci/run",
+        ROOT / "CONTRIBUTING.md",
+        *ROOT.glob("tests/*/*.py"),
+        *(path for path in SCRIPTS if path.name != tool),
+    ]
     name = re.escape(tool.removesuffix(".py"))
     calls = re.compile(rf"tools[/.]{name}\b|import .*\b{name}\b|from {name} |{re.escape(tool)}")
     assert any(calls.search(path.read_text(encoding="utf-8")) for path in callers)
@@ -84,7 +115,9 @@ def variables(words: list[str]) -> set[str]:
     given: set[str] = set()
     for option, value in zip(words, words[1:]):
         if option in ("-e", "--extra-vars"):
-            given.update(json.loads(value) if value.startswith("{") else re.findall(r"(?:^| )(\w+)=", value))
+            given.update(
+                json.loads(value) if value.startswith("{") else re.findall(r"(?:^| )(\w+)=", value)
+            )
     return given
 
 
@@ -97,15 +130,24 @@ def takes(playbook: str) -> set[str]:
 
 
 def playbooks(words: list[str]) -> list[str]:
-    return [word for word in words[1:] if re.fullmatch(r"infrastructure\.services\.\w+|\w+\.yml", word)
-            and words[words.index(word) - 1] not in ("-i", "-e")]
+    return [
+        word
+        for word in words[1:]
+        if re.fullmatch(r"infrastructure\.services\.\w+|\w+\.yml", word)
+        and words[words.index(word) - 1] not in ("-i", "-e")
+    ]
 
 
-WITH_VARIABLES = [command for command in COMMANDS
-                  if re.search(r"ansible-playbook .* (?:-e|--extra-vars) ", command.text)]
+WITH_VARIABLES = [
+    command
+    for command in COMMANDS
+    if re.search(r"ansible-playbook .* (?:-e|--extra-vars) ", command.text)
+]
 
 
-@pytest.mark.parametrize("command", WITH_VARIABLES, ids=lambda command: f"{command.page}: {command.text}")
+@pytest.mark.parametrize(
+    "command", WITH_VARIABLES, ids=lambda command: f"{command.page}: {command.text}"
+)
 def test_a_playbook_takes_the_variables_of_a_command(command):
     words = shlex.split(command.text)
     given, run = variables(words), playbooks(words)
@@ -115,8 +157,15 @@ def test_a_playbook_takes_the_variables_of_a_command(command):
 
 
 EVERY = set().union(ROLE, *map(taken, PLAYBOOKS))
-TEXTS = [*PAGES, *PIPELINES, *SCRIPTS, *ROOT.glob("playbooks/*/*.yml"), *ROOT.glob("roles/*/*/*.yml"),
-         *ROOT.glob("plugins/**/*.py"), *ROOT.glob("extensions/**/*.md")]
+TEXTS = [
+    *PAGES,
+    *PIPELINES,
+    *SCRIPTS,
+    *ROOT.glob("playbooks/*/*.yml"),
+    *ROOT.glob("roles/*/*/*.yml"),
+    *ROOT.glob("plugins/**/*.py"),
+    *ROOT.glob("extensions/**/*.md"),
+]
 
 
 @pytest.mark.parametrize("path", TEXTS, ids=lambda path: path.relative_to(ROOT).as_posix())
@@ -131,7 +180,12 @@ def test_what_a_text_tells_to_set_is_a_variable(path):
 
 def test_the_command_of_contributors_runs():
     (command,) = {each.text for each in COMMANDS if "bin/pytest tests/unit" in each.text}
-    done = subprocess.run([sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *shlex.split(command)[1:]],
-                          cwd=ROOT, check=False, stdout=subprocess.PIPE, text=True)
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *shlex.split(command)[1:]],
+        cwd=ROOT,
+        check=False,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
     assert done.returncode == 0, done.stdout
     assert re.search(r"\d+ passed", done.stdout)

@@ -15,9 +15,13 @@ from typing import Iterator
 
 import pytest
 import yaml
-from ansible_collections.infrastructure.services.plugins.module_utils._task import options as shared_options
+from ansible_collections.infrastructure.services.plugins.module_utils._task import (
+    options as shared_options,
+)
 from ansible_collections.infrastructure.services.plugins.module_utils._task import specs
-from ansible_collections.infrastructure.services.plugins.module_utils._task.validation import validate
+from ansible_collections.infrastructure.services.plugins.module_utils._task.validation import (
+    validate,
+)
 from support import RESOURCES, SPECS
 from support.shapes import leaves, of_documentation, of_spec, without_formats
 
@@ -29,19 +33,36 @@ MODULES = sorted(path.stem for path in ROOT.glob("plugins/modules/*.py"))
 @pytest.fixture(scope="module")
 def pages():
     """The documentation of every module from `ansible-doc --json`, the shared fragment merged in."""
-    root = next(entry for entry in sys.path if (Path(entry) / "ansible_collections/infrastructure/services").exists())
-    command = [sys.executable, "-m", "ansible", "doc", "--json", *(NAMESPACE + name for name in MODULES)]
+    root = next(
+        entry
+        for entry in sys.path
+        if (Path(entry) / "ansible_collections/infrastructure/services").exists()
+    )
+    command = [
+        sys.executable,
+        "-m",
+        "ansible",
+        "doc",
+        "--json",
+        *(NAMESPACE + name for name in MODULES),
+    ]
     environment = {**os.environ, "ANSIBLE_COLLECTIONS_PATH": root, "PYTHONWARNINGS": "ignore"}
     done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, check=True, timeout=60)
     return {name.removeprefix(NAMESPACE): page for name, page in json.loads(done.stdout).items()}
 
 
 def pairs(spec: dict, documented: dict, path: str = "") -> Iterator[tuple[str, dict, dict]]:
-    """Yield each option with its documentation, at every level; a name missing on either side fails the test."""
-    assert set(spec) == set(documented), f"options and documentation differ in {path or 'the module'}"
+    """Yield each option with its documentation, at every level; a name missing on either side fails
+    the test.
+    """
+    assert set(spec) == set(documented), (
+        f"options and documentation differ in {path or 'the module'}"
+    )
     for name, option in spec.items():
         yield path + name, option, documented[name]
-        yield from pairs(option.get("options", {}), documented[name].get("suboptions", {}), f"{path}{name}.")
+        yield from pairs(
+            option.get("options", {}), documented[name].get("suboptions", {}), f"{path}{name}."
+        )
 
 
 def words(documented: dict) -> str:
@@ -63,7 +84,10 @@ def test_every_option_is_documented_correctly(pages, module):
 
 @pytest.mark.parametrize("module", RESOURCES)
 def test_the_shape_of_the_attributes_is_documented(pages, module):
-    spec, documented = RESOURCES[module].options["attributes"], pages[module]["doc"]["options"]["attributes"]
+    spec, documented = (
+        RESOURCES[module].options["attributes"],
+        pages[module]["doc"]["options"]["attributes"],
+    )
     assert without_formats(of_spec(spec)) == of_documentation(documented)
 
 
@@ -97,25 +121,36 @@ def test_every_example_uses_options_that_exist(pages, module):
 
 
 def test_only_modules_that_send_have_the_shared_options(pages):
-    assert [module for module in MODULES if "access_token" in pages[module]["doc"]["options"]] == sorted(
-        name for resource in RESOURCES for name in (resource, f"{resource}s")
-    )
+    assert [
+        module for module in MODULES if "access_token" in pages[module]["doc"]["options"]
+    ] == sorted(name for resource in RESOURCES for name in (resource, f"{resource}s"))
 
 
-@pytest.mark.parametrize("spec", [specs.LEDGER_ENTRY, specs.LEDGER_INFO], ids=lambda spec: spec.name)
+@pytest.mark.parametrize(
+    "spec", [specs.LEDGER_ENTRY, specs.LEDGER_INFO], ids=lambda spec: spec.name
+)
 def test_the_options_of_the_ledger_modules_are_documented_correctly(pages, spec):
     for name, option, documented in pairs(spec.own, pages[spec.name]["doc"]["options"]):
         assert str(option["type"]) == documented["type"], name
         assert option.get("required", False) == documented.get("required", False), name
         assert option.get("default") == documented.get("default"), name
         assert sorted(option.get("choices", [])) == sorted(documented.get("choices", [])), name
-        assert all(f"E({variable})" in words(documented) for variable in option.get("fallback", (None, []))[1])
+        assert all(
+            f"E({variable})" in words(documented)
+            for variable in option.get("fallback", (None, []))[1]
+        )
 
 
 def test_ledger_entry_accepts_each_of_its_examples(pages):
     tasks = yaml.safe_load(pages["ledger_entry"]["examples"])
-    for task in (task for task in tasks if NAMESPACE + "ledger_entry" in task and "loop" not in task):
-        options = {"ledger": "ledger.db", "base_url": "https://s", **task[NAMESPACE + "ledger_entry"]}
+    for task in (
+        task for task in tasks if NAMESPACE + "ledger_entry" in task and "loop" not in task
+    ):
+        options = {
+            "ledger": "ledger.db",
+            "base_url": "https://s",
+            **task[NAMESPACE + "ledger_entry"],
+        }
         assert validate(specs.LEDGER_ENTRY, options).problem == ""
 
 

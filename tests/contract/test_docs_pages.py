@@ -1,7 +1,9 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the pages mention exists: layers in ARCHITECTURE.md; options, settings and tests in docs/open_points.md."""
+"""What the pages mention exists: layers in ARCHITECTURE.md; options, settings and tests in
+docs/open_points.md.
+"""
 
 from __future__ import annotations
 
@@ -21,12 +23,26 @@ OPEN_POINTS = (ROOT / "docs/open_points.md").read_text(encoding="utf-8")
 SUPPORT = (ROOT / "docs/docsite/rst/support.rst").read_text(encoding="utf-8")
 CORE = (ROOT / "plugins/plugin_utils/_run/core.py").read_text(encoding="utf-8")
 OPTIONS = {name for spec in SPECS.values() for name in spec.options}
-SECTIONS = {"2.3", "3", "4.1", "4.2", "5", "6", "7", "8", "9"}  # of the interface, those with an open point
+SECTIONS = {
+    "2.3",
+    "3",
+    "4.1",
+    "4.2",
+    "5",
+    "6",
+    "7",
+    "8",
+    "9",
+}  # of the interface, those with an open point
 
 
 def rows(page: str) -> list[list[str]]:
     """Return the cells of each row of the page's tables, without the headers."""
-    lines = [line for line in page.splitlines() if line.startswith("| ") and not line.startswith(("| Folder", "| | "))]
+    lines = [
+        line
+        for line in page.splitlines()
+        if line.startswith("| ") and not line.startswith(("| Folder", "| | "))
+    ]
     return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
 
 
@@ -36,12 +52,20 @@ def quoted(cell: str) -> list[str]:
 
 
 def test_the_page_describes_every_folder_by_its_docstring_if_it_has_one():
-    """Ansible sends module_utils to targets as packages; on the controller a folder needs no file for that."""
+    """Ansible sends module_utils to targets as packages; on the controller a folder needs no file
+    for that.
+    """
     told = {quoted(folder)[0].strip("/"): what for folder, what in rows(ARCHITECTURE)}
-    assert told.keys() == {path.parent.relative_to(ROOT / "plugins").as_posix()
-                           for path in ROOT.glob("plugins/*_utils/*/*.py")}
-    packages = {path.parent.relative_to(ROOT / "plugins").as_posix(): ast.get_docstring(ast.parse(path.read_text()))
-                for path in ROOT.glob("plugins/*/*/__init__.py")}
+    assert told.keys() == {
+        path.parent.relative_to(ROOT / "plugins").as_posix()
+        for path in ROOT.glob("plugins/*_utils/*/*.py")
+    }
+    packages = {
+        path.parent.relative_to(ROOT / "plugins").as_posix(): ast.get_docstring(
+            ast.parse(path.read_text())
+        )
+        for path in ROOT.glob("plugins/*/*/__init__.py")
+    }
     assert told.items() >= packages.items()
 
 
@@ -72,8 +96,12 @@ def test_everything_that_a_row_names_exists(row):
     assert quoted(tests)
     for test in quoted(tests):
         file, name = test.split("::")
-        trees = [ast.parse(path.read_text(encoding="utf-8")) for path in ROOT.glob(f"tests/**/{file}")]
-        assert name in [node.name for tree in trees for node in tree.body if isinstance(node, ast.FunctionDef)], test
+        trees = [
+            ast.parse(path.read_text(encoding="utf-8")) for path in ROOT.glob(f"tests/**/{file}")
+        ]
+        assert name in [
+            node.name for tree in trees for node in tree.body if isinstance(node, ast.FunctionDef)
+        ], test
 
 
 def test_every_emulator_setting_belongs_to_an_open_point():
@@ -81,21 +109,38 @@ def test_every_emulator_setting_belongs_to_an_open_point():
 
 
 def used_of_ansible_core() -> set[str]:
-    """What core.py imports of ansible-core that is not documented as stable, private attributes, and settings."""
+    """What core.py imports of ansible-core that is not documented as stable, private attributes,
+    and settings.
+    """
     tree = ast.parse(CORE)
-    imported = {alias.name for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and node.module
-                and node.module.startswith(("ansible.module_utils", "ansible.utils", "ansible.executor", "ansible._"))
-                for alias in node.names}
-    private = {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute) and node.attr.startswith("_")}
-    settings = set(re.findall(r'= "(\w+)"\n', CORE)) | set(re.findall(r"constants\.([A-Z_]+)", CORE))
+    imported = {
+        alias.name
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom)
+        and node.module
+        and node.module.startswith(
+            ("ansible.module_utils", "ansible.utils", "ansible.executor", "ansible._")
+        )
+        for alias in node.names
+    }
+    private = {
+        node.attr
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Attribute) and node.attr.startswith("_")
+    }
+    settings = set(re.findall(r'= "(\w+)"\n', CORE)) | set(
+        re.findall(r"constants\.([A-Z_]+)", CORE)
+    )
     return imported - {"Direction"} | private | settings
 
 
 def test_the_page_on_support_lists_what_is_used_of_ansible_core():
     _before, _title, table = SUPPORT.partition("\nWhat is used of ansible-core\n")
     assert sorted(used_of_ansible_core()) == sorted(
-        name for name in set(re.findall("``([^`.]+)``", table))
-        if name in CORE and name not in {"ssh", "invocation", "outcome", "ActionBase", "env_prefix"})
+        name
+        for name in set(re.findall("``([^`.]+)``", table))
+        if name in CORE and name not in {"ssh", "invocation", "outcome", "ActionBase", "env_prefix"}
+    )
 
 
 def test_the_page_on_support_names_the_tested_versions():
@@ -110,12 +155,18 @@ def test_the_page_of_environment_variables_names_each_and_no_other():
     page = (ROOT / "docs/docsite/rst/environment_variables.rst").read_text(encoding="utf-8")
     specs = {**options.ARGUMENT_SPEC, **options.MANY}
     variables = {name: spec["fallback"][1] for name, spec in specs.items() if "fallback" in spec}
-    told = {option: re.findall(r"``(\w+)``", row) for row, option in re.findall(r"\* - (.*)\n      - ``(\w+)``", page)}
+    told = {
+        option: re.findall(r"``(\w+)``", row)
+        for row, option in re.findall(r"\* - (.*)\n      - ``(\w+)``", page)
+    }
     assert told == variables
 
 
 def test_the_guides_of_users_do_not_name_our_tests():
-    texts = {name: (ROOT / f"docs/docsite/rst/{name}.rst").read_text(encoding="utf-8") for name in docs_tree.guides()}
+    texts = {
+        name: (ROOT / f"docs/docsite/rst/{name}.rst").read_text(encoding="utf-8")
+        for name in docs_tree.guides()
+    }
     ours = re.compile(r"\btests?/|\btest_\w+\.py|make (test|matrix|bench)")
     assert [name for name, text in texts.items() if ours.search(text)] == []
 

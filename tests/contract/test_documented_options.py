@@ -1,7 +1,8 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The documentation of each module has the options of its argument spec: their names, types, defaults and choices.
+"""The documentation of each module has the options of its argument spec: their names, types,
+defaults and choices.
 
 ansible-test's validate-modules checks the same for the collection as it is installed.
 """
@@ -17,10 +18,22 @@ from ansible_collections.infrastructure.services.plugins.module_utils._task impo
 PLUGINS = "ansible_collections.infrastructure.services.plugins"
 SPECS = {
     spec.name: spec.documented()["argument_spec"]
-    for spec in (specs.VIRTUAL_MACHINE, specs.VIRTUAL_MACHINES, specs.APPLICATION_ROLE, specs.APPLICATION_ROLES,
-                 specs.LEDGER_ENTRY, specs.LEDGER_INFO)
+    for spec in (
+        specs.VIRTUAL_MACHINE,
+        specs.VIRTUAL_MACHINES,
+        specs.APPLICATION_ROLE,
+        specs.APPLICATION_ROLES,
+        specs.LEDGER_ENTRY,
+        specs.LEDGER_INFO,
+    )
 }
-MATTERS = {"type": "str", "elements": None, "required": False, "default": None, "choices": None}  # and what it is then
+MATTERS = {
+    "type": "str",
+    "elements": None,
+    "required": False,
+    "default": None,
+    "choices": None,
+}  # and what it is then
 
 
 def documented(module: str) -> dict:
@@ -30,7 +43,9 @@ def documented(module: str) -> dict:
     for name in page.get("extends_documentation_fragment", ()):
         file, _dot, part = name.removeprefix("infrastructure.services.").partition(".")
         fragment = importlib.import_module(f"{PLUGINS}.doc_fragments.{file}").ModuleDocFragment
-        options |= yaml.safe_load(getattr(fragment, part.upper() or "DOCUMENTATION")).get("options", {})
+        options |= yaml.safe_load(getattr(fragment, part.upper() or "DOCUMENTATION")).get(
+            "options", {}
+        )
     for name, option in page.get("options", {}).items():
         options[name] = {**options.get(name, {}), **option}
     return options

@@ -1,7 +1,9 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What is sent to the emulator comes back and persists: bodies generated from the OpenAPI document, over the socket."""
+"""What is sent to the emulator comes back and persists: bodies generated from the OpenAPI document,
+over the socket.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,10 @@ from hypothesis import strategies as st
 
 SCHEMAS = load()["components"]["schemas"]
 BOUNDED = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-CREATE, UPDATE = "/api/v1/services/compute/virtual_machines", "/api/v1/services/cassandra/application_roles/role-1"
+CREATE, UPDATE = (
+    "/api/v1/services/compute/virtual_machines",
+    "/api/v1/services/cassandra/application_roles/role-1",
+)
 HEADERS = {"Authorization": "Bearer t", "Content-Type": "application/json"}
 
 TEXT = st.text(max_size=8)
@@ -31,7 +36,9 @@ DATE_TIMES = st.datetimes().map(lambda moment: moment.replace(microsecond=0).iso
 
 
 def bodies(schema: dict, unknown: bool = True) -> st.SearchStrategy:
-    """Return values that the schema admits: with fields left out and, in objects, with an unknown field."""
+    """Return values that the schema admits: with fields left out and, in objects, with an unknown
+    field.
+    """
     if schema.get("format") == "date-time":
         return DATE_TIMES
     kinds = schema["type"] if isinstance(schema["type"], list) else [schema["type"]]
@@ -77,13 +84,17 @@ def test_a_created_machine_has_everything_that_was_sent(running, body):
     asset = send(running, "POST", CREATE, body)
     validator(SCHEMAS["VirtualMachine"]).validate(asset)
     assert within(body, asset)
-    assert requests.get(f"{running.url}/_emulator/assets", timeout=10).json()["virtual_machines"] == [asset]
+    assert requests.get(f"{running.url}/_emulator/assets", timeout=10).json()[
+        "virtual_machines"
+    ] == [asset]
     (entry,) = requests.get(f"{running.url}/_emulator/requests", timeout=10).json()
     assert json.loads(entry["body"]) == body
 
 
 @BOUNDED
-@given(first=bodies(SCHEMAS["ApplicationRoleUpdate"]), second=bodies(SCHEMAS["ApplicationRoleUpdate"]))
+@given(
+    first=bodies(SCHEMAS["ApplicationRoleUpdate"]), second=bodies(SCHEMAS["ApplicationRoleUpdate"])
+)
 def test_a_merge_keeps_other_fields_and_a_replacement_drops_them(running, first, second):
     for mode in ("merge", "replace"):
         running.api.reset()

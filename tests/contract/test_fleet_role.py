@@ -2,7 +2,9 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The variables of the role `fleet`, its documentation, its defaults and the options of the modules agree."""
+"""The variables of the role `fleet`, its documentation, its defaults and the options of the modules
+agree.
+"""
 
 from __future__ import annotations
 
@@ -10,8 +12,13 @@ from pathlib import Path
 
 import pytest
 import yaml
-from ansible_collections.infrastructure.services.plugins.module_utils._task.options import ARGUMENT_SPEC, MANY
-from ansible_collections.infrastructure.services.plugins.module_utils._task.specs import VIRTUAL_MACHINES
+from ansible_collections.infrastructure.services.plugins.module_utils._task.options import (
+    ARGUMENT_SPEC,
+    MANY,
+)
+from ansible_collections.infrastructure.services.plugins.module_utils._task.specs import (
+    VIRTUAL_MACHINES,
+)
 
 ROLE = Path(__file__).resolve().parents[2] / "roles/fleet"
 
@@ -23,17 +30,36 @@ def load(name: str) -> object:
 OPTIONS = load("meta/argument_specs.yml")["argument_specs"]["main"]["options"]
 TASKS = load("tasks/main.yml")[0]["block"]
 LISTS = [*TASKS[1]["block"], *TASKS[1]["always"]]
-SAME = {f"fleet_{name}": MANY[name]
-        for name in ("concurrency", "asset_fields", "defaults", "report", "in_doubt", "max_unknown", "max_failures")}
-SAME.update({"fleet_application_role_defaults": MANY["defaults"], "fleet_ledger": ARGUMENT_SPEC["ledger"],
-             "fleet_ledger_create": ARGUMENT_SPEC["ledger_create"],
-             "fleet_on_difference": VIRTUAL_MACHINES.own["on_difference"]})
+SAME = {
+    f"fleet_{name}": MANY[name]
+    for name in (
+        "concurrency",
+        "asset_fields",
+        "defaults",
+        "report",
+        "in_doubt",
+        "max_unknown",
+        "max_failures",
+    )
+}
+SAME.update(
+    {
+        "fleet_application_role_defaults": MANY["defaults"],
+        "fleet_ledger": ARGUMENT_SPEC["ledger"],
+        "fleet_ledger_create": ARGUMENT_SPEC["ledger_create"],
+        "fleet_on_difference": VIRTUAL_MACHINES.own["on_difference"],
+    }
+)
 
 
 def test_variables_and_defaults_match_the_documentation():
     given = load("defaults/main.yml")
-    assert {name: option["default"] for name, option in OPTIONS.items() if "default" in option} == given
-    assert [name for name, option in OPTIONS.items() if option.get("required")] == []  # the modules require the ledger
+    assert {
+        name: option["default"] for name, option in OPTIONS.items() if "default" in option
+    } == given
+    assert [
+        name for name, option in OPTIONS.items() if option.get("required")
+    ] == []  # the modules require the ledger
 
 
 @pytest.mark.parametrize("name", SAME)
@@ -62,11 +88,21 @@ def test_there_are_at_most_five_tasks_including_the_check_of_the_variables():
 
 @pytest.mark.parametrize("task", LISTS, ids=lambda task: task["name"])
 def test_each_list_is_sent_with_every_variable_that_it_needs(task):
-    (options,) = [value for key, value in task.items() if key.startswith("infrastructure.services.")]
+    (options,) = [
+        value for key, value in task.items() if key.startswith("infrastructure.services.")
+    ]
     used = str(options)
     own = "virtual_machine" if "virtual_machines" in options else "application_role"
-    wanted = {"fleet_concurrency", "fleet_ledger", "fleet_ledger_create", "fleet_report", "fleet_asset_fields",
-              f"fleet_{own}s", "fleet_max_unknown", "fleet_max_failures"}
+    wanted = {
+        "fleet_concurrency",
+        "fleet_ledger",
+        "fleet_ledger_create",
+        "fleet_report",
+        "fleet_asset_fields",
+        f"fleet_{own}s",
+        "fleet_max_unknown",
+        "fleet_max_failures",
+    }
     assert all(name in used for name in wanted)
     assert "failed_when" not in task
     assert "no_log" not in str(task)

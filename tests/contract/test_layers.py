@@ -1,7 +1,9 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The structure of the code, read from its syntax: one-way imports, small files and functions, named errors."""
+"""The structure of the code, read from its syntax: one-way imports, small files and functions,
+named errors.
+"""
 
 from __future__ import annotations
 
@@ -11,12 +13,14 @@ from pathlib import Path
 from typing import Iterator
 
 import pytest
+from tools.measure import LONGEST_FILE, code_lines, long_functions
 
 ROOT = Path(__file__).resolve().parents[2]
 COLLECTION = "ansible_collections.infrastructure.services."
 UTILS = "plugins/module_utils/"
 
-# Lowest first: a folder imports only from itself and those before it, and there are no import cycles.
+# Lowest first: a folder imports only from itself and those before it, and there are no import
+# cycles.
 LAYERS = ("", "_http/", "_call/", "_resources/", "_task/", "_list/")
 
 # What is above module_utils, and the directories that it may import from.
@@ -24,7 +28,11 @@ ABOVE = {
     "plugins/doc_fragments/": (),
     "plugins/modules/": (UTILS,),
     "plugins/plugin_utils/_ledger/": (UTILS, "plugins/plugin_utils/_ledger/"),
-    "plugins/plugin_utils/_screen/": (UTILS, "plugins/plugin_utils/_ledger/", "plugins/plugin_utils/_screen/"),
+    "plugins/plugin_utils/_screen/": (
+        UTILS,
+        "plugins/plugin_utils/_ledger/",
+        "plugins/plugin_utils/_screen/",
+    ),
     "plugins/plugin_utils/_run/": (UTILS, "plugins/plugin_utils/"),
     "plugins/action/": (UTILS, "plugins/plugin_utils/"),
     "plugins/filter/": (UTILS, "plugins/plugin_utils/"),
@@ -33,12 +41,12 @@ ABOVE = {
 
 # The libraries that only `_http` may import.
 NETWORK = {"requests", "urllib3", "socket", "http"}
-LONGEST_FILE = 300  # lines that are not blank, not counting the documentation of a plugin
-LONGEST_FUNCTION = 40  # lines from the first statement to the last
 LONGEST_MODULE = 40  # lines of code in a module, which is its documentation and a hand-over
 
 PLUGINS = sorted(path.relative_to(ROOT).as_posix() for path in ROOT.glob("plugins/**/*.py"))
-EMULATOR = sorted(path.relative_to(ROOT).as_posix() for path in ROOT.glob("extensions/emulator/**/*.py"))
+EMULATOR = sorted(
+    path.relative_to(ROOT).as_posix() for path in ROOT.glob("extensions/emulator/**/*.py")
+)
 LOWER = [file for file in PLUGINS if file.startswith(UTILS)]
 FOLDERS = sorted(file.rpartition("/")[0] for file in PLUGINS if file.endswith("/__init__.py"))
 MODULES = [file for file in PLUGINS if file.startswith("plugins/modules/")]
@@ -60,7 +68,9 @@ def imported(file: str) -> Iterator[str]:
             names = [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
             base = package[: len(package) - node.level + 1] if node.level else []
-            names = [".".join([*base, *filter(None, [node.module]), alias.name]) for alias in node.names]
+            names = [
+                ".".join([*base, *filter(None, [node.module]), alias.name]) for alias in node.names
+            ]
         else:
             continue
         yield from (name.removeprefix(COLLECTION) for name in names)
@@ -70,17 +80,23 @@ def imported(file: str) -> Iterator[str]:
 def own(file: str) -> set[str]:
     """Return the files of the collection that a file imports."""
     names = [name.split(".") for name in imported(file)]
-    candidates = {"/".join(parts[:end]) + ".py" for parts in names for end in range(1, len(parts) + 1)}
+    candidates = {
+        "/".join(parts[:end]) + ".py" for parts in names for end in range(1, len(parts) + 1)
+    }
     return {path for path in candidates if (ROOT / path).is_file()}
 
 
 def level(file: str) -> int:
     """Return the layer of a file of module_utils."""
-    return LAYERS.index(file.removeprefix(UTILS).rpartition("/")[0].strip("/") and f"{file.split('/')[2]}/")
+    return LAYERS.index(
+        file.removeprefix(UTILS).rpartition("/")[0].strip("/") and f"{file.split('/')[2]}/"
+    )
 
 
 def test_every_file_of_module_utils_has_a_layer():
-    assert {file.removeprefix(UTILS).rpartition("/")[0] for file in LOWER} == {layer.strip("/") for layer in LAYERS}
+    assert {file.removeprefix(UTILS).rpartition("/")[0] for file in LOWER} == {
+        layer.strip("/") for layer in LAYERS
+    }
 
 
 @pytest.mark.parametrize("folder", FOLDERS)
@@ -101,7 +117,9 @@ def test_code_above_module_utils_imports_only_from_below(file):
 
 @pytest.mark.parametrize("file", LOWER)
 def test_imports_go_down(file):
-    wrong = {other for other in own(file) if not other.startswith(UTILS) or level(other) > level(file)}
+    wrong = {
+        other for other in own(file) if not other.startswith(UTILS) or level(other) > level(file)
+    }
     assert wrong == set(), f"{file} imports from above"
 
 
@@ -128,54 +146,50 @@ def test_only_one_layer_knows_about_the_network(file):
 @pytest.mark.parametrize("file", [file for file in PLUGINS if file not in DISPLAYING])
 def test_only_the_first_process_displays(file):
     """What a worker has Ansible display ends the thread that receives results once nobody reads it."""
-    called = {node.func.attr for node in ast.walk(parse(file))
-              if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)}
+    called = {
+        node.func.attr
+        for node in ast.walk(parse(file))
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)
+    }
     assert called.isdisjoint({"display", "warning", "deprecated", "v", "vv", "vvv"})
 
 
 @pytest.mark.parametrize("file", MODULES)
 def test_a_module_is_documentation_and_a_hand_over(file):
     hands_over_to = {Path(other).stem for other in own(file)}
-    assert hands_over_to - {"sending"} == {"front", "specs"}, "a module imports the front and its own specification"
-    assert len(code_lines(file)) <= LONGEST_MODULE
+    assert hands_over_to - {"sending"} == {"front", "specs"}, (
+        "a module imports the front and its own specification"
+    )
+    assert len(code_lines(ROOT / file)) <= LONGEST_MODULE
 
 
 @pytest.mark.parametrize("file", EMULATOR)
 def test_the_emulator_imports_nothing_that_it_is_used_to_test(file):
-    assert {name.split(".")[0] for name in imported(file)} & {"ansible", "ansible_collections", "plugins"} == set()
+    assert {name.split(".")[0] for name in imported(file)} & {
+        "ansible",
+        "ansible_collections",
+        "plugins",
+    } == set()
 
 
 @pytest.mark.parametrize("file", PLUGINS + EMULATOR)
 def test_files_stay_small(file):
-    assert len(code_lines(file)) <= LONGEST_FILE
-
-
-def code_lines(file: str) -> list[str]:
-    """Return the lines of a file that are not blank, without the documentation that Ansible reads."""
-    lines = (ROOT / file).read_text(encoding="utf-8").splitlines()
-    body = parse(file).body
-    for node in body + [part for kind in body if isinstance(kind, ast.ClassDef) for part in kind.body]:
-        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
-            lines[node.lineno - 1:node.end_lineno] = [""] * (node.end_lineno - node.lineno + 1)
-    return [line for line in lines if line.strip()]
+    assert len(code_lines(ROOT / file)) <= LONGEST_FILE
 
 
 @pytest.mark.parametrize("file", PLUGINS + EMULATOR)
 def test_functions_stay_small(file):
-    functions = [node for node in ast.walk(parse(file)) if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))]
-    long = {function.name: length(function) for function in functions if length(function) > LONGEST_FUNCTION}
-    assert long == {}
-
-
-def length(function: ast.FunctionDef) -> int:
-    """Return how many lines a function has without its signature and its docstring."""
-    body = function.body[1:] if ast.get_docstring(function) is not None else function.body
-    return function.end_lineno - body[0].lineno + 1 if body else 0
+    assert long_functions(ROOT / file) == {}
 
 
 @pytest.mark.parametrize("file", PLUGINS + EMULATOR)
 def test_no_except_is_broad(file):
     handlers = [node for node in ast.walk(parse(file)) if isinstance(node, ast.ExceptHandler)]
     assert [handler.lineno for handler in handlers if handler.type is None] == []
-    named = {node.id for handler in handlers for node in ast.walk(handler.type) if isinstance(node, ast.Name)}
+    named = {
+        node.id
+        for handler in handlers
+        for node in ast.walk(handler.type)
+        if isinstance(node, ast.Name)
+    }
     assert named & {"Exception", "BaseException"} == set()

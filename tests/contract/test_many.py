@@ -2,7 +2,9 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The plural modules: documentation, options and results agree, with each other and with the single modules."""
+"""The plural modules: documentation, options and results agree, with each other and with the single
+modules.
+"""
 
 from __future__ import annotations
 
@@ -15,12 +17,17 @@ import yaml
 from ansible_collections.infrastructure.services.plugins.doc_fragments import assets
 from ansible_collections.infrastructure.services.plugins.doc_fragments import many as fragment
 from ansible_collections.infrastructure.services.plugins.module_utils._list import items
-from ansible_collections.infrastructure.services.plugins.module_utils._task.options import ARGUMENT_SPEC, MANY
+from ansible_collections.infrastructure.services.plugins.module_utils._task.options import (
+    ARGUMENT_SPEC,
+    MANY,
+)
 from ansible_collections.infrastructure.services.plugins.module_utils._task.specs import (
     APPLICATION_ROLES,
     VIRTUAL_MACHINES,
 )
-from ansible_collections.infrastructure.services.plugins.module_utils._task.validation import validate
+from ansible_collections.infrastructure.services.plugins.module_utils._task.validation import (
+    validate,
+)
 from emulator import server
 from support.front import run_plural
 
@@ -30,14 +37,20 @@ ANSIBLE = {"changed", "failed", "msg", "diff", "warnings", "invocation"}
 
 def page(module: str, part: str) -> dict:
     """One part of the documentation of a module."""
-    found = importlib.import_module(f"ansible_collections.infrastructure.services.plugins.modules.{module}")
+    found = importlib.import_module(
+        f"ansible_collections.infrastructure.services.plugins.modules.{module}"
+    )
     return yaml.safe_load(getattr(found, part))
 
 
 def options(module: str) -> dict:
     """The options of a module, including those of the fragment for its assets."""
     documented = page(module, "DOCUMENTATION")
-    parts = [name.rpartition(".")[2] for name in documented["extends_documentation_fragment"] if ".assets." in name]
+    parts = [
+        name.rpartition(".")[2]
+        for name in documented["extends_documentation_fragment"]
+        if ".assets." in name
+    ]
     found, own = {}, documented.get("options", {})
     for part in parts:
         found |= yaml.safe_load(getattr(assets.ModuleDocFragment, part.upper()))["options"]
@@ -50,7 +63,9 @@ def words(option: dict) -> str:
 
 
 def without_references(documented: dict, option: str) -> dict:
-    """The documentation of options, with references to an item's options written as in the single module."""
+    """The documentation of options, with references to an item's options written as in the single
+    module.
+    """
     return plain(json.loads(json.dumps(documented).replace(f"O({option}[].", "O(")))
 
 
@@ -58,7 +73,11 @@ def plain(documented: dict) -> dict:
     """The same, with each description as a single string."""
     return {
         name: words(option)
-        and {**option, "description": words(option), "suboptions": plain(option.get("suboptions", {}))}
+        and {
+            **option,
+            "description": words(option),
+            "suboptions": plain(option.get("suboptions", {})),
+        }
         for name, option in documented.items()
     }
 
@@ -69,7 +88,9 @@ def test_an_item_is_documented_like_the_single_module(plural):
     single = options(plural.resource.operation.resource)
     assert set(documented) == {plural.option, *plural.shared}
     item = without_references(documented[plural.option]["suboptions"], plural.option)
-    assert item == plain({name: option for name, option in single.items() if name not in plural.shared})
+    assert item == plain(
+        {name: option for name, option in single.items() if name not in plural.shared}
+    )
     for name in plural.shared:
         assert documented[name] == single[name]
 
@@ -126,7 +147,9 @@ def test_the_result_matches_the_documentation(service, plural, check_mode):
 @pytest.mark.parametrize("plural", PLURALS.values(), ids=PLURALS)
 def test_the_faults_of_all_items_are_reported_on_a_target_too(plural):
     given = [{plural.key: "r1", "attributes": {"name": ["n"]}}, {"surplus": 1}, {plural.key: "r1"}]
-    result = run_plural(plural, {"base_url": "https://s", "access_token": "t", plural.option: given})
+    result = run_plural(
+        plural, {"base_url": "https://s", "access_token": "t", plural.option: given}
+    )
     assert (result["failed"], result["outcome"], result["changed"]) == (True, "not_sent", False)
     assert re.search(r"\[0\] \(r1\): .*; \[1\]: ", result["msg"])
     if "invocation" in result:
@@ -134,7 +157,12 @@ def test_the_faults_of_all_items_are_reported_on_a_target_too(plural):
 
 
 def test_a_ledger_is_refused_on_a_target():
-    options = {"base_url": "https://s", "access_token": "t", "virtual_machines": [{"name": "a"}], "ledger": "l.db"}
+    options = {
+        "base_url": "https://s",
+        "access_token": "t",
+        "virtual_machines": [{"name": "a"}],
+        "ledger": "l.db",
+    }
     result = run_plural(VIRTUAL_MACHINES, options)
     assert (result["failed"], result["outcome"]) == (True, "not_sent")
     assert result["msg"].startswith("ledger: ")
@@ -146,11 +174,18 @@ def test_defaults_are_merged_on_a_target_too(service):
     defaults = {"attributes": {"cpu": 4, "team": "web"}}
     result = run_plural(VIRTUAL_MACHINES, {**options, "defaults": defaults}, check_mode=True)
     assert [item["asset"]["attributes"] for item in result["results"]] == [
-        {"cpu": 8, "team": "web"}, {"cpu": 4, "team": "web"}]
+        {"cpu": 8, "team": "web"},
+        {"cpu": 4, "team": "web"},
+    ]
 
 
 def test_a_report_is_refused_on_a_target():
-    options = {"base_url": "https://s", "access_token": "t", "virtual_machines": [{"name": "a"}], "report": "r.json"}
+    options = {
+        "base_url": "https://s",
+        "access_token": "t",
+        "virtual_machines": [{"name": "a"}],
+        "report": "r.json",
+    }
     result = run_plural(VIRTUAL_MACHINES, options)
     assert (result["failed"], result["outcome"]) == (True, "not_sent")
     assert result["msg"].startswith("report: ")

@@ -1,7 +1,9 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The OpenAPI document: valid, in step with the interface's field tables, and silent where the interface is."""
+"""The OpenAPI document: valid, in step with the interface's field tables, and silent where the
+interface is.
+"""
 
 from __future__ import annotations
 
@@ -65,7 +67,13 @@ def walk(node: object, path: str = "") -> Iterator[tuple[str, dict]]:
     """Yield every object of the document with its path."""
     if isinstance(node, dict):
         yield path, node
-    for key, item in node.items() if isinstance(node, dict) else enumerate(node) if isinstance(node, list) else ():
+    for key, item in (
+        node.items()
+        if isinstance(node, dict)
+        else enumerate(node)
+        if isinstance(node, list)
+        else ()
+    ):
         yield from walk(item, f"{path}/{key}")
 
 
@@ -82,18 +90,29 @@ def test_the_document_is_valid():
     ],
 )
 def test_the_attributes_are_those_of_the_interface(schema, expected):
-    assert dict(fields(SCHEMAS[schema])) == table(expected), f"edit docs/openapi.yaml ({schema}), or the table above"
+    assert dict(fields(SCHEMAS[schema])) == table(expected), (
+        f"edit docs/openapi.yaml ({schema}), or the table above"
+    )
 
 
 def test_the_demo_sends_every_field():
-    demo = yaml.safe_load((DOCUMENT.parents[1] / "playbooks/vars/demo.yml").read_text(encoding="utf-8"))
-    sent = {"VirtualMachine": demo["demo_attributes"], "ApplicationRole": demo["demo_role"]["attributes"]}
+    demo = yaml.safe_load(
+        (DOCUMENT.parents[1] / "playbooks/vars/demo.yml").read_text(encoding="utf-8")
+    )
+    sent = {
+        "VirtualMachine": demo["demo_attributes"],
+        "ApplicationRole": demo["demo_role"]["attributes"],
+    }
     for resource, attributes in sent.items():
-        assert set(attributes) == set(SCHEMAS[f"{resource}Attributes"]["properties"]), "edit playbooks/vars/demo.yml"
+        assert set(attributes) == set(SCHEMAS[f"{resource}Attributes"]["properties"]), (
+            "edit playbooks/vars/demo.yml"
+        )
 
 
 def test_the_envelope_is_that_of_the_interface():
-    assert {path: kind for path, kind in fields(SCHEMAS["Envelope"]) if "." not in path} == table(ENVELOPE)
+    assert {path: kind for path, kind in fields(SCHEMAS["Envelope"]) if "." not in path} == table(
+        ENVELOPE
+    )
 
 
 @pytest.mark.parametrize("resource", ["VirtualMachine", "ApplicationRole"])
@@ -105,34 +124,67 @@ def test_an_answer_is_the_envelope_with_its_attributes(resource):
 
 def test_a_create_sends_name_and_attributes():
     assert dict(fields(SCHEMAS["VirtualMachineCreate"])) == {
-        "name": "string", "attributes": "object",
+        "name": "string",
+        "attributes": "object",
         **{f"attributes.{path}": kind for path, kind in table(VIRTUAL_MACHINE).items()},
     }
 
 
 def test_an_update_can_send_the_envelope_except_the_id():
-    sent = {path for path, _kind in fields(SCHEMAS["ApplicationRoleUpdate"]) if "." not in path and "[" not in path}
+    sent = {
+        path
+        for path, _kind in fields(SCHEMAS["ApplicationRoleUpdate"])
+        if "." not in path and "[" not in path
+    }
     assert sent == set(table(ENVELOPE)) - {"id"}
 
 
-@pytest.mark.parametrize("schema", ["Envelope", "VirtualMachine", "ApplicationRole", "ApplicationRoleUpdate"])
+@pytest.mark.parametrize(
+    "schema", ["Envelope", "VirtualMachine", "ApplicationRole", "ApplicationRoleUpdate"]
+)
 def test_every_field_of_an_answer_may_be_null(schema):
-    typed = {path: kinds(node) for path, node in walk(SCHEMAS[schema]) if "/properties/" in path and "type" in node}
+    typed = {
+        path: kinds(node)
+        for path, node in walk(SCHEMAS[schema])
+        if "/properties/" in path and "type" in node
+    }
     assert len(typed) >= len(table(ENVELOPE)) - 1
     assert [path for path, types in typed.items() if "null" not in types] == []
 
 
 def test_no_field_of_a_create_is_null():
-    typed = [node["type"] for _path, node in walk(SCHEMAS["VirtualMachineCreate"]) if "type" in node]
+    typed = [
+        node["type"] for _path, node in walk(SCHEMAS["VirtualMachineCreate"]) if "type" in node
+    ]
     assert len(typed) > len(table(VIRTUAL_MACHINE))
     assert set(map(type, typed)) == {str}
 
 
 def test_nothing_is_invented():
-    """Required fields, allowed values, bounds and closed objects are not shown by the interface, so they are absent."""
-    open_points = {"required", "enum", "const", "pattern", "minimum", "maximum", "minLength", "maxLength", "default",
-                   "additionalProperties", "unevaluatedProperties", "readOnly", "minItems", "maxItems"}
-    schemas = [node for path, node in walk(RAW["components"]["schemas"]) if not path.endswith("/properties")]
+    """Required fields, allowed values, bounds and closed objects are not shown by the interface, so
+    they are absent.
+    """
+    open_points = {
+        "required",
+        "enum",
+        "const",
+        "pattern",
+        "minimum",
+        "maximum",
+        "minLength",
+        "maxLength",
+        "default",
+        "additionalProperties",
+        "unevaluatedProperties",
+        "readOnly",
+        "minItems",
+        "maxItems",
+    }
+    schemas = [
+        node
+        for path, node in walk(RAW["components"]["schemas"])
+        if not path.endswith("/properties")
+    ]
     assert len(schemas) > 100
     assert [node for node in schemas if open_points & set(node)] == []
     formats = {node["format"] for node in schemas if "format" in node}
@@ -141,10 +193,12 @@ def test_nothing_is_invented():
 
 def test_the_operations_are_those_of_the_interface():
     assert {(operation.name, operation.method) for operation in operations(load())} == {
-        ("create_virtual_machine", "POST"), ("update_application_role", "PUT"),
+        ("create_virtual_machine", "POST"),
+        ("update_application_role", "PUT"),
     }
     assert set(RAW["paths"]) == {
-        "/api/v1/services/compute/virtual_machines", "/api/v1/services/cassandra/application_roles/{id}",
+        "/api/v1/services/compute/virtual_machines",
+        "/api/v1/services/cassandra/application_roles/{id}",
     }
 
 

@@ -2,7 +2,9 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The page of the playbooks lists every playbook with every variable that a user can set, and no other."""
+"""The page of the playbooks lists every playbook with every variable that a user can set, and no
+other.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,9 @@ from pathlib import Path
 
 import pytest
 import yaml
-from ansible_collections.infrastructure.services.plugins.plugin_utils._run.given import _unknown_to_playbook
+from ansible_collections.infrastructure.services.plugins.plugin_utils._run.given import (
+    _unknown_to_playbook,
+)
 from jinja2 import Environment, nodes
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -21,17 +25,31 @@ PAGE = (ROOT / "docs/docsite/rst/playbooks.rst").read_text(encoding="utf-8")
 SECTIONS = dict(re.findall(r"\n(\w+)\n-+\n\n(.*?)(?=\n\w+\n-+\n|\Z)", PAGE, re.DOTALL))
 DOCUMENTED = {name: set(re.findall(r"\* - ``(\w+)``", text)) for name, text in SECTIONS.items()}
 ANSIBLES = {  # and ansible_...
-    "hostvars", "inventory_hostname", "item", "lookup", "now", "omit", "playbook_dir", "range", "dict"}
+    "hostvars",
+    "inventory_hostname",
+    "item",
+    "lookup",
+    "now",
+    "omit",
+    "playbook_dir",
+    "range",
+    "dict",
+}
 EXPRESSIONS = {"when", "that", "until", "failed_when", "changed_when"}
-ROLE = {*yaml.safe_load((ROOT / "roles/fleet/meta/argument_specs.yml").read_text(encoding="utf-8"))
-        ["argument_specs"]["main"]["options"]}
+ROLE = {
+    *yaml.safe_load((ROOT / "roles/fleet/meta/argument_specs.yml").read_text(encoding="utf-8"))[
+        "argument_specs"
+    ]["main"]["options"]
+}
 ASSETS = ("create_virtual_machine", "update_cassandra_application_role", "create_fleet")
 
 
 def files(path: Path) -> Iterator[Path]:
     """Yield a playbook, and the files that it imports, includes and reads."""
     yield path
-    for others in re.findall(r"(?:_tasks|_playbook|vars_files): (.*\.yml)", path.read_text(encoding="utf-8")):
+    for others in re.findall(
+        r"(?:_tasks|_playbook|vars_files): (.*\.yml)", path.read_text(encoding="utf-8")
+    ):
         for other in others.strip("[]").split(", "):
             yield from files(path.parent / other)
 
@@ -62,9 +80,16 @@ def set_inside(found: list[tuple[str, object]]) -> set[str]:
 
 def used(found: list[tuple[str, object]]) -> set[str]:
     """Return the variables in the templates and expressions of a playbook."""
-    texts = [f"{{{{ {value} }}}}" if key in EXPRESSIONS else value for key, value in found if isinstance(value, str)]
-    names = [name for text in texts
-             for name in Environment().parse(text.replace("\\", "")).find_all(nodes.Name)]
+    texts = [
+        f"{{{{ {value} }}}}" if key in EXPRESSIONS else value
+        for key, value in found
+        if isinstance(value, str)
+    ]
+    names = [
+        name
+        for text in texts
+        for name in Environment().parse(text.replace("\\", "")).find_all(nodes.Name)
+    ]
     stored = {name.name for name in names if name.ctx == "store"}
     return {name.name for name in names if not name.name.startswith("ansible_")} - stored - ANSIBLES
 
@@ -78,7 +103,9 @@ def test_the_page_has_every_variable_of_a_playbook_and_no_other(name):
     paths = list(files(PLAYBOOKS[name]))
     found = [member for path in paths for member in members(content(path))]
     more = {"create_fleet": ROLE, "in_doubt": {"states"}}.get(name, set())  # which in_doubt refuses
-    own = {each for each in used(found) if each.startswith("__")}  # between a playbook and the one that imports it
+    own = {
+        each for each in used(found) if each.startswith("__")
+    }  # between a playbook and the one that imports it
     assert used(found) - own - set_inside(found) <= DOCUMENTED[name] | more
     whole = "".join(path.read_text(encoding="utf-8") for path in paths)
     assert {each for each in DOCUMENTED[name] if not re.search(rf"\b{each}\b", whole)} == set()
@@ -91,13 +118,17 @@ def test_what_sends_requests_takes_the_url_the_token_and_the_ledger(name):
 
 @pytest.mark.parametrize("name", PLAYBOOKS)
 def test_a_playbook_knows_what_it_takes(name):
-    """So that another one is refused, by require_known_variables or, without a module of ours, by the playbook."""
+    """So that another one is refused, by require_known_variables or, without a module of ours, by
+    the playbook.
+    """
     (play,) = yaml.safe_load(PLAYBOOKS[name].read_text(encoding="utf-8"))
     if "ansible.builtin.import_playbook" in play:
         assert play["ansible.builtin.import_playbook"] == "show_ledger.yml"
         assert DOCUMENTED[name] <= DOCUMENTED["show_ledger"]
     else:
-        assert set(play["vars"]["__variables"]) == {each for each in DOCUMENTED[name] if not each.startswith("fleet_")}
+        assert set(play["vars"]["__variables"]) == {
+            each for each in DOCUMENTED[name] if not each.startswith("fleet_")
+        }
 
 
 def taken(name: str) -> set[str]:
@@ -106,14 +137,24 @@ def taken(name: str) -> set[str]:
 
 
 def test_no_variable_of_another_playbook_is_taken_for_a_misspelt_one():
-    """So that two playbooks can be run by one command; these few look too much like what would be ignored."""
+    """So that two playbooks can be run by one command; these few look too much like what would be
+    ignored.
+    """
     every = set().union(*map(taken, PLAYBOOKS))
-    refused = {(name, other) for name in PLAYBOOKS if name not in ("emulator", "in_doubt")
-               for other, _hint in _unknown_to_playbook(every - taken(name), DOCUMENTED[name])}
+    refused = {
+        (name, other)
+        for name in PLAYBOOKS
+        if name not in ("emulator", "in_doubt")
+        for other, _hint in _unknown_to_playbook(every - taken(name), DOCUMENTED[name])
+    }
     assert refused == {
-        ("create_virtual_machine", "fleet_ledger_create"), ("update_cassandra_application_role", "fleet_ledger_create"),
-        ("settle", "fleet_ledger_create"), ("move_ledger", "fleet_ledger_create"),
-        ("update_cassandra_application_role", "fleet_application_roles"), ("create_fleet", "virtual_machine_name")}
+        ("create_virtual_machine", "fleet_ledger_create"),
+        ("update_cassandra_application_role", "fleet_ledger_create"),
+        ("settle", "fleet_ledger_create"),
+        ("move_ledger", "fleet_ledger_create"),
+        ("update_cassandra_application_role", "fleet_application_roles"),
+        ("create_fleet", "virtual_machine_name"),
+    }
 
 
 @pytest.mark.parametrize("name", [name for name in PLAYBOOKS if name != "in_doubt"])

@@ -1,7 +1,9 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Every run of a module returns exactly the keys that its RETURN documents for that case, in addition to Ansible's."""
+"""Every run of a module returns exactly the keys that its RETURN documents for that case, in
+addition to Ansible's.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,9 @@ import importlib
 
 import pytest
 import yaml
-from ansible_collections.infrastructure.services.plugins.module_utils._resources.flow import ENVELOPE
+from ansible_collections.infrastructure.services.plugins.module_utils._resources.flow import (
+    ENVELOPE,
+)
 from emulator import faults, openapi, server
 from support import CREATE, LEAST, RESOURCES, UPDATE
 from support.front import run_module
@@ -19,10 +23,17 @@ SCHEMAS = openapi.load()["components"]["schemas"]
 BODIES = {CREATE: SCHEMAS["VirtualMachineCreate"], UPDATE: SCHEMAS["ApplicationRoleUpdate"]}
 ASSETS = {CREATE: SCHEMAS["VirtualMachine"], UPDATE: SCHEMAS["ApplicationRole"]}
 TYPES = {"str": str, "int": int, "dict": dict, "list": list, "bool": bool}
-ANSIBLE = {"changed", "failed", "msg", "diff", "warnings", "invocation"}  # common return values, documented by Ansible
+ANSIBLE = {
+    "changed",
+    "failed",
+    "msg",
+    "diff",
+    "warnings",
+    "invocation",
+}  # common return values, documented by Ansible
 
-# What the service does, and what the task then reports; a failure returns what RETURN documents for "always" and "valid
-# options".
+# What the service does, and what the task then reports; a failure returns what RETURN documents for
+# "always" and "valid options".
 FAILURES = {
     "not_sent": {"base_url": "http://127.0.0.1:9"},
     "rejected": {"kind": "status", "status": 403},
@@ -43,7 +54,12 @@ def run(service):
     service.api.reset()
 
     def run(module: str, options: dict, **how: object) -> dict:
-        given = {"base_url": service.url, "access_token": "token-of-the-tests", "retries": 0, **LEAST[module]}
+        given = {
+            "base_url": service.url,
+            "access_token": "token-of-the-tests",
+            "retries": 0,
+            **LEAST[module],
+        }
         return run_module(module, {**given, **options}, **how)
 
     return run
@@ -52,13 +68,19 @@ def run(service):
 def documented(module: str) -> dict:
     """Return the RETURN of a module."""
     return yaml.safe_load(
-        importlib.import_module(f"ansible_collections.infrastructure.services.plugins.modules.{module}").RETURN
+        importlib.import_module(
+            f"ansible_collections.infrastructure.services.plugins.modules.{module}"
+        ).RETURN
     )
 
 
 def check(module: str, result: dict, *cases: str) -> None:
-    """Assert that the result has the keys that RETURN promises for these values of `returned`, with the right types."""
-    promised = {key: value for key, value in documented(module).items() if value["returned"] in cases}
+    """Assert that the result has the keys that RETURN promises for these values of `returned`, with
+    the right types.
+    """
+    promised = {
+        key: value for key, value in documented(module).items() if value["returned"] in cases
+    }
     assert set(result) - ANSIBLE == set(promised)
     for key, value in promised.items():
         assert result[key] is None or isinstance(result[key], TYPES[value["type"]]), key
@@ -112,7 +134,11 @@ def test_a_failure_returns_what_is_documented(run, service, module, outcome):
         service.api.add_fault(faults.parse(FAILURES[outcome]))
     result = run(module, options)
     check(module, result, ALWAYS, VALID)
-    assert (result["failed"], result["outcome"], result["changed"]) == (True, outcome, outcome == "accepted")
+    assert (result["failed"], result["outcome"], result["changed"]) == (
+        True,
+        outcome,
+        outcome == "accepted",
+    )
     assert result["msg"]
 
 
@@ -132,7 +158,11 @@ def test_the_asset_is_documented_with_every_field_of_the_envelope(module):
 @pytest.mark.parametrize("module", RESOURCES)
 def test_the_samples_are_what_the_document_allows(module):
     returned, operation = documented(module), RESOURCES[module].operation
-    asset = {name: field["sample"] for name, field in returned["asset"]["contains"].items() if "sample" in field}
+    asset = {
+        name: field["sample"]
+        for name, field in returned["asset"]["contains"].items()
+        if "sample" in field
+    }
     openapi.validator(ASSETS[module]).validate(asset)
     assert set(asset["attributes"]) <= set(RESOURCES[module].attributes)
     request = {name: field["sample"] for name, field in returned["request"]["contains"].items()}

@@ -32,24 +32,38 @@ class Crossed(NamedTuple):
 
     run: Run
     service: Wire
-    entries: dict[str, dict[tuple[str, str], str]]  # by ledger: the state by case of the base_url and name
-    untouched: dict[str, bool]  # by ledger: whether a ledger only read in check mode still does not exist
+    entries: dict[
+        str, dict[tuple[str, str], str]
+    ]  # by ledger: the state by case of the base_url and name
+    untouched: dict[
+        str, bool
+    ]  # by ledger: whether a ledger only read in check mode still does not exist
 
     def results(self, ledger: str, task: str) -> list[dict]:
         """Return the result of a task on a host, or those of its items."""
-        found = [line for line in self.run.results if line["task"] == task and line["host"] == ledger]
+        found = [
+            line for line in self.run.results if line["task"] == task and line["host"] == ledger
+        ]
         return [line["result"] for line in found if line["kind"] == "item" or len(found) == 1]
 
     def sent(self, ledger: str, machine: int, form: str) -> list[Sent]:
         """Return the requests of a task."""
-        return [sent for sent in self.service.sent_by(f"{ledger}-{machine}") if ("User-Agent", form) in sent.headers]
+        return [
+            sent
+            for sent in self.service.sent_by(f"{ledger}-{machine}")
+            if ("User-Agent", form) in sent.headers
+        ]
 
 
 def entries_of(location: str) -> dict[tuple[str, str], str] | None:
-    """Return the entries of a ledger, read without the collection; None if there is no ledger at all."""
+    """Return the entries of a ledger, read without the collection; None if there is no ledger at
+    all.
+    """
     if location.startswith("postgresql:"):
         with psycopg.connect(location) as connection:
-            if not connection.execute("SELECT 1 FROM pg_tables WHERE schemaname = current_schema()").fetchone():
+            if not connection.execute(
+                "SELECT 1 FROM pg_tables WHERE schemaname = current_schema()"
+            ).fetchone():
                 return None
             rows = connection.execute(ENTRIES).fetchall()
     elif not any(Path(location).parent.glob(f"{Path(location).name}*")):
@@ -70,7 +84,9 @@ def nobody() -> Iterator[str]:
 
 
 @pytest.fixture(scope="session")
-def crossed(collections: Path, postgres_server, nobody: str, tmp_path_factory) -> Iterator[Callable[[str], Crossed]]:
+def crossed(
+    collections: Path, postgres_server, nobody: str, tmp_path_factory
+) -> Iterator[Callable[[str], Crossed]]:
     """Run all cases of a path, once."""
 
     @cache
@@ -83,14 +99,32 @@ def crossed(collections: Path, postgres_server, nobody: str, tmp_path_factory) -
             return told(json.loads(sent.body)["name"]) if told else Last()
 
         ledgers = {"none": {}}
-        ledgers["sqlite"] = {name: str(directory / f"{name}.db") for name in ("ledger", "untouched")}
-        ledgers["postgresql"] = {name: schema_in(postgres_server) for name in ("ledger", "untouched")}
+        ledgers["sqlite"] = {
+            name: str(directory / f"{name}.db") for name in ("ledger", "untouched")
+        }
+        ledgers["postgresql"] = {
+            name: schema_in(postgres_server) for name in ("ledger", "untouched")
+        }
         with running(choose) as service:
             ansible = Ansible(directory, collections, "", "local", inventory(ledgers))
-            done = ansible.playbook(playbook(path, service.url, nobody), "--forks", "3", ANSIBLE_PIPELINING="true",
-                                    INFRASTRUCTURE_SERVICES_ACCESS_TOKEN=None, INFRASTRUCTURE_SERVICES_BASE_URL=None)
-        found = {name: {key: entries_of(location) for key, location in kept.items()} for name, kept in ledgers.items()}
+            done = ansible.playbook(
+                playbook(path, service.url, nobody),
+                "--forks",
+                "3",
+                ANSIBLE_PIPELINING="true",
+                INFRASTRUCTURE_SERVICES_ACCESS_TOKEN=None,
+                INFRASTRUCTURE_SERVICES_BASE_URL=None,
+            )
+        found = {
+            name: {key: entries_of(location) for key, location in kept.items()}
+            for name, kept in ledgers.items()
+        }
         entries = {name: kept.get("ledger") or {} for name, kept in found.items()}
-        return Crossed(done, service, entries, {name: kept.get("untouched") is None for name, kept in found.items()})
+        return Crossed(
+            done,
+            service,
+            entries,
+            {name: kept.get("untouched") is None for name, kept in found.items()},
+        )
 
     return run

@@ -22,14 +22,26 @@ KEYWORDS = {
 
 def inventory(ledgers: dict[str, dict[str, str]]) -> dict[str, Any]:
     """Return the hosts: one for each ledger with its variables, and one that cannot be reached."""
-    return {"all": {"children": {"ledgers": {"hosts": {name: ledgers[name] for name in LEDGERS}},
-                                 "away": {"hosts": {"nowhere": {"ansible_connection": "away"}}}}}}
+    return {
+        "all": {
+            "children": {
+                "ledgers": {"hosts": {name: ledgers[name] for name in LEDGERS}},
+                "away": {"hosts": {"nowhere": {"ansible_connection": "away"}}},
+            }
+        }
+    }
 
 
 def playbook(path: str, service: str, nobody: str) -> str:
     """Return the playbook, as JSON; `nobody`: the URL of a port where nothing listens."""
-    play = {"hosts": "ledgers", "gather_facts": False, "ignore_errors": True, "ignore_unreachable": True,
-            "vars": {"service": service, "nobody": nobody}, "tasks": [task(path, case) for case in cases(path)]}
+    play = {
+        "hosts": "ledgers",
+        "gather_facts": False,
+        "ignore_errors": True,
+        "ignore_unreachable": True,
+        "vars": {"service": service, "nobody": nobody},
+        "tasks": [task(path, case) for case in cases(path)],
+    }
     return json.dumps([play], indent=1) + "\n"
 
 
@@ -40,7 +52,12 @@ def task(path: str, case: Case) -> dict[str, Any]:
     ledger = "untouched" if case.form == "check" else "ledger"
     token = f"token-of-{case.machine}" + ("-{{ item }}" if case.items else "")
     keywords = {
-        "until": {"register": "seen", "until": "seen.outcome == 'never'", "retries": attempts(path) - 1, "delay": 0},
+        "until": {
+            "register": "seen",
+            "until": "seen.outcome == 'never'",
+            "retries": attempts(path) - 1,
+            "delay": 0,
+        },
         "loop": {"loop": list(range(case.items))},
         "check": {"check_mode": True},
         "plan": {"check_mode": True},
@@ -48,9 +65,15 @@ def task(path: str, case: Case) -> dict[str, Any]:
     given = {
         "name": f"vm-{case.machine}" + ("-{{ item }}" if case.items else ""),
         "attributes": {"cpus" if case.fate == REFUSED else "cpu": CPU},
-        "http_agent": case.form, "retries": 0, "retry_max_delay": 0,
+        "http_agent": case.form,
+        "retries": 0,
+        "retry_max_delay": 0,
     }
-    where = {"base_url": url, "access_token": token, "ledger": f"{{{{ {ledger} | default(omit) }}}}"}
+    where = {
+        "base_url": url,
+        "access_token": token,
+        "ledger": f"{{{{ {ledger} | default(omit) }}}}",
+    }
     if path == "environment":
         where["ledger"] = f"{{{{ {ledger} | default('') }}}}"
         keywords["environment"] = {PREFIX + name.upper(): value for name, value in where.items()}

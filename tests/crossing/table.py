@@ -1,10 +1,11 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The required result of a creation: on every path, with every ledger, whatever the service answers, in every form.
+"""The required result of a creation: on every path, with every ledger, whatever the service
+answers, in every form.
 
-`expected` states the contract; none of it was derived from what the code does. `says` are words that a message must
-contain in addition to the name of the machine.
+`expected` states the contract; none of it was derived from what the code does. `says` are words
+that a message must contain in addition to the name of the machine.
 """
 
 from __future__ import annotations
@@ -14,8 +15,8 @@ from typing import Callable, NamedTuple
 
 from support.wire import Last, answer
 
-# Where a task runs. `delegate`: on an unreachable host; `environment`: in the worker, with base_url, token and ledger
-# taken from the task's environment.
+# Where a task runs. `delegate`: on an unreachable host; `environment`: in the worker, with
+# base_url, token and ledger taken from the task's environment.
 PATHS = ("worker", "become", "delegate", "environment")
 LEDGERS = ("none", "sqlite", "postgresql")
 # `again` follows `plain`, and `plan` follows both in check mode: the same machine each time.
@@ -46,8 +47,16 @@ class Fate(NamedTuple):
 
 def created(name: str, cpu: int = CPU) -> dict:
     """Return the envelope of a new machine."""
-    return {"id": f"id-of-{name}", "name": name, "description": None, "service": "compute", "platform": "p",
-            "region": "r", "tenant": "t", "attributes": {"cpu": cpu}}
+    return {
+        "id": f"id-of-{name}",
+        "name": name,
+        "description": None,
+        "service": "compute",
+        "platform": "p",
+        "region": "r",
+        "tenant": "t",
+        "attributes": {"cpu": cpu},
+    }
 
 
 def predicted(name: str) -> dict:
@@ -59,21 +68,40 @@ DONE = Expected("accepted", failed=False, changed=True, asset="created", request
 FATES = {
     "ok": Fate(lambda name: answer(201, created(name)), DONE, "done"),
     "warning": Fate(lambda name: answer(201, created(name, 8)), DONE._replace(warns="cpu"), "done"),
-    "403": Fate(lambda name: answer(403), Expected("rejected", True, False, says=("403",), requests=1)),
-    "500": Fate(lambda name: answer(500), Expected("unknown", True, False, says=("500",), requests=1), "unknown"),
-    "lost": Fate(lambda name: Last(), Expected("unknown", True, False, says=("connection",), requests=1), "unknown"),
-    "unusable": Fate(lambda name: answer(204), Expected("accepted", True, True, says=("204",), requests=1), "accepted"),
+    "403": Fate(
+        lambda name: answer(403), Expected("rejected", True, False, says=("403",), requests=1)
+    ),
+    "500": Fate(
+        lambda name: answer(500),
+        Expected("unknown", True, False, says=("500",), requests=1),
+        "unknown",
+    ),
+    "lost": Fate(
+        lambda name: Last(),
+        Expected("unknown", True, False, says=("connection",), requests=1),
+        "unknown",
+    ),
+    "unusable": Fate(
+        lambda name: answer(204),
+        Expected("accepted", True, True, says=("204",), requests=1),
+        "accepted",
+    ),
     "bad option": Fate(None, Expected("not_sent", True, False, says=("attributes", "cpus"))),
     "unreachable": Fate(None, Expected("not_sent", True, False, says=("refused",))),
 }
 REFUSED = "bad option"
 NOWHERE = Expected("not_sent", True, False, unreachable=True)
 PREDICTED = Expected("not_sent", failed=False, changed=True, asset="predicted")
-NEXT_STEPS = {"unknown": ("ledger_entry", "absent", "force"), "accepted": ("ledger_entry", "exists")}
+NEXT_STEPS = {
+    "unknown": ("ledger_entry", "absent", "force"),
+    "accepted": ("ledger_entry", "exists"),
+}
 
 
 def expected(path: str, ledger: str, fate: str, form: str) -> Expected:
-    """Return the expected result of a task; `requests`: those of this task alone, or of one item in a loop."""
+    """Return the expected result of a task; `requests`: those of this task alone, or of one item in
+    a loop.
+    """
     once = _once(path, ledger, fate)
     if form == "until":
         return _until(once, attempts(path))
@@ -91,16 +119,22 @@ def state_after(path: str, fate: str) -> str | None:
 
 
 def _once(path: str, ledger: str, fate: str) -> Expected:
-    """Return the result of the first task; without a ledger, options are validated where the module runs."""
+    """Return the result of the first task; without a ledger, options are validated where the module
+    runs.
+    """
     is_found_here = path != "delegate" or (fate == REFUSED and ledger != "none")
     return FATES[fate].expected if is_found_here else NOWHERE
 
 
 def _until(once: Expected, attempts: int) -> Expected:
-    """Return the result under a condition that is never met: nothing is created twice, and the effect is reported."""
+    """Return the result under a condition that is never met: nothing is created twice, and the
+    effect is reported.
+    """
     may_have_happened = once.outcome in ("accepted", "unknown")
     says = ("until",) if may_have_happened and once.failed else once.says
-    return once._replace(failed=True, says=says, requests=once.requests * (1 if may_have_happened else attempts))
+    return once._replace(
+        failed=True, says=says, requests=once.requests * (1 if may_have_happened else attempts)
+    )
 
 
 def _known(once: Expected, state: str) -> Expected:
@@ -142,6 +176,8 @@ def cases(path: str) -> list[Case]:
     """Return the tasks of a path, in order."""
     made, machines = [], {}
     for number, (fate, form) in enumerate(product(FATES, FORMS)):
-        machine = machines.setdefault((fate, "plain" if form in ("again", "plan") else form), number)
+        machine = machines.setdefault(
+            (fate, "plain" if form in ("again", "plan") else form), number
+        )
         made.append(Case(fate, form, items(path) if form == "loop" else 0, machine))
     return made

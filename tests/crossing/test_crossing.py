@@ -1,7 +1,9 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Every way that Ansible runs a task, crossed with every ledger, every fate of the request and every form of a task."""
+"""Every way that Ansible runs a task, crossed with every ledger, every fate of the request and
+every form of a task.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,9 @@ def row(path: str, ledger: str, case: Case):
     return pytest.param(path, ledger, case, id=name, marks=MARKS.get(path, ()))
 
 
-CASES = [row(path, ledger, case) for path, ledger in product(PATHS, LEDGERS) for case in cases(path)]
+CASES = [
+    row(path, ledger, case) for path, ledger in product(PATHS, LEDGERS) for case in cases(path)
+]
 
 
 def asset(kind: str, name: str, fate: str) -> dict | None:
@@ -37,7 +41,12 @@ def test_a_task_reports_what_happened(crossed, path: str, ledger: str, case: Cas
     results = crossed(path).results(ledger, case.task)
     assert len(results) == len(case.names())
     for name, result in zip(case.names(), results):
-        known = (result.get("outcome"), result["failed"], result.get("changed"), bool(result.get("unreachable")))
+        known = (
+            result.get("outcome"),
+            result["failed"],
+            result.get("changed"),
+            bool(result.get("unreachable")),
+        )
         assert known == (want.outcome, want.failed, want.changed, want.unreachable), result
         assert result.get("asset") == asset(want.asset, name, case.fate)
         assert [word for word in want.says if word not in result.get("msg", "")] == [], result
@@ -51,8 +60,13 @@ def test_the_service_receives_the_expected_requests(crossed, path: str, ledger: 
     want = expected(path, ledger, case.fate, case.form)
     sent = crossed(path).sent(ledger, case.machine, case.form)
     assert len(sent) == want.requests * len(case.names())
-    tokens = [value for request in sent for name, value in request.headers if name == "Authorization"]
-    each = [f"Bearer token-of-{case.machine}" + (f"-{item}" if case.items else "") for item in range(case.items or 1)]
+    tokens = [
+        value for request in sent for name, value in request.headers if name == "Authorization"
+    ]
+    each = [
+        f"Bearer token-of-{case.machine}" + (f"-{item}" if case.items else "")
+        for item in range(case.items or 1)
+    ]
     assert set(tokens) == set(each if sent else [])
 
 
@@ -63,7 +77,11 @@ def test_the_ledger_records_it(crossed, path: str, ledger: str, case: Case):
         return
     state = state_after(path, case.fate) if ledger != "none" else None
     key = f"{ledger}-{case.machine}"
-    known = {name: state for (where, name), state in crossed(path).entries[ledger].items() if where == key}
+    known = {
+        name: state
+        for (where, name), state in crossed(path).entries[ledger].items()
+        if where == key
+    }
     assert known == (dict.fromkeys(case.names(), state) if state else {})
 
 

@@ -1,7 +1,8 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the table leaves out: modules that do not start or do not answer, and keywords that change how a task runs.
+"""What the table leaves out: modules that do not start or do not answer, and keywords that change
+how a task runs.
 
 Each row is run without a ledger and with an SQLite ledger.
 """
@@ -21,12 +22,16 @@ from support.running import Ansible
 from support.wire import Silence, answer, running
 
 PASSWORD = "of the vault"
-VAULTED = VaultLib([("default", VaultSecret(PASSWORD.encode()))]).encrypt("token-in-the-vault").decode()
+VAULTED = (
+    VaultLib([("default", VaultSecret(PASSWORD.encode()))]).encrypt("token-in-the-vault").decode()
+)
 HOSTS = ("none", "sqlite")
 
 
 class Row(NamedTuple):
-    """The keywords of a task, and its expected result; the second value is the one with a ledger, where it differs."""
+    """The keywords of a task, and its expected result; the second value is the one with a ledger,
+    where it differs.
+    """
 
     keywords: dict
     outcome: tuple[str, str]
@@ -38,20 +43,49 @@ class Row(NamedTuple):
 
 
 OLD_PYTHON = str(Path(__file__).with_name("old_python"))
-DONE = {"outcome": ("accepted", "accepted"), "failed": (False, False), "requests": (1, 1), "state": "done"}
+DONE = {
+    "outcome": ("accepted", "accepted"),
+    "failed": (False, False),
+    "requests": (1, 1),
+    "state": "done",
+}
 NOT_SENT, UNKNOWN = ("not_sent", "not_sent"), ("unknown", "unknown")
 ROWS = {
-    "no interpreter": Row({"vars": {"ansible_python_interpreter": "/no/such/python", "ansible_connection": "process"}},
-                          NOT_SENT),
-    "old interpreter": Row({"vars": {"ansible_python_interpreter": OLD_PYTHON, "ansible_connection": "process"}},
-                           NOT_SENT, says=("requires Python",)),
-    "no such user": Row({"become": True, "become_method": "myself", "become_user": "nobody"}, NOT_SENT,
-                        says=("not allowed",)),
-    "host away": Row({"vars": {"ansible_connection": "away"}}, NOT_SENT, says=("refused", "delegate_to: localhost")),
-    "host lost": Row({"vars": {"ansible_connection": "away", "ansible_away": "late"}}, UNKNOWN, requests=(1, 1),
-                     state="unknown", says=("reset",)),
+    "no interpreter": Row(
+        {
+            "vars": {
+                "ansible_python_interpreter": "/no/such/python",
+                "ansible_connection": "process",
+            }
+        },
+        NOT_SENT,
+    ),
+    "old interpreter": Row(
+        {"vars": {"ansible_python_interpreter": OLD_PYTHON, "ansible_connection": "process"}},
+        NOT_SENT,
+        says=("requires Python",),
+    ),
+    "no such user": Row(
+        {"become": True, "become_method": "myself", "become_user": "nobody"},
+        NOT_SENT,
+        says=("not allowed",),
+    ),
+    "host away": Row(
+        {"vars": {"ansible_connection": "away"}},
+        NOT_SENT,
+        says=("refused", "delegate_to: localhost"),
+    ),
+    "host lost": Row(
+        {"vars": {"ansible_connection": "away", "ansible_away": "late"}},
+        UNKNOWN,
+        requests=(1, 1),
+        state="unknown",
+        says=("reset",),
+    ),
     "async": Row({"async": 60, "poll": 1}, ("accepted", "not_sent"), (False, True), (1, 0)),
-    "timeout": Row({"timeout": 3}, UNKNOWN, requests=(1, 1), state="unknown", says=("interrupted",), slow=True),
+    "timeout": Row(
+        {"timeout": 3}, UNKNOWN, requests=(1, 1), state="unknown", says=("interrupted",), slow=True
+    ),
     "vault": Row({"vars": {"token": "@VAULT@"}}, **DONE),
     "diff": Row({"diff": True}, **DONE),
     "delegated to this host": Row({"delegate_to": "localhost"}, **DONE),
@@ -59,8 +93,13 @@ ROWS = {
 
 
 def task(number: int, name: str, row: Row) -> dict:
-    given = {"name": f"vm-{number}", "base_url": f"{{{{ service }}}}/{{{{ inventory_hostname }}}}-{number}",
-             "access_token": "{{ token }}", "retries": 0, "ledger": "{{ ledger | default(omit) }}"}
+    given = {
+        "name": f"vm-{number}",
+        "base_url": f"{{{{ service }}}}/{{{{ inventory_hostname }}}}-{number}",
+        "access_token": "{{ token }}",
+        "retries": 0,
+        "ledger": "{{ ledger | default(omit) }}",
+    }
     return {"name": name, **row.keywords, MODULE: given}
 
 
@@ -79,13 +118,23 @@ def ran(collections, tmp_path_factory):
     ledger = str(directory / "ledger.db")
     hosts = {"all": {"hosts": {"none": {}, "sqlite": {"ledger": ledger}}}}
     with running(choose) as service:
-        play = {"hosts": "all", "gather_facts": False, "ignore_errors": True, "ignore_unreachable": True,
-                "vars": {"service": service.url, "token": "token-of-the-rows"},
-                "tasks": [task(number, *row) for number, row in enumerate(ROWS.items())]}
+        play = {
+            "hosts": "all",
+            "gather_facts": False,
+            "ignore_errors": True,
+            "ignore_unreachable": True,
+            "vars": {"service": service.url, "token": "token-of-the-rows"},
+            "tasks": [task(number, *row) for number, row in enumerate(ROWS.items())],
+        }
         text = json.dumps([play], indent=1).replace('"@VAULT@"', f"!vault {json.dumps(VAULTED)}")
         run = Ansible(directory, collections, "", "local", hosts).playbook(
-            text + "\n", "--vault-password-file", str(directory / "password"), ANSIBLE_PIPELINING="true",
-            INFRASTRUCTURE_SERVICES_ACCESS_TOKEN=None, INFRASTRUCTURE_SERVICES_BASE_URL=None)
+            text + "\n",
+            "--vault-password-file",
+            str(directory / "password"),
+            ANSIBLE_PIPELINING="true",
+            INFRASTRUCTURE_SERVICES_ACCESS_TOKEN=None,
+            INFRASTRUCTURE_SERVICES_BASE_URL=None,
+        )
     return run, service, entries_of(ledger)
 
 
@@ -93,8 +142,13 @@ def ran(collections, tmp_path_factory):
 @pytest.mark.parametrize("name", ROWS)
 def test_the_task_reports_what_happened(ran, name, host):
     row, with_ledger = ROWS[name], host == "sqlite"
-    (result,) = [line["result"] for line in ran[0].results if (line["task"], line["host"]) == (name, host)]
-    assert (result.get("outcome"), result["failed"]) == (row.outcome[with_ledger], row.failed[with_ledger]), result
+    (result,) = [
+        line["result"] for line in ran[0].results if (line["task"], line["host"]) == (name, host)
+    ]
+    assert (result.get("outcome"), result["failed"]) == (
+        row.outcome[with_ledger],
+        row.failed[with_ledger],
+    ), result
     assert [word for word in row.says if word not in result.get("msg", "")] == [], result
     assert bool(result.get("unreachable")) is name.startswith("host")
     assert "token-in-the-vault" not in json.dumps(result)

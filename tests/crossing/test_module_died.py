@@ -1,7 +1,9 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A module that dies gives no result of ours: the task still says what is known, at each attempt of until."""
+"""A module that dies gives no result of ours: the task still says what is known, at each attempt of
+until.
+"""
 
 from __future__ import annotations
 
@@ -14,8 +16,8 @@ from support.wire import answer, running
 
 CREATE = "infrastructure.services.compute_virtual_machine"
 TOKEN = "a-token-that-is-nowhere"
-# How the module ends once its request is there: by an exception, which ansible-core 2.21 reports without `msg`, or
-# without a word.
+# How the module ends once its request is there: by an exception, which ansible-core 2.21 reports
+# without `msg`, or without a word.
 ENDS = {
     "raised": f"raise LookupError('it broke with {TOKEN}')",
     "gone": "import os; os._exit(9)",
@@ -30,7 +32,9 @@ def dying_python(directory: Path, name: str) -> str:
     hook = f"import socket\ndef recv(*given):\n    {ENDS[name]}\nsocket.socket.recv = socket.socket.recv_into = recv\n"
     (directory / name / "sitecustomize.py").write_text(hook, encoding="utf-8")
     script = directory / f"{name}.python"
-    script.write_text(f'#!/bin/sh\nPYTHONPATH={directory / name} exec {TARGET_PYTHON} "$@"\n', encoding="utf-8")
+    script.write_text(
+        f'#!/bin/sh\nPYTHONPATH={directory / name} exec {TARGET_PYTHON} "$@"\n', encoding="utf-8"
+    )
     script.chmod(0o755)
     return str(script)
 
@@ -43,10 +47,22 @@ def ran(collections, tmp_path_factory):
     with running(lambda sent: answer(201, json.loads(sent.body))) as service:
         shared = {"access_token": TOKEN, "retries": 0, "ledger": ""}
         where = f"{service.url}/{{{{ inventory_hostname }}}}-"
-        tasks = [{"name": form, CREATE: {"name": "vm", "base_url": f"{where}{form}", **shared}, **keywords}
-                 for form, keywords in FORMS.items()]
-        play = {"hosts": "all", "gather_facts": False, "ignore_errors": True, "become": True, "become_method": "myself",
-                "tasks": tasks}
+        tasks = [
+            {
+                "name": form,
+                CREATE: {"name": "vm", "base_url": f"{where}{form}", **shared},
+                **keywords,
+            }
+            for form, keywords in FORMS.items()
+        ]
+        play = {
+            "hosts": "all",
+            "gather_facts": False,
+            "ignore_errors": True,
+            "become": True,
+            "become_method": "myself",
+            "tasks": tasks,
+        }
         ansible = Ansible(directory, collections, service.url, "local", {"all": {"hosts": hosts}})
         run = ansible.playbook(json.dumps([play]) + "\n", ANSIBLE_PIPELINING="true")
     return run, service

@@ -1,7 +1,9 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Values that JSON cannot represent and variables that no process can have are refused, and affect no other task."""
+"""Values that JSON cannot represent and variables that no process can have are refused, and affect
+no other task.
+"""
 
 from __future__ import annotations
 
@@ -17,14 +19,30 @@ BINARY = '!!binary "aGVsbG8="'
 
 # name of the case: (a task in YAML, the start of its message)
 CASES = {
-    "binary": (f"{CREATE}: {{name: x, attributes: {{team: {BINARY}}}}}", "the options: one contains"),
-    "binary in a list": (f"{CREATE}s: {{virtual_machines: [{{name: x}}, {{name: {BINARY}}}]}}",
-                         "the options: one contains"),
-    "huge number": (f"{CREATE}: {{name: x, attributes: {{cpu: '{{{{ 10 ** 5000 }}}}'}}}}",
-                    ("the options: one contains", "attributes.cpu: must be a number")),  # older cores make it a text
-    "null character": (f'{CREATE}: {{name: x}}\n    environment: {{BAD: "a\\0b"}}', "environment: the variable 'BAD' "),
-    "equals sign": (f'{CREATE}: {{name: x}}\n    environment: {{"A=B": x}}', "environment: the variable 'A=B' "),
-    "empty name": (f'{CREATE}: {{name: x}}\n    environment: {{"": x}}', "environment: the variable '' "),
+    "binary": (
+        f"{CREATE}: {{name: x, attributes: {{team: {BINARY}}}}}",
+        "the options: one contains",
+    ),
+    "binary in a list": (
+        f"{CREATE}s: {{virtual_machines: [{{name: x}}, {{name: {BINARY}}}]}}",
+        "the options: one contains",
+    ),
+    "huge number": (
+        f"{CREATE}: {{name: x, attributes: {{cpu: '{{{{ 10 ** 5000 }}}}'}}}}",
+        ("the options: one contains", "attributes.cpu: must be a number"),
+    ),  # older cores make it a text
+    "null character": (
+        f'{CREATE}: {{name: x}}\n    environment: {{BAD: "a\\0b"}}',
+        "environment: the variable 'BAD' ",
+    ),
+    "equals sign": (
+        f'{CREATE}: {{name: x}}\n    environment: {{"A=B": x}}',
+        "environment: the variable 'A=B' ",
+    ),
+    "empty name": (
+        f'{CREATE}: {{name: x}}\n    environment: {{"": x}}',
+        "environment: the variable '' ",
+    ),
 }
 LOOP = f"""
   - name: loop
@@ -39,10 +57,15 @@ LOOP = f"""
 @pytest.fixture(scope="module")
 def ran(collections, tmp_path_factory):
     """Run all cases on both paths, then a loop; return the run and the service."""
-    tasks = [f"  - name: {name} {path}\n    {task}\n    become: {become}\n"
-             for name, (task, _says) in CASES.items() for path, become in PATHS.items()]
+    tasks = [
+        f"  - name: {name} {path}\n    {task}\n    become: {become}\n"
+        for name, (task, _says) in CASES.items()
+        for path, become in PATHS.items()
+    ]
     play = "- hosts: localhost\n  gather_facts: false\n  ignore_errors: true\n  become_method: myself\n  tasks:\n"
-    with running(lambda sent: answer(201, {"id": "i", "name": json.loads(sent.body)["name"]})) as service:
+    with running(
+        lambda sent: answer(201, {"id": "i", "name": json.loads(sent.body)["name"]})
+    ) as service:
         ansible = Ansible(tmp_path_factory.mktemp("refused"), collections, service.url, "local")
         return ansible.playbook(play + "".join(tasks) + LOOP, ANSIBLE_PIPELINING="true"), service
 
@@ -51,7 +74,11 @@ def ran(collections, tmp_path_factory):
 @pytest.mark.parametrize("name", CASES)
 def test_it_is_refused_and_named(ran, name, path):
     result = ran[0].result(f"{name} {path}")
-    assert (result["failed"], result.get("outcome"), result["changed"]) == (True, "not_sent", False), result
+    assert (result["failed"], result.get("outcome"), result["changed"]) == (
+        True,
+        "not_sent",
+        False,
+    ), result
     assert result["msg"].startswith(CASES[name][1])
 
 

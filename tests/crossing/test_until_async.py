@@ -3,7 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The keyword until around an async job: a creation is refused, an update is sent by each attempt.
 
-ansible-core polls the job after the action plugin has returned, so an attempt does not know how the one before ended.
+ansible-core polls the job after the action plugin has returned, so an attempt does not know how the
+one before ended.
 """
 
 from __future__ import annotations
@@ -17,7 +18,10 @@ from support.wire import answer, running
 
 ROLE = "infrastructure.services.cassandra_application_role"
 MACHINE = {"name": "vm"}
-UNTIL = {"until": "seen is success and seen.status == 200", "retries": 1}  # never met: the service answers 201
+UNTIL = {
+    "until": "seen is success and seen.status == 200",
+    "retries": 1,
+}  # never met: the service answers 201
 CREATIONS = {
     "one": (MODULE, MACHINE, UNTIL),
     "list": (f"{MODULE}s", {"virtual_machines": [MACHINE]}, UNTIL),
@@ -33,8 +37,18 @@ REFUSED = "async: cannot be combined with until or retries in a task that create
 def ran(collections, tmp_path_factory):
     """Run all cases; return the run and the service."""
     with running(lambda sent: answer(201, json.loads(sent.body))) as service:
-        tasks = [{"name": name, module: {**given, "base_url": f"{service.url}/{name}"}, "async": 60, "poll": 1,
-                  "delay": 0, "register": "seen", **keywords} for name, (module, given, keywords) in CASES.items()]
+        tasks = [
+            {
+                "name": name,
+                module: {**given, "base_url": f"{service.url}/{name}"},
+                "async": 60,
+                "poll": 1,
+                "delay": 0,
+                "register": "seen",
+                **keywords,
+            }
+            for name, (module, given, keywords) in CASES.items()
+        ]
         play = {"hosts": "localhost", "gather_facts": False, "ignore_errors": True, "tasks": tasks}
         ansible = Ansible(tmp_path_factory.mktemp("until"), collections, service.url, "local")
         run = ansible.playbook(json.dumps([play]) + "\n")
@@ -45,7 +59,11 @@ def ran(collections, tmp_path_factory):
 def test_a_creation_is_refused(ran, name):
     result = ran[0].result(name)
     assert (result["failed"], result["changed"], result["outcome"]) == (True, False, "not_sent")
-    assert [words for words in (REFUSED, "Nothing was sent", "Remove async") if words not in result["msg"]] == []
+    assert [
+        words
+        for words in (REFUSED, "Nothing was sent", "Remove async")
+        if words not in result["msg"]
+    ] == []
     assert ran[1].sent_by(name) == []
 
 

@@ -1,7 +1,9 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The keyword until: it repeats a failure to record an outcome as such, and `attempts` has its count."""
+"""The keyword until: it repeats a failure to record an outcome as such, and `attempts` has its
+count.
+"""
 
 from __future__ import annotations
 
@@ -38,10 +40,25 @@ def ran(collections, tmp_path_factory):
         for path, keywords in PATHS.items():
             ledger = {"ledger": str(directory / f"{path}.db")}
             for aim, given, retries in (("refused", {}, 1), ("created", ledger, 2)):
-                options = {"name": "vm", "base_url": f"{service.url}/{path}-{aim}", "retries": 0, **given}
-                tasks.append({"name": f"{path}-{aim}", CREATE: options, **keywords, **REPEATED, "retries": retries})
+                options = {
+                    "name": "vm",
+                    "base_url": f"{service.url}/{path}-{aim}",
+                    "retries": 0,
+                    **given,
+                }
+                tasks.append(
+                    {
+                        "name": f"{path}-{aim}",
+                        CREATE: options,
+                        **keywords,
+                        **REPEATED,
+                        "retries": retries,
+                    }
+                )
         play = json.dumps([{"hosts": "localhost", "gather_facts": False, "tasks": tasks}]) + "\n"
-        run = Ansible(directory, collections, service.url, "local").playbook(play, ANSIBLE_PIPELINING="true")
+        run = Ansible(directory, collections, service.url, "local").playbook(
+            play, ANSIBLE_PIPELINING="true"
+        )
     return run, service
 
 

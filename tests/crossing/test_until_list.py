@@ -1,7 +1,9 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The keyword until around a list: with a ledger each attempt sends what was rejected or not sent, and nothing else."""
+"""The keyword until around a list: with a ledger each attempt sends what was rejected or not sent,
+and nothing else.
+"""
 
 from __future__ import annotations
 
@@ -13,14 +15,24 @@ from support.running import Ansible
 from support.wire import Last, answer, running
 
 MODULE = "infrastructure.services.compute_virtual_machines"
-# The machines of each list: how the service answers the first request for each; any later one succeeds.
+# The machines of each list: how the service answers the first request for each; any later one
+# succeeds.
 FIRST = {"good": 201, "bad": 403, "lost": None}
 # name of the case: (the machines, the options, how often each is sent, the result at the end)
 CASES = {
     "rejected": (["good", "bad"], {}, {"good": 1, "bad": 2}, ("accepted", False)),
-    "in-doubt": (["good", "bad", "lost"], {"max_unknown": 0}, {"good": 1, "bad": 2, "lost": 1}, ("accepted", True)),
-    "not-begun": (["lost", "good"], {"concurrency": 1, "in_doubt": "skip"}, {"good": 1, "lost": 1},
-                  ("accepted", False)),
+    "in-doubt": (
+        ["good", "bad", "lost"],
+        {"max_unknown": 0},
+        {"good": 1, "bad": 2, "lost": 1},
+        ("accepted", True),
+    ),
+    "not-begun": (
+        ["lost", "good"],
+        {"concurrency": 1, "in_doubt": "skip"},
+        {"good": 1, "lost": 1},
+        ("accepted", False),
+    ),
     "none": (["good", "bad"], {"ledger": ""}, {"good": 1, "bad": 1}, ("accepted", True)),
     "forced": (["good", "bad"], {"force": True}, {"good": 1, "bad": 1}, ("accepted", True)),
 }
@@ -40,13 +52,24 @@ def ran(collections, tmp_path_factory):
     with running(choose) as service:
         tasks = []
         for name, (machines, given, _sent, _end) in CASES.items():
-            options = {"base_url": f"{service.url}/{name}", "ledger": str(directory / f"{name}.db"), "retries": 0}
+            options = {
+                "base_url": f"{service.url}/{name}",
+                "ledger": str(directory / f"{name}.db"),
+                "retries": 0,
+            }
             listed = {"virtual_machines": [{"name": machine} for machine in machines]}
-            keywords = {"until": "seen is success", "retries": 2, "delay": 0, "register": "seen",
-                        "ignore_errors": True}
+            keywords = {
+                "until": "seen is success",
+                "retries": 2,
+                "delay": 0,
+                "register": "seen",
+                "ignore_errors": True,
+            }
             tasks.append({"name": name, MODULE: {**options, **listed, **given}, **keywords})
         play = [{"hosts": "localhost", "gather_facts": False, "tasks": tasks}]
-        run = Ansible(directory, collections, service.url, "local").playbook(json.dumps(play) + "\n")
+        run = Ansible(directory, collections, service.url, "local").playbook(
+            json.dumps(play) + "\n"
+        )
     return run, sent
 
 
@@ -59,8 +82,12 @@ def test_what_did_not_happen_is_sent_again_and_what_may_have_happened_is_not(ran
 @pytest.mark.parametrize("name", CASES)
 def test_the_last_attempt_tells_what_is_known(ran, name):
     result = ran[0].result(name)
-    assert (result["outcome"], result["failed"], result["changed"]) == (*CASES[name][3], True), result
-    assert ("This attempt sent nothing" in result.get("msg", "")) is (name in ("in-doubt", "none", "forced"))
+    assert (result["outcome"], result["failed"], result["changed"]) == (*CASES[name][3], True), (
+        result
+    )
+    assert ("This attempt sent nothing" in result.get("msg", "")) is (
+        name in ("in-doubt", "none", "forced")
+    )
 
 
 def test_no_traceback(ran):

@@ -1,11 +1,12 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Every option at every level with a value of every wrong type, as a module; in the worker one option of each kind.
+"""Every option at every level with a value of every wrong type, as a module; in the worker one
+option of each kind.
 
-Nothing is sent and no Python error comes back; a value that can only be a mistake is refused, naming its option. Both
-places have the same specification and validator, so the worker runs one option of each kind at each depth, and those
-that it reads itself.
+Nothing is sent and no Python error comes back; a value that can only be a mistake is refused,
+naming its option. Both places have the same specification and validator, so the worker runs one
+option of each kind at each depth, and those that it reads itself.
 """
 
 from __future__ import annotations
@@ -23,16 +24,37 @@ from support.running import Ansible
 from support.shapes import put
 from support.wire import Last, running
 
-VALUES = {"list": [1], "dict": {"a": 1}, "number": 1, "true": True, "text": "x", "null": None,
-          "nested": [{"a": [{"b": {"c": []}}]}]}
+VALUES = {
+    "list": [1],
+    "dict": {"a": 1},
+    "number": 1,
+    "true": True,
+    "text": "x",
+    "null": None,
+    "nested": [{"a": [{"b": {"c": []}}]}],
+}
 SCALARS = ("list", "dict", "nested")  # never a valid scalar
 NEVER_MEANT = {
-    "dict": ("list", "number", "true", "text", "nested"), "list": ("dict",), "list of dict": ("number", "true"),
+    "dict": ("list", "number", "true", "text", "nested"),
+    "list": ("dict",),
+    "list of dict": ("number", "true"),
 }
-READ_BY_THE_WORKER = {"base_url", "access_token", "client_secret", "auth_parameters", "ca_path", "ledger", "name", "id"}
+READ_BY_THE_WORKER = {
+    "base_url",
+    "access_token",
+    "client_secret",
+    "auth_parameters",
+    "ca_path",
+    "ledger",
+    "name",
+    "id",
+}
 # What an unhandled Python error looks like.
-PYTHON = re.compile(r"Traceback|object has no attribute|is not iterable|not subscriptable|unhashable"
-                    r"|argument of type|string indices|Internal error|task failed|Unexpected", re.IGNORECASE)
+PYTHON = re.compile(
+    r"Traceback|object has no attribute|is not iterable|not subscriptable|unhashable"
+    r"|argument of type|string indices|Internal error|task failed|Unexpected",
+    re.IGNORECASE,
+)
 
 
 class Wrong(NamedTuple):
@@ -48,11 +70,21 @@ class Wrong(NamedTuple):
 
     def options(self, base_url: str) -> dict:
         """Return the options of the task."""
-        given = {"base_url": base_url, "access_token": "token-of-the-tests", "retries": 0, **LEAST[self.resource]}
+        given = {
+            "base_url": base_url,
+            "access_token": "token-of-the-tests",
+            "retries": 0,
+            **LEAST[self.resource],
+        }
         if self.path[0] == "body" and VALUES[self.value] is not None:
             given.pop("attributes", None)
         if self.path[0] == "auth_parameters":
-            given.update(access_token=None, auth_url=f"{base_url}/token", client_id="c", client_secret="a-long-secret")
+            given.update(
+                access_token=None,
+                auth_url=f"{base_url}/token",
+                client_id="c",
+                client_secret="a-long-secret",
+            )
         return {**given, **put(self.path, VALUES[self.value])}
 
     @property
@@ -71,9 +103,11 @@ def _options(spec: dict, above: tuple = ()) -> Iterator[tuple[tuple, str]]:
             yield from _options(inner, (*path, 0) if kind == "list of dict" else path)
 
 
-OPTIONS = {f"{name}-{'.'.join(map(str, path))}": [Wrong(name, path, kind, value) for value in VALUES]
-           for name, spec in SPECS.items()
-           for path, kind in _options(spec.options)}
+OPTIONS = {
+    f"{name}-{'.'.join(map(str, path))}": [Wrong(name, path, kind, value) for value in VALUES]
+    for name, spec in SPECS.items()
+    for path, kind in _options(spec.options)
+}
 
 
 def _in_the_worker() -> list[str]:
@@ -94,7 +128,9 @@ def check(case: Wrong, result: dict) -> None:
     assert result["outcome"] == "not_sent", case
     assert not PYTHON.search(said), said
     assert "exception" not in result or "(traceback unavailable)" in result["exception"], case
-    assert result.get("failed", False) or not case.is_refused, f"{case} is taken: {result.get('request')}"
+    assert result.get("failed", False) or not case.is_refused, (
+        f"{case} is taken: {result.get('request')}"
+    )
     if result.get("failed"):
         names = [part for part in case.path if part]
         assert any(str(name) in said for name in names), said
@@ -111,7 +147,9 @@ def silent():
 @pytest.mark.parametrize("option", OPTIONS)
 def test_a_module_refuses_it_and_names_the_option(silent, option: str):
     for case in OPTIONS[option]:
-        if case.path != ("ledger",) or case.is_refused:  # outside the worker, a module refuses every ledger
+        if (
+            case.path != ("ledger",) or case.is_refused
+        ):  # outside the worker, a module refuses every ledger
             check(case, run_module(case.resource, case.options(silent.url), check_mode=True))
     assert silent.connections == 0
 
@@ -119,17 +157,38 @@ def test_a_module_refuses_it_and_names_the_option(silent, option: str):
 @pytest.fixture(scope="module")
 def in_the_worker(silent, collections: Path, tmp_path_factory) -> dict[str, dict]:
     """Return the result of each case in the worker: one loop over each module's cases."""
-    tasks = [{"name": name, f"infrastructure.services.{name}": "{{ item.options }}", "loop": f"{{{{ {name} }}}}",
-              "loop_control": {"label": "{{ item.case }}"}, "check_mode": True, "ignore_errors": True}
-             for name in RESOURCES]
+    tasks = [
+        {
+            "name": name,
+            f"infrastructure.services.{name}": "{{ item.options }}",
+            "loop": f"{{{{ {name} }}}}",
+            "loop_control": {"label": "{{ item.case }}"},
+            "check_mode": True,
+            "ignore_errors": True,
+        }
+        for name in RESOURCES
+    ]
     chosen = [case for option in IN_THE_WORKER for case in OPTIONS[option]]
-    cases = {name: [{"case": str(case), "options": case.options(silent.url)} for case in chosen
-                    if case.resource == name] for name in RESOURCES}
+    cases = {
+        name: [
+            {"case": str(case), "options": case.options(silent.url)}
+            for case in chosen
+            if case.resource == name
+        ]
+        for name in RESOURCES
+    }
     directory = tmp_path_factory.mktemp("wrong")
     variables = directory / "variables.json"
     variables.write_text(json.dumps(cases))
-    play = {"hosts": "localhost", "gather_facts": False, "vars_files": [str(variables)], "tasks": tasks}
-    run = Ansible(directory, collections, silent.url, "local").playbook(json.dumps([play], indent=1) + "\n")
+    play = {
+        "hosts": "localhost",
+        "gather_facts": False,
+        "vars_files": [str(variables)],
+        "tasks": tasks,
+    }
+    run = Ansible(directory, collections, silent.url, "local").playbook(
+        json.dumps([play], indent=1) + "\n"
+    )
     assert "Traceback" not in run.output
     items = [line["result"] for line in run.results if line["kind"] == "item"]
     return {item["item"]["case"]: item for item in items}

@@ -3,9 +3,10 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Reads the examples from README.md and from the guides in docs/docsite.
 
-A code block with a caption, or in Markdown one that starts with `# NAME.yml`, is a file of that name. Any other yaml
-block is a list of tasks; tasks without a command between them are run as one playbook. A line of a shell block is a
-command. A text block is the output of the last command before it.
+A code block with a caption, or in Markdown one that starts with `# NAME.yml`, is a file of that
+name. Any other yaml block is a list of tasks; tasks without a command between them are run as one
+playbook. A line of a shell block is a command. A text block is the output of the last command
+before it.
 """
 
 from __future__ import annotations
@@ -16,7 +17,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from antsibull_docutils.rst_code_finder import CodeBlockDirective, find_code_blocks, mark_antsibull_code_block
+from antsibull_docutils.rst_code_finder import (
+    CodeBlockDirective,
+    find_code_blocks,
+    mark_antsibull_code_block,
+)
 from tools import docs_tree
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -52,29 +57,45 @@ class _CaptionedBlock(CodeBlockDirective):
 
     def run(self):
         (literal,) = super().run()
-        mark_antsibull_code_block(literal, language=self.arguments[0], content_offset=self.content_offset,
-                                  other={"caption": self.options.get("caption")})
+        mark_antsibull_code_block(
+            literal,
+            language=self.arguments[0],
+            content_offset=self.content_offset,
+            other={"caption": self.options.get("caption")},
+        )
         return [literal]
 
 
 def in_order() -> list[Path]:
     """Return README.md and then the guides, in the order in which a newcomer reads them."""
-    return [ROOT / "README.md", *(ROOT / f"docs/docsite/rst/{name}.rst" for name in docs_tree.guides())]
+    return [
+        ROOT / "README.md",
+        *(ROOT / f"docs/docsite/rst/{name}.rst" for name in docs_tree.guides()),
+    ]
 
 
 def blocks(path: Path) -> Iterator[Block]:
     """Yield the blocks of code of a page, except diagrams."""
     text = path.read_text(encoding="utf-8")
     if path.suffix == ".md":
-        yield from (Block(language, name or None, code) for language, name, code in _FENCED.findall(text)
-                    if language != "mermaid")
+        yield from (
+            Block(language, name or None, code)
+            for language, name, code in _FENCED.findall(text)
+            if language != "mermaid"
+        )
         return
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", PendingDeprecationWarning)  # antsibull-docutils uses a deprecated docutils API
-        found = list(find_code_blocks(text, path=path, extra_directives={"code-block": _CaptionedBlock}))
+        warnings.simplefilter(
+            "ignore", PendingDeprecationWarning
+        )  # antsibull-docutils uses a deprecated docutils API
+        found = list(
+            find_code_blocks(text, path=path, extra_directives={"code-block": _CaptionedBlock})
+        )
     for block in found:
         language = block.language.removesuffix("+jinja")
-        yield Block(language, block.attributes["antsibull-other-caption"], block.content.rstrip("\n") + "\n")
+        yield Block(
+            language, block.attributes["antsibull-other-caption"], block.content.rstrip("\n") + "\n"
+        )
 
 
 def read(path: Path) -> Guide:

@@ -19,7 +19,9 @@ def test_the_tables_match_the_code():
 
 def test_every_event_of_the_policy_is_in_a_table():
     shown = {Event[name] for name in docs_failures.EVENTS}
-    shown |= {policy.meaning(code)[0] for code in {*policy._BY_STATUS, *docs_failures.CLASSES.values()}}
+    shown |= {
+        policy.meaning(code)[0] for code in {*policy._BY_STATUS, *docs_failures.CLASSES.values()}
+    }
     assert shown | {Event.SUCCESS} == set(Event)
 
 

@@ -1,7 +1,8 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""README.md and the guides run, each after the others, in one directory with one ledger, as a reader would try them.
+"""README.md and the guides run, each after the others, in one directory with one ledger, as a
+reader would try them.
 
 The emulator's address stands in for the addresses in the examples.
 """
@@ -47,7 +48,9 @@ class World:
             path.parent.mkdir(exist_ok=True)
             path.write_text(self.with_addresses(text), encoding="utf-8")
         for step in page.steps:
-            whole = step.text + "".join(text for file, text in page.files.items() if file in step.text)
+            whole = step.text + "".join(
+                text for file, text in page.files.items() if file in step.text
+            )
             token = {"INFRASTRUCTURE_SERVICES_ACCESS_TOKEN": None} if "auth_url" in whole else {}
             self.run(step._replace(text=self.with_addresses(step.text)), self.environment | token)
 
@@ -69,17 +72,34 @@ class World:
         """The example, pointed at the emulator, and at our PostgreSQL."""
         for address in ADDRESSES:
             text = text.replace(address, self.service.url)
-        return DATABASE.sub(lambda url: f"'postgresql://{url[1]}@/postgres?{self.database}'" if not url[2] else
-                            f"postgresql://{url[1]}@/postgres?{self.database}&", text)
+        return DATABASE.sub(
+            lambda url: (
+                f"'postgresql://{url[1]}@/postgres?{self.database}'"
+                if not url[2]
+                else f"postgresql://{url[1]}@/postgres?{self.database}&"
+            ),
+            text,
+        )
 
 
 @pytest.fixture(scope="module")
 def world(collections, running_service, tmp_path_factory) -> Iterator[World]:
     """The directory, with the artifact that README.md installs over the collection that is there."""
     directory = tmp_path_factory.mktemp("world")
-    subprocess.run([str(CHECKOUT / "tests/tools/copy"), str(directory / "source")], cwd=CHECKOUT, check=True)
-    subprocess.run([str(BIN / "ansible-galaxy"), "collection", "build", "--output-path", str(directory),
-                    str(directory / "source")], check=True)
+    subprocess.run(
+        [str(CHECKOUT / "tests/tools/copy"), str(directory / "source")], cwd=CHECKOUT, check=True
+    )
+    subprocess.run(
+        [
+            str(BIN / "ansible-galaxy"),
+            "collection",
+            "build",
+            "--output-path",
+            str(directory),
+            str(directory / "source"),
+        ],
+        check=True,
+    )
     shutil.copytree(collections, directory / "collections")
     ansible = Ansible(directory, directory / "collections", running_service.url, "local")
     with pytest.MonkeyPatch.context() as patch:
@@ -87,9 +107,16 @@ def world(collections, running_service, tmp_path_factory) -> Iterator[World]:
         yield World(ansible, running_service)
 
 
-SETTINGS = {"authenticate": {"client_id": "provisioning", "client_secret": yaml.safe_load(
-    read(PAGES["authenticate"]).files["group_vars/all.yml"])["infrastructure_client_secret"]}}
-# What the service receives, by the operation, or for a creation by the name; other pages say it themselves.
+SETTINGS = {
+    "authenticate": {
+        "client_id": "provisioning",
+        "client_secret": yaml.safe_load(read(PAGES["authenticate"]).files["group_vars/all.yml"])[
+            "infrastructure_client_secret"
+        ],
+    }
+}
+# What the service receives, by the operation, or for a creation by the name; other pages say it
+# themselves.
 RECEIVED = {
     "README": ["web01", "web02", "update_application_role", "app01", "app02"],
     "authenticate": ["token01", "token", "token02", "token03", "token", "token04", "token05"],
@@ -110,8 +137,12 @@ def test_the_examples_of_a_page_run(world, service, name):
     service.seed("role-1", name="orders")  # the role that the emulator's playbook has
     service.settings(**SETTINGS.get(name, {}))
     world.follow(name)
-    received = [json.loads(request["body"])["name"] if request["method"] == "POST" and request["operation"] != "token"
-                else request["operation"] for request in service.conversation()]
+    received = [
+        json.loads(request["body"])["name"]
+        if request["method"] == "POST" and request["operation"] != "token"
+        else request["operation"]
+        for request in service.conversation()
+    ]
     if name == "README":  # its last list sends both machines at once
         received[-2:] = sorted(received[-2:])
     assert RECEIVED.get(name) in (None, received)
@@ -130,7 +161,8 @@ def test_the_guide_to_updates_holds_when_an_update_replaces_the_role(world, serv
 
 
 @pytest.mark.parametrize(
-    "command", sorted({each.text for each in commands() if each.text.startswith("ansible-doc -t ")}))
+    "command", sorted({each.text for each in commands() if each.text.startswith("ansible-doc -t ")})
+)
 def test_a_page_of_ansible_doc_is_shown(command, ansible_once):
     program, *arguments = shlex.split(command)
     assert arguments[-1] in ansible_once.command(program, *arguments).ok().output.lower()
@@ -146,7 +178,13 @@ def kind(name: str, text: str) -> str:
     content = yaml.safe_load(text)
     if isinstance(content, list):
         return "playbook"
-    return "inventory plugin" if "plugin" in content else "variables" if "vars/" in name else "inventory"
+    return (
+        "inventory plugin"
+        if "plugin" in content
+        else "variables"
+        if "vars/" in name
+        else "inventory"
+    )
 
 
 def test_no_page_overwrites_the_file_of_another():

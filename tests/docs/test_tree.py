@@ -1,7 +1,9 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The site is one tree: every page is in it, its links have targets, and a search finds what people look for."""
+"""The site is one tree: every page is in it, its links have targets, and a search finds what people
+look for.
+"""
 
 from __future__ import annotations
 
@@ -15,10 +17,21 @@ from tools import docs_tree
 TEXTS = {path.stem: path.read_text(encoding="utf-8") for path in GUIDES}
 # What people in trouble search for, and the page that helps.
 SEARCHES = {
-    "crash": "failures", "resume": "failures", "doubt": "failures", "killed": "failures", "settle": "failures",
-    "duplicate": "home", "until": "repeating_safely", "async": "repeating_safely", "slow": "create_machines",
-    "429": "messages", "proxy": "proxies", "vault": "authenticate", "CSV": "existing_machines",
-    "tampered": "verify_a_release", "signature": "verify_a_release",
+    "crash": "failures",
+    "resume": "failures",
+    "doubt": "failures",
+    "killed": "failures",
+    "settle": "failures",
+    "duplicate": "home",
+    "until": "repeating_safely",
+    "async": "repeating_safely",
+    "slow": "create_machines",
+    "429": "messages",
+    "proxy": "proxies",
+    "vault": "authenticate",
+    "CSV": "existing_machines",
+    "tampered": "verify_a_release",
+    "signature": "verify_a_release",
 }
 
 
@@ -32,9 +45,12 @@ def test_a_search_finds_the_page_that_helps(word):
 def test_a_page_kept_as_markdown_links_to_pages_and_files_that_exist(name):
     links = re.findall(r"\]\(([^)#\s]+)", docs_tree.converted(name))
     inside = [link for link in links if "://" not in link]
-    files = [link.removeprefix(docs_tree.SOURCES) for link in links if link.startswith(docs_tree.SOURCES)]
+    files = [
+        link.removeprefix(docs_tree.SOURCES) for link in links if link.startswith(docs_tree.SOURCES)
+    ]
     assert set(inside) <= {f"{page}.md" for page in docs_tree.PAGES} | {
-        f"{guide}.rst" for guide in docs_tree.guides()} | {"../index.rst"}
+        f"{guide}.rst" for guide in docs_tree.guides()
+    } | {"../index.rst"}
     assert [file for file in files if not (ROOT / file).exists()] == []
 
 
@@ -48,23 +64,35 @@ def test_the_home_page_comes_first_and_shows_its_picture():
 def test_a_built_site_opens_on_home_and_has_every_page_in_a_table_of_contents(tmp_path):
     (tmp_path / "rst/docsite").mkdir(parents=True)
     (tmp_path / "rst/docsite/home.rst").write_text(TEXTS["home"], encoding="utf-8")
-    sections = "".join(f"{title}\n{'-' * len(title)}\n\n.. toctree::\n    :maxdepth: 1\n\n"
-                       + "".join(f"    docsite/{name}\n" for name in names) + "\n"
-                       for title, names in docs_tree.sections().items())
-    (tmp_path / "rst/index.rst").write_text(f"Name\n====\n\n{sections}\nPlugin Index\n------------\n", encoding="utf-8")
+    sections = "".join(
+        f"{title}\n{'-' * len(title)}\n\n.. toctree::\n    :maxdepth: 1\n\n"
+        + "".join(f"    docsite/{name}\n" for name in names)
+        + "\n"
+        for title, names in docs_tree.sections().items()
+    )
+    (tmp_path / "rst/index.rst").write_text(
+        f"Name\n====\n\n{sections}\nPlugin Index\n------------\n", encoding="utf-8"
+    )
     docs_tree.main(tmp_path)
     home = (tmp_path / "rst/index.rst").read_text(encoding="utf-8")
     pages = {f"docsite/{name}" for name in {*TEXTS, *docs_tree.PAGES} - {"home"}}
     assert {line.strip() for line in home.splitlines()} >= {*pages, "plugins"}
     assert {path.stem for path in (tmp_path / "rst/docsite").glob("*.md")} == docs_tree.PAGES.keys()
     plugins = (tmp_path / "rst/plugins.rst").read_text(encoding="utf-8")
-    assert re.findall(r"^(.*)\n[=-]+$", plugins, re.MULTILINE) == ["Modules, plugins and role", "Plugin Index"]
+    assert re.findall(r"^(.*)\n[=-]+$", plugins, re.MULTILINE) == [
+        "Modules, plugins and role",
+        "Plugin Index",
+    ]
 
 
 def test_a_diagram_is_a_table_of_its_arrows_on_the_site():
     diagram = "flowchart LR\n    a[one<br>first] -- sends --> b[(two)]\n    b --> a\n    [*] --> a: begin\n"
     rows = docs_tree.arrows(diagram).splitlines()[2:]
-    assert rows == ["| one: first | two | sends |", "| two | one: first |  |", "| (none) | one: first | begin |"]
+    assert rows == [
+        "| one: first | two | sends |",
+        "| two | one: first |  |",
+        "| (none) | one: first | begin |",
+    ]
 
 
 @pytest.mark.parametrize("name", docs_tree.PAGES)

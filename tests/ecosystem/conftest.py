@@ -15,12 +15,24 @@ from support.fixtures import ansible_once, collections, installed, running_servi
 
 __all__ = ["ansible_once", "collections", "installed", "running_service", "service"]
 
-COMMITTED = {"GIT_AUTHOR_DATE": "2026-01-02T03:04:05Z", "GIT_COMMITTER_DATE": "2026-01-02T03:04:05Z"}
+COMMITTED = {
+    "GIT_AUTHOR_DATE": "2026-01-02T03:04:05Z",
+    "GIT_COMMITTER_DATE": "2026-01-02T03:04:05Z",
+}
 
 
 def git(directory: Path, *arguments: str) -> None:
-    who = ("-c", "user.name=Releaser", "-c", "user.email=releaser@example.com", "-c", "commit.gpgsign=false")
-    subprocess.run(["git", *who, *arguments], cwd=directory, check=True, env={**os.environ, **COMMITTED})
+    who = (
+        "-c",
+        "user.name=Releaser",
+        "-c",
+        "user.email=releaser@example.com",
+        "-c",
+        "commit.gpgsign=false",
+    )
+    subprocess.run(
+        ["git", *who, *arguments], cwd=directory, check=True, env={**os.environ, **COMMITTED}
+    )
 
 
 @pytest.fixture(scope="session")

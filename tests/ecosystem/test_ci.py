@@ -20,9 +20,16 @@ PIPELINES = sorted((ROOT / "docs/ci").glob("*.yml"))
 @pytest.mark.parametrize("path", PIPELINES, ids=lambda path: path.stem)
 def test_a_pipeline_names_variables_and_files_that_exist(path):
     text = path.read_text(encoding="utf-8")
-    known = {name for spec in options.ARGUMENT_SPEC.values() if "fallback" in spec for name in spec["fallback"][1]}
+    known = {
+        name
+        for spec in options.ARGUMENT_SPEC.values()
+        if "fallback" in spec
+        for name in spec["fallback"][1]
+    }
     assert set(re.findall(r"INFRASTRUCTURE_SERVICES_\w+", text)) <= known
-    role = yaml.safe_load((ROOT / "roles/fleet/meta/argument_specs.yml").read_text(encoding="utf-8"))
+    role = yaml.safe_load(
+        (ROOT / "roles/fleet/meta/argument_specs.yml").read_text(encoding="utf-8")
+    )
     assert set(re.findall(r"-e (\w+)=", text)) <= role["argument_specs"]["main"]["options"].keys()
     assert set(re.findall(r"fleet(?:\.plan)?(\.(?!yml|plan)\w+)", text)) <= FORMATS.keys()
 

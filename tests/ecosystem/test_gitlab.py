@@ -27,7 +27,9 @@ __all__ = ["postgres_server"]
 pytestmark = pytest.mark.stress
 
 RUNNER = CHECKOUT / ".build/gitlab/node_modules/.bin/gitlab-ci-local"
-IMAGE = "  image: python:3.12\n"  # which would need a container; without one the runner uses a shell
+IMAGE = (
+    "  image: python:3.12\n"  # which would need a container; without one the runner uses a shell
+)
 REQUEST = 7  # the number of the merge request
 PROJECT = "/api/v4/projects/1"
 COMMENTS = f"{PROJECT}/merge_requests/{REQUEST}/notes"
@@ -51,7 +53,9 @@ FIRST = """
 
 
 def gitlab(artifacts: Path) -> Script:
-    """Answer what the pipeline asks GitLab for: a comment, the merge request of a commit, an artifact of its plan."""
+    """Answer what the pipeline asks GitLab for: a comment, the merge request of a commit, an
+    artifact of its plan.
+    """
 
     def script(peer: Peer) -> bool:
         if not (request := peer.request()):
@@ -61,7 +65,9 @@ def gitlab(artifacts: Path) -> Script:
         elif request.path.startswith(f"{PROJECT}/repository/commits/"):
             peer.say(whole(json.dumps([{"iid": REQUEST}]).encode(), status="200 OK"))
         else:
-            peer.say(whole(b"{}", status="201 Created" if request.path == COMMENTS else "404 Not Found"))
+            peer.say(
+                whole(b"{}", status="201 Created" if request.path == COMMENTS else "404 Not Found")
+            )
         return True
 
     return script
@@ -70,24 +76,51 @@ def gitlab(artifacts: Path) -> Script:
 class Pipeline:
     """A project whose jobs are run by the local runner."""
 
-    def __init__(self, directory: Path, collections: Path, url: str, ledger: str, gitlab: Service) -> None:
+    def __init__(
+        self, directory: Path, collections: Path, url: str, ledger: str, gitlab: Service
+    ) -> None:
         self.directory, self.gitlab, self.ledger = directory, gitlab, ledger
         self._variables = {
-            "INFRASTRUCTURE_SERVICES_BASE_URL": url, "INFRASTRUCTURE_SERVICES_ACCESS_TOKEN": TOKEN,
-            "INFRASTRUCTURE_SERVICES_LEDGER": ledger, "API_TOKEN": "token-of-the-project",
-            "CI_API_V4_URL": f"{gitlab.url}/api/v4", "CI_PROJECT_ID": "1", "CI_MERGE_REQUEST_IID": str(REQUEST),
-            "CI_DEFAULT_BRANCH": "main", "ANSIBLE_COLLECTIONS_PATH": str(collections),
+            "INFRASTRUCTURE_SERVICES_BASE_URL": url,
+            "INFRASTRUCTURE_SERVICES_ACCESS_TOKEN": TOKEN,
+            "INFRASTRUCTURE_SERVICES_LEDGER": ledger,
+            "API_TOKEN": "token-of-the-project",
+            "CI_API_V4_URL": f"{gitlab.url}/api/v4",
+            "CI_PROJECT_ID": "1",
+            "CI_MERGE_REQUEST_IID": str(REQUEST),
+            "CI_DEFAULT_BRANCH": "main",
+            "ANSIBLE_COLLECTIONS_PATH": str(collections),
             "ANSIBLE_HOME": str(directory.parent / "home"),
         }
 
     def run(self, job: str, source: str) -> subprocess.CompletedProcess:
         """Run a job of a pipeline that was started by a merge request or by a push."""
         wanted = {**self._variables, "CI_PIPELINE_SOURCE": source}
-        line = [RUNNER, job, "--shell-executor-no-image", "--shell-isolation", "--home", self.directory.parent,
-                *(f"--variable={name}={value}" for name, value in wanted.items())]
-        environment = {"PATH": f"{BIN}:{os.environ['PATH']}", "HOME": str(self.directory.parent), "LC_ALL": "C.UTF-8"}
-        return subprocess.run(line, cwd=self.directory, env=environment, stdin=subprocess.DEVNULL, text=True,
-                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=300, check=False)
+        line = [
+            RUNNER,
+            job,
+            "--shell-executor-no-image",
+            "--shell-isolation",
+            "--home",
+            self.directory.parent,
+            *(f"--variable={name}={value}" for name, value in wanted.items()),
+        ]
+        environment = {
+            "PATH": f"{BIN}:{os.environ['PATH']}",
+            "HOME": str(self.directory.parent),
+            "LC_ALL": "C.UTF-8",
+        }
+        return subprocess.run(
+            line,
+            cwd=self.directory,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            text=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            timeout=300,
+            check=False,
+        )
 
     @property
     def artifacts(self) -> Path:
@@ -105,7 +138,9 @@ def pipeline(tmp_path, collections, service, postgres_server) -> Iterator[Pipeli
     assert IMAGE in text
     (project / ".gitlab-ci.yml").write_text(text.replace(IMAGE, ""), encoding="utf-8")
     (project / "fleet.yml").write_text(FLEET, encoding="utf-8")
-    (project / "machines.csv").write_text("name,cpu\n" + "".join(f"vm{number},4\n" for number in range(5)))
+    (project / "machines.csv").write_text(
+        "name,cpu\n" + "".join(f"vm{number},4\n" for number in range(5))
+    )
     git(project, "init", "--quiet", "--initial-branch", "main")
     git(project, "remote", "add", "origin", "git@gitlab.example.com:team/fleet.git")
     git(project, "add", "--all")
@@ -132,8 +167,12 @@ def settle(ansible: Ansible, ledger: str, doubtful: str) -> None:
     play(ansible, "settle", ledger, "file=in_doubt.csv")
 
 
-def test_a_plan_is_commented_approved_and_carried_out_and_a_lost_answer_settled(pipeline, service, ansible_once):
-    """A ledger that was a file is moved to the server; the plan of a merge request is what the merge sends."""
+def test_a_plan_is_commented_approved_and_carried_out_and_a_lost_answer_settled(
+    pipeline, service, ansible_once
+):
+    """A ledger that was a file is moved to the server; the plan of a merge request is what the
+    merge sends.
+    """
     refused = pipeline.run("plan", "merge_request_event")
     assert refused.returncode
     assert "fleet_ledger_create is false" in refused.stdout
@@ -146,7 +185,9 @@ def test_a_plan_is_commented_approved_and_carried_out_and_a_lost_answer_settled(
     (comment,) = [parse_qs(asked.body.decode())["body"][0] for asked in pipeline.gitlab.received]
     assert "**compute virtual machines**: 4 to create, 1 unchanged" in comment
     assert comment.count("<code>vm") == 4
-    assert {"fleet.plan.html", "fleet.plan.json"} <= {path.name for path in (pipeline.artifacts / "plan").iterdir()}
+    assert {"fleet.plan.html", "fleet.plan.json"} <= {
+        path.name for path in (pipeline.artifacts / "plan").iterdir()
+    }
     assert len(service.conversation()) == 1
 
     service.fault(kind="drop", when="after", count=1)
@@ -156,7 +197,9 @@ def test_a_plan_is_commented_approved_and_carried_out_and_a_lost_answer_settled(
     (run,) = json.loads((pipeline.artifacts / "apply/fleet.json").read_text())["runs"]
     (doubtful,) = [asset["name"] for asset in run["assets"] if asset["result"] == "in doubt"]
 
-    again = pipeline.run("apply", "push")  # goes on with the others, and sends the doubtful one no second time
+    again = pipeline.run(
+        "apply", "push"
+    )  # goes on with the others, and sends the doubtful one no second time
     assert again.returncode
     created = Counter(body["name"] for body in service.bodies())
     assert created == Counter(f"vm{number}" for number in range(5)), created
@@ -166,4 +209,6 @@ def test_a_plan_is_commented_approved_and_carried_out_and_a_lost_answer_settled(
     assert settled.returncode == 0, settled.stdout
     assert "5 unchanged" in settled.stdout
     assert len(service.conversation()) == 5
-    assert {asked.headers["private-token"] for asked in pipeline.gitlab.received} == {"token-of-the-project"}
+    assert {asked.headers["private-token"] for asked in pipeline.gitlab.received} == {
+        "token-of-the-project"
+    }

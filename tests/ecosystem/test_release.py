@@ -30,17 +30,28 @@ def released(checkout, tmp_path_factory) -> list[Path]:
 
 
 def test_the_checkout_is_a_release(checkout):
-    assert [problem for problem in release.problems(checkout, VERSION) if "fragments are not" not in problem] == []
+    assert [
+        problem
+        for problem in release.problems(checkout, VERSION)
+        if "fragments are not" not in problem
+    ] == []
 
 
 CHANGES = {
     "the tree is not clean: notes.txt": ("notes.txt", "", ""),
     "7-mend.yml": ("changelogs/fragments/7-mend.yml", "", "bugfixes: [It works.]\n"),
     f"galaxy.yml does not say {VERSION}": ("galaxy.yml", f"version: {VERSION}", "version: 99.0.0"),
-    f"plugins/doc_fragments/connection.py does not say {VERSION}":
-        ("plugins/doc_fragments/connection.py", f"services/{VERSION}", "services/99.0.0"),
+    f"plugins/doc_fragments/connection.py does not say {VERSION}": (
+        "plugins/doc_fragments/connection.py",
+        f"services/{VERSION}",
+        "services/99.0.0",
+    ),
     f"_version.py does not say {VERSION}": ("plugins/module_utils/_version.py", VERSION, "99.0.0"),
-    f"changelog.yaml does not say {VERSION}": ("changelogs/changelog.yaml", f"  {VERSION}:", "  99.0.0:"),
+    f"changelog.yaml does not say {VERSION}": (
+        "changelogs/changelog.yaml",
+        f"  {VERSION}:",
+        "  99.0.0:",
+    ),
 }
 
 
@@ -73,7 +84,10 @@ def test_the_same_commit_gives_the_same_bytes(checkout, released, tmp_path):
 
 def test_order_time_and_owner_of_a_build_leave_no_trace(released):
     built, other = released[0].read_bytes(), io.BytesIO()
-    with tarfile.open(fileobj=io.BytesIO(built)) as tar, tarfile.open(fileobj=other, mode="w") as shuffled:
+    with (
+        tarfile.open(fileobj=io.BytesIO(built)) as tar,
+        tarfile.open(fileobj=other, mode="w") as shuffled,
+    ):
         for member in reversed(tar.getmembers()):
             content = tar.extractfile(member).read() if member.isfile() else b""
             if member.name == "FILES.json":
@@ -87,32 +101,60 @@ def test_order_time_and_owner_of_a_build_leave_no_trace(released):
 
 
 def test_the_artifact_installs(released, tmp_path):
-    subprocess.run([str(BIN / "ansible-galaxy"), "collection", "install", "--no-deps", "--offline",
-                    "--collections-path", str(tmp_path), str(released[0])], check=True,
-                   env={**os.environ, "ANSIBLE_HOME": str(tmp_path)})
+    subprocess.run(
+        [
+            str(BIN / "ansible-galaxy"),
+            "collection",
+            "install",
+            "--no-deps",
+            "--offline",
+            "--collections-path",
+            str(tmp_path),
+            str(released[0]),
+        ],
+        check=True,
+        env={**os.environ, "ANSIBLE_HOME": str(tmp_path)},
+    )
     installed = tmp_path / "ansible_collections/infrastructure/services"
-    assert json.loads((installed / "MANIFEST.json").read_text())["collection_info"]["version"] == VERSION
+    assert (
+        json.loads((installed / "MANIFEST.json").read_text())["collection_info"]["version"]
+        == VERSION
+    )
     assert (installed / "plugins/modules/compute_virtual_machine.py").exists()
 
 
 def test_the_bill_of_materials_is_valid_and_names_the_dependencies(released):
     text = released[1].read_text(encoding="utf-8")
     assert JsonStrictValidator(SchemaVersion.V1_6).validate_str(text) is None
-    needed = {component["name"]: component["properties"][0]["value"] for component in json.loads(text)["components"]}
+    needed = {
+        component["name"]: component["properties"][0]["value"]
+        for component in json.loads(text)["components"]
+    }
     assert needed == {"ansible-core": ">=2.16.0", "requests": ">=2.31", "urllib3": "<3"}
 
 
 def test_the_provenance_names_the_commit_and_what_was_built_from_it(checkout, released):
     statement = json.loads(released[2].read_text(encoding="utf-8"))
     built, run = (statement["predicate"][part] for part in ("buildDefinition", "runDetails"))
-    named = {file["name"]: file["digest"]["sha256"] for file in (*statement["subject"], *run["byproducts"])}
-    commit = subprocess.run(["git", "rev-parse", "HEAD"], cwd=checkout, check=True, stdout=subprocess.PIPE, text=True)
-    assert named == {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in released[:2]}
+    named = {
+        file["name"]: file["digest"]["sha256"]
+        for file in (*statement["subject"], *run["byproducts"])
+    }
+    commit = subprocess.run(
+        ["git", "rev-parse", "HEAD"], cwd=checkout, check=True, stdout=subprocess.PIPE, text=True
+    )
+    assert named == {
+        path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in released[:2]
+    }
     assert built["externalParameters"] == {"version": VERSION}
     assert built["resolvedDependencies"][0]["digest"] == {"gitCommit": commit.stdout.strip()}
     assert (statement["_type"], statement["predicateType"]) == (
-        "https://in-toto.io/Statement/v1", "https://slsa.dev/provenance/v1")
+        "https://in-toto.io/Statement/v1",
+        "https://slsa.dev/provenance/v1",
+    )
 
 
 def test_the_checksums_are_those_of_the_files(released):
-    subprocess.run(["sha256sum", "--check", "--strict", released[-1].name], cwd=released[0].parent, check=True)
+    subprocess.run(
+        ["sha256sum", "--check", "--strict", released[-1].name], cwd=released[0].parent, check=True
+    )

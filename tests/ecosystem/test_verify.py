@@ -1,7 +1,9 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The commands of the guide "Verify a release" accept a release exactly as signed, and nothing else."""
+"""The commands of the guide "Verify a release" accept a release exactly as signed, and nothing
+else.
+"""
 
 from __future__ import annotations
 
@@ -21,21 +23,29 @@ from support.running import BIN
 from tools import release as release_tool
 from tools import release_signature
 
-pytestmark = pytest.mark.skipif(not all(map(shutil.which, ("gpg", "gpgv"))),
-                                reason="pip cannot bring GnuPG: apt install gnupg gpgv")
+pytestmark = pytest.mark.skipif(
+    not all(map(shutil.which, ("gpg", "gpgv"))),
+    reason="pip cannot bring GnuPG: apt install gnupg gpgv",
+)
 NAME = f"infrastructure-services-{VERSION}"
 ARTIFACT, BOM, PROVENANCE = f"{NAME}.tar.gz", f"{NAME}.cdx.json", f"{NAME}.provenance.json"
 MANIFEST_SIGNATURE, SUMS, SIGNATURE = "MANIFEST.json.asc", "SHA256SUMS", "SHA256SUMS.asc"
 KEY, STRANGER = "releaser@example.com", "stranger@example.com"
 FILES = {ARTIFACT, BOM, PROVENANCE, MANIFEST_SIGNATURE, SUMS, SIGNATURE}
 MAKE_KEYRING, VERIFY, INSTALL, VERIFY_INSTALLED = (
-    step.text for step in read(ROOT / "docs/docsite/rst/verify_a_release.rst").steps)
+    step.text for step in read(ROOT / "docs/docsite/rst/verify_a_release.rst").steps
+)
 
 
 @pytest.fixture(scope="module")
 def home() -> Iterator[Path]:
-    """A directory for GnuPG with two keys; below /tmp, since the path of the agent's socket has to be short."""
-    with pytest.MonkeyPatch.context() as patch, tempfile.TemporaryDirectory(prefix="gpg-", dir="/tmp") as directory:
+    """A directory for GnuPG with two keys; below /tmp, since the path of the agent's socket has to
+    be short.
+    """
+    with (
+        pytest.MonkeyPatch.context() as patch,
+        tempfile.TemporaryDirectory(prefix="gpg-", dir="/tmp") as directory,
+    ):
         patch.setenv("GNUPGHOME", directory)
         for name in (KEY, STRANGER):
             gpg("--passphrase", "", "--quick-generate-key", name, "ed25519", "sign", "never")
@@ -44,15 +54,27 @@ def home() -> Iterator[Path]:
 
 
 def gpg(*arguments: str) -> bytes:
-    return subprocess.run(["gpg", "--batch", "--quiet", *arguments], check=True, stdout=subprocess.PIPE).stdout
+    return subprocess.run(
+        ["gpg", "--batch", "--quiet", *arguments], check=True, stdout=subprocess.PIPE
+    ).stdout
 
 
 def run(command: str, directory: Path) -> int:
     """Run a command of the guide and return its status."""
-    environment = {**os.environ, "PATH": f"{BIN}{os.pathsep}{os.environ['PATH']}", "ANSIBLE_HOME": str(directory),
-                   "ANSIBLE_COLLECTIONS_PATH": str(directory / "collections"), "LC_ALL": "C.UTF-8"}
-    return subprocess.run(["bash", "-c", command], cwd=directory, env=environment, check=False,
-                          stdin=subprocess.DEVNULL).returncode
+    environment = {
+        **os.environ,
+        "PATH": f"{BIN}{os.pathsep}{os.environ['PATH']}",
+        "ANSIBLE_HOME": str(directory),
+        "ANSIBLE_COLLECTIONS_PATH": str(directory / "collections"),
+        "LC_ALL": "C.UTF-8",
+    }
+    return subprocess.run(
+        ["bash", "-c", command],
+        cwd=directory,
+        env=environment,
+        check=False,
+        stdin=subprocess.DEVNULL,
+    ).returncode
 
 
 @pytest.fixture(scope="module")
@@ -73,10 +95,12 @@ def release(signed, tmp_path) -> Path:
 
 def flipped(name: str, where: float) -> Callable[[Path], None]:
     """Flip one bit of a file, at this fraction of its length."""
+
     def tamper(release: Path) -> None:
         content = bytearray((release / name).read_bytes())
         content[int(len(content) * where)] ^= 1
         (release / name).write_bytes(content)
+
     return tamper
 
 
@@ -87,17 +111,23 @@ def appended(name: str, more: bytes) -> Callable[[Path], None]:
 
 def replaced(name: str, old: str, new: str) -> Callable[[Path], None]:
     """Replace a text in a file."""
+
     def tamper(release: Path) -> None:
         text = (release / name).read_text()
         assert old in text
         (release / name).write_text(text.replace(old, new, 1))
+
     return tamper
 
 
 def packed(change: Callable[[dict[str, bytes]], None]) -> Callable[[Path], None]:
     """Repack the artifact with changed members and consistent manifests."""
+
     def tamper(release: Path) -> None:
-        (release / ARTIFACT).write_bytes(repacked.repacked((release / ARTIFACT).read_bytes(), change))
+        (release / ARTIFACT).write_bytes(
+            repacked.repacked((release / ARTIFACT).read_bytes(), change)
+        )
+
     return tamper
 
 
@@ -105,17 +135,22 @@ def both(*tampers: Callable[[Path], None]) -> Callable[[Path], None]:
     def tamper(release: Path) -> None:
         for one in tampers:
             one(release)
+
     return tamper
 
 
 def with_sums_to_match(release: Path) -> None:
     """Recreate the checksums, but keep their signature."""
-    release_signature.write_sums([release / name for name in (ARTIFACT, BOM, PROVENANCE, MANIFEST_SIGNATURE)])
+    release_signature.write_sums(
+        [release / name for name in (ARTIFACT, BOM, PROVENANCE, MANIFEST_SIGNATURE)]
+    )
 
 
 def signed_by_a_stranger(release: Path) -> None:
     release_signature.sign_manifest(release / ARTIFACT, STRANGER)
-    release_signature.write_sums([release / name for name in (ARTIFACT, BOM, PROVENANCE, MANIFEST_SIGNATURE)], STRANGER)
+    release_signature.write_sums(
+        [release / name for name in (ARTIFACT, BOM, PROVENANCE, MANIFEST_SIGNATURE)], STRANGER
+    )
 
 
 def without_line_and_file(release: Path) -> None:
@@ -131,16 +166,20 @@ PLACES = {
     "a byte behind the artifact": appended(ARTIFACT, b"\0"),
     "the artifact, cut short": lambda release: os.truncate(release / ARTIFACT, 4096),
     "a module in the artifact": packed(lambda members: members.update({MODULE: b"print()"})),
-    "a file more in the artifact": packed(lambda members: members.update({"plugins/modules/more.py": b""})),
+    "a file more in the artifact": packed(
+        lambda members: members.update({"plugins/modules/more.py": b""})
+    ),
     "a file less in the artifact": packed(lambda members: members.pop(MODULE)),
     "MANIFEST.json in the artifact": packed(lambda members: repacked.set_version(members, "9.9.9")),
     "the artifact and its checksum": both(flipped(ARTIFACT, 0.5), with_sums_to_match),
     "the artifact, signed by a stranger": both(
-        packed(lambda members: members.update({MODULE: b"print()"})), signed_by_a_stranger),
+        packed(lambda members: members.update({MODULE: b"print()"})), signed_by_a_stranger
+    ),
     "no artifact": lambda release: (release / ARTIFACT).unlink(),
     "a bit of the manifest's signature": flipped(MANIFEST_SIGNATURE, 0.5),
     "the manifest's signature, by a stranger": lambda release: release_signature.sign_manifest(
-        release / ARTIFACT, STRANGER),
+        release / ARTIFACT, STRANGER
+    ),
     "a name in the bill of materials": replaced(BOM, "requests", "reqests"),
     "the checksum in the bill of materials": replaced(BOM, '"content": "', '"content": "0'),
     "an empty bill of materials": lambda release: (release / BOM).write_text(""),
@@ -153,7 +192,8 @@ PLACES = {
     "a bit of the checksums' signature": flipped(SIGNATURE, 0.5),
     "no signature of the checksums": lambda release: (release / SIGNATURE).unlink(),
     "another signature for that of the checksums": lambda release: shutil.copy(
-        release / MANIFEST_SIGNATURE, release / SIGNATURE),
+        release / MANIFEST_SIGNATURE, release / SIGNATURE
+    ),
 }
 
 
@@ -164,7 +204,9 @@ def test_a_release_exactly_as_signed_is_accepted(release):
 def test_a_signed_release_is_built_twice_to_the_same_bytes(checkout, signed, tmp_path):
     time.sleep(1)  # the date of a signature has whole seconds
     again = release_tool.build(checkout, tmp_path, KEY)
-    assert {path.name: path.read_bytes() for path in again} == {name: (signed / name).read_bytes() for name in FILES}
+    assert {path.name: path.read_bytes() for path in again} == {
+        name: (signed / name).read_bytes() for name in FILES
+    }
 
 
 @pytest.mark.parametrize("place", PLACES)

@@ -27,11 +27,22 @@ from ansible_collections.infrastructure.services.plugins.module_utils._task.task
     prepare,
 )
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger import editing
-from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.decisions import InDoubt
-from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.entries import ABSENT, PRESENT, Key
-from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.moving import move_ledger
+from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.decisions import (
+    InDoubt,
+)
+from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.entries import (
+    ABSENT,
+    PRESENT,
+    Key,
+)
+from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.moving import (
+    move_ledger,
+)
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.queue import Queue
-from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.recording import Begun, Recording
+from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.recording import (
+    Begun,
+    Recording,
+)
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.store import Ledger
 from support import CREATE, LEAST, RESOURCES, UPDATE, validated
 
@@ -56,8 +67,12 @@ _FATES = {
 @cache
 def wanted(resource: str, name: str, is_listed: bool = False, login: bool = True) -> Task:
     """Return a task; `login`: what an update wants."""
-    option = {CREATE: {"name": name}, UPDATE: {"id": name, "attributes": {"login": login}}}[resource]
-    params = validated(resource, {"base_url": URL, "access_token": "t", **LEAST[resource], **option})
+    option = {CREATE: {"name": name}, UPDATE: {"id": name, "attributes": {"login": login}}}[
+        resource
+    ]
+    params = validated(
+        resource, {"base_url": URL, "access_token": "t", **LEAST[resource], **option}
+    )
     task = prepare(RESOURCES[resource], params)
     return Task(task.resource, task.settings, task.wanted, is_listed)
 
@@ -68,19 +83,25 @@ class Run:
     def __init__(self, world: World) -> None:
         self.world = world
         self.made: dict[str, list[str]] = {}  # ids by name, as the service made them
-        self.sent: dict[tuple[str, str], bool] = {}  # by process and name: whether a request was carried out
+        self.sent: dict[
+            tuple[str, str], bool
+        ] = {}  # by process and name: whether a request was carried out
         self.results: list[tuple[str, str, dict]] = []  # process, name, result
         self.begun: dict[str, str] = {}  # the process that began last to work on it, by name
         self.movers: list[Actor] = []
         self.seconds = 0.0  # that the service takes
         self.is_lost = True  # whether the first request ended the session of its task; False: that is to happen
-        self.doomed: Actor | None = None  # who is killed when the service has carried out its request
+        self.doomed: Actor | None = (
+            None  # who is killed when the service has carried out its request
+        )
         self.mistakes = 0  # of users who remove what was created since they looked
         world.told = self.state
 
     def state(self) -> str:
         """Return what the end of a run is judged by, and what those who act see of the service."""
-        said = sorted((who, name, result["outcome"], "failed" in result) for who, name, result in self.results)
+        said = sorted(
+            (who, name, result["outcome"], "failed" in result) for who, name, result in self.results
+        )
         seen = self.made, self.sent, self.begun, self.is_lost, self.mistakes
         return repr((seen, said, self.world.problems))
 
@@ -141,7 +162,11 @@ class Remembered(Recording):
 
 
 def task(
-    run: Run, place: Place, task: Task, when: Callable[[], bool] = lambda: True, begins: Callable = lambda: True
+    run: Run,
+    place: Place,
+    task: Task,
+    when: Callable[[], bool] = lambda: True,
+    begins: Callable = lambda: True,
 ) -> Actor:
     """One task with a ledger; `when`: it looks at it, if that ever happens; `begins`: it goes on."""
 
@@ -153,7 +178,9 @@ def task(
     return run.world.add(run.process("task"), act)
 
 
-def _carried_out(run: Run, place: Place, task: Task, begins: Callable[[], bool] = lambda: True) -> dict:
+def _carried_out(
+    run: Run, place: Place, task: Task, begins: Callable[[], bool] = lambda: True
+) -> dict:
     with closing(Ledger(place.opened())) as ledger:
         recording = Remembered(run, ledger)
         (planned,) = recording.look_up([task])
@@ -170,8 +197,12 @@ def fleet(run: Run, place: Place, *names: str) -> Actor:
             ledger = Ledger(place.opened())
             recording = Remembered(run, ledger, Queue(ledger))
             items: list[Actor] = []
-            for planned in recording.look_up([wanted(CREATE, name, is_listed=True) for name in names]):
-                items.append(run.world.add(process, lambda planned=planned: item(recording, planned)))
+            for planned in recording.look_up(
+                [wanted(CREATE, name, is_listed=True) for name in names]
+            ):
+                items.append(
+                    run.world.add(process, lambda planned=planned: item(recording, planned))
+                )
             run.world.wait(lambda: run.are_ended(items))
             recording.close()
             return dict(outcome=NOT_SENT)
@@ -193,7 +224,9 @@ def fleet(run: Run, place: Place, *names: str) -> Actor:
 
 
 def user(run: Run, place: Place, name: str, as_list: bool = False) -> Actor:
-    """Somebody who looks as a run does, then at the service, and records it, or removes and repeats it."""
+    """Somebody who looks as a run does, then at the service, and records it, or removes and repeats
+    it.
+    """
 
     def settle() -> dict:
         with closing(Ledger(place.opened())) as ledger:
@@ -207,12 +240,16 @@ def user(run: Run, place: Place, name: str, as_list: bool = False) -> Actor:
             entry["changed_at"] = None  # all stamps are the same here, so it could tell nothing
 
             def note(edit: editing.Edit) -> None:
-                """Others changed the entry since the user looked: the decision is not about what is removed."""
+                """Others changed the entry since the user looked: the decision is not about what is
+                removed.
+                """
                 run.mistakes += not ids and edit.before not in (None, planned.entry)
 
             ledger.note = note
             if as_list:
-                return editing.edited_list(ledger, dict(entries=[entry], base_url=URL), False, _SECRETS)
+                return editing.edited_list(
+                    ledger, dict(entries=[entry], base_url=URL), False, _SECRETS
+                )
             return editing.edited(ledger, entry, False, _SECRETS)
 
     def act() -> None:
@@ -237,7 +274,9 @@ def mover(run: Run, source: Place, target: Place, after: tuple[Actor, ...] = ())
 
     def work() -> dict:
         with closing(Ledger(source.opened(), moving=True)) as old:
-            return move_ledger(old, lambda read_only: Ledger(target.opened(), read_only, moving=True), False)
+            return move_ledger(
+                old, lambda read_only: Ledger(target.opened(), read_only, moving=True), False
+            )
 
     def act() -> None:
         run.world.wait(lambda: run.are_ended(after))

@@ -29,7 +29,9 @@ class Scene:
 
     def __init__(self, world: World, kinds: tuple[str, str]) -> None:
         self.run = Run(world)
-        self.old, self.new = (Place(world, name, kind) for name, kind in zip(("/old.db", "/new.db"), kinds))
+        self.old, self.new = (
+            Place(world, name, kind) for name, kind in zip(("/old.db", "/new.db"), kinds)
+        )
         PLACES.update({place.name: place for place in (self.old, self.new)})
 
     def fill(self, name: str = "old", state: str = DONE) -> None:
@@ -45,7 +47,9 @@ class Scene:
             self.run.made[name] = [f"{name}-1"]
 
     def move(self) -> None:
-        """A move, and another one that completes it; meanwhile the old ledger is used, and the new one."""
+        """A move, and another one that completes it; meanwhile the old ledger is used, and the new
+        one.
+        """
         self.fill()
         actors.mover(self.run, self.old, self.new)
         actors.mover(self.run, self.old, self.new, tuple(self.run.movers))
@@ -63,7 +67,9 @@ class Scene:
         marks = [place.mark() for place in (self.old, self.new)]
         if marks == [tables.IN_USE, tables.IN_USE]:
             self.run.world.problems.append("both ledgers can be used")
-        if marks[1] == tables.IN_USE and self.new.data.execute(tables.COUNT.format("entry")).fetchone() == (0,):
+        if marks[1] == tables.IN_USE and self.new.data.execute(
+            tables.COUNT.format("entry")
+        ).fetchone() == (0,):
             self.run.world.problems.append("the new ledger can be used, and is empty")
 
     def entries(self) -> dict[str, tuple[str, str, str]]:
@@ -106,7 +112,9 @@ def _lost_and_user(scene: Scene) -> None:
 
 
 def _lost_and_update(scene: Scene) -> None:
-    """The second update looked before the first one began, and gets the lock that went with the session."""
+    """The second update looked before the first one began, and gets the lock that went with the
+    session.
+    """
     run = scene.run
     run.is_lost, run.seconds = False, 5.0
 
@@ -114,7 +122,9 @@ def _lost_and_update(scene: Scene) -> None:
         return len(run.world.actors) == 1 or run.world.actors[1].ready
 
     actors.task(run, scene.old, wanted(UPDATE, ROLE), when=is_looking)
-    run.doomed = actors.task(run, scene.old, wanted(UPDATE, ROLE, login=False), begins=lambda: run.is_lost)
+    run.doomed = actors.task(
+        run, scene.old, wanted(UPDATE, ROLE, login=False), begins=lambda: run.is_lost
+    )
 
 
 def _users(scene: Scene) -> None:

@@ -17,19 +17,33 @@ class Random:
         self._random = random.Random(seed).random
         self._switching = 0.02 + 0.4 * self._random()
         self._failing = 0.01 + 0.15 * self._random()
-        self._spared = int(2 * self._random())  # 1: nobody is killed, which is the first of the faults
+        self._spared = int(
+            2 * self._random()
+        )  # 1: nobody is killed, which is the first of the faults
 
     def __call__(self, ways: int, faults: int, is_forced: bool) -> int:
-        if faults > self._spared and self._random() < self._failing * (faults if faults > 2 else 0.3):  # the rare ones
+        if faults > self._spared and self._random() < self._failing * (
+            faults if faults > 2 else 0.3
+        ):  # the rare ones
             return ways + self._spared + int((faults - self._spared) * self._random())
-        return int(ways * self._random()) if ways > 1 and (is_forced or self._random() < self._switching) else 0
+        return (
+            int(ways * self._random())
+            if ways > 1 and (is_forced or self._random() < self._switching)
+            else 0
+        )
 
 
 class Path:
-    """Chooses what is not special, but where a path deviates; remembers how many options there were."""
+    """Chooses what is not special, but where a path deviates; remembers how many options there
+    were.
+    """
 
-    def __init__(self, deviations: dict[int, int], left: int = 0, met: dict[int, int] | None = None) -> None:
-        """`left`: how many further deviations other paths add to this one; `met`: how many were left, by state."""
+    def __init__(
+        self, deviations: dict[int, int], left: int = 0, met: dict[int, int] | None = None
+    ) -> None:
+        """`left`: how many further deviations other paths add to this one; `met`: how many were
+        left, by state.
+        """
         self._deviations, self._left, self._met, self.counts = deviations, left, met, []
         self._last = max(deviations, default=-1)  # until then, the path is that of another one
 
@@ -51,9 +65,12 @@ class Path:
 def every_path(most: int, run: Callable[[Path], None], is_cut: bool = True) -> int:
     """Run all paths with so many deviations at most; return how many there are.
 
-    `is_cut`: whether one ends as soon as it is in a state that was looked at before, with all that can follow.
+    `is_cut`: whether one ends as soon as it is in a state that was looked at before, with all that
+    can follow.
     """
-    paths: deque[dict[int, int]] = deque([{}])  # those with few deviations first: they meet the most
+    paths: deque[dict[int, int]] = deque(
+        [{}]
+    )  # those with few deviations first: they meet the most
     done, met = 0, {} if is_cut else None
     while paths:
         deviations = paths.popleft()

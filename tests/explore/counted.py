@@ -1,7 +1,9 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What is explored of each cast, as `make stress` counted it: deviations at most, and the paths with so many."""
+"""What is explored of each cast, as `make stress` counted it: deviations at most, and the paths
+with so many.
+"""
 
 from __future__ import annotations
 

@@ -7,8 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from ansible_collections.infrastructure.services.plugins.module_utils._errors import ACCEPTED, NOT_SENT, REJECTED
-from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.entries import ABSENT, DONE
+from ansible_collections.infrastructure.services.plugins.module_utils._errors import (
+    ACCEPTED,
+    NOT_SENT,
+    REJECTED,
+)
+from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.entries import (
+    ABSENT,
+    DONE,
+)
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.tables import IN_USE
 
 from . import actors
@@ -18,8 +25,12 @@ from .scheduler import Stuck, World
 from .standing_in import STANDING_IN
 
 
-def problems_of(cast: str, kinds: tuple[str, str], choose: Callable[[int, int, bool], int], faults: int) -> list[str]:
-    """Let one run happen and return what does not hold, with what was chosen; empty if everything does."""
+def problems_of(
+    cast: str, kinds: tuple[str, str], choose: Callable[[int, int, bool], int], faults: int
+) -> list[str]:
+    """Let one run happen and return what does not hold, with what was chosen; empty if everything
+    does.
+    """
     world = STANDING_IN.world = World(choose, faults)
     scene = Scene(world, kinds)
     try:
@@ -83,7 +94,12 @@ def _complete(scene: Scene) -> bool:
     world = STANDING_IN.world = scene.run.world
     if scene.old.mark() == IN_USE and scene.new.mark() is None:
         return True
-    world.actors, world.faults_left, world._choose, world.now = [], 0, lambda ways, faults, is_forced: 0, 0.0
+    world.actors, world.faults_left, world._choose, world.now = (
+        [],
+        0,
+        lambda ways, faults, is_forced: 0,
+        0.0,
+    )
     world._has_met = None
     actors.mover(scene.run, scene.old, scene.new)
     try:

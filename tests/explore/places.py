@@ -1,7 +1,9 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Places in memory where a ledger is, and what stands in for SqliteDatabase; a scheduler chooses the faults."""
+"""Places in memory where a ledger is, and what stands in for SqliteDatabase; a scheduler chooses
+the faults.
+"""
 
 from __future__ import annotations
 
@@ -9,8 +11,14 @@ import sqlite3
 from collections.abc import Iterable
 from contextlib import nullcontext
 
-from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger import postgresql, tables
-from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.entries import LedgerError, Use
+from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger import (
+    postgresql,
+    tables,
+)
+from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.entries import (
+    LedgerError,
+    Use,
+)
 
 from .scheduler import World
 
@@ -18,7 +26,9 @@ PLACES: dict[str, Place] = {}  # by name, in the run that goes on
 
 
 class Place:
-    """Where a ledger is: a file, or a database of a server, perhaps behind a pooler, which gives no session."""
+    """Where a ledger is: a file, or a database of a server, perhaps behind a pooler, which gives no
+    session.
+    """
 
     def __init__(self, world: World, name: str, kind: str) -> None:
         self.world, self.name, self.kind = world, name, kind
@@ -33,7 +43,9 @@ class Place:
         return File(self) if self.kind == "file" else postgresql.PostgresDatabase(self.name)
 
     def execute(self, statement: str, values: Iterable = ()) -> tuple[list[tuple], int]:
-        """Run a statement for the process that is running; return the rows, and how many there are or were changed."""
+        """Run a statement for the process that is running; return the rows, and how many there are
+        or were changed.
+        """
         if not statement.startswith("SELECT"):
             self._content = None
         cursor = self.data.execute(statement, tuple(values))
@@ -44,9 +56,18 @@ class Place:
     def state(self) -> tuple:
         """Return what a digest has of it: the rows of each table, and who holds the locks."""
         if self._content is None:
-            tables = [name for (name,) in self.data.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
-            self._content = hash(tuple((name, *self.data.execute(f"SELECT * FROM {name}")) for name in tables))
-        return self._content, tuple(sorted((number, holder.name) for number, holder in self.locks.items()))
+            tables = [
+                name
+                for (name,) in self.data.execute(
+                    "SELECT name FROM sqlite_master WHERE type = 'table'"
+                )
+            ]
+            self._content = hash(
+                tuple((name, *self.data.execute(f"SELECT * FROM {name}")) for name in tables)
+            )
+        return self._content, tuple(
+            sorted((number, holder.name) for number, holder in self.locks.items())
+        )
 
     def mark(self) -> str | None:
         """Return the state of the ledger, None if there is none."""
@@ -125,7 +146,9 @@ class File:
         except sqlite3.Error as error:
             raise LedgerError(f"ledger: {self.where}: {error}") from None
 
-    def write(self, statements: Iterable[tuple[str, tuple]], durable: bool, whole: bool = False) -> list[int]:
+    def write(
+        self, statements: Iterable[tuple[str, tuple]], durable: bool, whole: bool = False
+    ) -> list[int]:
         failed = self._world.point("a write", ("the write fails",))
         place = self._place
         place.begin(self)

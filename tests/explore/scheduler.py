@@ -1,10 +1,11 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Threads of which one runs at a time; wherever it could be overtaken or fail, a chooser says what happens.
+"""Threads of which one runs at a time; wherever it could be overtaken or fail, a chooser says what
+happens.
 
-Time is virtual. A thread is handed the turn only where another one is to go on, so a run costs little more than the
-code that it runs.
+Time is virtual. A thread is handed the turn only where another one is to go on, so a run costs
+little more than the code that it runs.
 """
 
 from __future__ import annotations
@@ -23,7 +24,9 @@ KILL = "killed"
 
 
 class Killed(BaseException):
-    """The process of this thread was killed; not an error, so that nothing of the code under test catches it."""
+    """The process of this thread was killed; not an error, so that nothing of the code under test
+    catches it.
+    """
 
 
 class Stuck(Exception):
@@ -34,10 +37,11 @@ class World:
     """Everything that one run shares: its threads, its clock and its chooser."""
 
     def __init__(self, choose: Callable[[int, int, bool], int], faults: int) -> None:
-        """`choose`: one of so many ways to go on, of which 0 is nothing special, and faults; whether somebody has to.
+        """`choose`: one of so many ways to go on, of which 0 is nothing special, and faults;
+        whether somebody has to.
 
-        `faults`: so many at most. A chooser with `has_met` says of a state whether another run looks at all that can
-        follow; this one is then cut.
+        `faults`: so many at most. A chooser with `has_met` says of a state whether another run
+        looks at all that can follow; this one is then cut.
         """
         self._choose, self.faults_left = choose, faults
         self._has_met = getattr(choose, "has_met", None)
@@ -49,7 +53,9 @@ class World:
         self.now = 0.0
         self.log: list[str] = []
         self.places: list[Any] = []
-        self.writers: dict[Any, Any] = {}  # who has begun a transaction, by place: nobody else may go on
+        self.writers: dict[
+            Any, Any
+        ] = {}  # who has begun a transaction, by place: nobody else may go on
         self.releases = 0  # of locks, so far
         self.on_commit: Callable[[], None] = lambda: None
         self.problems: list[str] = []
@@ -62,7 +68,9 @@ class World:
         return self.actors[-1]
 
     def see(self, what: Any) -> Any:
-        """Note what the thread that is running has met, which decides what its process does next; return it."""
+        """Note what the thread that is running has met, which decides what its process does next;
+        return it.
+        """
         process = self.running.process
         process.seen = hash((process.seen, self.actors.index(self.running), what))
         return what
@@ -74,7 +82,9 @@ class World:
         is_stuck = any(self._must_end(actor) for actor in self.actors)
         for actor in self.actors:
             self.kill(actor.process)
-        for actor in [actor for actor in self.actors if not actor.has_ended]:  # let their threads end
+        for actor in [
+            actor for actor in self.actors if not actor.has_ended
+        ]:  # let their threads end
             self._hand_over(None, actor)
             self._main.acquire()
         if is_stuck:
@@ -87,7 +97,11 @@ class World:
             raise Killed
         self.see(what)
         while True:
-            others = [] if is_back or self.writers else [actor for actor in self._able() if actor is not me]
+            others = (
+                []
+                if is_back or self.writers
+                else [actor for actor in self._able() if actor is not me]
+            )
             special = self._special(me.process, fates)
             number = self._chosen(1 + len(others), len(special))
             me.is_back = False
@@ -100,7 +114,9 @@ class World:
                 continue
             fate = special[number - 1 - len(others)]
             self.faults_left -= 1
-            self.log.append(f"{me.process.name}, before {what}: {fate if isinstance(fate, str) else 'session lost'}")
+            self.log.append(
+                f"{me.process.name}, before {what}: {fate if isinstance(fate, str) else 'session lost'}"
+            )
             if fate == KILL:
                 self.kill(me.process)
                 raise Killed
@@ -150,7 +166,9 @@ class World:
         actors = tuple(actor.state() for actor in self.actors)
         running = self.actors.index(self.running) if self.running else None
         left = self.now, self.releases, self.faults_left, self.losses_left, bool(self.writers)
-        return hash((running, left, actors, tuple(place.state() for place in self.places), self.told()))
+        return hash(
+            (running, left, actors, tuple(place.state() for place in self.places), self.told())
+        )
 
     def _cut(self) -> None:
         """End the run here."""
@@ -164,13 +182,19 @@ class World:
 
         Who looks after a session does so before anybody has waited long.
         """
-        alive = [actor for actor in self.actors if not actor.has_ended and not actor.process.is_dead]
+        alive = [
+            actor for actor in self.actors if not actor.has_ended and not actor.process.is_dead
+        ]
         if self.writers:
             alive = [actor for actor in alive if actor.process is self.running.process]
         found = [actor for actor in alive if actor.ready is None or actor.ready()]
         if not any(actor.is_background for actor in found):
             shortest = LOOKING if found else 0.0
-            waiting = [actor for actor in alive if actor not in found and shortest <= actor.waits < math.inf]
+            waiting = [
+                actor
+                for actor in alive
+                if actor not in found and shortest <= actor.waits < math.inf
+            ]
             found += sorted(waiting, key=lambda actor: actor.wakes)[:1]
         return found
 

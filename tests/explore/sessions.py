@@ -12,7 +12,10 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from types import SimpleNamespace
 
-from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger import postgresql, tables
+from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger import (
+    postgresql,
+    tables,
+)
 
 from .places import PLACES, Place
 from .scheduler import Killed
@@ -106,7 +109,8 @@ class Session:
         """Send statements; a transaction may end in more ways than one that reads."""
         writes = len(cursors) > 1 or cursors[0].statement == "COMMIT"
         fate = self._world.point(
-            "a transaction" if writes else "a statement", _FATES if writes and self._world.losses_left > 0 else ()
+            "a transaction" if writes else "a statement",
+            _FATES if writes and self._world.losses_left > 0 else (),
         )
         self._require()
         place, (is_done, is_there) = self._place, _FATES.get(fate, (True, True))

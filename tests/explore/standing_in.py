@@ -29,13 +29,20 @@ from .scheduler import LOOKING, World
 from .sessions import Error, OperationalError, Session
 
 _USERS = (
-    (store, "time"), (recording, "time"), (queue, "time", "threading"), (postgresql, "time", "threading"),
-    (postgresql_library, "threading", "signal"), (entries, "datetime", "os"), (moving, "os"),
+    (store, "time"),
+    (recording, "time"),
+    (queue, "time", "threading"),
+    (postgresql, "time", "threading"),
+    (postgresql_library, "threading", "signal"),
+    (entries, "datetime", "os"),
+    (moving, "os"),
 )
 
 
 class StandingIn:
-    """Takes the place of the modules `threading`, `time`, `datetime`, `os` and psycopg for the code of the ledger."""
+    """Takes the place of the modules `threading`, `time`, `datetime`, `os` and psycopg for the code
+    of the ledger.
+    """
 
     world: World
     getuid = staticmethod(os.getuid)
@@ -84,9 +91,12 @@ class StandingIn:
                 for name in names:
                     patched.enter_context(mock.patch.object(module, name, self))
             patched.enter_context(mock.patch.object(editing, "_written", written))
-            library = SimpleNamespace(Error=Error, OperationalError=OperationalError, Pipeline=Session.Pipeline)
+            library = SimpleNamespace(
+                Error=Error, OperationalError=OperationalError, Pipeline=Session.Pipeline
+            )
             for name, value in {
-                "psycopg_library": lambda: library, "connection_class": lambda: Session,
+                "psycopg_library": lambda: library,
+                "connection_class": lambda: Session,
                 "parsed_url": lambda url: {"host": url},
             }.items():
                 patched.enter_context(mock.patch.object(postgresql, name, value))
@@ -96,7 +106,8 @@ class StandingIn:
 class Event:
     """What the thread waits on that looks after a session: it wakes once one has ended.
 
-    It wakes another time after that, and as long as it lacks a lock; in between it would find nothing.
+    It wakes another time after that, and as long as it lacks a lock; in between it would find
+    nothing.
     """
 
     def __init__(self, world: World) -> None:

@@ -1,7 +1,9 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Whoever goes on next, and whatever is killed or lost meanwhile: nothing is created twice, and the ledger knows."""
+"""Whoever goes on next, and whatever is killed or lost meanwhile: nothing is created twice, and the
+ledger knows.
+"""
 
 from __future__ import annotations
 
@@ -39,9 +41,13 @@ def test_every_path(cast, kinds):
 
 
 @pytest.mark.stress
-@pytest.mark.parametrize(("cast", "kinds"), [SETTINGS[number] for number in (0, 1, 4, 8, 12, 16)], ids=str)
+@pytest.mark.parametrize(
+    ("cast", "kinds"), [SETTINGS[number] for number in (0, 1, 4, 8, 12, 16)], ids=str
+)
 def test_runs_that_are_cut_lose_no_end(cast, kinds):
-    """All ends are reached by the runs that are left, when one stops as soon as another one was in the same state."""
+    """All ends are reached by the runs that are left, when one stops as soon as another one was in
+    the same state.
+    """
     ends: dict[bool, set[int | None]] = {True: set(), False: set()}
     for is_cut, found in ends.items():
         every_path(2, lambda path, found=found: found.add(_end(cast, kinds, path)), is_cut)

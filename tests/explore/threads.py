@@ -21,11 +21,15 @@ class Process:
         self.is_dead = False
         self.at_death: list[Callable[[], None]] = []  # what the operating system does then
         self.sessions: dict[object, Any] = {}  # with servers, by place
-        self.seen = hash(name)  # a digest of all that its threads have met, which decides what they do next
+        self.seen = hash(
+            name
+        )  # a digest of all that its threads have met, which decides what they do next
         self.bytes = 0  # that were asked of os.urandom
 
     def urandom(self, size: int) -> bytes:
-        """Return bytes that no other process gets, the same ones in each run that is the same until then."""
+        """Return bytes that no other process gets, the same ones in each run that is the same until
+        then.
+        """
         self.bytes += size
         return hashlib.sha256(f"{self.name} {self.bytes}".encode()).digest()[:size]
 
@@ -33,7 +37,9 @@ class Process:
 class Actor:
     """One thread."""
 
-    def __init__(self, process: Process, act: Callable[[], None], is_background: bool = False) -> None:
+    def __init__(
+        self, process: Process, act: Callable[[], None], is_background: bool = False
+    ) -> None:
         self.process, self.act, self.is_background = process, act, is_background
         self.go = threading.Semaphore(0)
         self.ready: Callable[[], bool] | None = None  # what it waits for

@@ -15,7 +15,9 @@ from support.service import Peer, Received, Script
 
 END_OF_HEAD = b"\r\n\r\n"
 PIECES = 1000  # of a drip; by default they take 20 seconds
-Raw = Union[bytes, Callable[[bytes], bytes]]  # an answer as sent, or a function that makes it from the envelope
+Raw = Union[
+    bytes, Callable[[bytes], bytes]
+]  # an answer as sent, or a function that makes it from the envelope
 
 
 def whole(body: bytes, *headers: str, status: str = "201 Created") -> bytes:
@@ -25,8 +27,10 @@ def whole(body: bytes, *headers: str, status: str = "201 Created") -> bytes:
 
 def chunked(body: bytes, size: int = 20) -> bytes:
     """Return a good answer in chunks of `size` bytes."""
-    pieces = [body[at:at + size] for at in range(0, len(body), size)] + [b""]
-    return head("Transfer-Encoding: chunked") + b"".join(b"%x\r\n%s\r\n" % (len(piece), piece) for piece in pieces)
+    pieces = [body[at : at + size] for at in range(0, len(body), size)] + [b""]
+    return head("Transfer-Encoding: chunked") + b"".join(
+        b"%x\r\n%s\r\n" % (len(piece), piece) for piece in pieces
+    )
 
 
 def close_delimited(body: bytes) -> bytes:
@@ -36,16 +40,23 @@ def close_delimited(body: bytes) -> bytes:
 
 def head(*headers: str, status: str = "201 Created") -> bytes:
     """Return a status line and header block."""
-    return "\r\n".join([f"HTTP/1.1 {status}", "Content-Type: application/json", *headers, "", ""]).encode("latin-1")
+    return "\r\n".join(
+        [f"HTTP/1.1 {status}", "Content-Type: application/json", *headers, "", ""]
+    ).encode("latin-1")
 
 
 def with_member(name: str, value: str) -> Callable[[bytes], bytes]:
-    """Return a function that makes a good answer whose envelope has one more member; `value`: as sent."""
+    """Return a function that makes a good answer whose envelope has one more member; `value`: as
+    sent.
+    """
     return lambda envelope: whole(f'{{"{name}": {value}, '.encode() + envelope[1:])
 
 
-def answers(raw: Raw = whole, end: Callable[[Peer], None] | None = None, carried_out: bool = True) -> Script:
+def answers(
+    raw: Raw = whole, end: Callable[[Peer], None] | None = None, carried_out: bool = True
+) -> Script:
     """Answer a request with `raw`; then `end` the connection, or keep it for another request."""
+
     def script(peer: Peer) -> bool:
         request = peer.request()
         if request:
@@ -54,6 +65,7 @@ def answers(raw: Raw = whole, end: Callable[[Peer], None] | None = None, carried
         if request and end:
             end(peer)
         return bool(request and not end)
+
     return script
 
 
@@ -64,16 +76,24 @@ def once(first: Script, then: Script | None = None) -> Script:
 
 
 def refuses(status: str, *headers: str) -> Script:
-    """Answer a request with an error and an empty body (as the service's errors are), and do nothing."""
+    """Answer a request with an error and an empty body (as the service's errors are), and do
+    nothing.
+    """
     return answers(whole(b"", *headers, status=status), carried_out=False)
 
 
-def drips(before: Callable[[bytes], bytes], dripped: bytes, pause: float = 0.02, carried_out: bool = True) -> Script:
-    """Carry out the request, send what `before` makes of the envelope, then send `dripped` repeatedly."""
+def drips(
+    before: Callable[[bytes], bytes], dripped: bytes, pause: float = 0.02, carried_out: bool = True
+) -> Script:
+    """Carry out the request, send what `before` makes of the envelope, then send `dripped`
+    repeatedly.
+    """
+
     def script(peer: Peer) -> None:
         if request := peer.request():
             peer.say(before(peer.service.carry_out(request) if carried_out else b"{}"))
             peer.drip(repeat(dripped, PIECES), pause)
+
     return script
 
 
@@ -101,27 +121,42 @@ def corrupts_a_record(peer: Peer) -> None:
 
 
 def greets(raw: bytes, end: Callable[[Peer], None]) -> Script:
-    """Send something before any request, as a server of another protocol or a proxy does, and `end`."""
+    """Send something before any request, as a server of another protocol or a proxy does, and
+    `end`.
+    """
+
     def script(peer: Peer) -> None:
         peer.sock.recv(65536)
         peer.say(raw)
         end(peer)
+
     return script
 
 
 def secured(context: ssl.SSLContext) -> Script:
     """Do the TLS handshake, and send a good answer."""
+
     def script(peer: Peer) -> None:
         peer.secure(context)
         while answers()(peer):
             pass
+
     return script
 
 
 def grants(**fields: object) -> Script:
-    """Act as a token endpoint that grants a token (RFC 6749 section 5.1); a field that is None is left out."""
-    members = {"access_token": "granted-token", "token_type": "Bearer", "expires_in": 3600, **fields}
-    body = json.dumps({name: value for name, value in members.items() if value is not None}).encode()
+    """Act as a token endpoint that grants a token (RFC 6749 section 5.1); a field that is None is
+    left out.
+    """
+    members = {
+        "access_token": "granted-token",
+        "token_type": "Bearer",
+        "expires_in": 3600,
+        **fields,
+    }
+    body = json.dumps(
+        {name: value for name, value in members.items() if value is not None}
+    ).encode()
     return answers(whole(body, status="200 OK"), carried_out=False)
 
 

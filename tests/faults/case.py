@@ -18,8 +18,8 @@ from .lab import Lab
 class End(NamedTuple):
     """How a task must end, and what the service must have seen; every task may make two attempts.
 
-    `attempts`: what the task reports (None when an option is refused); `received`: whole requests that the service
-    read; `done`: how many of them it carried out.
+    `attempts`: what the task reports (None when an option is refused); `received`: whole requests
+    that the service read; `done`: how many of them it carried out.
     """
 
     outcome: str
@@ -73,7 +73,9 @@ Options = Union[Mapping[str, Any], Callable[[Lab], Mapping[str, Any]]]
 
 
 class Case(NamedTuple):
-    """A row: its number and name, what happens, how a task ends, and who causes it; by default all is well."""
+    """A row: its number and name, what happens, how a task ends, and who causes it; by default all
+    is well.
+    """
 
     name: str = ""
     what: str = ""
@@ -81,7 +83,9 @@ class Case(NamedTuple):
     service: Script = answers()
     token_endpoint: Script | None = None  # used instead of access_token
     proxy: Script | None = None
-    options: Options = MappingProxyType({})  # of the task; in capitals: variables of its environment
+    options: Options = MappingProxyType(
+        {}
+    )  # of the task; in capitals: variables of its environment
     tls: str = ""  # "": http; "server": https; "mutual": requires a client certificate; "script": up to the script
     says: str = ""  # part of the message
     check: Callable[[Lab, dict], bool] | None = None  # what else must hold

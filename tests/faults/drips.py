@@ -14,7 +14,9 @@ from pathlib import Path
 from typing import Iterator
 from unittest import mock
 
-from ansible_collections.infrastructure.services.plugins.module_utils._http.transport import Transport
+from ansible_collections.infrastructure.services.plugins.module_utils._http.transport import (
+    Transport,
+)
 from support import CREATE
 from support.service import PATIENCE, Peer
 
@@ -67,15 +69,43 @@ DRIPS = [
     _body("chunk-extension", "a chunk's extension", _CHUNKED + b"1;a=", b"a"),
     _body("trailer", "the trailer after the last chunk", _CHUNKED + b"0\r\n", b"X: a\r\n"),
     Case("silence", "nothing at all", LOST_AFTER_WORK, service=never_answers(Peer.hold)),
-    Case("tls-body", "a body over TLS", ANSWER_CUT, tls="server",
-         service=drips(lambda envelope: head("Content-Length: 9999"), b" ")),
-    Case("tls-handshake", "the TLS handshake", NOT_SENT, tls="script", service=_never_ending_handshake),
-    Case("connect", "a proxy's answer to CONNECT", NOT_SENT, tls="server", proxy=_never_ending_connect),
-    Case("slow-reader", "the request, read slowly", LOST_UNREAD, options=HUGE, service=_slow_reader),
+    Case(
+        "tls-body",
+        "a body over TLS",
+        ANSWER_CUT,
+        tls="server",
+        service=drips(lambda envelope: head("Content-Length: 9999"), b" "),
+    ),
+    Case(
+        "tls-handshake",
+        "the TLS handshake",
+        NOT_SENT,
+        tls="script",
+        service=_never_ending_handshake,
+    ),
+    Case(
+        "connect",
+        "a proxy's answer to CONNECT",
+        NOT_SENT,
+        tls="server",
+        proxy=_never_ending_connect,
+    ),
+    Case(
+        "slow-reader", "the request, read slowly", LOST_UNREAD, options=HUGE, service=_slow_reader
+    ),
     Case("look-up", "the name look-up", NOT_SENT, options={"base_url": "https://slow-name"}),
-    Case("addresses", "connects to five dead addresses", NOT_SENT, options={"base_url": "https://dead-addresses"}),
-    Case("token", "the token endpoint's answer", NOT_SENT,
-         token_endpoint=drips(lambda body: whole(b"")[:-4], b"X: a\r\n", carried_out=False)),
+    Case(
+        "addresses",
+        "connects to five dead addresses",
+        NOT_SENT,
+        options={"base_url": "https://dead-addresses"},
+    ),
+    Case(
+        "token",
+        "the token endpoint's answer",
+        NOT_SENT,
+        token_endpoint=drips(lambda body: whole(b"")[:-4], b"X: a\r\n", carried_out=False),
+    ),
 ]
 
 
@@ -94,7 +124,9 @@ def nobody_home() -> Iterator[tuple]:
 
 @contextmanager
 def slow_names() -> Iterator[None]:
-    """Make the look-up of one name slow, and give another one five addresses that accept no connection."""
+    """Make the look-up of one name slow, and give another one five addresses that accept no
+    connection.
+    """
     done, real = threading.Event(), socket.getaddrinfo
 
     def look_up(host, *args, **kwargs):
@@ -123,8 +155,11 @@ class TimedTransport(Transport):
             self.seconds = time.monotonic() - started
 
 
-def endure(case: Case, directory: Path, authority: Authority, timeout: float, call=lambda task: task()) -> tuple:
-    """Run a task of one attempt, which drips until its deadline; return its result and the seconds of the attempt.
+def endure(
+    case: Case, directory: Path, authority: Authority, timeout: float, call=lambda task: task()
+) -> tuple:
+    """Run a task of one attempt, which drips until its deadline; return its result and the seconds
+    of the attempt.
 
     `call`: runs the task, here or in another process.
     """
@@ -133,8 +168,13 @@ def endure(case: Case, directory: Path, authority: Authority, timeout: float, ca
 
         def task() -> tuple[dict, float]:
             made: list[TimedTransport] = []
-            result = run(lab, case, timeout=timeout, retries=0,
-                         connect=lambda settings: made.append(TimedTransport(settings)) or made[0])
+            result = run(
+                lab,
+                case,
+                timeout=timeout,
+                retries=0,
+                connect=lambda settings: made.append(TimedTransport(settings)) or made[0],
+            )
             return result, made[0].seconds
 
         return call(task)

@@ -1,7 +1,8 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Generated answers: framing, headers, chunks, codings and JSON, right and wrong, and bytes at random.
+"""Generated answers: framing, headers, chunks, codings and JSON, right and wrong, and bytes at
+random.
 
 An answer depends on a seed and a number only, so that one that fails can be looked at alone:
 
@@ -22,7 +23,28 @@ ENDLESS = 64 * 1024 * 1024  # bytes of an answer without end: more than the kern
 INTERIM = (100, 102, 103)
 SUCCESSES = (200, 201, 202, 203, 204, 206, 299)
 FAILURES = (
-    300, 302, 304, 307, 308, 400, 401, 403, 404, 408, 409, 422, 429, 451, 500, 501, 502, 503, 504, 599, 600, 999,
+    300,
+    302,
+    304,
+    307,
+    308,
+    400,
+    401,
+    403,
+    404,
+    408,
+    409,
+    422,
+    429,
+    451,
+    500,
+    501,
+    502,
+    503,
+    504,
+    599,
+    600,
+    999,
 )
 BOMB = gzip.compress(bytes(MAX_ANSWER * 2), 1, mtime=0)
 TOKEN = "token-of-a-generated-answer"
@@ -30,11 +52,15 @@ TOKEN = "token-of-a-generated-answer"
 
 @dataclass
 class Generated:
-    """An answer, after which the service closes the connection, and what must become of the request."""
+    """An answer, after which the service closes the connection, and what must become of the
+    request.
+    """
 
     data: bytes
     filler: bytes = b""  # repeated after it, without end
-    outcome: str = ""  # what a task must report whose request gets this answer; empty if random bytes decide
+    outcome: str = (
+        ""  # what a task must report whose request gets this answer; empty if random bytes decide
+    )
     asset: dict | None = None  # what it must return; None if it must fail or may fail
 
     @property
@@ -79,7 +105,9 @@ def _structured(rng: Random) -> Generated:
     framing, framed = _framed(rng, body.data)
     lines = [coding, framing, *(_header(rng) for _number in range(rng.choice((0, 1, 3))))]
     rng.shuffle(lines)
-    before = b"".join(_head(rng.choice(INTERIM), []) for _number in range(rng.choice((0, 0, 0, 1, 5))))
+    before = b"".join(
+        _head(rng.choice(INTERIM), []) for _number in range(rng.choice((0, 0, 0, 1, 5)))
+    )
     head = before + _head(status, [line.data for line in lines if line.data])
     endless = next((line for line in lines if line.filler), None)
     if endless:
@@ -88,9 +116,13 @@ def _structured(rng: Random) -> Generated:
         return _too_many_headers(rng, status)
     data = head + framed.data
     parts = [*lines, body, framed]
-    is_good = all(part.is_good for part in parts) and outcome_of(status) == "accepted" and status != 204
+    is_good = (
+        all(part.is_good for part in parts) and outcome_of(status) == "accepted" and status != 204
+    )
     is_short = len(data) <= MAX_ANSWER and not framed.filler
-    return Generated(data, framed.filler, outcome_of(status), asset if is_good and is_short else None)
+    return Generated(
+        data, framed.filler, outcome_of(status), asset if is_good and is_short else None
+    )
 
 
 def _head(status: int, lines: list[bytes]) -> bytes:
@@ -105,20 +137,41 @@ def _too_many_headers(rng: Random, status: int) -> Generated:
 
 def _header(rng: Random) -> _Part:
     good = (
-        b"X-Request-Id: r1", b"Location: /somewhere", b"Connection: keep-alive", b"Connection: close",
-        b"X-Bytes: " + bytes(rng.choice(range(0x80, 0x100)) for _number in range(40)), b"X-Empty:",
-        b"X-Folded: a\r\n b\r\n\tc", b"X-Long: " + b"a" * 60_000, b"Server: a\r\n" * 25 + b"Server: b",
-        b"Retry-After: 0", b"Set-Cookie: a=b", b"Upgrade: h2c", b"Trailer: X",
+        b"X-Request-Id: r1",
+        b"Location: /somewhere",
+        b"Connection: keep-alive",
+        b"Connection: close",
+        b"X-Bytes: " + bytes(rng.choice(range(0x80, 0x100)) for _number in range(40)),
+        b"X-Empty:",
+        b"X-Folded: a\r\n b\r\n\tc",
+        b"X-Long: " + b"a" * 60_000,
+        b"Server: a\r\n" * 25 + b"Server: b",
+        b"Retry-After: 0",
+        b"Set-Cookie: a=b",
+        b"Upgrade: h2c",
+        b"Trailer: X",
     )
     bad = (
-        b"no colon", b": no name", b" a blank first: a", b"X: a\rContent-Length: 1", b"X: a\nY: b",
+        b"no colon",
+        b": no name",
+        b" a blank first: a",
+        b"X: a\rContent-Length: 1",
+        b"X: a\nY: b",
         b"X: \0\x0b\x0c\x1c",
-        b"Content-Type: multipart/mixed; boundary=a", b"Content-Type: message/rfc822", b"From nobody",
-        b"Content-Transfer-Encoding: base64", b"Content-Disposition: a; filename*0*=utf-8''%ff", b"=?utf-8?q?=ff?=: a",
-        b"Retry-After: " + b"9" * 5000, b"Retry-After: Fri, 31 Dec 99999 23:59:59 GMT", b"Retry-After: , ,",
+        b"Content-Type: multipart/mixed; boundary=a",
+        b"Content-Type: message/rfc822",
+        b"From nobody",
+        b"Content-Transfer-Encoding: base64",
+        b"Content-Disposition: a; filename*0*=utf-8''%ff",
+        b"=?utf-8?q?=ff?=: a",
+        b"Retry-After: " + b"9" * 5000,
+        b"Retry-After: Fri, 31 Dec 99999 23:59:59 GMT",
+        b"Retry-After: , ,",
     )
     if rng.random() < 0.01:
-        return _Part(b"X-Endless: ", False, rng.choice((b"a" * 65_000, b"a\r\n b", b"a\r\nX: ")) * 10)
+        return _Part(
+            b"X-Endless: ", False, rng.choice((b"a" * 65_000, b"a\r\n b", b"a\r\nX: ")) * 10
+        )
     return _Part(rng.choice(good)) if rng.random() < 0.8 else _Part(rng.choice(bad), False)
 
 
@@ -127,24 +180,28 @@ def _coded(rng: Random, text: _Part) -> tuple[_Part, _Part]:
     if rng.random() < 0.5:
         return _Part(b""), text
     packed = gzip.compress(text.data, mtime=0)
-    name, data, is_good = rng.choice((
-        (b"identity", text.data, True),
-        (b"gzip", packed, True),
-        (b"deflate", zlib.compress(text.data), True),
-        (b"gzip", packed[:-9], False),
-        (b"gzip", text.data, False),
-        (b"gzip", packed * 2, False),
-        (b"gzip, gzip", gzip.compress(packed, mtime=0), False),
-        (b"gzip", BOMB, False),
-        (b"br", text.data, False),
-        (b"deflate", rng.randbytes(50), False),
-    ))
+    name, data, is_good = rng.choice(
+        (
+            (b"identity", text.data, True),
+            (b"gzip", packed, True),
+            (b"deflate", zlib.compress(text.data), True),
+            (b"gzip", packed[:-9], False),
+            (b"gzip", text.data, False),
+            (b"gzip", packed * 2, False),
+            (b"gzip, gzip", gzip.compress(packed, mtime=0), False),
+            (b"gzip", BOMB, False),
+            (b"br", text.data, False),
+            (b"deflate", rng.randbytes(50), False),
+        )
+    )
     return _Part(b"Content-Encoding: " + name if name else b"", is_good), _Part(data, text.is_good)
 
 
 def _framed(rng: Random, body: bytes) -> tuple[_Part, _Part]:
     """Return the header that says where the body ends, and the body with whatever is around it."""
-    kind = rng.choice(("length", "length", "chunks", "chunks", "close", "wrong length", "wrong chunks"))
+    kind = rng.choice(
+        ("length", "length", "chunks", "chunks", "close", "wrong length", "wrong chunks")
+    )
     if kind == "close":
         filler = rng.choice((b" ", b"\0")) * 65_536 if rng.random() < 0.05 else b""
         return _Part(b""), _Part(body, not filler, filler)
@@ -157,47 +214,80 @@ def _framed(rng: Random, body: bytes) -> tuple[_Part, _Part]:
     chunked = b"Transfer-Encoding: chunked"
     if kind == "chunks":
         sizes = rng.choice((1, 7, 1000, 70_000))
-        pieces = [body[at:at + sizes] for at in range(0, min(len(body), 3000 * sizes), sizes)]
+        pieces = [body[at : at + sizes] for at in range(0, min(len(body), 3000 * sizes), sizes)]
         is_whole = len(b"".join(pieces)) == len(body)
-        extension = rng.choice((b"", b"", b";a=b", b" ", b";" + b"a" * 60_000 if len(pieces) < 9 else b""))
+        extension = rng.choice(
+            (b"", b"", b";a=b", b" ", b";" + b"a" * 60_000 if len(pieces) < 9 else b"")
+        )
         chunks = [b"%x%s\r\n%s\r\n" % (len(piece), extension, piece) for piece in pieces]
-        last = b"0" + extension + b"\r\n" + rng.choice((b"", b"", b"X: a\r\n", b"X: a\r\n" * 300)) + b"\r\n"
+        last = (
+            b"0"
+            + extension
+            + b"\r\n"
+            + rng.choice((b"", b"", b"X: a\r\n", b"X: a\r\n" * 300))
+            + b"\r\n"
+        )
         return _Part(chunked), _Part(b"".join(chunks) + last, is_whole)
     return _Part(chunked, False), _wrong_chunks(rng, body)
 
 
 def _wrong_length(rng: Random, length: int) -> bytes:
-    return rng.choice((
-        b"-2", b"ten", b"", b"+%d" % length, b"%d_0" % length, b"%d" % (length + 9), b"1, 2", b"1\r\nContent-Length: 2",
-        b"9" * 5001, b"0" * 5001 + b"%d" % (length + 1), b"-" + b"9" * 5001, b"18446744073709551616", b"\xb2", b"1e3",
-        b"%d\r\nTransfer-Encoding: chunked" % length, b"%d\r\nTransfer-Encoding: gzip" % length,
-    ))
+    return rng.choice(
+        (
+            b"-2",
+            b"ten",
+            b"",
+            b"+%d" % length,
+            b"%d_0" % length,
+            b"%d" % (length + 9),
+            b"1, 2",
+            b"1\r\nContent-Length: 2",
+            b"9" * 5001,
+            b"0" * 5001 + b"%d" % (length + 1),
+            b"-" + b"9" * 5001,
+            b"18446744073709551616",
+            b"\xb2",
+            b"1e3",
+            b"%d\r\nTransfer-Encoding: chunked" % length,
+            b"%d\r\nTransfer-Encoding: gzip" % length,
+        )
+    )
 
 
 def _wrong_chunks(rng: Random, body: bytes) -> _Part:
     size = b"%x\r\n" % len(body)
-    return rng.choice((
-        _Part(b"-1\r\n" + body, False),
-        _Part(b"-1\r\n", False, b"a" * 65_536),
-        _Part(b"-5\r\n" + body, False),
-        _Part(b"-0\r\n\r\n", False),
-        _Part(b"-" + size + body, False),
-        _Part(b"zz\r\n" + body, False),
-        _Part(b"\r\n" + body, False),
-        _Part(b"f" * 60_000 + b"\r\n" + body, False),
-        _Part(b"f" * 70_000 + b"\r\n" + body, False),
-        _Part(b"ffffffffffffffff\r\n" + body, False, rng.choice((b"", b"a" * 65_536))),
-        _Part(size + body + b"XX0\r\n\r\n", False),
-        _Part(size + body + b"\r\n", False),
-        _Part(size + body + b"\r\n0\r\n", False, rng.choice((b"X: a\r\n" * 9000, b"a" * 65_536))),
-        _Part(size + body[:-2], False),
-        _Part(b"7fffffff\r\n" + body, False),
-    ))
+    return rng.choice(
+        (
+            _Part(b"-1\r\n" + body, False),
+            _Part(b"-1\r\n", False, b"a" * 65_536),
+            _Part(b"-5\r\n" + body, False),
+            _Part(b"-0\r\n\r\n", False),
+            _Part(b"-" + size + body, False),
+            _Part(b"zz\r\n" + body, False),
+            _Part(b"\r\n" + body, False),
+            _Part(b"f" * 60_000 + b"\r\n" + body, False),
+            _Part(b"f" * 70_000 + b"\r\n" + body, False),
+            _Part(b"ffffffffffffffff\r\n" + body, False, rng.choice((b"", b"a" * 65_536))),
+            _Part(size + body + b"XX0\r\n\r\n", False),
+            _Part(size + body + b"\r\n", False),
+            _Part(
+                size + body + b"\r\n0\r\n", False, rng.choice((b"X: a\r\n" * 9000, b"a" * 65_536))
+            ),
+            _Part(size + body[:-2], False),
+            _Part(b"7fffffff\r\n" + body, False),
+        )
+    )
 
 
 def _document(rng: Random) -> tuple[dict, _Part]:
     """Return an asset, which is a token as well, and a text that may be its JSON."""
-    asset = {"id": "vm-1", "name": "web01", "attributes": {}, "access_token": TOKEN, "expires_in": 60}
+    asset = {
+        "id": "vm-1",
+        "name": "web01",
+        "attributes": {},
+        "access_token": TOKEN,
+        "expires_in": 60,
+    }
     asset.update((f"m{number}", _value(rng, 5)) for number in range(rng.choice((0, 1, 9))))
     if rng.random() < 0.02:
         asset["long"] = "\u2603" * 300_000
@@ -213,22 +303,54 @@ def _value(rng: Random, depth: int) -> object:
         return [_value(rng, depth - 1) for _number in range(rng.randrange(4))]
     if kind == 6:
         return {f"k{number}": _value(rng, depth - 1) for number in range(rng.randrange(4))}
-    letters = "a\u00e9\u2603\U0001f600 {}[],:\"\\/\0\n\x7f"
+    letters = 'a\u00e9\u2603\U0001f600 {}[],:"\\/\0\n\x7f'
     return (
-        None, rng.random() < 0.5, rng.choice((0, -1, 10**15, 10**600, -(10**4000))), rng.uniform(-1e300, 1e300),
+        None,
+        rng.random() < 0.5,
+        rng.choice((0, -1, 10**15, 10**600, -(10**4000))),
+        rng.uniform(-1e300, 1e300),
         "".join(rng.choices(letters, k=rng.randrange(30))),
     )[kind]
 
 
 def _wrong_json(rng: Random, text: bytes) -> bytes:
     values = (
-        b"NaN", b"-Infinity", b"1e999", b"1, \"m\": 2", b"[" * 100 + b"]" * 100, b"[" * 100_000, b"9" * 5000,
-        b"-" + b"9" * 100_000, b"1" * 5000 + b".5e", b'"\\ud800"', b'"\xff"', b'"\\x"', b'"\n"', b"01", b"[1,]", b"+1",
-        b"[" + b"0," * 310_000 + b"0]", b"{" + b'"a":{' * 1000, b'{"__ansible_unsafe": "a"}', b'{"__ansible_vault": 1}',
+        b"NaN",
+        b"-Infinity",
+        b"1e999",
+        b'1, "m": 2',
+        b"[" * 100 + b"]" * 100,
+        b"[" * 100_000,
+        b"9" * 5000,
+        b"-" + b"9" * 100_000,
+        b"1" * 5000 + b".5e",
+        b'"\\ud800"',
+        b'"\xff"',
+        b'"\\x"',
+        b'"\n"',
+        b"01",
+        b"[1,]",
+        b"+1",
+        b"[" + b"0," * 310_000 + b"0]",
+        b"{" + b'"a":{' * 1000,
+        b'{"__ansible_unsafe": "a"}',
+        b'{"__ansible_vault": 1}',
     )
     whole = (
-        b"", b"null", b"[]", b'"a"', b"0", b"\xef\xbb\xbf" + text, text.decode().encode("utf-16"), text[:-1],
-        text + text, b"<html></html>", rng.randbytes(100), b"\0" * 1000, b"\xf0\x9f" + text, b" " * 100_000,
+        b"",
+        b"null",
+        b"[]",
+        b'"a"',
+        b"0",
+        b"\xef\xbb\xbf" + text,
+        text.decode().encode("utf-16"),
+        text[:-1],
+        text + text,
+        b"<html></html>",
+        rng.randbytes(100),
+        b"\0" * 1000,
+        b"\xf0\x9f" + text,
+        b" " * 100_000,
     )
     if rng.random() < 0.5:
         return rng.choice(whole)
@@ -242,8 +364,23 @@ def _damaged(rng: Random, data: bytes) -> bytes:
         reach = rng.choice((40, 400, len(changed) + 1))  # mostly in the status line and the headers
         at = rng.randrange(min(reach, len(changed) + 1))
         size = rng.choice((0, 1, 1, 4, 40))
-        new = rng.choice((b"", b"\r\n", b"\n", b"\r", b"\0", b":", b";", b"-", b"0", b"\xff", b" ", rng.randbytes(3)))
-        changed[at:at + size] = new * rng.choice((1, 1, 1, 9))
+        new = rng.choice(
+            (
+                b"",
+                b"\r\n",
+                b"\n",
+                b"\r",
+                b"\0",
+                b":",
+                b";",
+                b"-",
+                b"0",
+                b"\xff",
+                b" ",
+                rng.randbytes(3),
+            )
+        )
+        changed[at : at + size] = new * rng.choice((1, 1, 1, 9))
     return bytes(changed)
 
 

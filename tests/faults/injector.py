@@ -1,7 +1,9 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Makes the n-th socket call of this thread fail, below everything that the collection and its libraries do."""
+"""Makes the n-th socket call of this thread fail, below everything that the collection and its
+libraries do.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,8 @@ import threading
 from typing import Callable
 from unittest import mock
 
-# Each way in which a call can fail. The "late" ones let the call take effect first, as when the reply to it is lost.
+# Each way in which a call can fail. The "late" ones let the call take effect first, as when the
+# reply to it is lost.
 FAULTS = ("timeout", "late timeout", "reset", "late reset", "end", "short")
 
 _CALLS = {
@@ -31,7 +34,8 @@ _AT_END = {
 
 
 class Injector:
-    """Counts the socket calls of the thread that created it, and fails the `nth`; a broken socket stays broken.
+    """Counts the socket calls of the thread that created it, and fails the `nth`; a broken socket
+    stays broken.
 
     `thin`: every call receives one byte, so that a call can fail at every position of an answer.
     """
@@ -39,8 +43,10 @@ class Injector:
     def __init__(self, nth: int, fault: str, thin: bool = False) -> None:
         self.nth, self.fault, self.thin, self.calls = nth, fault, thin, 0
         self._thread, self._broken = threading.get_ident(), []
-        self._patches = [mock.patch.object(cls, name, self._wrapped(kind, getattr(cls, name)))
-                         for (cls, name), kind in _CALLS.items()]
+        self._patches = [
+            mock.patch.object(cls, name, self._wrapped(kind, getattr(cls, name)))
+            for (cls, name), kind in _CALLS.items()
+        ]
 
     @property
     def fired(self) -> bool:
@@ -63,7 +69,9 @@ class Injector:
                 return self._fail(kind)
             self.calls += 1
             chosen = self.calls == self.nth
-            if (self.thin and kind == "receive") or (chosen and self.fault == "short" and kind in ("send", "receive")):
+            if (self.thin and kind == "receive") or (
+                chosen and self.fault == "short" and kind in ("send", "receive")
+            ):
                 args = [memoryview(data)[:1] for data in args]
             if not chosen or self.fault == "short":
                 return real(sock, *args)
@@ -71,6 +79,7 @@ class Injector:
                 real(sock, *args)
             self._broken.append(sock)
             return self._fail(kind)
+
         return call
 
     def _fail(self, kind: str) -> int:

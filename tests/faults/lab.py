@@ -30,7 +30,9 @@ class Authority:
         self.path = str(directory / "authority.pem")
         self._authority = trustme.CA()
         self._authority.cert_pem.write_to_path(self.path)
-        self.context, self.demanding = (ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER) for dummy in range(2))
+        self.context, self.demanding = (
+            ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER) for dummy in range(2)
+        )
         for context in (self.context, self.demanding):
             self._authority.issue_cert("127.0.0.1", "localhost").configure_cert(context)
         self.demanding.minimum_version = ssl.TLSVersion.TLSv1_3
@@ -68,9 +70,12 @@ class Lab:
 
 
 @contextmanager
-def lab_of(case, resource: str, directory: Path, authority: Authority, *, relayed: bool = False) -> Iterator[Lab]:
+def lab_of(
+    case, resource: str, directory: Path, authority: Authority, *, relayed: bool = False
+) -> Iterator[Lab]:
     """Start the servers that the case needs."""
     with ExitStack() as stack:
+
         def start(service: Service) -> Service:
             return stack.enter_context(service)
 
@@ -95,7 +100,9 @@ def run(lab: Lab, case, **options) -> dict:
     if lab.service.scheme == "https":
         given["ca_path"] = lab.authority.path
     if "token_endpoint" in lab.others:
-        given.update(CLIENT, access_token=None, auth_url=f"{lab.others['token_endpoint'].url}/token")
+        given.update(
+            CLIENT, access_token=None, auth_url=f"{lab.others['token_endpoint'].url}/token"
+        )
     if "proxy" in lab.others:
         environment.update(HTTP_PROXY=lab.others["proxy"].url, HTTPS_PROXY=lab.others["proxy"].url)
     given.update((name, value) for name, value in chosen.items() if name not in environment)

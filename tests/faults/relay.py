@@ -1,7 +1,9 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A script for what stands in front of the service: one byte at a time, a proxy, or a connection that is cut."""
+"""A script for what stands in front of the service: one byte at a time, a proxy, or a connection
+that is cut.
+"""
 
 from __future__ import annotations
 
@@ -18,15 +20,18 @@ class _CutError(Exception):
 
 
 class Relay:
-    """Connects each peer to a port of this machine; an end of stream and a reset are passed on as such.
+    """Connects each peer to a port of this machine; an end of stream and a reset are passed on as
+    such.
 
-    `alone`: how many bytes of each direction travel in a TCP segment each; `tunnel`: expect a CONNECT first, as a proxy
-    does.
+    `alone`: how many bytes of each direction travel in a TCP segment each; `tunnel`: expect a
+    CONNECT first, as a proxy does.
     """
 
     def __init__(self, port: int, *, alone: int = ALONE, tunnel: bool = False) -> None:
         self.to, self.alone, self.tunnel = ("127.0.0.1", port), alone, tunnel
-        self.cut: tuple[int, bool] | None = None  # once: after how many bytes from the service, and whether by a reset
+        self.cut: tuple[int, bool] | None = (
+            None  # once: after how many bytes from the service, and whether by a reset
+        )
 
     def __call__(self, peer: Peer) -> None:
         """Relay until both sides have ended."""
@@ -51,7 +56,7 @@ class Relay:
         data = source.recv(65536)
         if comes_back and self.cut and carried[source] + len(data) >= self.cut[0]:
             (at, by_reset), self.cut = self.cut, None
-            target.sendall(data[:at - carried[source]])
+            target.sendall(data[: at - carried[source]])
             raise ConnectionResetError if by_reset else _CutError
         if not data:
             del carried[source]
@@ -59,7 +64,7 @@ class Relay:
             return
         size = 1 if carried[source] < self.alone else len(data)
         for at in range(0, len(data), size):
-            target.sendall(data[at:at + size])
+            target.sendall(data[at : at + size])
         carried[source] += len(data)
 
 

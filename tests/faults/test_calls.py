@@ -1,14 +1,18 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Every socket call of a task fails once: the first, the second, ... until a run has no failing call."""
+"""Every socket call of a task fails once: the first, the second, ... until a run has no failing
+call.
+"""
 
 from __future__ import annotations
 
 import itertools
 
 import pytest
-from ansible_collections.infrastructure.services.plugins.module_utils._http.transport import Transport
+from ansible_collections.infrastructure.services.plugins.module_utils._http.transport import (
+    Transport,
+)
 from support import CREATE, UPDATE
 from support.service import Peer, Service
 
@@ -49,7 +53,9 @@ class KeptTransports(dict):
 
 
 def fail_one_call(case: Case, resource: str, injector: Injector, surroundings) -> bool:
-    """Run a task in which one socket call fails, check that it reports the truth, and return whether a call failed."""
+    """Run a task in which one socket call fails, check that it reports the truth, and return
+    whether a call failed.
+    """
     transports = KeptTransports()
     with lab_of(case, resource, *surroundings) as lab:
         options = {"connect": transports.__getitem__}
@@ -93,7 +99,9 @@ def test_each_call_of_each_kind_of_connection(case, resource, fault, tmp_path, a
 
 @pytest.mark.stress
 @METHODS
-@pytest.mark.parametrize("fault", ["timeout", "reset", "end"])  # when receiving one byte, the others are not faults
+@pytest.mark.parametrize(
+    "fault", ["timeout", "reset", "end"]
+)  # when receiving one byte, the others are not faults
 @pytest.mark.parametrize("case", FRAMINGS, ids=lambda case: case.name)
 def test_each_call_when_every_byte_takes_one(case, resource, fault, tmp_path, authority):
     sweep(case, resource, fault, (tmp_path, authority), thin=True)

@@ -17,7 +17,9 @@ from .lab import Lab, assert_agreement, asset_is_whole, lab_of, run
 from .relay import Relay
 
 STRIDE = 37  # between the cuts of an ordinary run; `make stress` makes every cut
-EVERY_CUT = pytest.mark.parametrize("stride", [STRIDE, pytest.param(1, marks=pytest.mark.stress)], ids=["some", "all"])
+EVERY_CUT = pytest.mark.parametrize(
+    "stride", [STRIDE, pytest.param(1, marks=pytest.mark.stress)], ids=["some", "all"]
+)
 METHODS = pytest.mark.parametrize("resource", [CREATE, UPDATE], ids=["POST", "PUT"])
 ENDS = pytest.mark.parametrize("end", [Peer.fin, Peer.rst], ids=["FIN", "RST"])
 TLS = pytest.mark.parametrize("tls", ["", "server"], ids=["http", "https"])
@@ -36,13 +38,16 @@ FRAMINGS = {
     "chunked": Framing(chunked),
     "chunked-newline": Framing(lambda body: chunked(body + b"\n")),
     "close": Framing(close_delimited),
-    # Only the end of the connection shows that this line break is missing, and it is outside the object.
+    # Only the end of the connection shows that this line break is missing, and it is outside the
+    # object.
     "close-newline": Framing(lambda body: close_delimited(body + b"\n"), spare=1),
 }
 
 
 def cuts(length: int, stride: int) -> list[int]:
-    """Return after how many bytes to cut: all positions, or each `stride`th and those of the last line ends."""
+    """Return after how many bytes to cut: all positions, or each `stride`th and those of the last
+    line ends.
+    """
     return sorted({*range(0, length + 1, stride), *range(max(0, length - 8), length + 1)})
 
 
@@ -81,7 +86,10 @@ def test_cut_answers(framing, resource, tls, end, stride, tmp_path, authority):
 def test_cut_tls(resource, end, stride, tmp_path, authority):
     """Every TLS byte that the service sends, including the handshake."""
     case = Case(tls="server")
-    with lab_of(case, resource, tmp_path, authority) as lab, Service(Relay(lab.service.port, alone=0)) as relay:
+    with (
+        lab_of(case, resource, tmp_path, authority) as lab,
+        Service(Relay(lab.service.port, alone=0)) as relay,
+    ):
         lab.url, relayed = f"https://127.0.0.1:{relay.port}", relay.script
         at, outcomes = 0, []
         while not outcomes or relayed.cut is None:  # until the cut lies beyond all that is sent
@@ -92,5 +100,7 @@ def test_cut_tls(resource, end, stride, tmp_path, authority):
             assert "failed" in result or asset_is_whole(lab, result)
             outcomes.append(result["outcome"])
             at += stride
-        assert outcomes[0] == outcomes[-1] == "accepted", "one cut in the handshake is outlasted, no cut is no fault"
+        assert outcomes[0] == outcomes[-1] == "accepted", (
+            "one cut in the handshake is outlasted, no cut is no fault"
+        )
         assert "unknown" in outcomes or resource == UPDATE

@@ -1,7 +1,9 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""`timeout` limits a whole attempt, whatever drips; in a forked process too, as Ansible's workers are."""
+"""`timeout` limits a whole attempt, whatever drips; in a forked process too, as Ansible's workers
+are.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,9 @@ def in_a_fork(task):
     """Run the task in a forked child and return what it returns."""
     read, write = os.pipe()
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)  # Ansible, too, forks while threads are running
+        warnings.simplefilter(
+            "ignore", DeprecationWarning
+        )  # Ansible, too, forks while threads are running
         child = os.fork()
     if not child:
         try:

@@ -1,7 +1,9 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Whatever bytes arrive as an answer: a result with a true outcome, in bounded memory and time, and no other error."""
+"""Whatever bytes arrive as an answer: a result with a true outcome, in bounded memory and time, and
+no other error.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +35,9 @@ class Answering:
 
     def __init__(self, seed: int) -> None:
         self.seed = seed
-        self.asked: Counter[int] = Counter()  # by number: how many requests got the generated answer
+        self.asked: Counter[int] = (
+            Counter()
+        )  # by number: how many requests got the generated answer
 
     def __call__(self, peer: Peer) -> bool:
         request = peer.request()
@@ -58,7 +62,9 @@ def answer_well(peer: Peer) -> bool:
 
 
 def true_outcomes(way: str, answer: Generated, failed: bool) -> set[str]:
-    """Return the outcomes that are true after this answer; after random bytes, those of any status in them."""
+    """Return the outcomes that are true after this answer; after random bytes, those of any status
+    in them.
+    """
     if way == "CONNECT":
         return {"not_sent"}
     if way == "token":
@@ -84,7 +90,9 @@ def assert_true(answer: Generated, told: dict, asked: int) -> None:
     assert "in time" not in told["msg"], told
     assert "took too long" not in told["msg"], told
     if way == "POST":
-        assert asked == 1 or b"429" in answer.data, told  # the only answer after which it is sent again
+        assert asked == 1 or b"429" in answer.data, (
+            told
+        )  # the only answer after which it is sent again
     if answer.asset:
         assert failed == (way == "CONNECT"), told
     if answer.asset and way in ("POST", "PUT"):
@@ -96,7 +104,15 @@ def run(seed: int, first: int, count: int) -> list[dict]:
     script = Answering(seed)
     with Service(script) as service, Service(answer_well) as good:
         done = subprocess.run(
-            [sys.executable, "-m", "faults.asking", service.url, good.url, str(first), str(first + count)],
+            [
+                sys.executable,
+                "-m",
+                "faults.asking",
+                service.url,
+                good.url,
+                str(first),
+                str(first + count),
+            ],
             env={**os.environ, "PYTHONPATH": str(TESTS)},
             capture_output=True,
             text=True,

@@ -16,7 +16,8 @@ from .test_calls import KeptTransports
 
 BUFFER = 8192  # bytes that http.client reads at a time
 OTHER = whole(b'{"id": "of nothing", "name": null, "attributes": {}}')
-# The total length of the first answer, so that the second one starts at the end of a buffer, or next to it.
+# The total length of the first answer, so that the second one starts at the end of a buffer, or
+# next to it.
 LENGTHS = [BUFFER - 2, BUFFER - 1, BUFFER, BUFFER + 1, 2 * BUFFER - 1, 2 * BUFFER]
 
 

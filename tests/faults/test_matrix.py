@@ -22,24 +22,31 @@ ONCE = [case for case in CASES if case.service is not Case().service and not cas
 
 
 def ask_a_name_server(real):
-    """Return a look-up whose name server knows two names: one that does not exist, one that it resolves only later."""
+    """Return a look-up whose name server knows two names: one that does not exist, one that it
+    resolves only later.
+    """
     failures = {"no-such-host": socket.EAI_NONAME, "ask-later": socket.EAI_AGAIN}
 
     def look_up(host, *args, **kwargs):
         if host in failures:
             raise socket.gaierror(failures[host], "scripted")
         return real(host, *args, **kwargs)
+
     return look_up
 
 
 def seen(lab: Lab, result: dict) -> End:
     """Return how a task ended, and what the service saw of it."""
     received, done = len(lab.service.received), len(lab.service.done)
-    return End(result["outcome"], result.get("request_attempts"), received, done, "failed" not in result)
+    return End(
+        result["outcome"], result.get("request_attempts"), received, done, "failed" not in result
+    )
 
 
 def assert_verdict(lab: Lab, case: Case, resource: str, result: dict) -> None:
-    """Compare the result of the case, and the state of the service afterwards, with the expected ones."""
+    """Compare the result of the case, and the state of the service afterwards, with the expected
+    ones.
+    """
     expected = case.ends.of(resource)
     assert_agreement(lab, result)
     assert seen(lab, result) == expected, result.get("msg")
@@ -49,7 +56,9 @@ def assert_verdict(lab: Lab, case: Case, resource: str, result: dict) -> None:
         assert case.says in result["msg"]
 
 
-@pytest.mark.parametrize("relayed", [False, pytest.param(True, marks=pytest.mark.stress)], ids=["direct", "one-byte"])
+@pytest.mark.parametrize(
+    "relayed", [False, pytest.param(True, marks=pytest.mark.stress)], ids=["direct", "one-byte"]
+)
 @pytest.mark.parametrize("resource", [CREATE, UPDATE], ids=["POST", "PUT"])
 @pytest.mark.parametrize("case", CASES, ids=[case.name for case in CASES])
 def test_fault(case, resource, relayed, tmp_path, authority, monkeypatch):
@@ -61,7 +70,9 @@ def test_fault(case, resource, relayed, tmp_path, authority, monkeypatch):
 
 
 def outlasted(expected: End) -> End:
-    """Return how a task ends when only its first attempt fails as in the row, and the policy allows a second one."""
+    """Return how a task ends when only its first attempt fails as in the row, and the policy allows
+    a second one.
+    """
     return End("accepted", 2, expected.received // 2 + 1, expected.done // 2 + 1, success=True)
 
 
@@ -69,11 +80,15 @@ def outlasted(expected: End) -> End:
 @pytest.mark.parametrize("case", ONCE, ids=[case.name for case in ONCE])
 def test_fault_that_passes(case, resource, tmp_path, authority):
     then = secured(authority.context) if case.tls == "script" else answers()
-    with lab_of(case._replace(service=once(case.service, then)), resource, tmp_path, authority) as lab:
+    with lab_of(
+        case._replace(service=once(case.service, then)), resource, tmp_path, authority
+    ) as lab:
         result = run(lab, case)
     expected = case.ends.of(resource)
     assert_agreement(lab, result)
-    assert seen(lab, result) == (outlasted(expected) if expected.attempts == 2 else expected), result.get("msg")
+    assert seen(lab, result) == (outlasted(expected) if expected.attempts == 2 else expected), (
+        result.get("msg")
+    )
 
 
 def test_every_named_case_is_in_the_table():

@@ -9,4 +9,6 @@ from tools import reliability
 
 
 def test_the_page_is_current():
-    assert reliability.PAGE.read_text(encoding="utf-8") == reliability.page(), f"run: {reliability.COMMAND}"
+    assert reliability.PAGE.read_text(encoding="utf-8") == reliability.page(), (
+        f"run: {reliability.COMMAND}"
+    )

@@ -5,6 +5,22 @@
 
 from __future__ import annotations
 
-from support.fixtures import ansible, ansible_in, ansible_once, collections, installed, running_service, service
+from support.fixtures import (
+    ansible,
+    ansible_in,
+    ansible_once,
+    collections,
+    installed,
+    running_service,
+    service,
+)
 
-__all__ = ["ansible", "ansible_in", "ansible_once", "collections", "installed", "running_service", "service"]
+__all__ = [
+    "ansible",
+    "ansible_in",
+    "ansible_once",
+    "collections",
+    "installed",
+    "running_service",
+    "service",
+]

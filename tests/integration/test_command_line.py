@@ -1,7 +1,9 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Options in the keyword `environment` reach a module on a target, and no command line there, which everybody sees."""
+"""Options in the keyword `environment` reach a module on a target, and no command line there, which
+everybody sees.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,8 @@ CASES = {
     "ledger": (VM, {"name": "vm", "ledger": "{{ playbook_dir }}/ledger.db"}, {}),
     "async": (VM, {"name": "vm"}, {"async": 60, "poll": 1}),
 }
-# A file that only the target has, which is therefore named there; the task says that it cannot be read.
+# A file that only the target has, which is therefore named there; the task says that it cannot be
+# read.
 ABSENT = {f"{PREFIX}CA_PATH": "/nowhere/ca.pem", f"{PREFIX}BASE_URL": "https://127.0.0.1:9"}
 
 
@@ -41,13 +44,20 @@ def ran(collections, tmp_path_factory):
     with running(lambda sent: answer(201, json.loads(sent.body))) as service:
         tasks = []
         for name, (module, options, keywords) in CASES.items():
-            variables = {f"{PREFIX}ACCESS_TOKEN": TOKEN, f"{PREFIX}BASE_URL": f"{service.url}/{name}", "SOME": "thing"}
+            variables = {
+                f"{PREFIX}ACCESS_TOKEN": TOKEN,
+                f"{PREFIX}BASE_URL": f"{service.url}/{name}",
+                "SOME": "thing",
+            }
             tasks.append({"name": name, module: options, "environment": variables, **keywords})
-        tasks.append({"name": "path", VM: {"name": "vm"}, "environment": ABSENT, "ignore_errors": True})
+        tasks.append(
+            {"name": "path", VM: {"name": "vm"}, "environment": ABSENT, "ignore_errors": True}
+        )
         play = [{"hosts": "target", "gather_facts": False, "tasks": tasks}]
         hosts = {"all": {"hosts": {"target": {"ansible_ssh_executable": str(script)}}}}
         run = Ansible(directory, collections, service.url, "ssh", hosts).playbook(
-            json.dumps(play) + "\n", "-vvvv", ANSIBLE_SSH_TRANSFER_METHOD="piped")
+            json.dumps(play) + "\n", "-vvvv", ANSIBLE_SSH_TRANSFER_METHOD="piped"
+        )
     return run, service, log.read_text(encoding="utf-8")
 
 

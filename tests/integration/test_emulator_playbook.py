@@ -21,7 +21,7 @@ from support.others import OTHER, needs_root
 from support.running import Ansible, Run
 
 EMULATOR = "infrastructure.services.emulator"
-TOKEN = "it's \"$HOME\""
+TOKEN = 'it\'s "$HOME"'
 
 
 class Background(NamedTuple):
@@ -39,11 +39,18 @@ class Background(NamedTuple):
 
 @pytest.fixture(scope="module")
 def background(collections, tmp_path_factory) -> Iterator[Background]:
-    """The emulator in a directory that does not exist; at the end it must stop and remove its files."""
+    """The emulator in a directory that does not exist; at the end it must stop and remove its
+    files.
+    """
     directory = tmp_path_factory.mktemp("background")
     where = directory / "not there/yet"
-    settings = {"emulator_port": 0, "emulator_background": True, "emulator_delay": 0.25,
-                "emulator_settings": {"put": "replace", "token": TOKEN}, "emulator_directory": str(where)}
+    settings = {
+        "emulator_port": 0,
+        "emulator_background": True,
+        "emulator_delay": 0.25,
+        "emulator_settings": {"put": "replace", "token": TOKEN},
+        "emulator_directory": str(where),
+    }
     ansible = Ansible(directory, collections, "http://127.0.0.1:9", "local")
     run = ansible.playbook(EMULATOR, "-e", json.dumps(settings)).ok()
     started = Background(ansible, settings, run, (where / "url").read_text().strip())
@@ -69,10 +76,13 @@ def test_a_directory_keeps_one_emulator(background):
     run = background.playbook()
     assert run.rc != 0
     where = background.settings["emulator_directory"]
-    stop = ("ansible-playbook infrastructure.services.emulator -e emulator_state=absent"
-            f" -e 'emulator_directory=\"{where}\"'")
+    stop = (
+        "ansible-playbook infrastructure.services.emulator -e emulator_state=absent"
+        f" -e 'emulator_directory=\"{where}\"'"
+    )
     assert run.result("Require that the emulator is listening")["msg"] == (
-        f"An emulator is still running in {where}, at {background.url}. Use that one, or stop it: {stop}")
+        f"An emulator is still running in {where}, at {background.url}. Use that one, or stop it: {stop}"
+    )
     assert f"To stop it: {stop}" in background.run.result("Show how to use the emulator")["msg"]
 
 
@@ -99,8 +109,14 @@ def test_the_modules_work_with_what_it_prints(background):
 
 @pytest.mark.matrix
 def test_the_printed_command_stops_it_and_leaves_nothing_behind(ansible_once):
-    run = ansible_once.playbook(EMULATOR, "-e", '{"emulator_port": 0, "emulator_background": true}').ok()
-    (line,) = [line for line in run.result("Show how to use the emulator")["msg"] if line.startswith("To stop it: ")]
+    run = ansible_once.playbook(
+        EMULATOR, "-e", '{"emulator_port": 0, "emulator_background": true}'
+    ).ok()
+    (line,) = [
+        line
+        for line in run.result("Show how to use the emulator")["msg"]
+        if line.startswith("To stop it: ")
+    ]
     command, *arguments = shlex.split(line.removeprefix("To stop it: "))
     directory = Path(line.rpartition("emulator_directory=")[2])
     url = (directory / "url").read_text().strip()
@@ -115,21 +131,39 @@ def test_an_emulator_that_does_not_start_says_why(ansible_once, service):
     run = ansible_once.playbook(EMULATOR, "-e", f"emulator_port={port}")
     assert run.rc != 0
     message = run.result("Require that the emulator is listening")["msg"]
-    assert message.startswith(f"The emulator did not start on port {port}: the emulator cannot start: [Errno")
+    assert message.startswith(
+        f"The emulator did not start on port {port}: the emulator cannot start: [Errno"
+    )
     assert "in use" in message
 
 
-@pytest.mark.parametrize(("given", "said"), [
-    ({"emulator_delay": "fast"}, "emulator_delay: 'fast' is not a number of seconds."),
-    ({"emulator_delay": -1}, "delay cannot be {'any': -1.0}."),
-    ({"emulator_port": "web"}, "emulator_port: 'web' is not a number from 0 to 65535."),
-    ({"emulator_port": 80800}, "emulator_port: '80800' is not a number from 0 to 65535."),
-    ({"emulator_settings": "put"}, "emulator_settings is not a dict: pass it as JSON, such as -e '{"),
-    ({"emulator_state": "abesnt"}, "emulator_state is abesnt, but can only be present or absent. Nothing was changed."),
-    ({"emulator_state": "absent"}, "emulator_directory is missing: pass -e emulator_directory=PATH, as the playbook"),
-])
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"emulator_delay": "fast"}, "emulator_delay: 'fast' is not a number of seconds."),
+        ({"emulator_delay": -1}, "delay cannot be {'any': -1.0}."),
+        ({"emulator_port": "web"}, "emulator_port: 'web' is not a number from 0 to 65535."),
+        ({"emulator_port": 80800}, "emulator_port: '80800' is not a number from 0 to 65535."),
+        (
+            {"emulator_settings": "put"},
+            "emulator_settings is not a dict: pass it as JSON, such as -e '{",
+        ),
+        (
+            {"emulator_state": "abesnt"},
+            "emulator_state is abesnt, but can only be present or absent. Nothing was changed.",
+        ),
+        (
+            {"emulator_state": "absent"},
+            "emulator_directory is missing: pass -e emulator_directory=PATH, as the playbook",
+        ),
+    ],
+)
 def test_a_value_that_cannot_be_used_is_refused(ansible_once, given, said):
-    directory = {} if given.get("emulator_state") == "absent" else {"emulator_directory": str(ansible_once.directory)}
+    directory = (
+        {}
+        if given.get("emulator_state") == "absent"
+        else {"emulator_directory": str(ansible_once.directory)}
+    )
     background = {"emulator_port": 0, "emulator_background": True, **directory}
     run = ansible_once.playbook(EMULATOR, "-e", json.dumps({**background, **given}))
     assert run.rc == 2
@@ -142,21 +176,43 @@ def test_a_value_that_cannot_be_used_is_refused(ansible_once, given, said):
 
 def test_a_playbook_can_start_it_use_it_and_stop_it(ansible_once):
     start = {"emulator_port": 0, "emulator_background": True, "emulator_directory": "here/emulator"}
-    look = {"hosts": "localhost", "gather_facts": False, "tasks": [
-        {"name": "Look", "ansible.builtin.slurp": {"src": str(ansible_once.directory / "here/emulator/process")}}]}
+    look = {
+        "hosts": "localhost",
+        "gather_facts": False,
+        "tasks": [
+            {
+                "name": "Look",
+                "ansible.builtin.slurp": {
+                    "src": str(ansible_once.directory / "here/emulator/process")
+                },
+            }
+        ],
+    }
     stop = {"emulator_state": "absent", "emulator_directory": "here/emulator"}
-    run = ansible_once.playbook(json.dumps([
-        {"import_playbook": EMULATOR, "vars": start}, look, {"import_playbook": EMULATOR, "vars": stop}]) + "\n").ok()
+    run = ansible_once.playbook(
+        json.dumps(
+            [
+                {"import_playbook": EMULATOR, "vars": start},
+                look,
+                {"import_playbook": EMULATOR, "vars": stop},
+            ]
+        )
+        + "\n"
+    ).ok()
     assert f"emulator_directory={ansible_once.directory}/here/emulator" in run.output
     assert [*(ansible_once.directory / "here/emulator").iterdir()] == []
 
 
 @pytest.mark.matrix
 def test_the_emulator_says_which_packages_are_missing(ansible_once, tmp_path):
-    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(tmp_path / "bare")], check=True)
+    subprocess.run(
+        [sys.executable, "-m", "venv", "--without-pip", str(tmp_path / "bare")], check=True
+    )
     run = ansible_once.playbook(EMULATOR, "-e", f"emulator_python={tmp_path}/bare/bin/python")
     assert run.rc != 0
-    assert f"{tmp_path}/bare/bin/python -m pip install h11 jsonschema PyYAML" in run.output.replace("\n", " ")
+    assert f"{tmp_path}/bare/bin/python -m pip install h11 jsonschema PyYAML" in run.output.replace(
+        "\n", " "
+    )
     assert "Traceback" not in run.output
 
 
@@ -170,14 +226,24 @@ def test_no_module_in_the_directory_of_the_emulator_is_run(ansible_once, tmp_pat
     for directory in (where, ansible_once.directory):
         for name in ("h11", "yaml", "json", "emulator"):
             (directory / f"{name}.py").write_text(PLANTED)
-    given = json.dumps({"emulator_port": 0, "emulator_background": True, "emulator_directory": str(where)})
+    given = json.dumps(
+        {"emulator_port": 0, "emulator_background": True, "emulator_directory": str(where)}
+    )
     try:
         ansible_once.playbook(EMULATOR, "-e", given).ok()
     finally:
         ansible_once.playbook(EMULATOR, "-e", given, "-e", "emulator_state=absent").ok()
-    assert not [directory for directory in (where, ansible_once.directory) if (directory / "it-ran").exists()]
+    assert not [
+        directory
+        for directory in (where, ansible_once.directory)
+        if (directory / "it-ran").exists()
+    ]
     assert {file.name for file in where.iterdir() if file.name != "__pycache__"} == {
-        "h11.py", "yaml.py", "json.py", "emulator.py"}
+        "h11.py",
+        "yaml.py",
+        "json.py",
+        "emulator.py",
+    }
 
 
 @pytest.mark.parametrize("of", ["anybody may write", "another group may write", "another user"])
@@ -186,7 +252,9 @@ def test_a_directory_to_which_others_may_write_is_refused(ansible_once, tmp_path
         pytest.skip("root is needed to make a directory of others")
     where = tmp_path / "where"
     where.mkdir()
-    where.chmod({"anybody may write": 0o1777, "another group may write": 0o770, "another user": 0o755}[of])
+    where.chmod(
+        {"anybody may write": 0o1777, "another group may write": 0o770, "another user": 0o755}[of]
+    )
     if of == "another group may write":
         os.chown(where, -1, OTHER)
     elif of == "another user":
@@ -194,7 +262,8 @@ def test_a_directory_to_which_others_may_write_is_refused(ansible_once, tmp_path
     run = ansible_once.playbook(EMULATOR, "-e", f"emulator_port=0 emulator_directory={where}")
     assert run.rc != 0
     assert run.result("Require that the emulator is listening")["msg"] == (
-        f"Other users may write to emulator_directory, {where}. Give a directory to which only you may write.")
+        f"Other users may write to emulator_directory, {where}. Give a directory to which only you may write."
+    )
     assert list(where.iterdir()) == []
 
 
@@ -205,7 +274,9 @@ def test_stopping_ends_no_process_that_another_user_has_named(ansible_once, tmp_
             process = tmp_path / "process"
             process.write_text(f"{victim.pid}\n")
             os.chown(process, OTHER, OTHER)
-            ansible_once.playbook(EMULATOR, "-e", f"emulator_state=absent emulator_directory={tmp_path}").ok()
+            ansible_once.playbook(
+                EMULATOR, "-e", f"emulator_state=absent emulator_directory={tmp_path}"
+            ).ok()
             assert victim.poll() is None
         finally:
             victim.kill()

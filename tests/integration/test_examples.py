@@ -15,14 +15,26 @@ from support.running import Ansible, Run
 ROOT = Path(__file__).resolve().parents[2]
 MODULES = sorted(path.stem for path in (ROOT / "plugins/modules").glob("[a-z]*.py"))
 # The machine that the examples of ledger_entry correct.
-REMEMBERED = {"base_url": "https://infrastructure.example.com", "name": "web01",
-              "resource": "compute_virtual_machine", "asset": {"id": "vm-1", "name": "web01"}}
+REMEMBERED = {
+    "base_url": "https://infrastructure.example.com",
+    "name": "web01",
+    "resource": "compute_virtual_machine",
+    "asset": {"id": "vm-1", "name": "web01"},
+}
 
 
 def play(host: str, tasks: str) -> str:
     """A play with tasks given as text, and a ledger of its own."""
-    head = [{"hosts": host, "gather_facts": False, "environment": {"INFRASTRUCTURE_SERVICES_LEDGER": f"{host}.db"}}]
-    return f"{yaml.safe_dump(head)}  tasks:\n" + "".join(f"    {line}\n" for line in tasks.splitlines())
+    head = [
+        {
+            "hosts": host,
+            "gather_facts": False,
+            "environment": {"INFRASTRUCTURE_SERVICES_LEDGER": f"{host}.db"},
+        }
+    ]
+    return f"{yaml.safe_dump(head)}  tasks:\n" + "".join(
+        f"    {line}\n" for line in tasks.splitlines()
+    )
 
 
 @pytest.fixture(scope="module")
@@ -31,13 +43,20 @@ def ran(collections, running_service, tmp_path_factory) -> Run:
     running_service.reset()
     running_service.settings(unknown_id="create")
     inventory = {"all": {"hosts": {name: {} for name in MODULES}}}
-    ansible = Ansible(tmp_path_factory.mktemp("examples"), collections, running_service.url, "local", inventory)
+    ansible = Ansible(
+        tmp_path_factory.mktemp("examples"), collections, running_service.url, "local", inventory
+    )
     names = [f"infrastructure.services.{module}" for module in MODULES]
     documented = ansible.command("ansible-doc", "--json", *names).ok().output
-    examples = {name: entry["examples"] for name, entry in json.loads(documented[documented.index("{"):]).items()}
+    examples = {
+        name: entry["examples"]
+        for name, entry in json.loads(documented[documented.index("{") :]).items()
+    }
     assert all(f"{name}:" in text for name, text in examples.items())
-    plays = [play("ledger_entry", f"- infrastructure.services.ledger_entry: {json.dumps(REMEMBERED)}"),
-             *(play(module, examples[name]) for module, name in zip(MODULES, names))]
+    plays = [
+        play("ledger_entry", f"- infrastructure.services.ledger_entry: {json.dumps(REMEMBERED)}"),
+        *(play(module, examples[name]) for module, name in zip(MODULES, names)),
+    ]
     return ansible.playbook("".join(plays))
 
 

@@ -1,9 +1,11 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The role `fleet`: from lists in variables to machines and roles, on the controller, and how it reports failures.
+"""The role `fleet`: from lists in variables to machines and roles, on the controller, and how it
+reports failures.
 
-A run has a play for each case, with a host and a token of its own, by which its results and requests are known.
+A run has a play for each case, with a host and a token of its own, by which its results and
+requests are known.
 """
 
 from __future__ import annotations
@@ -15,7 +17,10 @@ import pytest
 import yaml
 from support.running import TOKEN, Ansible, Run
 
-MACHINES = [{"name": "web01"}, {"name": "web02", "attributes": {"cpu": 8, "subnet": {"mask": "255.0.0.0"}}}]
+MACHINES = [
+    {"name": "web01"},
+    {"name": "web02", "attributes": {"cpu": 8, "subnet": {"mask": "255.0.0.0"}}},
+]
 ROLES = [{"id": "role-1", "attributes": {"login": True}}]
 FLEET = {
     "fleet_defaults": {"attributes": {"cpu": 4, "subnet": {"dns": "192.0.2.1"}}},
@@ -26,8 +31,8 @@ ABSENT = object()
 NOTHING = {"fleet_virtual_machines": [], "fleet_application_roles": []}
 FIRST = {"fleet_virtual_machines": MACHINES[:1], "fleet_application_roles": []}
 OTHERS = [{"name": "new"}, {"name": "web02", "attributes": {"cpu": 16}}]
-# Name of the case, up to a hyphen that of its ledger: (keywords of the play, variables of the role). Those that meet
-# faults come first.
+# Name of the case, up to a hyphen that of its ledger: (keywords of the play, variables of the
+# role). Those that meet faults come first.
 CASES = {
     "refused": ({}, {"fleet_concurrency": 1, "fleet_report": "{{ playbook_dir }}/report.json"}),
     "stop": ({}, FIRST),
@@ -45,7 +50,10 @@ CASES = {
     "misspelt": ({}, {**NOTHING, "fleet_vms": MACHINES, "fleet_concurency": 1}),
     "strings": ({}, {**FIRST, "fleet_virtual_machines": ["web01", "web02"]}),
     "no-dash": ({}, {**FIRST, "fleet_virtual_machines": MACHINES[0]}),
-    "mistake": ({}, {**FIRST, "fleet_virtual_machines": [{"name": "web01", "attributes": {"cpus": 4}}]}),
+    "mistake": (
+        {},
+        {**FIRST, "fleet_virtual_machines": [{"name": "web01", "attributes": {"cpus": 4}}]},
+    ),
 }
 # Afterwards, in check mode.
 PLANNED = {
@@ -54,22 +62,47 @@ PLANNED = {
     "machines-planned": ({}, {"fleet_virtual_machines": OTHERS}),
     "machines-strict": ({}, {"fleet_virtual_machines": OTHERS, "fleet_on_difference": "fail"}),
 }
-HOSTS = {"all": {
-    "hosts": {case: {} for case in (*CASES, *PLANNED)},
-    "children": {"fleet": {"hosts": {"a": {}, "b": {}}, "vars": {
-        "ansible_connection": "ssh", "ansible_host": "192.0.2.1", "ansible_become": True,
-        "ansible_python_interpreter": "/nonexistent/python"}}}}}
+HOSTS = {
+    "all": {
+        "hosts": {case: {} for case in (*CASES, *PLANNED)},
+        "children": {
+            "fleet": {
+                "hosts": {"a": {}, "b": {}},
+                "vars": {
+                    "ansible_connection": "ssh",
+                    "ansible_host": "192.0.2.1",
+                    "ansible_become": True,
+                    "ansible_python_interpreter": "/nonexistent/python",
+                },
+            }
+        },
+    }
+}
 
 
 def play(case: str, keywords: dict, variables: dict) -> dict:
-    """The play of a case: the role, and a task that runs when it fails, so that the other cases follow."""
+    """The play of a case: the role, and a task that runs when it fails, so that the other cases
+    follow.
+    """
     ledger = {"fleet_ledger": f"{{{{ playbook_dir }}}}/{case.partition('-')[0]}.db"}
-    given = {name: value for name, value in {**FLEET, **ledger, **variables}.items() if value is not ABSENT}
+    given = {
+        name: value
+        for name, value in {**FLEET, **ledger, **variables}.items()
+        if value is not ABSENT
+    }
     return {
-        "hosts": case, "gather_facts": False, **keywords, "vars": given,
+        "hosts": case,
+        "gather_facts": False,
+        **keywords,
+        "vars": given,
         "module_defaults": {"group/infrastructure.services.all": {"access_token": case}},
-        "tasks": [{"block": [{"import_role": {"name": "infrastructure.services.fleet"}}],
-                   "rescue": [{"name": "The role failed", "debug": {"msg": "failed"}}]}]}
+        "tasks": [
+            {
+                "block": [{"import_role": {"name": "infrastructure.services.fleet"}}],
+                "rescue": [{"name": "The role failed", "debug": {"msg": "failed"}}],
+            }
+        ],
+    }
 
 
 class Told:
@@ -92,14 +125,19 @@ class Told:
 
     def said(self, case: str) -> str:
         """What was displayed during the play of a case."""
-        return re.split(r"^PLAY ", self.output.partition(f"PLAY [{case}] ")[2], maxsplit=1, flags=re.MULTILINE)[0]
+        return re.split(
+            r"^PLAY ", self.output.partition(f"PLAY [{case}] ")[2], maxsplit=1, flags=re.MULTILINE
+        )[0]
 
     def shown(self, case: str) -> str:
         return json.dumps(self._all.on(case).results)
 
     def bodies(self, case: str) -> list[dict]:
-        return [json.loads(request["body"]) for request in self._conversation
-                if ["Authorization", f"Bearer {case}"] in request["headers"]]
+        return [
+            json.loads(request["body"])
+            for request in self._conversation
+            if ["Authorization", f"Bearer {case}"] in request["headers"]
+        ]
 
     def names(self, case: str) -> list[str]:
         """The names in the bodies of a case; an update has none."""
@@ -113,28 +151,46 @@ def told(collections, running_service, tmp_path_factory) -> Told:
     running_service.seed("role-1", name="reader")
     running_service.fault(kind="status", status=403, operation="update_application_role")
     running_service.fault(kind="status", status=403, operation="create_virtual_machine")
-    # One creation of the case `refused` passes; the answers to the first ones of `stop` and `skip` are lost.
-    running_service.fault(kind="drop", when="after", operation="create_virtual_machine", skip=1, count=2)
+    # One creation of the case `refused` passes; the answers to the first ones of `stop` and `skip`
+    # are lost.
+    running_service.fault(
+        kind="drop", when="after", operation="create_virtual_machine", skip=1, count=2
+    )
     ansible = Ansible(directory, collections, running_service.url, "local", HOSTS)
-    runs = [ansible.playbook(yaml.safe_dump([play(case, *how) for case, how in cases.items()]), *options).ok()
-            for cases, options in ((CASES, []), (PLANNED, ["--check", "--diff"]))]
+    runs = [
+        ansible.playbook(
+            yaml.safe_dump([play(case, *how) for case, how in cases.items()]), *options
+        ).ok()
+        for cases, options in ((CASES, []), (PLANNED, ["--check", "--diff"]))
+    ]
     return Told(runs, running_service.conversation(), (directory / "report.json").read_text())
 
 
 def test_machines_and_roles_are_sent_once_with_their_shared_defaults(told):
     assert len(set(told.tasks("first"))) <= 5
-    assert sorted(told.bodies("first"), key=json.dumps) == sorted([
-        {"name": "web01", "attributes": {"cpu": 4, "subnet": {"dns": "192.0.2.1"}}},
-        {"name": "web02", "attributes": {"cpu": 8, "subnet": {"dns": "192.0.2.1", "mask": "255.0.0.0"}}},
-        {"service": "cassandra", "attributes": {"login": True}}], key=json.dumps)
+    assert sorted(told.bodies("first"), key=json.dumps) == sorted(
+        [
+            {"name": "web01", "attributes": {"cpu": 4, "subnet": {"dns": "192.0.2.1"}}},
+            {
+                "name": "web02",
+                "attributes": {"cpu": 8, "subnet": {"dns": "192.0.2.1", "mask": "255.0.0.0"}},
+            },
+            {"service": "cassandra", "attributes": {"login": True}},
+        ],
+        key=json.dumps,
+    )
     counts = re.compile(r"^(?:virtual machines|application roles): .*(?=, \d+ s$)", re.MULTILINE)
     said = counts.findall(told.said("first"))
-    assert said == ["virtual machines: 2 created, 0 unchanged, 0 in doubt, 0 rejected",
-                    "application roles: 1 updated, 0 unchanged, 0 in doubt, 0 rejected"]
+    assert said == [
+        "virtual machines: 2 created, 0 unchanged, 0 in doubt, 0 rejected",
+        "application roles: 1 updated, 0 unchanged, 0 in doubt, 0 rejected",
+    ]
     assert told.bodies("first-again") == []
     said = counts.findall(told.said("first-again"))
-    assert said == ["virtual machines: 0 created, 2 unchanged, 0 in doubt, 0 rejected",
-                    "application roles: 0 updated, 1 unchanged, 0 in doubt, 0 rejected"]
+    assert said == [
+        "virtual machines: 0 created, 2 unchanged, 0 in doubt, 0 rejected",
+        "application roles: 0 updated, 1 unchanged, 0 in doubt, 0 rejected",
+    ]
 
 
 def test_check_mode_is_the_plan(told):
@@ -158,10 +214,15 @@ def test_everything_is_attempted_and_failures_are_named_at_the_end(told):
     assert first["counts"]["rejected"] == 1
     (one,) = told.report["runs"]
     assert {asset["name"]: asset["outcome"] for asset in one["assets"]} == {
-        "web01": "rejected", "web02": "accepted", "role-1": "rejected"}
+        "web01": "rejected",
+        "web02": "accepted",
+        "role-1": "rejected",
+    }
 
 
-@pytest.mark.parametrize(("word", "sent", "fails"), [("stop", ["role-1"], True), ("skip", ["role-1", "web02"], False)])
+@pytest.mark.parametrize(
+    ("word", "sent", "fails"), [("stop", ["role-1"], True), ("skip", ["role-1", "web02"], False)]
+)
 def test_a_machine_in_doubt_stops_the_run_or_is_skipped(told, word, sent, fails):
     assert told.names(word) == ["web01"]
     for case in (f"{word}-planned", f"{word}-again"):
@@ -179,7 +240,9 @@ def test_it_runs_on_the_controller_once_whatever_the_inventory_says(told):
 def test_without_a_ledger_nothing_is_sent_and_the_variable_is_named(told, case):
     assert told.failed(case)
     said = told.result(case, "Check the application roles")["msg"]
-    assert said.startswith("fleet_ledger: is missing: set it, or INFRASTRUCTURE_SERVICES_LEDGER in the environment, ")
+    assert said.startswith(
+        "fleet_ledger: is missing: set it, or INFRASTRUCTURE_SERVICES_LEDGER in the environment, "
+    )
     assert "argument_spec_data" not in told.said(case)
     assert told.bodies(case) == []
 
@@ -199,8 +262,10 @@ def test_the_defaults_of_the_machines_are_not_merged_into_the_roles(told):
 def test_a_misspelt_variable_is_refused_with_the_name_that_was_meant(told):
     assert told.failed("misspelt")
     said = told.result("misspelt")["msg"]
-    assert said == ("fleet_concurency: there is no such variable; did you mean fleet_concurrency? fleet_vms: there is"
-                    " no such variable; did you mean fleet_virtual_machines? Nothing was sent.")
+    assert said == (
+        "fleet_concurency: there is no such variable; did you mean fleet_concurrency? fleet_vms: there is"
+        " no such variable; did you mean fleet_virtual_machines? Nothing was sent."
+    )
     assert told.bodies("misspelt") == []
 
 
@@ -220,7 +285,9 @@ def test_a_machine_that_is_not_in_a_list_is_refused_in_the_words_of_the_module(t
 
 def test_a_machine_that_differs_fails_the_role_if_it_is_told_to(told):
     assert told.failed("machines-strict")
-    assert "cpu 8 recorded, 16 listed: the service cannot update it" in " ".join(told.said("machines-strict").split())
+    assert "cpu 8 recorded, 16 listed: the service cannot update it" in " ".join(
+        told.said("machines-strict").split()
+    )
 
 
 def test_a_mistake_in_every_machine_is_reported_once_at_the_end(told):
@@ -246,25 +313,47 @@ def rows(output: str) -> int:
 
 
 def of_fleet(machines: list[dict], **variables: object) -> dict:
-    return {"hosts": "localhost", "gather_facts": False, "roles": ["infrastructure.services.fleet"],
-            "vars": {"fleet_ledger": "fleet.db", "fleet_virtual_machines": machines, **variables}}
+    return {
+        "hosts": "localhost",
+        "gather_facts": False,
+        "roles": ["infrastructure.services.fleet"],
+        "vars": {"fleet_ledger": "fleet.db", "fleet_virtual_machines": machines, **variables},
+    }
 
 
 @pytest.mark.matrix
-def test_a_plan_of_120_machines_fits_on_one_screen_and_names_what_is_not_unchanged(ansible_once, service):
+def test_a_plan_of_120_machines_fits_on_one_screen_and_names_what_is_not_unchanged(
+    ansible_once, service
+):
     attributes = {"cpu": 4, "team": "web", "operating_system": "Debian 13"}
-    old = [{"name": name, "attributes": attributes} for name in (*(f"vm{number}" for number in range(113)), "drift")]
-    gone, lost, new = ([{"name": name, "attributes": attributes} for name in names]
-                       for names in (["gone1", "gone2"], ["lost"], ["new1", "new2", "new3"]))
-    service.fault(kind="drop", when="after", operation="create_virtual_machine", skip=len(old + gone))
+    old = [
+        {"name": name, "attributes": attributes}
+        for name in (*(f"vm{number}" for number in range(113)), "drift")
+    ]
+    gone, lost, new = (
+        [{"name": name, "attributes": attributes} for name in names]
+        for names in (["gone1", "gone2"], ["lost"], ["new1", "new2", "new3"])
+    )
+    service.fault(
+        kind="drop", when="after", operation="create_virtual_machine", skip=len(old + gone)
+    )
     ansible_once.playbook(yaml.safe_dump([of_fleet(old + gone), of_fleet(lost)]))
     listed = [*old[:-1], {"name": "drift", "attributes": {**attributes, "cpu": 8}}, *lost, *new]
     plan = ansible_once.playbook(yaml.safe_dump([of_fleet(listed)]), "--check").output
-    assert "\nvirtual machines: 3 to create, 1 differs, 1 in doubt, 2 not listed, 113 unchanged\n" in plan
-    assert "\n  each:    team web, cpu 4, operating_system Debian 13\n  ? lost   in doubt since " in plan
+    assert (
+        "\nvirtual machines: 3 to create, 1 differs, 1 in doubt, 2 not listed, 113 unchanged\n"
+        in plan
+    )
+    assert (
+        "\n  each:    team web, cpu 4, operating_system Debian 13\n  ? lost   in doubt since "
+        in plan
+    )
     assert "  ! drift  cpu 4 recorded, 8 listed: the service cannot update it\n" in plan
     assert re.findall(r"^  \+ (\S+)$", plan, re.MULTILINE) == ["new1", "new2", "new3"]
-    assert re.findall(r"^  \. (\S+)  recorded, not listed: left alone$", plan, re.MULTILINE) == ["gone1", "gone2"]
+    assert re.findall(r"^  \. (\S+)  recorded, not listed: left alone$", plan, re.MULTILINE) == [
+        "gone1",
+        "gone2",
+    ]
     assert not re.search(r"\bvm\d", plan)
     assert rows(plan) <= 50  # of which ansible-core's own words about the failed task take 10
     given = yaml.safe_dump([of_fleet(listed, fleet_in_doubt="skip")])
@@ -274,20 +363,32 @@ def test_a_plan_of_120_machines_fits_on_one_screen_and_names_what_is_not_unchang
     assert rows(with_diff) <= 90
 
 
-LIST = {"virtual_machines": [{"name": f"vm{number}"} for number in range(500)], "ledger": "fleet.db",
-        "results": "problems", "asset_fields": [], "max_unknown": 0}
-OF_MODULE = {"hosts": "localhost", "gather_facts": False,
-             "tasks": [{"infrastructure.services.compute_virtual_machines": LIST}]}
+LIST = {
+    "virtual_machines": [{"name": f"vm{number}"} for number in range(500)],
+    "ledger": "fleet.db",
+    "results": "problems",
+    "asset_fields": [],
+    "max_unknown": 0,
+}
+OF_MODULE = {
+    "hosts": "localhost",
+    "gather_facts": False,
+    "tasks": [{"infrastructure.services.compute_virtual_machines": LIST}],
+}
 
 
 @pytest.mark.parametrize("front", ["role", pytest.param("module", marks=pytest.mark.matrix)])
 def test_one_lost_answer_among_500_machines_fits_on_one_screen(ansible_once, service, front):
     service.fault(kind="drop", when="after", operation="create_virtual_machine", skip=400)
-    run = ansible_once.playbook(yaml.safe_dump([of_fleet(LIST["virtual_machines"]) if front == "role" else OF_MODULE]))
+    run = ansible_once.playbook(
+        yaml.safe_dump([of_fleet(LIST["virtual_machines"]) if front == "role" else OF_MODULE])
+    )
     assert run.rc == 2
     counts = r"\nvirtual machines: 4\d\d created, 0 unchanged, 1 in doubt, 0 rejected, "
     assert re.search(counts, run.output)
-    assert "  To settle it: ansible-playbook infrastructure.services.in_doubt -e ledger=" in run.output
+    assert (
+        "  To settle it: ansible-playbook infrastructure.services.in_doubt -e ledger=" in run.output
+    )
     assert run.output.count("connection was lost") <= 2
     assert rows(run.output) <= 60
 
@@ -296,10 +397,15 @@ def test_what_is_skipped_and_what_differs_is_named_on_one_screen(ansible_once, s
     """In a run that is green: 4 of 120 machines are in doubt, the others differ."""
     machines = [{"name": f"vm{number:03}", "attributes": {"cpu": 4}} for number in range(120)]
     service.fault(kind="drop", when="after", operation="create_virtual_machine", skip=50, count=4)
-    ansible_once.playbook(yaml.safe_dump([of_fleet(machines, fleet_max_unknown=0, fleet_concurrency=1)]))
+    ansible_once.playbook(
+        yaml.safe_dump([of_fleet(machines, fleet_max_unknown=0, fleet_concurrency=1)])
+    )
     listed = [{**machine, "attributes": {"cpu": 8}} for machine in machines]
     run = ansible_once.playbook(yaml.safe_dump([of_fleet(listed, fleet_in_doubt="skip")])).ok()
-    assert "virtual machines: 0 created, 0 unchanged, 4 in doubt, 0 rejected, 116 differs,\n" in run.output
+    assert (
+        "virtual machines: 0 created, 0 unchanged, 4 in doubt, 0 rejected, 116 differs,\n"
+        in run.output
+    )
     assert rows(run.output) <= 60
 
 
@@ -308,14 +414,22 @@ def test_only_what_was_approved_is_sent(ansible_once, service):
     roles = [{"id": "role-0001", "attributes": {"login": False}}]
     plan = dict(fleet_report="fleet.json", fleet_application_roles=roles)
     service.seed("role-0001", name="one")
-    said = ansible_once.playbook(yaml.safe_dump([of_fleet(machines, **plan)]), "--check").ok().output
+    said = (
+        ansible_once.playbook(yaml.safe_dump([of_fleet(machines, **plan)]), "--check").ok().output
+    )
     assert "\nplan: fleet.plan.html, .json, .md\n" in said
     approved = dict(plan, fleet_approved="fleet.plan.json")
     other = [*machines[:2], {"name": "vm2", "attributes": {"cpu": "8"}}, {"name": "VM1"}]
     told = "2 not approved as listed now: vm2: attributes.cpu (8 now, 4 approved); VM1: the plan does not send it."
     other_roles = [{"id": "role-0001", "attributes": {"login": True}}]
-    told_of_role = "1 not approved as listed now: role-0001: attributes.login (true now, false approved)."
-    for listed, given, words in ((other, roles, told), (other, [], told), (machines, other_roles, told_of_role)):
+    told_of_role = (
+        "1 not approved as listed now: role-0001: attributes.login (true now, false approved)."
+    )
+    for listed, given, words in (
+        (other, roles, told),
+        (other, [], told),
+        (machines, other_roles, told_of_role),
+    ):
         play = of_fleet(listed, **{**approved, "fleet_application_roles": given})
         refused = ansible_once.playbook(yaml.safe_dump([play]))
         assert refused.rc == 2
@@ -335,7 +449,11 @@ def test_an_approved_plan_is_good_for_its_ledger_and_for_one_creation(ansible_on
     ansible_once.playbook(yaml.safe_dump([of_fleet(machines, **plan)]), "--check").ok()
 
     def run(**more) -> str:
-        return " ".join(ansible_once.playbook(yaml.safe_dump([of_fleet(machines, **approved, **more)])).output.split())
+        return " ".join(
+            ansible_once.playbook(
+                yaml.safe_dump([of_fleet(machines, **approved, **more)])
+            ).output.split()
+        )
 
     told = "fleet.plan.json' was made against the ledger"
     assert told in run(fleet_ledger="misspelt.db")
@@ -343,7 +461,12 @@ def test_an_approved_plan_is_good_for_its_ledger_and_for_one_creation(ansible_on
     assert len(service.conversation()) == 1
     assert "virtual machines: 2 created, 1 unchanged, " in run()
     assert "virtual machines: 0 created, 3 unchanged, " in run()
-    forget = {"ledger": "fleet.db", "resource": "compute_virtual_machine", "name": "vm1", "state": "absent"}
+    forget = {
+        "ledger": "fleet.db",
+        "resource": "compute_virtual_machine",
+        "name": "vm1",
+        "state": "absent",
+    }
     ansible_once.tasks(yaml.safe_dump([{"infrastructure.services.ledger_entry": forget}])).ok()
     assert "1 not approved as listed now: vm1: it was created since the plan was made" in run()
     assert len(service.conversation()) == 3
@@ -359,7 +482,9 @@ def test_a_fault_of_one_list_is_found_before_a_request_of_the_other(ansible_once
         machines.append({"name": "vm1", "atributes": {}})
     run = ansible_once.playbook(yaml.safe_dump([of_fleet(machines, fleet_application_roles=roles)]))
     assert run.rc == 2
-    assert "atributes: there is no such option (did you mean attributes?)" in " ".join(run.output.split())
+    assert "atributes: there is no such option (did you mean attributes?)" in " ".join(
+        run.output.split()
+    )
     assert "changed=0 " in run.output
     assert service.conversation() == []
     assert not (ansible_once.directory / "fleet.db").exists() or wrong == "machines"
@@ -370,18 +495,31 @@ NAMED = {  # By what a message names: the variables of the role.
     "fleet_concurrency": {"fleet_concurrency": 0},
     "fleet_max_unknown": {"fleet_max_unknown": -1},
     "fleet_application_roles: must be a list": {"fleet_application_roles": {"id": "a"}},
-    "name: is the same as that of fleet_virtual_machines[0]": {"fleet_virtual_machines": [{"name": "a"}] * 2},
+    "name: is the same as that of fleet_virtual_machines[0]": {
+        "fleet_virtual_machines": [{"name": "a"}] * 2
+    },
     "fleet_report:": {"fleet_report": "/nonexistent/fleet.json"},
     "fleet_approved:": {"fleet_approved": "/nonexistent/fleet.plan.json"},
     "fleet_ledger: there is none at": {"fleet_ledger_create": False, "fleet_ledger": "none.db"},
     "set fleet_ledger_create to true": {"fleet_ledger_create": False, "fleet_ledger": "none.db"},
-    "(fleet_max_unknown: 1)": {**LOST, "fleet_virtual_machines": [{"name": "lost"}, {"name": "other"}],
-                               "fleet_concurrency": 1},
-    "(fleet_in_doubt: stop)": {**LOST, "fleet_virtual_machines": [{"name": "lost"}, {"name": "other"}]},
-    "(fleet_max_failures: 1)": {"fleet_max_failures": 1, "fleet_virtual_machines": [{"name": "no"}, {"name": "other"}],
-                                "fleet_concurrency": 1},
+    "(fleet_max_unknown: 1)": {
+        **LOST,
+        "fleet_virtual_machines": [{"name": "lost"}, {"name": "other"}],
+        "fleet_concurrency": 1,
+    },
+    "(fleet_in_doubt: stop)": {
+        **LOST,
+        "fleet_virtual_machines": [{"name": "lost"}, {"name": "other"}],
+    },
+    "(fleet_max_failures: 1)": {
+        "fleet_max_failures": 1,
+        "fleet_virtual_machines": [{"name": "no"}, {"name": "other"}],
+        "fleet_concurrency": 1,
+    },
     "set fleet_on_difference: warn": {
-        "fleet_on_difference": "fail", "fleet_virtual_machines": [{"name": "made", "attributes": {"cpu": 8}}]},
+        "fleet_on_difference": "fail",
+        "fleet_virtual_machines": [{"name": "made", "attributes": {"cpu": 8}}],
+    },
 }
 
 
@@ -389,13 +527,28 @@ def test_messages_name_the_variables_of_the_role(ansible_once, service):
     service.fault(kind="drop", when="after", operation="create_virtual_machine", skip=1)
     service.fault(kind="status", status=403, operation="create_virtual_machine", skip=1)
     first = of_fleet([{"name": "made", "attributes": {"cpu": 4}}])
-    plays = [{**of_fleet([{"name": "made"}], **variables), "roles": [], "tasks": [{
-        "block": [{"import_role": {"name": "infrastructure.services.fleet"}}], "rescue": [{"meta": "noop"}]}]}
-        for variables in NAMED.values()]
+    plays = [
+        {
+            **of_fleet([{"name": "made"}], **variables),
+            "roles": [],
+            "tasks": [
+                {
+                    "block": [{"import_role": {"name": "infrastructure.services.fleet"}}],
+                    "rescue": [{"meta": "noop"}],
+                }
+            ],
+        }
+        for variables in NAMED.values()
+    ]
     run = ansible_once.playbook(yaml.safe_dump([first, *plays])).ok()
     said = " ".join(run.output.split())
     assert [named for named in NAMED if named not in said] == []
-    assert re.findall(r"[^_/](?:max_unknown|max_failures|in_doubt|on_difference|virtual_machines): [^m]", said) == []
+    assert (
+        re.findall(
+            r"[^_/](?:max_unknown|max_failures|in_doubt|on_difference|virtual_machines): [^m]", said
+        )
+        == []
+    )
 
 
 SCREEN = """\
@@ -426,18 +579,35 @@ report: fleet.html, .json, .xml
 
 
 def test_the_screen_of_500_machines_of_which_one_is_lost_two_are_rejected_and_a_role_loses_a_field(
-        ansible_once, service):
+    ansible_once, service
+):
     service.settings(put="replace")
     service.seed("role-1", name="reader")
-    entry = {"resource": "cassandra_application_role", "id": "role-1", "ledger": "fleet.db",
-             "asset": {"id": "role-1", "name": "reader", "attributes": {"login": True}}}
-    adopting = {"hosts": "localhost", "gather_facts": False, "tasks": [{"infrastructure.services.ledger_entry": entry}]}
-    for fault in ({"status": 403, "skip": 100, "count": 2}, {"status": 429, "skip": 200, "count": 2}):
+    entry = {
+        "resource": "cassandra_application_role",
+        "id": "role-1",
+        "ledger": "fleet.db",
+        "asset": {"id": "role-1", "name": "reader", "attributes": {"login": True}},
+    }
+    adopting = {
+        "hosts": "localhost",
+        "gather_facts": False,
+        "tasks": [{"infrastructure.services.ledger_entry": entry}],
+    }
+    for fault in (
+        {"status": 403, "skip": 100, "count": 2},
+        {"status": 429, "skip": 200, "count": 2},
+    ):
         service.fault(kind="status", operation="create_virtual_machine", **fault)
     service.fault(kind="drop", when="after", operation="create_virtual_machine", skip=300)
     machines = [{"name": f"vm{number}", "attributes": {"cpu": 4}} for number in range(500)]
-    play = of_fleet(machines, fleet_report="fleet.json", fleet_max_unknown=0, fleet_concurrency=1,
-                    fleet_application_roles=[{"id": "role-1", "description": "two"}])
+    play = of_fleet(
+        machines,
+        fleet_report="fleet.json",
+        fleet_max_unknown=0,
+        fleet_concurrency=1,
+        fleet_application_roles=[{"id": "role-1", "description": "two"}],
+    )
     run = ansible_once.playbook(yaml.safe_dump([adopting, play]))
     said = run.output.replace(f"{service.url}/api/v1/services/compute/virtual_machines", "URL")
     said = re.sub(r"\b\d+ s\b", "N s", said).replace(str(ansible_once.directory), "DIRECTORY")
@@ -448,6 +618,10 @@ def test_the_screen_of_500_machines_of_which_one_is_lost_two_are_rejected_and_a_
     waits = [wait for asset in report["assets"] for wait in asset.get("waits", ())]
     assert len(waits) == 2
     assert all(seconds > 0 for _began, seconds in waits)
-    (role,) = [asset for asset in report["assets"] if asset["resource"] == "cassandra_application_role"]
-    assert role["lost"] == [{"name": "name", "known": "reader", "now": None},
-                            {"name": "attributes.login", "known": True, "now": None}]
+    (role,) = [
+        asset for asset in report["assets"] if asset["resource"] == "cassandra_application_role"
+    ]
+    assert role["lost"] == [
+        {"name": "name", "known": "reader", "now": None},
+        {"name": "attributes.login", "known": True, "now": None},
+    ]

@@ -9,21 +9,44 @@ import json
 
 import pytest
 
-MACHINE, MACHINES, ROLE = (f"infrastructure.services.{name}" for name in (
-    "compute_virtual_machine", "compute_virtual_machines", "cassandra_application_role"))
+MACHINE, MACHINES, ROLE = (
+    f"infrastructure.services.{name}"
+    for name in (
+        "compute_virtual_machine",
+        "compute_virtual_machines",
+        "cassandra_application_role",
+    )
+)
 WARNING = "running it again creates another machine"
 ONE = {MACHINE: {"name": "{{ item }}"}, "loop": ["a", "b", "c"]}
 MANY = {MACHINES: {"virtual_machines": [{"name": "a"}]}}
 # The case: (tasks, arguments, hosts, warnings).
 CASES = {
     "a loop and a list": ([ONE, MANY], (), 1, 1),
-    "three hosts at once": ([{MACHINE: {"name": "{{ inventory_hostname }}"}}], ("--forks", "3"), 3, 1),
+    "three hosts at once": (
+        [{MACHINE: {"name": "{{ inventory_hostname }}"}}],
+        ("--forks", "3"),
+        3,
+        1,
+    ),
     "in check mode": ([ONE], ("--check",), 1, 1),
-    "an empty ledger": ([{MACHINE: {"name": "a", "ledger": ""}},
-                         {MACHINES: {"virtual_machines": [{"name": "b"}], "ledger": ""}}], (), 1, 0),
+    "an empty ledger": (
+        [
+            {MACHINE: {"name": "a", "ledger": ""}},
+            {MACHINES: {"virtual_machines": [{"name": "b"}], "ledger": ""}},
+        ],
+        (),
+        1,
+        0,
+    ),
     "a role": ([{ROLE: {"id": "role-1", "description": "d"}}], (), 1, 0),
     "an option that is refused": ([{MACHINE: {"name": ""}, "ignore_errors": True}], (), 1, 0),
-    "a machine that is rejected": ([{MACHINE: {"name": "rejected"}, "ignore_errors": True}], (), 1, 0),
+    "a machine that is rejected": (
+        [{MACHINE: {"name": "rejected"}, "ignore_errors": True}],
+        (),
+        1,
+        0,
+    ),
 }
 
 
@@ -37,6 +60,10 @@ def test_a_run_that_creates_without_a_ledger_warns_once(ansible, service, case):
     play = {"hosts": "all", "gather_facts": False, "tasks": tasks}
     run = ansible.playbook(json.dumps([play]) + "\n", *arguments).ok()
     loops = {line["task"] for line in run.results if line["kind"] == "item"}
-    warned = [line for line in run.results if WARNING in str(line["result"].get("warnings", ""))
-              and (line["kind"] == "item" or line["task"] not in loops)]
+    warned = [
+        line
+        for line in run.results
+        if WARNING in str(line["result"].get("warnings", ""))
+        and (line["kind"] == "item" or line["task"] not in loops)
+    ]
     assert (" ".join(run.output.split()).count(WARNING), len(warned)) == (warnings, warnings)

@@ -24,8 +24,18 @@ def test_nothing_in_a_list_is_shown_under_no_log(collections, tmp_path):
     for path, keywords in PATHS.items():
         for fate in ("created", "refused"):
             machine = {"name": f"{fate}-{path}", "extra_attributes": {"password": HIDDEN}}
-            task = {"infrastructure.services.compute_virtual_machines": {"virtual_machines": [machine]}}
-            tasks.append({"name": f"{fate} {path}", **task, **keywords, "no_log": True, "ignore_errors": True})
+            task = {
+                "infrastructure.services.compute_virtual_machines": {"virtual_machines": [machine]}
+            }
+            tasks.append(
+                {
+                    "name": f"{fate} {path}",
+                    **task,
+                    **keywords,
+                    "no_log": True,
+                    "ignore_errors": True,
+                }
+            )
     with running(choose) as service:
         ansible = Ansible(tmp_path, collections, service.url, "local")
         play = json.dumps([{"hosts": "localhost", "gather_facts": False, "tasks": tasks}])

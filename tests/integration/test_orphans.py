@@ -16,7 +16,9 @@ from typing import NamedTuple
 
 import pytest
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.entries import Key
-from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.location import open_ledger
+from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.location import (
+    open_ledger,
+)
 from support.locks import hold
 from support.running import Ansible
 from support.wire import answer, running
@@ -48,7 +50,9 @@ def until(condition: Callable[[], bool]) -> None:
 
 def workers(pid: int) -> list[int]:
     """Return the processes that a process started and that still exist."""
-    asked = subprocess.run(["ps", "-o", "pid=", "--ppid", str(pid)], capture_output=True, text=True, check=False)
+    asked = subprocess.run(
+        ["ps", "-o", "pid=", "--ppid", str(pid)], capture_output=True, text=True, check=False
+    )
     return [int(child) for child in asked.stdout.split()]
 
 
@@ -59,7 +63,9 @@ def has_open(pids: list[int], file: Path) -> bool:
 
 @contextmanager
 def killed(ansible: Ansible, task: dict, waits: Callable[[list[int]], bool]) -> Iterator[Orphans]:
-    """Kill ansible-playbook, and nothing else, when the worker of a task waits; at the end, wait for the worker."""
+    """Kill ansible-playbook, and nothing else, when the worker of a task waits; at the end, wait
+    for the worker.
+    """
     play = {"hosts": "localhost", "gather_facts": False, "tasks": [task]}
     with ansible.interrupted(json.dumps([play]), ANSIBLE_PIPELINING="true") as run:
         until(lambda: waits(workers(run.process.pid)))
@@ -77,10 +83,14 @@ def test_a_slow_shell_is_followed_by_no_module(collections, tmp_path, module):
     waits = f"until [ -e '{goes_on}' ]; do sleep 0.05; done"
     shell.write_text(f'#!/bin/sh\ntouch {begun}\n{waits}\nexec /bin/sh "$@"\n', encoding="utf-8")
     shell.chmod(0o755)
-    task = {module: MODULES[module],
-            "vars": {"ansible_connection": "process", "ansible_shell_executable": str(shell)}}
+    task = {
+        module: MODULES[module],
+        "vars": {"ansible_connection": "process", "ansible_shell_executable": str(shell)},
+    }
     with running(lambda sent: answer(201, {"name": "vm"})) as service:
-        with killed(Ansible(tmp_path, collections, service.url, "local"), task, lambda pids: begun.exists()) as orphans:
+        with killed(
+            Ansible(tmp_path, collections, service.url, "local"), task, lambda pids: begun.exists()
+        ) as orphans:
             assert not orphans.have_ended
             goes_on.touch()
         assert not service.sent
@@ -88,13 +98,22 @@ def test_a_slow_shell_is_followed_by_no_module(collections, tmp_path, module):
 
 def test_the_lock_of_another_run_is_followed_by_no_module(collections, tmp_path):
     location = str(tmp_path / "ledger.db")
-    task = {ROLE: {"id": "r", "name": "n", "ledger": location}, "become": True, "become_method": "myself"}
-    with running(lambda sent: answer(200, {"id": "r"})) as service, closing(open_ledger(location)) as ledger:
+    task = {
+        ROLE: {"id": "r", "name": "n", "ledger": location},
+        "become": True,
+        "become_method": "myself",
+    }
+    with (
+        running(lambda sent: answer(200, {"id": "r"})) as service,
+        closing(open_ledger(location)) as ledger,
+    ):
         key = Key(service.url, "cassandra_application_role", "r")
         ansible = Ansible(tmp_path, collections, service.url, "local")
         with ExitStack() as lock:
             lock.enter_context(hold(ledger, key))
-            with killed(ansible, task, lambda pids: has_open(pids, Path(f"{location}.lock"))) as orphans:
+            with killed(
+                ansible, task, lambda pids: has_open(pids, Path(f"{location}.lock"))
+            ) as orphans:
                 assert not orphans.have_ended
                 lock.close()
         assert not service.sent

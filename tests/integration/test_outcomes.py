@@ -1,7 +1,9 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a task reports when the service refuses, loses the answer, sends a malformed one, or is down."""
+"""What a task reports when the service refuses, loses the answer, sends a malformed one, or is
+down.
+"""
 
 from __future__ import annotations
 
@@ -46,14 +48,29 @@ def told(tmp_path_factory, running_service, ansible_in):
     running_service.reset()
     for case in CASES.values():
         running_service.fault(operation="create_virtual_machine", **case[0])
-    tasks = [{"name": name, VM: {"name": name, "timeout": 10}, "ignore_errors": True} for name in CASES]
+    tasks = [
+        {"name": name, VM: {"name": name, "timeout": 10}, "ignore_errors": True} for name in CASES
+    ]
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))  # bound but not listening: connections are refused
-        here = {"name": "refused", "retries": 0, "base_url": f"http://127.0.0.1:{taken.getsockname()[1]}"}
+        here = {
+            "name": "refused",
+            "retries": 0,
+            "base_url": f"http://127.0.0.1:{taken.getsockname()[1]}",
+        }
         tasks.append({"name": "refused connection", VM: here, "ignore_errors": True})
-        run = ansible_in(tmp_path_factory.mktemp("outcomes")).playbook(
-            yaml.safe_dump([{"hosts": "localhost", "gather_facts": False, "tasks": tasks}], sort_keys=False)).ok()
-    return {task["name"]: run.result(task["name"]) for task in tasks}, running_service.conversation()
+        run = (
+            ansible_in(tmp_path_factory.mktemp("outcomes"))
+            .playbook(
+                yaml.safe_dump(
+                    [{"hosts": "localhost", "gather_facts": False, "tasks": tasks}], sort_keys=False
+                )
+            )
+            .ok()
+        )
+    return {
+        task["name"]: run.result(task["name"]) for task in tasks
+    }, running_service.conversation()
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -76,7 +93,9 @@ def test_a_refused_connection_sent_nothing(told):
 
 
 def test_requests_missing_on_the_target_is_reported(ansible_once, service, tmp_path):
-    subprocess.run([TARGET_PYTHON, "-m", "venv", "--without-pip", str(tmp_path / "bare")], check=True)
+    subprocess.run(
+        [TARGET_PYTHON, "-m", "venv", "--without-pip", str(tmp_path / "bare")], check=True
+    )
     run = ansible_once.tasks(f"""
 - name: Create
   {VM}:

@@ -13,10 +13,14 @@ import pytest
 from support.running import TARGET_PYTHON, Ansible
 from support.wire import answer, running
 
-VM, ROLE = "infrastructure.services.compute_virtual_machine", "infrastructure.services.cassandra_application_role"
-# Runs a command on this machine. Other commands than the module find the connection lost each first time, and the
-# module's own loses it at the end; `mux` is what ssh says when it goes on without a master connection. That of `job`
-# loses it at its start, as a job of async does when the target goes down; that of `tidy` when its files are removed.
+VM, ROLE = (
+    "infrastructure.services.compute_virtual_machine",
+    "infrastructure.services.cassandra_application_role",
+)
+# Runs a command on this machine. Other commands than the module find the connection lost each first
+# time, and the module's own loses it at the end; `mux` is what ssh says when it goes on without a
+# master connection. That of `job` loses it at its start, as a job of async does when the target
+# goes down; that of `tidy` when its files are removed.
 SSH = f"""#!/bin/sh
 for command; do :; done
 case "{{name}} $command" in
@@ -48,12 +52,22 @@ class Row(NamedTuple):
 
 LEDGER = "{{ playbook_dir ~ '/ledger.db' if inventory_hostname == 'ledger' else '' }}"
 ROWS = [
-    Row(("one", "ledger", "mux"), VM, {"name": "vm{{ item }}", "ledger": LEDGER}, 2, {"loop": [1, 2]}),
+    Row(
+        ("one", "ledger", "mux"),
+        VM,
+        {"name": "vm{{ item }}", "ledger": LEDGER},
+        2,
+        {"loop": [1, 2]},
+    ),
     Row(("list",), f"{VM}s", {"virtual_machines": [{"name": "vm"}]}, 1, {}),
     Row(("update",), ROLE, {"id": "role", "name": "role"}, 2, {}),
     Row(("job",), VM, {"name": "vm"}, 0, {"async": 30, "poll": 1}),
 ]
-TIDY = {"name": "Send", VM: {"name": "vm", "base_url": "{{ service }}/tidy"}, "vars": {"ansible_pipelining": False}}
+TIDY = {
+    "name": "Send",
+    VM: {"name": "vm", "base_url": "{{ service }}/tidy"},
+    "vars": {"ansible_pipelining": False},
+}
 REQUESTS = {host: row.requests for row in ROWS for host in row.hosts}
 
 
@@ -69,16 +83,37 @@ def executable(directory: Path, name: str) -> str:
 def ran(collections, tmp_path_factory):
     """Run each row; return the run and the service."""
     directory = tmp_path_factory.mktemp("ssh")
-    hosts = {name: {"ansible_ssh_executable": executable(directory, name)} for name in (*REQUESTS, "tidy")}
+    hosts = {
+        name: {"ansible_ssh_executable": executable(directory, name)}
+        for name in (*REQUESTS, "tidy")
+    }
     with running(lambda sent: answer(201, {"id": "id", **json.loads(sent.body)})) as service:
         where = {"base_url": f"{service.url}/{{{{ inventory_hostname }}}}"}
         lenient = {"gather_facts": False, "ignore_unreachable": True, "ignore_errors": True}
-        plays = [{"hosts": ",".join(row.hosts), **lenient,
-                  "tasks": [{"name": "Send", row.module: {**row.options, **where}, **row.keywords}]} for row in ROWS]
-        plays.append({"hosts": "tidy", "gather_facts": False, "vars": {"service": service.url}, "tasks": [TIDY]})
-        run = Ansible(directory, collections, service.url, "ssh", {"all": {"hosts": hosts}}).playbook(
-            json.dumps(plays) + "\n", ANSIBLE_PIPELINING="true", ANSIBLE_SSH_RETRIES="1",
-            ANSIBLE_SSH_TRANSFER_METHOD="piped")
+        plays = [
+            {
+                "hosts": ",".join(row.hosts),
+                **lenient,
+                "tasks": [{"name": "Send", row.module: {**row.options, **where}, **row.keywords}],
+            }
+            for row in ROWS
+        ]
+        plays.append(
+            {
+                "hosts": "tidy",
+                "gather_facts": False,
+                "vars": {"service": service.url},
+                "tasks": [TIDY],
+            }
+        )
+        run = Ansible(
+            directory, collections, service.url, "ssh", {"all": {"hosts": hosts}}
+        ).playbook(
+            json.dumps(plays) + "\n",
+            ANSIBLE_PIPELINING="true",
+            ANSIBLE_SSH_RETRIES="1",
+            ANSIBLE_SSH_TRANSFER_METHOD="piped",
+        )
     return run, service
 
 
@@ -90,20 +125,27 @@ def test_the_connection_repeats_what_prepares_the_module_and_an_update_but_no_cr
 @pytest.mark.parametrize("name", REQUESTS)
 def test_a_lost_connection_leaves_the_outcome_unknown(ran, name):
     results = [line["result"] for line in ran[0].results if line["host"] == name]
-    assert {(result["outcome"], result["unreachable"]) for result in results if "results" not in result} == {
-        ("unknown", True)}, results
+    assert {
+        (result["outcome"], result["unreachable"]) for result in results if "results" not in result
+    } == {("unknown", True)}, results
 
 
 def test_a_job_whose_start_was_lost_may_have_created_the_machine_and_is_not_polled(ran):
     result = ran[0].on("job").result("Send")
-    assert (result["outcome"], result["failed"], result["unreachable"]) == ("unknown", True, True), result
+    assert (result["outcome"], result["failed"], result["unreachable"]) == (
+        "unknown",
+        True,
+        True,
+    ), result
     assert "virtual machine vm: the module to POST" in result["msg"]
     assert "async_status" not in ran[0].output + result["msg"]
 
 
 def test_a_connection_that_is_lost_while_the_files_are_removed_takes_no_result_away(ran):
     result = ran[0].on("tidy").result("Send")
-    assert (result["outcome"], result["changed"], result["failed"]) == ("accepted", True, False), result
+    assert (result["outcome"], result["changed"], result["failed"]) == ("accepted", True, False), (
+        result
+    )
     assert result["asset"]["id"] == "id"
     assert len(ran[1].sent_by("tidy")) == 1
 

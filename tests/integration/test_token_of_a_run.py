@@ -1,7 +1,9 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The token that the workers of one run share: how often it is requested, and that no trace of it remains."""
+"""The token that the workers of one run share: how often it is requested, and that no trace of it
+remains.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,9 @@ SECRET = "s3cret-of-the-client"
 
 
 class StrictProvider(ThreadingHTTPServer):
-    """A service whose provider keeps one valid token per client: a new one revokes the previous one."""
+    """A service whose provider keeps one valid token per client: a new one revokes the previous
+    one.
+    """
 
     daemon_threads = True
     request_queue_size = 128
@@ -58,14 +62,19 @@ class _Handler(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         body = self.rfile.read(int(self.headers["Content-Length"]))
         if self.path == "/token":
-            self.answer(200, {"access_token": self.server.grant(), "token_type": "Bearer", "expires_in": 3600})
+            self.answer(
+                200,
+                {"access_token": self.server.grant(), "token_type": "Bearer", "expires_in": 3600},
+            )
             return
         self.server.reached.set()
         self.server.may_answer.wait(30)
         name = json.loads(body)["name"]
         status = self.server.status_for(name, self.headers["Authorization"].partition(" ")[2])
         time.sleep(len(name) % 5 / 50)
-        self.answer(status, {"id": f"id-{name}", "name": name, "attributes": {}} if status == 201 else None)
+        self.answer(
+            status, {"id": f"id-{name}", "name": name, "attributes": {}} if status == 201 else None
+        )
 
     def answer(self, status: int, value: object) -> None:
         body = b"" if value is None else json.dumps(value).encode()
@@ -103,14 +112,22 @@ def on_hosts(directory: Path, hosts: int, *tasks: str) -> tuple[str, str]:
     inventory = directory / "hosts.ini"
     here = f"ansible_connection=local ansible_python_interpreter={sys.executable}"
     inventory.write_text(f"[all]\nweb[001:{hosts:03}] {here}\n", encoding="utf-8")
-    names = [f'    - {VM}:\n        name: "{task}-{{{{ inventory_hostname }}}}"\n' for task in tasks]
+    names = [
+        f'    - {VM}:\n        name: "{task}-{{{{ inventory_hostname }}}}"\n' for task in tasks
+    ]
     return "- hosts: all\n  gather_facts: false\n  tasks:\n" + "".join(names), str(inventory)
 
 
-@pytest.mark.parametrize("hosts", [
-    20, *(pytest.param(50, marks=pytest.mark.stress, id=f"50-{number}") for number in range(10)),
-])
-def test_a_revoked_token_costs_one_token_request_and_fails_no_task(ansible_once, provider, identity, tmp_path, hosts):
+@pytest.mark.parametrize(
+    "hosts",
+    [
+        20,
+        *(pytest.param(50, marks=pytest.mark.stress, id=f"50-{number}") for number in range(10)),
+    ],
+)
+def test_a_revoked_token_costs_one_token_request_and_fails_no_task(
+    ansible_once, provider, identity, tmp_path, hosts
+):
     text, inventory = on_hosts(tmp_path, hosts, "first", "second")
     ansible_once.playbook(text, "-i", inventory, "--forks", str(hosts), **identity).ok()
     assert len(provider.granted) == 2
@@ -136,22 +153,30 @@ def everything(directory: Path) -> bytes:
 
 @pytest.fixture
 def short_path() -> Iterator[Path]:
-    """A directory for temporary files; ansible-core 2.21 makes a socket there, whose path must not be long."""
+    """A directory for temporary files; ansible-core 2.21 makes a socket there, whose path must not
+    be long.
+    """
     with tempfile.TemporaryDirectory() as directory:
         yield Path(directory)
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGKILL])
 def test_a_killed_run_leaves_neither_token_nor_secret_on_disk(
-        ansible_once, provider, identity, tmp_path, short_path, number):
+    ansible_once, provider, identity, tmp_path, short_path, number
+):
     text, inventory = on_hosts(tmp_path, 2, "first")
     (tmp_path / "playbook.yml").write_text(text, encoding="utf-8")
     (tmp_path / "ansible.cfg").touch()
     provider.may_answer.clear()
     process = subprocess.Popen(
-        [str(BIN / "ansible-playbook"), "playbook.yml", "-i", inventory], cwd=tmp_path, start_new_session=True,
-        env=ansible_once.environment(**identity, TMPDIR=str(short_path)), stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        [str(BIN / "ansible-playbook"), "playbook.yml", "-i", inventory],
+        cwd=tmp_path,
+        start_new_session=True,
+        env=ansible_once.environment(**identity, TMPDIR=str(short_path)),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
     try:
         assert provider.reached.wait(60)
         os.kill(process.pid, number)

@@ -113,8 +113,12 @@ class Used:
 
     def texts(self, name: str) -> list[str]:
         """The bodies for the machines with that name, or the roles with that id."""
-        return [request["body"] for request in self.conversation
-                if request["path"].endswith(f"/{name}") or json.loads(request["body"]).get("name") == name]
+        return [
+            request["body"]
+            for request in self.conversation
+            if request["path"].endswith(f"/{name}")
+            or json.loads(request["body"]).get("name") == name
+        ]
 
     def body(self, name: str) -> dict:
         (text,) = self.texts(name)
@@ -126,14 +130,21 @@ def used(tmp_path_factory, running_service, ansible_in) -> Used:
     running_service.reset()
     running_service.settings(unknown_id="create")
     running_service.seed("role-1", name="reader", attributes={"login": False})
-    run = ansible_in(tmp_path_factory.mktemp("use")).playbook(
-        PLAY, "-vvvv", "-e", f"url_of_the_service={running_service.url}").ok()
+    run = (
+        ansible_in(tmp_path_factory.mktemp("use"))
+        .playbook(PLAY, "-vvvv", "-e", f"url_of_the_service={running_service.url}")
+        .ok()
+    )
     return Used(run, running_service.conversation())
 
 
 def test_ad_hoc_with_options_on_the_command_line(ansible, service):
-    run = ansible.adhoc(VM, f"name=web01 base_url={service.url} access_token=from-the-command-line",
-                        INFRASTRUCTURE_SERVICES_BASE_URL=None, INFRASTRUCTURE_SERVICES_ACCESS_TOKEN=None).ok()
+    run = ansible.adhoc(
+        VM,
+        f"name=web01 base_url={service.url} access_token=from-the-command-line",
+        INFRASTRUCTURE_SERVICES_BASE_URL=None,
+        INFRASTRUCTURE_SERVICES_ACCESS_TOKEN=None,
+    ).ok()
     (result,) = [line["result"] for line in run.results]
     (request,) = service.conversation()
     assert result["outcome"] == "accepted"
@@ -159,7 +170,10 @@ def test_a_loop_registers_every_envelope(used):
 
 
 def test_values_that_are_missing_or_null_are_not_sent(used):
-    assert used.body("missing values")["attributes"] == {"cpu": 4, "subnet": {"mask": "255.255.255.0"}}
+    assert used.body("missing values")["attributes"] == {
+        "cpu": 4,
+        "subnet": {"mask": "255.255.255.0"},
+    }
 
 
 def test_whole_numbers_are_sent_without_a_decimal_point(used):
@@ -170,8 +184,10 @@ def test_whole_numbers_are_sent_without_a_decimal_point(used):
 
 
 def test_unquoted_timestamps_are_sent_in_the_format_of_the_interface(used):
-    assert used.body("timestamps")["attributes"] == {"creation_date": "2026-01-02T03:04:05Z",
-                                                     "last_reboot_date": "2026-01-02T03:04:05Z"}
+    assert used.body("timestamps")["attributes"] == {
+        "creation_date": "2026-01-02T03:04:05Z",
+        "last_reboot_date": "2026-01-02T03:04:05Z",
+    }
 
 
 def test_check_mode_predicts_and_sends_nothing(ansible, service):
@@ -213,7 +229,12 @@ def test_body_is_sent_verbatim(used):
 
 def test_an_id_stays_one_path_segment(used):
     paths = [request["path"] for request in used.conversation if '"segment"' in request["body"]]
-    assert [path.rsplit("/", 1)[1] for path in paths] == ["a%2Fb", "..%2Fx", "%252e%252e", "%C3%A9%20%3F%23"]
+    assert [path.rsplit("/", 1)[1] for path in paths] == [
+        "a%2Fb",
+        "..%2Fx",
+        "%252e%252e",
+        "%C3%A9%20%3F%23",
+    ]
 
 
 def test_the_action_group_sets_defaults_for_both_modules(used):

@@ -1,7 +1,9 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Where a task runs and what that costs, measured by its processes, imports, connections and token requests."""
+"""Where a task runs and what that costs, measured by its processes, imports, connections and token
+requests.
+"""
 
 from __future__ import annotations
 
@@ -29,19 +31,25 @@ def executable(path, *lines: str) -> str:
 
 
 def test_a_loop_opens_one_connection_starts_no_process_and_imports_nothing_after_its_first_item(
-        ansible_once, service, tmp_path):
+    ansible_once, service, tmp_path
+):
     audit = tmp_path / "audit"
-    run = ansible_once.tasks(LOOP, ANSIBLE_CALLBACKS_ENABLED="recorder,auditor", AUDITOR_FILE=str(audit)).ok()
+    run = ansible_once.tasks(
+        LOOP, ANSIBLE_CALLBACKS_ENABLED="recorder,auditor", AUDITOR_FILE=str(audit)
+    ).ok()
     assert len(run.items("Create")) == len(service.conversation()) == ITEMS
     lines = audit.read_text(encoding="utf-8").splitlines()
     assert lines[0] == "imported True", "the parent does not import what the workers need"
     assert lines.count("item") == ITEMS
     places = [place for place, line in enumerate(lines) if line == "item"]
     # After the last item the worker may be exiting, when Python itself imports modules.
-    assert set(lines[places[1]:places[-1]]) == {"item"}, "a later item does more than send its request"
+    assert set(lines[places[1] : places[-1]]) == {"item"}, (
+        "a later item does more than send its request"
+    )
     assert [line for line in lines if line.startswith("socket.connect")] == ["socket.connect"]
-    # Before the first item Ansible itself may start a process: ansible-core 2.21 asks ldconfig where libcrypt is.
-    assert not [line for line in lines[places[0]:] if line.startswith(("os.", "subprocess."))]
+    # Before the first item Ansible itself may start a process: ansible-core 2.21 asks ldconfig
+    # where libcrypt is.
+    assert not [line for line in lines[places[0] :] if line.startswith(("os.", "subprocess."))]
 
 
 # name of the case: (keywords of the task, the hosts whose Python is started)
@@ -59,27 +67,61 @@ PLACES = {
 
 @pytest.fixture(scope="module")
 def placed(collections, running_service, tmp_path_factory):
-    """Each task of PLACES on a host of its own: the results, the names sent, and the hosts whose Python was started.
+    """Each task of PLACES on a host of its own: the results, the names sent, and the hosts whose
+    Python was started.
 
     The service and the token are in the environment of the controller, which sudo does not hand on.
     """
     directory = tmp_path_factory.mktemp("where")
     become = executable(
-        directory / "sudo", 'while [ "$1" != /bin/sh ]; do shift; done', 'exec env -i PATH="$PATH" HOME="$HOME" "$@"')
+        directory / "sudo",
+        'while [ "$1" != /bin/sh ]; do shift; done',
+        'exec env -i PATH="$PATH" HOME="$HOME" "$@"',
+    )
     hosts = {}
     for host in (*PLACES, "here", "away"):
         lines = f"touch {directory}/{host}.started", f'exec {TARGET_PYTHON} "$@"'
-        hosts[host] = {"ansible_connection": "process" if host == "away" else "local", "ansible_become_exe": become,
-                       "ansible_python_interpreter": executable(directory / f"{host}.python3", *lines)}
+        hosts[host] = {
+            "ansible_connection": "process" if host == "away" else "local",
+            "ansible_become_exe": become,
+            "ansible_python_interpreter": executable(directory / f"{host}.python3", *lines),
+        }
     (directory / "hosts.json").write_text(json.dumps({"all": {"hosts": hosts}}), encoding="utf-8")
-    plays = [{"hosts": place, "gather_facts": False, "tasks": [
-        {"name": "Create", VM: {"name": place, "attributes": {"cpu": 4}, "access_token": None,
-                                **({"ledger": "ledger.db"} if "ledger" in place else {})}, **keywords}]}
-        for place, (keywords, _started) in PLACES.items()]
+    plays = [
+        {
+            "hosts": place,
+            "gather_facts": False,
+            "tasks": [
+                {
+                    "name": "Create",
+                    VM: {
+                        "name": place,
+                        "attributes": {"cpu": 4},
+                        "access_token": None,
+                        **({"ledger": "ledger.db"} if "ledger" in place else {}),
+                    },
+                    **keywords,
+                }
+            ],
+        }
+        for place, (keywords, _started) in PLACES.items()
+    ]
     running_service.reset()
-    run = Ansible(directory, collections, running_service.url, "local").playbook(
-        f"{json.dumps(plays)}\n", "-i", str(directory / "hosts.json"), ANSIBLE_BECOME_ALLOW_SAME_USER="true").ok()
-    return run, [body["name"] for body in running_service.bodies()], {path.stem for path in directory.glob("*.started")}
+    run = (
+        Ansible(directory, collections, running_service.url, "local")
+        .playbook(
+            f"{json.dumps(plays)}\n",
+            "-i",
+            str(directory / "hosts.json"),
+            ANSIBLE_BECOME_ALLOW_SAME_USER="true",
+        )
+        .ok()
+    )
+    return (
+        run,
+        [body["name"] for body in running_service.bodies()],
+        {path.stem for path in directory.glob("*.started")},
+    )
 
 
 @pytest.mark.parametrize("place", PLACES)
@@ -95,12 +137,17 @@ def test_what_is_unsafe_in_the_worker_runs_as_a_module_with_the_same_result(plac
     assert started & {place, keywords.get("delegate_to", place)} == set(expected)
 
 
-IDENTITY = {"INFRASTRUCTURE_SERVICES_ACCESS_TOKEN": None, "INFRASTRUCTURE_SERVICES_CLIENT_ID": "emulator",
-            "INFRASTRUCTURE_SERVICES_CLIENT_SECRET": "emulator"}
+IDENTITY = {
+    "INFRASTRUCTURE_SERVICES_ACCESS_TOKEN": None,
+    "INFRASTRUCTURE_SERVICES_CLIENT_ID": "emulator",
+    "INFRASTRUCTURE_SERVICES_CLIENT_SECRET": "emulator",
+}
 
 
 @pytest.mark.parametrize("hosts", [30, pytest.param(100, marks=pytest.mark.stress)])
-def test_all_hosts_share_one_token_and_check_mode_requests_none(ansible_once, service, tmp_path, hosts):
+def test_all_hosts_share_one_token_and_check_mode_requests_none(
+    ansible_once, service, tmp_path, hosts
+):
     inventory = tmp_path / "hosts.ini"
     inventory.write_text(f"[all]\nweb[001:{hosts:03}] ansible_connection=local\n", encoding="utf-8")
     text = f"""

@@ -1,7 +1,9 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A fresh ledger on each of the two databases, including a real PostgreSQL, and the emulator as the service."""
+"""A fresh ledger on each of the two databases, including a real PostgreSQL, and the emulator as the
+service.
+"""
 
 from __future__ import annotations
 
@@ -12,16 +14,33 @@ from types import SimpleNamespace
 
 import pytest
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger import recording
-from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.location import open_ledger
+from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.location import (
+    open_ledger,
+)
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.store import Ledger
 from emulator import server
 from ledger.forked import Process, forking
 from support.databases import postgres_server, schema_in
-from support.fixtures import ansible, ansible_in, ansible_once, collections, installed, running_service
+from support.fixtures import (
+    ansible,
+    ansible_in,
+    ansible_once,
+    collections,
+    installed,
+    running_service,
+)
 from support.fixtures import service as emulator
 
-__all__ = ["ansible", "ansible_in", "ansible_once", "collections", "emulator", "installed", "postgres_server",
-           "running_service"]
+__all__ = [
+    "ansible",
+    "ansible_in",
+    "ansible_once",
+    "collections",
+    "emulator",
+    "installed",
+    "postgres_server",
+    "running_service",
+]
 
 
 @pytest.fixture
@@ -33,7 +52,11 @@ def postgres(postgres_server) -> str:
 @pytest.fixture(params=["sqlite", "postgres"])
 def location(request, tmp_path: Path) -> str:
     """A ledger that does not exist yet."""
-    return str(tmp_path / "ledger.db") if request.param == "sqlite" else request.getfixturevalue("postgres")
+    return (
+        str(tmp_path / "ledger.db")
+        if request.param == "sqlite"
+        else request.getfixturevalue("postgres")
+    )
 
 
 @pytest.fixture(scope="session")
@@ -59,7 +82,9 @@ def opened() -> Iterator[Callable[..., Ledger]]:
 
 @pytest.fixture
 def impatient(monkeypatch) -> None:
-    """Do not wait for PostgreSQL to replace a session that it has ended; for tests in which it ends none."""
+    """Do not wait for PostgreSQL to replace a session that it has ended; for tests in which it ends
+    none.
+    """
     time_of_recording = SimpleNamespace(monotonic=time.monotonic, sleep=lambda seconds: None)
     monkeypatch.setattr(recording, "time", time_of_recording)
 

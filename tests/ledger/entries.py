@@ -6,7 +6,12 @@
 from __future__ import annotations
 
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger import tables
-from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.entries import Change, Ended, Entry, Key
+from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.entries import (
+    Change,
+    Ended,
+    Entry,
+    Key,
+)
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.store import Ledger
 
 
@@ -41,5 +46,7 @@ def bare(entry: Entry | None) -> Entry | None:
 def history(ledger: Ledger) -> list[tuple[Key, Ended]]:
     """Return the whole history, oldest first."""
     columns = f"base_url, resource, name, {tables.ENDED}"
-    rows = ledger.database.execute(f"SELECT {columns} FROM infrastructure_services_history ORDER BY number")
+    rows = ledger.database.execute(
+        f"SELECT {columns} FROM infrastructure_services_history ORDER BY number"
+    )
     return [(Key(*row[:3]), Ended(*row[3:])) for row in rows]

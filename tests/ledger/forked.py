@@ -21,7 +21,9 @@ LONGEST = 60.0  # seconds after which a process counts as hung
 
 
 class Process:
-    """A process that performs a function; a context that kills it at the end. `said`: its results so far."""
+    """A process that performs a function; a context that kills it at the end. `said`: its results
+    so far.
+    """
 
     def __init__(self, path: str, name: str, *arguments: object) -> None:
         self.said: list = []
@@ -72,10 +74,14 @@ class Process:
 
 @contextmanager
 def forking(*prefix: str) -> Iterator[Callable[..., Process]]:
-    """Return what starts a process, given the name of a function and its arguments; `prefix`: of its command line."""
+    """Return what starts a process, given the name of a function and its arguments; `prefix`: of
+    its command line.
+    """
     with tempfile.TemporaryDirectory(prefix="forking-") as directory:
         path = f"{directory}/socket"
         line = [*prefix, sys.executable, str(Path(__file__).with_name("processes.py")), path]
-        with subprocess.Popen(line, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        with subprocess.Popen(
+            line, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        ) as process:
             assert process.stdout.readline() == "ready\n"
             yield lambda *what: Process(path, *what)

@@ -22,7 +22,10 @@ def created(service) -> list[str]:
 def crowd(fork: Fork, location: str, service, count: int, name: str) -> list[dict]:
     """Create one machine in `count` processes at once, and return their results."""
     with ExitStack() as stack:
-        processes = [stack.enter_context(fork("create", location, service.url, name)) for _number in range(count)]
+        processes = [
+            stack.enter_context(fork("create", location, service.url, name))
+            for _number in range(count)
+        ]
         return [process.result() for process in processes]
 
 
@@ -33,9 +36,14 @@ def run(fork: Fork, location: str, service, count: int) -> list[dict]:
 
 
 def race(fork: Fork, service, locations: list[str], count: int) -> Counter:
-    """Run loops over the same machines, each with its own path to the ledger; return how often each was created."""
+    """Run loops over the same machines, each with its own path to the ledger; return how often each
+    was created.
+    """
     with ExitStack() as stack:
-        loops = [stack.enter_context(fork("loop", location, service.url, count)) for location in locations]
+        loops = [
+            stack.enter_context(fork("loop", location, service.url, count))
+            for location in locations
+        ]
         said = [result for loop in loops for result in loop.results()]
     assert {result["outcome"] for result in said} <= {"accepted", "not_sent", "unknown"}
     return Counter(created(service))

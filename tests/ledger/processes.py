@@ -1,11 +1,13 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the tests do in processes of their own: `python processes.py SOCKET` forks one for each connection.
+"""What the tests do in processes of their own: `python processes.py SOCKET` forks one for each
+connection.
 
-Forked, since starting Python and importing ansible-core takes a hundred times as long as most of these tasks; from a
-process of its own, since a process with threads cannot fork safely. A connection sends one line of JSON, the name of a
-function below and its arguments, and receives the pid of the process, then what the function yields, a line each.
+Forked, since starting Python and importing ansible-core takes a hundred times as long as most of
+these tasks; from a process of its own, since a process with threads cannot fork safely. A
+connection sends one line of JSON, the name of a function below and its arguments, and receives the
+pid of the process, then what the function yields, a line each.
 """
 
 from __future__ import annotations
@@ -26,11 +28,24 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 __import__("conftest")  # makes the collection importable
 __import__("psycopg")  # once, before any process is forked
-from ansible_collections.infrastructure.services.plugins.module_utils._errors import InvalidInput, in_words
-from ansible_collections.infrastructure.services.plugins.module_utils._http.transport import Transport
-from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.entries import Key, LedgerError
-from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.location import open_ledger
-from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.moving import move_ledger, open_source
+from ansible_collections.infrastructure.services.plugins.module_utils._errors import (
+    InvalidInput,
+    in_words,
+)
+from ansible_collections.infrastructure.services.plugins.module_utils._http.transport import (
+    Transport,
+)
+from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.entries import (
+    Key,
+    LedgerError,
+)
+from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.location import (
+    open_ledger,
+)
+from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.moving import (
+    move_ledger,
+    open_source,
+)
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.store import Ledger
 from ansible_collections.infrastructure.services.plugins.plugin_utils._screen.report import Report
 from ledger.tasks import task
@@ -76,7 +91,9 @@ def write_half(location: str) -> Iterator[bool]:
 
 
 def limited(location: str, url: str, mode: str, when: str = "") -> Iterator[dict]:
-    """Run (`mode`: run or check) a task whose files may not grow from `before` it or from `after` its answer."""
+    """Run (`mode`: run or check) a task whose files may not grow from `before` it or from `after`
+    its answer.
+    """
     real = Transport.send
 
     def send(*arguments, **options):
@@ -93,7 +110,9 @@ def limited(location: str, url: str, mode: str, when: str = "") -> Iterator[dict
 
 
 def swept(location: str, url: str, name: str) -> Iterator[object]:
-    """Create a machine, from when something is attached to this process that makes its file operations fail."""
+    """Create a machine, from when something is attached to this process that makes its file
+    operations fail.
+    """
     yield from _once_attached(lambda: task(location, base_url=url, name=name, retries=0))
 
 
@@ -114,7 +133,10 @@ def swept_report(path: str, names: list[str]) -> Iterator[object]:
     """Write a report, in the same way."""
 
     def write() -> dict:
-        items = [dict(item=name, changed=True, failed=False, outcome="accepted", asset={"id": name}) for name in names]
+        items = [
+            dict(item=name, changed=True, failed=False, outcome="accepted", asset={"id": name})
+            for name in names
+        ]
         operation = RESOURCES[CREATE].operation
         try:
             report = Report(path, "", "run", "https://service", is_plan=False)
@@ -164,7 +186,9 @@ KILLED_AT = {
 
 
 def serve(path: str) -> None:
-    """Fork a process for each connection, until standard input ends, as it does when the tests' process dies."""
+    """Fork a process for each connection, until standard input ends, as it does when the tests'
+    process dies.
+    """
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for them
     with socket.socket(socket.AF_UNIX) as listening:
         listening.bind(path)

@@ -5,8 +5,13 @@
 
 from __future__ import annotations
 
-from ansible_collections.infrastructure.services.plugins.module_utils._errors import ServicesError, in_words
-from ansible_collections.infrastructure.services.plugins.module_utils._http.transport import Transport
+from ansible_collections.infrastructure.services.plugins.module_utils._errors import (
+    ServicesError,
+    in_words,
+)
+from ansible_collections.infrastructure.services.plugins.module_utils._http.transport import (
+    Transport,
+)
 from ansible_collections.infrastructure.services.plugins.module_utils._task import credentials
 from ansible_collections.infrastructure.services.plugins.module_utils._task.task import (
     Context,
@@ -15,8 +20,12 @@ from ansible_collections.infrastructure.services.plugins.module_utils._task.task
     prepare,
 )
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.entries import Key
-from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.location import open_ledger
-from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.recording import Recording
+from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.location import (
+    open_ledger,
+)
+from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.recording import (
+    Recording,
+)
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.store import Ledger
 from support import CREATE, LEAST, RESOURCES, validated
 
@@ -25,7 +34,9 @@ TOKEN = "token-of-the-tests"
 
 def task(ledger: Ledger | str, resource: str = CREATE, check_mode: bool = False, **options) -> dict:
     """Return the result of a task; `ledger`: an open one, or where to open one for this task only."""
-    params = validated(resource, {"access_token": TOKEN, "retry_max_delay": 0, **LEAST[resource], **options})
+    params = validated(
+        resource, {"access_token": TOKEN, "retry_max_delay": 0, **LEAST[resource], **options}
+    )
     secrets = credentials.secrets_of(RESOURCES[resource].options, params)
     own = isinstance(ledger, str)
 

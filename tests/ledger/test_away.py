@@ -1,17 +1,26 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A PostgreSQL server that goes down: before a task, between two tasks, while the service is working."""
+"""A PostgreSQL server that goes down: before a task, between two tasks, while the service is
+working.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 import pytest
-from ansible_collections.infrastructure.services.plugins.module_utils._http.transport import Transport
+from ansible_collections.infrastructure.services.plugins.module_utils._http.transport import (
+    Transport,
+)
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger import store
-from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.entries import DONE, INTENT
-from ansible_collections.infrastructure.services.plugins.plugin_utils._run.cache import cached_ledger
+from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.entries import (
+    DONE,
+    INTENT,
+)
+from ansible_collections.infrastructure.services.plugins.plugin_utils._run.cache import (
+    cached_ledger,
+)
 from emulator import faults
 from ledger.tasks import key, task
 from support.databases import Server, private_server
@@ -40,7 +49,9 @@ def test_a_server_that_is_down_is_noticed_before_the_request(server, service, mo
     assert service.api.conversation == []
 
 
-def test_a_server_that_goes_down_between_two_items_is_noticed_before_the_request(server, opened, service):
+def test_a_server_that_goes_down_between_two_items_is_noticed_before_the_request(
+    server, opened, service
+):
     """The item fails and nothing is sent; the next one opens a new connection."""
     options = {"base_url": service.url, "name": "between"}
     ledger = cached_ledger(server.url, read_only=False)
@@ -56,8 +67,13 @@ def test_a_server_that_goes_down_between_two_items_is_noticed_before_the_request
 
 
 @pytest.mark.parametrize("ending", ["success", "refusal", "drop"])
-def test_a_server_that_goes_down_while_the_service_works_loses_nothing(server, opened, service, monkeypatch, ending):
-    faulty = {"refusal": {"kind": "status", "status": 403}, "drop": {"kind": "drop", "when": "after"}}
+def test_a_server_that_goes_down_while_the_service_works_loses_nothing(
+    server, opened, service, monkeypatch, ending
+):
+    faulty = {
+        "refusal": {"kind": "status", "status": 403},
+        "drop": {"kind": "drop", "when": "after"},
+    }
     if ending in faulty:
         service.api.add_fault(faults.parse(faulty[ending]))
     real = Transport.send
@@ -74,8 +90,15 @@ def test_a_server_that_goes_down_while_the_service_works_loses_nothing(server, o
         patch.setattr(store, "_LOSS_GRACE", 0.1)
         failed = task(server.url, **options)
     outcome = {"success": "accepted", "refusal": "rejected", "drop": "unknown"}[ending]
-    assert (failed["failed"], failed["changed"], failed["outcome"]) == (True, ending == "success", outcome)
-    assert f"outcome is {outcome}, but it could not be recorded: ledger: postgresql://" in failed["msg"]
+    assert (failed["failed"], failed["changed"], failed["outcome"]) == (
+        True,
+        ending == "success",
+        outcome,
+    )
+    assert (
+        f"outcome is {outcome}, but it could not be recorded: ledger: postgresql://"
+        in failed["msg"]
+    )
     server.start()
     assert opened(server.url).get(key(service, ending)).state == INTENT
     assert (task(server.url, **options)["outcome"], len(service.api.conversation)) == ("unknown", 1)

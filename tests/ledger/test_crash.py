@@ -1,7 +1,9 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Whenever a task is killed, no virtual machine is created twice and none is lost. The rerun knows, or says unknown."""
+"""Whenever a task is killed, no virtual machine is created twice and none is lost. The rerun knows,
+or says unknown.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,8 @@ from support.waiting import until
 WORK = 0.03  # seconds that the service takes, so that many kills fall within them
 FLEET = "infrastructure.services.fleet : Create the virtual machines"
 
-# What the rerun finds after a kill at this step: whether a machine exists, and the outcome of the rerun.
+# What the rerun finds after a kill at this step: whether a machine exists, and the outcome of the
+# rerun.
 AFTER_STEP = {
     "before the intent": (1, "accepted"),
     "after the intent": (0, "unknown"),
@@ -44,7 +47,9 @@ def all_answered(service) -> bool:
 
 
 def crash(fork, location: str, service, count: int, seed: str) -> list[dict]:
-    """Kill `count` tasks at random moments and run each again; return what was seen, once the service is idle."""
+    """Kill `count` tasks at random moments and run each again; return what was seen, once the
+    service is idle.
+    """
     slow_down(service, WORK)
     chance, seen = random.Random(seed), []
     started = time.monotonic()
@@ -72,10 +77,16 @@ def machines(service) -> dict[str, list[str]]:
 
 
 def check(ledger, service, seen: list[dict]) -> Counter:
-    """Assert that store, ledger and rerun agree on every key; return how often the rerun had each outcome."""
+    """Assert that store, ledger and rerun agree on every key; return how often the rerun had each
+    outcome.
+    """
     there = machines(service)
     for one in seen:
-        ids, again, entry = there.get(one["name"], []), one["again"], ledger.get(key(service, one["name"]))
+        ids, again, entry = (
+            there.get(one["name"], []),
+            one["again"],
+            ledger.get(key(service, one["name"])),
+        )
         assert len(ids) <= 1, f"{one['name']} was created twice"
         if again["outcome"] == "unknown":
             assert not again["changed"]
@@ -116,32 +127,62 @@ def test_a_thousand_kills_at_random_moments(location, fork, opened, service, see
     seen = crash(fork, location, service, 500, seed)
     outcomes = check(opened(location), service, seen)
     assert sum(outcomes.values()) == 500
-    assert set(outcomes) == {"unknown", "accepted", "not_sent"}, "the moments did not reach every step"
+    assert set(outcomes) == {"unknown", "accepted", "not_sent"}, (
+        "the moments did not reach every step"
+    )
 
 
 def kill_playbook(ansible, service, line: list[str], chance: random.Random) -> None:
-    """Start ansible-playbook in a process group of its own and kill the group; forks that left it live on."""
+    """Start ansible-playbook in a process group of its own and kill the group; forks that left it
+    live on.
+    """
     before, some = len(service.api.conversation), chance.randint(1, 6)
-    with subprocess.Popen([BIN / "ansible-playbook", *line], cwd=ansible.directory, env=ansible.environment(),
-                          stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True) as process:
+    with subprocess.Popen(
+        [BIN / "ansible-playbook", *line],
+        cwd=ansible.directory,
+        env=ansible.environment(),
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    ) as process:
         until(lambda: len(service.api.conversation) >= before + some)
         time.sleep(chance.uniform(0, 0.3))
         os.killpg(process.pid, signal.SIGKILL)
 
 
-@pytest.mark.parametrize(("deaths", "location"), [
-    (1, "sqlite"), *(pytest.param(15, kind, marks=pytest.mark.stress) for kind in ("sqlite", "postgres")),
-], indirect=["location"])
+@pytest.mark.parametrize(
+    ("deaths", "location"),
+    [
+        (1, "sqlite"),
+        *(pytest.param(15, kind, marks=pytest.mark.stress) for kind in ("sqlite", "postgres")),
+    ],
+    indirect=["location"],
+)
 def test_playbooks_killed_at_random_moments(ansible_once, location, opened, service, deaths):
-    """Eight machines at once, and again: what was in flight is done or unknown, the rest is created now."""
+    """Eight machines at once, and again: what was in flight is done or unknown, the rest is created
+    now.
+    """
     slow_down(service, 0.2)
     (ansible_once.directory / "ansible.cfg").touch()
     chance, seen = random.Random("playbooks"), []
     for death in range(deaths):
         hosts = [f"web{death}-{number}" for number in range(8)]
-        line = ["infrastructure.services.create_fleet", "-i", ",".join(hosts), "--forks", "8",
-                "-e", json.dumps({
-                    "fleet": "all", "ledger": location, "fleet_in_doubt": "skip", "virtual_machine_attributes": {}})]
+        line = [
+            "infrastructure.services.create_fleet",
+            "-i",
+            ",".join(hosts),
+            "--forks",
+            "8",
+            "-e",
+            json.dumps(
+                {
+                    "fleet": "all",
+                    "ledger": location,
+                    "fleet_in_doubt": "skip",
+                    "virtual_machine_attributes": {},
+                }
+            ),
+        ]
         kill_playbook(ansible_once, service, line, chance)
         run = ansible_once.playbook(*line)
         result = run.result(FLEET)

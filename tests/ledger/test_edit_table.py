@@ -11,9 +11,17 @@ import json
 import pytest
 from ansible_collections.infrastructure.services.plugins.module_utils._errors import ServicesError
 from ansible_collections.infrastructure.services.plugins.module_utils._secrets import Secrets
-from ansible_collections.infrastructure.services.plugins.module_utils._task.specs import LEDGER_ENTRIES, LEDGER_ENTRY
-from ansible_collections.infrastructure.services.plugins.module_utils._task.validation import validate
-from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.editing import edited, edited_list
+from ansible_collections.infrastructure.services.plugins.module_utils._task.specs import (
+    LEDGER_ENTRIES,
+    LEDGER_ENTRY,
+)
+from ansible_collections.infrastructure.services.plugins.module_utils._task.validation import (
+    validate,
+)
+from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.editing import (
+    edited,
+    edited_list,
+)
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.entries import (
     ACCEPTED,
     DONE,
@@ -29,7 +37,12 @@ from support import CREATE
 KEY = Key("https://s", CREATE, "web01")
 THEN, NOW = "2026-01-02T03:04:05Z", "2026-01-02T03:04:06Z"
 SENT = {"name": "web01", "attributes": {"cpu": 4, "ip": "192.0.2.1"}}
-ASSET = {"id": "i-1", "name": "web01", "region": "north", "attributes": {"cpu": 4, "ip": "192.0.2.1"}}
+ASSET = {
+    "id": "i-1",
+    "name": "web01",
+    "region": "north",
+    "attributes": {"cpu": 4, "ip": "192.0.2.1"},
+}
 ENTRIES = {
     "none": None,
     INTENT: Entry(INTENT, SENT, {}, changed_at=NOW),
@@ -47,16 +60,37 @@ REFUSED = "refused"
 
 # What becomes of an item, by the rules of the design: the first one that holds.
 RULES = [
-    (lambda entry, state, identifier, seen: seen == "wrong" or (seen == "right" and entry == "none"), REFUSED),
+    (
+        lambda entry, state, identifier, seen: (
+            seen == "wrong" or (seen == "right" and entry == "none")
+        ),
+        REFUSED,
+    ),
     (lambda entry, state, identifier, seen: (state, entry) == ("absent", "none"), "unchanged"),
-    (lambda entry, state, identifier, seen: state == "absent" and identifier not in (None, id_of(entry)), REFUSED),
+    (
+        lambda entry, state, identifier, seen: (
+            state == "absent" and identifier not in (None, id_of(entry))
+        ),
+        REFUSED,
+    ),
     (lambda entry, state, identifier, seen: (state, entry) == ("absent", DONE), "forgotten"),
     (lambda entry, state, identifier, seen: state == "absent", "settled_absent"),
     (lambda entry, state, identifier, seen: state in IN_DOUBT and entry == "none", REFUSED),
-    (lambda entry, state, identifier, seen: state in IN_DOUBT and identifier is None and state == entry, "unchanged"),
-    (lambda entry, state, identifier, seen: identifier in (None, "absent", "n/a", "-", ""), REFUSED),
+    (
+        lambda entry, state, identifier, seen: (
+            state in IN_DOUBT and identifier is None and state == entry
+        ),
+        "unchanged",
+    ),
+    (
+        lambda entry, state, identifier, seen: identifier in (None, "absent", "n/a", "-", ""),
+        REFUSED,
+    ),
     (lambda entry, state, identifier, seen: entry == "none", "adopted"),
-    (lambda entry, state, identifier, seen: entry == DONE and identifier == id_of(entry), "unchanged"),
+    (
+        lambda entry, state, identifier, seen: entry == DONE and identifier == id_of(entry),
+        "unchanged",
+    ),
     (lambda entry, state, identifier, seen: entry == DONE, REFUSED),
     (lambda entry, state, identifier, seen: True, "settled_present"),
 ]
@@ -118,7 +152,9 @@ def test_each_cell(location, opened, form):
     assert wrong == []
 
 
-def edit(ledger, form: str, state: str, identifier: str | None, changed_at: str | None, check_mode: bool) -> str:
+def edit(
+    ledger, form: str, state: str, identifier: str | None, changed_at: str | None, check_mode: bool
+) -> str:
     """Edit in one of the forms; return what was done."""
     item = item_of(state, identifier, changed_at)
     try:
@@ -127,7 +163,9 @@ def edit(ledger, form: str, state: str, identifier: str | None, changed_at: str 
             return edited(ledger, params, check_mode, Secrets())["edit"]
         items = {
             "a list": lambda: [item],
-            "JSON": lambda: json.loads(json.dumps([{**item, "sent": SENT, "by": "me", "options": {}}])),
+            "JSON": lambda: json.loads(
+                json.dumps([{**item, "sent": SENT, "by": "me", "options": {}}])
+            ),
             "CSV": lambda: read(csv_of(state, identifier, changed_at), entries=True),
         }[form]()
         params = validate(LEDGER_ENTRIES, {"ledger": "x", "entries": items}).valid()
@@ -138,28 +176,41 @@ def edit(ledger, form: str, state: str, identifier: str | None, changed_at: str 
 
 
 def test_a_file_that_is_used_twice_changes_nothing_that_is_newer(location, opened):
-    """Filled in with `absent`, then the machine was created: the second use would have it created again."""
+    """Filled in with `absent`, then the machine was created: the second use would have it created
+    again.
+    """
     ledger = opened(location)
     put(ledger, KEY, ENTRIES[UNKNOWN])
     file = csv_of("absent", None, ledger.get(KEY).changed_at)
 
     def settle() -> dict:
-        params = validate(LEDGER_ENTRIES, {"ledger": "x", "entries": read(file, entries=True)}).valid()
+        params = validate(
+            LEDGER_ENTRIES, {"ledger": "x", "entries": read(file, entries=True)}
+        ).valid()
         return edited_list(ledger, params, False, Secrets())
 
     assert settle()["names"]["settled_absent"] == ["web01"]
     for newer in (ENTRIES[DONE], ENTRIES[UNKNOWN], None):
         put(ledger, KEY, newer and newer._replace(changed_at="2026-01-02T03:05:00Z"))
         before = ledger.get(KEY)
-        with pytest.raises(ServicesError, match=r"line 2 \(web01\): changed_at: this is about the entry of 2026"):
+        with pytest.raises(
+            ServicesError, match=r"line 2 \(web01\): changed_at: this is about the entry of 2026"
+        ):
             settle()
         assert ledger.get(KEY) == before
 
 
-@pytest.mark.parametrize("given", [
-    {"id": "i-1"}, {"id": "i-1", "attributes": {}}, {"id": "i-1", "attributes": None, "region": None},
-    {"id": "i-1", "attributes": {"cpu": None}}, {"id": "i-1", "attributes": {"cpu": 4}},
-], ids=str)
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"id": "i-1"},
+        {"id": "i-1", "attributes": {}},
+        {"id": "i-1", "attributes": None, "region": None},
+        {"id": "i-1", "attributes": {"cpu": None}},
+        {"id": "i-1", "attributes": {"cpu": 4}},
+    ],
+    ids=str,
+)
 def test_an_entry_that_is_done_loses_no_field(location, opened, given):
     ledger = opened(location)
     put(ledger, KEY, ENTRIES[DONE])
@@ -177,7 +228,11 @@ def test_what_is_missing_is_added_to_an_entry_that_is_done(location, opened):
     params = validate(LEDGER_ENTRIES, {"ledger": "x", "entries": [item]}).valid()
     assert edited_list(ledger, params, False, Secrets())["names"]["corrected"] == ["web01"]
     after = ledger.get(KEY)
-    assert after.asset == {**ASSET, "tenant": "t", "attributes": {**ASSET["attributes"], "vm_ram": 16}}
+    assert after.asset == {
+        **ASSET,
+        "tenant": "t",
+        "attributes": {**ASSET["attributes"], "vm_ram": 16},
+    }
     assert after.sent == {**SENT, "attributes": {**SENT["attributes"], "vm_ram": 16}}
 
 
@@ -185,7 +240,9 @@ def test_a_list_of_wishes_adopts_nothing(location, opened):
     """Given to settle by mistake, it would have a fleet that is never created."""
     ledger = opened(location)
     wishes = read("name,cpu\nweb01,4\nweb02,8\n", entries=True)
-    params = validate(LEDGER_ENTRIES, {"ledger": "x", "base_url": KEY.base_url, "entries": wishes}).valid()
+    params = validate(
+        LEDGER_ENTRIES, {"ledger": "x", "base_url": KEY.base_url, "entries": wishes}
+    ).valid()
     told = r"2 items are invalid: line 2 \(web01\), line 3 \(web02\).* its id is missing"
     with pytest.raises(ServicesError, match=told):
         edited_list(ledger, params, False, Secrets())

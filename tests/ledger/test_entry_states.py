@@ -1,7 +1,9 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a task does with the entry it finds, and what it leaves behind: on both databases, against the emulator."""
+"""What a task does with the entry it finds, and what it leaves behind: on both databases, against
+the emulator.
+"""
 
 from __future__ import annotations
 
@@ -55,7 +57,11 @@ class Scene:
     def found(self, state: str | None) -> Entry | None:
         """Store an entry with this state."""
         if state:
-            put(self.ledger, self.key, Entry(state, {"name": "web01"}, ASSET if state == DONE else {}, "before"))
+            put(
+                self.ledger,
+                self.key,
+                Entry(state, {"name": "web01"}, ASSET if state == DONE else {}, "before"),
+            )
         return self.ledger.get(self.key)
 
     def run(self, **options) -> dict:
@@ -110,23 +116,37 @@ def test_a_request_that_was_not_sent_leaves_the_entry_unchanged(scene, state):
     before = scene.found(state)
     nobody = {"auth_url": "http://127.0.0.1:9/token", "client_id": "me", "client_secret": "hidden"}
     result = scene.run(force=True, access_token=None, **nobody)
-    assert (result["outcome"], scene.requests(), bare(scene.ledger.get(scene.key))) == ("not_sent", 0, bare(before))
+    assert (result["outcome"], scene.requests(), bare(scene.ledger.get(scene.key))) == (
+        "not_sent",
+        0,
+        bare(before),
+    )
 
 
 @pytest.mark.parametrize("state", [None, *STATES])
 def test_the_entry_found_decides_what_is_done(scene, state):
     scene.found(state)
     doing = decisions.ON_FINDING[state][RESOURCES[scene.resource].operation.method]
-    options = {"attributes": {"cpu": 4}} if scene.resource == CREATE else {"attributes": {"login": True}}
+    options = (
+        {"attributes": {"cpu": 4}} if scene.resource == CREATE else {"attributes": {"login": True}}
+    )
     result = scene.run(**options)
-    sends = doing == decisions.SEND or (doing == decisions.COMPARE and scene.resource == UPDATE)  # ASSET has no login
+    sends = doing == decisions.SEND or (
+        doing == decisions.COMPARE and scene.resource == UPDATE
+    )  # ASSET has no login
     assert scene.requests() == sends
     assert result["changed"] is sends
     assert result.get("failed", False) is (doing == decisions.REFUSE)
     if doing == decisions.REFUSE:
         assert result["outcome"] == ("accepted" if state == ACCEPTED else "unknown")
-        ways = {"ledger_entry", "state: present", *(() if state == ACCEPTED else ("state: absent", "force: true"))}
-        assert {way for way in (*ways, "state: absent", "force: true") if way in result["msg"]} == ways
+        ways = {
+            "ledger_entry",
+            "state: present",
+            *(() if state == ACCEPTED else ("state: absent", "force: true")),
+        }
+        assert {
+            way for way in (*ways, "state: absent", "force: true") if way in result["msg"]
+        } == ways
 
 
 @pytest.mark.parametrize("state", [None, *STATES])
@@ -163,7 +183,9 @@ def test_no_secret_is_stored(scene):
     token = f"{TOKEN}-as-long-as-real-ones"
     result = scene.run(attributes={"name": f"x{token}x"}, access_token=token)
     assert result["changed"] is True
-    assert token not in repr(scene.ledger.database.execute("SELECT * FROM infrastructure_services_entry"))
+    assert token not in repr(
+        scene.ledger.database.execute("SELECT * FROM infrastructure_services_entry")
+    )
 
 
 def test_different_values_for_a_machine_raise_a_warning(location, service):
@@ -178,14 +200,23 @@ def test_different_values_for_a_machine_raise_a_warning(location, service):
 def test_complete_takes_the_rest_from_the_ledger(location, service):
     task(location, UPDATE, base_url=service.url, attributes={"login": True}, description="a role")
     for force, login in ((False, False), (True, False), (True, True)):
-        result = task(location, UPDATE, base_url=service.url, attributes={"login": login}, send="complete", force=force)
+        result = task(
+            location,
+            UPDATE,
+            base_url=service.url,
+            attributes={"login": login},
+            send="complete",
+            force=force,
+        )
         assert result["request"]["body"]["description"] == "a role"
         assert result["request"]["body"]["attributes"]["login"] is login
     assert len(service.api.conversation) == 4
 
 
 def test_complete_is_refused_when_the_ledger_has_no_asset(location, opened, service):
-    result = task(location, UPDATE, base_url=service.url, attributes={"login": False}, send="complete")
+    result = task(
+        location, UPDATE, base_url=service.url, attributes={"login": False}, send="complete"
+    )
     assert (result["outcome"], service.api.conversation) == ("not_sent", [])
     assert opened(location).get(key(service, ROLE, UPDATE)) is None
 

@@ -1,7 +1,9 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The files of an SQLite ledger: its paths, its copies, its locks, and what happens to it during a run."""
+"""The files of an SQLite ledger: its paths, its copies, its locks, and what happens to it during a
+run.
+"""
 
 from __future__ import annotations
 
@@ -79,7 +81,9 @@ def test_a_task_that_is_ended_while_it_begins_to_write_leaves_no_transaction_ope
 
 
 def test_without_locks_nothing_is_created_twice(path, service, opened, monkeypatch):
-    """As when the lock file was removed between two starts: the second task finds the intent and sends nothing."""
+    """As when the lock file was removed between two starts: the second task finds the intent and
+    sends nothing.
+    """
     first = opened(path)
     os.unlink(f"{path}.lock")
     second = opened(path)
@@ -100,7 +104,9 @@ def test_a_file_with_two_names_is_refused(path, opened, service):
 
 
 @pytest.mark.parametrize("what", ["removed", "replaced"])
-def test_a_ledger_that_disappears_during_a_run_is_noticed_before_the_next_request(path, opened, service, what):
+def test_a_ledger_that_disappears_during_a_run_is_noticed_before_the_next_request(
+    path, opened, service, what
+):
     ledger = opened(path)
     assert task(ledger, base_url=service.url)["outcome"] == "accepted"
     if what == "replaced":
@@ -125,7 +131,9 @@ def test_an_answer_for_a_ledger_that_is_gone_is_in_the_result(path, opened, serv
 
 
 def test_closing_one_of_two_ledgers_of_a_process_leaves_the_locks_of_the_other(path, opened, fork):
-    """A list has a ledger of its own, and closing a file drops all locks that the process has on it."""
+    """A list has a ledger of its own, and closing a file drops all locks that the process has on
+    it.
+    """
     first, second = opened(path), opened(path)
     assert second.lock(OTHER, wait=False)
     with hold(first, KEY):

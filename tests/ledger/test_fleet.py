@@ -1,7 +1,9 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A fleet as an inventory: one request per host, none when it is created again, however many share the work."""
+"""A fleet as an inventory: one request per host, none when it is created again, however many share
+the work.
+"""
 
 from __future__ import annotations
 
@@ -25,8 +27,18 @@ def inventory(hosts: list[str]) -> str:
 
 def create(ansible, hosts: int, *options: str) -> dict:
     """Create a fleet with fifty forks, and return the result of the list."""
-    (ansible.directory / "fleet.yml").write_text(inventory([f"web{number:04}" for number in range(hosts)]))
-    line = ["-i", "fleet.yml", "--forks", "50", "-e", f"ledger={ansible.directory}/ledger.db", *options]
+    (ansible.directory / "fleet.yml").write_text(
+        inventory([f"web{number:04}" for number in range(hosts)])
+    )
+    line = [
+        "-i",
+        "fleet.yml",
+        "--forks",
+        "50",
+        "-e",
+        f"ledger={ansible.directory}/ledger.db",
+        *options,
+    ]
     run = ansible.playbook(FLEET, *line).ok()
     return run.result("infrastructure.services.fleet : Create the virtual machines")
 
@@ -36,8 +48,10 @@ def created(service) -> list[str]:
     return sorted(json.loads(entry.as_dict()["body"])["name"] for entry in service.api.conversation)
 
 
-@pytest.mark.parametrize("hosts", [
-    pytest.param(100, marks=pytest.mark.matrix), pytest.param(1000, marks=pytest.mark.stress)])
+@pytest.mark.parametrize(
+    "hosts",
+    [pytest.param(100, marks=pytest.mark.matrix), pytest.param(1000, marks=pytest.mark.stress)],
+)
 def test_a_fleet_is_created_once_and_grows_by_what_is_missing(ansible_once, service, hosts):
     planned = create(ansible_once, hosts, "--check")
     assert (planned["counts"]["create"], service.api.conversation) == (hosts, [])
@@ -52,7 +66,9 @@ def test_a_fleet_is_created_once_and_grows_by_what_is_missing(ansible_once, serv
     assert again["results"] == first["results"] == [], "the role returns problems only"
     facts, known = (each["ansible_facts"]["compute_virtual_machines"] for each in (again, first))
     assert (len(facts), {name: facts[name]["id"] for name in known}) == (
-        hosts + 2, {name: asset["id"] for name, asset in known.items()})
+        hosts + 2,
+        {name: asset["id"] for name, asset in known.items()},
+    )
 
 
 def test_a_fleet_needs_a_ledger(ansible_once, service):
@@ -67,22 +83,34 @@ def shard(ansible, directory: Path, hosts: list[str], ledger: str) -> subprocess
     for name, text in {
         "inventory/fleet.yml": inventory(hosts),
         "env/cmdline": f"--forks {len(hosts)}",
-        "env/envvars": json.dumps(ansible.environment(
-            INFRASTRUCTURE_SERVICES_LEDGER=ledger, ANSIBLE_INVENTORY=None, ANSIBLE_CALLBACKS_ENABLED=None)),
+        "env/envvars": json.dumps(
+            ansible.environment(
+                INFRASTRUCTURE_SERVICES_LEDGER=ledger,
+                ANSIBLE_INVENTORY=None,
+                ANSIBLE_CALLBACKS_ENABLED=None,
+            )
+        ),
         "project/site.yml": f"- import_playbook: {FLEET}\n",
     }.items():
         path = directory / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
-    return subprocess.Popen([BIN / "ansible-runner", "run", directory, "--playbook", "site.yml"],
-                            env=ansible.environment(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    return subprocess.Popen(
+        [BIN / "ansible-runner", "run", directory, "--playbook", "site.yml"],
+        env=ansible.environment(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
 
 
 def test_shards_of_a_fleet_create_no_machine_twice(ansible_once, service, postgres, tmp_path):
     """A third of the hosts is in both shards."""
     hosts = [f"web{number:02}" for number in range(24)]
-    running = [shard(ansible_once, tmp_path / f"shard{number}", part, postgres)
-               for number, part in enumerate((hosts[:16], hosts[8:]))]
+    running = [
+        shard(ansible_once, tmp_path / f"shard{number}", part, postgres)
+        for number, part in enumerate((hosts[:16], hosts[8:]))
+    ]
     for process in running:
         said, _errors = process.communicate(timeout=120)
         assert process.returncode == 0, said

@@ -1,7 +1,9 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A task that is interrupted while its request is in flight: what it reports, and what the ledger then records."""
+"""A task that is interrupted while its request is in flight: what it reports, and what the ledger
+then records.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,9 @@ from support.wire import Silence, Wire, running
 CREATE = "infrastructure.services.compute_virtual_machine"
 HISTORY = "SELECT to_state, outcome, message FROM infrastructure_services_history"
 PATHS = ("worker", "become")
-HOSTS = {f"{kind}-{path}": (kind, path) for kind in ("none", "sqlite", "postgresql") for path in PATHS}
+HOSTS = {
+    f"{kind}-{path}": (kind, path) for kind in ("none", "sqlite", "postgresql") for path in PATHS
+}
 OPERATION = "/api/v1/services/compute/virtual_machines"
 REPORTED = ("Ctrl-C", "timeout")  # the ends that leave ansible-playbook time to report
 TIMEOUTS = {"timeout": 600}
@@ -35,7 +39,9 @@ ENDS: dict[str, Callable[[int], None]] = {
     "SIGTERM to all": lambda pid: os.killpg(pid, signal.SIGTERM),
     "timeout": time_out,
 }
-if hasattr(TaskQueueManager, "_signal_handler"):  # else the workers get no signal and wait for their answers
+if hasattr(
+    TaskQueueManager, "_signal_handler"
+):  # else the workers get no signal and wait for their answers
     ENDS["SIGTERM to the parent"] = lambda pid: os.kill(pid, signal.SIGTERM)
 
 
@@ -60,38 +66,70 @@ def history(location: str) -> list[tuple]:
         return connection.execute(HISTORY).fetchall()
 
 
-def interrupted(ansible: Ansible, service: Wire, timeout: int, end: Callable, ledgers: Iterable[str]) -> Run:
+def interrupted(
+    ansible: Ansible, service: Wire, timeout: int, end: Callable, ledgers: Iterable[str]
+) -> Run:
     """Run a task on all hosts, end it when all requests are in flight, and wait for the run to end."""
-    play = {"hosts": "all", "gather_facts": False, "tasks": [{
-        "name": "Create", "become": "{{ becomes }}", "become_method": "myself", "timeout": timeout,
-        CREATE: {"name": "vm-{{ inventory_hostname }}", "retries": 0, "ledger": "{{ ledger | default(omit) }}"}}]}
-    with ansible.interrupted(json.dumps([play]), "--forks", str(len(HOSTS)), ANSIBLE_PIPELINING="true") as run:
+    play = {
+        "hosts": "all",
+        "gather_facts": False,
+        "tasks": [
+            {
+                "name": "Create",
+                "become": "{{ becomes }}",
+                "become_method": "myself",
+                "timeout": timeout,
+                CREATE: {
+                    "name": "vm-{{ inventory_hostname }}",
+                    "retries": 0,
+                    "ledger": "{{ ledger | default(omit) }}",
+                },
+            }
+        ],
+    }
+    with ansible.interrupted(
+        json.dumps([play]), "--forks", str(len(HOSTS)), ANSIBLE_PIPELINING="true"
+    ) as run:
         until(lambda: len(service.sent) == len(HOSTS))
         end(run.process.pid)
         done = run.end(60)
-        until(lambda: [len(history(ledger)) for ledger in ledgers] == [2, 2])  # the parent may exit before its workers
+        until(
+            lambda: [len(history(ledger)) for ledger in ledgers] == [2, 2]
+        )  # the parent may exit before its workers
         return done
 
 
 @pytest.mark.parametrize("end", ENDS)
 def test_requests_in_flight_are_unknown_and_reported(collections, tmp_path, silent, ledgers, end):
-    hosts = {host: {"becomes": path == "become", **({"ledger": ledgers[kind]} if kind in ledgers else {})}
-             for host, (kind, path) in HOSTS.items()}
+    hosts = {
+        host: {
+            "becomes": path == "become",
+            **({"ledger": ledgers[kind]} if kind in ledgers else {}),
+        }
+        for host, (kind, path) in HOSTS.items()
+    }
     ansible = Ansible(tmp_path, collections, silent.url, "local", {"all": {"hosts": hosts}})
     run = interrupted(ansible, silent, TIMEOUTS.get(end, 0), ENDS[end], ledgers.values())
     assert run.rc != 0
     assert len(silent.sent) == len(HOSTS)
     for name, location in ledgers.items():
-        for path, (state, outcome, message) in zip(sorted(PATHS), sorted(history(location), key=lambda row: row[2])):
+        for path, (state, outcome, message) in zip(
+            sorted(PATHS), sorted(history(location), key=lambda row: row[2])
+        ):
             assert (state, outcome) == ("unknown", "unknown")
             assert message.startswith(f"virtual machine vm-{name}-{path}: the ")
             assert f"POST {silent.url}{OPERATION}" in message
     if end in REPORTED:
         for name in HOSTS:
-            assert re.search(rf"virtual machine vm-{name}: the .*POST .*{OPERATION}", " ".join(run.output.split()))
+            assert re.search(
+                rf"virtual machine vm-{name}: the .*POST .*{OPERATION}",
+                " ".join(run.output.split()),
+            )
         assert {path.name for path in tmp_path.glob("ledger*")} == {"ledger.db", "ledger.db.lock"}
     told = {line["host"]: line["result"] for line in run.results}
-    assert {name: result["outcome"] for name, result in told.items()} == dict.fromkeys(told, "unknown")
+    assert {name: result["outcome"] for name, result in told.items()} == dict.fromkeys(
+        told, "unknown"
+    )
     assert set(told) == (set(HOSTS) if end == "timeout" else set())
 
 
@@ -99,11 +137,20 @@ def test_requests_in_flight_are_unknown_and_reported(collections, tmp_path, sile
 @pytest.mark.parametrize("path", PATHS)
 def test_under_no_log_only_the_outcome_is_shown(collections, tmp_path, silent, path):
     """For one machine and for a list."""
-    tasks = [{
-        "name": module, "when": f"module == '{module}'", module: {**given, "retries": 0},
-        "become": path == "become", "become_method": "myself", "no_log": True,
-    } for module, given in (
-        (CREATE, {"name": "hidden-name"}), (f"{CREATE}s", {"virtual_machines": [{"name": "hidden-name"}]}))]
+    tasks = [
+        {
+            "name": module,
+            "when": f"module == '{module}'",
+            module: {**given, "retries": 0},
+            "become": path == "become",
+            "become_method": "myself",
+            "no_log": True,
+        }
+        for module, given in (
+            (CREATE, {"name": "hidden-name"}),
+            (f"{CREATE}s", {"virtual_machines": [{"name": "hidden-name"}]}),
+        )
+    ]
     hosts = {form: {"module": task["name"]} for form, task in zip(("one", "list"), tasks)}
     ansible = Ansible(tmp_path, collections, silent.url, "local", {"all": {"hosts": hosts}})
     play = {"hosts": "all", "gather_facts": False, "strategy": "free", "tasks": tasks}

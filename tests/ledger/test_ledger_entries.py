@@ -11,9 +11,16 @@ import json
 import pytest
 from ansible_collections.infrastructure.services.plugins.module_utils._errors import ServicesError
 from ansible_collections.infrastructure.services.plugins.module_utils._secrets import Secrets
-from ansible_collections.infrastructure.services.plugins.module_utils._task.specs import LEDGER_ENTRIES, LEDGER_INFO
-from ansible_collections.infrastructure.services.plugins.module_utils._task.validation import validate
-from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.editing import edited_list
+from ansible_collections.infrastructure.services.plugins.module_utils._task.specs import (
+    LEDGER_ENTRIES,
+    LEDGER_INFO,
+)
+from ansible_collections.infrastructure.services.plugins.module_utils._task.validation import (
+    validate,
+)
+from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.editing import (
+    edited_list,
+)
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.entries import (
     ACCEPTED,
     DONE,
@@ -49,19 +56,32 @@ def edit(location, opened):
 
     def edit(*entries: object, check_mode: bool = False, **options) -> dict:
         given = {"ledger": "x", "base_url": URL, "entries": list(entries), **options}
-        return edited_list(ledger, validate(LEDGER_ENTRIES, given).valid(), check_mode, Secrets(), "this run")
+        return edited_list(
+            ledger, validate(LEDGER_ENTRIES, given).valid(), check_mode, Secrets(), "this run"
+        )
 
     edit.ledger, edit.location = ledger, location
     return edit
 
 
 def test_what_is_hard_to_see_in_a_csv_is_refused(edit):
-    """A name with a blank at its end would be another machine, which the list of the fleet does not have."""
+    """A name with a blank at its end would be another machine, which the list of the fleet does not
+    have.
+    """
     with pytest.raises(ServicesError) as refused:
-        edit(machine("web01 ", asset={"id": "1"}), machine("\ufeffweb02", asset={"id": "2"}),
-             machine("web03", asset={"id": " id-3"}), adopted("web04"), machine("web05", asset={"id": "id-web04"}))
-    for problem in ("name is 'web01 ': give what the service shows", "name is '\\ufeffweb02'",
-                    "asset: its id is ' id-3'", "[4] (web05): asset: its id is that of web04, too"):
+        edit(
+            machine("web01 ", asset={"id": "1"}),
+            machine("\ufeffweb02", asset={"id": "2"}),
+            machine("web03", asset={"id": " id-3"}),
+            adopted("web04"),
+            machine("web05", asset={"id": "id-web04"}),
+        )
+    for problem in (
+        "name is 'web01 ': give what the service shows",
+        "name is '\\ufeffweb02'",
+        "asset: its id is ' id-3'",
+        "[4] (web05): asset: its id is that of web04, too",
+    ):
         assert problem in refused.value.msg
     assert states(edit) == {}
     put(edit.ledger, Key(URL, CREATE, "web01 "), Entry(UNKNOWN, {"name": "web01 "}, {}))
@@ -69,7 +89,7 @@ def test_what_is_hard_to_see_in_a_csv_is_refused(edit):
     assert settled["counts"]["settled_present"] == 1
 
 
-@pytest.mark.parametrize("identifier", ["i-1", 7, "%_\\x", "é \"x\""])
+@pytest.mark.parametrize("identifier", ["i-1", 7, "%_\\x", 'é "x"'])
 def test_an_id_that_is_recorded_for_another_name_is_refused(edit, identifier):
     edit(machine("web01", asset={"id": identifier}), machine("other", asset={"id": "x"}))
     for more in ([], [adopted("web03")]):  # one is looked for in the database, several here
@@ -78,7 +98,12 @@ def test_an_id_that_is_recorded_for_another_name_is_refused(edit, identifier):
             edit(machine("web02", asset={"id": str(identifier)}), *more)
         assert str(identifier) in refused.value.msg
         assert states(edit).keys() == {"web01", "other"}
-    assert edit(machine("web01", state="absent"), machine("web02", asset={"id": identifier}))["counts"]["adopted"] == 1
+    assert (
+        edit(machine("web01", state="absent"), machine("web02", asset={"id": identifier}))[
+            "counts"
+        ]["adopted"]
+        == 1
+    )
 
 
 def states(edit) -> dict[str, str]:
@@ -93,26 +118,46 @@ def test_entries_are_adopted_corrected_and_forgotten_together(edit, check_mode):
     edit(adopted("same", cpu=4))
     before = states(edit)
     result = edit(
-        adopted("new", cpu="2"), adopted("same", cpu=4), adopted("other", cpu=8), machine("lost", asset={"id": "7"}),
-        machine("gone", state="absent"), {"resource": UPDATE, "id": "r1", "asset": {"attributes": {"login": "yes"}}},
-        adopted("same") | {"base_url": "https://t/"}, check_mode=check_mode)
+        adopted("new", cpu="2"),
+        adopted("same", cpu=4),
+        adopted("other", cpu=8),
+        machine("lost", asset={"id": "7"}),
+        machine("gone", state="absent"),
+        {"resource": UPDATE, "id": "r1", "asset": {"attributes": {"login": "yes"}}},
+        adopted("same") | {"base_url": "https://t/"},
+        check_mode=check_mode,
+    )
     assert result["counts"] == {
-        "adopted": 3, "settled_present": 1, "settled_absent": 1, "corrected": 1, "forgotten": 0, "unchanged": 1,
-        "in_doubt": 0}
+        "adopted": 3,
+        "settled_present": 1,
+        "settled_absent": 1,
+        "corrected": 1,
+        "forgotten": 0,
+        "unchanged": 1,
+        "in_doubt": 0,
+    }
     assert result["names"] == {
-        "adopted": ["new", "r1", "same"], "settled_present": ["lost"], "settled_absent": ["gone"],
-        "corrected": ["other"], "forgotten": []}
+        "adopted": ["new", "r1", "same"],
+        "settled_present": ["lost"],
+        "settled_absent": ["gone"],
+        "corrected": ["other"],
+        "forgotten": [],
+    }
     assert (result["changed"], result["outcome"]) == (True, "not_sent")
-    assert result["warnings"] == [f"{CREATE} lost: attributes.cpu recorded as sent, since asset has no such field."]
+    assert result["warnings"] == [
+        f"{CREATE} lost: attributes.cpu recorded as sent, since asset has no such field."
+    ]
     told = {f"{CREATE} {name} at {URL}" for name in ("new", "other", "lost", "gone")}
     told |= {f"{UPDATE} r1 at {URL}", f"{CREATE} same at https://t"}
     assert result["diff"]["before"].keys() | result["diff"]["after"].keys() == told
     assert f"{CREATE} gone at {URL}" not in result["diff"]["after"]
     assert f"{CREATE} new at {URL}" not in result["diff"]["before"]
     assert result["diff"]["after"][f"{CREATE} new at {URL}"] == (
-        'state "done", asset.id "id-new", asset.name "new", asset.attributes.cpu 2')
+        'state "done", asset.id "id-new", asset.name "new", asset.attributes.cpu 2'
+    )
     assert result["diff"]["after"][f"{CREATE} other at {URL}"] == (
-        'sent.attributes.cpu 8, asset.name "other", asset.id "id-other", asset.attributes.cpu 8')
+        'sent.attributes.cpu 8, asset.name "other", asset.id "id-other", asset.attributes.cpu 8'
+    )
     after = dict.fromkeys(("new", "same", "other", "lost", "r1"), DONE)
     assert states(edit) == (before if check_mode else after)
 
@@ -121,24 +166,38 @@ def test_again_nothing_changes(edit):
     entries = [adopted("web01", cpu="4"), adopted("web02", cpu=4)]
     assert edit(*entries)["counts"]["adopted"] == 2
     again = edit(*entries)
-    assert (again["changed"], again["counts"]["unchanged"], again["diff"]) == (False, 2, {"before": {}, "after": {}})
+    assert (again["changed"], again["counts"]["unchanged"], again["diff"]) == (
+        False,
+        2,
+        {"before": {}, "after": {}},
+    )
 
 
 def test_what_ledger_info_returns_can_be_given_back(edit):
-    put(edit.ledger, Key(URL, CREATE, "web01"), Entry(DONE, SENT, {**ASSET, "attributes": {"cpu": "odd"}}))
+    put(
+        edit.ledger,
+        Key(URL, CREATE, "web01"),
+        Entry(DONE, SENT, {**ASSET, "attributes": {"cpu": "odd"}}),
+    )
     for name, state in (("a", INTENT), ("b", ACCEPTED), ("c", UNKNOWN)):
         put(edit.ledger, Key("https://t", CREATE, name), Entry(state, SENT, {}))
     put(edit.ledger, Key(URL, UPDATE, "r1"), Entry(DONE, {"attributes": {}}, {"id": "r1"}))
     before = states(edit)
 
     def info() -> list[dict]:
-        return listed(edit.ledger, validate(LEDGER_INFO, {"ledger": "x", "history": True}).valid())["entries"]
+        return listed(edit.ledger, validate(LEDGER_INFO, {"ledger": "x", "history": True}).valid())[
+            "entries"
+        ]
 
     result = edit(*info(), base_url=None)
     assert (result["changed"], result["counts"]["unchanged"]) == (False, 5)
     assert states(edit) == before
     assert edit({**info()[-1], "state": "absent"}, check_mode=True)["counts"]["settled_absent"] == 1
-    settled = [{**entry, "asset": {"id": "9"}} for entry in info() if entry["name" if "name" in entry else "id"] == "c"]
+    settled = [
+        {**entry, "asset": {"id": "9"}}
+        for entry in info()
+        if entry["name" if "name" in entry else "id"] == "c"
+    ]
     assert edit(*settled)["counts"]["settled_present"] == 1
     assert states(edit)["c"] == DONE
 
@@ -152,17 +211,32 @@ def test_an_entry_that_is_no_longer_in_doubt_as_it_was_listed_needs_an_asset(edi
     assert f"state: is accepted, but {found}" in error.value.msg
 
 
-@pytest.mark.parametrize(("entry", "is_refused"), [
-    (Entry(UNKNOWN, SENT, {}), True), (Entry(ACCEPTED, SENT, {}), True), (Entry(DONE, SENT, {"id": "8"}), True),
-    (Entry(DONE, SENT, {"id": "7"}), False), (Entry(DONE, SENT, {"id": 7}), False), (None, False),
-], ids=str)
+@pytest.mark.parametrize(
+    ("entry", "is_refused"),
+    [
+        (Entry(UNKNOWN, SENT, {}), True),
+        (Entry(ACCEPTED, SENT, {}), True),
+        (Entry(DONE, SENT, {"id": "8"}), True),
+        (Entry(DONE, SENT, {"id": "7"}), False),
+        (Entry(DONE, SENT, {"id": 7}), False),
+        (None, False),
+    ],
+    ids=str,
+)
 def test_what_has_an_id_is_forgotten_only_if_it_is_recorded_with_it(edit, entry, is_refused):
-    """A row of a file that says both that a machine is there and that it is not would create it again."""
+    """A row of a file that says both that a machine is there and that it is not would create it
+    again.
+    """
     put(edit.ledger, Key(URL, CREATE, "web01"), entry)
     before = states(edit)
-    wanted = [*read("name,state,id\nweb01,absent,7\n", entries=True), machine("web02", asset={"id": "2"})]
+    wanted = [
+        *read("name,state,id\nweb01,absent,7\n", entries=True),
+        machine("web02", asset={"id": "2"}),
+    ]
     if is_refused:
-        with pytest.raises(ServicesError, match=r"line 2 \(web01\): asset: its id is '7', and the state is absent"):
+        with pytest.raises(
+            ServicesError, match=r"line 2 \(web01\): asset: its id is '7', and the state is absent"
+        ):
             edit(*wanted)
         assert states(edit) == before
     else:
@@ -217,13 +291,17 @@ def test_one_that_changes_meanwhile_leaves_all_as_they_were(edit, opened, monkey
 def test_ten_thousand_from_a_csv_are_one_transaction(edit, tmp_path, monkeypatch):
     columns = ("name", "id", "cpu", "ip", "team")
     with (tmp_path / "machines.csv").open("w", newline="") as file:
-        rows = ((f"vm{number:05}", f"id-{number}", "4", "192.0.2.1", "web") for number in range(10_000))
+        rows = (
+            (f"vm{number:05}", f"id-{number}", "4", "192.0.2.1", "web") for number in range(10_000)
+        )
         csv.writer(file).writerows([columns, *rows])
     with (tmp_path / "machines.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
     entries = [adopted(row["name"], cpu=row["cpu"], ip=row["ip"], team=row["team"]) for row in rows]
     writes, real = [], edit.ledger.database.write
-    monkeypatch.setattr(edit.ledger.database, "write", lambda *given: writes.append(given) or real(*given))
+    monkeypatch.setattr(
+        edit.ledger.database, "write", lambda *given: writes.append(given) or real(*given)
+    )
     assert edit(*entries)["counts"]["adopted"] == 10_000
     assert edit(*entries)["counts"]["unchanged"] == 10_000
     assert len(writes) == 1
@@ -232,11 +310,24 @@ def test_ten_thousand_from_a_csv_are_one_transaction(edit, tmp_path, monkeypatch
 
 def test_the_module_works_on_the_given_ledger(ansible):
     options = {"ledger": "ledger.db", "base_url": URL, "entries": [adopted("web01", cpu="4")]}
-    tasks = [{"name": "Plan", MODULE: options, "check_mode": True, "diff": True}, {"name": "Adopt", MODULE: options},
-             {"name": "None", MODULE: {**options, "ledger": "none.db", "entries": [machine("web01", state="absent")]}},
-             {"name": "Wrong", MODULE: {**options, "entries": [machine("x")]}, "ignore_errors": True}]
-    run = ansible.playbook(json.dumps([{"hosts": "localhost", "gather_facts": False, "tasks": tasks}]) + "\n")
-    assert [run.result(name)["changed"] for name in ("Plan", "Adopt", "None", "Wrong")] == [True, True, False, False]
+    tasks = [
+        {"name": "Plan", MODULE: options, "check_mode": True, "diff": True},
+        {"name": "Adopt", MODULE: options},
+        {
+            "name": "None",
+            MODULE: {**options, "ledger": "none.db", "entries": [machine("web01", state="absent")]},
+        },
+        {"name": "Wrong", MODULE: {**options, "entries": [machine("x")]}, "ignore_errors": True},
+    ]
+    run = ansible.playbook(
+        json.dumps([{"hosts": "localhost", "gather_facts": False, "tasks": tasks}]) + "\n"
+    )
+    assert [run.result(name)["changed"] for name in ("Plan", "Adopt", "None", "Wrong")] == [
+        True,
+        True,
+        False,
+        False,
+    ]
     assert set(run.result("Plan")["diff"]["after"]) == {f"{CREATE} web01 at {URL}"}
     assert "diff" not in run.result("Adopt")
     assert not (ansible.directory / "none.db").exists()

@@ -10,10 +10,16 @@ import threading
 
 import pytest
 from ansible_collections.infrastructure.services.plugins.module_utils._errors import ServicesError
-from ansible_collections.infrastructure.services.plugins.module_utils._resources.flow import ENVELOPE
+from ansible_collections.infrastructure.services.plugins.module_utils._resources.flow import (
+    ENVELOPE,
+)
 from ansible_collections.infrastructure.services.plugins.module_utils._secrets import Secrets
-from ansible_collections.infrastructure.services.plugins.module_utils._task.specs import LEDGER_ENTRY
-from ansible_collections.infrastructure.services.plugins.module_utils._task.validation import validate
+from ansible_collections.infrastructure.services.plugins.module_utils._task.specs import (
+    LEDGER_ENTRY,
+)
+from ansible_collections.infrastructure.services.plugins.module_utils._task.validation import (
+    validate,
+)
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.editing import edited
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.entries import (
     ABSENT,
@@ -34,9 +40,18 @@ from support.wire import answer, running
 URL = "https://s"
 KEYS = {CREATE: Key(URL, CREATE, "web01"), UPDATE: Key(URL, UPDATE, "role-0001")}
 OPTION = {CREATE: "name", UPDATE: "id"}
-WHOLE = {**dict.fromkeys(ENVELOPE, "text"), "id": "role-0001", "name": "web01", "attributes": {"cpu": 4}}
+WHOLE = {
+    **dict.fromkeys(ENVELOPE, "text"),
+    "id": "role-0001",
+    "name": "web01",
+    "attributes": {"cpu": 4},
+}
 SENT = {"name": "web01", "attributes": {"cpu": 4}}
-SEEN, DOUBTFUL, FINISHED = Entry(INTENT, SENT, {}), Entry(UNKNOWN, SENT, {}), Entry(DONE, SENT, WHOLE)
+SEEN, DOUBTFUL, FINISHED = (
+    Entry(INTENT, SENT, {}),
+    Entry(UNKNOWN, SENT, {}),
+    Entry(DONE, SENT, WHOLE),
+)
 FORGET, ADOPT = {"state": "absent"}, {"asset": WHOLE}
 
 
@@ -51,7 +66,12 @@ def edit(location, opened, resource):
     ledger = opened(location)
 
     def edit(check_mode: bool = False, secrets: frozenset = frozenset(), **options) -> dict:
-        least = {"ledger": location, "base_url": URL, "resource": resource, OPTION[resource]: KEYS[resource].name}
+        least = {
+            "ledger": location,
+            "base_url": URL,
+            "resource": resource,
+            OPTION[resource]: KEYS[resource].name,
+        }
         params = validate(LEDGER_ENTRY, {**least, **options}).valid()
         known = Secrets()
         for secret in secrets:
@@ -65,7 +85,11 @@ def edit(location, opened, resource):
 @pytest.mark.parametrize("state", [None, *STATES])
 @pytest.mark.parametrize("check_mode", [True, False])
 def test_the_given_asset_is_recorded(edit, state, check_mode):
-    before = Entry(state, SENT, {"id": WHOLE["id"]} if state == DONE else {}, "before") if state else None
+    before = (
+        Entry(state, SENT, {"id": WHOLE["id"]} if state == DONE else {}, "before")
+        if state
+        else None
+    )
     put(edit.ledger, edit.key, before)
     before = edit.ledger.get(edit.key)
     result = edit(check_mode, asset=WHOLE)
@@ -92,12 +116,20 @@ def test_a_machine_that_is_settled_by_its_id_keeps_what_was_sent(edit, resource,
     result = edit(check_mode, asset=given)
     assert result["asset"] == {**dict.fromkeys(ENVELOPE), **sent, **given}
     assert result["sent"] == sent
-    taken = "attributes.cpu, attributes.ip" if resource == CREATE else "name, attributes.cpu, attributes.ip"
+    taken = (
+        "attributes.cpu, attributes.ip"
+        if resource == CREATE
+        else "name, attributes.cpu, attributes.ip"
+    )
     told = f"{resource} {edit.key.name}: {taken} recorded as sent, since asset has no such field."
     assert result["warnings"] == [told]
     if not check_mode:
         again = edit(asset=given)
-        assert (again["changed"], "warnings" in again, again["asset"]) == (False, False, result["asset"])
+        assert (again["changed"], "warnings" in again, again["asset"]) == (
+            False,
+            False,
+            result["asset"],
+        )
 
 
 @pytest.mark.parametrize("attributes", [{"cpu": None}, None])
@@ -108,15 +140,38 @@ def test_a_null_is_not_left_out(edit, attributes):
 
 
 TYPED = {
-    CREATE: ({"cpu": "4", "volumes": [{"name": 1, "size_gb": "2.0", "more": "x"}], "subnet": {"dns": 1, "more": "4"},
-              "last_reboot_date": "2026-01-02 03:04:05", "status": None, "new": "7"},
-             {"cpu": 4, "volumes": [{"name": "1", "size_gb": 2, "more": "x"}], "subnet": {"dns": "1", "more": "4"},
-              "last_reboot_date": "2026-01-02T03:04:05Z", "status": None, "new": "7"},
-             {"cpu": "many", "volumes": [{"size_gb": "big"}]},
-             "; ".join(f"asset.attributes.{problem}" for problem in (
-                 'cpu: must be a number, not "many"', 'volumes[0].size_gb: must be a number, not "big"'))),
-    UPDATE: ({"login": "yes", "new": [1]}, {"login": True, "new": [1]},
-             {"login": "maybe"}, 'asset.attributes.login: must be true or false, not "maybe"'),
+    CREATE: (
+        {
+            "cpu": "4",
+            "volumes": [{"name": 1, "size_gb": "2.0", "more": "x"}],
+            "subnet": {"dns": 1, "more": "4"},
+            "last_reboot_date": "2026-01-02 03:04:05",
+            "status": None,
+            "new": "7",
+        },
+        {
+            "cpu": 4,
+            "volumes": [{"name": "1", "size_gb": 2, "more": "x"}],
+            "subnet": {"dns": "1", "more": "4"},
+            "last_reboot_date": "2026-01-02T03:04:05Z",
+            "status": None,
+            "new": "7",
+        },
+        {"cpu": "many", "volumes": [{"size_gb": "big"}]},
+        "; ".join(
+            f"asset.attributes.{problem}"
+            for problem in (
+                'cpu: must be a number, not "many"',
+                'volumes[0].size_gb: must be a number, not "big"',
+            )
+        ),
+    ),
+    UPDATE: (
+        {"login": "yes", "new": [1]},
+        {"login": True, "new": [1]},
+        {"login": "maybe"},
+        'asset.attributes.login: must be true or false, not "maybe"',
+    ),
 }
 
 
@@ -147,7 +202,12 @@ def test_the_same_asset_again_changes_nothing(edit):
 def test_fields_that_are_not_given_are_null(edit, resource):
     option = OPTION[resource]
     result = edit(asset={"id": WHOLE["id"], "region": "north"})
-    expected = {**dict.fromkeys(ENVELOPE), "id": WHOLE["id"], "region": "north", option: KEYS[resource].name}
+    expected = {
+        **dict.fromkeys(ENVELOPE),
+        "id": WHOLE["id"],
+        "region": "north",
+        option: KEYS[resource].name,
+    }
     assert result["asset"] == expected
     assert edit.ledger.get(edit.key).asset == expected
 
@@ -183,8 +243,12 @@ def test_forgetting_creates_no_ledger_and_says_where_it_looked(ansible_once, ser
 """
     result = ansible_once.tasks(forget).ok().result("Forget")
     path = ansible_once.directory / "here.db"
-    assert (result["changed"], result["warnings"]) == (False, [
-        f"{CREATE} web01: no entry of this name for {service.url} in {path}; nothing was removed."])
+    assert (result["changed"], result["warnings"]) == (
+        False,
+        [
+            f"{CREATE} web01: no entry of this name for {service.url} in {path}; nothing was removed."
+        ],
+    )
     assert not path.exists()
     put(opened(str(path)), key(service), Entry(INTENT, SENT, {}))
     run = ansible_once.tasks(forget + forget).ok()
@@ -207,12 +271,16 @@ def test_each_edit_is_in_the_history(edit):
     edit(state="absent")
     rows = [ended for key, ended in history(edit.ledger) if key == edit.key]
     assert [(row.from_state, row.to_state, row.run, row.outcome) for row in rows] == [
-        (UNKNOWN, DONE, "this run", "not_sent"), (DONE, ABSENT, "this run", "not_sent")]
+        (UNKNOWN, DONE, "this run", "not_sent"),
+        (DONE, ABSENT, "this run", "not_sent"),
+    ]
     assert all("@" in row.by for row in rows)
 
 
-@pytest.mark.parametrize(("before", "wanted"), [
-    (DOUBTFUL, FORGET), (None, {"asset": {**WHOLE, "region": "other"}}), (SEEN, FORGET)])
+@pytest.mark.parametrize(
+    ("before", "wanted"),
+    [(DOUBTFUL, FORGET), (None, {"asset": {**WHOLE, "region": "other"}}), (SEEN, FORGET)],
+)
 def test_an_edit_that_lost_a_race_is_reported(edit, opened, monkeypatch, before, wanted):
     """Without a lock that makes one wait for the other, as behind a pooler."""
     real = edit.ledger.write
@@ -223,7 +291,9 @@ def test_an_edit_that_lost_a_race_is_reported(edit, opened, monkeypatch, before,
 
     put(edit.ledger, edit.key, before)
     monkeypatch.setattr(edit.ledger, "write", late)
-    with pytest.raises(LedgerError, match=f"{edit.key.name}: .* and its entry is now done, so nothing was changed"):
+    with pytest.raises(
+        LedgerError, match=f"{edit.key.name}: .* and its entry is now done, so nothing was changed"
+    ):
         edit(**wanted)
     assert edit.ledger.get(edit.key).state == DONE
 
@@ -244,15 +314,20 @@ def meanwhile(edit, monkeypatch):
     return meanwhile
 
 
-@pytest.mark.parametrize(("before", "after", "wanted"), [
-    (SEEN, FINISHED, FORGET),
-    (SEEN, FINISHED, {"asset": {**WHOLE, "region": "other"}}),
-    (SEEN, DOUBTFUL, FORGET),
-    (SEEN, DOUBTFUL, ADOPT),
-    (SEEN, SEEN, FORGET),
-    (SEEN, None, ADOPT),
-])
-def test_an_entry_that_changed_while_it_waited_is_not_touched(edit, meanwhile, before, after, wanted):
+@pytest.mark.parametrize(
+    ("before", "after", "wanted"),
+    [
+        (SEEN, FINISHED, FORGET),
+        (SEEN, FINISHED, {"asset": {**WHOLE, "region": "other"}}),
+        (SEEN, DOUBTFUL, FORGET),
+        (SEEN, DOUBTFUL, ADOPT),
+        (SEEN, SEEN, FORGET),
+        (SEEN, None, ADOPT),
+    ],
+)
+def test_an_entry_that_changed_while_it_waited_is_not_touched(
+    edit, meanwhile, before, after, wanted
+):
     put(edit.ledger, edit.key, before)
     meanwhile(after)
     state = after.state if after else ABSENT
@@ -261,7 +336,8 @@ def test_an_entry_that_changed_while_it_waited_is_not_touched(edit, meanwhile, b
     begin, rest = error.value.msg.split(" meanwhile, ")
     began = " another task began to work on it"
     assert begin == f"{edit.key.resource} {edit.key.name}:" + (
-        began if state == INTENT else " the task that was working on it finished")
+        began if state == INTENT else " the task that was working on it finished"
+    )
     assert rest.startswith(f"and its entry is now {state}, so nothing was changed.")
     assert "infrastructure.services.ledger_info" in rest
     found = edit.ledger.get(edit.key)
@@ -286,8 +362,16 @@ def test_a_request_in_flight_is_not_forgotten(ansible_once, opened, fork):
     ledger = opened(path)
     with running(slow) as service, fork("create", path, service.url, "web01") as process:
         until(lambda: service.sent)
-        task = {"name": "Forget", "infrastructure.services.ledger_entry": {
-            "ledger": path, "base_url": service.url, "resource": CREATE, "name": "web01", "state": "absent"}}
+        task = {
+            "name": "Forget",
+            "infrastructure.services.ledger_entry": {
+                "ledger": path,
+                "base_url": service.url,
+                "resource": CREATE,
+                "name": "web01",
+                "state": "absent",
+            },
+        }
         play = {"hosts": "localhost", "gather_facts": False, "tasks": [task]}
         with ansible_once.interrupted(json.dumps([play])) as run:
             until(lambda: waiting(path) == 1)
@@ -298,18 +382,21 @@ def test_a_request_in_flight_is_not_forgotten(ansible_once, opened, fork):
         assert (ledger.get(key(service)).state, process.result()["outcome"]) == (DONE, "accepted")
 
 
-@pytest.mark.parametrize("options", [
-    {"asset": {}},
-    {"asset": {"attributes": "text"}},
-    {"asset": {"attributes": []}},
-    {"asset": {"attributes": {"cpu": float("nan")}}},
-    {"asset": {"name": "\ud800"}},
-    {"base_url": "https://user:password@s", "state": "absent"},
-    {"base_url": "s", "state": "absent"},
-    {"name": " ", "id": " ", "state": "absent"},
-    {"name": None, "id": None, "state": "absent"},
-    {"asset": None},
-])
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"asset": {}},
+        {"asset": {"attributes": "text"}},
+        {"asset": {"attributes": []}},
+        {"asset": {"attributes": {"cpu": float("nan")}}},
+        {"asset": {"name": "\ud800"}},
+        {"base_url": "https://user:password@s", "state": "absent"},
+        {"base_url": "s", "state": "absent"},
+        {"name": " ", "id": " ", "state": "absent"},
+        {"name": None, "id": None, "state": "absent"},
+        {"asset": None},
+    ],
+)
 def test_values_that_cannot_be_recorded_are_refused(edit, resource, options):
     other = OPTION[UPDATE if resource == CREATE else CREATE]
     with pytest.raises(ServicesError):
@@ -330,6 +417,10 @@ def test_the_next_steps_after_an_unknown_outcome(edit, service):
     assert task(edit.ledger, base_url=service.url)["outcome"] == "unknown"
     edit(base_url=service.url + "/", asset=WHOLE)
     confirmed = task(edit.ledger, base_url=service.url)
-    assert (confirmed["changed"], confirmed["asset"], service.api.conversation) == (False, WHOLE, [])
+    assert (confirmed["changed"], confirmed["asset"], service.api.conversation) == (
+        False,
+        WHOLE,
+        [],
+    )
     edit(base_url=service.url, state="absent")
     assert task(edit.ledger, base_url=service.url)["outcome"] == "accepted"

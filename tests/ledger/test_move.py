@@ -1,7 +1,9 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A ledger that moves: at no moment can both be used, wherever the move is cut off, and nothing is lost."""
+"""A ledger that moves: at no moment can both be used, wherever the move is cut off, and nothing is
+lost.
+"""
 
 from __future__ import annotations
 
@@ -28,10 +30,19 @@ from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.en
     Key,
     LedgerError,
 )
-from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.location import open_ledger
-from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.moving import move_ledger, open_source
-from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.postgresql import PostgresDatabase
-from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.sqlite import SqliteDatabase
+from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.location import (
+    open_ledger,
+)
+from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.moving import (
+    move_ledger,
+    open_source,
+)
+from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.postgresql import (
+    PostgresDatabase,
+)
+from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.sqlite import (
+    SqliteDatabase,
+)
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.store import Ledger
 from ledger.entries import begin, finish, history, put, write
 from support.databases import schema_in
@@ -39,7 +50,9 @@ from support.waiting import until
 
 KEY = Key("https://s", "compute_virtual_machine", "web01")
 AT = "2026-01-02T03:04:05Z"
-ENTRY = Entry(DONE, {"name": "web01"}, {"id": "1", "name": "ä€ \\ %"}, AT, AT, "me@here", "run-1", "ab")
+ENTRY = Entry(
+    DONE, {"name": "web01"}, {"id": "1", "name": "ä€ \\ %"}, AT, AT, "me@here", "run-1", "ab"
+)
 ENDED = Ended(ABSENT, DONE, AT, "me@here", "run-1", "accepted", 201, "ä€ \\ % fine", 1.5, "ab")
 MANY = 130  # more than two pages
 COMMIT = 4  # the number of the write that commits a move
@@ -52,7 +65,11 @@ class Cut(BaseException):
 @pytest.fixture(params=["file to file", "file to server", "server to file", "server to server"])
 def places(request, tmp_path: Path) -> tuple[str, str]:
     def place(kind: str, name: str) -> str:
-        return str(tmp_path / name) if kind == "file" else schema_in(request.getfixturevalue("postgres_server"))
+        return (
+            str(tmp_path / name)
+            if kind == "file"
+            else schema_in(request.getfixturevalue("postgres_server"))
+        )
 
     source, _to, target = request.param.split()
     return place(source, "old.db"), place(target, "new.db")
@@ -60,7 +77,9 @@ def places(request, tmp_path: Path) -> tuple[str, str]:
 
 @pytest.fixture
 def fresh(places, request, tmp_path, opened) -> Callable[[], tuple[str, str]]:
-    """Make a ledger with entries in every state, of the same kind as the first one; return it, and a new place."""
+    """Make a ledger with entries in every state, of the same kind as the first one; return it, and
+    a new place.
+    """
     numbers = itertools.count(1)
 
     def place(like: str) -> str:
@@ -132,7 +151,11 @@ class Fault:
 
 
 def move(
-    source: str, target: str, check_mode: bool = False, interruptible: Callable | None = None, **fault: Any
+    source: str,
+    target: str,
+    check_mode: bool = False,
+    interruptible: Callable | None = None,
+    **fault: Any,
 ) -> dict:
     """Move a ledger; `fault`: fields of a Fault."""
     opened: list[Ledger] = []
@@ -202,7 +225,9 @@ def test_the_old_ledger_is_refused_with_the_name_of_the_new_one(filled, opened):
         lambda: known.get(KEY),
         lambda: known.entries({}, bool),
         lambda: begin(known, KEY, ENTRY._replace(state=INTENT), None),
-        lambda: write(known, Change(KEY._replace(name="web001", base_url="https://s1"), entry, None)),
+        lambda: write(
+            known, Change(KEY._replace(name="web001", base_url="https://s1"), entry, None)
+        ),
     ]
     for use in uses:
         with pytest.raises(LedgerError, match="was moved to ") as refused:
@@ -250,7 +275,9 @@ def test_a_write_that_fails_leaves_one_in_use_and_running_it_again_completes_the
 
 
 @pytest.mark.parametrize("place", ["the same place", "another place"])
-def test_two_moves_without_locks_end_in_one_place_wherever_one_overtakes_the_other(fresh, unlocked, tmp_path, place):
+def test_two_moves_without_locks_end_in_one_place_wherever_one_overtakes_the_other(
+    fresh, unlocked, tmp_path, place
+):
     """As through a pooler: the second move runs as a whole before each write of the first one."""
     for number in itertools.count(1):
         source, target = fresh()
@@ -430,7 +457,9 @@ def _is_marked(ledger: Ledger) -> bool:
 
 def test_two_moves_at_once_end_in_one_place(filled, opened):
     before, results = content(filled[0]), []
-    movers = [Thread(target=lambda: results.append(move(*filled)["changed"])) for _number in range(2)]
+    movers = [
+        Thread(target=lambda: results.append(move(*filled)["changed"])) for _number in range(2)
+    ]
     for mover in movers:
         mover.start()
     for mover in movers:
@@ -467,10 +496,18 @@ def test_nothing_moves_from_where_there_is_no_ledger(places, tmp_path):
 
 
 def test_the_playbook_moves_a_ledger_and_says_where_it_is(ansible_once, places, opened):
-    """Without the options of a service, since nothing is sent; the password of a URL is shown nowhere."""
+    """Without the options of a service, since nothing is sent; the password of a URL is shown
+    nowhere.
+    """
     put(opened(places[0]), KEY, ENTRY)
     to = places[1].replace("postgres:@", "postgres:hidden-word@")
-    command = ["infrastructure.services.move_ledger", "-e", f"ledger={places[0]}", "-e", json.dumps({"to": to})]
+    command = [
+        "infrastructure.services.move_ledger",
+        "-e",
+        f"ledger={places[0]}",
+        "-e",
+        json.dumps({"to": to}),
+    ]
     environment = {"INFRASTRUCTURE_SERVICES_BASE_URL": None}
     planned = ansible_once.playbook(*command, "--check", **environment).ok()
     assert planned.result("Move it")["changed"]

@@ -1,7 +1,9 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A ledger that does not exist yet is said once for a run, or refused; one that was replaced is refused."""
+"""A ledger that does not exist yet is said once for a run, or refused; one that was replaced is
+refused.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,9 @@ TASKS = {
     "compute_virtual_machine": {"name": "web01"},
     "compute_virtual_machines": {"virtual_machines": [{"name": "web01"}]},
     "cassandra_application_role": {"id": "role-0001", "description": "one"},
-    "cassandra_application_roles": {"application_roles": [{"id": "role-0001", "description": "one"}]},
+    "cassandra_application_roles": {
+        "application_roles": [{"id": "role-0001", "description": "one"}]
+    },
     "ledger_entry": MACHINE,
     "ledger_entries": {"entries": [MACHINE]},
     "ledger_info": {},
@@ -30,8 +34,16 @@ TASKS = {
 def run(ansible, location: str, *tasks: dict, check: bool = False) -> Run:
     """Run tasks that name the ledger and go on when one fails."""
     defaults = {"group/infrastructure.services.all": {"ledger": location}}
-    named = [{"name": f"task {number}", "ignore_errors": True, **task} for number, task in enumerate(tasks)]
-    play = {"hosts": "localhost", "gather_facts": False, "module_defaults": defaults, "tasks": named}
+    named = [
+        {"name": f"task {number}", "ignore_errors": True, **task}
+        for number, task in enumerate(tasks)
+    ]
+    play = {
+        "hosts": "localhost",
+        "gather_facts": False,
+        "module_defaults": defaults,
+        "tasks": named,
+    }
     return ansible.playbook(json.dumps([play]) + "\n", *(["--check"] if check else []))
 
 
@@ -41,7 +53,8 @@ def left_behind(location: str, ansible) -> list[str]:
         return sorted(path.name for path in ansible.directory.glob("*.db*"))
     with psycopg.connect(location) as connection:
         return connection.execute(
-            "SELECT relname FROM pg_class WHERE pg_table_is_visible(oid) AND relname LIKE 'infrastr%'").fetchall()
+            "SELECT relname FROM pg_class WHERE pg_table_is_visible(oid) AND relname LIKE 'infrastr%'"
+        ).fetchall()
 
 
 @pytest.fixture
@@ -52,7 +65,11 @@ def ansible(ansible_once):
 
 @pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.matrix)])
 def where(request, ansible) -> str:
-    return f"{ansible.directory}/new.db" if request.param == "sqlite" else request.getfixturevalue("postgres")
+    return (
+        f"{ansible.directory}/new.db"
+        if request.param == "sqlite"
+        else request.getfixturevalue("postgres")
+    )
 
 
 def shown(where: str) -> str:
@@ -60,7 +77,9 @@ def shown(where: str) -> str:
 
 
 def test_a_ledger_that_must_exist_is_refused_before_anything_is_sent(ansible, where, emulator):
-    tasks = [{MODULE + name: {**options, "ledger_create": False}} for name, options in TASKS.items()]
+    tasks = [
+        {MODULE + name: {**options, "ledger_create": False}} for name, options in TASKS.items()
+    ]
     for check in (False, True):
         done = run(ansible, where, *tasks, check=check).ok()
         for number in range(len(TASKS)):
@@ -72,12 +91,20 @@ def test_a_ledger_that_must_exist_is_refused_before_anything_is_sent(ansible, wh
 
 
 def test_a_new_ledger_is_said_once_for_a_run(ansible, where):
-    create = {MODULE + "compute_virtual_machine": {"name": "{{ item }}"}, "loop": ["web01", "web02", "web03"]}
+    create = {
+        MODULE + "compute_virtual_machine": {"name": "{{ item }}"},
+        "loop": ["web01", "web02", "web03"],
+    }
     others = [{MODULE + name: options} for name, options in TASKS.items()]
     planned = run(ansible, where, create, *others, check=True).ok()
     assert planned.output.count("no ledger at ") == 1
     assert left_behind(where, ansible) == []
-    assert run(ansible, where, create, *others).ok().output.count("is a new ledger: nothing was recorded before") == 1
+    assert (
+        run(ansible, where, create, *others)
+        .ok()
+        .output.count("is a new ledger: nothing was recorded before")
+        == 1
+    )
     again = run(ansible, where, create, *others).ok().output
     assert "a new ledger" not in again
     assert "no ledger at" not in again
@@ -97,8 +124,16 @@ def test_another_file_in_the_place_of_the_ledger_is_refused_by_the_next_task(ans
 def test_a_file_that_was_last_used_elsewhere_is_said_once_and_in_the_plan(ansible, what):
     """A restored backup, a cache of a CI job, a forgotten copy: the other one may still be used."""
     path, other = f"{ansible.directory}/fleet.db", f"{ansible.directory}/other.db"
-    create = {MODULE + "compute_virtual_machine": {"name": "{{ item }}"}, "loop": ["web01", "web02"]}
-    listed = {MODULE + "compute_virtual_machines": {"virtual_machines": [{"name": "web03"}], "report": "plan.json"}}
+    create = {
+        MODULE + "compute_virtual_machine": {"name": "{{ item }}"},
+        "loop": ["web01", "web02"],
+    }
+    listed = {
+        MODULE + "compute_virtual_machines": {
+            "virtual_machines": [{"name": "web03"}],
+            "report": "plan.json",
+        }
+    }
     first = run(ansible, path, create, create).ok()
     assert "was last used as" not in first.output + run(ansible, path, create).ok().output
     if what == "moved":
@@ -122,7 +157,12 @@ def test_a_file_that_was_last_used_elsewhere_is_said_once_and_in_the_plan(ansibl
 
 def test_a_ledger_keeps_its_id_in_copies_and_the_plan_has_it(ansible, where):
     info = {MODULE + "ledger_info": {}}
-    listed = {MODULE + "compute_virtual_machines": {"virtual_machines": [{"name": "web03"}], "report": "plan.json"}}
+    listed = {
+        MODULE + "compute_virtual_machines": {
+            "virtual_machines": [{"name": "web03"}],
+            "report": "plan.json",
+        }
+    }
     assert run(ansible, where, info, check=True).ok().result("task 0")["ledger_id"] is None
     run(ansible, where, listed).ok()
     ledger_id = run(ansible, where, info).ok().result("task 0")["ledger_id"]
@@ -133,11 +173,17 @@ def test_a_ledger_keeps_its_id_in_copies_and_the_plan_has_it(ansible, where):
 
 def test_an_edit_that_is_refused_makes_no_ledger(ansible, where):
     """A misspelt ledger that is left empty would be used without a word by the next run."""
-    refused = [{**MACHINE, "changed_at": "2026-01-02T03:04:05Z"}, {**MACHINE, "asset": {"name": "web01"}}]
+    refused = [
+        {**MACHINE, "changed_at": "2026-01-02T03:04:05Z"},
+        {**MACHINE, "asset": {"name": "web01"}},
+    ]
     tasks = [{MODULE + "ledger_entry": entry} for entry in refused]
     tasks += [{MODULE + "ledger_entries": {"entries": [entry]}} for entry in refused]
     done = run(ansible, where, *tasks).ok()
     for number in range(len(tasks)):
         assert done.result(f"task {number}")["failed"]
     assert left_behind(where, ansible) == []
-    assert run(ansible, where, {MODULE + "ledger_entry": MACHINE}).ok().result("task 0")["edit"] == "adopted"
+    assert (
+        run(ansible, where, {MODULE + "ledger_entry": MACHINE}).ok().result("task 0")["edit"]
+        == "adopted"
+    )

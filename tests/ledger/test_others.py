@@ -1,7 +1,9 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A ledger in a directory that others may write to, and paths that are no ledger: no other file is touched."""
+"""A ledger in a directory that others may write to, and paths that are no ledger: no other file is
+touched.
+"""
 
 from __future__ import annotations
 
@@ -15,9 +17,18 @@ from pathlib import Path
 import pytest
 from ansible_collections.infrastructure.services.plugins.module_utils._errors import ServicesError
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger import lock_file
-from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.location import open_ledger
+from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.location import (
+    open_ledger,
+)
 from ledger.tasks import task
-from support.others import OTHER, directory_for_all, done_by_another, link_of_another, needs_root, repeated_by_another
+from support.others import (
+    OTHER,
+    directory_for_all,
+    done_by_another,
+    link_of_another,
+    needs_root,
+    repeated_by_another,
+)
 
 SECRET = b"a key of this user"
 
@@ -58,17 +69,23 @@ def new_ledger(path: Path, mode: int = 0o600) -> Path:
 @needs_root
 @pytest.mark.parametrize("end", [".lock", "-journal", "-wal", "-shm"])
 @pytest.mark.parametrize("is_new", [True, False])
-def test_a_link_that_another_user_put_beside_a_ledger_changes_no_file(shared, secret, end, is_new, service):
+def test_a_link_that_another_user_put_beside_a_ledger_changes_no_file(
+    shared, secret, end, is_new, service
+):
     ledger = shared / "fleet.db"
     if not is_new:
         new_ledger(ledger, 0o644)
     done_by_another(lambda: os.symlink(secret, f"{ledger}{end}"))
-    for result in (task(str(ledger), base_url=service.url), task(str(ledger), base_url=service.url, check_mode=True)):
+    for result in (
+        task(str(ledger), base_url=service.url),
+        task(str(ledger), base_url=service.url, check_mode=True),
+    ):
         assert (result["failed"], result["outcome"]) == (True, "not_sent")
         assert f"{ledger}{end} is a symbolic link or no regular file" in result["msg"]
     assert (mode(secret), secret.read_bytes()) == (0o600, SECRET)
     assert sorted(file.name for file in shared.iterdir()) == sorted(
-        [f"fleet.db{end}", *([] if is_new else ["fleet.db"])])
+        [f"fleet.db{end}", *([] if is_new else ["fleet.db"])]
+    )
     assert service.api.conversation == []
 
 
@@ -121,7 +138,9 @@ def test_a_lock_of_a_user_who_may_not_write_to_the_ledger_is_refused(shared):
     """Who owns it could lock it for ever; who shares the ledger may have made its lock file."""
     ledger = new_ledger(shared / "fleet.db")
     done_by_another(lambda: Path(f"{ledger}.lock").touch(0o666))
-    assert f"{ledger}.lock belongs to a user who may not write to the ledger. Remove it" in refusal(ledger)
+    assert f"{ledger}.lock belongs to a user who may not write to the ledger. Remove it" in refusal(
+        ledger
+    )
     ledger.chmod(0o660)
     open_ledger(str(ledger)).close()
     ledger.chmod(0o600)
@@ -135,14 +154,20 @@ def test_a_new_ledger_and_its_lock_are_for_their_owner_whatever_the_umask(tmp_pa
         open_ledger(str(tmp_path / "fleet.db")).close()
     finally:
         os.umask(before)
-    assert {file.name: mode(file) for file in tmp_path.iterdir()} == {"fleet.db": 0o600, "fleet.db.lock": 0o600}
+    assert {file.name: mode(file) for file in tmp_path.iterdir()} == {
+        "fleet.db": 0o600,
+        "fleet.db.lock": 0o600,
+    }
 
 
 @pytest.mark.parametrize("of", ["the file", "its directory"])
 @pytest.mark.parametrize("read_only", [True, False])
 def test_a_ledger_behind_the_link_of_another_user_is_refused(tmp_path, of, read_only, monkeypatch):
     (tmp_path / "real").mkdir()
-    target, path = {"the file": ("real/fleet.db", "link"), "its directory": ("real", "link/fleet.db")}[of]
+    target, path = {
+        "the file": ("real/fleet.db", "link"),
+        "its directory": ("real", "link/fleet.db"),
+    }[of]
     link_of_another(tmp_path / "link", target, monkeypatch)
     problem = refusal(tmp_path / path, read_only)
     assert problem.startswith("ledger: ")

@@ -34,7 +34,9 @@ from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.en
     LedgerError,
     LedgerLost,
 )
-from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.location import open_ledger
+from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.location import (
+    open_ledger,
+)
 from emulator import faults
 from ledger.entries import begin, finish, history, put
 from ledger.loops import created, crowd, race
@@ -57,7 +59,9 @@ def database(postgres_server):
     def database(encoding: str = "UTF8") -> str:
         name = f"database_{uuid4().hex}"
         with psycopg.connect(postgres_server, autocommit=True) as connection:
-            connection.execute(f"CREATE DATABASE {name} ENCODING '{encoding}' LOCALE 'C' TEMPLATE template0")
+            connection.execute(
+                f"CREATE DATABASE {name} ENCODING '{encoding}' LOCALE 'C' TEMPLATE template0"
+            )
         return urlsplit(postgres_server)._replace(path=f"/{name}").geturl()
 
     return database
@@ -69,13 +73,17 @@ def backend(ledger) -> int:
 
 
 def end_session(url: str, pid: int) -> None:
-    """End a session as an administrator, a restart or a failover does, and wait until its locks are free."""
+    """End a session as an administrator, a restart or a failover does, and wait until its locks are
+    free.
+    """
     with psycopg.connect(url, autocommit=True) as administrator:
         administrator.execute("SELECT pg_terminate_backend(%s, 60000)", (pid,))
 
 
 def test_a_new_session_takes_the_locks_of_the_ended_one(postgres, opened):
-    """Else another run would not wait for a creation in flight, and its user would be told to look for the machine."""
+    """Else another run would not wait for a creation in flight, and its user would be told to look
+    for the machine.
+    """
     mine, other = opened(postgres), opened(postgres)
     assert mine.lock(KEY, wait=False)
     end_session(postgres, backend(mine))
@@ -97,7 +105,9 @@ def test_an_outcome_waits_for_a_server_that_is_a_standby_for_a_while(postgres, o
     assert ledger.get(KEY).state == DONE
 
 
-def test_a_session_that_ends_during_a_request_is_replaced_before_the_next_statement(postgres, opened):
+def test_a_session_that_ends_during_a_request_is_replaced_before_the_next_statement(
+    postgres, opened
+):
     """Also where another run looked at the asset meanwhile: it holds the lock for that long only."""
     mine, other = opened(postgres), opened(postgres)
     assert mine.lock(KEY, wait=False)
@@ -109,7 +119,9 @@ def test_a_session_that_ends_during_a_request_is_replaced_before_the_next_statem
 
 
 def test_a_task_that_waits_for_one_whose_session_ends_waits_on(postgres, fork, service):
-    """It would say that the asset is in doubt, and its user might remove the entry of a request in flight."""
+    """It would say that the asset is in doubt, and its user might remove the entry of a request in
+    flight.
+    """
     service.api.add_fault(faults.parse({"kind": "delay", "seconds": 3, "count": 1}))
     with fork("loop", postgres, service.url, 1) as first:
         until(lambda: len(service.api.conversation) == 1)
@@ -117,7 +129,9 @@ def test_a_task_that_waits_for_one_whose_session_ends_waits_on(postgres, fork, s
             with psycopg.connect(postgres, autocommit=True) as administrator:
                 waits = "SELECT count(*) FROM pg_stat_activity WHERE query LIKE '%pg_try_advisory_lock%'"
                 until(lambda: administrator.execute(waits).fetchone()[0] > 1)
-                holder = administrator.execute("SELECT pid FROM pg_locks WHERE locktype = 'advisory'").fetchone()[0]
+                holder = administrator.execute(
+                    "SELECT pid FROM pg_locks WHERE locktype = 'advisory'"
+                ).fetchone()[0]
                 administrator.execute("SELECT pg_terminate_backend(%s, 60000)", (holder,))
             (mine,), (other,) = first.results(), second.results()
     assert (mine["outcome"], other["changed"], other["asset"]) == ("accepted", False, mine["asset"])
@@ -153,7 +167,9 @@ def test_a_lock_that_another_one_took_meanwhile_is_not_held(postgres, opened):
 
 
 def test_a_lock_that_was_taken_twice_is_released_at_once(postgres, opened):
-    """As by a task that was overtaken once, and then began after all; PostgreSQL counts how often a lock is taken."""
+    """As by a task that was overtaken once, and then began after all; PostgreSQL counts how often a
+    lock is taken.
+    """
     ledger = opened(postgres)
     first = begin(ledger, KEY, BEGUN, None)
     assert ledger.begin(Change(KEY, None, BEGUN)) == (False, first)
@@ -186,7 +202,9 @@ def test_a_name_too_long_for_the_index_is_refused_before_the_request(postgres, o
 def test_the_isolation_that_the_server_has_by_default_does_not_matter(postgres, opened):
     with psycopg.connect(postgres, autocommit=True) as administrator:
         name = administrator.execute("SELECT current_database()").fetchone()[0]
-        administrator.execute(f"ALTER DATABASE {name} SET default_transaction_isolation = serializable")
+        administrator.execute(
+            f"ALTER DATABASE {name} SET default_transaction_isolation = serializable"
+        )
         try:
             ledger = opened(postgres)
             isolation = "SELECT 1 WHERE current_setting('transaction_isolation') = ?"
@@ -196,7 +214,9 @@ def test_the_isolation_that_the_server_has_by_default_does_not_matter(postgres, 
 
 
 def test_no_statement_needs_another_thread(postgres, opened, monkeypatch):
-    """Under a limit on threads the ledger must go on: without it, what was accepted could not be recorded."""
+    """Under a limit on threads the ledger must go on: without it, what was accepted could not be
+    recorded.
+    """
     ledger = opened(postgres)
 
     def start(thread) -> None:
@@ -208,13 +228,17 @@ def test_no_statement_needs_another_thread(postgres, opened, monkeypatch):
 
 
 def test_the_library_writes_no_log(postgres, opened):
-    """Its warnings would come from a thread while Ansible's main thread may hold the lock of stderr."""
+    """Its warnings would come from a thread while Ansible's main thread may hold the lock of
+    stderr.
+    """
     opened(postgres)
     assert not logging.getLogger("psycopg").isEnabledFor(logging.CRITICAL)
 
 
 @pytest.mark.parametrize("encoding", ["LATIN1", "SQL_ASCII", "UTF8"])
-def test_names_are_preserved_whatever_the_encoding_of_the_database(database, opened, service, encoding):
+def test_names_are_preserved_whatever_the_encoding_of_the_database(
+    database, opened, service, encoding
+):
     url = database(encoding)
     names = ["café", "名前", "a\\u00e9", 'quo"te', "😀"]
     for _time in range(2):
@@ -244,7 +268,9 @@ def test_a_session_that_was_ended_is_replaced(postgres, opened, service, monkeyp
 
 
 def test_an_insert_whose_answer_was_lost_is_recognised(postgres, opened, monkeypatch):
-    """The transaction was committed, then the connection lost: the insert was ours, and its history is written once."""
+    """The transaction was committed, then the connection lost: the insert was ours, and its history
+    is written once.
+    """
     ledger, real = opened(postgres), postgresql.PostgresDatabase.write
 
     def lost(self, statements, durable, whole):
@@ -263,7 +289,9 @@ def test_an_insert_whose_answer_was_lost_is_recognised(postgres, opened, monkeyp
 
 @pytest.mark.parametrize("step", ["begin", "update", "finish"])
 def test_a_transaction_that_the_server_commits_late_is_ours(postgres, opened, monkeypatch, step):
-    """The answer was lost while the server was still committing: the second write then changes no row."""
+    """The answer was lost while the server was still committing: the second write then changes no
+    row.
+    """
     ledger, real, writes = opened(postgres), postgresql.PostgresDatabase.write, []
     before = None if step == "begin" else begin(ledger, KEY, BEGUN, None)
 
@@ -331,22 +359,37 @@ def test_a_statement_that_waits_for_another_transaction_is_bounded(postgres, ope
     assert begin(ledger, KEY, BEGUN, None)
 
 
-@pytest.mark.parametrize("url", [
-    "postgresql://me:hun/ter2@127.0.0.1:1/db", "postgresql://me:hunter2@x@127.0.0.1:1/db", "postgresql://me:%zz@h/db",
-    "postgresql://me@hunter2@h/db", "postgresql://h:hunter2/db", "postgresql://h/db/hunter2@", "postgresql://h/a#hunter2",
-    "postgresql://[::1/hunter2", "postgresql://h/db?hunter2=hunter2",
-])
+@pytest.mark.parametrize(
+    "url",
+    [
+        "postgresql://me:hun/ter2@127.0.0.1:1/db",
+        "postgresql://me:hunter2@x@127.0.0.1:1/db",
+        "postgresql://me:%zz@h/db",
+        "postgresql://me@hunter2@h/db",
+        "postgresql://h:hunter2/db",
+        "postgresql://h/db/hunter2@",
+        "postgresql://h/a#hunter2",
+        "postgresql://[::1/hunter2",
+        "postgresql://h/db?hunter2=hunter2",
+    ],
+)
 def test_a_url_that_looks_wrong_is_refused_and_not_quoted(url):
-    with pytest.raises(LedgerError, match=r"Percent-encode special characters of the password") as error:
+    with pytest.raises(
+        LedgerError, match=r"Percent-encode special characters of the password"
+    ) as error:
         open_ledger(url)
     assert "hun" not in error.value.msg
 
 
-def test_text_that_another_program_wrote_into_a_database_that_is_not_utf_8_is_read_as_it_is(database, opened):
+def test_text_that_another_program_wrote_into_a_database_that_is_not_utf_8_is_read_as_it_is(
+    database, opened
+):
     ledger = opened(database("LATIN1"))
     put(ledger, KEY, Entry(DONE, {}, {"id": "1"}))
-    ledger.database.execute("UPDATE infrastructure_services_entry SET asset = chr(123) || chr(34) || 'id' || chr(34)"
-                            " || ': 2}', \"by\" = 'a ' || chr(34)")
+    ledger.database.execute(
+        "UPDATE infrastructure_services_entry SET asset = chr(123) || chr(34) || 'id' || chr(34)"
+        " || ': 2}', \"by\" = 'a ' || chr(34)"
+    )
     assert (ledger.get(KEY).asset, ledger.get(KEY).by) == ({"id": 2}, 'a "')
 
 
@@ -364,9 +407,16 @@ def pooled(request, database) -> Iterator[str]:
         Path(directory, "pgbouncer.ini").write_text(
             f"[databases]\n{name} = host={host} user=postgres\n[pgbouncer]\nlisten_addr =\nlisten_port = 6432\n"
             f"unix_socket_dir = {directory}\nauth_type = trust\nauth_file = {directory}/users.txt\n"
-            f"pool_mode = {request.param}\ndefault_pool_size = {1 if request.param == 'transaction' else 20}\n")
-        line = [program, f"{directory}/pgbouncer.ini", *(["-u", Path(host).owner()] if os.geteuid() == 0 else [])]
-        with subprocess.Popen(line, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+            f"pool_mode = {request.param}\ndefault_pool_size = {1 if request.param == 'transaction' else 20}\n"
+        )
+        line = [
+            program,
+            f"{directory}/pgbouncer.ini",
+            *(["-u", Path(host).owner()] if os.geteuid() == 0 else []),
+        ]
+        with subprocess.Popen(
+            line, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        ) as process:
             deadline = time.monotonic() + 10
             while not Path(directory, ".s.PGSQL.6432").exists() and time.monotonic() < deadline:
                 time.sleep(0.05)
@@ -376,7 +426,9 @@ def pooled(request, database) -> Iterator[str]:
 
 @pytest.mark.stress
 @pytest.mark.parametrize("again", range(10))
-def test_behind_a_pooler_nothing_is_created_twice_and_no_lock_is_left(pooled, fork, service, opened, again):
+def test_behind_a_pooler_nothing_is_created_twice_and_no_lock_is_left(
+    pooled, fork, service, opened, again
+):
     assert opened(pooled).database._pooled is True
     service.api.add_fault(faults.parse({"kind": "delay", "seconds": 0.01, "count": 0}))
     assert set(race(fork, service, [pooled, pooled], 15).values()) == {1}
@@ -392,7 +444,8 @@ GUIDE = Path(__file__).resolve().parents[2] / "docs/docsite/rst/postgresql.rst"
 
 @pytest.fixture
 def team(database):
-    """Return a function that runs statements as an administrator, one that opens a role's URL, and a new role's name.
+    """Return a function that runs statements as an administrator, one that opens a role's URL, and
+    a new role's name.
 
     In the statements `web` stands for that name: roles are shared by all databases of the server.
     """
@@ -415,11 +468,15 @@ def team(database):
 
 def test_the_statements_of_the_guide_give_each_team_a_schema(team, opened):
     administrate, as_role, name = team
-    (statements,) = re.findall(r":caption: administrator\.sql\n\n((?:    .+\n)+)", GUIDE.read_text(encoding="utf-8"))
+    (statements,) = re.findall(
+        r":caption: administrator\.sql\n\n((?:    .+\n)+)", GUIDE.read_text(encoding="utf-8")
+    )
     administrate(statements)
     for role in (name, f"{name}_ci"):
         put(opened(as_role(role, name)), KEY._replace(name=role), BEGUN)
-    assert len(opened(as_role(f"{name}_ci", name), read_only=True).entries({}, lambda name: True)) == 2
+    assert (
+        len(opened(as_role(f"{name}_ci", name), read_only=True).entries({}, lambda name: True)) == 2
+    )
     with pytest.raises(LedgerError, match="permission denied for schema public"):
         opened(as_role(name, "public"))
 
@@ -427,26 +484,40 @@ def test_the_statements_of_the_guide_give_each_team_a_schema(team, opened):
 @pytest.mark.parametrize("read_only", [True, False])
 def test_a_role_without_rights_is_told_which_are_missing(team, opened, read_only):
     administrate, as_role, name = team
-    administrate("CREATE ROLE web LOGIN; CREATE ROLE web_ci LOGIN; CREATE SCHEMA team AUTHORIZATION web")
+    administrate(
+        "CREATE ROLE web LOGIN; CREATE ROLE web_ci LOGIN; CREATE SCHEMA team AUTHORIZATION web"
+    )
     opened(as_role(name, "team"))
-    tables = ", ".join(f"team.infrastructure_services_{table}" for table in ("entry", "history", "schema"))
-    for missing, rights in (("schema team", "USAGE, CREATE ON SCHEMA team"),
-                            ("table infrastructure_services_schema", f"SELECT, INSERT, UPDATE, DELETE ON {tables}")):
+    tables = ", ".join(
+        f"team.infrastructure_services_{table}" for table in ("entry", "history", "schema")
+    )
+    for missing, rights in (
+        ("schema team", "USAGE, CREATE ON SCHEMA team"),
+        ("table infrastructure_services_schema", f"SELECT, INSERT, UPDATE, DELETE ON {tables}"),
+    ):
         with pytest.raises(LedgerError, match=f": permission denied for {missing}"):
             opened(as_role(f"{name}_ci", "team"), read_only)
         administrate(f"GRANT {rights} TO {name}_ci")
     assert opened(as_role(f"{name}_ci", "team"), read_only).get(KEY) is None
 
 
-@pytest.mark.parametrize(("table", "right"), [
-    ("entry", "INSERT"), ("entry", "UPDATE"), ("entry", "DELETE"), ("history", "INSERT")])
-def test_a_role_that_could_not_record_an_outcome_is_refused_before_a_request(team, opened, table, right):
+@pytest.mark.parametrize(
+    ("table", "right"),
+    [("entry", "INSERT"), ("entry", "UPDATE"), ("entry", "DELETE"), ("history", "INSERT")],
+)
+def test_a_role_that_could_not_record_an_outcome_is_refused_before_a_request(
+    team, opened, table, right
+):
     administrate, as_role, name = team
-    administrate("CREATE ROLE web LOGIN; CREATE ROLE web_ci LOGIN; CREATE SCHEMA team AUTHORIZATION web")
+    administrate(
+        "CREATE ROLE web LOGIN; CREATE ROLE web_ci LOGIN; CREATE SCHEMA team AUTHORIZATION web"
+    )
     opened(as_role(name, "team"))
     ours = f"{name}_ci"
-    administrate(f"GRANT USAGE ON SCHEMA team TO {ours}; GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN"
-                 f" SCHEMA team TO {ours}; REVOKE {right} ON team.infrastructure_services_{table} FROM {ours}")
+    administrate(
+        f"GRANT USAGE ON SCHEMA team TO {ours}; GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN"
+        f" SCHEMA team TO {ours}; REVOKE {right} ON team.infrastructure_services_{table} FROM {ours}"
+    )
     told = rf"the role of the URL lacks {right} on infrastructure_services_{table}$"
     with pytest.raises(LedgerError, match=told):
         opened(as_role(ours, "team"))
@@ -455,6 +526,8 @@ def test_a_role_that_could_not_record_an_outcome_is_refused_before_a_request(tea
 
 def test_a_role_that_cannot_create_tables_is_told_so(team, opened):
     administrate, as_role, name = team
-    administrate("CREATE ROLE web LOGIN; CREATE ROLE web_ci; CREATE SCHEMA team; GRANT USAGE ON SCHEMA team TO web")
+    administrate(
+        "CREATE ROLE web LOGIN; CREATE ROLE web_ci; CREATE SCHEMA team; GRANT USAGE ON SCHEMA team TO web"
+    )
     with pytest.raises(LedgerError, match=r": permission denied for schema team$"):
         opened(as_role(name, "team"))

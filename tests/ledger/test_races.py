@@ -1,7 +1,9 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Two runs at once, or a ledger that disappears during one: no machine is created twice or lost, and nothing hangs."""
+"""Two runs at once, or a ledger that disappears during one: no machine is created twice or lost,
+and nothing hangs.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,9 @@ from ledger.loops import created, run
 from ledger.tasks import key
 
 MACHINES = 25
-TEN_TIMES = pytest.mark.parametrize("again", [0, *(pytest.param(n, marks=pytest.mark.stress) for n in range(1, 10))])
+TEN_TIMES = pytest.mark.parametrize(
+    "again", [0, *(pytest.param(n, marks=pytest.mark.stress) for n in range(1, 10))]
+)
 
 
 @pytest.fixture
@@ -42,7 +46,9 @@ def check(service, ledger, results: list[dict], in_doubt: int = 0) -> None:
     ids = {asset["name"]: asset["id"] for asset in service.api.store.snapshot()["virtual_machines"]}
     entries = {name: ledger.get(key(service, name)) for name in names}
     assert Counter(entry.state == DONE for entry in entries.values())[False] == outcomes["unknown"]
-    assert {name: entry.asset["id"] for name, entry in entries.items() if entry.state == DONE}.items() <= ids.items()
+    assert {
+        name: entry.asset["id"] for name, entry in entries.items() if entry.state == DONE
+    }.items() <= ids.items()
 
 
 def symlink(path: str) -> str:
@@ -65,7 +71,8 @@ def no_lock(path: str) -> str:
 def test_two_names_of_one_ledger(path, fork, service, opened, other: Callable[[str], str], again):
     """The second run starts after the first; through a hard link it is refused.
 
-    Without the lock neither can wait for the other's request in flight, and reports that it does not know.
+    Without the lock neither can wait for the other's request in flight, and reports that it does
+    not know.
     """
     with fork("loop", path, service.url, MACHINES) as first:
         first.wait(2)
@@ -82,7 +89,9 @@ def test_two_names_of_one_ledger(path, fork, service, opened, other: Callable[[s
 @TEN_TIMES
 @pytest.mark.parametrize("what", ["removed", "replaced"])
 def test_a_ledger_that_disappears_during_a_loop(path, fork, service, opened, what, again):
-    """Nothing more is sent; once the file is back, the next run creates what is missing and nothing else."""
+    """Nothing more is sent; once the file is back, the next run creates what is missing and nothing
+    else.
+    """
     run(fork, path, service, 2)
     shutil.copy(path, f"{path}.backup")
     with fork("loop", path, service.url, MACHINES) as loop:

@@ -1,7 +1,9 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The entries that `ledger_info` lists are input for `ledger_entry` in a loop, and for the plural modules."""
+"""The entries that `ledger_info` lists are input for `ledger_entry` in a loop, and for the plural
+modules.
+"""
 
 from __future__ import annotations
 
@@ -57,7 +59,11 @@ AGAIN = """
 def states(ledger) -> dict[str, int]:
     """The number of entries in each state."""
     entries = ledger.entries({}, lambda name: True)
-    return {state: count for state in STATES if (count := sum(entry.state == state for _key, entry in entries))}
+    return {
+        state: count
+        for state in STATES
+        if (count := sum(entry.state == state for _key, entry in entries))
+    }
 
 
 def cpu() -> float:
@@ -67,10 +73,14 @@ def cpu() -> float:
 
 
 @pytest.mark.parametrize("count", [20, pytest.param(1000, marks=pytest.mark.stress)])
-@pytest.mark.parametrize(("how", "state"), [
-    ("""asset: {id: "{{ item.id | default('i-' ~ item.name | default('')) }}"}""", DONE),
-    ("state: absent", None),
-], ids=["confirm", "forget"])
+@pytest.mark.parametrize(
+    ("how", "state"),
+    [
+        ("""asset: {id: "{{ item.id | default('i-' ~ item.name | default('')) }}"}""", DONE),
+        ("state: absent", None),
+    ],
+    ids=["confirm", "forget"],
+)
 def test_everything_in_doubt_is_settled_in_one_task(ansible_once, opened, count, how, state):
     ledger = opened(str(ansible_once.directory / "ledger.db"))
     sent = {"name": "x", "attributes": {"cpu": 4}}
@@ -100,5 +110,7 @@ def test_machines_and_roles_from_the_ledger_are_kept(ansible_once, service):
     sent = len(service.api.conversation)
     run = ansible_once.tasks(AGAIN).ok()
     assert len(service.api.conversation) == sent == 3
-    assert [item["changed"] for task in ("Machines", "Roles") for item in run.result(task)["results"]] == [False] * 3
+    assert [
+        item["changed"] for task in ("Machines", "Roles") for item in run.result(task)["results"]
+    ] == [False] * 3
     assert run.result("List machines again")["entries"] == run.result("List machines")["entries"]

@@ -25,15 +25,28 @@ from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.en
     Key,
     LedgerError,
 )
-from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.location import open_ledger
-from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.store import lock_number
+from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.location import (
+    open_ledger,
+)
+from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.store import (
+    lock_number,
+)
 from ledger.entries import bare, begin, finish, history, put, write
 from support.waiting import until, waiting
 
 KEY = Key("https://s", "compute_virtual_machine", "web01")
 OTHER = KEY._replace(name="web02")
 AT = "2026-01-02T03:04:05Z"
-ENTRY = Entry(DONE, {"name": "web01"}, {"id": "1", "attributes": {"ip": "192.0.2.1"}}, AT, AT, "me@here", "run-1", "ab")
+ENTRY = Entry(
+    DONE,
+    {"name": "web01"},
+    {"id": "1", "attributes": {"ip": "192.0.2.1"}},
+    AT,
+    AT,
+    "me@here",
+    "run-1",
+    "ab",
+)
 BEGUN = Entry(INTENT, {"name": "web01"}, {})
 ENDED = Ended(ABSENT, DONE, AT, "me@here", "run-1", "accepted", 201, "ä€ \\ fine", 1.5, "ab")
 
@@ -83,7 +96,12 @@ def test_an_attempt_that_ended_is_in_the_history(location, opened):
     assert history(ledger) == []
     assert finish(ledger, KEY, begun, begun._replace(state=DONE), ENDED) is True
     assert history(ledger) == [(KEY, ENDED)]
-    assert finish(ledger, KEY, ledger.get(KEY), None, ENDED._replace(at="", to_state=ABSENT, status=None)) is True
+    assert (
+        finish(
+            ledger, KEY, ledger.get(KEY), None, ENDED._replace(at="", to_state=ABSENT, status=None)
+        )
+        is True
+    )
     assert ledger.get(KEY) is None
     (_first, (_key, last)) = history(ledger)
     assert (last.to_state, last.status, last.at > AT) == (ABSENT, None, True)
@@ -91,7 +109,9 @@ def test_an_attempt_that_ended_is_in_the_history(location, opened):
     assert ledger.history(*KEY[:2], ["other", "web01"]) == {"web01": [ENDED, last]}
 
 
-def test_the_history_is_in_the_order_in_which_it_was_written_whatever_the_clocks_say(location, opened):
+def test_the_history_is_in_the_order_in_which_it_was_written_whatever_the_clocks_say(
+    location, opened
+):
     """As from two controllers, one of which is a second behind, and many rows of one second."""
     ledgers = [opened(location), opened(location)]
     at = ["2026-01-02T03:04:06Z", "2026-01-02T03:04:05Z"]
@@ -102,9 +122,12 @@ def test_the_history_is_in_the_order_in_which_it_was_written_whatever_the_clocks
     assert ledgers[0].history(*KEY[:2], ["web01"]) == {"web01": told}
 
 
-@pytest.mark.skipif(not hasattr(fcntl, "F_OFD_SETLK"), reason="open file description locks are of Linux")
+@pytest.mark.skipif(
+    not hasattr(fcntl, "F_OFD_SETLK"), reason="open file description locks are of Linux"
+)
 def test_a_lock_that_cannot_be_released_fails_nothing(tmp_path, opened, monkeypatch):
     """The kernel may need memory in order to split a lock (fcntl_locking(2), ENOLCK)."""
+
     def without_memory(descriptor, command, lock):
         if struct.unpack_from("h", lock) == (fcntl.F_UNLCK,):
             raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
@@ -124,7 +147,11 @@ def test_several_entries_are_begun_and_finished_at_once(location, opened):
     keys = [KEY._replace(name=f"web{number:02}") for number in range(1, 5)]
     begun = ledger.write([Change(key, None, BEGUN) for key in keys], durable=True)
     assert [bool(change) for change in begun] == [True, False, True, True]
-    done = [Change(each.key, each.after, each.after._replace(state=DONE), ENDED) for each in begun if each]
+    done = [
+        Change(each.key, each.after, each.after._replace(state=DONE), ENDED)
+        for each in begun
+        if each
+    ]
     assert all(ledger.write(done, durable=False))
     assert [key for key, _ended in history(ledger)] == [change.key for change in done]
     found = ledger.get_many(*KEY[:2], [*(key.name for key in keys), "none"])
@@ -149,7 +176,9 @@ def test_ten_thousand_entries_are_read_in_well_under_a_second(location, opened):
     assert time.process_time() - started < 1
 
 
-@pytest.mark.parametrize("other", [{"base_url": "https://t"}, {"resource": "other"}, {"name": "web1"}])
+@pytest.mark.parametrize(
+    "other", [{"base_url": "https://t"}, {"resource": "other"}, {"name": "web1"}]
+)
 def test_every_part_of_a_key_counts(location, opened, other):
     ledger = opened(location)
     put(ledger, KEY, ENTRY)
@@ -160,7 +189,11 @@ def test_every_part_of_a_key_counts(location, opened, other):
 def test_a_name_is_looked_for_at_other_services_until_this_one_is_known(location, opened):
     ledger, new = opened(location), KEY._replace(base_url="https://new")
     asked = (*new[:2], ["web01", "web02"])
-    assert opened(location, read_only=True).other_services(*asked) == ledger.other_services(*asked) == {}
+    assert (
+        opened(location, read_only=True).other_services(*asked)
+        == ledger.other_services(*asked)
+        == {}
+    )
     for base_url in ("https://t", "https://s"):
         put(ledger, KEY._replace(base_url=base_url), ENTRY)
     assert ledger.other_services(*asked) == {"web01": ["https://s", "https://t"]}
@@ -169,19 +202,29 @@ def test_a_name_is_looked_for_at_other_services_until_this_one_is_known(location
     assert ledger.other_services(*asked) == {}
 
 
-def test_thousands_of_new_names_take_a_statement_for_each_five_hundred(location, opened, monkeypatch):
-    """At a service without entries each name is looked for at all others; on PostgreSQL a statement is a round trip."""
+def test_thousands_of_new_names_take_a_statement_for_each_five_hundred(
+    location, opened, monkeypatch
+):
+    """At a service without entries each name is looked for at all others; on PostgreSQL a statement
+    is a round trip.
+    """
     ledger, names, statements = opened(location), [f"web{number:04}" for number in range(2_000)], []
     real = ledger.database.execute
-    monkeypatch.setattr(ledger.database, "execute", lambda *asked: (statements.append(asked), real(*asked))[1])
+    monkeypatch.setattr(
+        ledger.database, "execute", lambda *asked: (statements.append(asked), real(*asked))[1]
+    )
     put(ledger, KEY, ENTRY)
     statements.clear()
     assert ledger.get_many("https://new", KEY.resource, names) == {}
-    assert ledger.other_services("https://new", KEY.resource, [*names, "web01"]) == {"web01": [KEY.base_url]}
+    assert ledger.other_services("https://new", KEY.resource, [*names, "web01"]) == {
+        "web01": [KEY.base_url]
+    }
     assert len(statements) == 4 + 1 + 5
 
 
-@pytest.mark.parametrize("text", ["O'Brien; DROP TABLE x", "ä€😀", "?", "%s", "a\nb", "\\u0000", "{{ 1 }}", "x" * 5000])
+@pytest.mark.parametrize(
+    "text", ["O'Brien; DROP TABLE x", "ä€😀", "?", "%s", "a\nb", "\\u0000", "{{ 1 }}", "x" * 5000]
+)
 def test_any_text_comes_back_as_it_was(location, opened, text):
     ledger, key = opened(location), KEY._replace(name=text)
     asset = {"id": text, "deep": [{"null": None, "number": 1.5, "nul": "\x00"}]}
@@ -198,7 +241,12 @@ def test_an_entry_is_dated_when_written_unless_it_is_restored(location, opened):
     before = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
     put(ledger, KEY, ENTRY._replace(changed_at="", began_at=""))
     found = ledger.get(KEY)
-    assert before <= found.changed_at == found.began_at <= time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+    assert (
+        before
+        <= found.changed_at
+        == found.began_at
+        <= time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+    )
     put(ledger, KEY, ENTRY)
     assert (ledger.get(KEY).changed_at, ledger.get(KEY).began_at) == (AT, AT)
 
@@ -206,7 +254,11 @@ def test_an_entry_is_dated_when_written_unless_it_is_restored(location, opened):
 def test_reading_a_missing_ledger_finds_and_creates_nothing(location, opened):
     ledger = opened(location, read_only=True)
     assert (ledger.version, ledger.get(KEY)) == (0, None)
-    assert (ledger.get_many(*KEY[:2], ["web01"]), ledger.history(*KEY), ledger.entries({}, bool)) == ({}, {}, [])
+    assert (
+        ledger.get_many(*KEY[:2], ["web01"]),
+        ledger.history(*KEY),
+        ledger.entries({}, bool),
+    ) == ({}, {}, [])
     assert opened(location, read_only=True).version == 0
 
 
@@ -217,9 +269,13 @@ def test_a_ledger_with_another_schema_is_refused_and_left_alone(location, opened
     ledger.database.execute("UPDATE infrastructure_services_schema SET version = ?", (other,))
     for read_only in (True, False):
         numbers = rf"\(schema {other}, not {tables.SCHEMA_VERSION}\)"
-        with pytest.raises(LedgerError, match=rf"by another version of this collection.* {numbers}. Use"):
+        with pytest.raises(
+            LedgerError, match=rf"by another version of this collection.* {numbers}. Use"
+        ):
             opened(location, read_only)
-    ledger.database.execute("UPDATE infrastructure_services_schema SET version = ?", (tables.SCHEMA_VERSION,))
+    ledger.database.execute(
+        "UPDATE infrastructure_services_schema SET version = ?", (tables.SCHEMA_VERSION,)
+    )
     assert bare(opened(location).get(KEY)) == ENTRY
 
 
@@ -241,7 +297,9 @@ def test_an_entry_written_by_another_program_is_refused(location, opened):
 
 
 def test_a_key_is_held_by_one_ledger_of_a_process(location, opened):
-    """A list that was cut off still holds its assets when the next item of the loop opens the ledger."""
+    """A list that was cut off still holds its assets when the next item of the loop opens the
+    ledger.
+    """
     first, second = opened(location), opened(location)
     assert first.lock(KEY, wait=False)
     assert not second.lock(KEY, wait=False)
@@ -250,7 +308,9 @@ def test_a_key_is_held_by_one_ledger_of_a_process(location, opened):
     first.release(KEY)
     assert second.lock(KEY, wait=False)
     second.close()
-    until(lambda: first.lock(KEY, wait=False))  # PostgreSQL ends a session a moment after its connection
+    until(
+        lambda: first.lock(KEY, wait=False)
+    )  # PostgreSQL ends a session a moment after its connection
 
 
 def test_a_key_is_held_by_one_process_and_other_keys_never_wait(location, opened, fork):
@@ -267,11 +327,15 @@ def test_a_key_is_held_by_one_process_and_other_keys_never_wait(location, opened
 
 def test_many_processes_open_a_ledger_that_does_not_exist_yet(location, opened, fork):
     with contextlib.ExitStack() as stack:
-        for holder in [stack.enter_context(fork("hold", location, f"web{number}")) for number in range(8)]:
+        for holder in [
+            stack.enter_context(fork("hold", location, f"web{number}")) for number in range(8)
+        ]:
             assert holder.wait()
     ledger = opened(location)
     assert ledger.get(KEY) is None
-    assert ledger.database.execute("SELECT version FROM infrastructure_services_schema") == [(tables.SCHEMA_VERSION,)]
+    assert ledger.database.execute("SELECT version FROM infrastructure_services_schema") == [
+        (tables.SCHEMA_VERSION,)
+    ]
 
 
 @pytest.mark.stress
@@ -286,8 +350,12 @@ def test_the_cost_of_an_entry_does_not_grow(tmp_path, opened):
         begun = begin(ledger, name, BEGUN, ledger.get(name))
         finish(ledger, name, begun, ENTRY, ENDED)
         costs[count] = time.perf_counter() - started
-    early, late = (sorted(costs[count] for count in range(end - 500, end))[250] for end in (1_000, 100_000))
-    assert late <= 1.5 * early, f"{early * 1e6:.0f} us for an entry at 1,000, {late * 1e6:.0f} us at 100,000"
+    early, late = (
+        sorted(costs[count] for count in range(end - 500, end))[250] for end in (1_000, 100_000)
+    )
+    assert late <= 1.5 * early, (
+        f"{early * 1e6:.0f} us for an entry at 1,000, {late * 1e6:.0f} us at 100,000"
+    )
 
 
 def test_a_ledger_can_be_closed_twice(location):
@@ -297,16 +365,31 @@ def test_a_ledger_can_be_closed_twice(location):
 
 
 @pytest.mark.parametrize("column", ["sent", "asset"])
-@pytest.mark.parametrize(("depth", "says"), [
-    (100_000, "is nested deeper than 64 levels"), (500, "is nested deeper than 64 levels"), (0, "is not JSON")])
+@pytest.mark.parametrize(
+    ("depth", "says"),
+    [
+        (100_000, "is nested deeper than 64 levels"),
+        (500, "is nested deeper than 64 levels"),
+        (0, "is not JSON"),
+    ],
+)
 def test_an_entry_that_something_else_wrote_is_named(location, opened, column, depth, says):
     ledger = opened(location)
     put(ledger, KEY, ENTRY)
     put(ledger, OTHER, ENTRY)
     text = '{"a": ' + "[" * depth + "]" * depth + "}"
     ledger.database.write(
-        [(f"UPDATE infrastructure_services_entry SET {column} = ? WHERE name = ?", (text, OTHER.name))], durable=True)
+        [
+            (
+                f"UPDATE infrastructure_services_entry SET {column} = ? WHERE name = ?",
+                (text, OTHER.name),
+            )
+        ],
+        durable=True,
+    )
     assert bare(ledger.get(KEY)) == ENTRY
     for read in (lambda: ledger.get(OTHER), lambda: ledger.entries({}, lambda name: True)):
-        with pytest.raises(LedgerError, match=f"the entry of web02 {says}, so something else wrote it"):
+        with pytest.raises(
+            LedgerError, match=f"the entry of web02 {says}, so something else wrote it"
+        ):
             read()

@@ -1,7 +1,9 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Each file operation of a task fails once: the first, the second, ... At most one request, and the next run knows."""
+"""Each file operation of a task fails once: the first, the second, ... At most one request, and the
+next run knows.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,9 @@ from itertools import product
 from pathlib import Path
 
 import pytest
-from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.location import open_ledger
+from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.location import (
+    open_ledger,
+)
 from ledger.entries import put
 from ledger.swept import SWEPT
 from ledger.tasks import key, task
@@ -57,7 +61,10 @@ LIST = """
         max_unknown: 0
         retries: 0
 """
-KILLS = {"file": ("pwrite64", "fdatasync", "unlink"), "server": ("sendto",)}  # what changes a ledger
+KILLS = {
+    "file": ("pwrite64", "fdatasync", "unlink"),
+    "server": ("sendto",),
+}  # what changes a ledger
 
 
 @contextmanager
@@ -72,7 +79,9 @@ def traced(pid: int, log: Path, *options: str) -> Iterator[None]:
 
 
 def require_counted(what: str, call: str, count: int) -> None:
-    """Raise AssertionError unless about as many calls failed as docs/reliability.md says, none if that says none."""
+    """Raise AssertionError unless about as many calls failed as docs/reliability.md says, none if
+    that says none.
+    """
     print("SWEPT", what, call, count)
     known = SWEPT[what].get(call, 0)
     assert known / 2 <= count <= known * 2, "tests/ledger/swept.py says how many there are"
@@ -80,20 +89,41 @@ def require_counted(what: str, call: str, count: int) -> None:
 
 def result_of(fork, log: Path, arguments: tuple, call: str, inject: str = "") -> dict:
     """Return the result of a process of which a call fails, as `inject` says."""
-    ledgers = [argument for argument in arguments if call == ASKED_BY_PYTHON and str(argument).startswith("/")]
-    files = [f"--trace-path={ledger}{suffix}" for ledger in ledgers for suffix in ("", "-journal", ".lock")]
+    ledgers = [
+        argument
+        for argument in arguments
+        if call == ASKED_BY_PYTHON and str(argument).startswith("/")
+    ]
+    files = [
+        f"--trace-path={ledger}{suffix}"
+        for ledger in ledgers
+        for suffix in ("", "-journal", ".lock")
+    ]
     with fork(*arguments) as process:
         assert process.wait() == "ready"
-        with traced(process.pid, log, *files, f"--trace={call}", *([f"--inject={call}:{inject}"] if inject else [])):
+        with traced(
+            process.pid,
+            log,
+            *files,
+            f"--trace={call}",
+            *([f"--inject={call}:{inject}"] if inject else []),
+        ):
             said = process.results()
     assert len(said) == 2, f"{call} {inject}: it ended without a result"
     return said[1]
 
 
-def sweep(fork, tmp_path: Path, call: str, begin: Callable[[str], tuple], check: Callable[[str, dict], None]) -> int:
+def sweep(
+    fork,
+    tmp_path: Path,
+    call: str,
+    begin: Callable[[str], tuple],
+    check: Callable[[str, dict], None],
+) -> int:
     """Let the call fail, each time and in each way; return how often.
 
-    `begin`: makes what a run needs, given its name, and returns what to fork; `check`: looks at its result.
+    `begin`: makes what a run needs, given its name, and returns what to fork; `check`: looks at its
+    result.
     """
     log, rows = tmp_path / "strace", 0
     check("dry", result_of(fork, log, begin("dry"), call))
@@ -122,11 +152,19 @@ def test_a_creation(kind, call, tmp_path, fork, opened, service):
         ids = machines(service).get(name, [])
         assert len(ids) <= 1, (first, again)
         if ids and not first.get("failed"):
-            assert (again["outcome"], again["asset"]["id"], again.get("failed")) == ("not_sent", ids[0], None)
+            assert (again["outcome"], again["asset"]["id"], again.get("failed")) == (
+                "not_sent",
+                ids[0],
+                None,
+            )
         elif first["outcome"] == "accepted":
             is_known = again["outcome"] == "not_sent" and again["asset"]["id"] == ids[0]
-            assert is_known or (again["failed"] and again["outcome"] in ("unknown", "accepted")), again
-        elif again.get("failed"):  # a commit that failed when it was done: nothing was sent, and nobody knows
+            assert is_known or (again["failed"] and again["outcome"] in ("unknown", "accepted")), (
+                again
+            )
+        elif again.get(
+            "failed"
+        ):  # a commit that failed when it was done: nothing was sent, and nobody knows
             assert again["outcome"] == "unknown", again
             in_doubt.append(name)
         else:
@@ -134,7 +172,9 @@ def test_a_creation(kind, call, tmp_path, fork, opened, service):
 
     in_doubt: list[str] = []
     require_counted(f"a creation, {kind} ledger", call, sweep(fork, tmp_path, call, begin, check))
-    assert len(in_doubt) <= 4  # when the directory is synced, or SQLite's locks are released, after the commit
+    assert (
+        len(in_doubt) <= 4
+    )  # when the directory is synced, or SQLite's locks are released, after the commit
 
 
 @pytest.mark.parametrize("call", OF_LEDGER)
@@ -159,18 +199,30 @@ def test_a_move(call, tmp_path, fork, opened):
     require_counted("a move", call, sweep(fork, tmp_path, call, begin, check))
 
 
-@pytest.mark.parametrize(("kinds", "call"), [
-    (f"{source} to {target}", call) for source, target in product(KILLS, repeat=2)
-    for call in sorted({*KILLS[source], *KILLS[target]})])
+@pytest.mark.parametrize(
+    ("kinds", "call"),
+    [
+        (f"{source} to {target}", call)
+        for source, target in product(KILLS, repeat=2)
+        for call in sorted({*KILLS[source], *KILLS[target]})
+    ],
+)
 def test_a_move_that_is_killed_at_a_call_is_completed_and_never_can_both_be_used(
-        kinds, call, tmp_path, request, fork, opened, service):
+    kinds, call, tmp_path, request, fork, opened, service
+):
     def place(kind: str, name: str) -> str:
-        return str(tmp_path / name) if kind == "file" else schema_in(request.getfixturevalue("postgres_server"))
+        return (
+            str(tmp_path / name)
+            if kind == "file"
+            else schema_in(request.getfixturevalue("postgres_server"))
+        )
 
     number, was_killed = 0, True
     while was_killed:
         number += 1
-        source, target = (place(kind, f"{number}{kind}{side}.db") for side, kind in enumerate(kinds.split(" to ")))
+        source, target = (
+            place(kind, f"{number}{kind}{side}.db") for side, kind in enumerate(kinds.split(" to "))
+        )
         for each in range(3):
             put(opened(source), key(service, f"web{each}"), ENTRY)
         before = content(source)
@@ -181,9 +233,16 @@ def test_a_move_that_is_killed_at_a_call_is_completed_and_never_can_both_be_used
                 was_killed = len(process.results()) == 1
         now = usable(source, target)
         assert now != [True, True]
-        of_move = [source, target] if now[1] or is_marked(target) else [source]  # before, the target is any new ledger
-        late, known = ([task(location, base_url=service.url, name=name, retries=0)["outcome"] for location in of_move]
-                       for name in (f"late-{kinds}-{call}-{number}", "web1"))
+        of_move = (
+            [source, target] if now[1] or is_marked(target) else [source]
+        )  # before, the target is any new ledger
+        late, known = (
+            [
+                task(location, base_url=service.url, name=name, retries=0)["outcome"]
+                for location in of_move
+            ]
+            for name in (f"late-{kinds}-{call}-{number}", "web1")
+        )
         assert late.count("accepted") == sum(now), late
         assert known == ["not_sent"] * len(of_move)
         move(source, target)
@@ -221,14 +280,30 @@ def test_a_report(call, tmp_path, fork):
 
 @pytest.mark.parametrize("call", OF_PLAYBOOK)
 def test_a_list_of_a_playbook_with_a_report(call, ansible_once, service):
-    """As users run it: the calls on the files of the ledger and of the report, in whichever process they are."""
+    """As users run it: the calls on the files of the ledger and of the report, in whichever process
+    they are.
+    """
     log = ansible_once.directory / "strace"
 
     def ran(name: str, inject: str) -> Run:
-        files = [ansible_once.directory / f"{name}.{end}" for end in ENDS_OF_FILES if call != "rename"]  # ours are all
+        files = [
+            ansible_once.directory / f"{name}.{end}" for end in ENDS_OF_FILES if call != "rename"
+        ]  # ours are all
         (ansible_once.directory / "playbook.yml").write_text(LIST.format(name=name))
-        options = ["-f", "--seccomp-bpf", "-o", log, *(f"--trace-path={file}" for file in files), f"--trace={call}"]
-        line = [*options, *([f"--inject={call}:{inject}"] if inject else []), BIN / "ansible-playbook", "playbook.yml"]
+        options = [
+            "-f",
+            "--seccomp-bpf",
+            "-o",
+            log,
+            *(f"--trace-path={file}" for file in files),
+            f"--trace={call}",
+        ]
+        line = [
+            *options,
+            *([f"--inject={call}:{inject}"] if inject else []),
+            BIN / "ansible-playbook",
+            "playbook.yml",
+        ]
         return ansible_once.command(shutil.which("strace"), *map(str, line))
 
     def check(name: str, first: Run) -> None:
@@ -236,7 +311,10 @@ def test_a_list_of_a_playbook_with_a_report(call, ansible_once, service):
         (result,) = [line["result"] for line in first.results]
         again = ran(name, "")
         there = machines(service)
-        assert all(len(there.get(f"{name}-{number}", [])) <= 1 for number in range(3)), (first.output, again.output)
+        assert all(len(there.get(f"{name}-{number}", [])) <= 1 for number in range(3)), (
+            first.output,
+            again.output,
+        )
         assert len(again.results) == 1, again.output
         outcomes = [each["outcome"] for each in again.results[0]["result"]["results"]]
         if not result.get("failed"):

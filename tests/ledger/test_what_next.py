@@ -1,7 +1,9 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a message proposes as the next step works: it depends on whether there is a ledger, and on what it records."""
+"""What a message proposes as the next step works: it depends on whether there is a ledger, and on
+what it records.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +34,9 @@ def task(name: str, ledger: str, **options) -> dict:
 
 @pytest.fixture(scope="module")
 def failed(ansible_in, running_service, postgres_server, tmp_path_factory):
-    """Lose the answer to each creation of a play, and return Ansible's commands and the results of its tasks."""
+    """Lose the answer to each creation of a play, and return Ansible's commands and the results of
+    its tasks.
+    """
     ansible = ansible_in(tmp_path_factory.mktemp("what-next"))
     running_service.reset()
     running_service.fault(kind="drop", when="after", count=0)
@@ -45,12 +49,26 @@ def failed(ansible_in, running_service, postgres_server, tmp_path_factory):
             tasks.append(task(f"{kind}: again web{number}", ledger))
     tasks.append(task("forced web9", "ledger.db", force=True))
     here = {"ansible_connection": "local"}  # elsewhere a list with a ledger is refused
-    tasks.append({"name": "list", "ignore_errors": True, "vars": here, f"{CREATE}s": {
-        "virtual_machines": [{"name": "web8"}], "retries": 0, "ledger": "ledger.db"}})
+    tasks.append(
+        {
+            "name": "list",
+            "ignore_errors": True,
+            "vars": here,
+            f"{CREATE}s": {
+                "virtual_machines": [{"name": "web8"}],
+                "retries": 0,
+                "ledger": "ledger.db",
+            },
+        }
+    )
     play = {"hosts": "localhost", "gather_facts": False, "tasks": tasks}
     run = ansible.playbook(json.dumps([play]) + "\n")
     running_service.reset()
-    return ansible, {line["task"]: line["result"] for line in run.results if line["kind"] != "item"}, urls
+    return (
+        ansible,
+        {line["task"]: line["result"] for line in run.results if line["kind"] != "item"},
+        urls,
+    )
 
 
 @pytest.mark.parametrize(("number", "kind"), list(enumerate([*LEDGERS, *URLS])))
@@ -62,7 +80,9 @@ def test_after_a_lost_answer_the_message_says_what_rerunning_does(failed, number
         "file": f"{SETTLE}{IN_DOUBT} -e ledger={path}",
         "file with spaces": f"{SETTLE}INFRASTRUCTURE_SERVICES_LEDGER={path} {IN_DOUBT}",
         "postgresql": f"{SETTLE}INFRASTRUCTURE_SERVICES_LEDGER={shlex.quote(urls['postgresql'])} {IN_DOUBT}",
-        "with a password": SETTLE + "INFRASTRUCTURE_SERVICES_LEDGER=${INFRASTRUCTURE_SERVICES_LEDGER:?} " + IN_DOUBT,
+        "with a password": SETTLE
+        + "INFRASTRUCTURE_SERVICES_LEDGER=${INFRASTRUCTURE_SERVICES_LEDGER:?} "
+        + IN_DOUBT,
     }[kind]
     first = results[f"{kind}: create web{number}"]
     assert first["outcome"] == "unknown"
@@ -74,8 +94,15 @@ def test_after_a_lost_answer_the_message_says_what_rerunning_does(failed, number
 def pasted(command: str, ansible, **variables: str) -> subprocess.CompletedProcess:
     """Run a command in the shell of a user."""
     environment = ansible.environment(PATH=f"{BIN}:{os.environ['PATH']}", **variables)
-    return subprocess.run(command, shell=True, cwd=ansible.directory, env=environment, capture_output=True, text=True,
-                          check=False)
+    return subprocess.run(
+        command,
+        shell=True,
+        cwd=ansible.directory,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
 
 
 @pytest.mark.parametrize(("number", "kind"), list(enumerate([*LEDGERS, *URLS]))[1:])
@@ -85,7 +112,9 @@ def test_a_pasted_command_finds_the_ledger_and_so_do_those_that_it_shows(failed,
     variable = {"INFRASTRUCTURE_SERVICES_LEDGER": urls[kind]} if kind == "with a password" else {}
     done = pasted(command, ansible, **variable)
     assert f"web{number}" in done.stdout
-    (remove,) = [line for line in done.stdout.splitlines() if f"name=web{number} state=absent" in line]
+    (remove,) = [
+        line for line in done.stdout.splitlines() if f"name=web{number} state=absent" in line
+    ]
     done = pasted(remove.strip().strip('",'), ansible, **variable)
     assert '"changed": true' in done.stdout, done.stdout + done.stderr
 
@@ -109,11 +138,14 @@ def test_each_machine_of_a_list_says_so_too(failed):
 def test_a_list_with_a_ledger_but_without_requests_says_what_to_install(ansible_once, tmp_path):
     (tmp_path / "without").mkdir()
     (tmp_path / "without/requests.py").write_text("raise ImportError", encoding="utf-8")
-    failed = ansible_once.tasks(f"""
+    failed = ansible_once.tasks(
+        f"""
 - name: Create
   {CREATE}s:
     virtual_machines: [{{name: web01}}]
     ledger: ledger.db
-""", PYTHONPATH=str(tmp_path / "without")).result("Create")
+""",
+        PYTHONPATH=str(tmp_path / "without"),
+    ).result("Create")
     assert "has no requests; run there: " in failed["msg"]
     assert failed["outcome"] == "not_sent"

@@ -2,7 +2,9 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Whole runs of ansible-playbook with a list in one task, against a service that is as slow as the test needs."""
+"""Whole runs of ansible-playbook with a list in one task, against a service that is as slow as the
+test needs.
+"""
 
 from __future__ import annotations
 
@@ -83,7 +85,12 @@ class Run:
     def workers(self) -> list[int]:
         """The processes that it started and that still exist."""
         asked = ["ps", "-o", "pid=", "--ppid", str(self.process.pid)]
-        return [int(pid) for pid in subprocess.run(asked, capture_output=True, text=True, check=False).stdout.split()]
+        return [
+            int(pid)
+            for pid in subprocess.run(
+                asked, capture_output=True, text=True, check=False
+            ).stdout.split()
+        ]
 
 
 @pytest.fixture
@@ -95,11 +102,19 @@ def service() -> Iterator[Service]:
 
 @pytest.fixture
 def start(service, collections, tmp_path) -> Iterator[Callable[..., Run]]:
-    """Return a function that starts a run over a list of `count` machines, in a process group of its own."""
+    """Return a function that starts a run over a list of `count` machines, in a process group of
+    its own.
+    """
     started = []
 
-    def start(count: int, play: str = PLAY, arguments: tuple = (), environment: dict | None = None,
-              pipe: int | None = None, **more) -> Run:
+    def start(
+        count: int,
+        play: str = PLAY,
+        arguments: tuple = (),
+        environment: dict | None = None,
+        pipe: int | None = None,
+        **more,
+    ) -> Run:
         number = len(started)
         (tmp_path / "play.yml").write_text(play, encoding="utf-8")
         files = [tmp_path / f"{kind}-{number}" for kind in ("result", "output", "errors")]
@@ -118,8 +133,13 @@ def start(service, collections, tmp_path) -> Iterator[Callable[..., Run]]:
         line = [str(BIN / "ansible-playbook"), "play.yml", "-e", "@more.json", *arguments]
         with files[1].open("wb") as output, files[2].open("wb") as errors:
             process = subprocess.Popen(
-                line, cwd=tmp_path, env={**os.environ, **variables}, stdin=subprocess.DEVNULL, stdout=pipe or output,
-                stderr=pipe or errors, start_new_session=True,
+                line,
+                cwd=tmp_path,
+                env={**os.environ, **variables},
+                stdin=subprocess.DEVNULL,
+                stdout=pipe or output,
+                stderr=pipe or errors,
+                start_new_session=True,
             )
         started.append(Run(process, *files))
         return started[-1]
@@ -137,7 +157,9 @@ def runs(directory: Path, name: str = "fleet") -> list[dict]:
     assert not any(TOKEN in file.read_text(encoding="utf-8") for file in files)
     found = json.loads(files[0].read_text(encoding="utf-8"))["runs"]
     suites = list(ElementTree.parse(files[1]).getroot())
-    assert [int(suite.get("tests")) for suite in suites] == [len(one["assets"]) for one in found if one["assets"]]
+    assert [int(suite.get("tests")) for suite in suites] == [
+        len(one["assets"]) for one in found if one["assets"]
+    ]
     return found
 
 

@@ -2,9 +2,11 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Kills runs of a list and repeats them: `python crasher.py LEDGER URL ROUNDS SEED`. One line of JSON per round.
+"""Kills runs of a list and repeats them: `python crasher.py LEDGER URL ROUNDS SEED`. One line of
+JSON per round.
 
-Each run is a separate process, killed at a random moment. This process is single-threaded, so that it can fork them.
+Each run is a separate process, killed at a random moment. This process is single-threaded, so that
+it can fork them.
 """
 
 from __future__ import annotations
@@ -19,30 +21,43 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 __import__("conftest")  # makes the collection importable
-from ansible_collections.infrastructure.services.plugins.module_utils._task.specs import VIRTUAL_MACHINES
-from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.recording import Recording
+from ansible_collections.infrastructure.services.plugins.module_utils._task.specs import (
+    VIRTUAL_MACHINES,
+)
+from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.recording import (
+    Recording,
+)
 from support.lists import run_list
 
 COUNT, AT_ONCE = 60, 16
 LONGEST = 60.0  # seconds after which a run counts as hung
 
 
-def run(location: str, url: str, names: list[str], at_once: int = AT_ONCE, watch=str, **options) -> dict:
+def run(
+    location: str, url: str, names: list[str], at_once: int = AT_ONCE, watch=str, **options
+) -> dict:
     """Return the result of a list; `watch`: returns why to stop now, empty to go on."""
     options = {"base_url": url, "concurrency": at_once, "max_unknown": 0, **options}
     options["virtual_machines"] = [{"name": name} for name in names]
-    return run_list(VIRTUAL_MACHINES, options, location=location, run="run", recording=Recording, watch=watch)
+    return run_list(
+        VIRTUAL_MACHINES, options, location=location, run="run", recording=Recording, watch=watch
+    )
 
 
 def forked(location: str, url: str, names: list[str], kill_after: float = LONGEST) -> dict:
-    """Run a list in a process of its own; return its result, or an empty one if it was killed first."""
+    """Run a list in a process of its own; return its result, or an empty one if it was killed
+    first.
+    """
     reading, writing = os.pipe()
     child = os.fork()
     if not child:
         os.close(reading)
         result = run(location, url, names)
         with os.fdopen(writing, "w", encoding="utf-8") as file:
-            json.dump([[item["item"], item["outcome"], item["failed"]] for item in result["results"]], file)
+            json.dump(
+                [[item["item"], item["outcome"], item["failed"]] for item in result["results"]],
+                file,
+            )
         os._exit(0)
     os.close(writing)
     deadline = time.monotonic() + kill_after

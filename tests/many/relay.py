@@ -2,7 +2,9 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Relays connections to a Unix socket: `python relay.py SOCKET`. Prints its port; once stopped, it answers no one."""
+"""Relays connections to a Unix socket: `python relay.py SOCKET`. Prints its port; once stopped, it
+answers no one.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,9 @@ async def pass_on(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) ->
 async def main(path: str) -> None:
     async def relay(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         behind_reader, behind_writer = await asyncio.open_unix_connection(path)
-        await asyncio.gather(pass_on(reader, behind_writer), pass_on(behind_reader, writer), return_exceptions=True)
+        await asyncio.gather(
+            pass_on(reader, behind_writer), pass_on(behind_reader, writer), return_exceptions=True
+        )
 
     server = await asyncio.start_server(relay, "127.0.0.1", 0)
     print(server.sockets[0].getsockname()[1], flush=True)

@@ -2,7 +2,9 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""A service for many requests at once: as slow as asked; it records what was created, and how many came at once."""
+"""A service for many requests at once: as slow as asked; it records what was created, and how many
+came at once.
+"""
 
 from __future__ import annotations
 
@@ -55,7 +57,9 @@ class Service(ScriptedService):
             self.peak = max(self.peak, self.at_once)
         self.stopping.wait(self.seconds)
         with self._change:
-            self._change.wait_for(lambda: key not in self.held - self._released or self.stopping.is_set())
+            self._change.wait_for(
+                lambda: key not in self.held - self._released or self.stopping.is_set()
+            )
             self.at_once -= 1
         peer.say(answer(status, self._envelope(body) if status < 300 else None, *self.headers))
         return True

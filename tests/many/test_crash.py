@@ -2,7 +2,9 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Whenever a list is killed, no machine is created twice, none is lost, and only what was in flight is in doubt."""
+"""Whenever a list is killed, no machine is created twice, none is lost, and only what was in flight
+is in doubt.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,9 @@ FEW_FILES = """if True:
 def insist(service, ledger: str, rounds: int, seed: str) -> None:
     service.seconds = 0.02
     line = [sys.executable, str(CRASHER), ledger, service.url, str(rounds), seed]
-    done = subprocess.run(line, capture_output=True, text=True, timeout=120 + 10 * rounds, check=False)
+    done = subprocess.run(
+        line, capture_output=True, text=True, timeout=120 + 10 * rounds, check=False
+    )
     assert done.returncode == 0, done.stderr
     until(lambda: service.at_once == 0)
     assert set(service.created.values()) == {1}
@@ -60,7 +64,14 @@ def test_a_list_survives_being_killed_many_times(service, tmp_path, seed):
 def test_a_list_leaves_descriptors_for_the_ledger(service, tmp_path):
     """SQLite opens a file for each write: without one, what was created could not be recorded."""
     service.seconds = 0.02
-    line = [sys.executable, "-c", FEW_FILES, str(Path(__file__).parents[1]), str(tmp_path / "l.db"), service.url]
+    line = [
+        sys.executable,
+        "-c",
+        FEW_FILES,
+        str(Path(__file__).parents[1]),
+        str(tmp_path / "l.db"),
+        service.url,
+    ]
     done = subprocess.run(line, capture_output=True, text=True, timeout=120, check=False)
     assert (done.stdout, done.stderr) == ("{'accepted': 100}\n", "")
     assert len(service.created) == 100

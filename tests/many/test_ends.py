@@ -2,10 +2,12 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""However a list ends: nothing more is started, requests in flight get a grace period, and each item is reported.
+"""However a list ends: nothing more is started, requests in flight get a grace period, and each
+item is reported.
 
-The grace period is 10 s and its end is awaited here only where a process ends with it; what becomes of an item that
-outlasts it is tested on the function (tests/unit/plugins/module_utils/_task/test_many.py).
+The grace period is 10 s and its end is awaited here only where a process ends with it; what becomes
+of an item that outlasts it is tested on the function
+(tests/unit/plugins/module_utils/_task/test_many.py).
 """
 
 from __future__ import annotations
@@ -21,7 +23,9 @@ from pathlib import Path
 
 import pytest
 from ansible_collections.infrastructure.services.plugins.module_utils._list import sending
-from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.location import open_ledger
+from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.location import (
+    open_ledger,
+)
 from many.conftest import REPORTING, runs, until
 from many.crasher import run as run_here
 
@@ -55,7 +59,12 @@ ENDS = {
 
 LASTING = ("Ctrl-C", "SIGKILL to the parent")  # an answer outlasts the grace period
 # What the parent does is up to core.
-OF_CORE = ("SIGINT to the parent", "SIGTERM to the parent", "SIGHUP to all", "SIGKILL to the parent")
+OF_CORE = (
+    "SIGINT to the parent",
+    "SIGTERM to the parent",
+    "SIGHUP to all",
+    "SIGKILL to the parent",
+)
 
 
 def wait_for_idleness(service) -> None:
@@ -70,15 +79,22 @@ def wait_for_idleness(service) -> None:
     until(is_idle, 60)
 
 
-@pytest.mark.parametrize("end", [
-    pytest.param(end, marks=[pytest.mark.matrix] if end in OF_CORE else []) for end in ENDS])
+@pytest.mark.parametrize(
+    "end", [pytest.param(end, marks=[pytest.mark.matrix] if end in OF_CORE else []) for end in ENDS]
+)
 def test_an_interrupted_list_loses_nothing_that_was_sent(start, service, tmp_path, end):
-    """All that was in flight is recorded, but for an answer that takes longer than the grace period."""
+    """All that was in flight is recorded, but for an answer that takes longer than the grace
+    period.
+    """
     ledger = str(tmp_path / "l.db")
     service.seconds, service.held = 0.3, {"vm2"}
     reports = end != "Ctrl-C"
-    run = start(COUNT, REPORTING, environment={"INFRASTRUCTURE_SERVICES_LEDGER": ledger},
-                report=str(tmp_path / "fleet.json") if reports else "")
+    run = start(
+        COUNT,
+        REPORTING,
+        environment={"INFRASTRUCTURE_SERVICES_LEDGER": ledger},
+        report=str(tmp_path / "fleet.json") if reports else "",
+    )
     until(lambda: sum(service.created.values()) >= 40)
     workers = run.workers()
     ENDS[end](run)
@@ -97,9 +113,12 @@ def test_an_interrupted_list_loses_nothing_that_was_sent(start, service, tmp_pat
     if reports:
         (one,) = runs(tmp_path)
         assert one["state"] == "ended"
-        assert {asset["name"] for asset in one["assets"] if asset["outcome"] == "unknown"} == in_doubt
+        assert {
+            asset["name"] for asset in one["assets"] if asset["outcome"] == "unknown"
+        } == in_doubt
         assert Counter(asset["outcome"] for asset in one["assets"]) == +Counter(
-            accepted=begun - len(in_doubt), unknown=len(in_doubt), not_sent=COUNT - begun)
+            accepted=begun - len(in_doubt), unknown=len(in_doubt), not_sent=COUNT - begun
+        )
     else:
         assert f"[WARNING]: 1 of {COUNT} virtual machines failed (1 in doubt): vm2." in run.errors
         assert f"{COUNT - begun} were not begun" in run.errors
@@ -139,15 +158,26 @@ LOOP = """
 
 
 @pytest.mark.matrix
-def test_the_next_list_of_a_loop_does_not_share_the_ledger_of_one_that_was_cut_off(start, service, tmp_path):
-    """Answers that come after the first list has ended are recorded while the second one records its own."""
+def test_the_next_list_of_a_loop_does_not_share_the_ledger_of_one_that_was_cut_off(
+    start, service, tmp_path
+):
+    """Answers that come after the first list has ended are recorded while the second one records
+    its own.
+    """
     ledger = str(tmp_path / "l.db")
     names = [f"a{number}" for number in range(60)], [f"b{number}" for number in range(200)]
     first, second = ([{"name": name} for name in each] for each in names)
     service.held, service.seconds = set(names[0][40:]), 0.02  # by then 16 are sent at once
-    run = start(0, LOOP, lists=[{"machines": first, "seconds": 3}, {"machines": second, "seconds": 0}], environment={
-        "INFRASTRUCTURE_SERVICES_LEDGER": ledger, "ANSIBLE_CALLBACKS_ENABLED": "impatient",
-        "ANSIBLE_CALLBACK_PLUGINS": str(Path(__file__).parents[1] / "support/plugins/callback")})
+    run = start(
+        0,
+        LOOP,
+        lists=[{"machines": first, "seconds": 3}, {"machines": second, "seconds": 0}],
+        environment={
+            "INFRASTRUCTURE_SERVICES_LEDGER": ledger,
+            "ANSIBLE_CALLBACKS_ENABLED": "impatient",
+            "ANSIBLE_CALLBACK_PLUGINS": str(Path(__file__).parents[1] / "support/plugins/callback"),
+        },
+    )
     until(lambda: "b0" in service.created)
     for name in sorted(service.held):
         service.release(name)
@@ -177,12 +207,22 @@ def test_items_that_wait_for_a_token_count_as_never_started(service, tmp_path, m
     ledger = str(tmp_path / "l.db")
 
     def watch() -> str:
-        return "the task received SIGTERM" if os.path.exists(ledger) and "intent" in states(ledger).values() else ""
+        return (
+            "the task received SIGTERM"
+            if os.path.exists(ledger) and "intent" in states(ledger).values()
+            else ""
+        )
 
     with socket.create_server(("127.0.0.1", 0)) as silent:
-        token = {"auth_url": f"http://127.0.0.1:{silent.getsockname()[1]}", "client_id": "me", "access_token": None,
-                 "client_secret": "secret-of-the-tests"}
-        result = run_here(ledger, service.url, [f"vm{number}" for number in range(30)], watch=watch, **token)
+        token = {
+            "auth_url": f"http://127.0.0.1:{silent.getsockname()[1]}",
+            "client_id": "me",
+            "access_token": None,
+            "client_secret": "secret-of-the-tests",
+        }
+        result = run_here(
+            ledger, service.url, [f"vm{number}" for number in range(30)], watch=watch, **token
+        )
         assert (result["outcome"], result["counts"]["not_sent"]) == ("not_sent", 30)
         assert result["results"][0]["failed"] is True
         assert (states(ledger), dict(service.created)) == ({}, {})
@@ -203,7 +243,9 @@ def test_on_a_target_nothing_more_is_begun_once_nobody_reads_the_result(service)
     """As when the connection to it is lost."""
     service.seconds = 0.2
     line = [sys.executable, "-c", ON_A_TARGET, Path(__file__).parents[1], service.url]
-    with subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(
+        line, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
         until(lambda: len(service.created) >= 4)
         process.stdout.close()
         assert "nothing reads the result any more" in process.stderr.read()

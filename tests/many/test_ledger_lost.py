@@ -16,8 +16,13 @@ from urllib.parse import parse_qs, urlsplit
 
 import psycopg
 import pytest
-from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger import postgresql, store
-from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.location import open_ledger
+from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger import (
+    postgresql,
+    store,
+)
+from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.location import (
+    open_ledger,
+)
 from many.conftest import until
 from many.crasher import run
 from support.databases import postgres_server, schema_in
@@ -37,11 +42,18 @@ def database(postgres_server) -> str:
 def relay(database):
     """A process between the tests and the database, and the URL of the ledger behind it."""
     asked, name = parse_qs(urlsplit(database).query), urlsplit(database).path
-    line = [sys.executable, str(Path(__file__).with_name("relay.py")), f"{asked['host'][0]}/.s.PGSQL.5432"]
+    line = [
+        sys.executable,
+        str(Path(__file__).with_name("relay.py")),
+        f"{asked['host'][0]}/.s.PGSQL.5432",
+    ]
     with subprocess.Popen(line, stdout=subprocess.PIPE, text=True) as process:
         address = f"postgresql://postgres@127.0.0.1:{process.stdout.readline().strip()}{name}"
         schema = database.partition("options=")[2]
-        yield process, f"{address}?sslmode=disable&gssencmode=disable&connect_timeout=2&options={schema}"
+        yield (
+            process,
+            f"{address}?sslmode=disable&gssencmode=disable&connect_timeout=2&options={schema}",
+        )
         process.kill()
 
 
@@ -56,17 +68,25 @@ def in_the_middle(service, act) -> None:
 
 
 def names(result: dict, outcome: str, **more) -> set[str]:
-    return {each["item"] for each in result["results"] if each["outcome"] == outcome and more.items() <= each.items()}
+    return {
+        each["item"]
+        for each in result["results"]
+        if each["outcome"] == outcome and more.items() <= each.items()
+    }
 
 
 def test_a_database_that_hangs_ends_the_list(relay, database, service, monkeypatch):
-    """With limits of 2 s for a connection, a statement and a loss, the list ends once and not per item."""
+    """With limits of 2 s for a connection, a statement and a loss, the list ends once and not per
+    item.
+    """
     monkeypatch.setattr(postgresql, "_STATEMENT_SECONDS", 2.0)
     monkeypatch.setattr(store, "_LOSS_GRACE", 2.0)
     process, url = relay
     service.seconds = 0.3
     stopped = []
-    in_the_middle(service, lambda: (process.send_signal(signal.SIGSTOP), stopped.append(time.monotonic())))
+    in_the_middle(
+        service, lambda: (process.send_signal(signal.SIGSTOP), stopped.append(time.monotonic()))
+    )
     result = run(url, service.url, [f"vm{number}" for number in range(COUNT)], at_once=40)
     assert time.monotonic() - stopped[0] < LONGEST
     process.send_signal(signal.SIGCONT)
@@ -77,7 +97,9 @@ def test_a_database_that_hangs_ends_the_list(relay, database, service, monkeypat
     ledger.close()
     assert set(service.created.values()) == {1}
     assert names(result, "accepted") == sent
-    done = {name for name, state in recorded.items() if state == "done"}  # some perhaps once the relay ran again
+    done = {
+        name for name, state in recorded.items() if state == "done"
+    }  # some perhaps once the relay ran again
     assert names(result, "accepted", failed=False) <= done
     assert sent <= recorded.keys()
 
@@ -105,7 +127,9 @@ def test_a_list_goes_on_once_the_database_is_back(database, service, monkeypatch
         def away() -> None:
             until(lambda: len(service.created) >= 4)
             admin.execute(f"ALTER ROLE {role} NOLOGIN")
-            admin.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = %s", (role,))
+            admin.execute(
+                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = %s", (role,)
+            )
             service.release("vm2")
             refused.wait(10)
             admin.execute(f"ALTER ROLE {role} LOGIN")

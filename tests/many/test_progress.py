@@ -2,7 +2,9 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Progress is shown while a list is running, and does not disturb a callback that prints a single document."""
+"""Progress is shown while a list is running, and does not disturb a callback that prints a single
+document.
+"""
 
 from __future__ import annotations
 
@@ -39,8 +41,13 @@ def test_progress_does_not_disturb_a_callback_that_prints_a_document(start, serv
     (tmp_path / "callbacks").mkdir()
     (tmp_path / "callbacks" / "one_document.py").write_text(DOCUMENT, encoding="utf-8")
     service.seconds = 0.5
-    run = start(60, environment={"ANSIBLE_CALLBACK_PLUGINS": str(tmp_path / "callbacks"),
-                                 "ANSIBLE_STDOUT_CALLBACK": "one_document"})
+    run = start(
+        60,
+        environment={
+            "ANSIBLE_CALLBACK_PLUGINS": str(tmp_path / "callbacks"),
+            "ANSIBLE_STDOUT_CALLBACK": "one_document",
+        },
+    )
     run.end()
     assert json.loads(run.printed)[0]["accepted"] == 60
     assert re.search(r"virtual machines: \d+ of 60, \d+ in flight, 0 in doubt, ", run.errors)
@@ -49,9 +56,15 @@ def test_progress_does_not_disturb_a_callback_that_prints_a_document(start, serv
 def test_lines_have_the_colors_of_ansible_if_somebody_sees_them(start):
     """Those of stderr depend on whether it is a terminal, which ANSIBLE_FORCE_COLOR overrides."""
     line = "+ vm0 cpu 4"
-    for forced, expected in (("1", f"\x1b[1;34m {line}\x1b[0m"), ("0", f"virtual machines: 1 to create {line}")):
-        run = start(1, arguments=("--check",), environment={
-            "ANSIBLE_FORCE_COLOR": forced, "ANSIBLE_COLOR_OK": "bright blue"})
+    for forced, expected in (
+        ("1", f"\x1b[1;34m {line}\x1b[0m"),
+        ("0", f"virtual machines: 1 to create {line}"),
+    ):
+        run = start(
+            1,
+            arguments=("--check",),
+            environment={"ANSIBLE_FORCE_COLOR": forced, "ANSIBLE_COLOR_OK": "bright blue"},
+        )
         run.end()
         assert expected in run.errors
         assert ("\x1b" in run.errors) is (forced == "1")
@@ -59,7 +72,9 @@ def test_lines_have_the_colors_of_ansible_if_somebody_sees_them(start):
 
 @pytest.mark.matrix
 def test_a_run_ends_when_nobody_reads_what_it_says_any_more(start, service, tmp_path):
-    """As with `2>&1 | head -n 2`: the thread of Ansible that receives results ends with any line it cannot write."""
+    """As with `2>&1 | head -n 2`: the thread of Ansible that receives results ends with any line it
+    cannot write.
+    """
     service.seconds = 0.5
     reader, writer = os.pipe()
     environment = {"INFRASTRUCTURE_SERVICES_LEDGER": str(tmp_path / "l.db"), "PYTHONUNBUFFERED": ""}

@@ -2,7 +2,9 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The report of a run exists however the run ends; test_ends.py has the report of a run that is interrupted."""
+"""The report of a run exists however the run ends; test_ends.py has the report of a run that is
+interrupted.
+"""
 
 from __future__ import annotations
 
@@ -24,8 +26,13 @@ TRACE = "4bf92f3577b34da6a3ce929d0e0e4736"
 def run(start, tmp_path):
     """Start a run that writes a report, with a ledger."""
     assert REPORTING != PLAY
-    environment = {"INFRASTRUCTURE_SERVICES_LEDGER": str(tmp_path / "l.db"), "TRACEPARENT": f"00-{TRACE}-{'1' * 16}-01"}
-    return lambda count: start(count, REPORTING, environment=environment, report=str(tmp_path / "fleet.json"))
+    environment = {
+        "INFRASTRUCTURE_SERVICES_LEDGER": str(tmp_path / "l.db"),
+        "TRACEPARENT": f"00-{TRACE}-{'1' * 16}-01",
+    }
+    return lambda count: start(
+        count, REPORTING, environment=environment, report=str(tmp_path / "fleet.json")
+    )
 
 
 def test_the_end_of_a_run_is_reported(run, service, tmp_path):
@@ -35,7 +42,11 @@ def test_the_end_of_a_run_is_reported(run, service, tmp_path):
     (one,) = runs(tmp_path)
     assert (one["state"], len(one["assets"])) == ("ended", 20)
     told = {asset["name"]: asset for asset in one["assets"]}
-    assert (told["vm3"]["outcome"], told["vm3"]["status"], told["vm3"]["failed"]) == ("rejected", 403, True)
+    assert (told["vm3"]["outcome"], told["vm3"]["status"], told["vm3"]["failed"]) == (
+        "rejected",
+        403,
+        True,
+    )
     assert "x-request-id: ***" in told["vm4"]["msg"]
     assert all(asset["seconds"] >= 0.05 and asset["trace_id"] == TRACE for asset in told.values())
 
@@ -58,7 +69,12 @@ HOSTS = """
 def test_concurrent_hosts_share_one_report_with_all_their_assets(start, service, tmp_path, tasks):
     play = HOSTS.format(tasks=list(range(tasks)))
     service.statuses["h2-0-1"] = 403
-    names = {f"h{host}-{task}-{number}" for host in (1, 2, 3, 4) for task in range(tasks) for number in (0, 1)}
+    names = {
+        f"h{host}-{task}-{number}"
+        for host in (1, 2, 3, 4)
+        for task in range(tasks)
+        for number in (0, 1)
+    }
     arguments = ("-i", "h1,h2,h3,h4,", "-c", "local", "-f", "4")
     output = start(0, play, arguments, report=str(tmp_path / "fleet.json")).end()
     assert "does not exist" not in output
@@ -66,15 +82,24 @@ def test_concurrent_hosts_share_one_report_with_all_their_assets(start, service,
     (one,) = runs(tmp_path)
     assert one["state"] == "ended"
     assert Counter((asset["name"], asset["outcome"]) for asset in one["assets"]) == Counter(
-        (name, "rejected" if name == "h2-0-1" else "accepted") for name in names)
+        (name, "rejected" if name == "h2-0-1" else "accepted") for name in names
+    )
     assert sorted(name for name in os.listdir(tmp_path) if "fleet" in name) == [
-        "fleet.html", "fleet.json", "fleet.xml"]
+        "fleet.html",
+        "fleet.json",
+        "fleet.xml",
+    ]
 
 
 def names(ledger: str) -> list[str]:
     """The names recorded in a ledger."""
     with closing(sqlite3.connect(ledger)) as connection:
-        return [row[0] for row in connection.execute("SELECT name FROM infrastructure_services_entry ORDER BY name")]
+        return [
+            row[0]
+            for row in connection.execute(
+                "SELECT name FROM infrastructure_services_entry ORDER BY name"
+            )
+        ]
 
 
 REFUSED = """
@@ -100,7 +125,9 @@ def test_a_file_that_is_not_a_report_is_refused_before_anything_is_sent(start, s
     ledger, mine, pipe = reports = [str(tmp_path / name) for name in ("l.db", "vars.yml", "pipe")]
     Path(mine).write_text("mine: true", encoding="utf-8")
     os.mkfifo(pipe)  # other kinds of files are in the unit tests
-    running = start(4, REFUSED, environment={"INFRASTRUCTURE_SERVICES_LEDGER": ledger}, reports=reports)
+    running = start(
+        4, REFUSED, environment={"INFRASTRUCTURE_SERVICES_LEDGER": ledger}, reports=reports
+    )
     running.end()
     assert [each["item"] for each in running.result["results"]] == reports
     for each in running.result["results"]:
@@ -113,22 +140,38 @@ def test_a_file_that_is_not_a_report_is_refused_before_anything_is_sent(start, s
 
 def test_a_refused_report_leaves_no_new_ledger(start, service, tmp_path):
     ledger, report = tmp_path / "l.db", tmp_path / "none" / "fleet.json"
-    refused = start(2, REPORTING, environment={"INFRASTRUCTURE_SERVICES_LEDGER": str(ledger)}, report=str(report))
+    refused = start(
+        2,
+        REPORTING,
+        environment={"INFRASTRUCTURE_SERVICES_LEDGER": str(ledger)},
+        report=str(report),
+    )
     refused.end()
     assert refused.result["msg"].startswith("report: ")
     assert not ledger.exists()
     assert service.created == Counter()
 
 
-STOPPING = REPORTING.replace("concurrency: 16", 'access_token: "{{ token | default(omit) }}"\n        in_doubt: stop')
+STOPPING = REPORTING.replace(
+    "concurrency: 16", 'access_token: "{{ token | default(omit) }}"\n        in_doubt: stop'
+)
 
 
-@pytest.mark.parametrize("more", [
-    {"token": ""},
-    pytest.param({"machines": [{"name": "vm9"}, {"name": ""}]}, marks=pytest.mark.matrix),
-    pytest.param({"environment": {"INFRASTRUCTURE_SERVICES_LEDGER": "none/l.db"}}, marks=pytest.mark.matrix),
-], ids=str)
-def test_a_run_that_is_refused_before_it_begins_leaves_the_last_report_as_it_is(start, service, tmp_path, more):
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"token": ""},
+        pytest.param({"machines": [{"name": "vm9"}, {"name": ""}]}, marks=pytest.mark.matrix),
+        pytest.param(
+            {"environment": {"INFRASTRUCTURE_SERVICES_LEDGER": "none/l.db"}},
+            marks=pytest.mark.matrix,
+        ),
+    ],
+    ids=str,
+)
+def test_a_run_that_is_refused_before_it_begins_leaves_the_last_report_as_it_is(
+    start, service, tmp_path, more
+):
     report = str(tmp_path / "fleet.json")
     files = [tmp_path / name for name in ("fleet.json", "fleet.xml", "fleet.html")]
     start(2, REPORTING, report=report).end()
@@ -147,7 +190,10 @@ def test_a_run_that_stops_because_of_what_is_in_doubt_is_reported(run, start, se
     environment = {"INFRASTRUCTURE_SERVICES_LEDGER": str(tmp_path / "l.db")}
     start(2, STOPPING, environment=environment, report=str(tmp_path / "fleet.json")).end()
     (one,) = runs(tmp_path)
-    assert [(asset["name"], asset["outcome"]) for asset in one["assets"]] == [("vm0", "unknown"), ("vm1", "not_sent")]
+    assert [(asset["name"], asset["outcome"]) for asset in one["assets"]] == [
+        ("vm0", "unknown"),
+        ("vm1", "not_sent"),
+    ]
     assert not service.created["vm1"]
 
 
@@ -177,7 +223,9 @@ def test_after_kill_9_the_ledger_lists_what_the_run_did(run, start, service, tmp
     running.end()
     assert [(tmp_path / name).read_bytes() for name in ("fleet.json", "fleet.xml")] == before
     with closing(sqlite3.connect(tmp_path / "l.db")) as connection:
-        ((killed,),) = connection.execute("SELECT DISTINCT run FROM infrastructure_services_entry WHERE name <> 'vm0'")
+        ((killed,),) = connection.execute(
+            "SELECT DISTINCT run FROM infrastructure_services_entry WHERE name <> 'vm0'"
+        )
     environment = {"INFRASTRUCTURE_SERVICES_LEDGER": str(tmp_path / "l.db")}
     listing = start(0, LIST, environment=environment, run=killed)
     listing.end()
@@ -194,6 +242,11 @@ def test_after_kill_9_the_ledger_lists_what_the_run_did(run, start, service, tmp
 def test_in_check_mode_the_report_is_the_plan(start, service, tmp_path):
     start(3, REPORTING, ("--check",), report=str(tmp_path / "fleet.json")).end()
     (planned,) = runs(tmp_path, "fleet.plan")
-    assert (planned["state"], planned["counts"]) == ("planned", {"compute_virtual_machine": {"to create": 3}})
-    assert "**compute virtual machines**: 3 to create" in (tmp_path / "fleet.plan.md").read_text(encoding="utf-8")
+    assert (planned["state"], planned["counts"]) == (
+        "planned",
+        {"compute_virtual_machine": {"to create": 3}},
+    )
+    assert "**compute virtual machines**: 3 to create" in (tmp_path / "fleet.plan.md").read_text(
+        encoding="utf-8"
+    )
     assert not service.created

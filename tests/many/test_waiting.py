@@ -2,15 +2,24 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""A task that waits for the work of another run on its asset says so: for which one, who that is, since when."""
+"""A task that waits for the work of another run on its asset says so: for which one, who that is,
+since when.
+"""
 
 from __future__ import annotations
 
 from contextlib import closing, suppress
 
 import pytest
-from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.entries import INTENT, Change, Entry, Key
-from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.location import open_ledger
+from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.entries import (
+    INTENT,
+    Change,
+    Entry,
+    Key,
+)
+from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.location import (
+    open_ledger,
+)
 from support.databases import postgres_server, schema_in
 from support.waiting import until
 
@@ -42,9 +51,16 @@ def test_a_wait_for_another_run_is_said(start, service, tmp_path, request, kind)
     if kind == "postgresql":
         location = schema_in(request.getfixturevalue("postgres_server"))
     with closing(open_ledger(location)) as others:
-        keys = {name: Key(service.url, MACHINES, name) for name in ("one", "two", "three", "four", "five")}
-        begun = {name: others.begin(Change(key, None, Entry(INTENT, {"name": name}, {}, run="theirs")))[1]
-                 for name, key in keys.items()}
+        keys = {
+            name: Key(service.url, MACHINES, name)
+            for name in ("one", "two", "three", "four", "five")
+        }
+        begun = {
+            name: others.begin(Change(key, None, Entry(INTENT, {"name": name}, {}, run="theirs")))[
+                1
+            ]
+            for name, key in keys.items()
+        }
         run = start(0, PLAY, ("-i", "single,list,entry,entries,", "--forks", "4"), ledger=location)
         said = {name: f"{entry.by}, since {entry.began_at}" for name, entry in begun.items()}
         lines = [
@@ -54,7 +70,10 @@ def test_a_wait_for_another_run_is_said(start, service, tmp_path, request, kind)
             f"virtual machine five: waiting for {said['five']}",
         ]
         with suppress(AssertionError):
-            until(lambda: all(line in run.errors for line in lines) or run.process.poll() is not None, 20)
+            until(
+                lambda: all(line in run.errors for line in lines) or run.process.poll() is not None,
+                20,
+            )
         for key in keys.values():
             others.release(key)
         errors = run.end() and run.errors

@@ -18,8 +18,13 @@ ROLES = "/api/v1/services/cassandra/application_roles"
 HEADERS = {"Authorization": "Bearer token", "Content-Type": "application/json"}
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 ARGUMENTS = [
-    "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
-    "--disable-component-update", "--disable-sync",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
 ]
 PATIENCE = 20_000  # milliseconds; the page polls every second, and the machine may be busy
 
@@ -34,21 +39,29 @@ class Service:
     def create(self, name: str = "web01", **attributes: object) -> int:
         """Request a virtual machine; return the status."""
         body = {"name": name, "attributes": attributes}
-        return requests.post(f"{self.url}{MACHINES}", json=body, headers=HEADERS, timeout=10).status_code
+        return requests.post(
+            f"{self.url}{MACHINES}", json=body, headers=HEADERS, timeout=10
+        ).status_code
 
     def update(self, role: str = "role-1", **attributes: object) -> int:
         """Request an update of a role; return the status."""
         body = {"attributes": attributes}
-        return requests.put(f"{self.url}{ROLES}/{role}", json=body, headers=HEADERS, timeout=10).status_code
+        return requests.put(
+            f"{self.url}{ROLES}/{role}", json=body, headers=HEADERS, timeout=10
+        ).status_code
 
     def send(self, raw: bytes) -> int:
         """Request a virtual machine with these bytes as the body; return the status."""
-        return requests.post(f"{self.url}{MACHINES}", data=raw, headers=HEADERS, timeout=10).status_code
+        return requests.post(
+            f"{self.url}{MACHINES}", data=raw, headers=HEADERS, timeout=10
+        ).status_code
 
     def control(self, method: str, path: str, **options: object) -> object:
         """Call a control endpoint."""
         headers = {"Content-Type": "application/json"}
-        return requests.request(method, f"{self.url}/_emulator/{path}", headers=headers, timeout=10, **options).json()
+        return requests.request(
+            method, f"{self.url}/_emulator/{path}", headers=headers, timeout=10, **options
+        ).json()
 
 
 class Errors(list):
@@ -56,7 +69,10 @@ class Errors(list):
 
     def watch(self, page) -> None:
         """Record what goes wrong on this page."""
-        page.on("console", lambda message: self.append(message.text) if message.type == "error" else None)
+        page.on(
+            "console",
+            lambda message: self.append(message.text) if message.type == "error" else None,
+        )
         page.on("pageerror", lambda error: self.append(str(error)))
 
 
@@ -65,8 +81,10 @@ def launched() -> Iterator:
     """A browser."""
     executable = next(filter(None, map(shutil.which, BROWSERS)), None)
     if executable is None:
-        pytest.fail(f"no Chromium: none of {', '.join(BROWSERS)} is on PATH; on Debian: apt-get install chromium",
-                    pytrace=False)
+        pytest.fail(
+            f"no Chromium: none of {', '.join(BROWSERS)} is on PATH; on Debian: apt-get install chromium",
+            pytrace=False,
+        )
     from playwright.sync_api import sync_playwright  # noqa: PLC0415  make page installs it
 
     with sync_playwright() as playwright:
@@ -102,7 +120,9 @@ def service() -> Iterator[Service]:
 
 @pytest.fixture
 def errors() -> Iterator[Errors]:
-    """The errors of the test's pages; a test that provokes some removes them, any other ends with none."""
+    """The errors of the test's pages; a test that provokes some removes them, any other ends with
+    none.
+    """
     seen = Errors()
     yield seen
     assert seen == []

@@ -1,9 +1,11 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Takes docs/docsite/rst/report.png of the page that the program makes: `make picture`, in Chromium.
+"""Takes docs/docsite/rst/report.png of the page that the program makes: `make picture`, in
+Chromium.
 
-picture.sha256 keeps what page it was taken of, so that tests/unit can tell without a browser when it has changed.
+picture.sha256 keeps what page it was taken of, so that tests/unit can tell without a browser when
+it has changed.
 """
 
 from __future__ import annotations

@@ -29,8 +29,11 @@ def test_a_hostile_text_is_shown_and_does_nothing(page, service, expect, text):
     elements = page.evaluate("document.querySelectorAll('script, img, svg, iframe').length")
     body = {"name": text, "attributes": {"ip": text, "status": text, "team": text}}
     assert service.send(json.dumps(body).encode()) == 201
-    service.control("PUT", f"assets/{quote(text, safe='')}",
-                    json={"name": text, "attributes": {"cluster_id": text}})
+    service.control(
+        "PUT",
+        f"assets/{quote(text, safe='')}",
+        json={"name": text, "attributes": {"cluster_id": text}},
+    )
     service.control("POST", "faults", json={"kind": "garbage", "text": text, "skip": 99})
     expect(page.locator("#roles tbody")).to_have_count(2)
     expect(page.locator("#pending tbody")).to_have_count(1)
@@ -47,7 +50,9 @@ def test_a_hostile_text_is_shown_and_does_nothing(page, service, expect, text):
 
 
 def test_markup_is_refused_by_the_browser_itself(page, errors):
-    said = page.evaluate("() => { try { document.body.innerHTML = 'x' } catch (error) { return String(error) } }")
+    said = page.evaluate(
+        "() => { try { document.body.innerHTML = 'x' } catch (error) { return String(error) } }"
+    )
     assert "TrustedHTML" in said
     assert all("TrustedHTML" in error for error in errors)
     errors.clear()
@@ -55,21 +60,35 @@ def test_markup_is_refused_by_the_browser_itself(page, errors):
 
 def test_no_secret_is_on_the_page(page, service, expect):
     secrets = {
-        "Authorization": "Bearer first-secret-of-all", "Proxy-Authorization": "Basic c2Vjb25kOnNlY3JldA==",
+        "Authorization": "Bearer first-secret-of-all",
+        "Proxy-Authorization": "Basic c2Vjb25kOnNlY3JldA==",
         "cookie": "third=secret",
     }
     requests.put(f"{service.url}/x", headers=secrets, timeout=10)
-    form = {"grant_type": "client_credentials", "client_id": "ci", "client_secret": "fourth-secret", "password": "no5"}
+    form = {
+        "grant_type": "client_credentials",
+        "client_id": "ci",
+        "client_secret": "fourth-secret",
+        "password": "no5",
+    }
     requests.post(f"{service.url}/oauth/token", data=form, timeout=10)
     expect(page.locator("#requests tbody")).to_have_count(2)
     for button in page.locator("#requests tbody button").all():
         button.click()
     shown = page.locator("#requests").inner_text()
-    for part in ("Bearer firs… (19 characters)", "Basic c2Vj… (20 characters)", "cookie: thi… (12 characters)",
-                 "client_id=ci&client_secret=fou… (13 characters)&password=… (3 characters)"):
+    for part in (
+        "Bearer firs… (19 characters)",
+        "Basic c2Vj… (20 characters)",
+        "cookie: thi… (12 characters)",
+        "client_id=ci&client_secret=fou… (13 characters)&password=… (3 characters)",
+    ):
         assert part in shown
     content = page.content()
-    assert [secret for secret in ("first-secret", "c2Vjb25k", "third=", "fourth-", "no5") if secret in content] == []
+    assert [
+        secret
+        for secret in ("first-secret", "c2Vjb25k", "third=", "fourth-", "no5")
+        if secret in content
+    ] == []
 
 
 @pytest.mark.parametrize("width", [320, 375, 768, 1280])
@@ -83,7 +102,11 @@ def test_it_is_accessible_and_fits_the_width(page, service, expect, scheme, widt
     service.create("no")
     service.send(b"no JSON")
     service.control("POST", "faults", json={"kind": "status", "status": 503, "operation": "token"})
-    service.control("POST", "faults", json={"kind": "status", "status": 500, "operation": "create_virtual_machine"})
+    service.control(
+        "POST",
+        "faults",
+        json={"kind": "status", "status": 500, "operation": "create_virtual_machine"},
+    )
     service.create("no")
     page.get_by_text("Any other fault").click()
     expect(page.locator("#requests tbody")).to_have_count(4)

@@ -18,11 +18,17 @@ def rows(page, table: str):
 
 def seed(service, machines: int, roles: int) -> None:
     """Put many assets into the emulator without a request for each."""
-    operation = next(operation for operation in openapi.operations(openapi.load()) if operation.creates)
+    operation = next(
+        operation for operation in openapi.operations(openapi.load()) if operation.creates
+    )
     for number in range(machines):
-        service.running.api.store.create(operation, {"name": f"web{number}", "attributes": {}}, unique=False)
+        service.running.api.store.create(
+            operation, {"name": f"web{number}", "attributes": {}}, unique=False
+        )
     for number in range(roles):
-        service.control("PUT", f"assets/role-{number}", json={"name": f"role {number}", "attributes": {}})
+        service.control(
+            "PUT", f"assets/role-{number}", json={"name": f"role {number}", "attributes": {}}
+        )
 
 
 def test_an_empty_page_says_so(page, service, expect):
@@ -34,7 +40,9 @@ def test_an_empty_page_says_so(page, service, expect):
 
 def test_a_new_machine_and_its_request_appear(page, service, expect):
     assert service.create("web01") == 201
-    machine = page.get_by_role("table", name=re.compile("Virtual machines")).get_by_role("row").nth(1)
+    machine = (
+        page.get_by_role("table", name=re.compile("Virtual machines")).get_by_role("row").nth(1)
+    )
     expect(machine).to_contain_text("web01")
     expect(machine).to_contain_text("10.0.0.1")
     request = page.get_by_role("table", name=re.compile("Conversation")).get_by_role("row").nth(1)
@@ -51,13 +59,21 @@ def test_an_updated_role_changes_in_place(page, service, expect):
 def test_a_row_names_its_role_unless_the_body_is_unreadable(page, service, expect):
     service.update("role-1", login=True)
     service.send(b"no JSON")
-    expect(rows(page, "requests")).to_have_text([re.compile("^ *2\u2013"), re.compile("^ *1role-1")])
+    expect(rows(page, "requests")).to_have_text(
+        [re.compile("^ *2\u2013"), re.compile("^ *1role-1")]
+    )
 
 
 def test_the_settings_are_shown_and_follow_a_change(page, service, expect):
     expect(rows(page, "settings")).to_contain_text(["requiredstrict", "putmerge"])
-    service.control("PUT", "settings", json={"put": "replace", "delay": {"any": 0.5}, "token": "a-secret-of-all"})
-    expect(rows(page, "settings")).to_contain_text(["putreplace", "tokena-s\u2026 (15 characters)", 'delay{"any":0.5}'])
+    service.control(
+        "PUT",
+        "settings",
+        json={"put": "replace", "delay": {"any": 0.5}, "token": "a-secret-of-all"},
+    )
+    expect(rows(page, "settings")).to_contain_text(
+        ["putreplace", "tokena-s\u2026 (15 characters)", 'delay{"any":0.5}']
+    )
 
 
 def test_the_newest_is_first(page, service, expect):
@@ -78,7 +94,9 @@ def test_many_are_counted_and_the_newest_shown(page, service, expect):
 
 @pytest.mark.parametrize(("width", "screens"), [(1280, 1), (390, 2.5)])
 @pytest.mark.parametrize("machines", [100, 2000])
-def test_the_conversation_is_near_however_many_machines_there_are(page, service, expect, machines, width, screens):
+def test_the_conversation_is_near_however_many_machines_there_are(
+    page, service, expect, machines, width, screens
+):
     page.set_viewport_size({"width": width, "height": 900})
     seed(service, machines, roles=50)
     service.create("the last")
@@ -140,8 +158,10 @@ def test_an_open_role_shows_its_update(page, service, expect):
 
 
 def test_a_body_is_shown_as_it_was_sent(page, service, expect):
-    service.send(b'{"name":"a:b, {c}\\"","attributes":{"cpu":4.0,"vm_ram":12345678901234567890,"team":"\\u00e4",'
-                 b'"puppet_classes":[ ],"volumes":[{"name":"x"},{}]},"name":"again"}')
+    service.send(
+        b'{"name":"a:b, {c}\\"","attributes":{"cpu":4.0,"vm_ram":12345678901234567890,"team":"\\u00e4",'
+        b'"puppet_classes":[ ],"volumes":[{"name":"x"},{}]},"name":"again"}'
+    )
     page.locator("#requests button").click()
     expect(page.locator("#requests pre").last).to_have_text("""{
   "name": "a:b, {c}\\"",
@@ -163,7 +183,11 @@ def test_a_body_is_shown_as_it_was_sent(page, service, expect):
 
 @pytest.mark.parametrize(
     ("body", "shown"),
-    [(b"{not JSON, [", "{not JSON, ["), (b"\xff\xfe", "Base64: //4="), (b"x" * 20001, "(20001 characters)")],
+    [
+        (b"{not JSON, [", "{not JSON, ["),
+        (b"\xff\xfe", "Base64: //4="),
+        (b"x" * 20001, "(20001 characters)"),
+    ],
 )
 def test_a_body_that_is_not_json_is_shown_too(page, service, expect, body, shown):
     service.send(body)
@@ -186,7 +210,10 @@ def test_it_shows_when_the_emulator_is_gone_and_when_it_is_back(page, service, e
         expect(state).to_have_text("live")
         expect(rows(page, "roles")).to_contain_text(["another"])
         assert {re.search(r"ERR_\w+", error)[0] for error in errors} <= {
-            "ERR_CONNECTION_REFUSED", "ERR_CONNECTION_RESET", "ERR_EMPTY_RESPONSE"}
+            "ERR_CONNECTION_REFUSED",
+            "ERR_CONNECTION_RESET",
+            "ERR_EMPTY_RESPONSE",
+        }
         errors.clear()
 
 

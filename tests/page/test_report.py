@@ -1,7 +1,9 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The page of a report in a browser: what a reader does with it, whatever the names are, and without its script."""
+"""The page of a report in a browser: what a reader does with it, whatever the names are, and
+without its script.
+"""
 
 from __future__ import annotations
 
@@ -13,8 +15,15 @@ from page.conftest import PATIENCE
 from support.pages import SETTLE, asset_of, fleet, page_of, plan, run_of
 
 WIDTHS = {"wide": 1280, "phone": 390}
-NAMES = ["</table><script>window.hit = 1</script>", "{{ 7 * 7 }}", "\u202egnp.exe", "web\n01",
-         "<img src=x onerror='window.hit = 1'>", "javascript:window.hit=1", "x" * 3000]
+NAMES = [
+    "</table><script>window.hit = 1</script>",
+    "{{ 7 * 7 }}",
+    "\u202egnp.exe",
+    "web\n01",
+    "<img src=x onerror='window.hit = 1'>",
+    "javascript:window.hit=1",
+    "x" * 3000,
+]
 
 
 @pytest.fixture
@@ -47,14 +56,22 @@ def names(page) -> list[str]:
 def test_the_page_fits_and_is_accessible(opened, run, width, scheme):
     page = opened(run, width, color_scheme=scheme)
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
-    found = Axe().run(page, options={"runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]})
+    found = Axe().run(
+        page, options={"runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]}
+    )
     assert found.violations_count == 0, found.generate_report()
 
 
 def test_the_first_screen_has_how_it_went_and_what_to_do(opened, expect):
     page = opened(fleet())
     expect(page.get_by_role("heading", level=1)).to_contain_text("1 in doubt, 2 rejected of 500")
-    for text in ("https://infrastructure.example.com", "/srv/fleet/fleet.db", "4711-web", SETTLE, "web100"):
+    for text in (
+        "https://infrastructure.example.com",
+        "/srv/fleet/fleet.db",
+        "4711-web",
+        SETTLE,
+        "web100",
+    ):
         assert page.get_by_text(text, exact=True).first.bounding_box()["y"] < 900
 
 
@@ -91,11 +108,17 @@ def test_a_dot_says_its_name(opened, expect):
 
 @pytest.mark.parametrize("script", [True, False], ids=["with its script", "without"])
 def test_names_are_data(opened, script):
-    run = run_of([asset_of(name, "rejected", failed=True, cause=name, command=name) for name in NAMES],
-                 {"rejected": len(NAMES)}, ledger="</title><script>window.hit = 1</script>")
+    run = run_of(
+        [asset_of(name, "rejected", failed=True, cause=name, command=name) for name in NAMES],
+        {"rejected": len(NAMES)},
+        ledger="</title><script>window.hit = 1</script>",
+    )
     page = opened(run, java_script_enabled=script)
     shown = page.locator("#assets td.name").all_text_contents()
-    assert shown == ["\\u202egnp.exe" if name == "\u202egnp.exe" else name.replace("\n", "\\u000a") for name in NAMES]
+    assert shown == [
+        "\\u202egnp.exe" if name == "\u202egnp.exe" else name.replace("\n", "\\u000a")
+        for name in NAMES
+    ]
     if script:
         assert page.evaluate("window.hit") is None
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")

@@ -1,7 +1,9 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The site of the documents, as `make docs` builds it: its first page, its parts, on a telephone, and all its links."""
+"""The site of the documents, as `make docs` builds it: its first page, its parts, on a telephone,
+and all its links.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,8 @@ from support.checkout import CHECKOUT
 
 SITE = CHECKOUT / ".build/docs/html"
 PARTS = ("Start", "Use", "Operate", "Reference")
-# What of the text begins or ends outside of the screen, unless it can be scrolled into view in a box of its own.
+# What of the text begins or ends outside of the screen, unless it can be scrolled into view in a
+# box of its own.
 CUT_OFF = """() => [...document.querySelectorAll('.document *')].filter(element => {
     const box = element.getBoundingClientRect();
     if (!box.width || (box.right <= innerWidth + 1 && box.left >= 0)) return false;
@@ -66,14 +69,18 @@ def tab(request, browser) -> Iterator:
 
 def test_every_link_leads_somewhere_and_no_heading_is_empty():
     parts = {path.resolve(): Parts(path) for path in SITE.rglob("*.html")}
-    broken = [f"{path}: a heading is empty" for path, page in parts.items() if not all(page.headings)]
+    broken = [
+        f"{path}: a heading is empty" for path, page in parts.items() if not all(page.headings)
+    ]
     for path, page in parts.items():
         for link in page.links:
             to = urlsplit(link)
             if to.scheme or to.netloc:
                 continue
             target = (path.parent / unquote(to.path)).resolve() if to.path else path
-            is_there = target.exists() and (not to.fragment or unquote(to.fragment) in parts[target].anchors)
+            is_there = target.exists() and (
+                not to.fragment or unquote(to.fragment) in parts[target].anchors
+            )
             broken += [] if is_there else [f"{path.relative_to(SITE)}: {link}"]
     assert broken == []
 
@@ -81,7 +88,10 @@ def test_every_link_leads_somewhere_and_no_heading_is_empty():
 def test_the_first_page_is_home_and_leads_to_each_part(tab):
     home = SITE / "index.html"
     tab.goto(home.as_uri())
-    assert tab.locator("h1").inner_text().strip("\uf0c1¶ ") == "Virtual machines and Cassandra roles, created once"
+    assert (
+        tab.locator("h1").inner_text().strip("\uf0c1¶ ")
+        == "Virtual machines and Cassandra roles, created once"
+    )
     captions = [text.strip() for text in tab.locator("nav .caption-text").all_text_contents()]
     assert captions == list(PARTS)
     for part in PARTS:

@@ -30,12 +30,16 @@ def test_the_next_create_meets_the_fault_in_the_form(page, service, form, expect
     form.get_by_role("spinbutton", name="Status").fill("503")
     form.get_by_role("combobox", name="For").select_option("create_virtual_machine")
     add(form)
-    expect(pending(page)).to_have_text(re.compile("status 503, before.*1 of create_virtual_machine"))
+    expect(pending(page)).to_have_text(
+        re.compile("status 503, before.*1 of create_virtual_machine")
+    )
     assert service.update(login=True) == 200
     assert service.create() == 503
     assert service.create() == 201
     expect(page.get_by_text("No faults queued.")).to_be_visible()
-    expect(page.locator("#requests tbody")).to_contain_text(["201 stored", "503 fault: status", "200 stored"])
+    expect(page.locator("#requests tbody")).to_contain_text(
+        ["201 stored", "503 fault: status", "200 stored"]
+    )
 
 
 def test_every_field_of_the_form_is_sent(page, service, form, expect):
@@ -51,21 +55,34 @@ def test_every_field_of_the_form_is_sent(page, service, form, expect):
     expect(pending(page)).to_contain_text(["headers Retry-After: 2; X-Link: a:b"])
     (fault,) = service.control("GET", "faults")
     assert {**fault, "id": 0} == {
-        "id": 0, "kind": "status", "operation": "token", "count": None, "skip": 3, "when": "after", "status": 429,
-        "headers": [["Retry-After", "2"], ["X-Link", "a:b"], ["X-Empty", ""]], "body": '{"a": 1}',
+        "id": 0,
+        "kind": "status",
+        "operation": "token",
+        "count": None,
+        "skip": 3,
+        "when": "after",
+        "status": 429,
+        "headers": [["Retry-After", "2"], ["X-Link", "a:b"], ["X-Empty", ""]],
+        "body": '{"a": 1}',
     }
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_kind_can_be_added_with_its_default_values(page, service, form, expect, kind):
     form.get_by_role("combobox", name="Kind").select_option(kind)
-    needed = {"status": {"status": 503}, "redirect": {"location": "/x"}, "close": {"seconds": 1}}.get(kind, {})
+    needed = {
+        "status": {"status": 503},
+        "redirect": {"location": "/x"},
+        "close": {"seconds": 1},
+    }.get(kind, {})
     if kind == "redirect":
         form.get_by_role("textbox", name="Location").fill("/x")
     add(form)
     expect(pending(page)).to_contain_text([kind])
     (fault,) = service.control("GET", "faults")
-    assert parse({key: value for key, value in fault.items() if key != "id"}) == parse({"kind": kind, **needed})
+    assert parse({key: value for key, value in fault.items() if key != "id"}) == parse(
+        {"kind": kind, **needed}
+    )
 
 
 def test_an_invalid_fault_is_refused_with_a_message(page, service, form, errors, expect):
@@ -73,7 +90,9 @@ def test_an_invalid_fault_is_refused_with_a_message(page, service, form, errors,
     form.get_by_role("textbox", name="Base64").fill("!")
     add(form)
     expect(page.get_by_role("alert")).to_have_text("base64 of garbage cannot be '!'")
-    assert errors == ["Failed to load resource: the server responded with a status of 400 (Bad Request)"]
+    assert errors == [
+        "Failed to load resource: the server responded with a status of 400 (Bad Request)"
+    ]
     errors.clear()
     form.get_by_role("textbox", name="Base64").fill("aGk=")
     add(form)
@@ -81,7 +100,9 @@ def test_an_invalid_fault_is_refused_with_a_message(page, service, form, errors,
     expect(page.locator("#problem")).to_be_empty()
 
 
-@pytest.mark.parametrize(("button", "status"), [("503", 503), ("429, wait 2 s", 429), ("expired token", 401)])
+@pytest.mark.parametrize(
+    ("button", "status"), [("503", 503), ("429, wait 2 s", 429), ("expired token", 401)]
+)
 def test_a_button_makes_the_next_request_fail(page, service, expect, button, status):
     page.get_by_role("button", name=button, exact=True).click()
     expect(pending(page)).to_have_count(1)
@@ -109,7 +130,11 @@ def test_reset_empties_everything(page, service, expect):
         expect(page.locator(f"#{table} tbody")).to_have_count(0)
         expect(page.locator(f"#{table}-empty")).to_be_visible()
     assert service.control("GET", "health") == {
-        "status": "ok", "requests": 0, "virtual_machines": 0, "application_roles": 1}
+        "status": "ok",
+        "requests": 0,
+        "virtual_machines": 0,
+        "application_roles": 1,
+    }
 
 
 def test_forget_empties_the_conversation_only(page, service, expect):

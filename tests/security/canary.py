@@ -13,7 +13,8 @@ from urllib.parse import quote, quote_plus
 from faults.behaviours import whole
 from support.service import Peer, Received
 
-# Each secret has a head and a tail that survive any quoting, around characters that quoting changes.
+# Each secret has a head and a tail that survive any quoting, around characters that quoting
+# changes.
 MARKS = {
     "token": "'\"/%\\",
     "client": "'\"/%\\ \u00e9\u2603+&=:",
@@ -27,14 +28,16 @@ CLIENT_ID = "web"
 
 
 def needles() -> dict[bytes, str]:
-    """Return what must not be found: heads and tails, and the part of their base64 that is the same at any offset."""
+    """Return what must not be found: heads and tails, and the part of their base64 that is the same
+    at any offset.
+    """
     found = {}
     for name in SECRETS:
         for half in (f"{name}Qx7Head", f"{name}Zk9Tail"):
             found[half.encode()] = f"{half} of {name}"
             for offset in range(3):
                 encoded = base64.b64encode(b"\0" * offset + half.encode()).rstrip(b"=")
-                found[encoded[4 if offset else 0:-2]] = f"base64 of {half} of {name}"
+                found[encoded[4 if offset else 0 : -2]] = f"base64 of {half} of {name}"
     return found
 
 
@@ -44,16 +47,29 @@ def found_in(content: bytes) -> list[str]:
 
 
 def found_below(directory: Path) -> list[tuple[str, str]]:
-    """Return the files below a directory that contain secrets, with the secrets; file names count too."""
+    """Return the files below a directory that contain secrets, with the secrets; file names count
+    too.
+    """
     files = [path for path in directory.rglob("*") if path.is_file()]
-    return [(str(path), what) for path in files for what in found_in(str(path).encode() + path.read_bytes())]
+    return [
+        (str(path), what)
+        for path in files
+        for what in found_in(str(path).encode() + path.read_bytes())
+    ]
 
 
 def forms(names: list[str]) -> list[str]:
     """Return these secrets in every form in which a service might echo them."""
     shown = []
     for secret in map(SECRETS.get, names):
-        shown += [secret, quote(secret, safe=""), quote(secret), quote_plus(secret), json.dumps(secret), repr(secret)]
+        shown += [
+            secret,
+            quote(secret, safe=""),
+            quote(secret),
+            quote_plus(secret),
+            json.dumps(secret),
+            repr(secret),
+        ]
         if secret == SECRETS["client"]:
             pairs = (f"{CLIENT_ID}:{secret}", f"{CLIENT_ID}:{quote_plus(secret)}")
             shown += [base64.b64encode(pair.encode()).decode() for pair in pairs]
@@ -61,7 +77,9 @@ def forms(names: list[str]) -> list[str]:
 
 
 def echo(peer: Peer) -> None:
-    """Answer according to the first segment of the path, and echo the secrets named by the second one."""
+    """Answer according to the first segment of the path, and echo the secrets named by the second
+    one.
+    """
     while request := peer.request():
         answer, names = request.path.split("/")[1:3]
         known = [name for name in names.split("-") if name]
@@ -81,7 +99,10 @@ def _refusal(status: str):
     """Refuse, with request ids that are secrets, one of them so long that it has to be truncated."""
 
     def refuse(request: Received, said: list[str]) -> bytes:
-        ids = [f"X-Request-Id: {_header(said[0])}", f"X-Correlation-Id: {'x' * 990}{_header(said[0])}"]
+        ids = [
+            f"X-Request-Id: {_header(said[0])}",
+            f"X-Correlation-Id: {'x' * 990}{_header(said[0])}",
+        ]
         return whole(" ".join(said).encode(), *ids, status=status)
 
     return refuse

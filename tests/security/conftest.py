@@ -1,7 +1,9 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Ansible's commands, in the running Python, on the collection in the checkout, in a directory that can be searched."""
+"""Ansible's commands, in the running Python, on the collection in the checkout, in a directory that
+can be searched.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,8 @@ import yaml
 from support.checkout import CHECKOUT
 from support.running import PLUGINS
 
-# Sends a task down the ordinary module path; as root, since files would have to be handed to another user.
+# Sends a task down the ordinary module path; as root, since files would have to be handed to
+# another user.
 BECOME = {"become": True, "become_method": "myself", "become_user": "root"}
 
 
@@ -34,16 +37,22 @@ def ansible(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Run]:
     """Run one of Ansible's commands; everything it writes is below a directory of its own."""
     collections = tmp_path_factory.mktemp("collections")
     (collections / "ansible_collections/infrastructure").mkdir(parents=True)
-    (collections / "ansible_collections/infrastructure/services").symlink_to(CHECKOUT, target_is_directory=True)
+    (collections / "ansible_collections/infrastructure/services").symlink_to(
+        CHECKOUT, target_is_directory=True
+    )
 
-    def run(command: str, *arguments: str, tasks: list[dict] | None = None, **environment: str) -> Run:
+    def run(
+        command: str, *arguments: str, tasks: list[dict] | None = None, **environment: str
+    ) -> Run:
         directory = tmp_path_factory.mktemp("run")
         (directory / "tmp").mkdir()
         for empty in ("ansible.cfg", "hosts"):
             (directory / empty).touch()
         if tasks:
             play = {"hosts": "localhost", "gather_facts": False, "tasks": tasks}
-            (directory / "play.yml").write_text(yaml.safe_dump([play], allow_unicode=True), encoding="utf-8")
+            (directory / "play.yml").write_text(
+                yaml.safe_dump([play], allow_unicode=True), encoding="utf-8"
+            )
             arguments = ("play.yml", *arguments)
         ours = {
             "ANSIBLE_BECOME_PLUGINS": str(PLUGINS / "become"),

@@ -1,7 +1,9 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""No secret is in any output, result or file, whatever happens: each secret option holds a recognisable one."""
+"""No secret is in any output, result or file, whatever happens: each secret option holds a
+recognisable one.
+"""
 
 from __future__ import annotations
 
@@ -16,11 +18,16 @@ from support.service import Service
 from .canary import CLIENT_ID, SECRETS, echo, found_below, found_in
 from .conftest import BECOME
 
-LEAST = {"compute_virtual_machine": {"name": "web01"}, "cassandra_application_role": {"id": "r1", "name": "app"}}
+LEAST = {
+    "compute_virtual_machine": {"name": "web01"},
+    "cassandra_application_role": {"id": "r1", "name": "app"},
+}
 
 
 def lookup(name: str) -> str:
-    """Return the expression for a secret: the playbook contains none, they come from the environment of the command."""
+    """Return the expression for a secret: the playbook contains none, they come from the
+    environment of the command.
+    """
     return f"{{{{ lookup('env', 'CANARY_{name.upper()}') }}}}"
 
 
@@ -30,7 +37,9 @@ PARAMETER = {"auth_parameters": {"assertion": lookup("parameter")}}
 
 
 class Scene(NamedTuple):
-    """What happens in a task: how service and token endpoint answer, which secrets they echo, the options."""
+    """What happens in a task: how service and token endpoint answer, which secrets they echo, the
+    options.
+    """
 
     service: str
     secrets: str
@@ -56,25 +65,37 @@ SCENES = {
         f"no token, {name}": fetched("good", name)._replace(secrets="client-parameter")
         for name in ("unusable", "denied", "cut", "lost", "html")
     },
-    **{f"key of a gateway, {name}": Scene(name, "token-plain", {**TOKEN, **GATEWAY}) for name in ("good", *REFUSALS)},
+    **{
+        f"key of a gateway, {name}": Scene(name, "token-plain", {**TOKEN, **GATEWAY})
+        for name in ("good", *REFUSALS)
+    },
     "refused connection": fetched("good", base_url="http://127.0.0.1:9"),
     "token endpoint not there": fetched("good", auth_url="http://127.0.0.1:9"),
-    "token with a line break": Scene("good", "token", {"access_token": TOKEN["access_token"] + "\n"}),
+    "token with a line break": Scene(
+        "good", "token", {"access_token": TOKEN["access_token"] + "\n"}
+    ),
     "token that is a list": Scene("lost", "token", {"access_token": list(TOKEN.values())}),
     "token that is a dict": Scene("lost", "token", {"access_token": TOKEN}),
     "secret that is a dict": fetched("good", "lost", client_secret={"a": lookup("client")}),
     "secret with a line break": fetched("good", client_secret=lookup("client") + "\n"),
-    "parameter that is a dict": fetched("good", auth_parameters={"a": {"b": [lookup("parameter")]}}),
+    "parameter that is a dict": fetched(
+        "good", auth_parameters={"a": {"b": [lookup("parameter")]}}
+    ),
     "parameter that is a key": fetched("good", auth_parameters={lookup("parameter"): {}}),
     "parameters without a form": fetched("good", auth_parameters=lookup("parameter")),
     "parameters as text": fetched("good", auth_parameters=f"assertion={lookup('plain')}")._replace(
-        secrets="client-plain"),
-    "text, another option is wrong": fetched("good", auth_parameters=f"assertion={lookup('plain')}", timeout="soon"),
+        secrets="client-plain"
+    ),
+    "text, another option is wrong": fetched(
+        "good", auth_parameters=f"assertion={lookup('plain')}", timeout="soon"
+    ),
     "another option is wrong": fetched("good", **TOKEN, timeout="soon"),
     "an option too many": fetched("good", **TOKEN, acess_token="x"),
     "wrong address": fetched("good", **TOKEN, base_url="http://127.0.0.1:99999"),
     "check": Scene("good", "token", {**TOKEN, **CLIENT, **PARAMETER}, check=True),
-    "check, wrong option": Scene("good", "token", {**TOKEN, **CLIENT, **PARAMETER, "timeout": "soon"}, check=True),
+    "check, wrong option": Scene(
+        "good", "token", {**TOKEN, **CLIENT, **PARAMETER, "timeout": "soon"}, check=True
+    ),
 }
 
 
@@ -89,7 +110,12 @@ def tasks(url: str, module: str, in_process: bool) -> list[dict]:
         quick = {"retries": 0, "connect_timeout": 2, "timeout": 10}
         task = {
             "name": name,
-            f"infrastructure.services.{module}": {**LEAST[module], **addresses, **quick, **scene.options},
+            f"infrastructure.services.{module}": {
+                **LEAST[module],
+                **addresses,
+                **quick,
+                **scene.options,
+            },
             "register": f"result_{number}",
             "ignore_errors": True,
             "check_mode": scene.check,
@@ -97,7 +123,10 @@ def tasks(url: str, module: str, in_process: bool) -> list[dict]:
         }
         made.append(task)
     results = ", ".join(f"result_{number}" for number in range(len(SCENES)))
-    kept = {"content": f"{{{{ [{results}] }}}} {{{{ [{results}] | to_json }}}}", "dest": "{{ playbook_dir }}/results"}
+    kept = {
+        "content": f"{{{{ [{results}] }}}} {{{{ [{results}] | to_json }}}}",
+        "dest": "{{ playbook_dir }}/results",
+    }
     facts = f"{{{{ {module} }}}} {{{{ ansible_facts }}}}"
     shown = {"ansible.builtin.debug": {"var": "every"}, "vars": {"every": f"{{{{ [{results}] }}}}"}}
     return [*made, shown, {"ansible.builtin.copy": kept}, {"ansible.builtin.debug": {"msg": facts}}]
@@ -110,19 +139,32 @@ def service() -> Iterator[Service]:
         yield running
 
 
-@pytest.mark.parametrize("in_process", [
-    pytest.param(True, id="in process"), pytest.param(False, id="as a module", marks=pytest.mark.matrix)])
+@pytest.mark.parametrize(
+    "in_process",
+    [
+        pytest.param(True, id="in process"),
+        pytest.param(False, id="as a module", marks=pytest.mark.matrix),
+    ],
+)
 def test_no_secret_in_a_playbook_run(ansible, service, in_process):
     module = sorted(LEAST)[in_process]
     secrets = {f"CANARY_{name.upper()}": secret for name, secret in SECRETS.items()}
-    run = ansible("ansible-playbook", "-vvvv", "--diff", tasks=tasks(service.url, module, in_process), **secrets)
+    run = ansible(
+        "ansible-playbook",
+        "-vvvv",
+        "--diff",
+        tasks=tasks(service.url, module, in_process),
+        **secrets,
+    )
     assert run.rc == 0, run.output
     assert "Traceback" not in run.output
     assert run.output.count("TASK [") == len(SCENES) + 3
     assert found_in(run.output.encode()) == []
     assert found_below(run.directory) == []
     sent = {request.headers.get("authorization") for request in service.received}
-    assert {f"Bearer {SECRETS[name]}" for name in ("token", "fetched")} <= sent, "the secrets were not used"
+    assert {f"Bearer {SECRETS[name]}" for name in ("token", "fetched")} <= sent, (
+        "the secrets were not used"
+    )
 
 
 ADHOC = "infrastructure.services.compute_virtual_machine"
@@ -131,9 +173,14 @@ ADHOC = "infrastructure.services.compute_virtual_machine"
 MATRIX = pytest.mark.matrix  # what every core does is in the run of a playbook
 
 
-@pytest.mark.parametrize(("options", "answer"), [
-    (["-vvvv"], "forbidden"), (["-o", "--check", "--diff"], "good"),
-    *(pytest.param(["-vvvv"], answer, marks=MATRIX) for answer in ("good", "lost"))])
+@pytest.mark.parametrize(
+    ("options", "answer"),
+    [
+        (["-vvvv"], "forbidden"),
+        (["-o", "--check", "--diff"], "good"),
+        *(pytest.param(["-vvvv"], answer, marks=MATRIX) for answer in ("good", "lost")),
+    ],
+)
 def test_no_secret_in_an_adhoc_run(ansible, service, answer, options):
     secrets = {"INFRASTRUCTURE_SERVICES_ACCESS_TOKEN": SECRETS["token"]}
     arguments = f"name=web01 base_url={service.url}/{answer}/token retries=0"
@@ -148,9 +195,24 @@ def test_no_password_of_a_proxy_in_a_failure(ansible, port):
     schemes = ("http", "https")
     with Service(refuses("407 Proxy Authentication Required")) as proxy:
         url = f"http://user:{quote(SECRETS['proxy'], safe='')}@127.0.0.1:{port or proxy.port}"
-        made = [{ADHOC: {"name": scheme, "base_url": f"{scheme}://127.0.0.1:9/", "access_token": "abc", "retries": 0},
-                 "ignore_errors": True} for scheme in schemes]
-        run = ansible("ansible-playbook", "-vvvv", tasks=made, **{f"{scheme}_proxy": url for scheme in schemes})
+        made = [
+            {
+                ADHOC: {
+                    "name": scheme,
+                    "base_url": f"{scheme}://127.0.0.1:9/",
+                    "access_token": "abc",
+                    "retries": 0,
+                },
+                "ignore_errors": True,
+            }
+            for scheme in schemes
+        ]
+        run = ansible(
+            "ansible-playbook",
+            "-vvvv",
+            tasks=made,
+            **{f"{scheme}_proxy": url for scheme in schemes},
+        )
     assert run.output.count("FAILED!") == len(schemes)
     assert run.output.count("407") >= len(schemes) or port
     assert found_in(run.output.encode()) == []

@@ -1,7 +1,9 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Whatever a service answers, a task ends in time, with a result or an error of our own that is truthful."""
+"""Whatever a service answers, a task ends in time, with a result or an error of our own that is
+truthful.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,9 @@ from ansible_collections.infrastructure.services.plugins.module_utils._errors im
     REJECTED,
     UNKNOWN,
 )
-from ansible_collections.infrastructure.services.plugins.module_utils._http.transport import Transport
+from ansible_collections.infrastructure.services.plugins.module_utils._http.transport import (
+    Transport,
+)
 from hypothesis import HealthCheck, given, settings
 from support import CREATE, UPDATE, run_task
 from support.service import PATIENCE
@@ -35,7 +39,9 @@ def server() -> Iterator[Server]:
 
 
 def check(server: Server, said: Said, resource: str, transports: list[Transport]) -> str:
-    """Run a task against the answer, over a connection that may have been used before; return its outcome."""
+    """Run a task against the answer, over a connection that may have been used before; return its
+    outcome.
+    """
 
     def kept(made_for) -> Transport:
         transports[:] = transports or [Transport(made_for)]
@@ -45,7 +51,9 @@ def check(server: Server, said: Said, resource: str, transports: list[Transport]
     began = time.monotonic()
     result = run_task(resource, base_url=server.url, connect=kept, timeout=TIMEOUT, retries=0)
     assert time.monotonic() - began < PATIENCE / 2, "past its deadline, even for a busy machine"
-    assert result["msg"].isprintable() if result.get("failed") else isinstance(result["asset"], dict)
+    assert (
+        result["msg"].isprintable() if result.get("failed") else isinstance(result["asset"], dict)
+    )
     assert result["request_attempts"] == 1
     if result["outcome"] == NOT_SENT:  # the machine was too busy to connect in time
         assert len(server.received) == before

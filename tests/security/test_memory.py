@@ -19,8 +19,9 @@ MOST = 64 * 1024  # KiB above idle, whatever the service says
 PIECE = 65536
 TESTS = Path(__file__).resolve().parents[1]
 
-# After a task against a good answer, each fork runs one more task; idle is the fork with another good answer. VmHWM is
-# the peak of one process, in KiB, and starts anew in a fork, whereas ru_maxrss would start at the parent's.
+# After a task against a good answer, each fork runs one more task; idle is the fork with another
+# good answer. VmHWM is the peak of one process, in KiB, and starts anew in a fork, whereas
+# ru_maxrss would start at the parent's.
 PROGRAM = """
 import os
 import sys
@@ -55,14 +56,21 @@ OBJECTS = {
     "good": b'{"id": "1"}',
     "one long text": repeated(b"x", FULL, b'{"a": "', b'"}'),
     "one long text of commas": repeated(b",", FULL, b'{"a": "', b'"}'),
-    "one long text with a letter of four bytes": repeated(b"x", FULL, '{"a": "\U0001f600'.encode(), b'"}'),
-    "one long text with a letter of two bytes": repeated(b"x", FULL, '{"a": "\u2603'.encode(), b'"}'),
+    "one long text with a letter of four bytes": repeated(
+        b"x", FULL, '{"a": "\U0001f600'.encode(), b'"}'
+    ),
+    "one long text with a letter of two bytes": repeated(
+        b"x", FULL, '{"a": "\u2603'.encode(), b'"}'
+    ),
     "one long text with an escaped letter": repeated(b"x", FULL, b'{"a": "\\ud83d\\uDE00', b'"}'),
     "as many objects as can be": repeated(b'{"":0},', 80_000 * 7, b'{"a": [', b"0]}"),
     "as many lists as can be": repeated(b"[],", 145_000 * 3, b'{"a": [', b"0]}"),
     "as many numbers as can be": repeated(b"12345,", 290_000 * 6, b'{"a": [', b"0]}"),
-    "as many keys as can be": b'{%s"a":0}' % b"".join(b'"k%x":0,' % number for number in range(100_000)),
-    "as many texts beyond Latin-1 as can be": repeated('"\u2603",'.encode(), 280_000 * 6, b'{"a": [', b"0]}"),
+    "as many keys as can be": b'{%s"a":0}'
+    % b"".join(b'"k%x":0,' % number for number in range(100_000)),
+    "as many texts beyond Latin-1 as can be": repeated(
+        '"\u2603",'.encode(), 280_000 * 6, b'{"a": [', b"0]}"
+    ),
     "as many texts as can be": repeated(b'"%s",' % (b"x" * 30), FULL, b'{"a": [', b"0]}"),
     "empty lists": repeated(b"[],", FULL, b'{"a": [', b"0]}"),
     "empty objects": repeated(b"{},", FULL, b'{"a": [', b"0]}"),
@@ -71,8 +79,14 @@ OBJECTS = {
     "keys": b'{%s"a":0}' % b"".join(b'"k%x":0,' % number for number in range(380_000)),
     "nested as deep as can be": repeated(b"[" * 60 + b"]" * 60 + b",", FULL, b'{"a": [', b"0]}"),
 }
-USABLE = {*(way for way in OBJECTS if way.startswith("one long text") and way != "one long text of commas"),
-          *(way for way in OBJECTS if way.endswith("as can be") and not way.startswith("nested"))}
+USABLE = {
+    *(
+        way
+        for way in OBJECTS
+        if way.startswith("one long text") and way != "one long text of commas"
+    ),
+    *(way for way in OBJECTS if way.endswith("as can be") and not way.startswith("nested")),
+}
 BOMBS = {
     "zeros in gzip": gzip.compress(bytes(200 << 20), 1),
     "zeros in gzip in two members": 2 * gzip.compress(bytes(100 << 20), 1),
@@ -86,7 +100,10 @@ ENDLESS = {
     "endless headers": (b"HTTP/1.1 201 Created\r\n", b"A: b\r\n" * 10_000),
     "endless status": (b"HTTP/1.1 201 ", b"x" * PIECE),
     "endless interim answers": (b"", b"HTTP/1.1 100 Continue\r\n\r\n" * 1000),
-    "a bomb that was not asked for": (head("Content-Encoding: gzip", "Content-Length: 209715200"), b"\0" * PIECE),
+    "a bomb that was not asked for": (
+        head("Content-Encoding: gzip", "Content-Length: 209715200"),
+        b"\0" * PIECE,
+    ),
 }
 UNTIL_TIMEOUT = "endless interim answers"
 

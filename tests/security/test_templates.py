@@ -1,7 +1,9 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the service returns is data: an expression in an answer is never evaluated, wherever a playbook puts it."""
+"""What the service returns is data: an expression in an answer is never evaluated, wherever a
+playbook puts it.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,9 @@ ROLE = "infrastructure.services.cassandra_application_role"
 
 
 def evil(expression: str) -> dict:
-    """Return an envelope with the expression wherever a string can be, and with keys that mean something to Ansible."""
+    """Return an envelope with the expression wherever a string can be, and with keys that mean
+    something to Ansible.
+    """
     return {
         "id": "1",
         "name": expression,
@@ -56,7 +60,10 @@ def script(expression: str):
             if kind == "token":
                 peer.say(whole(error, status="400 No"))
             elif kind == "reserved":
-                told = {"id": "1", "attributes": {"a": [{key: "TrustedAsTemplate", "value": expression}]}}
+                told = {
+                    "id": "1",
+                    "attributes": {"a": [{key: "TrustedAsTemplate", "value": expression}]},
+                }
                 peer.say(whole(json.dumps(told).encode()))
             elif kind == "forbidden":
                 peer.say(whole(b"", ids, status="403 No"))
@@ -67,35 +74,88 @@ def script(expression: str):
 
 
 def tasks(url: str, keywords: dict) -> list[dict]:
-    """Return tasks that put an answer into everything that accepts an expression; the last one keeps their results."""
+    """Return tasks that put an answer into everything that accepts an expression; the last one
+    keeps their results.
+    """
     common = {"base_url": url, "access_token": "abc", "retries": 0}
     create = {MODULE: {**common, "name": "web01"}, "diff": True}
-    denied = {MODULE: {**common, "name": "web01", "access_token": None, "client_id": "a", "client_secret": "b"}}
+    denied = {
+        MODULE: {
+            **common,
+            "name": "web01",
+            "access_token": None,
+            "client_id": "a",
+            "client_secret": "b",
+        }
+    }
     denied[MODULE]["auth_url"] = f"{url}/token"
-    forbidden = {MODULE: {**common, "name": "web01", "base_url": f"{url}/forbidden"}, "ignore_errors": True}
+    forbidden = {
+        MODULE: {**common, "name": "web01", "base_url": f"{url}/forbidden"},
+        "ignore_errors": True,
+    }
     name = "{{ vm.asset.name }}"
-    again = {**common, "id": name, "description": name, "attributes": {"name": "{{ compute_virtual_machine.name }}"}}
+    again = {
+        **common,
+        "id": name,
+        "description": name,
+        "attributes": {"name": "{{ compute_virtual_machine.name }}"},
+    }
     made = [
         {**create, "register": "vm"},
         {**denied, "register": "denied", "ignore_errors": True},
         {**forbidden, "register": "forbidden"},
         {ROLE: again, "register": "role"},
-        {ROLE: {**common, "id": "1", "body": "{{ vm.asset }}", "current": "{{ compute_virtual_machine }}"}},
-        {MODULE: {**common, "name": name, "extra_attributes": "{{ vm.asset.attributes }}"}, "check_mode": True},
+        {
+            ROLE: {
+                **common,
+                "id": "1",
+                "body": "{{ vm.asset }}",
+                "current": "{{ compute_virtual_machine }}",
+            }
+        },
+        {
+            MODULE: {**common, "name": name, "extra_attributes": "{{ vm.asset.attributes }}"},
+            "check_mode": True,
+        },
     ]
     for number, key in enumerate(RESERVED):
         reserved = {MODULE: {**common, "name": "web01", "base_url": f"{url}/reserved:{key}"}}
         made.append({**reserved, "register": f"reserved_{number}", "ignore_errors": True})
     made = [{**task, **keywords} for task in made]
-    texts = [name, "{{ compute_virtual_machine.name }}", "{{ indirect }}", "{{ fact }}", "{{ denied.msg }}"]
-    texts += ["{{ forbidden.msg }}", "{{ vm }}", "{{ vm.asset.attributes | to_json }}", "{{ role.request.url }}"]
+    texts = [
+        name,
+        "{{ compute_virtual_machine.name }}",
+        "{{ indirect }}",
+        "{{ fact }}",
+        "{{ denied.msg }}",
+    ]
+    texts += [
+        "{{ forbidden.msg }}",
+        "{{ vm }}",
+        "{{ vm.asset.attributes | to_json }}",
+        "{{ role.request.url }}",
+    ]
     texts += ["{{ vm.asset.attributes.line }}", "{{ vm.diff }}", "{{ item }}"]
-    results = ", ".join(["vm", "role", "denied", "forbidden", *(f"reserved_{each}" for each in range(len(RESERVED)))])
-    kept = {"content": f"{{{{ [{results}] | to_json }}}}", "dest": "{{ playbook_dir }}/results.json"}
+    results = ", ".join(
+        [
+            "vm",
+            "role",
+            "denied",
+            "forbidden",
+            *(f"reserved_{each}" for each in range(len(RESERVED))),
+        ]
+    )
+    kept = {
+        "content": f"{{{{ [{results}] | to_json }}}}",
+        "dest": "{{ playbook_dir }}/results.json",
+    }
     return [
         *made,
         {"ansible.builtin.set_fact": {"fact": name}},
-        *({"ansible.builtin.debug": {"var": name}} for name in ("vm", "vm.asset.name", "compute_virtual_machine")),
+        *(
+            {"ansible.builtin.debug": {"var": name}}
+            for name in ("vm", "vm.asset.name", "compute_virtual_machine")
+        ),
         {
             "ansible.builtin.debug": {"msg": texts},
             "vars": {"indirect": name},
@@ -108,7 +168,9 @@ def tasks(url: str, keywords: dict) -> list[dict]:
 
 
 class Templated(NamedTuple):
-    """The run of the tasks: its results in order, what was returned in every string, and what evaluating it leaves."""
+    """The run of the tasks: its results in order, what was returned in every string, and what
+    evaluating it leaves.
+    """
 
     run: Run
     results: list[dict]
@@ -117,7 +179,9 @@ class Templated(NamedTuple):
     control: Path  # what a task of the test's own leaves, whose expression is evaluated
 
 
-@pytest.fixture(scope="module", params=["in process", pytest.param("as a module", marks=pytest.mark.matrix)])
+@pytest.fixture(
+    scope="module", params=["in process", pytest.param("as a module", marks=pytest.mark.matrix)]
+)
 def templated(request, ansible, tmp_path_factory) -> Templated:
     """Run all tasks on one of the two paths."""
     traces = tmp_path_factory.mktemp("traces")
@@ -125,10 +189,16 @@ def templated(request, ansible, tmp_path_factory) -> Templated:
     expression = touching(trace)
     with Service(script(expression)) as service:
         made = tasks(service.url, BECOME if request.param == "as a module" else {})
-        run = ansible("ansible-playbook", "-vvv", tasks=[*made, {"ansible.builtin.debug": {"msg": touching(control)}}])
+        run = ansible(
+            "ansible-playbook",
+            "-vvv",
+            tasks=[*made, {"ansible.builtin.debug": {"msg": touching(control)}}],
+        )
     assert run.rc == 0, run.output
     results = json.loads((run.directory / "results.json").read_text(encoding="utf-8"))
-    assert ("plugins/modules/compute_virtual_machine.py" in run.output) == (request.param == "as a module")
+    assert ("plugins/modules/compute_virtual_machine.py" in run.output) == (
+        request.param == "as a module"
+    )
     return Templated(run, results, expression, trace, control)
 
 
@@ -142,14 +212,18 @@ def test_an_expression_is_returned_as_it_came(templated):
     vm, role, denied, forbidden = templated.results[:4]
     assert (vm["asset"]["name"], vm["changed"], vm["failed"]) == (templated.expression, True, False)
     assert role["request"]["body"] == {
-        "description": templated.expression, "attributes": {"name": templated.expression}}
+        "description": templated.expression,
+        "attributes": {"name": templated.expression},
+    }
     assert templated.expression in denied["msg"]
     assert templated.expression in forbidden["msg"]
 
 
 @pytest.mark.parametrize(("number", "key"), list(enumerate(RESERVED)), ids=RESERVED)
 def test_a_key_reserved_by_ansible_is_refused_and_the_outcome_is_accepted(templated, number, key):
-    """ansible-core would turn such a dict into an object of its own, or end the task without reporting an outcome."""
+    """ansible-core would turn such a dict into an object of its own, or end the task without
+    reporting an outcome.
+    """
     result = templated.results[4 + number]
     assert (result["failed"], result["changed"], result["outcome"]) == (True, True, "accepted")
     assert f"the key {key}, which Ansible reserves" in result["msg"]
@@ -157,17 +231,24 @@ def test_a_key_reserved_by_ansible_is_refused_and_the_outcome_is_accepted(templa
 
 @pytest.mark.matrix
 def test_an_answer_without_braces_is_no_expression_in_an_inventory_either(ansible, tmp_path):
-    """Nor is it when AWX gives back what `ansible-inventory` exported; a conditional evaluates what it finds there."""
+    """Nor is it when AWX gives back what `ansible-inventory` exported; a conditional evaluates what
+    it finds there.
+    """
     trace = tmp_path / "evaluated"
     call = f"lookup('pipe', 'touch {trace}; echo yes')"
     asset = {"id": "1", "name": "web01", "attributes": {"ip": "192.0.2.1", "status": call}}
     entries = [{"resource": "compute_virtual_machine", "name": "web01", "asset": asset}]
     common = {"base_url": "http://127.0.0.1:1", "ledger": str(tmp_path / "fleet.db")}
-    ansible("ansible-playbook", tasks=[{"infrastructure.services.ledger_entries": {**common, "entries": entries}}])
+    ansible(
+        "ansible-playbook",
+        tasks=[{"infrastructure.services.ledger_entries": {**common, "entries": entries}}],
+    )
     source = tmp_path / "ledger.yml"
-    source.write_text(json.dumps({"plugin": "infrastructure.services.ledger", "ledger": common["ledger"]}))
+    source.write_text(
+        json.dumps({"plugin": "infrastructure.services.ledger", "ledger": common["ledger"]})
+    )
     exported = ansible("ansible-inventory", "-i", str(source), "--list", "--export").output
-    exported = exported[exported.index("{\n"):exported.rindex("}") + 1]
+    exported = exported[exported.index("{\n") : exported.rindex("}") + 1]
     assert json.loads(exported)["_meta"]["hostvars"]["web01"]["ansible_host"] == "192.0.2.1"
     given_back = tmp_path / "script"
     given_back.write_text(f"#!/bin/sh\ncat <<'END'\n{exported}\nEND\n")

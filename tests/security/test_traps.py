@@ -24,7 +24,9 @@ SECRET = "s3cret-of-this-test"
 def netrc(tmp_path, monkeypatch) -> None:
     """A .netrc that has a password for every host."""
     path = tmp_path / "netrc"
-    path.write_text("machine 127.0.0.1 login eve password mallory\ndefault login eve password mallory\n")
+    path.write_text(
+        "machine 127.0.0.1 login eve password mallory\ndefault login eve password mallory\n"
+    )
     path.chmod(0o600)
     monkeypatch.setenv("NETRC", str(path))
 
@@ -40,7 +42,12 @@ def test_a_netrc_does_not_replace_the_token():
 def test_a_netrc_does_not_add_itself_to_a_token_request():
     with Service(grants()) as endpoint:
         parameters = {"grant_type": "password", "password": SECRET}
-        options = {"auth_url": endpoint.url, "auth_parameters": parameters, "name": "web01", "retries": 0}
+        options = {
+            "auth_url": endpoint.url,
+            "auth_parameters": parameters,
+            "name": "web01",
+            "retries": 0,
+        }
         run_exactly(CREATE, {"base_url": "http://127.0.0.1:9", **options})
     assert [request.headers.get("authorization") for request in endpoint.received] == [None]
 
@@ -53,12 +60,17 @@ def test_a_redirect_carries_neither_body_nor_token_elsewhere(resource, status):
         with Service(refuses(f"{status} Moved", location)) as service:
             result = run_task(resource, base_url=service.url)
     assert (result["outcome"], result["request_attempts"], elsewhere.received) == (
-        "rejected" if status in (307, 308) else "unknown", 1, [])
+        "rejected" if status in (307, 308) else "unknown",
+        1,
+        [],
+    )
     assert "never followed" in result["msg"]
     assert SECRET not in result["msg"]
 
 
-@pytest.mark.parametrize(("extra", "failed"), [(0, False), (1, True)], ids=["4 MiB", "one byte more"])
+@pytest.mark.parametrize(
+    ("extra", "failed"), [(0, False), (1, True)], ids=["4 MiB", "one byte more"]
+)
 def test_a_response_is_read_up_to_4_mib(extra, failed):
     """With its status line and its headers."""
     head = len(whole(b"x" * 4_000_000)) - 4_000_000
@@ -78,7 +90,8 @@ def test_compression_is_not_requested_but_accepted():
     assert result["asset"] == {"id": "1"}
 
 
-# options, and how the message starts; a library would send these, or show them in the text of its exception.
+# options, and how the message starts; a library would send these, or show them in the text of its
+# exception.
 CONTROL = {
     "token, line break": ({"access_token": f"{SECRET}\r\nX-Evil: 1"}, "access_token: contains"),
     "token, NUL": ({"access_token": f"{SECRET}\0"}, "access_token: contains"),
@@ -89,11 +102,23 @@ CONTROL = {
     "agent, beyond ASCII": ({"http_agent": "\u2603"}, "http_agent: contains"),
     "address, line break": ({"base_url": "http://127.0.0.1/\r\nX-Evil: 1"}, "base_url: contains"),
     "address, space": ({"base_url": "http://127.0.0.1/ a"}, "base_url: contains"),
-    "address, user": ({"base_url": f"http://eve:{SECRET}@127.0.0.1"}, "base_url: contains a user name"),
-    "address, user, bad port": ({"base_url": f"http://eve:{SECRET}@127.0.0.1:x"}, "base_url: contains a user name"),
-    "address, query": ({"base_url": f"http://127.0.0.1/?k={SECRET}"}, "base_url: must not have a query"),
+    "address, user": (
+        {"base_url": f"http://eve:{SECRET}@127.0.0.1"},
+        "base_url: contains a user name",
+    ),
+    "address, user, bad port": (
+        {"base_url": f"http://eve:{SECRET}@127.0.0.1:x"},
+        "base_url: contains a user name",
+    ),
+    "address, query": (
+        {"base_url": f"http://127.0.0.1/?k={SECRET}"},
+        "base_url: must not have a query",
+    ),
     "address, long label": ({"base_url": f"https://{'a' * 70}.example"}, "base_url: names a host"),
-    "address, other scheme": ({"base_url": "file:///etc/passwd"}, "base_url: is not an absolute URL"),
+    "address, other scheme": (
+        {"base_url": "file:///etc/passwd"},
+        "base_url: is not an absolute URL",
+    ),
 }
 
 
@@ -106,7 +131,14 @@ def test_values_that_a_library_would_send_or_show_are_refused(options, why):
     assert SECRET not in str(result)
 
 
-IDS = {"../x": "..%2Fx", "%2e%2e": "%252e%252e", "a/b": "a%2Fb", "a?b#c": "a%3Fb%23c", "\u00e9": "%C3%A9", "...": "..."}
+IDS = {
+    "../x": "..%2Fx",
+    "%2e%2e": "%252e%252e",
+    "a/b": "a%2Fb",
+    "a?b#c": "a%3Fb%23c",
+    "\u00e9": "%C3%A9",
+    "...": "...",
+}
 
 
 @pytest.mark.parametrize(("identifier", "segment"), IDS.items())
@@ -135,18 +167,24 @@ def creates(service: Service, count: int, between: Callable[[], None] = lambda: 
 
     outcomes = []
     for number in range(count):
-        outcomes.append(run_task(CREATE, base_url=service.url, name=f"vm{number}", connect=connect)["outcome"])
+        outcomes.append(
+            run_task(CREATE, base_url=service.url, name=f"vm{number}", connect=connect)["outcome"]
+        )
         between()
     kept[0].close()
     return outcomes
 
 
 def test_a_kept_connection_that_the_service_closes_creates_each_machine_once():
-    """The end of the first connection has time to arrive; after that none is reused, so timing does not matter."""
+    """The end of the first connection has time to arrive; after that none is reused, so timing does
+    not matter.
+    """
     pauses = iter([0.2])
     with Service(answers(whole, Peer.fin)) as service:
         assert creates(service, 50, lambda: time.sleep(next(pauses, 0))) == ["accepted"] * 50
-    assert [json.loads(request.body)["name"] for request in service.done] == [f"vm{number}" for number in range(50)]
+    assert [json.loads(request.body)["name"] for request in service.done] == [
+        f"vm{number}" for number in range(50)
+    ]
 
 
 def test_no_connection_is_reused_once_the_service_has_closed_one_unannounced():
@@ -156,7 +194,7 @@ def test_no_connection_is_reused_once_the_service_has_closed_one_unannounced():
     def script(peer: Peer) -> bool:
         if peer not in peers:
             peers.append(peer)
-        return answers(whole, *[Peer.fin][len(peers) - 1:])(peer)
+        return answers(whole, *[Peer.fin][len(peers) - 1 :])(peer)
 
     with Service(script) as service:
         assert creates(service, 4, lambda: time.sleep(0.05)) == ["accepted"] * 4

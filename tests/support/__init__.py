@@ -9,16 +9,27 @@ from __future__ import annotations
 from . import checkout  # noqa: F401  makes the collection importable
 
 # isort: split
-from ansible_collections.infrastructure.services.plugins.module_utils._errors import ServicesError, in_words
-from ansible_collections.infrastructure.services.plugins.module_utils._http.transport import Transport
+from ansible_collections.infrastructure.services.plugins.module_utils._errors import (
+    ServicesError,
+    in_words,
+)
+from ansible_collections.infrastructure.services.plugins.module_utils._http.transport import (
+    Transport,
+)
 from ansible_collections.infrastructure.services.plugins.module_utils._resources.application_role import (
     APPLICATION_ROLE,
 )
-from ansible_collections.infrastructure.services.plugins.module_utils._resources.virtual_machine import VIRTUAL_MACHINE
+from ansible_collections.infrastructure.services.plugins.module_utils._resources.virtual_machine import (
+    VIRTUAL_MACHINE,
+)
 from ansible_collections.infrastructure.services.plugins.module_utils._task import specs, task
-from ansible_collections.infrastructure.services.plugins.module_utils._task.validation import validate
+from ansible_collections.infrastructure.services.plugins.module_utils._task.validation import (
+    validate,
+)
 
-RESOURCES = {resource.operation.resource: resource for resource in (VIRTUAL_MACHINE, APPLICATION_ROLE)}
+RESOURCES = {
+    resource.operation.resource: resource for resource in (VIRTUAL_MACHINE, APPLICATION_ROLE)
+}
 SPECS = {spec.name: spec for spec in (specs.VIRTUAL_MACHINE, specs.APPLICATION_ROLE)}
 CREATE, UPDATE = "compute_virtual_machine", "cassandra_application_role"
 
@@ -28,17 +39,26 @@ LEAST = {CREATE: {"name": "web01"}, UPDATE: {"id": "role-0001", "attributes": {"
 
 def run_task(resource: str, check_mode: bool = False, connect=Transport, **options) -> dict:
     """Return the scrubbed result of a task, with `warnings`; missing options are taken from LEAST."""
-    given = {"access_token": "token-of-the-tests", "retry_max_delay": 0, **LEAST[resource], **options}
+    given = {
+        "access_token": "token-of-the-tests",
+        "retry_max_delay": 0,
+        **LEAST[resource],
+        **options,
+    }
     return run_exactly(resource, given, check_mode, connect)
 
 
-def run_exactly(resource: str, options: dict, check_mode: bool = False, connect=Transport, recorded=None) -> dict:
+def run_exactly(
+    resource: str, options: dict, check_mode: bool = False, connect=Transport, recorded=None
+) -> dict:
     """Return the result of a task that has exactly these options."""
     given = validate(SPECS[resource], options)
     context = task.Context(check_mode, given.secrets, connect, diff_mode=True)
     try:
         planned = task.prepare(RESOURCES[resource], given.valid()).planned(recorded)
-        return in_words(task.carry_out(planned, context, lambda planned: task.perform(planned, context)))
+        return in_words(
+            task.carry_out(planned, context, lambda planned: task.perform(planned, context))
+        )
     except ServicesError as error:
         return in_words(task.presentable(dict(error.result(), warnings=[]), context))
 

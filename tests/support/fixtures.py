@@ -1,9 +1,11 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The installed artifact, the emulator inside it, and Ansible's commands; a conftest imports the ones it uses.
+"""The installed artifact, the emulator inside it, and Ansible's commands; a conftest imports the
+ones it uses.
 
-Tests that use the fixture `ansible` run twice: inside the Ansible worker, and as a module in a process of its own.
+Tests that use the fixture `ansible` run twice: inside the Ansible worker, and as a module in a
+process of its own.
 """
 
 from __future__ import annotations
@@ -24,7 +26,9 @@ CONNECTIONS = {"worker": "local", "module": "process"}
 def collections(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A collections path that holds the installed artifact."""
     given = os.environ.get("TEST_COLLECTIONS")
-    return Path(given).resolve() if given else build_and_install(tmp_path_factory.mktemp("artifact"))
+    return (
+        Path(given).resolve() if given else build_and_install(tmp_path_factory.mktemp("artifact"))
+    )
 
 
 @pytest.fixture(scope="session")
@@ -47,10 +51,14 @@ def service(running_service: Service) -> Service:
     return running_service
 
 
-@pytest.fixture(scope="session", params=["worker", pytest.param("module", marks=pytest.mark.matrix)])
+@pytest.fixture(
+    scope="session", params=["worker", pytest.param("module", marks=pytest.mark.matrix)]
+)
 def ansible_in(collections: Path, running_service: Service, request) -> Callable[[Path], Ansible]:
     """Ansible's commands, run in a directory that the caller chooses."""
-    return lambda directory: Ansible(directory, collections, running_service.url, CONNECTIONS[request.param])
+    return lambda directory: Ansible(
+        directory, collections, running_service.url, CONNECTIONS[request.param]
+    )
 
 
 @pytest.fixture

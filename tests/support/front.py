@@ -30,19 +30,35 @@ def run_plural(plural, options: dict, **how) -> dict:
 
 
 def printed(
-    main: Callable[[], None], options: dict, *, check_mode: bool = False, diff: bool = False, verbosity: int = 0
+    main: Callable[[], None],
+    options: dict,
+    *,
+    check_mode: bool = False,
+    diff: bool = False,
+    verbosity: int = 0,
 ) -> dict:
     """Return what a module prints; `verbosity`: the number of -v."""
-    internal = {"_ansible_check_mode": check_mode, "_ansible_diff": diff, "_ansible_verbosity": verbosity}
-    if "inject_invocation" in parameters.PASS_VARS:  # since ansible-core 2.21; before, it always did
+    internal = {
+        "_ansible_check_mode": check_mode,
+        "_ansible_diff": diff,
+        "_ansible_verbosity": verbosity,
+    }
+    if (
+        "inject_invocation" in parameters.PASS_VARS
+    ):  # since ansible-core 2.21; before, it always did
         internal["_ansible_inject_invocation"] = True
     arguments = json.dumps({"ANSIBLE_MODULE_ARGS": {**options, **internal}}).encode()
     with pytest.MonkeyPatch.context() as patch, contextlib.redirect_stdout(io.StringIO()) as said:
         patch.setattr(basic, "_ANSIBLE_ARGS", arguments)
-        patch.setattr(basic, "_ANSIBLE_PROFILE", "legacy", raising=False)  # ansible-core 2.19 and later
-        if hasattr(warnings, "_internal"):  # since 2.19 warnings go elsewhere once controller code is loaded
+        patch.setattr(
+            basic, "_ANSIBLE_PROFILE", "legacy", raising=False
+        )  # ansible-core 2.19 and later
+        if hasattr(
+            warnings, "_internal"
+        ):  # since 2.19 warnings go elsewhere once controller code is loaded
             patch.setattr(warnings._internal, "is_controller", False)
-        # ansible-core keeps these for the lifetime of the process, which elsewhere is that of a single module
+        # ansible-core keeps these for the lifetime of the process, which elsewhere is that of a
+        # single module
         for kept in ("_global_warnings", "_global_deprecations"):
             patch.setattr(warnings, kept, type(getattr(warnings, kept))())
         with pytest.raises(SystemExit):

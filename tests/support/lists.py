@@ -7,25 +7,45 @@ from __future__ import annotations
 
 from functools import partial
 
-from ansible_collections.infrastructure.services.plugins.module_utils._call.tokens import FetchedToken, Memory
-from ansible_collections.infrastructure.services.plugins.module_utils._http.transport import Transport
+from ansible_collections.infrastructure.services.plugins.module_utils._call.tokens import (
+    FetchedToken,
+    Memory,
+)
+from ansible_collections.infrastructure.services.plugins.module_utils._http.transport import (
+    Transport,
+)
 from ansible_collections.infrastructure.services.plugins.module_utils._list.sending import send_all
 from ansible_collections.infrastructure.services.plugins.module_utils._task.task import Context
-from ansible_collections.infrastructure.services.plugins.module_utils._task.validation import validate
-from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.location import open_ledger
+from ansible_collections.infrastructure.services.plugins.module_utils._task.validation import (
+    validate,
+)
+from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.location import (
+    open_ledger,
+)
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.queue import Queue
-from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.recording import Recording
+from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.recording import (
+    Recording,
+)
 
 TOKEN = "token-of-the-tests"
 
 
 def run_list(
-    spec, options: dict, *, check_mode: bool = False, connect=Transport, ledger=None, location: str = "",
-    run: str = "run-of-the-tests", recording: type = Recording, **more,
+    spec,
+    options: dict,
+    *,
+    check_mode: bool = False,
+    connect=Transport,
+    ledger=None,
+    location: str = "",
+    run: str = "run-of-the-tests",
+    recording: type = Recording,
+    **more,
 ) -> dict:
     """Return the result of a list; raise InvalidInput for options that are not valid.
 
-    `ledger`: a Recording; `location`: where to open one for this list. `more`: further fields of the Context.
+    `ledger`: a Recording; `location`: where to open one for this list. `more`: further fields of
+    the Context.
     """
     least = {"retry_max_delay": 0, **({} if "auth_url" in options else {"access_token": TOKEN})}
     given, memory = validate(spec, {**least, **options}), Memory()

@@ -39,7 +39,9 @@ def directory_for_all(mode: int) -> Iterator[Path]:
 
 @contextmanager
 def repeated_by_another(act: Callable[[], object], seconds: float = 30.0) -> Iterator[None]:
-    """Let another user do something again and again, ignoring what the system refuses, until the end of the context."""
+    """Let another user do something again and again, ignoring what the system refuses, until the
+    end of the context.
+    """
     pid = os.fork()
     if not pid:
         with suppress(BaseException):

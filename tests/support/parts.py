@@ -1,9 +1,11 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A pytest plugin for `make test`: one line for each suite as it ends, and the command that repeats each failure.
+"""A pytest plugin for `make test`: one line for each suite as it ends, and the command that repeats
+each failure.
 
-It reads the reports that pytest-xdist sends to the controlling process, so it works with any number of workers.
+It reads the reports that pytest-xdist sends to the controlling process, so it works with any number
+of workers.
 """
 
 from __future__ import annotations
@@ -68,7 +70,9 @@ class Parts:
     def _print(self, suite: str) -> None:
         ended = self._ended[suite]
         passed = ended["run"] - ended["failed"] - ended["skipped"]
-        others = "".join(f", {ended[word]} {word}" for word in ("failed", "skipped", "run again") if ended[word])
+        others = "".join(
+            f", {ended[word]} {word}" for word in ("failed", "skipped", "run again") if ended[word]
+        )
         line = f"{PREFIX}{suite:12} {passed:5,} passed{others}, {self._seconds[suite]:.0f} s in its tests"
         self._reporter.write(f"\n{line}\n", flush=True)
 
@@ -76,7 +80,9 @@ class Parts:
         """Print the command for what failed."""
         if self._failed:
             tests = " ".join(f"'{nodeid}'" for nodeid in self._failed)
-            terminalreporter.write_line(f"{RERUN}\n.venv/bin/python -m pytest -p no:cacheprovider {tests}")
+            terminalreporter.write_line(
+                f"{RERUN}\n.venv/bin/python -m pytest -p no:cacheprovider {tests}"
+            )
 
 
 def pytest_addoption(parser) -> None:

@@ -12,7 +12,9 @@ from jsonschema import Draft202012Validator
 
 from .checkout import CHECKOUT
 
-_SCHEMA = Draft202012Validator(json.loads((CHECKOUT / "docs/report.schema.json").read_text(encoding="utf-8")))
+_SCHEMA = Draft202012Validator(
+    json.loads((CHECKOUT / "docs/report.schema.json").read_text(encoding="utf-8"))
+)
 _HEAD = '{\n "format": "infrastructure.services report",\n'
 
 

@@ -44,12 +44,20 @@ class Run:
 
     def result(self, task: str) -> dict:
         """The result of the only task with that name; a loop counts as one."""
-        (found,) = [line["result"] for line in self.results if line["task"] == task and line["kind"] != "item"]
+        (found,) = [
+            line["result"]
+            for line in self.results
+            if line["task"] == task and line["kind"] != "item"
+        ]
         return found
 
     def items(self, task: str) -> list[dict]:
         """The results of the items of a loop."""
-        return [line["result"] for line in self.results if line["task"] == task and line["kind"] == "item"]
+        return [
+            line["result"]
+            for line in self.results
+            if line["task"] == task and line["kind"] == "item"
+        ]
 
     def on(self, host: str) -> Run:
         """The same run, with the results of one host."""
@@ -73,7 +81,11 @@ class Interrupted(NamedTuple):
         """Wait for it to exit, for at most `within` seconds."""
         self.process.wait(within)
         lines = self.recorded.read_text().splitlines()
-        return Run(self.process.returncode, self.printed.read_text("utf-8"), [json.loads(line) for line in lines])
+        return Run(
+            self.process.returncode,
+            self.printed.read_text("utf-8"),
+            [json.loads(line) for line in lines],
+        )
 
 
 @dataclass
@@ -88,10 +100,14 @@ class Ansible:
 
     def environment(self, **more: str | None) -> dict[str, str]:
         """The environment of a command; None removes a variable."""
-        kept = {name: value for name, value in os.environ.items()
-                if name in {"PATH", "HOME", "TMPDIR", "LANG"} or name.startswith("COVERAGE_")}
+        kept = {
+            name: value
+            for name, value in os.environ.items()
+            if name in {"PATH", "HOME", "TMPDIR", "LANG"} or name.startswith("COVERAGE_")
+        }
         ours = {
-            # Where a job is written and looked for: ansible-core takes the one from HOME, the other from the account.
+            # Where a job is written and looked for: ansible-core takes the one from HOME, the other
+            # from the account.
             "ANSIBLE_ASYNC_DIR": str(self.directory / "async"),
             "ANSIBLE_BECOME_PLUGINS": str(PLUGINS / "become"),
             "ANSIBLE_CALLBACKS_ENABLED": "recorder",
@@ -127,21 +143,45 @@ class Ansible:
     def command(self, name: str, *arguments: str, **environment: str | None) -> Run:
         """Run one of Ansible's commands; keyword arguments are environment variables."""
         recorded = self._write_files()
-        done = subprocess.run([str(BIN / name), *arguments], cwd=self.directory, env=self.environment(**environment),
-                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-                              encoding="utf-8", timeout=600, check=False)
+        done = subprocess.run(
+            [str(BIN / name), *arguments],
+            cwd=self.directory,
+            env=self.environment(**environment),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            encoding="utf-8",
+            timeout=600,
+            check=False,
+        )
         hold_all(self.directory)
-        return Run(done.returncode, done.stdout, [json.loads(line) for line in recorded.read_text().splitlines()])
+        return Run(
+            done.returncode,
+            done.stdout,
+            [json.loads(line) for line in recorded.read_text().splitlines()],
+        )
 
     @contextmanager
-    def interrupted(self, text: str, *options: str, **environment: str | None) -> Iterator[Interrupted]:
+    def interrupted(
+        self, text: str, *options: str, **environment: str | None
+    ) -> Iterator[Interrupted]:
         """Start a playbook in a process group of its own, which is killed at the end."""
         recorded, printed = self._write_files(), self.directory / "output.txt"
         (self.directory / "playbook.yml").write_text(text, encoding="utf-8")
         line = [str(BIN / "ansible-playbook"), "playbook.yml", *options]
-        with printed.open("wb") as output, subprocess.Popen(
-                line, cwd=self.directory, env=self.environment(**environment), stdin=subprocess.DEVNULL,
-                stdout=output, stderr=subprocess.STDOUT, start_new_session=True) as process:
+        with (
+            printed.open("wb") as output,
+            subprocess.Popen(
+                line,
+                cwd=self.directory,
+                env=self.environment(**environment),
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            ) as process,
+        ):
             try:
                 yield Interrupted(process, recorded, printed)
             finally:
@@ -150,7 +190,9 @@ class Ansible:
 
     def adhoc(self, module: str, arguments: str, *options: str, **environment: str | None) -> Run:
         """Run `ansible localhost -m MODULE -a ARGUMENTS`."""
-        return self.command("ansible", "localhost", "-m", module, "-a", arguments, *options, **environment)
+        return self.command(
+            "ansible", "localhost", "-m", module, "-a", arguments, *options, **environment
+        )
 
     def playbook(self, text: str, *options: str, **environment: str | None) -> Run:
         """Run a playbook given as text, or named by FQCN."""
@@ -165,16 +207,37 @@ class Ansible:
         play = {"hosts": "localhost", "gather_facts": False}
         head = yaml.safe_dump([play]) + "  tasks:\n"
         lines = text.strip("\n").splitlines()
-        return self.playbook(head + "".join(f"    {line}\n" for line in lines), *options, **environment)
+        return self.playbook(
+            head + "".join(f"    {line}\n" for line in lines), *options, **environment
+        )
 
 
 def build_and_install(directory: Path) -> Path:
-    """Build the artifact from tracked and untracked, unignored files, install it, return the collections path."""
+    """Build the artifact from tracked and untracked, unignored files, install it, return the
+    collections path.
+    """
     home = {**os.environ, "ANSIBLE_HOME": str(directory / "home")}
     galaxy = [str(BIN / "ansible-galaxy"), "collection"]
-    subprocess.run([str(CHECKOUT / "tests/tools/copy"), str(directory / "source")], cwd=CHECKOUT, check=True)
-    subprocess.run([*galaxy, "build", "--output-path", str(directory), str(directory / "source")], env=home, check=True)
+    subprocess.run(
+        [str(CHECKOUT / "tests/tools/copy"), str(directory / "source")], cwd=CHECKOUT, check=True
+    )
+    subprocess.run(
+        [*galaxy, "build", "--output-path", str(directory), str(directory / "source")],
+        env=home,
+        check=True,
+    )
     (artifact,) = directory.glob("*.tar.gz")
-    subprocess.run([*galaxy, "install", "--no-deps", "--offline", "--collections-path",
-                    str(directory / "collections"), str(artifact)], env=home, check=True)
+    subprocess.run(
+        [
+            *galaxy,
+            "install",
+            "--no-deps",
+            "--offline",
+            "--collections-path",
+            str(directory / "collections"),
+            str(artifact),
+        ],
+        env=home,
+        check=True,
+    )
     return directory / "collections"

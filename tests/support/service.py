@@ -1,10 +1,12 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The server of the tests: it does what a script says, and records what it read and what it really did.
+"""The server of the tests: it does what a script says, and records what it read and what it really
+did.
 
-A script takes one turn on a `Peer`, the connection as the service sees it: usually a request and its answer. It returns
-whether another turn may follow on the same connection. Nothing here waits longer than PATIENCE.
+A script takes one turn on a `Peer`, the connection as the service sees it: usually a request and
+its answer. It returns whether another turn may follow on the same connection. Nothing here waits
+longer than PATIENCE.
 """
 
 from __future__ import annotations
@@ -55,7 +57,8 @@ class Peer:
     def secure(self, context: ssl.SSLContext) -> None:
         """Do the server's side of the TLS handshake.
 
-        If it fails, read to the end: the reset of an early close might overtake the alert that says why.
+        If it fails, read to the end: the reset of an early close might overtake the alert that says
+        why.
         """
         self.sock.getpeername()  # fails if the client is gone: wrap_socket would leak the socket
         with self.sock.dup() as rest:
@@ -73,7 +76,10 @@ class Peer:
                 return None
         head, dummy, self._unread = self._unread.partition(b"\r\n\r\n")
         first, *lines = head.decode("latin-1").split("\r\n")
-        pairs = [(name, value.removeprefix(" ")) for name, dummy, value in (line.partition(":") for line in lines)]
+        pairs = [
+            (name, value.removeprefix(" "))
+            for name, dummy, value in (line.partition(":") for line in lines)
+        ]
         received = Received(first, pairs, b"", self.number)
         length = int(received.headers.get("content-length", 0))
         while len(self._unread) < length:
@@ -97,7 +103,9 @@ class Peer:
         self.sock.sendall(data)
 
     def say_at_once(self, data: bytes) -> None:
-        """Say the data so that all of it arrives together, also what TLS divides into several records."""
+        """Say the data so that all of it arrives together, also what TLS divides into several
+        records.
+        """
         self.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_CORK, 1)
         self.say(data)
         self.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_CORK, 0)
@@ -130,8 +138,9 @@ Script = Callable[[Peer], object]
 class Service:
     """Serves while it is entered; with `tls`, only after a handshake.
 
-    `received`: complete requests; `done`: those that were carried out; `envelopes`: the result of each, as JSON;
-    `turns`: how many were begun; `connections`: how many were accepted, with or without a request.
+    `received`: complete requests; `done`: those that were carried out; `envelopes`: the result of
+    each, as JSON; `turns`: how many were begun; `connections`: how many were accepted, with or
+    without a request.
     """
 
     def __init__(self, script: Script, *, tls: ssl.SSLContext | None = None) -> None:
@@ -152,9 +161,13 @@ class Service:
         """Do what a request asks for, and return the envelope (docs/openapi.yaml) as JSON."""
         self.done.append(request)
         asked = json.loads(request.body)
-        identifier = request.path.rpartition("/")[2] if request.method == "PUT" else f"vm-{len(self.done)}"
+        identifier = (
+            request.path.rpartition("/")[2] if request.method == "PUT" else f"vm-{len(self.done)}"
+        )
         envelope = dict.fromkeys(("description", "service", "platform", "region", "tenant"))
-        envelope.update(id=identifier, name=asked.get("name"), attributes=asked.get("attributes", {}))
+        envelope.update(
+            id=identifier, name=asked.get("name"), attributes=asked.get("attributes", {})
+        )
         self.envelopes.append(json.dumps(envelope).encode())
         return self.envelopes[-1]
 
@@ -176,7 +189,9 @@ class Service:
         return self
 
     def __exit__(self, *args) -> None:
-        """Accept what has arrived, and let every connection come to its end, so that what is recorded is final."""
+        """Accept what has arrived, and let every connection come to its end, so that what is
+        recorded is final.
+        """
         self.stopping.set()
         with self.listener, socket.socket() as last:
             last.bind(("127.0.0.1", 0))

@@ -3,7 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """One form for what four sources say about the same fields, so that they can be compared with `==`.
 
-A shape is a leaf (`string`, `date-time`, `number`, `boolean`, `object`), a dict of shapes, or a list of one shape.
+A shape is a leaf (`string`, `date-time`, `number`, `boolean`, `object`), a dict of shapes, or a
+list of one shape.
 """
 
 from __future__ import annotations
@@ -12,7 +13,13 @@ from typing import Iterator
 
 from ansible_collections.infrastructure.services.plugins.module_utils._fields import DATE_TIME
 
-ANSIBLE_TYPES = {"str": "string", "float": "number", "bool": "boolean", "dict": "object", "int": "number"}
+ANSIBLE_TYPES = {
+    "str": "string",
+    "float": "number",
+    "bool": "boolean",
+    "dict": "object",
+    "int": "number",
+}
 
 
 def of_spec(option: dict) -> object:
@@ -60,7 +67,13 @@ def without_formats(shape: object) -> object:
 
 def leaves(shape: object, path: tuple = ()) -> Iterator[tuple[tuple, str]]:
     """Yield each leaf with its path; 0 in a path is the first item of a list."""
-    inner = shape.items() if isinstance(shape, dict) else enumerate(shape) if isinstance(shape, list) else ()
+    inner = (
+        shape.items()
+        if isinstance(shape, dict)
+        else enumerate(shape)
+        if isinstance(shape, list)
+        else ()
+    )
     for key, item in inner:
         yield from leaves(item, (*path, key))
     if isinstance(shape, str):
@@ -73,7 +86,13 @@ def sample(shape: object) -> object:
         return {name: sample(inner) for name, inner in shape.items()}
     if isinstance(shape, list):
         return [sample(inner) for inner in shape]
-    return {"string": "text", "date-time": "2026-01-02T03:04:05Z", "number": 4, "boolean": True, "object": {}}[shape]
+    return {
+        "string": "text",
+        "date-time": "2026-01-02T03:04:05Z",
+        "number": 4,
+        "boolean": True,
+        "object": {},
+    }[shape]
 
 
 def put(path: tuple, value: object) -> object:

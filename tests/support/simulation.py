@@ -2,7 +2,9 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Simulated services, to which the scheduler, the pace and the retry policy send many requests in virtual time."""
+"""Simulated services, to which the scheduler, the pace and the retry policy send many requests in
+virtual time.
+"""
 
 from __future__ import annotations
 
@@ -18,11 +20,23 @@ from ansible_collections.infrastructure.services.plugins.module_utils._call.poli
     meaning,
     retry,
 )
-from ansible_collections.infrastructure.services.plugins.module_utils._errors import UNKNOWN, ServicesError, gravest
-from ansible_collections.infrastructure.services.plugins.module_utils._http.exchange import Answer, Request
+from ansible_collections.infrastructure.services.plugins.module_utils._errors import (
+    UNKNOWN,
+    ServicesError,
+    gravest,
+)
+from ansible_collections.infrastructure.services.plugins.module_utils._http.exchange import (
+    Answer,
+    Request,
+)
 from ansible_collections.infrastructure.services.plugins.module_utils._list.pace import Dispatch
-from ansible_collections.infrastructure.services.plugins.module_utils._list.paced import Connections, PacedTransport
-from ansible_collections.infrastructure.services.plugins.module_utils._list.scheduler import Scheduler
+from ansible_collections.infrastructure.services.plugins.module_utils._list.paced import (
+    Connections,
+    PacedTransport,
+)
+from ansible_collections.infrastructure.services.plugins.module_utils._list.scheduler import (
+    Scheduler,
+)
 
 from .virtual_time import VirtualTime
 
@@ -35,7 +49,8 @@ class Answered(NamedTuple):
     retry_after: float | None = None
 
 
-# A service is a function of the time, the number of requests in flight (including this one), and randomness.
+# A service is a function of the time, the number of requests in flight (including this one), and
+# randomness.
 Service = Callable[[float, int, random.Random], Answered]
 
 
@@ -46,11 +61,15 @@ def healthy(seconds: float) -> Service:
 
 def dead(status: int = 503, retry_after: float | None = None, since: float = 0.0) -> Service:
     """Return a service that refuses everything from a certain time on."""
-    return lambda now, at_once, chance: Answered(0.1, status, retry_after) if now >= since else Answered(0.5)
+    return lambda now, at_once, chance: (
+        Answered(0.1, status, retry_after) if now >= since else Answered(0.5)
+    )
 
 
 def limited_in_room(most: int = 32, slow_above: int = 16, seconds: float = 0.5) -> Service:
-    """Return a service that slows down above one number of concurrent requests, and refuses above another."""
+    """Return a service that slows down above one number of concurrent requests, and refuses above
+    another.
+    """
 
     def answer(now: float, at_once: int, chance: random.Random) -> Answered:
         if at_once > most:
@@ -60,7 +79,9 @@ def limited_in_room(most: int = 32, slow_above: int = 16, seconds: float = 0.5) 
     return answer
 
 
-def limited_in_rate(rate: float = 50.0, seconds: float = 0.02, retry_after: float | None = None) -> Service:
+def limited_in_rate(
+    rate: float = 50.0, seconds: float = 0.02, retry_after: float | None = None
+) -> Service:
     """Return a service with a token bucket for one second (429 when it is empty)."""
     level, last = rate, 0.0
 
@@ -102,7 +123,9 @@ class Fixed:
 
 
 class Run(NamedTuple):
-    """The result: answers by status, assets by how they ended, the virtual seconds it took, the peak concurrency."""
+    """The result: answers by status, assets by how they ended, the virtual seconds it took, the
+    peak concurrency.
+    """
 
     statuses: Counter
     created: int
@@ -117,18 +140,33 @@ class Run(NamedTuple):
         return self.created / self.seconds
 
 
-def simulate(service: Service, items: int, pace, threads: int, *, method: str = "POST", max_unknown: int = 0) -> Run:
+def simulate(
+    service: Service, items: int, pace, threads: int, *, method: str = "POST", max_unknown: int = 0
+) -> Run:
     """Let the scheduler create items; `method`: the column of the retry policy."""
     time, server = VirtualTime(), _Server(service)
     server.time = time
     scheduler = Scheduler(
-        items, _Worker(server, method), pace, max_unknown=max_unknown,
-        clock=time.monotonic, threads=time
+        items,
+        _Worker(server, method),
+        pace,
+        max_unknown=max_unknown,
+        clock=time.monotonic,
+        threads=time,
     )
     scheduler.run(threads, 60.0, str, lambda: None)
     assert (time.errors, scheduler.begun) == ([], {})
-    ended = Counter(each["outcome"] if each["failed"] else "created" for each in scheduler.ended.values())
-    return Run(server.statuses, ended["created"], ended[UNKNOWN], server.last, server.peak, scheduler.reason)
+    ended = Counter(
+        each["outcome"] if each["failed"] else "created" for each in scheduler.ended.values()
+    )
+    return Run(
+        server.statuses,
+        ended["created"],
+        ended[UNKNOWN],
+        server.last,
+        server.peak,
+        scheduler.reason,
+    )
 
 
 class _Server:
@@ -153,12 +191,16 @@ class _Server:
         self.statuses[answered.status] += 1
         if answered.status == 201:
             self.last = self.time.monotonic()
-        headers = {} if answered.retry_after is None else {"Retry-After": f"{answered.retry_after:.0f}"}
+        headers = (
+            {} if answered.retry_after is None else {"Retry-After": f"{answered.retry_after:.0f}"}
+        )
         return Answer(answered.status, headers)
 
 
 class _Worker:
-    """Sends the request of an item as the client does: each attempt waits for its slot, the policy allows the next."""
+    """Sends the request of an item as the client does: each attempt waits for its slot, the policy
+    allows the next.
+    """
 
     _LIMITS = SimpleNamespace(retries=3, retry_max_delay=30.0)
 
@@ -174,7 +216,9 @@ class _Worker:
             effects.append(result.event.effect)
             return result
 
-        last = retry(attempt, self._request.method, self._LIMITS, fraction=self._fraction, sleep=slot.pause)
+        last = retry(
+            attempt, self._request.method, self._LIMITS, fraction=self._fraction, sleep=slot.pause
+        )
         return {"outcome": gravest(*effects), "failed": last.event != Event.SUCCESS}
 
     def _attempt(self, transport: PacedTransport) -> AttemptResult:

@@ -1,7 +1,8 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Threads in virtual time: real ones, of which one runs at a time, with a clock that moves on when all of them wait.
+"""Threads in virtual time: real ones, of which one runs at a time, with a clock that moves on when
+all of them wait.
 
 So what they do is the same in every run, and a wait of an hour takes no time.
 """
@@ -32,8 +33,8 @@ class _Turn:
 class VirtualTime:
     """Takes the place of the modules `threading` and `time` for the code that is given it.
 
-    Everything happens in the order in which the threads were woken; with a `seed`, in one drawn from it, and then a
-    thread may also be overtaken wherever it takes a lock.
+    Everything happens in the order in which the threads were woken; with a `seed`, in one drawn
+    from it, and then a thread may also be overtaken wherever it takes a lock.
     """
 
     def __init__(self, seed: int | None = None) -> None:
@@ -57,7 +58,9 @@ class VirtualTime:
         self.wait(seconds)
 
     def wait(self, seconds: float | None = None) -> bool:
-        """Let the others run until one of them wakes this thread, or the time is over; return whether one did."""
+        """Let the others run until one of them wakes this thread, or the time is over; return
+        whether one did.
+        """
         me = self.running
         me.waits, me.was_woken = me.waits + 1, False
         if seconds is not None and seconds < math.inf:

@@ -32,8 +32,8 @@ def until(condition: Callable[[], object], seconds: float = LONGEST) -> None:
 def waiting(location: str) -> int:
     """Return how many processes wait for a lock of this ledger.
 
-    The kernel lists those of SQLite's lock file. On PostgreSQL they ask again and again, so they are those that asked
-    last for a lock and have none.
+    The kernel lists those of SQLite's lock file. On PostgreSQL they ask again and again, so they
+    are those that asked last for a lock and have none.
     """
     if location.startswith("postgresql:"):
         with psycopg.connect(location) as connection:
@@ -52,7 +52,9 @@ def children(pid: int) -> list[int]:
 
 
 def time_out(pid: int) -> None:
-    """End the tasks of an ansible-playbook as the keyword `timeout` does: with the signal that its timer sends."""
+    """End the tasks of an ansible-playbook as the keyword `timeout` does: with the signal that its
+    timer sends.
+    """
     for worker in children(pid):
         with suppress(ProcessLookupError):
             os.kill(worker, signal.SIGALRM)

@@ -1,7 +1,9 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The server of the tests with prepared answers, for tests that look at each request as it was sent."""
+"""The server of the tests with prepared answers, for tests that look at each request as it was
+sent.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,9 @@ class Silence(bytes):
 
 
 class Sent:
-    """One request as received: its first line, its headers in order, its body, and the connection it arrived on."""
+    """One request as received: its first line, its headers in order, its body, and the connection
+    it arrived on.
+    """
 
     def __init__(self, received: Received) -> None:
         self.line, self.headers, self.body, self.connection = received
@@ -35,7 +39,9 @@ class Sent:
 
 
 class Wire(Service):
-    """`choose`: returns the answer to a request; `sent`: the requests so far; `left`: clients that left a Silence."""
+    """`choose`: returns the answer to a request; `sent`: the requests so far; `left`: clients that
+    left a Silence.
+    """
 
     def __init__(self, choose: Chooser) -> None:
         super().__init__(self._answer)

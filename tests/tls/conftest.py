@@ -29,22 +29,45 @@ class Certificates:
         self.authority, self.stranger = trustme.CA(), trustme.CA()
         self._issued = {
             "good": self.authority.issue_cert("127.0.0.1", "localhost"),
-            "expired": self.authority.issue_cert("127.0.0.1", not_before=PAST, not_after=PAST.replace(year=2021)),
+            "expired": self.authority.issue_cert(
+                "127.0.0.1", not_before=PAST, not_after=PAST.replace(year=2021)
+            ),
             "wrong host": self.authority.issue_cert("elsewhere.example"),
             "unknown authority": self.stranger.issue_cert("127.0.0.1"),
         }
-        self._clients = {"known": self.authority.issue_cert("client"), "unknown": self.stranger.issue_cert("client")}
+        self._clients = {
+            "known": self.authority.issue_cert("client"),
+            "unknown": self.stranger.issue_cert("client"),
+        }
         self.ca = str(directory / "ca.pem")
         self.other_ca = str(directory / "other-ca.pem")
         self.authority.cert_pem.write_to_path(self.ca)
         self.stranger.cert_pem.write_to_path(self.other_ca)
         self.self_signed = str(directory / "self-signed.pem")
         subprocess.run(
-            ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=127.0.0.1", "-addext",
-             "subjectAltName=IP:127.0.0.1", "-keyout", self.self_signed, "-out", self.self_signed + ".crt"],
-            check=True, stderr=subprocess.DEVNULL,
+            [
+                "openssl",
+                "req",
+                "-x509",
+                "-newkey",
+                "rsa:2048",
+                "-nodes",
+                "-subj",
+                "/CN=127.0.0.1",
+                "-addext",
+                "subjectAltName=IP:127.0.0.1",
+                "-keyout",
+                self.self_signed,
+                "-out",
+                self.self_signed + ".crt",
+            ],
+            check=True,
+            stderr=subprocess.DEVNULL,
         )
-        with open(self.self_signed, "ab") as both, open(self.self_signed + ".crt", "rb") as certificate:
+        with (
+            open(self.self_signed, "ab") as both,
+            open(self.self_signed + ".crt", "rb") as certificate,
+        ):
             both.write(certificate.read())
         self.hashed = self.directory("trusted", hashed=True)
 
@@ -58,16 +81,23 @@ class Certificates:
         """Write a server's certificate and its key; return the two paths."""
         issued = self._issued[kind]
         certificate = b"".join(chain.bytes() for chain in issued.cert_chain_pems)
-        return self.file(f"{kind}.pem", certificate), self.file(f"{kind}.key", issued.private_key_pem.bytes())
+        return self.file(f"{kind}.pem", certificate), self.file(
+            f"{kind}.key", issued.private_key_pem.bytes()
+        )
 
     def client(self, kind: str = "known", password: bytes = b"") -> tuple[str, str, str]:
         """Write a client's certificate, its key, and both in one file; return the three paths."""
         issued = self._clients[kind]
-        certificate, key = b"".join(chain.bytes() for chain in issued.cert_chain_pems), issued.private_key_pem.bytes()
+        certificate, key = (
+            b"".join(chain.bytes() for chain in issued.cert_chain_pems),
+            issued.private_key_pem.bytes(),
+        )
         if password:
             loaded = serialization.load_pem_private_key(key, None)
             encryption = serialization.BestAvailableEncryption(password)
-            key = loaded.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, encryption)
+            key = loaded.private_bytes(
+                serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, encryption
+            )
         files = {"certificate": certificate, "key": key, "both": key + certificate}
         label = f"{kind}-{'encrypted' if password else 'plain'}"
         return tuple(self.file(f"{label}-{name}.pem", content) for name, content in files.items())
@@ -81,8 +111,12 @@ class Certificates:
             subprocess.run(["openssl", "rehash", str(path)], check=True)
         return str(path)
 
-    def context(self, kind: str, demand: bool = False, version: ssl.TLSVersion | None = None) -> ssl.SSLContext:
-        """Return the server context for a certificate; `demand`: clients also need one from the authority."""
+    def context(
+        self, kind: str, demand: bool = False, version: ssl.TLSVersion | None = None
+    ) -> ssl.SSLContext:
+        """Return the server context for a certificate; `demand`: clients also need one from the
+        authority.
+        """
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         if kind == "self-signed":
             context.load_cert_chain(self.self_signed)

@@ -1,7 +1,9 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Mutual TLS: which files are accepted, and what is known when the service requires a certificate and gets none."""
+"""Mutual TLS: which files are accepted, and what is known when the service requires a certificate
+and gets none.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +43,9 @@ def files(certificates, name: str) -> dict[str, str]:
 @pytest.mark.parametrize("name", ["two files", "one file", "empty key"])
 def test_a_client_certificate_is_accepted(certificates, https, name, version):
     service = https(certificates.context("good", demand=True, version=version))
-    result = run_task(CREATE, base_url=service.url, ca_path=certificates.ca, **files(certificates, name))
+    result = run_task(
+        CREATE, base_url=service.url, ca_path=certificates.ca, **files(certificates, name)
+    )
     assert result["outcome"] == "accepted", result
 
 
@@ -62,8 +66,14 @@ UNUSABLE = {
 @pytest.mark.parametrize(("name", "why"), UNUSABLE.items())
 def test_files_that_cannot_be_used_are_an_invalid_option(certificates, https, name, why):
     service = https(certificates.context("good", demand=True))
-    result = run_task(CREATE, base_url=service.url, ca_path=certificates.ca, **files(certificates, name))
-    assert (result["failed"], result["outcome"], result["msg"]) == (True, "not_sent", f"{why}. Nothing was sent.")
+    result = run_task(
+        CREATE, base_url=service.url, ca_path=certificates.ca, **files(certificates, name)
+    )
+    assert (result["failed"], result["outcome"], result["msg"]) == (
+        True,
+        "not_sent",
+        f"{why}. Nothing was sent.",
+    )
     assert service.api.conversation == []
 
 
@@ -78,8 +88,15 @@ def test_tls_1_2_refuses_in_the_handshake(certificates, https, name):
 
 @pytest.mark.parametrize(("resource", "attempts"), [(CREATE, 1), (UPDATE, 3)])
 def test_tls_1_3_refuses_after_the_request_was_sent(certificates, resource, attempts):
-    """For the client the handshake is over before the service checks its certificate (RFC 8446 section 4.4.2.4)."""
-    with Service(Peer.request, tls=certificates.context("good", demand=True, version=V13)) as service:
+    """For the client the handshake is over before the service checks its certificate (RFC 8446
+    section 4.4.2.4).
+    """
+    with Service(
+        Peer.request, tls=certificates.context("good", demand=True, version=V13)
+    ) as service:
         result = run_task(resource, base_url=service.url, ca_path=certificates.ca, retries=2)
     assert (result["outcome"], result["request_attempts"]) == ("unknown", attempts)
-    assert "ALERT_CERTIFICATE_REQUIRED, which means that it requires a client certificate" in result["msg"]
+    assert (
+        "ALERT_CERTIFICATE_REQUIRED, which means that it requires a client certificate"
+        in result["msg"]
+    )

@@ -1,7 +1,9 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Through real proxies (proxy.py): http and https services, with and without credentials, and with TLS to the proxy."""
+"""Through real proxies (proxy.py): http and https services, with and without credentials, and with
+TLS to the proxy.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,9 @@ class Proxy(NamedTuple):
     log: Path
 
     def lines(self, above: int = -1) -> int:
-        """Return the number of lines logged; the log lags behind, so wait a moment for more than `above`."""
+        """Return the number of lines logged; the log lags behind, so wait a moment for more than
+        `above`.
+        """
         for dummy in range(100):
             lines = self.log.read_text().count("access_log")
             if lines > above:
@@ -48,8 +52,19 @@ def start_proxy(tmp_path_factory) -> Iterator[Callable[..., Proxy]]:
             port, log = directory / "port", directory / "log"
             command = [sys.executable, "-m", "proxy", "--hostname", "127.0.0.1"]
             command += ["--num-workers", "1", "--num-acceptors", "1"]
-            files = ["--port", "0", "--port-file", str(port), "--data-dir", str(directory), "--log-file", str(log)]
-            process = stack.enter_context(subprocess.Popen([*command, *files, *arguments], stdout=subprocess.DEVNULL))
+            files = [
+                "--port",
+                "0",
+                "--port-file",
+                str(port),
+                "--data-dir",
+                str(directory),
+                "--log-file",
+                str(log),
+            ]
+            process = stack.enter_context(
+                subprocess.Popen([*command, *files, *arguments], stdout=subprocess.DEVNULL)
+            )
             stack.callback(process.terminate)
             for dummy in range(500):
                 if (port.exists() and port.read_text()) or process.poll() is not None:
@@ -78,10 +93,34 @@ WAYS = {
     "https": ("open", "", HTTPS, "accepted", ""),
     "http with credentials": ("closed", CREDENTIALS, HTTP, "accepted", ""),
     "https with credentials": ("closed", CREDENTIALS, HTTPS, "accepted", ""),
-    "http without credentials": ("closed", "", HTTP, "rejected", "status 407: the proxy requires credentials"),
-    "https without credentials": ("closed", "", HTTPS, "not_sent", "CONNECT with status 407: it requires credentials;"),
-    "http with wrong credentials": ("closed", "user:wr0ng@", HTTP, "rejected", "the proxy requires credentials"),
-    "https with wrong credentials": ("closed", "user:wr0ng@", HTTPS, "not_sent", "it requires credentials;"),
+    "http without credentials": (
+        "closed",
+        "",
+        HTTP,
+        "rejected",
+        "status 407: the proxy requires credentials",
+    ),
+    "https without credentials": (
+        "closed",
+        "",
+        HTTPS,
+        "not_sent",
+        "CONNECT with status 407: it requires credentials;",
+    ),
+    "http with wrong credentials": (
+        "closed",
+        "user:wr0ng@",
+        HTTP,
+        "rejected",
+        "the proxy requires credentials",
+    ),
+    "https with wrong credentials": (
+        "closed",
+        "user:wr0ng@",
+        HTTPS,
+        "not_sent",
+        "it requires credentials;",
+    ),
     "http over TLS": ("tls", "", HTTP, "accepted", ""),
     "https over TLS": ("tls", "", HTTPS, "accepted", ""),
 }
@@ -92,7 +131,10 @@ def test_requests_go_through_the_proxy(proxies, certificates, https, monkeypatch
     name, credentials, scheme, outcome, why = WAYS[way]
     service = https(certificates.context("good") if scheme == HTTPS else None)
     proxy, seen = proxies[name], proxies[name].lines()
-    monkeypatch.setenv(f"{scheme}_proxy", f"{'https' if name == 'tls' else 'http'}://{credentials}127.0.0.1:{proxy.port}")
+    monkeypatch.setenv(
+        f"{scheme}_proxy",
+        f"{'https' if name == 'tls' else 'http'}://{credentials}127.0.0.1:{proxy.port}",
+    )
     result = run_task(CREATE, base_url=service.url, ca_path=certificates.ca, retries=0)
     assert result["outcome"] == outcome, result
     assert why in result.get("msg", "")
@@ -117,9 +159,15 @@ PAST = {
 def test_requests_bypass_the_proxy(certificates, https, monkeypatch, environment, options, scheme):
     service = https(certificates.context("good") if scheme == HTTPS else None)
     with Service(lambda peer: None) as proxy:
-        for variable, value in {"HTTP_PROXY": proxy.url, "HTTPS_PROXY": proxy.url, **environment}.items():
+        for variable, value in {
+            "HTTP_PROXY": proxy.url,
+            "HTTPS_PROXY": proxy.url,
+            **environment,
+        }.items():
             monkeypatch.setenv(variable, value)
-        result = run_task(CREATE, base_url=service.url, ca_path=certificates.ca, retries=0, **options)
+        result = run_task(
+            CREATE, base_url=service.url, ca_path=certificates.ca, retries=0, **options
+        )
     assert (result["outcome"], proxy.bytes_read) == ("accepted", 0)
 
 
@@ -128,13 +176,25 @@ DEAD = "no connection: Connection refused (127.0.0.1 port 9, the proxy that the 
 USELESS = {
     "dead": ("http://user:s3cret@127.0.0.1:9", 2, DEAD),
     "dead, without scheme": ("127.0.0.1:9", 2, DEAD),
-    "socks": ("socks5://user:s3cret@127.0.0.1:9", 1, "neither an http:// nor an https:// URL with a host"),
-    "socks5h": ("socks5h://user:s3cret@127.0.0.1:9", 1, "neither an http:// nor an https:// URL with a host"),
+    "socks": (
+        "socks5://user:s3cret@127.0.0.1:9",
+        1,
+        "neither an http:// nor an https:// URL with a host",
+    ),
+    "socks5h": (
+        "socks5h://user:s3cret@127.0.0.1:9",
+        1,
+        "neither an http:// nor an https:// URL with a host",
+    ),
     "port": ("http://user:s3cret@127.0.0.1:99999", 1, "with a host and port that can exist"),
     "no host": ("http://", 1, "neither an http:// nor an https:// URL with a host"),
     "nothing but marks": ("http://:@:", 1, "neither an http:// nor an https:// URL with a host"),
     "half an address": ("http://[::1", 1, "neither an http:// nor an https:// URL with a host"),
-    "unknown name": ("http://user:s3cret@proxy.invalid:80", None, "(proxy.invalid port 80, the proxy that "),
+    "unknown name": (
+        "http://user:s3cret@proxy.invalid:80",
+        None,
+        "(proxy.invalid port 80, the proxy that ",
+    ),
 }
 
 

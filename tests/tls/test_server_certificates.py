@@ -8,7 +8,8 @@ from __future__ import annotations
 import pytest
 from support import CREATE, UPDATE, run_task
 
-# certificate of the server, whether ca_path is given, part of the message; all before the first byte of the request.
+# certificate of the server, whether ca_path is given, part of the message; all before the first
+# byte of the request.
 REFUSED = {
     "unknown authority": ("unknown authority", True, "unable to get local issuer certificate"),
     "self-signed": ("self-signed", True, "signed certificate"),
@@ -25,7 +26,9 @@ def over_tls(running) -> str:
 
 @pytest.mark.parametrize("resource", [CREATE, UPDATE])
 @pytest.mark.parametrize(("kind", "with_ca", "why"), REFUSED.values(), ids=REFUSED)
-def test_a_bad_certificate_is_refused_before_anything_is_sent(certificates, https, resource, kind, with_ca, why):
+def test_a_bad_certificate_is_refused_before_anything_is_sent(
+    certificates, https, resource, kind, with_ca, why
+):
     service = https(certificates.context(kind))
     options = {"ca_path": certificates.ca} if with_ca else {}
     result = run_task(resource, base_url=service.url, retries=3, **options)
@@ -42,7 +45,10 @@ def test_without_validation_each_is_accepted_with_one_warning(certificates, http
     service = https(certificates.context(kind))
     result = run_task(CREATE, base_url=service.url, validate_certs=False)
     assert result["outcome"] == "accepted"
-    assert len([warning for warning in result["warnings"] if "validate_certs is false" in warning]) == 1
+    assert (
+        len([warning for warning in result["warnings"] if "validate_certs is false" in warning])
+        == 1
+    )
     assert "InsecureRequestWarning" not in {warning.category.__name__ for warning in recwarn}
 
 
@@ -80,5 +86,7 @@ def test_validation_in_one_task_does_not_affect_the_next(certificates, https, fi
     service = https(certificates.context("unknown authority"))
     outcomes = {}
     for validate in (first, not first, first):
-        outcomes[validate] = run_task(CREATE, base_url=service.url, validate_certs=validate)["outcome"]
+        outcomes[validate] = run_task(CREATE, base_url=service.url, validate_certs=validate)[
+            "outcome"
+        ]
     assert outcomes == {True: "not_sent", False: "accepted"}

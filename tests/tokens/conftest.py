@@ -27,7 +27,11 @@ class Conversation:
 
     def requests(self, operation: str) -> list[Request]:
         """The requests of one operation."""
-        return [entry.request for entry in self._running.api.conversation if entry.operation == operation]
+        return [
+            entry.request
+            for entry in self._running.api.conversation
+            if entry.operation == operation
+        ]
 
 
 @pytest.fixture
@@ -56,6 +60,8 @@ def task(emulator: Running) -> Callable[..., dict]:
             **LEAST[resource],
             **options,
         }
-        return run_exactly(resource, {name: value for name, value in given.items() if value is not None}, check)
+        return run_exactly(
+            resource, {name: value for name, value in given.items() if value is not None}, check
+        )
 
     return run

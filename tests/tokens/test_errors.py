@@ -1,7 +1,9 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""When there is no token: who failed, the error in terms of RFC 6749 section 5.2, and that nothing was sent."""
+"""When there is no token: who failed, the error in terms of RFC 6749 section 5.2, and that nothing
+was sent.
+"""
 
 from __future__ import annotations
 
@@ -15,8 +17,16 @@ from support.service import Service
 
 WRONG = {
     "secret": ({"client_secret": "wr0ng-secret"}, {}, "status 401: invalid_client: "),
-    "grant": ({"auth_parameters": {"grant_type": "device"}}, {}, "status 400: unsupported_grant_type: "),
-    "scope": ({"scopes": ["admin"]}, {"scopes": ["user"]}, "status 400: invalid_scope: this client may have user"),
+    "grant": (
+        {"auth_parameters": {"grant_type": "device"}},
+        {},
+        "status 400: unsupported_grant_type: ",
+    ),
+    "scope": (
+        {"scopes": ["admin"]},
+        {"scopes": ["user"]},
+        "status 400: invalid_scope: this client may have user",
+    ),
     "way to authenticate": ({}, {"client_authentication": "post"}, "status 401: invalid_client: "),
     "address": ({"auth_url": "/nowhere"}, {}, "status 404; check auth_url. "),
 }
@@ -39,39 +49,52 @@ def test_the_message_says_why_the_token_endpoint_refused(
     assert len(conversation.statuses()) == 1
 
 
-@pytest.mark.parametrize(("error", "advice"), [
-    ("invalid_client", "; check client_id, client_secret and client_authentication."),
-    ("invalid_scope", "; check scopes."),
-    ("invalid_grant", "; check auth_parameters."),
-    ("unsupported_grant_type", "; check auth_parameters."),
-    ("temporarily_unavailable", ": temporarily_unavailable."),
-    (["invalid_client"], "status 400."),
-])
+@pytest.mark.parametrize(
+    ("error", "advice"),
+    [
+        ("invalid_client", "; check client_id, client_secret and client_authentication."),
+        ("invalid_scope", "; check scopes."),
+        ("invalid_grant", "; check auth_parameters."),
+        ("unsupported_grant_type", "; check auth_parameters."),
+        ("temporarily_unavailable", ": temporarily_unavailable."),
+        (["invalid_client"], "status 400."),
+    ],
+)
 def test_an_error_of_the_rfc_says_which_options_to_check(task, error, advice):
-    with Service(answers(whole(json.dumps({"error": error}).encode(), status="400 -"), carried_out=False)) as endpoint:
+    with Service(
+        answers(whole(json.dumps({"error": error}).encode(), status="400 -"), carried_out=False)
+    ) as endpoint:
         assert advice in task(auth_url=endpoint.url)["msg"]
 
 
 def test_a_refusal_of_the_service_does_not_blame_the_token_endpoint(task, emulator):
-    emulator.api.faults = (parse({"kind": "status", "status": 403, "operation": "create_virtual_machine"}),)
+    emulator.api.faults = (
+        parse({"kind": "status", "status": 403, "operation": "create_virtual_machine"}),
+    )
     result = task()
     assert (result["outcome"], result["status"]) == ("rejected", 403)
     assert "no access token" not in result["msg"]
     assert "lacks the permission" in result["msg"]
 
 
-@pytest.mark.parametrize("fault", [{"kind": "drop"}, *({"kind": "status", "status": status} for status in (429, 503))])
+@pytest.mark.parametrize(
+    "fault", [{"kind": "drop"}, *({"kind": "status", "status": status} for status in (429, 503))]
+)
 def test_a_token_request_is_repeated_since_that_is_harmless(task, emulator, conversation, fault):
     emulator.api.faults = (parse({**fault, "operation": "token", "count": 2}),)
     result = task(retries=2)
     assert (result["outcome"], result["request_attempts"]) == ("accepted", 1)
-    assert [operation for operation, _status in conversation.statuses()] == ["token"] * 3 + ["create_virtual_machine"]
+    assert [operation for operation, _status in conversation.statuses()] == ["token"] * 3 + [
+        "create_virtual_machine"
+    ]
 
 
 def test_an_unreachable_token_endpoint_is_named(task, conversation):
     result = task(auth_url="http://127.0.0.1:9/token", retries=0)
     assert result["outcome"] == "not_sent"
-    assert "no access token from http://127.0.0.1:9/token (auth_url): no connection" in result["msg"]
+    assert (
+        "no access token from http://127.0.0.1:9/token (auth_url): no connection" in result["msg"]
+    )
     assert conversation.statuses() == []
 
 
@@ -94,10 +117,16 @@ SAID = {
     "control characters": ("red\x1b[31m\r\nline\u2028\u202eend", "red [31m  line  end"),
     "long": ("x" * 1000, "x" * 1000),
     "too long": ("x" * 1001, "invalid_client: (too long to be shown)"),
-    "half the secret, if it were cut": ("x" * 990 + "s3cret-of-web", "invalid_client: (too long to be shown)"),
+    "half the secret, if it were cut": (
+        "x" * 990 + "s3cret-of-web",
+        "invalid_client: (too long to be shown)",
+    ),
     "the secret": ("not s3cret-of-web", "not ********"),
     "the secret in the header": ("Basic d2ViOnMzY3JldC1vZi13ZWI=", "Basic ********"),
-    "no text": (4711, "status 400: invalid_client; check client_id, client_secret and client_authentication."),
+    "no text": (
+        4711,
+        "status 400: invalid_client; check client_id, client_secret and client_authentication.",
+    ),
 }
 
 
@@ -118,7 +147,10 @@ UNUSABLE = {
     "empty": (b"", "it is not JSON"),
     "two tokens": (b'{"access_token": "a", "access_token": "b"}', "it contains the same key twice"),
     "space in the token": (b'{"access_token": "a b"}', "without a usable access_token"),
-    "letter beyond ASCII": ('{"access_token": "a\u00e9"}'.encode(), "without a usable access_token"),
+    "letter beyond ASCII": (
+        '{"access_token": "a\u00e9"}'.encode(),
+        "without a usable access_token",
+    ),
     "null": (b'{"access_token": null}', "without a usable access_token"),
     "type is no text": (b'{"access_token": "a", "token_type": 1}', "its token_type is not Bearer"),
 }

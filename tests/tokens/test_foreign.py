@@ -18,8 +18,10 @@ ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = "oauth2-mock-server@8.2.3"
 pytestmark = [
     pytest.mark.stress,
-    pytest.mark.skipif(not (shutil.which("npm") and shutil.which("node")),
-                       reason="the identity provider needs npm and node, which are not available"),
+    pytest.mark.skipif(
+        not (shutil.which("npm") and shutil.which("node")),
+        reason="the identity provider needs npm and node, which are not available",
+    ),
 ]
 BASIC = "Basic " + base64.b64encode(b"web:s3cret-of-web").decode()
 BY_FORM = {"client_id": "web", "client_secret": "s3cret-of-web"}
@@ -31,8 +33,13 @@ class Provider:
 
     def __init__(self, package: Path) -> None:
         script = str(Path(__file__).with_name("provider.mjs"))
-        self.process = subprocess.Popen(["node", script, str(package)], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                                        text=True, encoding="utf-8")
+        self.process = subprocess.Popen(
+            ["node", script, str(package)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            encoding="utf-8",
+        )
         self.url = self.line()["url"]
 
     def line(self):
@@ -56,8 +63,20 @@ def package() -> Path:
     found = directory / "node_modules/oauth2-mock-server"
     if not found.exists():
         directory.mkdir(parents=True, exist_ok=True)
-        subprocess.run(["npm", "install", "--no-audit", "--no-fund", "--silent", "--prefix", str(directory), PACKAGE],
-                       check=True, timeout=300)
+        subprocess.run(
+            [
+                "npm",
+                "install",
+                "--no-audit",
+                "--no-fund",
+                "--silent",
+                "--prefix",
+                str(directory),
+                PACKAGE,
+            ],
+            check=True,
+            timeout=300,
+        )
     return found
 
 
@@ -72,10 +91,22 @@ REQUESTS = {
     "basic": ({}, BASIC, GRANT),
     "post": ({"client_authentication": "post"}, None, {**GRANT, **BY_FORM}),
     "scopes": ({"scopes": ["vm.write", "roles"]}, BASIC, {**GRANT, "scope": "vm.write roles"}),
-    "audience": ({"auth_parameters": {"aud": "https://a.example/é?b=c&d"}}, BASIC,
-                 {**GRANT, "aud": "https://a.example/é?b=c&d"}),
-    "password": ({"auth_parameters": {"grant_type": "password", "username": "alice", "password": "w0nder/land"}}, BASIC,
-                 {"grant_type": "password", "username": "alice", "password": "w0nder/land"}),
+    "audience": (
+        {"auth_parameters": {"aud": "https://a.example/é?b=c&d"}},
+        BASIC,
+        {**GRANT, "aud": "https://a.example/é?b=c&d"},
+    ),
+    "password": (
+        {
+            "auth_parameters": {
+                "grant_type": "password",
+                "username": "alice",
+                "password": "w0nder/land",
+            }
+        },
+        BASIC,
+        {"grant_type": "password", "username": "alice", "password": "w0nder/land"},
+    ),
 }
 
 
@@ -86,7 +117,9 @@ def claims(token: str) -> dict:
 
 
 @pytest.mark.parametrize(("options", "header", "form"), REQUESTS.values(), ids=REQUESTS)
-def test_the_service_receives_its_token(task, emulator, conversation, provider, options, header, form):
+def test_the_service_receives_its_token(
+    task, emulator, conversation, provider, options, header, form
+):
     emulator.api.settings = replace(emulator.api.settings, token=None)  # any token is accepted
     result = task(auth_url=f"{provider.url}/token", **options)
     asked = provider.line()
@@ -107,12 +140,23 @@ def test_a_token_that_the_service_refuses_is_replaced_once(task, provider):
     assert not [token for token in tokens if token in json.dumps(result)]
 
 
-@pytest.mark.parametrize(("answer", "said"), [
-    ({"status": 401, "body": {"error": "invalid_client", "error_description": "no such client"}},
-     "it answered with status 401: invalid_client: no such client"),
-    ({"status": 400, "body": {"error": "invalid_scope"}}, "it answered with status 400: invalid_scope"),
-    ({"body": {"token_type": "Bearer"}}, "without a usable access_token"),
-])
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        (
+            {
+                "status": 401,
+                "body": {"error": "invalid_client", "error_description": "no such client"},
+            },
+            "it answered with status 401: invalid_client: no such client",
+        ),
+        (
+            {"status": 400, "body": {"error": "invalid_scope"}},
+            "it answered with status 400: invalid_scope",
+        ),
+        ({"body": {"token_type": "Bearer"}}, "without a usable access_token"),
+    ],
+)
 def test_a_refusal_names_the_token_endpoint(task, conversation, provider, answer, said):
     provider.answer_next(**answer)
     result = task(auth_url=f"{provider.url}/token")

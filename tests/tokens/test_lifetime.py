@@ -48,7 +48,9 @@ def test_a_kept_token_is_replaced_only_when_it_expires(monkeypatch):
     clock, numbers = [NOW], count(1)
     monkeypatch.setattr(tokens.time, "time", lambda: clock[0])
     lifetimes = iter((NOW + 3570, NOW + 7140, NOW))
-    kept = tokens.FetchedToken(None, lambda: tokens.Token(f"token-{next(numbers)}", next(lifetimes)))
+    kept = tokens.FetchedToken(
+        None, lambda: tokens.Token(f"token-{next(numbers)}", next(lifetimes))
+    )
     seen = []
     for clock[0] in (NOW, NOW + 3569, NOW + 3570, NOW + 3571):
         seen.append(kept.token())
@@ -67,15 +69,24 @@ def test_a_refused_token_is_replaced_once(task, emulator, conversation, resource
     emulator.api.faults = (parse({"kind": "status", "status": 401, "operation": operation}),)
     result = task(resource, retries=retries)
     assert (result["outcome"], result["request_attempts"]) == ("accepted", 2)
-    assert conversation.statuses() == [("token", 200), (operation, 401), ("token", 200), (operation, success)]
-    first, second = (dict(request.headers)["Authorization"] for request in conversation.requests(operation))
+    assert conversation.statuses() == [
+        ("token", 200),
+        (operation, 401),
+        ("token", 200),
+        (operation, success),
+    ]
+    first, second = (
+        dict(request.headers)["Authorization"] for request in conversation.requests(operation)
+    )
     assert first != second, "the refused token was sent again"
 
 
 @pytest.mark.parametrize("resource", OPERATIONS)
 def test_a_second_refusal_is_final(task, emulator, conversation, resource):
     operation, _success = OPERATIONS[resource]
-    emulator.api.faults = (parse({"kind": "status", "status": 401, "operation": operation, "count": 0}),)
+    emulator.api.faults = (
+        parse({"kind": "status", "status": 401, "operation": operation, "count": 0}),
+    )
     result = task(resource)
     assert (result["outcome"], result["request_attempts"], result["status"]) == ("rejected", 2, 401)
     assert conversation.statuses() == [("token", 200), (operation, 401)] * 2
@@ -89,10 +100,23 @@ def test_a_given_token_is_not_replaced(task, conversation):
 
 
 def test_the_refusal_stands_when_no_new_token_can_be_fetched(task, emulator, conversation):
-    gone = {"kind": "status", "status": 403, "operation": "token", "skip": 1, "body": json.dumps({"error": "gone"})}
-    emulator.api.faults = (parse({"kind": "status", "status": 401, "operation": "create_virtual_machine"}), parse(gone))
+    gone = {
+        "kind": "status",
+        "status": 403,
+        "operation": "token",
+        "skip": 1,
+        "body": json.dumps({"error": "gone"}),
+    }
+    emulator.api.faults = (
+        parse({"kind": "status", "status": 401, "operation": "create_virtual_machine"}),
+        parse(gone),
+    )
     result = task()
-    assert (result["failed"], result["outcome"], result["request_attempts"]) == (True, "rejected", 1)
+    assert (result["failed"], result["outcome"], result["request_attempts"]) == (
+        True,
+        "rejected",
+        1,
+    )
     assert "(auth_url): it answered with status 403: gone" in result["msg"]
 
 

@@ -1,7 +1,9 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a token request contains: how the client authenticates, and what else is in the form (RFC 6749)."""
+"""What a token request contains: how the client authenticates, and what else is in the form (RFC
+6749).
+"""
 
 from __future__ import annotations
 
@@ -18,22 +20,44 @@ GRANT = {"grant_type": "client_credentials"}
 BY_FORM = {"client_id": "web", "client_secret": "s3cret-of-web"}
 PASSWORD = {"grant_type": "password", "username": "alice", "password": "w0nder/land"}
 
-# options in addition to client_id and client_secret: the decoded Authorization header, and the form.
+# options in addition to client_id and client_secret: the decoded Authorization header, and the
+# form.
 REQUESTS = {
     "basic by default": ({}, "web:s3cret-of-web", GRANT),
     "basic": ({"client_authentication": "basic"}, "web:s3cret-of-web", GRANT),
     "post": ({"client_authentication": "post"}, None, {**GRANT, **BY_FORM}),
-    "scopes": ({"scopes": ["vm.write", "roles"]}, "web:s3cret-of-web", {**GRANT, "scope": "vm.write roles"}),
+    "scopes": (
+        {"scopes": ["vm.write", "roles"]},
+        "web:s3cret-of-web",
+        {**GRANT, "scope": "vm.write roles"},
+    ),
     "no scopes": ({"scopes": []}, "web:s3cret-of-web", GRANT),
-    "audience": ({"auth_parameters": {"audience": "https://a.example/?b=c&d"}}, "web:s3cret-of-web",
-                 {**GRANT, "audience": "https://a.example/?b=c&d"}),
-    "numbers and booleans": ({"auth_parameters": {"a": 1, "b": 1.5, "c": True, "d": False, "e": None, "f": ""}},
-                             "web:s3cret-of-web", {**GRANT, "a": "1", "b": "1.5", "c": "true", "d": "false", "f": ""}),
+    "audience": (
+        {"auth_parameters": {"audience": "https://a.example/?b=c&d"}},
+        "web:s3cret-of-web",
+        {**GRANT, "audience": "https://a.example/?b=c&d"},
+    ),
+    "numbers and booleans": (
+        {"auth_parameters": {"a": 1, "b": 1.5, "c": True, "d": False, "e": None, "f": ""}},
+        "web:s3cret-of-web",
+        {**GRANT, "a": "1", "b": "1.5", "c": "true", "d": "false", "f": ""},
+    ),
     "another grant": ({"auth_parameters": PASSWORD}, "web:s3cret-of-web", PASSWORD),
-    "a public client": ({"auth_parameters": PASSWORD, "client_secret": None}, None, {**PASSWORD, "client_id": "web"}),
-    "no client at all": ({"auth_parameters": PASSWORD, "client_id": None, "client_secret": None}, None, PASSWORD),
-    "a parameter over ours": ({"auth_parameters": {"scope": "mine"}, "scopes": ["yours"]}, "web:s3cret-of-web",
-                              {**GRANT, "scope": "mine"}),
+    "a public client": (
+        {"auth_parameters": PASSWORD, "client_secret": None},
+        None,
+        {**PASSWORD, "client_id": "web"},
+    ),
+    "no client at all": (
+        {"auth_parameters": PASSWORD, "client_id": None, "client_secret": None},
+        None,
+        PASSWORD,
+    ),
+    "a parameter over ours": (
+        {"auth_parameters": {"scope": "mine"}, "scopes": ["yours"]},
+        "web:s3cret-of-web",
+        {**GRANT, "scope": "mine"},
+    ),
 }
 
 
@@ -55,19 +79,32 @@ def decoded(header: str | None) -> str | None:
 
 
 @pytest.mark.parametrize("authentication", ["basic", "post"])
-def test_unusual_client_credentials_are_understood_by_the_server(task, emulator, conversation, authentication):
-    """Form-encoded before base64 (RFC 6749 section 2.3.1), so that a colon or a non-ASCII character survives."""
-    emulator.api.settings = emulator.api.settings.changed({"client_id": ODD_ID, "client_secret": ODD_SECRET})
+def test_unusual_client_credentials_are_understood_by_the_server(
+    task, emulator, conversation, authentication
+):
+    """Form-encoded before base64 (RFC 6749 section 2.3.1), so that a colon or a non-ASCII character
+    survives.
+    """
+    emulator.api.settings = emulator.api.settings.changed(
+        {"client_id": ODD_ID, "client_secret": ODD_SECRET}
+    )
     result = task(client_id=ODD_ID, client_secret=ODD_SECRET, client_authentication=authentication)
     assert result["outcome"] == "accepted", result
     (request,) = conversation.requests("token")
     header = dict(request.headers).get("Authorization")
-    assert decoded(header) == (f"{quote_plus(ODD_ID)}:{quote_plus(ODD_SECRET)}" if authentication == "basic" else None)
+    assert decoded(header) == (
+        f"{quote_plus(ODD_ID)}:{quote_plus(ODD_SECRET)}" if authentication == "basic" else None
+    )
 
 
-def test_the_token_request_is_a_form_and_the_operation_carries_its_token(task, emulator, conversation):
+def test_the_token_request_is_a_form_and_the_operation_carries_its_token(
+    task, emulator, conversation
+):
     task(http_agent="agent/1")
-    (token,), (operation,) = conversation.requests("token"), conversation.requests("create_virtual_machine")
+    (token,), (operation,) = (
+        conversation.requests("token"),
+        conversation.requests("create_virtual_machine"),
+    )
     headers = dict(token.headers)
     assert (token.method, token.target) == ("POST", "/oauth/token")
     assert headers["Content-Type"] == "application/x-www-form-urlencoded"
@@ -90,14 +127,26 @@ def test_the_query_of_auth_url_is_kept(task, emulator, conversation):
 
 
 REFUSED = {
-    "no client": ({"client_id": None, "client_secret": None}, "auth_url: needs client_id and client_secret"),
+    "no client": (
+        {"client_id": None, "client_secret": None},
+        "auth_url: needs client_id and client_secret",
+    ),
     "no secret": ({"client_secret": None}, "auth_url: needs client_id and client_secret"),
     "secret with a line break": ({"client_secret": "a\nb"}, "client_secret: contains a line break"),
     "id with NUL": ({"client_id": "a\0b"}, "client_id: contains a line break or another control"),
     "scope with a line break": ({"scopes": ["a", "b\r\nX: 1"]}, "scopes: contains a line break"),
-    "a list as a parameter": ({"auth_parameters": {"a": ["b"]}}, "auth_parameters: the value of 'a' must be"),
-    "http": ({"auth_url": "http://login.example/token"}, "auth_url: http:// would send secrets in the clear"),
-    "credentials in the URL": ({"auth_url": "https://a:b@login.example/"}, "auth_url: contains a user name"),
+    "a list as a parameter": (
+        {"auth_parameters": {"a": ["b"]}},
+        "auth_parameters: the value of 'a' must be",
+    ),
+    "http": (
+        {"auth_url": "http://login.example/token"},
+        "auth_url: http:// would send secrets in the clear",
+    ),
+    "credentials in the URL": (
+        {"auth_url": "https://a:b@login.example/"},
+        "auth_url: contains a user name",
+    ),
     "no host": ({"auth_url": "https:///token"}, "auth_url: is not an absolute URL"),
     "nothing at all": ({"auth_url": None}, "access_token: is missing"),
     "a whole header": ({"access_token": "Bearer abc"}, "access_token: contains a space, "),
@@ -115,11 +164,15 @@ def test_a_value_that_cannot_be_sent_is_an_invalid_option(task, conversation, op
 
 
 def test_a_token_with_its_scheme_says_what_to_leave_out(task):
-    assert task(access_token="Bearer abc")["msg"].endswith('; leave out "Bearer ". Nothing was sent.')
+    assert task(access_token="Bearer abc")["msg"].endswith(
+        '; leave out "Bearer ". Nothing was sent.'
+    )
     assert "Bearer" not in task(access_token="abc def")["msg"]
 
 
 def test_http_is_refused_until_it_is_allowed(task):
     """Once allowed, it fails when looking up a name that cannot exist (RFC 6761 section 6.4)."""
     result = task(auth_url="http://login.invalid/token", allow_http=True, retries=0)
-    assert "no access token from http://login.invalid/token (auth_url): the host name" in result["msg"]
+    assert (
+        "no access token from http://login.invalid/token (auth_url): the host name" in result["msg"]
+    )

@@ -5,14 +5,15 @@
 
     python tests/tools/breaks.py [--before REVISION] [--table REVISION] [--jobs NUMBER] [--list] [WORD...]
 
-Each entry of tests/breaks/*.yml has `break` (what goes wrong, in words), `file`, `old` and `new` (a part of the file
-that occurs once, and what takes its place), and `red` (the test files that must fail). Each break is applied to a copy
-of the tracked files, and the tests run there until the first failure. A line tells which test files turned red; the
-exit status is 1 if one of `red` stayed green. WORD selects the breaks whose area (the name of the YAML file), name or
-file contains it.
+Each entry of tests/breaks/*.yml has `break` (what goes wrong, in words), `file`, `old` and `new` (a
+part of the file that occurs once, and what takes its place), and `red` (the test files that must
+fail). Each break is applied to a copy of the tracked files, and the tests run there until the first
+failure. A line tells which test files turned red; the exit status is 1 if one of `red` stayed
+green. WORD selects the breaks whose area (the name of the YAML file), name or file contains it.
 
-With `--before` the same is done to that revision, with what the entry has under `before` where it differs. With
-`--table` both are done, and a Markdown table is printed. `--list` only checks that each break can be applied.
+With `--before` the same is done to that revision, with what the entry has under `before` where it
+differs. With `--table` both are done, and a Markdown table is printed. `--list` only checks that
+each break can be applied.
 """
 
 from __future__ import annotations
@@ -40,25 +41,37 @@ def entries(words: list[str]) -> list[dict]:
     """Return the breaks whose area, name or file contains one of the words, or all."""
     every = []
     for file in sorted((ROOT / "tests/breaks").glob("*.yml")):
-        every += [{"area": file.stem, **entry} for entry in yaml.safe_load(file.read_text(encoding="utf-8"))]
+        every += [
+            {"area": file.stem, **entry}
+            for entry in yaml.safe_load(file.read_text(encoding="utf-8"))
+        ]
     names = [entry["break"] for entry in every]
-    assert len(set(names)) == len(names), sorted(name for name in set(names) if names.count(name) > 1)
+    assert len(set(names)) == len(names), sorted(
+        name for name in set(names) if names.count(name) > 1
+    )
     return [
         entry
         for entry in every
-        if not words or any(word in f"{entry['area']} {entry['break']} {entry['file']}" for word in words)
+        if not words
+        or any(word in f"{entry['area']} {entry['break']} {entry['file']}" for word in words)
     ]
 
 
 class Tree:
-    """A copy of the tracked files, or of those of a revision, in which one break at a time is applied."""
+    """A copy of the tracked files, or of those of a revision, in which one break at a time is
+    applied.
+    """
 
     def __init__(self, directory: Path, revision: str | None) -> None:
         self._directory, self._revision = directory, revision
         subprocess.run([ROOT / "tests/tools/copy", directory], cwd=ROOT, check=True)
         if revision:
-            subprocess.run(f"rm -rf {directory}/* && git archive {revision} | tar --extract --directory={directory}",
-                           shell=True, cwd=ROOT, check=True)
+            subprocess.run(
+                f"rm -rf {directory}/* && git archive {revision} | tar --extract --directory={directory}",
+                shell=True,
+                cwd=ROOT,
+                check=True,
+            )
 
     def try_out(self, entry: dict, run: Callable[[dict], str]) -> str:
         """Return what `run` says while the break is applied, or why it cannot be."""
@@ -66,7 +79,9 @@ class Tree:
         path = self._directory / entry["file"]
         text = path.read_text(encoding="utf-8") if path.exists() else ""
         if text.count(entry["old"]) != 1:
-            return f"cannot be applied: {entry['file']} contains it {text.count(entry['old'])} times"
+            return (
+                f"cannot be applied: {entry['file']} contains it {text.count(entry['old'])} times"
+            )
         path.write_text(text.replace(entry["old"], entry["new"]), encoding="utf-8")
         try:
             return run(entry)
@@ -76,17 +91,35 @@ class Tree:
     def red(self, entry: dict) -> str:
         """Return the test files of the entry that turn red, and which did not."""
         says = {file: self._says(file) for file in entry["red"]}
-        return ", ".join(_short(file) if said == "red" else f"{_short(file)} ({said.upper()})"
-                         for file, said in says.items()) or "nothing"
+        return (
+            ", ".join(
+                _short(file) if said == "red" else f"{_short(file)} ({said.upper()})"
+                for file, said in says.items()
+            )
+            or "nothing"
+        )
 
     def _says(self, file: str) -> str:
         directory = os.path.dirname(sys.executable)
-        environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1", "PATH": f"{directory}:{os.environ['PATH']}"}
-        environment.pop("TEST_COLLECTIONS", None)  # the tests install the broken collection themselves
+        environment = {
+            **os.environ,
+            "PYTHONDONTWRITEBYTECODE": "1",
+            "PATH": f"{directory}:{os.environ['PATH']}",
+        }
+        environment.pop(
+            "TEST_COLLECTIONS", None
+        )  # the tests install the broken collection themselves
         command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-q", "-x", file]
         try:
-            done = subprocess.run(command, cwd=self._directory, env=environment, capture_output=True, text=True,
-                                  timeout=LONGEST, check=False)
+            done = subprocess.run(
+                command,
+                cwd=self._directory,
+                env=environment,
+                capture_output=True,
+                text=True,
+                timeout=LONGEST,
+                check=False,
+            )
         except subprocess.TimeoutExpired:
             return f"did not end in {LONGEST} s"
         if done.returncode == 1 and re.search(r"\b\d+ (failed|error)", done.stdout):
@@ -108,7 +141,9 @@ def _short(file: str) -> str:
 
 
 def results(chosen: list[dict], revision: str | None, jobs: int) -> list[str]:
-    """Print which tests each break turns red as it ends, and return that; each job has a copy of its own."""
+    """Print which tests each break turns red as it ends, and return that; each job has a copy of
+    its own.
+    """
     own = threading.local()
 
     def take_tree() -> None:
@@ -136,7 +171,9 @@ def check(chosen: list[dict], revision: str | None, jobs: int) -> int:
 
 
 def table(chosen: list[dict], revision: str, jobs: int) -> int:
-    """Print a Markdown table of what turns red in that revision and now; return how many were missed."""
+    """Print a Markdown table of what turns red in that revision and now; return how many were
+    missed.
+    """
     before, now = results(chosen, revision, jobs), results(chosen, None, jobs)
     print("| area | break | red before | red now |\n|---|---|---|---|")
     for entry, *said in zip(chosen, before, now):
@@ -159,11 +196,21 @@ def applicable(chosen: list[dict]) -> int:
 
 def main() -> int:
     """Return 0 if each break was noticed."""
-    parser = argparse.ArgumentParser(description="Break the code on purpose and check that the tests notice.")
-    parser.add_argument("--before", metavar="REVISION", help="use that revision instead of the working tree")
-    parser.add_argument("--table", metavar="REVISION", help="print a table of what is red there and now")
-    parser.add_argument("--jobs", metavar="NUMBER", type=int, default=2, help="how many breaks to try at once (2)")
-    parser.add_argument("--list", action="store_true", help="only check that each break can be applied")
+    parser = argparse.ArgumentParser(
+        description="Break the code on purpose and check that the tests notice."
+    )
+    parser.add_argument(
+        "--before", metavar="REVISION", help="use that revision instead of the working tree"
+    )
+    parser.add_argument(
+        "--table", metavar="REVISION", help="print a table of what is red there and now"
+    )
+    parser.add_argument(
+        "--jobs", metavar="NUMBER", type=int, default=2, help="how many breaks to try at once (2)"
+    )
+    parser.add_argument(
+        "--list", action="store_true", help="only check that each break can be applied"
+    )
     parser.add_argument("words", nargs="*", help="part of the area, name or file of the breaks")
     given = parser.parse_args()
     chosen = entries(given.words)

@@ -1,9 +1,11 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Generate the tables of docs/docsite/rst/messages.rst from the policy and the texts of the statuses.
+"""Generate the tables of docs/docsite/rst/messages.rst from the policy and the texts of the
+statuses.
 
-`PYTHONPATH=tests python -m tools.docs_failures` writes them; a test checks that they match the code.
+`PYTHONPATH=tests python -m tools.docs_failures` writes them; a test checks that they match the
+code.
 """
 
 from __future__ import annotations
@@ -23,7 +25,9 @@ from ansible_collections.infrastructure.services.plugins.module_utils._resources
 
 OPERATIONS = virtual_machine.OPERATION, application_role.OPERATION
 PAGE = CHECKOUT / "docs/docsite/rst/messages.rst"
-BETWEEN = re.compile(r"(?<=^\.\. tables start\n).*?(?=^\.\. tables end\n)", re.MULTILINE | re.DOTALL)
+BETWEEN = re.compile(
+    r"(?<=^\.\. tables start\n).*?(?=^\.\. tables end\n)", re.MULTILINE | re.DOTALL
+)
 
 # How a user knows an event; events that have a status are rows of the other table.
 EVENTS = {
@@ -39,7 +43,9 @@ CLASSES = {"other 3xx": 300, "other 4xx": 499, "other 5xx": 599, "1xx, 6xx and a
 
 
 def rows_of_statuses() -> Iterator[tuple[str, ...]]:
-    """Yield a row for each status: what it means, what to do, and how it affects a creation and an update."""
+    """Yield a row for each status: what it means, what to do, and how it affects a creation and an
+    update.
+    """
     named = {str(code): code for code in sorted(policy._BY_STATUS)}
     for name, code in {**named, **CLASSES}.items():
         texts = [policy.meaning(code)[1].format(**operation._asdict()) for operation in OPERATIONS]
@@ -72,12 +78,21 @@ def _table(widths: str, *rows: tuple[str, ...]) -> list[str]:
 
 def tables() -> str:
     """Return both tables as they appear on the page."""
-    lines = ["", *_table("10 50 20 20", ("Status", "Meaning, and what to do", "Creation", "Update"),
-                         *rows_of_statuses()),
-             "What happens without a final status, or after a good one:", "",
-             *_table("60 20 20", ("What happened", "Creation", "Update"), *rows_of_events())]
+    lines = [
+        "",
+        *_table(
+            "10 50 20 20",
+            ("Status", "Meaning, and what to do", "Creation", "Update"),
+            *rows_of_statuses(),
+        ),
+        "What happens without a final status, or after a good one:",
+        "",
+        *_table("60 20 20", ("What happened", "Creation", "Update"), *rows_of_events()),
+    ]
     return "\n".join([*lines, ""])
 
 
 if __name__ == "__main__":
-    PAGE.write_text(BETWEEN.sub(lambda _match: tables(), PAGE.read_text(encoding="utf-8")), encoding="utf-8")
+    PAGE.write_text(
+        BETWEEN.sub(lambda _match: tables(), PAGE.read_text(encoding="utf-8")), encoding="utf-8"
+    )

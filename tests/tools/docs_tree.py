@@ -1,7 +1,8 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Make one tree of the site that antsibull-docs generated: the home page on top, and the Markdown pages included.
+"""Make one tree of the site that antsibull-docs generated: the home page on top, and the Markdown
+pages included.
 
 `python tests/tools/docs_tree.py SITE`; SITE is the directory that holds conf.py and rst.
 """
@@ -36,7 +37,8 @@ myst_heading_anchors = 3
 html_static_path = ['_static']
 html_css_files = ['docs.css']
 """
-# Pages of Ansible's own documentation that antsibull-docs refers to by label, which Sphinx could only look up there.
+# Pages of Ansible's own documentation that antsibull-docs refers to by label, which Sphinx could
+# only look up there.
 ANSIBLE = "https://docs.ansible.com/ansible/latest/"
 LABELS = {
     "action_plugins": "plugins/action.html",
@@ -79,7 +81,9 @@ def converted(name: str) -> str:
 
 
 def arrows(diagram: str) -> str:
-    """Return a Mermaid diagram as a table of its arrows: a site without scripts of others cannot draw it."""
+    """Return a Mermaid diagram as a table of its arrows: a site without scripts of others cannot
+    draw it.
+    """
     labels: dict[str, str] = {}
 
     def node(name: str) -> str:
@@ -89,8 +93,14 @@ def arrows(diagram: str) -> str:
             labels[found[1]] = found[2].replace("<br>", ": ", 1).replace("<br>", ", ")
         return found[1] if found else name
 
-    ends = [(node(start), node(end), before or after or "") for start, before, end, after in _ARROW.findall(diagram)]
-    rows = [f"| {labels.get(start, start)} | {labels.get(end, end)} | {text} |\n" for start, end, text in ends]
+    ends = [
+        (node(start), node(end), before or after or "")
+        for start, before, end, after in _ARROW.findall(diagram)
+    ]
+    rows = [
+        f"| {labels.get(start, start)} | {labels.get(end, end)} | {text} |\n"
+        for start, end, text in ends
+    ]
     return "".join(["| From | To | When, or what |\n|---|---|---|\n", *rows])
 
 
@@ -99,17 +109,34 @@ def with_links_to_ansible(text: str) -> str:
 
     def link(reference: re.Match) -> str:
         page = LABELS.get(reference[2])
-        return f"`{reference[1] or 'Ansible Configuration Settings'} <{ANSIBLE}{page}>`__" if page else reference[0]
+        return (
+            f"`{reference[1] or 'Ansible Configuration Settings'} <{ANSIBLE}{page}>`__"
+            if page
+            else reference[0]
+        )
 
     return _REFERENCE.sub(link, text)
 
 
 def toctree(title: str, guides_of_it: list[str]) -> str:
     """Return a table of contents of a section, which is shown only in the sidebar of each page."""
-    pages = [*FIRST.get(title, []), *(name for name in guides_of_it if name != "home"), *LAST.get(title, [])]
+    pages = [
+        *FIRST.get(title, []),
+        *(name for name in guides_of_it if name != "home"),
+        *LAST.get(title, []),
+    ]
     paths = [posixpath.normpath(f"docsite/{page}") for page in pages]
-    return "\n".join(["", ".. toctree::", f"    :caption: {title}", "    :hidden:", "",
-                      *(f"    {path}" for path in paths), ""])
+    return "\n".join(
+        [
+            "",
+            ".. toctree::",
+            f"    :caption: {title}",
+            "    :hidden:",
+            "",
+            *(f"    {path}" for path in paths),
+            "",
+        ]
+    )
 
 
 def main(site: Path) -> None:
@@ -129,17 +156,23 @@ def main(site: Path) -> None:
 
 
 def put_home_first(pages: Path) -> None:
-    """Make the home page the index, and the index of antsibull-docs a page of its own, without the guides."""
+    """Make the home page the index, and the index of antsibull-docs a page of its own, without the
+    guides.
+    """
     index, home = pages / "index.rst", pages / "docsite/home.rst"
     listed = index.read_text(encoding="utf-8")
     for title, names in sections().items():
         tree = "".join(f"    docsite/{name}\n" for name in names)
         heading = f"{title}\n{'-' * len(title)}\n\n.. toctree::\n    :maxdepth: 1\n\n"
         listed = listed.replace(f"{heading}{tree}", "")
-    (pages / "plugins.rst").write_text(_TITLE.sub(r"\1Modules, plugins and role\n==========================\n", listed),
-                                       encoding="utf-8")
+    (pages / "plugins.rst").write_text(
+        _TITLE.sub(r"\1Modules, plugins and role\n==========================\n", listed),
+        encoding="utf-8",
+    )
     text = home.read_text(encoding="utf-8").replace(".. image:: ", ".. image:: docsite/")
-    index.write_text(text + "".join(toctree(*section) for section in sections().items()), encoding="utf-8")
+    index.write_text(
+        text + "".join(toctree(*section) for section in sections().items()), encoding="utf-8"
+    )
     home.unlink()
 
 

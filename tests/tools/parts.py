@@ -1,12 +1,14 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Run the parts of `make test` side by side: a line for each as it ends, and on failure what to look at.
+"""Run the parts of `make test` side by side: a line for each as it ends, and on failure what to
+look at.
 
     python tests/tools/parts.py DIRECTORY NAME=COMMAND...
 
-The output of each command goes to DIRECTORY/NAME.log. Of a command that fails, the end of its output is shown, or all
-that pytest says about the failures. Lines that start with `PART ` are shown as they come (tests/support/parts.py).
+The output of each command goes to DIRECTORY/NAME.log. Of a command that fails, the end of its
+output is shown, or all that pytest says about the failures. Lines that start with `PART ` are shown
+as they come (tests/support/parts.py).
 """
 
 from __future__ import annotations
@@ -47,9 +49,17 @@ class Part:
 
     def _run(self) -> None:
         start = time.monotonic()
-        with self.log.open("w", encoding="utf-8") as log, subprocess.Popen(
-                ["bash", "-c", f"exec timeout {TIME_LIMIT} {self._command}"], stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace") as process:
+        with (
+            self.log.open("w", encoding="utf-8") as log,
+            subprocess.Popen(
+                ["bash", "-c", f"exec timeout {TIME_LIMIT} {self._command}"],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                text=True,
+                errors="replace",
+            ) as process,
+        ):
             for line in process.stdout:
                 log.write(line)
                 log.flush()
@@ -62,12 +72,20 @@ class Part:
     def failures(self) -> list[str]:
         """Return what its output says about the failures."""
         lines = self.log.read_text(encoding="utf-8").splitlines()
-        starts = [number for number, line in enumerate(lines) if re.match(r"=+ (FAILURES|ERRORS) =+", line)]
-        shown = lines[starts[0]:] if starts else lines[-60:]
+        starts = [
+            number
+            for number, line in enumerate(lines)
+            if re.match(r"=+ (FAILURES|ERRORS) =+", line)
+        ]
+        shown = lines[starts[0] :] if starts else lines[-60:]
         if len(shown) <= LONGEST:
             return shown
         half = LONGEST // 2
-        return [*shown[:half], f"... {len(shown) - LONGEST} lines left out: {self.log}", *shown[-half:]]
+        return [
+            *shown[:half],
+            f"... {len(shown) - LONGEST} lines left out: {self.log}",
+            *shown[-half:],
+        ]
 
 
 def main(directory: str, *commands: str) -> int:

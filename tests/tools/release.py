@@ -1,12 +1,13 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Check that the checkout is the release it claims to be, and build it: `make release VERSION=1.2.3 KEY=...`.
+"""Check that the checkout is the release it claims to be, and build it: `make release VERSION=1.2.3
+KEY=...`.
 
-The artifact, in .build/release, holds what is committed, and is byte-for-byte the same wherever and whenever it is
-built. With it come a bill of materials (CycloneDX), provenance (SLSA) and the checksums of all files. KEY names the
-gpg key that signs them; without it the build can only be compared with a signed one. Nothing is tagged, pushed or
-published.
+The artifact, in .build/release, holds what is committed, and is byte-for-byte the same wherever and
+whenever it is built. With it come a bill of materials (CycloneDX), provenance (SLSA) and the
+checksums of all files. KEY names the gpg key that signs them; without it the build can only be
+compared with a signed one. Nothing is tagged, pushed or published.
 """
 
 from __future__ import annotations
@@ -43,12 +44,16 @@ def problems(root: Path, version: str) -> Iterator[str]:
         yield f"the tree is not clean: {', '.join(line[3:] for line in dirty)}"
     if fragments := sorted(path.name for path in (root / "changelogs/fragments").glob("*.y*ml")):
         yield f"fragments are not part of a release yet, run antsibull-changelog release: {', '.join(fragments)}"
-    yield from (f"{name} does not say {version}" for name in STATED if not states(root, name, version))
+    yield from (
+        f"{name} does not say {version}" for name in STATED if not states(root, name, version)
+    )
 
 
 def states(root: Path, name: str, version: str) -> bool:
     """Return whether the file `name`, one of STATED, states the version."""
-    stated = STATED[name].format(version=re.escape(version), anchor=re.escape(version.replace(".", "-")))
+    stated = STATED[name].format(
+        version=re.escape(version), anchor=re.escape(version.replace(".", "-"))
+    )
     return bool(re.search(stated, (root / name).read_text(encoding="utf-8"), re.MULTILINE))
 
 
@@ -58,29 +63,42 @@ def build(root: Path, output: Path, key: str = "") -> list[Path]:
     with tempfile.TemporaryDirectory() as scratch:
         source = Path(scratch, "source")
         source.mkdir()
-        archive = subprocess.run(["git", "archive", "HEAD"], cwd=root, check=True, stdout=subprocess.PIPE).stdout
+        archive = subprocess.run(
+            ["git", "archive", "HEAD"], cwd=root, check=True, stdout=subprocess.PIPE
+        ).stdout
         subprocess.run(["tar", "--extract", "--directory", str(source)], input=archive, check=True)
-        subprocess.run([GALAXY, "collection", "build", "--output-path", scratch, str(source)], check=True,
-                       stdout=subprocess.DEVNULL)
+        subprocess.run(
+            [GALAXY, "collection", "build", "--output-path", scratch, str(source)],
+            check=True,
+            stdout=subprocess.DEVNULL,
+        )
         (unsorted,) = Path(scratch).glob("*.tar.gz")
         artifact = output / unsorted.name
         artifact.write_bytes(release_artifact.normalised(unsorted.read_bytes(), moment))
         galaxy = yaml.safe_load((source / "galaxy.yml").read_text(encoding="utf-8"))
         needs = (source / "requirements.txt").read_text(encoding="utf-8")
-        core = yaml.safe_load((source / "meta/runtime.yml").read_text(encoding="utf-8"))["requires_ansible"]
+        core = yaml.safe_load((source / "meta/runtime.yml").read_text(encoding="utf-8"))[
+            "requires_ansible"
+        ]
     bom = output / f"{artifact.name.removesuffix('.tar.gz')}.cdx.json"
-    bom.write_text(release_bom.bill(galaxy, artifact, [*needs.splitlines(), f"ansible-core{core}"], moment),
-                   encoding="utf-8")
+    bom.write_text(
+        release_bom.bill(galaxy, artifact, [*needs.splitlines(), f"ansible-core{core}"], moment),
+        encoding="utf-8",
+    )
     commit = _git(root, "rev-parse", "HEAD").strip()
     provenance = output / f"{artifact.name.removesuffix('.tar.gz')}.provenance.json"
-    provenance.write_text(release_provenance.statement(galaxy, artifact, bom, commit), encoding="utf-8")
+    provenance.write_text(
+        release_provenance.statement(galaxy, artifact, bom, commit), encoding="utf-8"
+    )
     signatures = [release_signature.sign_manifest(artifact, key, moment)] if key else []
     built = [artifact, bom, provenance, *signatures]
     return [*built, *release_signature.write_sums(built, key, moment)]
 
 
 def _git(root: Path, *arguments: str) -> str:
-    return subprocess.run(["git", *arguments], cwd=root, check=True, stdout=subprocess.PIPE, text=True).stdout
+    return subprocess.run(
+        ["git", *arguments], cwd=root, check=True, stdout=subprocess.PIPE, text=True
+    ).stdout
 
 
 def main(version: str, key: str = "") -> int:
@@ -96,10 +114,14 @@ def main(version: str, key: str = "") -> int:
     for path in build(root, output, key):
         print(path.relative_to(root))
     if key:
-        print(f"Left to you: git tag -s {version}, git push origin {version}, "
-              f"ansible-galaxy collection publish .build/release/*.tar.gz, and the other files beside the tag")
+        print(
+            f"Left to you: git tag -s {version}, git push origin {version}, "
+            f"ansible-galaxy collection publish .build/release/*.tar.gz, and the other files beside the tag"
+        )
     else:
-        print("Not signed: compare SHA256SUMS with a signed build, or name a key with KEY=... to make one")
+        print(
+            "Not signed: compare SHA256SUMS with a signed build, or name a key with KEY=... to make one"
+        )
     return 0
 
 

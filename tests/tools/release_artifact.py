@@ -18,7 +18,9 @@ MANIFEST, FILES = "MANIFEST.json", "FILES.json"
 
 
 def normalised(artifact: bytes, moment: int) -> bytes:
-    """Return the artifact with its members sorted, without owners, and dated `moment` (seconds since 1970)."""
+    """Return the artifact with its members sorted, without owners, and dated `moment` (seconds
+    since 1970).
+    """
     with tarfile.open(fileobj=io.BytesIO(artifact)) as tar:
         members = {member.name: (member, _content(tar, member)) for member in tar.getmembers()}
     for name, content in _sorted_manifests(members[MANIFEST][1], members[FILES][1]).items():
@@ -38,7 +40,9 @@ def _content(tar: tarfile.TarFile, member: tarfile.TarInfo) -> bytes:
 
 
 def _sorted_manifests(manifest: bytes, files: bytes) -> dict[str, bytes]:
-    """Return both manifests; the one that lists files is sorted, and the other one has its new checksum."""
+    """Return both manifests; the one that lists files is sorted, and the other one has its new
+    checksum.
+    """
     listing, described = json.loads(files), json.loads(manifest)
     listing["files"].sort(key=lambda entry: entry["name"])
     sorted_files = _dumped(listing)
@@ -51,7 +55,9 @@ def _dumped(document: dict) -> bytes:
 
 
 def _impersonal(member: tarfile.TarInfo, size: int, moment: int) -> tarfile.TarInfo:
-    """Return the archive's metadata for a member: of the builder's machine only the executable bit is kept."""
+    """Return the archive's metadata for a member: of the builder's machine only the executable bit
+    is kept.
+    """
     plain = tarfile.TarInfo(member.name)
     plain.type, plain.linkname, plain.mtime = member.type, member.linkname, moment
     plain.size = size if member.isfile() else 0

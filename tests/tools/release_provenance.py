@@ -13,25 +13,34 @@ from pathlib import Path
 def statement(galaxy: dict, artifact: Path, bom: Path, commit: str) -> str:
     """Return the statement as JSON; the same artifact and commit always give the same statement.
 
-    `galaxy`: the contents of galaxy.yml; `bom`: the bill of materials from the same build; `commit`: its git hash.
+    `galaxy`: the contents of galaxy.yml; `bom`: the bill of materials from the same build;
+    `commit`: its git hash.
     """
     repository = galaxy["repository"]
-    return json.dumps({
-        "_type": "https://in-toto.io/Statement/v1",
-        "subject": [_described(artifact)],
-        "predicateType": "https://slsa.dev/provenance/v1",
-        "predicate": {
-            "buildDefinition": {
-                "buildType": f"{repository}/blob/{commit}/Makefile#release",
-                "externalParameters": {"version": galaxy["version"]},
-                "resolvedDependencies": [{"uri": f"git+{repository}@{commit}", "digest": {"gitCommit": commit}}],
+    return (
+        json.dumps(
+            {
+                "_type": "https://in-toto.io/Statement/v1",
+                "subject": [_described(artifact)],
+                "predicateType": "https://slsa.dev/provenance/v1",
+                "predicate": {
+                    "buildDefinition": {
+                        "buildType": f"{repository}/blob/{commit}/Makefile#release",
+                        "externalParameters": {"version": galaxy["version"]},
+                        "resolvedDependencies": [
+                            {"uri": f"git+{repository}@{commit}", "digest": {"gitCommit": commit}}
+                        ],
+                    },
+                    "runDetails": {
+                        "builder": {"id": f"{repository}/blob/{commit}/tests/tools/release.py"},
+                        "byproducts": [_described(bom)],
+                    },
+                },
             },
-            "runDetails": {
-                "builder": {"id": f"{repository}/blob/{commit}/tests/tools/release.py"},
-                "byproducts": [_described(bom)],
-            },
-        },
-    }, indent=2) + "\n"
+            indent=2,
+        )
+        + "\n"
+    )
 
 
 def _described(file: Path) -> dict:

@@ -1,7 +1,9 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Print the fault matrix into docs/reliability.md, or check that it is there as it is in the table (--check)."""
+"""Print the fault matrix into docs/reliability.md, or check that it is there as it is in the table
+(--check).
+"""
 
 from __future__ import annotations
 
@@ -21,20 +23,39 @@ COMMAND = "make reliability"
 
 def page() -> str:
     """Return the page."""
-    tables = [line for title, cases in SECTIONS.items() for line in ("", f"## {title}", "", *_table(cases))]
+    tables = [
+        line
+        for title, cases in SECTIONS.items()
+        for line in ("", f"## {title}", "", *_table(cases))
+    ]
     head = _HEAD.format(count=sum(map(len, SECTIONS.values())), command=COMMAND)
-    explored = _EXPLORED.format(runs=RUNS, faults=FAULTS, settings=len(PATHS),
-                                paths=sum(count for _most, count in PATHS.values()))
-    paths = [(cast, " to ".join(dict.fromkeys(kinds)), f"{most}", f"{count:,}", "0")
-             for (cast, kinds), (most, count) in PATHS.items()]
-    swept = [(what, ", ".join(f"`{call}` {runs}" for call, runs in calls.items()), str(sum(calls.values())))
-             for what, calls in SWEPT.items()]
+    explored = _EXPLORED.format(
+        runs=RUNS,
+        faults=FAULTS,
+        settings=len(PATHS),
+        paths=sum(count for _most, count in PATHS.values()),
+    )
+    paths = [
+        (cast, " to ".join(dict.fromkeys(kinds)), f"{most}", f"{count:,}", "0")
+        for (cast, kinds), (most, count) in PATHS.items()
+    ]
+    swept = [
+        (
+            what,
+            ", ".join(f"`{call}` {runs}" for call, runs in calls.items()),
+            str(sum(calls.values())),
+        )
+        for what, calls in SWEPT.items()
+    ]
     sections = [explored, *_lines(_CASTS, paths), "", _SWEPT, *_lines(_CALLS, swept)]
     return "\n".join([head, *tables, "", *sections, ""])
 
 
 def _table(cases) -> list[str]:
-    return _lines(_TITLES, [(*case.name.split(" ", 1), _text(case.what), *map(_cell, case.ends)) for case in cases])
+    return _lines(
+        _TITLES,
+        [(*case.name.split(" ", 1), _text(case.what), *map(_cell, case.ends)) for case in cases],
+    )
 
 
 def _lines(titles: tuple[str, ...], rows: list[tuple[str, ...]]) -> list[str]:
@@ -42,7 +63,9 @@ def _lines(titles: tuple[str, ...], rows: list[tuple[str, ...]]) -> list[str]:
 
 
 def _cell(end) -> str:
-    """Return how a task ends and, in brackets, its attempts, the requests received, and how many were carried out."""
+    """Return how a task ends and, in brackets, its attempts, the requests received, and how many
+    were carried out.
+    """
     return f"{'ok, ' if end.success else ''}`{end.outcome}` ({end.attempts or 0}/{end.received}/{end.done})"
 
 

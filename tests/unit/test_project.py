@@ -13,22 +13,33 @@ from pathlib import Path
 
 import pytest
 import yaml
-from ansible_collections.infrastructure.services.plugins.doc_fragments.connection import ModuleDocFragment
-from ansible_collections.infrastructure.services.plugins.module_utils._http.transport import REQUIRED
+from ansible_collections.infrastructure.services.plugins.doc_fragments.connection import (
+    ModuleDocFragment,
+)
+from ansible_collections.infrastructure.services.plugins.module_utils._http.transport import (
+    REQUIRED,
+)
 
 ROOT = Path(__file__).resolve().parents[2]
 MODULES = sorted(path.stem for path in (ROOT / "plugins/modules").glob("[a-z]*.py"))
 README = (ROOT / "README.md").read_text(encoding="utf-8")
-LICENCE_LINE = "SPDX-License-" + "Identifier: GPL-3.0-or-later"  # in parts, so that reuse does not read it
-# Texts that others wrote, generated files and JSON carry no licence line of ours; REUSE.toml names it.
+LICENCE_LINE = (
+    "SPDX-License-" + "Identifier: GPL-3.0-or-later"
+)  # in parts, so that reuse does not read it
+# Texts that others wrote, generated files and JSON carry no licence line of ours; REUSE.toml names
+# it.
 WITHOUT_LICENCE_LINE = {
     *("LICENSE", "LICENSES/GPL-3.0-or-later.txt", "CHANGELOG.md", "changelogs/changelog.yaml"),
     "docs/report.schema.json",
 }
 # Assembled from parts, so that this file does not match itself.
 FORBIDDEN = {
-    "a path of somebody's machine": re.compile("/" + r"(?:root|work|home/\w+)/|\.py" + r"env/(?:versions|shims)"),
-    "the host of a package registry": re.compile("py" + r"pi\.org|pythonhosted\." + r"org|registry\.npm" + "js"),
+    "a path of somebody's machine": re.compile(
+        "/" + r"(?:root|work|home/\w+)/|\.py" + r"env/(?:versions|shims)"
+    ),
+    "the host of a package registry": re.compile(
+        "py" + r"pi\.org|pythonhosted\." + r"org|registry\.npm" + "js"
+    ),
 }
 
 
@@ -39,11 +50,19 @@ def load(path: str):
 
 def text_files() -> dict[str, str]:
     """The content of each tracked or untracked, unignored text file, by its name."""
-    listed = subprocess.run(["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"], cwd=ROOT,
-                            check=True, stdout=subprocess.PIPE, text=True).stdout.split("\0")
+    listed = subprocess.run(
+        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+        cwd=ROOT,
+        check=True,
+        stdout=subprocess.PIPE,
+        text=True,
+    ).stdout.split("\0")
     paths = [ROOT / name for name in listed if name]
-    return {str(path.relative_to(ROOT)): path.read_text(encoding="utf-8") for path in paths
-            if path.is_file() and path.suffix not in {".png", ".svg", ".ico"}}
+    return {
+        str(path.relative_to(ROOT)): path.read_text(encoding="utf-8")
+        for path in paths
+        if path.is_file() and path.suffix not in {".png", ".svg", ".ico"}
+    }
 
 
 def test_there_are_modules():
@@ -55,7 +74,9 @@ def test_a_module_is_everywhere_it_belongs(module):
     assert module in load("meta/runtime.yml")["action_groups"]["all"]
     assert f"`infrastructure.services.{module}`" in README
     scenario = ROOT / "extensions/molecule" / module
-    assert {"molecule.yml", "converge.yml", "verify.yml"} <= {path.name for path in scenario.glob("*")}
+    assert {"molecule.yml", "converge.yml", "verify.yml"} <= {
+        path.name for path in scenario.glob("*")
+    }
 
 
 def test_the_action_group_names_modules_only():
@@ -63,7 +84,9 @@ def test_the_action_group_names_modules_only():
 
 
 def test_every_make_target_is_documented():
-    targets = re.findall("^([a-z]+):.*## ", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)
+    targets = re.findall(
+        "^([a-z]+):.*## ", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE
+    )
     contributing = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
     assert [target for target in targets if f"make {target}" not in contributing] == []
 
@@ -88,11 +111,20 @@ def test_the_declared_requirements_match_what_the_code_checks():
     lines = (ROOT / "requirements.txt").read_text(encoding="utf-8").splitlines()
     assert [line for line in lines if not line.startswith("#")] == list(REQUIRED)
     assert load("meta/execution-environment.yml")["dependencies"]["python"] == "requirements.txt"
-    assert " ".join(map(repr, REQUIRED)) in (ROOT / "docs/docsite/rst/get_started.rst").read_text(encoding="utf-8")
+    assert " ".join(map(repr, REQUIRED)) in (ROOT / "docs/docsite/rst/get_started.rst").read_text(
+        encoding="utf-8"
+    )
     bounds = [re.split("([<>=]+)", requirement) for requirement in REQUIRED]
-    (needed,) = [line for line in yaml.safe_load(ModuleDocFragment.DOCUMENTATION)["requirements"] if "requests" in line]
+    (needed,) = [
+        line
+        for line in yaml.safe_load(ModuleDocFragment.DOCUMENTATION)["requirements"]
+        if "requests" in line
+    ]
     assert [" ".join(bound) in needed for bound in bounds] == [True, True]
-    assert "requests.readthedocs.io/) 2.31 or later and urllib3, which comes with it, below 3" in README
+    assert (
+        "requests.readthedocs.io/) 2.31 or later and urllib3, which comes with it, below 3"
+        in README
+    )
 
 
 def test_there_is_no_ignore_file_for_sanity():
@@ -100,9 +132,14 @@ def test_there_is_no_ignore_file_for_sanity():
 
 
 def test_an_old_python_is_named_wherever_our_code_is_imported_first():
-    """Only the collection sees the old version: what Ansible and the standard library import has been imported."""
-    entries = [path.relative_to(ROOT).with_suffix("").as_posix().replace("/", ".")
-               for part in ("modules", "action", "inventory") for path in (ROOT / "plugins" / part).glob("*.py")]
+    """Only the collection sees the old version: what Ansible and the standard library import has
+    been imported.
+    """
+    entries = [
+        path.relative_to(ROOT).with_suffix("").as_posix().replace("/", ".")
+        for part in ("modules", "action", "inventory")
+        for path in (ROOT / "plugins" / part).glob("*.py")
+    ]
     script = (
         "import sys, importlib, ansible.module_utils.basic, ansible.plugins.action, ansible.plugins.inventory\n"
         "sys.version_info = (3, 8, 18)\n"
@@ -115,8 +152,14 @@ def test_an_old_python_is_named_wherever_our_code_is_imported_first():
         "        print(error)\n"
     )
     path = os.pathsep.join(filter(None, sys.path))
-    done = subprocess.run([sys.executable, "-c", script, *entries], env={**os.environ, "PYTHONPATH": path}, check=True,
-                          stdout=subprocess.PIPE, text=True, timeout=60)
+    done = subprocess.run(
+        [sys.executable, "-c", script, *entries],
+        env={**os.environ, "PYTHONPATH": path},
+        check=True,
+        stdout=subprocess.PIPE,
+        text=True,
+        timeout=60,
+    )
     told = (
         "infrastructure.services needs Python 3.9 or later, here and where a module runs; this is Python 3.8"
         f" ({sys.executable}). Set ansible_python_interpreter, or install ansible-core with a later Python"

@@ -2,7 +2,9 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Calls an operation of the service: returns its success, or raises an error that says what is known of the effect."""
+"""Calls an operation of the service: returns its success, or raises an error that says what is
+known of the effect.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,15 @@ import time
 from functools import partial
 from typing import Any, Callable
 
-from .._errors import NOT_SENT, UNKNOWN, AttemptFailed, RequestFailed, ServicesError, TokenError, gravest
+from .._errors import (
+    NOT_SENT,
+    UNKNOWN,
+    AttemptFailed,
+    RequestFailed,
+    ServicesError,
+    TokenError,
+    gravest,
+)
 from .._http.connecting import ConnectionSettings
 from .._http.exchange import Answer, Request
 from .._secrets import printable
@@ -36,9 +46,10 @@ class Client:
     ) -> None:
         """`connect`: returns a transport, whose `send` makes one attempt; called once.
 
-        `token_source`: takes the credentials and a function that fetches a token, returns the source of tokens;
-        `guard`: called before each request, token requests included, raises a ServicesError when nothing may be sent
-        any more; `sleep`: waits for this many seconds before a further attempt.
+        `token_source`: takes the credentials and a function that fetches a token, returns the
+        source of tokens; `guard`: called before each request, token requests included, raises a
+        ServicesError when nothing may be sent any more; `sleep`: waits for this many seconds before
+        a further attempt.
         """
         self.settings = settings
         self.tokens: set[str] = set()  # all that were used; each is a secret
@@ -48,10 +59,14 @@ class Client:
         self.not_sent = self._counted()  # what a result says when there was no attempt
         self._connect, self._guard, self._sleep = connect, guard, sleep
         # None: the token of the user, which cannot be renewed
-        self._source = None if settings.access_token else token_source(settings.credentials, self._fetch_token)
+        self._source = (
+            None if settings.access_token else token_source(settings.credentials, self._fetch_token)
+        )
 
     def request(self, operation: Operation, segment: str, body: bytes) -> Request:
-        """Return the request of an operation; `segment`: the percent-encoded id, empty where the path has none."""
+        """Return the request of an operation; `segment`: the percent-encoded id, empty where the
+        path has none.
+        """
         headers = {
             "Content-Type": "application/json",
             "Accept": "application/json",
@@ -62,11 +77,15 @@ class Client:
         url = self.settings.base_url + operation.path.format(id=segment)
         return Request(operation.method, url, headers, body)
 
-    def call(self, operation: Operation, request: Request, key: str = "") -> tuple[dict, dict[str, Any]]:
-        """Send the request as the policy allows; return the envelope, and what else a result says of the success.
+    def call(
+        self, operation: Operation, request: Request, key: str = ""
+    ) -> tuple[dict, dict[str, Any]]:
+        """Send the request as the policy allows; return the envelope, and what else a result says
+        of the success.
 
-        `key`: the name or id of the asset, for the message of a failure. Raises RequestFailed with what is known of the
-        effect, and before anything is sent MissingLibrary or InvalidInput (a TLS file).
+        `key`: the name or id of the asset, for the message of a failure. Raises RequestFailed with
+        what is known of the effect, and before anything is sent MissingLibrary or InvalidInput (a
+        TLS file).
         """
         self._transport = self._connect(self.settings.connection)
         attempt = partial(self._attempt, operation, request)
@@ -80,7 +99,11 @@ class Client:
     def _counted(self) -> dict[str, Any]:
         """Return what a result says of the attempts: how many there were, and the trace id."""
         counted = {"request_attempts": len(self._effects)}  # `attempts` is a word of `until`
-        return {**counted, "trace_id": self.settings.trace.trace_id} if self.settings.trace else counted
+        return (
+            {**counted, "trace_id": self.settings.trace.trace_id}
+            if self.settings.trace
+            else counted
+        )
 
     @property
     def outcome(self) -> str:
@@ -96,7 +119,9 @@ class Client:
             if self.settings.trace:
                 authorized["traceparent"] = self.settings.trace.traceparent()
             self._in_flight = True
-            result = self._send(request._replace(headers=authorized), partial(read_answer, operation))
+            result = self._send(
+                request._replace(headers=authorized), partial(read_answer, operation)
+            )
             self._effects.append(result.event.effect)
             if result.event == Event.UNAUTHORIZED:
                 result = result._replace(reason=f"{result.reason} (the token {self._origin})")
@@ -110,7 +135,9 @@ class Client:
         if not self._source:
             return "is that of access_token"
         credentials = self.settings.credentials
-        client = f" for the client {printable(credentials.client_id)}" if credentials.client_id else ""
+        client = (
+            f" for the client {printable(credentials.client_id)}" if credentials.client_id else ""
+        )
         return f"comes from {credentials.auth_url}{client}"
 
     def _renew(self) -> bool:
@@ -120,13 +147,16 @@ class Client:
     def _fetch_token(self) -> Token:
         """Return a new token; raise TokenError.
 
-        The policy is that for a PUT: the request may be repeated, since a second token does no harm.
+        The policy is that for a PUT: the request may be repeated, since a second token does no
+        harm.
         """
         credentials = self.settings.credentials
         attempt = partial(self._send, token_request(credentials), read_token)
         last = retry(attempt, "PUT", self.settings, sleep=self._sleep)
         if last.event != Event.SUCCESS:
-            raise TokenError(f"no access token from {credentials.auth_url} (auth_url): {last.reason}")
+            raise TokenError(
+                f"no access token from {credentials.auth_url} (auth_url): {last.reason}"
+            )
         missing = missing_scopes(credentials, last.value)
         if missing:
             self.warnings.append(
@@ -141,5 +171,11 @@ class Client:
         try:
             return read(self._transport.send(request, self.settings.timeout))
         except AttemptFailed as error:
-            event = Event.UNANSWERED if error.sent else Event.UNSENT_HOPELESS if error.hopeless else Event.UNSENT
+            event = (
+                Event.UNANSWERED
+                if error.sent
+                else Event.UNSENT_HOPELESS
+                if error.hopeless
+                else Event.UNSENT
+            )
             return AttemptResult(event, error.msg)

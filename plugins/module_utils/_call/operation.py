@@ -40,7 +40,9 @@ _REQUEST_IDS = ("x-request-id", "x-correlation-id", "traceparent")
 
 
 def read_answer(operation: Operation, answer: Answer) -> AttemptResult:
-    """Return the result of an answered attempt: any 2xx with a JSON object is a success (docs/openapi.yaml)."""
+    """Return the result of an answered attempt: any 2xx with a JSON object is a success
+    (docs/openapi.yaml).
+    """
     event, text = meaning(answer.status)
     reason, value = text.format(**operation._asdict()), None
     if event == Event.SUCCESS:
@@ -54,11 +56,15 @@ def read_answer(operation: Operation, answer: Answer) -> AttemptResult:
 
 
 def _details(answer: Answer) -> dict[str, str]:
-    """Return the body of a failure, and the Location of a 2xx, which may be all that is known of the asset's id.
+    """Return the body of a failure, and the Location of a 2xx, which may be all that is known of
+    the asset's id.
 
-    Never truncated, since scrubbing cannot match half a secret; a body that is too long to be scrubbed is omitted.
+    Never truncated, since scrubbing cannot match half a secret; a body that is too long to be
+    scrubbed is omitted.
     """
-    details = {"error_body": printable(answer.body[:_LONGEST_ERROR].decode("utf-8", "replace")).strip()}
+    details = {
+        "error_body": printable(answer.body[:_LONGEST_ERROR].decode("utf-8", "replace")).strip()
+    }
     if len(answer.body) > _LONGEST_ERROR:
         details["error_body"] = "(too long to be shown)"
     if 200 <= answer.status < 300:
@@ -67,15 +73,26 @@ def _details(answer: Answer) -> dict[str, str]:
 
 
 def message(
-    operation: Operation, request: Request, last: AttemptResult, outcome: str, attempts: int = 1, key: str = ""
+    operation: Operation,
+    request: Request,
+    last: AttemptResult,
+    outcome: str,
+    attempts: int = 1,
+    key: str = "",
 ) -> Message:
-    """Return which asset it is (`key`: its name or id), what happened, what is known of the effect, what to do next."""
+    """Return which asset it is (`key`: its name or id), what happened, what is known of the effect,
+    what to do next.
+    """
     status = f"status {last.status}: " if last.status else ""
     times = f" (attempt {attempts})" if attempts > 1 else ""
     asset = f"{operation.noun} {printable(key)}" if key else ""
     why = f"{status}{last.reason}".rstrip(".")
     text = f"{request.method} {request.url}{times}: {why}. {effect_of(operation, outcome)}"
-    ids = [f"{name}: {for_message(last.headers[name])}" for name in _REQUEST_IDS if name in last.headers]
+    ids = [
+        f"{name}: {for_message(last.headers[name])}"
+        for name in _REQUEST_IDS
+        if name in last.headers
+    ]
     return Message(f"{text} [{', '.join(ids)}]" if ids else text, asset)
 
 

@@ -2,10 +2,11 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What each status of an answer means (RFC 9110), and when a request is sent again: nothing else decides either.
+"""What each status of an answer means (RFC 9110), and when a request is sent again: nothing else
+decides either.
 
-Each status is one event of the policy; the text explains what the service does not, since its error bodies
-are empty (docs/openapi.yaml). `{missing}` and `{exists}` come from the operation.
+Each status is one event of the policy; the text explains what the service does not, since its error
+bodies are empty (docs/openapi.yaml). `{missing}` and `{exists}` come from the operation.
 """
 
 from __future__ import annotations
@@ -29,8 +30,8 @@ FIRST_DELAY = 1.0  # seconds; doubles with each further attempt
 class Event(Enum):
     """One thing that can happen to an attempt, and the policy for it.
 
-    In words; whether a POST may be sent again; whether a PUT may, which is idempotent (RFC 9110 section 9.2.2); what is
-    known of the effect.
+    In words; whether a POST may be sent again; whether a PUT may, which is idempotent (RFC 9110
+    section 9.2.2); what is known of the effect.
     """
 
     SUCCESS = "success", NEVER, NEVER, ACCEPTED
@@ -58,33 +59,62 @@ _REDIRECT = "a redirect, which is never followed: body and token would go elsewh
 _BY_STATUS = {
     307: (Event.REFUSED, f"{_REDIRECT}; set base_url to the address that serves the requests"),
     308: (Event.REFUSED, f"{_REDIRECT}; set base_url to the new address of the service"),
-    400: (Event.REFUSED, "it is malformed, or a gateway requires a client certificate: set client_cert and client_key"),
-    401: (Event.UNAUTHORIZED, "the access token was not accepted; check access_token, or auth_url and its client"),
-    403: (Event.REFUSED, "the token lacks the permission for this operation; ask for it or use another client"),
+    400: (
+        Event.REFUSED,
+        "it is malformed, or a gateway requires a client certificate: set client_cert and client_key",
+    ),
+    401: (
+        Event.UNAUTHORIZED,
+        "the access token was not accepted; check access_token, or auth_url and its client",
+    ),
+    403: (
+        Event.REFUSED,
+        "the token lacks the permission for this operation; ask for it or use another client",
+    ),
     404: (Event.REFUSED, "{missing}"),
-    405: (Event.REFUSED, "this address does not support the method; base_url probably points to something else"),
+    405: (
+        Event.REFUSED,
+        "this address does not support the method; base_url probably points to something else",
+    ),
     407: (Event.REFUSED, f"the proxy {REQUIRES_CREDENTIALS}"),
     408: (Event.UNAVAILABLE, "the service or a gateway timed out waiting for the request"),
     409: (Event.REFUSED, "{exists}"),
     413: (Event.REFUSED, "the body is too large for the service or a gateway; send fewer fields"),
-    422: (Event.REFUSED, "the service rejected the values of the request; check names and types in attributes"),
-    429: (Event.THROTTLED, "too many requests; run fewer at once, or raise retries and retry_max_delay"),
-    500: (Event.SERVER_ERROR, "the service failed internally; ask its owner to look up the request"),
+    422: (
+        Event.REFUSED,
+        "the service rejected the values of the request; check names and types in attributes",
+    ),
+    429: (
+        Event.THROTTLED,
+        "too many requests; run fewer at once, or raise retries and retry_max_delay",
+    ),
+    500: (
+        Event.SERVER_ERROR,
+        "the service failed internally; ask its owner to look up the request",
+    ),
     502: (Event.UNAVAILABLE, "a gateway got no valid response from the service"),
     503: (Event.UNAVAILABLE, "the service or a gateway is overloaded or down for maintenance"),
     504: (Event.UNAVAILABLE, "a gateway timed out waiting for the service"),
 }
 _CLASSES = {
     2: (Event.SUCCESS, "the service accepted the request"),
-    3: (Event.REDIRECTED, f"{_REDIRECT}, and the service may have processed the request before it redirected"),
+    3: (
+        Event.REDIRECTED,
+        f"{_REDIRECT}, and the service may have processed the request before it redirected",
+    ),
     4: (Event.REFUSED, "the service refused the request"),
     5: (Event.SERVER_ERROR, "the service failed"),
 }
-_IRREGULAR = (Event.IRREGULAR, "not a final HTTP status; something other than the service answers at base_url")
+_IRREGULAR = (
+    Event.IRREGULAR,
+    "not a final HTTP status; something other than the service answers at base_url",
+)
 
 
 def meaning(status: int) -> tuple[Event, str]:
-    """Return the event, a row of the policy, for an answer with this status, and the text that explains it."""
+    """Return the event, a row of the policy, for an answer with this status, and the text that
+    explains it.
+    """
     return _BY_STATUS.get(status) or _CLASSES.get(status // 100, _IRREGULAR)
 
 
@@ -100,7 +130,9 @@ class AttemptResult(NamedTuple):
 
 
 def retry_after(value: str | None, now: datetime) -> float | None:
-    """Return the seconds that a Retry-After header asks for (RFC 9110 10.2.3), None when it is missing or malformed."""
+    """Return the seconds that a Retry-After header asks for (RFC 9110 10.2.3), None when it is
+    missing or malformed.
+    """
     value = (value or "").strip()
     if re.fullmatch("[0-9]+", value):
         return float(value)
@@ -113,9 +145,11 @@ def retry_after(value: str | None, now: datetime) -> float | None:
 
 
 def delay(attempt: int, longest: float, fraction: float, asked: float | None) -> float:
-    """Return the seconds before the next attempt: what the service asked for, or exponential backoff with full jitter.
+    """Return the seconds before the next attempt: what the service asked for, or exponential
+    backoff with full jitter.
 
-    `attempt`: how many have been made; `longest`: retry_max_delay in seconds; `fraction`: random, from 0 to 1.
+    `attempt`: how many have been made; `longest`: retry_max_delay in seconds; `fraction`: random,
+    from 0 to 1.
     """
     if asked is not None:
         return asked
@@ -130,10 +164,11 @@ def retry(
     sleep: Callable[[float], None] = time.sleep,
     fraction: Callable[[], float] = random.random,
 ) -> AttemptResult:
-    """Make attempts until the policy allows no further one; return the last, with the reason why there is no other.
+    """Make attempts until the policy allows no further one; return the last, with the reason why
+    there is no other.
 
-    `limits`: has `retries` and `retry_max_delay` (seconds); `renew`: discards the token, returns False when there
-    can be no other.
+    `limits`: has `retries` and `retry_max_delay` (seconds); `renew`: discards the token, returns
+    False when there can be no other.
     """
     renewed, longest = 0, limits.retry_max_delay
     for tried in count(1):

@@ -2,8 +2,9 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What a call needs to know of the task's options: among them the headers that the user adds (RFC 9110 section 5), and
-the one that continues a trace (W3C Trace Context)."""
+"""What a call needs to know of the task's options: among them the headers that the user adds (RFC
+9110 section 5), and the one that continues a trace (W3C Trace Context).
+"""
 
 from __future__ import annotations
 
@@ -51,7 +52,9 @@ class Settings:
     credentials: Credentials | None
     connection: ConnectionSettings
     http_agent: str
-    headers: tuple[tuple[str, str], ...]  # of requests to the service, in addition to those that the collection sets
+    headers: tuple[
+        tuple[str, str], ...
+    ]  # of requests to the service, in addition to those that the collection sets
     trace: Trace | None  # from the environment
     timeout: float  # seconds, one attempt
     retries: int
@@ -67,17 +70,26 @@ def trace_of(traceparent: str) -> Trace | None:
 
 
 def checked_headers(headers: dict | None) -> tuple[tuple[str, str], ...]:
-    """Return the option `headers` without nulls; raise InvalidInput for a header that cannot be sent."""
+    """Return the option `headers` without nulls; raise InvalidInput for a header that cannot be
+    sent.
+    """
     checked, seen = [], {}
     for given, value in (headers or {}).items():
         name = str(given)
         if not _NAME.fullmatch(name):
-            raise InvalidInput("headers", "contains a name that is empty or has a character that none can have")
+            raise InvalidInput(
+                "headers", "contains a name that is empty or has a character that none can have"
+            )
         if _RESERVED.fullmatch(name):
-            raise InvalidInput("headers", f"{name} cannot be given: the collection or the connection sets it")
+            raise InvalidInput(
+                "headers", f"{name} cannot be given: the collection or the connection sets it"
+            )
         other = seen.setdefault(name.lower(), name)
         if other is not name:
-            raise InvalidInput("headers", f"{other} and {name} are the same header, whatever the case; give it once")
+            raise InvalidInput(
+                "headers",
+                f"{other} and {name} are the same header, whatever the case; give it once",
+            )
         if value is not None:
             checked.append((name, _checked_value(name, value)))
     return tuple(checked)

@@ -2,7 +2,9 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Bearer tokens (RFC 6750): one given by the user, or one from a token endpoint (RFC 6749 section 4.4)."""
+"""Bearer tokens (RFC 6750): one given by the user, or one from a token endpoint (RFC 6749 section
+4.4).
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,9 @@ from .._http.exchange import Answer, Request
 from .._secrets import for_message
 from .policy import AttemptResult, Event, meaning
 
-TOKEN = re.compile(r"[!-~]+")  # printable ASCII without spaces: a little more than RFC 6750 section 2.1 allows
+TOKEN = re.compile(
+    r"[!-~]+"
+)  # printable ASCII without spaces: a little more than RFC 6750 section 2.1 allows
 _MARGIN = 30.0  # seconds before its expiry from which a token is no longer used
 _FORM = {
     "Content-Type": "application/x-www-form-urlencoded",
@@ -37,7 +41,9 @@ _ADVICE = {
 
 
 class Token(NamedTuple):
-    """An access token, the time (seconds of time.time) until which it is used, and the scope that was granted."""
+    """An access token, the time (seconds of time.time) until which it is used, and the scope that
+    was granted.
+    """
 
     value: str
     use_until: float
@@ -45,7 +51,9 @@ class Token(NamedTuple):
 
 
 class Memory:
-    """The state of a token, shared by the threads of a process: `token` and `use_until`, or `error` and `failed_at`."""
+    """The state of a token, shared by the threads of a process: `token` and `use_until`, or `error`
+    and `failed_at`.
+    """
 
     def __init__(self) -> None:
         self._lock = threading.RLock()
@@ -63,13 +71,16 @@ class Memory:
 
 
 class FetchedToken:
-    """A token that is fetched once for all holders of a memory, and used until it expires or is refused.
+    """A token that is fetched once for all holders of a memory, and used until it expires or is
+    refused.
 
-    One of them fetches it while the others wait. A failure is shared with those that waited, so that a hundred hosts
-    do not try a dead endpoint one by one.
+    One of them fetches it while the others wait. A failure is shared with those that waited, so
+    that a hundred hosts do not try a dead endpoint one by one.
     """
 
-    def __init__(self, credentials: Credentials, fetch: Callable[[], Token], memory: Memory | None = None) -> None:
+    def __init__(
+        self, credentials: Credentials, fetch: Callable[[], Token], memory: Memory | None = None
+    ) -> None:
         self._fetch = fetch
         self._memory = memory or Memory()
 
@@ -86,7 +97,9 @@ class FetchedToken:
             return _usable(known, time.time()) or self._fetch_for_all()
 
     def renew(self, refused: str) -> bool:
-        """Discard the token that the service refused, unless there is a newer one; return True: it can be replaced."""
+        """Discard the token that the service refused, unless there is a newer one; return True: it
+        can be replaced.
+        """
         with self._memory.alone():
             if self._memory.read().get("token") == refused:
                 self._memory.write({})
@@ -119,13 +132,18 @@ class Credentials(NamedTuple):
 
 
 def checked_parameters(parameters: dict | None) -> tuple[tuple[str, str], ...]:
-    """Return `auth_parameters` as form fields, without nulls; raise InvalidInput for a value that is not a scalar."""
+    """Return `auth_parameters` as form fields, without nulls; raise InvalidInput for a value that
+    is not a scalar.
+    """
     given = {name: value for name, value in (parameters or {}).items() if value is not None}
     for name, value in given.items():
         if not isinstance(value, (str, int, float)):
-            raise InvalidInput("auth_parameters", f"the value of {name!r} must be a string, a number or a boolean")
+            raise InvalidInput(
+                "auth_parameters", f"the value of {name!r} must be a string, a number or a boolean"
+            )
     return tuple(
-        (str(name), str(value).lower() if isinstance(value, bool) else str(value)) for name, value in given.items()
+        (str(name), str(value).lower() if isinstance(value, bool) else str(value))
+        for name, value in given.items()
     )
 
 
@@ -139,7 +157,10 @@ def missing_scopes(credentials: Credentials, token: Token) -> list[str]:
 
 def token_request(credentials: Credentials) -> Request:
     """Return the token request (RFC 6749 sections 2.3.1 and 4.4.2)."""
-    form, headers = {"grant_type": "client_credentials"}, dict(_FORM, **{"User-Agent": credentials.http_agent})
+    form, headers = (
+        {"grant_type": "client_credentials"},
+        dict(_FORM, **{"User-Agent": credentials.http_agent}),
+    )
     client_id, secret = credentials.client_id, credentials.client_secret
     if credentials.scopes:
         form["scope"] = " ".join(credentials.scopes)
@@ -147,14 +168,25 @@ def token_request(credentials: Credentials) -> Request:
         pair = f"{quote_plus(client_id)}:{quote_plus(secret)}"
         headers["Authorization"] = f"Basic {b64encode(pair.encode('ascii')).decode('ascii')}"
     elif client_id:
-        form.update({"client_id": client_id, "client_secret": secret} if secret else {"client_id": client_id})
+        form.update(
+            {"client_id": client_id, "client_secret": secret}
+            if secret
+            else {"client_id": client_id}
+        )
     form.update(credentials.parameters)
     return Request("POST", credentials.auth_url, headers, urlencode(form).encode("ascii"))
 
 
 def read_token(answer: Answer) -> AttemptResult:
-    """Return the token in the answer of the token endpoint (RFC 6749 5.1), or why there is none (5.2)."""
-    event, reason, fields, token = meaning(answer.status)[0], f"it answered with status {answer.status}", {}, None
+    """Return the token in the answer of the token endpoint (RFC 6749 5.1), or why there is none
+    (5.2).
+    """
+    event, reason, fields, token = (
+        meaning(answer.status)[0],
+        f"it answered with status {answer.status}",
+        {},
+        None,
+    )
     try:
         fields = strict_json.decode_object(answer.body)
         token = _token_in(fields) if event == Event.SUCCESS else None
@@ -168,7 +200,11 @@ def read_token(answer: Answer) -> AttemptResult:
 
 def _token_in(fields: dict) -> Token:
     """Return the token of a successful answer; raise ValueError."""
-    value, kind, scope = fields.get("access_token"), fields.get("token_type", "Bearer"), fields.get("scope")
+    value, kind, scope = (
+        fields.get("access_token"),
+        fields.get("token_type", "Bearer"),
+        fields.get("scope"),
+    )
     if not (isinstance(value, str) and TOKEN.fullmatch(value)):
         raise ValueError("without a usable access_token")
     if not (isinstance(kind, str) and kind.lower() == "bearer"):
@@ -179,13 +215,19 @@ def _token_in(fields: dict) -> Token:
 
 def _with_error(reason: str, fields: dict, status: int) -> str:
     """Return the reason with what the token endpoint says of it, and what to do about it."""
-    said = [text for text in (fields.get("error"), fields.get("error_description")) if isinstance(text, str)]
+    said = [
+        text
+        for text in (fields.get("error"), fields.get("error_description"))
+        if isinstance(text, str)
+    ]
     advice = [_ADVICE[key] for key in (*said[:1], status) if key in _ADVICE][:1]
     return "; ".join([": ".join([reason, *map(for_message, said)]), *advice])
 
 
 def _usable_for(lifetime: object) -> float:
-    """Return for how many seconds to use a token that lasts `lifetime`; if unknown, until it is refused."""
+    """Return for how many seconds to use a token that lasts `lifetime`; if unknown, until it is
+    refused.
+    """
     try:
         seconds = math.nan if isinstance(lifetime, bool) else float(lifetime)
     except (TypeError, ValueError, OverflowError):

@@ -18,15 +18,30 @@ from typing import Iterator
 from .._errors import AttemptFailed
 from .exchange import MAX_ANSWER, TooLong, too_long
 
-_REJECTS_OUR_CERTIFICATE = re.compile("ALERT_.*(CERTIFICATE|UNKNOWN_CA|HANDSHAKE_FAILURE|ACCESS_DENIED)")
+_REJECTS_OUR_CERTIFICATE = re.compile(
+    "ALERT_.*(CERTIFICATE|UNKNOWN_CA|HANDSHAKE_FAILURE|ACCESS_DENIED)"
+)
 REQUIRES_CREDENTIALS = "requires credentials; put them in the proxy's URL, or set use_proxy: false"
-_WANTS_CERTIFICATE = "which means that it requires a client certificate, or a different one (client_cert)"
-_NOT_TLS = ("WRONG_VERSION_NUMBER", "HTTP_REQUEST", "PACKET_LENGTH_TOO_LONG")  # OpenSSL's reasons when it is not TLS
-_UNTRUSTED = (18, 19, 20, 21)  # OpenSSL's X509_V_ERR codes for a certificate without a trusted authority
+_WANTS_CERTIFICATE = (
+    "which means that it requires a client certificate, or a different one (client_cert)"
+)
+_NOT_TLS = (
+    "WRONG_VERSION_NUMBER",
+    "HTTP_REQUEST",
+    "PACKET_LENGTH_TOO_LONG",
+)  # OpenSSL's reasons when it is not TLS
+_UNTRUSTED = (
+    18,
+    19,
+    20,
+    21,
+)  # OpenSSL's X509_V_ERR codes for a certificate without a trusted authority
 
 
 class Phase(Enum):
-    """The phase of an attempt: on a kept-alive connection it starts with REQUEST, on a new one with LOOK_UP."""
+    """The phase of an attempt: on a kept-alive connection it starts with REQUEST, on a new one with
+    LOOK_UP.
+    """
 
     LOOK_UP = "look-up"
     CONNECT = "connect"
@@ -41,7 +56,9 @@ def is_timeout(error: BaseException) -> bool:
 
 
 def failure(error: BaseException, meter) -> AttemptFailed:
-    """Return what is proven of an attempt that got no answer, and why; `meter`: the Meter of the attempt."""
+    """Return what is proven of an attempt that got no answer, and why; `meter`: the Meter of the
+    attempt.
+    """
     cause = _cause(error)
     if meter.sent:
         return AttemptFailed(_lost(cause), sent=True)
@@ -50,7 +67,9 @@ def failure(error: BaseException, meter) -> AttemptFailed:
 
 
 def body_failure(error: BaseException, meter) -> tuple[str, bool]:
-    """Return why a body could not be read to its end, and whether it was cut off rather than too long."""
+    """Return why a body could not be read to its end, and whether it was cut off rather than too
+    long.
+    """
     cause = _cause(error)
     if isinstance(cause, TooLong):
         return too_long(), False
@@ -74,11 +93,15 @@ def _lost(cause: BaseException) -> str:
 
 def _cause(error: BaseException) -> BaseException:
     """Return the error of the operating system or of OpenSSL behind a library's wrappers."""
-    return next((link for link in _chain(error) if isinstance(link, OSError) or _is_mismatch(link)), error)
+    return next(
+        (link for link in _chain(error) if isinstance(link, OSError) or _is_mismatch(link)), error
+    )
 
 
 def _chain(error: BaseException | None) -> Iterator[BaseException]:
-    """Yield the error and what caused it, outermost first; urllib3 keeps some causes in `reason` or as an argument."""
+    """Yield the error and what caused it, outermost first; urllib3 keeps some causes in `reason` or
+    as an argument.
+    """
     seen: list[BaseException] = []
     while isinstance(error, BaseException) and error not in seen:
         seen.append(error)
@@ -92,7 +115,9 @@ def _chain(error: BaseException | None) -> Iterator[BaseException]:
 
 
 def _is_mismatch(error: BaseException) -> bool:
-    """Whether urllib3 1.26 itself found the certificate to be for another host; its class moved between releases."""
+    """Whether urllib3 1.26 itself found the certificate to be for another host; its class moved
+    between releases.
+    """
     return type(error).__name__ == "CertificateError"
 
 
@@ -105,30 +130,49 @@ def _look_up_failed(cause: BaseException, peer: str) -> tuple[bool, str]:
 def _connect_failed(cause: BaseException, peer: str) -> tuple[bool, str]:
     if isinstance(cause, socket.timeout):
         return False, f"connecting timed out ({peer})"
-    return False, f"no connection: {getattr(cause, 'strerror', None) or type(cause).__name__} ({peer})"
+    return (
+        False,
+        f"no connection: {getattr(cause, 'strerror', None) or type(cause).__name__} ({peer})",
+    )
 
 
 def _proxy_failed(cause: BaseException, peer: str) -> tuple[bool, str]:
-    """Find the status of a refused CONNECT in the text of an OSError: the standard library reports it nowhere else."""
+    """Find the status of a refused CONNECT in the text of an OSError: the standard library reports
+    it nowhere else.
+    """
     if isinstance(cause, socket.timeout):
         return False, f"the proxy took too long to answer CONNECT ({peer})"
     if isinstance(cause, TooLong):
-        return False, f"what the proxy answered to CONNECT is longer than {MAX_ANSWER} bytes ({peer})"
+        return (
+            False,
+            f"what the proxy answered to CONNECT is longer than {MAX_ANSWER} bytes ({peer})",
+        )
     words = str(cause).partition("Tunnel connection failed: ")[2].split()
     if not words:
         return False, f"the proxy did not answer CONNECT ({peer})"
     advice = f": it {REQUIRES_CREDENTIALS}" if words[0] == "407" else ""
-    return not words[0].startswith("5"), f"the proxy answered CONNECT with status {words[0][:3]}{advice} ({peer})"
+    return not words[0].startswith(
+        "5"
+    ), f"the proxy answered CONNECT with status {words[0][:3]}{advice} ({peer})"
 
 
 def _tls_failed(cause: BaseException, peer: str) -> tuple[bool, str]:
     if _is_mismatch(cause):
         host = peer.partition(" port ")[0]
-        return True, f"the certificate was not accepted: certificate is not valid for '{host}' ({peer})"
+        return (
+            True,
+            f"the certificate was not accepted: certificate is not valid for '{host}' ({peer})",
+        )
     if isinstance(cause, ssl.SSLCertVerificationError):
-        hint = "; to trust it, set ca_path to the file of its authority" if cause.verify_code in _UNTRUSTED else ""
+        hint = (
+            "; to trust it, set ca_path to the file of its authority"
+            if cause.verify_code in _UNTRUSTED
+            else ""
+        )
         return True, f"the certificate was not accepted: {cause.verify_message} ({peer}){hint}"
-    if isinstance(cause, ssl.SSLError) and not isinstance(cause, (ssl.SSLEOFError, ssl.SSLZeroReturnError)):
+    if isinstance(cause, ssl.SSLError) and not isinstance(
+        cause, (ssl.SSLEOFError, ssl.SSLZeroReturnError)
+    ):
         hint = ", probably because the server speaks plain HTTP" if cause.reason in _NOT_TLS else ""
         hint = f", {_WANTS_CERTIFICATE}" if _rejects_our_certificate(cause) else hint
         return True, f"the TLS handshake failed: {cause.reason}{hint} ({peer})"
@@ -138,17 +182,25 @@ def _tls_failed(cause: BaseException, peer: str) -> tuple[bool, str]:
 
 
 def _rejects_our_certificate(cause: BaseException) -> bool:
-    """Whether this is a TLS alert with which a server rejects the client's certificate (RFC 8446 section 6.2)."""
-    return isinstance(cause, ssl.SSLError) and bool(_REJECTS_OUR_CERTIFICATE.search(cause.reason or ""))
+    """Whether this is a TLS alert with which a server rejects the client's certificate (RFC 8446
+    section 6.2).
+    """
+    return isinstance(cause, ssl.SSLError) and bool(
+        _REJECTS_OUR_CERTIFICATE.search(cause.reason or "")
+    )
 
 
 def _unusable(cause: BaseException, peer: str) -> tuple[bool, str]:
     if isinstance(cause, socket.timeout):
-        return False, f"this attempt timed out before the request was sent{f' ({peer})' if peer else ''}"
+        return (
+            False,
+            f"this attempt timed out before the request was sent{f' ({peer})' if peer else ''}",
+        )
     return True, "requests cannot use the address, the proxy or the certificate of this request"
 
 
-# For each phase before the request: whether retrying is hopeless, and why no byte of it was handed over.
+# For each phase before the request: whether retrying is hopeless, and why no byte of it was handed
+# over.
 _EXPLAIN = {
     Phase.LOOK_UP: _look_up_failed,
     Phase.CONNECT: _connect_failed,

@@ -2,9 +2,11 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""How connections are made: name look-up, and the TLS context with the authorities and the client certificate.
+"""How connections are made: name look-up, and the TLS context with the authorities and the client
+certificate.
 
-The files given as options are read before anything is sent, so that the error for a bad one names its option.
+The files given as options are read before anything is sent, so that the error for a bad one names
+its option.
 """
 
 from __future__ import annotations
@@ -22,7 +24,9 @@ from typing import NamedTuple
 from .._errors import InvalidInput
 from .urls import Proxies
 
-_one_at_a_time = threading.Lock()  # so that threads that start together create one context, not one each
+_one_at_a_time = (
+    threading.Lock()
+)  # so that threads that start together create one context, not one each
 
 
 class ConnectionSettings(NamedTuple):
@@ -38,9 +42,11 @@ class ConnectionSettings(NamedTuple):
 
 
 def look_up(host: str, port: int, seconds: float) -> list[tuple]:
-    """Return what socket.getaddrinfo does, within `seconds`; raise socket.gaierror or socket.timeout.
+    """Return what socket.getaddrinfo does, within `seconds`; raise socket.gaierror or
+    socket.timeout.
 
-    The look-up of the C library has no timeout, so it runs in a thread, which is abandoned when it takes too long.
+    The look-up of the C library has no timeout, so it runs in a thread, which is abandoned when it
+    takes too long.
     """
     if host.replace(".", "").isdigit() or ":" in host:  # an address: nothing to look up
         return socket.getaddrinfo(host, port, 0, socket.SOCK_STREAM)
@@ -65,9 +71,11 @@ def _ask(host: str, port: int, future: Future) -> None:
 
 
 def context(settings: ConnectionSettings, certifi: str) -> ssl.SSLContext:
-    """Return the context for these settings, which transports in several threads may share; raise InvalidInput.
+    """Return the context for these settings, which transports in several threads may share; raise
+    InvalidInput.
 
-    `certifi`: the file of authorities that requests ships, trusted in addition to those of the system.
+    `certifi`: the file of authorities that requests ships, trusted in addition to those of the
+    system.
     """
     with _one_at_a_time:
         return _context(settings._replace(connect_timeout=0, proxies=None), certifi)
@@ -103,19 +111,27 @@ def _trusting(ca_path: str) -> ssl.SSLContext:
     except ssl.SSLError:
         raise InvalidInput("ca_path", "contains no certificate in PEM form") from None
     except OSError as error:
-        raise InvalidInput("ca_path", f"{os.path.abspath(ca_path)} cannot be read: {error.strerror}") from None
+        raise InvalidInput(
+            "ca_path", f"{os.path.abspath(ca_path)} cannot be read: {error.strerror}"
+        ) from None
 
 
-def _load_client_cert(made: ssl.SSLContext, client_cert: str | None, client_key: str | None) -> None:
+def _load_client_cert(
+    made: ssl.SSLContext, client_cert: str | None, client_key: str | None
+) -> None:
     """Load the client's certificate, if there is one; raise InvalidInput."""
     if not client_cert:
         if client_key:
             raise InvalidInput("client_key", "needs client_cert as well")
         return
     try:
-        made.load_cert_chain(client_cert, client_key, password="")  # else OpenSSL asks for it at the terminal
+        made.load_cert_chain(
+            client_cert, client_key, password=""
+        )  # else OpenSSL asks for it at the terminal
     except ssl.SSLError:
         why = "client_cert and client_key are not a certificate and its unencrypted key in PEM form"
         raise InvalidInput("client_cert", why) from None
     except OSError as error:
-        raise InvalidInput("client_cert", f"client_cert or client_key cannot be read: {error.strerror}") from None
+        raise InvalidInput(
+            "client_cert", f"client_cert or client_key cannot be read: {error.strerror}"
+        ) from None

@@ -2,7 +2,9 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""A request and its answer; where the body of an answer ends (RFC 9112 section 6.3), and how it is compressed."""
+"""A request and its answer; where the body of an answer ends (RFC 9112 section 6.3), and how it is
+compressed.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,8 @@ from typing import Mapping, NamedTuple
 # Bytes to receive in one attempt, whatever they are: status line, headers, interim answers, chunk
 # sizes, trailers, body, and what a proxy says to CONNECT. Also the most of a decompressed body.
 MAX_ANSWER = 4 * 1024 * 1024
-# The wbits argument of zlib: with a gzip header, a zlib header, or no header, which some servers send as deflate.
+# The wbits argument of zlib: with a gzip header, a zlib header, or no header, which some servers
+# send as deflate.
 _WINDOWS = {"gzip": (31,), "x-gzip": (31,), "deflate": (15, -15)}
 
 
@@ -37,7 +40,9 @@ class Answer(NamedTuple):
 
 
 class TooLong(OSError):
-    """More than MAX_ANSWER bytes arrived; an OSError, since urllib3 closes the connection after one."""
+    """More than MAX_ANSWER bytes arrived; an OSError, since urllib3 closes the connection after
+    one.
+    """
 
 
 class Unusable(ValueError):
@@ -45,9 +50,11 @@ class Unusable(ValueError):
 
 
 def framing(headers: Mapping[str, str]) -> tuple[str, int | None]:
-    """Return what is wrong with the headers that delimit the body and name its coding, and the Content-Length.
+    """Return what is wrong with the headers that delimit the body and name its coding, and the
+    Content-Length.
 
-    The problem is empty when nothing is wrong; the length is None when there is none. Equal lengths count as one.
+    The problem is empty when nothing is wrong; the length is None when there is none. Equal lengths
+    count as one.
     """
     lengths = _lengths(headers)
     if not all(length.isascii() and length.isdigit() for length in lengths):
@@ -74,7 +81,8 @@ def too_long() -> str:
 def decoded(body: bytes, headers: Mapping[str, str]) -> bytes:
     """Return the decompressed body, at most one byte more than MAX_ANSWER; raise Unusable.
 
-    Compression is never requested, but gateways may compress anyway (RFC 9110 section 12.5.3 allows it).
+    Compression is never requested, but gateways may compress anyway (RFC 9110 section 12.5.3 allows
+    it).
     """
     if _coding(headers) not in _WINDOWS or not body:
         return body
@@ -85,7 +93,9 @@ def decoded(body: bytes, headers: Mapping[str, str]) -> bytes:
 
 
 def _decompressed(body: bytes, window: int) -> bytes:
-    """Return the body, one member of compressed data (RFC 1952 section 2.2); raise Unusable for anything after it."""
+    """Return the body, one member of compressed data (RFC 1952 section 2.2); raise Unusable for
+    anything after it.
+    """
     decoder = zlib.decompressobj(window)
     plain = decoder.decompress(body, MAX_ANSWER + 1)
     if not decoder.eof and len(plain) <= MAX_ANSWER:
@@ -100,11 +110,15 @@ def _coding(headers: Mapping[str, str]) -> str:
 
 
 def _lengths(headers: Mapping[str, str]) -> set[str]:
-    """Return the distinct values of Content-Length; urllib3 joins header lines of one name with commas."""
+    """Return the distinct values of Content-Length; urllib3 joins header lines of one name with
+    commas.
+    """
     given = headers.get("Content-Length")
     return set() if given is None else {length.strip() for length in given.split(",")}
 
 
 def _number(digits: str) -> int:
-    """Return the number, or a large one for a large one: int() raises ValueError for thousands of digits."""
+    """Return the number, or a large one for a large one: int() raises ValueError for thousands of
+    digits.
+    """
     return int(digits.lstrip("0")[:20] or "0")

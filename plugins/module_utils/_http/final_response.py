@@ -10,9 +10,11 @@ import http.client
 
 
 class FinalResponse(http.client.HTTPResponse):
-    """The final answer: interim ones are skipped (RFC 9110 section 15.2); http.client skips only 100.
+    """The final answer: interim ones are skipped (RFC 9110 section 15.2); http.client skips only
+    100.
 
-    The undocumented name of http.client that it uses: `_read_next_chunk_size` reads the size of a chunk.
+    The undocumented name of http.client that it uses: `_read_next_chunk_size` reads the size of a
+    chunk.
     """
 
     def begin(self) -> None:
@@ -23,13 +25,16 @@ class FinalResponse(http.client.HTTPResponse):
             super().begin()
         meter.head = self.status, self.headers
         if self.length == 0:
-            self.chunked = False  # a 204 or 304 has no body, whatever its headers say (RFC 9112 section 6.3)
+            self.chunked = (
+                False  # a 204 or 304 has no body, whatever its headers say (RFC 9112 section 6.3)
+            )
             self.read(0)  # ends the answer; otherwise its connection would not be kept alive
 
     def _read_next_chunk_size(self) -> int:
         """Return the size; raise ValueError, which http.client turns into IncompleteRead.
 
-        http.client accepts a minus sign: -1 would read to the end of the connection, and others raise errors.
+        http.client accepts a minus sign: -1 would read to the end of the connection, and others
+        raise errors.
         """
         size = super()._read_next_chunk_size()
         if size < 0:

@@ -4,9 +4,10 @@
 
 """Connections that keep to a deadline and record whether anything of a request was sent.
 
-requests bounds each read, not the whole request, and its exceptions do not tell whether the request was sent.
-Both can be known only at the socket, so before every operation the sockets of this transport ask one `Meter` how much
-time is left, and they mark the request as sent there before they hand its first byte to the kernel.
+requests bounds each read, not the whole request, and its exceptions do not tell whether the request
+was sent. Both can be known only at the socket, so before every operation the sockets of this
+transport ask one `Meter` how much time is left, and they mark the request as sent there before they
+hand its first byte to the kernel.
 """
 
 from __future__ import annotations
@@ -36,7 +37,8 @@ MAX_ATTEMPT_DELAY = 2.0  # seconds for one address, when there are more to try (
 class Meter:
     """The state of one attempt.
 
-    Its deadline, its phase, how many bytes have arrived, and whether a byte of the request was handed to the kernel.
+    Its deadline, its phase, how many bytes have arrived, and whether a byte of the request was
+    handed to the kernel.
     """
 
     def __init__(self, connect_timeout: float) -> None:
@@ -44,7 +46,9 @@ class Meter:
         self.start(0)
 
     def start(self, timeout: float, via: str = "") -> None:
-        """Begin an attempt that may take `timeout` seconds; `via`: which proxy it uses, for messages."""
+        """Begin an attempt that may take `timeout` seconds; `via`: which proxy it uses, for
+        messages.
+        """
         self.via = via
         self.deadline = time.monotonic() + timeout
         self.phase = Phase.REQUEST
@@ -53,7 +57,9 @@ class Meter:
         self.ended = False  # the peer closed its side
         self.left_over = False  # bytes arrived after the end of the answer
         self.received = 0  # bytes, those of a proxy's answer to CONNECT included
-        self.head: tuple[int, HTTPMessage] | None = None  # the status and the headers, once complete
+        self.head: tuple[int, HTTPMessage] | None = (
+            None  # the status and the headers, once complete
+        )
 
     def left(self) -> float:
         """Return the seconds that are left; raise socket.timeout when none are."""
@@ -63,7 +69,9 @@ class Meter:
         return left
 
     def whole_head(self) -> tuple[int, HTTPMessage]:
-        """Return the status and the headers of the answer; raise AttemptFailed when the connection ended before."""
+        """Return the status and the headers of the answer; raise AttemptFailed when the connection
+        ended before.
+        """
         if self.ended or self.head is None:
             raise AttemptFailed("the connection ended inside the headers of the answer", sent=True)
         return self.head
@@ -78,7 +86,8 @@ class Meter:
 class _Reader(io.RawIOBase):
     """The receiving side of a socket.
 
-    Each read may take the time that is left; what arrives is counted, and an end of stream is recorded.
+    Each read may take the time that is left; what arrives is counted, and an end of stream is
+    recorded.
     """
 
     finished = False  # nothing more is to be read
@@ -102,7 +111,9 @@ class _Reader(io.RawIOBase):
         return received
 
     def is_pending(self) -> bool:
-        """Whether OpenSSL has buffered bytes; true where that cannot be determined (TLS within TLS)."""
+        """Whether OpenSSL has buffered bytes; true where that cannot be determined (TLS within
+        TLS).
+        """
         is_tls = isinstance(self._sock, ssl.SSLSocket)
         return self._sock.pending() > 0 if is_tls else not isinstance(self._sock, socket.socket)
 
@@ -113,7 +124,8 @@ class _Reader(io.RawIOBase):
 
 
 class _Stream(io.BufferedReader):
-    """An answer as it arrives; tells the meter whether bytes are left after it, in this buffer or in OpenSSL's.
+    """An answer as it arrives; tells the meter whether bytes are left after it, in this buffer or
+    in OpenSSL's.
 
     Polling the socket before it is used again would show neither.
     """
@@ -130,13 +142,17 @@ class _MeteredSocket:
 
     def __init__(self, sock, meter: Meter, counting: bool = True) -> None:
         self._sock, self._meter, self._counting = sock, meter, counting
-        self._held = b""  # the header block, until the body follows: sending both in one segment is faster
+        self._held = (
+            b""  # the header block, until the body follows: sending both in one segment is faster
+        )
 
     def __getattr__(self, name: str):
         return getattr(self._sock, name)
 
     def makefile(self, *args, **kwargs) -> _Stream:
-        """Return the stream of the answer; must not fail, since http.client cannot close a response without one."""
+        """Return the stream of the answer; must not fail, since http.client cannot close a response
+        without one.
+        """
         return _Stream(_Reader(self._sock, self._meter, self._flush))
 
     def sendall(self, data) -> None:
@@ -163,10 +179,10 @@ class _MeteredSocket:
 class _MeteredConnection:
     """A mixin for both connection classes of urllib3; `metered` sets `meter`.
 
-    The undocumented names of urllib3 1.26 to 2.x and of http.client that it uses, none of them used elsewhere:
-    `_new_conn` opens the socket, so the look-up and every address can be bounded; `_tunnel` asks a proxy for a tunnel,
-    which is not part of the request; `_dns_host` is the host to look up; `_tunnel_host` and `_tunnel_port` are the
-    service behind the proxy.
+    The undocumented names of urllib3 1.26 to 2.x and of http.client that it uses, none of them used
+    elsewhere: `_new_conn` opens the socket, so the look-up and every address can be bounded;
+    `_tunnel` asks a proxy for a tunnel, which is not part of the request; `_dns_host` is the host
+    to look up; `_tunnel_host` and `_tunnel_port` are the service behind the proxy.
     """
 
     meter: Meter
@@ -175,8 +191,8 @@ class _MeteredConnection:
     def _new_conn(self):
         """Look up and connect, all addresses within one connect_timeout.
 
-        An address that drops packets must not use up all of it: each but the last gets at most two seconds, as in
-        RFC 8305 section 8, and at most its share.
+        An address that drops packets must not use up all of it: each but the last gets at most two
+        seconds, as in RFC 8305 section 8, and at most its share.
         """
         meter = self.meter
         end = time.monotonic() + min(meter.connect_timeout, meter.left())
@@ -184,7 +200,9 @@ class _MeteredConnection:
         try:
             addresses = look_up(self._dns_host, self.port, end - time.monotonic())
             meter.phase = Phase.CONNECT
-            for others, (family, kind, protocol, _name, address) in zip(range(len(addresses))[::-1], addresses):
+            for others, (family, kind, protocol, _name, address) in zip(
+                range(len(addresses))[::-1], addresses
+            ):
                 left = end - time.monotonic()
                 seconds = min(left / (others + 1), MAX_ATTEMPT_DELAY) if others else left
                 try:
@@ -192,13 +210,17 @@ class _MeteredConnection:
                 except OSError:
                     if not others:
                         raise
-        except OSError as error:  # urllib3 would go on after some, such as ECONNRESET, to read an early answer
+        except (
+            OSError
+        ) as error:  # urllib3 would go on after some, such as ECONNRESET, to read an early answer
             raise NewConnectionError(self, meter.phase.value) from error
 
     def _connected(self, sock: socket.socket, address: tuple, seconds: float) -> socket.socket:
         try:
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            sock.settimeout(max(seconds, 0.001))  # 0 would mean not to wait for the connection at all
+            sock.settimeout(
+                max(seconds, 0.001)
+            )  # 0 would mean not to wait for the connection at all
             sock.connect(address)
             sock.settimeout(self.meter.left())  # for the TLS handshake, which it bounds as a whole
         except OSError:
@@ -208,7 +230,9 @@ class _MeteredConnection:
         return sock
 
     def _tunnel(self):
-        """Ask the proxy; its answer may come slowly too, and CONNECT contains nothing of the request."""
+        """Ask the proxy; its answer may come slowly too, and CONNECT contains nothing of the
+        request.
+        """
         meter, sock = self.meter, self.sock
         meter.phase = Phase.PROXY
         self.sock = _MeteredSocket(sock, meter, counting=False)
@@ -223,18 +247,23 @@ class _MeteredConnection:
 
     def connect(self) -> None:
         super().connect()
-        self.is_verified = self.proxy_is_verified = True  # else urllib3 warns; the task has its own warning
+        self.is_verified = self.proxy_is_verified = (
+            True  # else urllib3 warns; the task has its own warning
+        )
         self.meter.phase = Phase.REQUEST
         self.sock = _MeteredSocket(self.sock, self.meter)
 
 
 def metered(connect_timeout: float) -> tuple[Meter, dict[str, type]]:
-    """Return a meter, and for each scheme the class of connection pools whose connections report to it.
+    """Return a meter, and for each scheme the class of connection pools whose connections report to
+    it.
 
     `connect_timeout`: seconds.
     """
     meter, pools = Meter(connect_timeout), {}
     for scheme, pool in (("http", HTTPConnectionPool), ("https", HTTPSConnectionPool)):
-        connection = type("MeteredConnection", (_MeteredConnection, pool.ConnectionCls), {"meter": meter})
+        connection = type(
+            "MeteredConnection", (_MeteredConnection, pool.ConnectionCls), {"meter": meter}
+        )
         pools[scheme] = type("MeteredPool", (pool,), {"ConnectionCls": connection})
     return meter, pools

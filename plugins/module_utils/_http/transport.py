@@ -4,8 +4,9 @@
 
 """One attempt at one request: its answer, or what is proven when there is none.
 
-The exception class of requests proves nothing either way; the only proof that a request was not processed is that no
-byte of it was handed to the socket (`Meter.sent`). This layer neither retries nor follows redirects.
+The exception class of requests proves nothing either way; the only proof that a request was not
+processed is that no byte of it was handed to the socket (`Meter.sent`). This layer neither retries
+nor follows redirects.
 """
 
 from __future__ import annotations
@@ -48,7 +49,9 @@ logging.getLogger("urllib3").setLevel(logging.CRITICAL + 1)
 
 
 class _Adapter(HTTPAdapter):
-    """The adapter of requests, for its handling of proxies and certificates; its connections are those of `metered`."""
+    """The adapter of requests, for its handling of proxies and certificates; its connections are
+    those of `metered`.
+    """
 
     def __init__(self, pools: dict[str, type]) -> None:
         self._pools = pools
@@ -64,14 +67,18 @@ class _Adapter(HTTPAdapter):
         return manager
 
     def proxy_headers(self, proxy: str) -> dict:
-        """Return Basic credentials in UTF-8 (RFC 7617 section 2.1); requests encodes them as Latin-1."""
+        """Return Basic credentials in UTF-8 (RFC 7617 section 2.1); requests encodes them as
+        Latin-1.
+        """
         user, password = get_auth_from_url(proxy)
         pair = base64.b64encode(f"{user}:{password}".encode("utf-8", "replace")).decode("ascii")
         return {"Proxy-Authorization": f"Basic {pair}"} if user else {}
 
 
 class Transport:
-    """Sends single attempts over kept-alive connections; must not be shared between threads or across fork()."""
+    """Sends single attempts over kept-alive connections; must not be shared between threads or
+    across fork().
+    """
 
     def __init__(self, settings: ConnectionSettings) -> None:
         """Raise MissingLibrary, or InvalidInput for TLS files that cannot be used."""
@@ -82,8 +89,12 @@ class Transport:
         self._meter, pools = metered(settings.connect_timeout)
         self._adapter = _Adapter(pools)
         self._last_used: dict[str, float] = {}  # when the connection to each origin was last used
-        self._closes_early: set[str] = set()  # origins that close idle connections early, perhaps as one is used again
-        self._routes: dict[str, tuple] = {}  # by URL: the connection pool, and the target for the request line
+        self._closes_early: set[str] = (
+            set()
+        )  # origins that close idle connections early, perhaps as one is used again
+        self._routes: dict[
+            str, tuple
+        ] = {}  # by URL: the connection pool, and the target for the request line
 
     @property
     def has_sent(self) -> bool:
@@ -97,7 +108,9 @@ class Transport:
         self._adapter.close()
 
     def send(self, request: Request, timeout: float) -> Answer:
-        """Make one attempt, within `timeout` seconds from name look-up to the last byte; raise AttemptFailed."""
+        """Make one attempt, within `timeout` seconds from name look-up to the last byte; raise
+        AttemptFailed.
+        """
         origin = request.url.split("/", 3)[2]
         if time.monotonic() - self._last_used.get(origin, math.inf) > MAX_IDLE:
             self.close()
@@ -121,9 +134,13 @@ class Transport:
         """Send the request and read its answer; raise AttemptFailed."""
         try:
             response = self._open(request, proxy)
-        except InvalidHeader:  # what urllib3 raises once it has read all headers, so it is an answer
+        except (
+            InvalidHeader
+        ):  # what urllib3 raises once it has read all headers, so it is an answer
             status, headers = self._meter.whole_head()
-            return Answer(status, CaseInsensitiveDict(headers.items()), problem="it has two Content-Lengths")
+            return Answer(
+                status, CaseInsensitiveDict(headers.items()), problem="it has two Content-Lengths"
+            )
         try:
             self._meter.whole_head()
             return self._read(response)
@@ -131,7 +148,9 @@ class Transport:
             _release(response)
 
     def _open(self, request: Request, proxy: str):
-        """Send the request and read the header block; raise AttemptFailed, or InvalidHeader for two Content-Lengths."""
+        """Send the request and read the header block; raise AttemptFailed, or InvalidHeader for two
+        Content-Lengths.
+        """
         try:
             pool, target = self._route_to(request.url, proxy)
             return pool.request(
@@ -152,23 +171,35 @@ class Transport:
             raise causes.failure(error, self._meter) from None
 
     def _route_to(self, url: str, proxy: str) -> tuple:
-        """Return the connection pool for a URL and the target for the request line; raise what requests raises."""
+        """Return the connection pool for a URL and the target for the request line; raise what
+        requests raises.
+        """
         if url not in self._routes:
             if proxy:
                 require_usable_proxy(proxy)
             prepared = PreparedRequest()
             prepared.prepare_url(url, None)
-            context = self._context() if "https:" in (url[:6].lower(), proxy[:6].lower()) else None  # also to the proxy
+            context = (
+                self._context() if "https:" in (url[:6].lower(), proxy[:6].lower()) else None
+            )  # also to the proxy
             adapter = self._adapter
-            manager = adapter.proxy_manager_for(proxy, proxy_ssl_context=context) if proxy else adapter.poolmanager
+            manager = (
+                adapter.proxy_manager_for(proxy, proxy_ssl_context=context)
+                if proxy
+                else adapter.poolmanager
+            )
             pool = manager.connection_from_url(prepared.url, {"ssl_context": context})
-            self._routes = {url: (pool, adapter.request_url(prepared, {"all": proxy} if proxy else {}))}
+            self._routes = {
+                url: (pool, adapter.request_url(prepared, {"all": proxy} if proxy else {}))
+            }
         return self._routes[url]
 
     def _context(self) -> ssl.SSLContext:
         made = connecting.context(self._settings, where())
         if urllib3.__version__.startswith("1."):
-            made.check_hostname = False  # it never passes an address to OpenSSL, and checks name or address itself
+            made.check_hostname = (
+                False  # it never passes an address to OpenSSL, and checks name or address itself
+            )
         return made
 
     def _read(self, response) -> Answer:
@@ -196,7 +227,11 @@ def require_libraries() -> None:
     """Raise MissingLibrary unless requests and its urllib3 have the hooks that `sockets` uses."""
     if requests and _version(requests) >= (2, 31) and _version(urllib3) < (3, 0):
         return
-    found = f"requests {requests.__version__} with urllib3 {urllib3.__version__}" if requests else "no requests"
+    found = (
+        f"requests {requests.__version__} with urllib3 {urllib3.__version__}"
+        if requests
+        else "no requests"
+    )
     raise MissingLibrary(
         f"the Python library requests >= 2.31 with urllib3 < 3 is needed, but {sys.executable} on {platform.node()} "
         f"has {found}; run there: {sys.executable} -m pip install {' '.join(map(repr, REQUIRED))}"
@@ -215,7 +250,9 @@ def _release(response) -> None:
 
 
 def _pieces(response, length: int | None) -> Iterator[bytes]:
-    """Yield the body in pieces: `length` bytes where that is known; the meter ends one that is too long."""
+    """Yield the body in pieces: `length` bytes where that is known; the meter ends one that is too
+    long.
+    """
     left = exchange.MAX_ANSWER if length is None else length
     while left > 0:
         piece = response.read(min(left, 65536), decode_content=False)

@@ -2,10 +2,11 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""URLs given by users, what becomes part of one (RFC 3986), and the proxies that environment variables name.
+"""URLs given by users, what becomes part of one (RFC 3986), and the proxies that environment
+variables name.
 
-No message quotes a URL: it may contain a password. The operating system is never asked for proxies, unlike by requests
-on macOS and Windows: on macOS that crashes a forked worker.
+No message quotes a URL: it may contain a password. The operating system is never asked for proxies,
+unlike by requests on macOS and Windows: on macOS that crashes a forked worker.
 """
 
 from __future__ import annotations
@@ -20,9 +21,13 @@ from urllib.request import getproxies_environment
 
 from .._errors import AttemptFailed, InvalidInput
 
-_CHARACTERS = re.compile(r"[A-Za-z0-9\-._~:/?#\[\]@!$&'()*+,;=%]*")  # appendix A: all that a URI may contain
+_CHARACTERS = re.compile(
+    r"[A-Za-z0-9\-._~:/?#\[\]@!$&'()*+,;=%]*"
+)  # appendix A: all that a URI may contain
 _UNRESERVED = re.compile(r"[A-Za-z0-9\-._~]")  # section 2.3
-_ESCAPED_DOT = re.compile("%2e", re.IGNORECASE)  # libraries remove a segment of such dots as one of dots
+_ESCAPED_DOT = re.compile(
+    "%2e", re.IGNORECASE
+)  # libraries remove a segment of such dots as one of dots
 _ESCAPE = re.compile(r"%([0-9A-Fa-f]{2})")
 _HOST_AND_PORT = re.compile(r"(\[[^\[\]]*:[^\[\]]*\]|[^\[\]:]+)(:[0-9]*)?")
 _PORTS = {"http": 80, "https": 443}
@@ -34,16 +39,30 @@ _RULES = (
         lambda parts: parts.scheme in ("http", "https") and parts.hostname,
         "is not an absolute URL: it must start with https:// or http:// and name a host",
     ),
-    (lambda parts: "@" not in parts.netloc, "contains a user name or password; credentials have their own options"),
-    (lambda parts: not has_dot_segment(parts.path), "contains a path segment . or .. (%2e is a dot)"),
-    (lambda parts: parts.port != 0 and could_exist(parts), "names a host or a port that cannot exist"),
+    (
+        lambda parts: "@" not in parts.netloc,
+        "contains a user name or password; credentials have their own options",
+    ),
+    (
+        lambda parts: not has_dot_segment(parts.path),
+        "contains a path segment . or .. (%2e is a dot)",
+    ),
+    (
+        lambda parts: parts.port != 0 and could_exist(parts),
+        "names a host or a port that cannot exist",
+    ),
 )
 
 
 def checked_url(option: str, url: str, allow_http: bool, query: bool = False) -> str:
-    """Return `url` when it is an absolute http(s) URL that exposes no secret; raise InvalidInput otherwise."""
+    """Return `url` when it is an absolute http(s) URL that exposes no secret; raise InvalidInput
+    otherwise.
+    """
     if not _CHARACTERS.fullmatch(url):
-        raise InvalidInput(option, "contains a space or another character that must be encoded in a URL (%20, IDNA)")
+        raise InvalidInput(
+            option,
+            "contains a space or another character that must be encoded in a URL (%20, IDNA)",
+        )
     try:
         parts = urlsplit(url)
         problem = next((problem for holds, problem in _RULES if not holds(parts)), "")
@@ -60,7 +79,9 @@ def checked_url(option: str, url: str, allow_http: bool, query: bool = False) ->
 
 
 def has_dot_segment(path: str) -> bool:
-    """Return whether a path has a segment that leads elsewhere (section 3.3), percent-encoded or not."""
+    """Return whether a path has a segment that leads elsewhere (section 3.3), percent-encoded or
+    not.
+    """
     return any(_ESCAPED_DOT.sub(".", segment) in (".", "..") for segment in path.split("/"))
 
 
@@ -68,8 +89,9 @@ def has_dot_segment(path: str) -> bool:
 def canonical_url(url: str) -> str:
     """Return the same form for all URLs of one service (RFC 3986 section 6.2).
 
-    Scheme and host in lower case, an IPv6 address compressed, no trailing dot of the host, no default port, no trailing
-    slash; unreserved characters are not percent-encoded, other percent-encodings are in upper case.
+    Scheme and host in lower case, an IPv6 address compressed, no trailing dot of the host, no
+    default port, no trailing slash; unreserved characters are not percent-encoded, other
+    percent-encodings are in upper case.
     """
     parts: SplitResult = urlsplit(_ESCAPE.sub(_normal, url))
     host = parts.hostname or ""
@@ -84,7 +106,9 @@ def _normal(escape: re.Match) -> str:
 
 
 def path_segment(option: str, value: str) -> str:
-    """Return the value as one path segment (section 3.3); raise InvalidInput for what cannot be one."""
+    """Return the value as one path segment (section 3.3); raise InvalidInput for what cannot be
+    one.
+    """
     if value in ("", ".", ".."):
         raise InvalidInput(option, "must not be empty, . or ..")
     if _NO_SEGMENT.search(value):
@@ -95,12 +119,15 @@ def path_segment(option: str, value: str) -> str:
 def could_exist(parts: SplitResult) -> bool:
     """Whether a URL names a host that can exist, and nothing but a port after it.
 
-    Each label of a name has 1 to 63 characters (RFC 1035), none percent-encoded; only an IPv6 address has brackets.
+    Each label of a name has 1 to 63 characters (RFC 1035), none percent-encoded; only an IPv6
+    address has brackets.
     """
     host = parts.hostname or ""
     if not _HOST_AND_PORT.fullmatch(parts.netloc.rpartition("@")[2]):
         return False
-    return ":" in host or ("%" not in host and all(0 < len(label) <= 63 for label in host.rstrip(".").split(".")))
+    return ":" in host or (
+        "%" not in host and all(0 < len(label) <= 63 for label in host.rstrip(".").split("."))
+    )
 
 
 def _is_loopback(host: str) -> bool:
@@ -111,25 +138,41 @@ def _is_loopback(host: str) -> bool:
 
 
 class Proxies(NamedTuple):
-    """The URLs of the proxies by the scheme of the URL that they are for, empty for none, and the value of NO_PROXY."""
+    """The URLs of the proxies by the scheme of the URL that they are for, empty for none, and the
+    value of NO_PROXY.
+    """
 
     http: str = ""
     https: str = ""
     exceptions: str = ""
 
     def for_url(self, url: str) -> str:
-        """Return the URL of the proxy to use for a URL (one that checked_url accepts), empty for none."""
+        """Return the URL of the proxy to use for a URL (one that checked_url accepts), empty for
+        none.
+        """
         parts = urlsplit(url)
         host, port = (parts.hostname or "").rstrip("."), parts.port or _PORTS[parts.scheme]
         entries = self.exceptions.lower().replace(",", " ").split()
-        return "" if any(_covers(entry, host, port) for entry in entries) else getattr(self, parts.scheme)
+        return (
+            ""
+            if any(_covers(entry, host, port) for entry in entries)
+            else getattr(self, parts.scheme)
+        )
 
 
 def named_in_environment() -> Proxies:
-    """Return the proxies that environment variables name, without HTTP_PROXY under CGI, where clients can set it."""
-    found = getproxies_environment() if any(name[-6:].lower() == "_proxy" for name in os.environ) else {}  # it is slow
+    """Return the proxies that environment variables name, without HTTP_PROXY under CGI, where
+    clients can set it.
+    """
+    found = (
+        getproxies_environment()
+        if any(name[-6:].lower() == "_proxy" for name in os.environ)
+        else {}
+    )  # it is slow
     urls = [found.get(scheme, found.get("all", "")).strip() for scheme in _PORTS]
-    return Proxies(*(url if "://" in url or not url else f"http://{url}" for url in urls), found.get("no", ""))
+    return Proxies(
+        *(url if "://" in url or not url else f"http://{url}" for url in urls), found.get("no", "")
+    )
 
 
 def require_usable_proxy(url: str) -> None:
@@ -145,7 +188,8 @@ def require_usable_proxy(url: str) -> None:
 
 
 def _covers(entry: str, host: str, port: int) -> bool:
-    """Whether an entry of NO_PROXY covers the host: `*`, a name or a parent domain, an address, a network in CIDR form.
+    """Whether an entry of NO_PROXY covers the host: `*`, a name or a parent domain, an address, a
+    network in CIDR form.
 
     Names and addresses may be followed by a port (`host:port`).
     """

@@ -2,7 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The items of a list: each is validated like the options of the single module, and held to the plan that was approved.
+"""The items of a list: each is validated like the options of the single module, and held to the
+plan that was approved.
 
 All that is wrong is reported at once, before anything is sent.
 """
@@ -51,13 +52,22 @@ def prepare_all(spec: ModuleSpec, params: dict, check_mode: bool = False) -> lis
 def with_defaults(spec: ModuleSpec, params: dict) -> dict:
     """Return the options with `defaults` merged into each item."""
     defaults, given = params["defaults"], params[spec.option]
-    return {**params, spec.option: [_merged(defaults, item) for item in given]} if defaults else params
+    return (
+        {**params, spec.option: [_merged(defaults, item) for item in given]} if defaults else params
+    )
 
 
 def _merged(below: Any, above: Any, name: str = "") -> Any:
-    """Return `above` merged over `below`, recursing into dicts; null counts as not given, except within _VERBATIM."""
+    """Return `above` merged over `below`, recursing into dicts; null counts as not given, except
+    within _VERBATIM.
+    """
     if isinstance(below, dict) and isinstance(above, dict) and name not in _VERBATIM:
-        return {**below, **{key: _merged(below.get(key), value, f"{name}.{key}") for key, value in above.items()}}
+        return {
+            **below,
+            **{
+                key: _merged(below.get(key), value, f"{name}.{key}") for key, value in above.items()
+            },
+        }
     return below if above is None else above
 
 
@@ -73,7 +83,9 @@ class Faults:
         if not self._spec.option:
             raise InvalidInput(msg)
         key = item.get(self._spec.key) or item.get("id") if isinstance(item, dict) else None
-        place = f"line {item['line']}" if isinstance(item, dict) and "line" in item else f"[{number}]"
+        place = (
+            f"line {item['line']}" if isinstance(item, dict) and "line" in item else f"[{number}]"
+        )
         label = f"{place} ({key})" if key and isinstance(key, (str, int)) else place
         self._items.setdefault(msg, []).append(label)
 
@@ -82,8 +94,13 @@ class Faults:
         if not self._items:
             return
         count = sum(map(len, self._items.values()))
-        told = listing([f"{listing(items)}: {msg}" for msg, items in self._items.items()], MAX_FAULTS, "; ")
-        raise InvalidInput(self._spec.option, f"{count:,} {'item is' if count == 1 else 'items are'} invalid: {told}.")
+        told = listing(
+            [f"{listing(items)}: {msg}" for msg, items in self._items.items()], MAX_FAULTS, "; "
+        )
+        raise InvalidInput(
+            self._spec.option,
+            f"{count:,} {'item is' if count == 1 else 'items are'} invalid: {told}.",
+        )
 
 
 def validated_item(spec: ModuleSpec, item: Any) -> dict:
@@ -100,10 +117,11 @@ def validated_item(spec: ModuleSpec, item: Any) -> dict:
 def require_approved(
     planned: list[Planned], approved: dict[str, dict], secrets: Secrets, ledger: Any = None
 ) -> None:
-    """Raise InvalidInput unless each asset that would be sent is approved, and was not created since.
+    """Raise InvalidInput unless each asset that would be sent is approved, and was not created
+    since.
 
-    `approved`: the bodies of the plan, by name or id; credentials are masked in them, as they are here. `ledger`: a
-    Recording.
+    `approved`: the bodies of the plan, by name or id; credentials are masked in them, as they are
+    here. `ledger`: a Recording.
     """
     to_send = [each for each in planned if each.plan and not each.plan.settled]
     creations = [each.task for each in to_send if each.task.resource.operation.method == "POST"]
@@ -112,7 +130,9 @@ def require_approved(
     for each in to_send:
         name, body = each.task.wanted.key, secrets.scrub({"body": each.plan.body})["body"]
         if name in created:
-            faults.append(f"{name}: it was created since the plan was made, and an approval is good for one creation")
+            faults.append(
+                f"{name}: it was created since the plan was made, and an approval is good for one creation"
+            )
         elif name not in approved:
             faults.append(f"{name}: the plan does not send it")
         elif differing := _differing(body, approved[name]):
@@ -126,4 +146,6 @@ def _differing(body: dict, approved: dict) -> str:
     """Return the fields whose JSON differs, with both values; empty for none."""
     now, then = as_json(body), as_json(approved)
     both = [(path, now.get(path, "none"), then.get(path, "none")) for path in {**now, **then}]
-    return ", ".join(f"{dotted(path)} ({one} now, {other} approved)" for path, one, other in both if one != other)
+    return ", ".join(
+        f"{dotted(path)} ({one} now, {other} approved)" for path, one, other in both if one != other
+    )

@@ -4,9 +4,10 @@
 
 """Limits the requests in flight and the requests per second; pure: the caller supplies the clock.
 
-The width, which limits the requests in flight, follows TCP's slow start and congestion avoidance (RFC 5681): it doubles
-each round, is halved on overload, and then grows by one a round. A 429 (RFC 6585 section 4) is about requests per unit
-of time, so it lowers a rate instead: halving the width would halve the throughput, whatever the latency.
+The width, which limits the requests in flight, follows TCP's slow start and congestion avoidance
+(RFC 5681): it doubles each round, is halved on overload, and then grows by one a round. A 429 (RFC
+6585 section 4) is about requests per unit of time, so it lowers a rate instead: halving the width
+would halve the throughput, whatever the latency.
 """
 
 from __future__ import annotations
@@ -19,7 +20,9 @@ from typing import NamedTuple
 OK, OVERLOADED, RATE_LIMITED, NEUTRAL = "ok", "overloaded", "rate limited", "neutral"
 
 FIRST = 4  # requests in flight in the first round
-IN_A_ROW = 5  # consecutive failed requests, the last one a probe, that show that the service is down
+IN_A_ROW = (
+    5  # consecutive failed requests, the last one a probe, that show that the service is down
+)
 _WINDOW = 1.0  # seconds over which successes are counted to estimate the rate
 _SHORTEST_ROUND = 0.1  # seconds
 _RECOVERY = 4.0  # seconds from a lowered rate back to the estimated limit
@@ -39,8 +42,9 @@ class Dispatch(NamedTuple):
 class Rate:
     """The requests per second: unlimited until the service answers 429.
 
-    The first estimate doubles each round until it is refused; from then on the rate follows a cubic curve (RFC 9438)
-    up to the estimated limit and beyond. Only dispatches advance the curve, so a pause does not raise the rate.
+    The first estimate doubles each round until it is refused; from then on the rate follows a cubic
+    curve (RFC 9438) up to the estimated limit and beyond. Only dispatches advance the curve, so a
+    pause does not raise the rate.
     """
 
     def __init__(self) -> None:
@@ -71,7 +75,10 @@ class Rate:
 
     def lower(self, dispatch: Dispatch, now: float) -> None:
         """Lower the rate after a 429."""
-        first, got = dispatch.rate == math.inf, sum(at > now - _WINDOW for at in self._successes) / _WINDOW
+        first, got = (
+            dispatch.rate == math.inf,
+            sum(at > now - _WINDOW for at in self._successes) / _WINDOW,
+        )
         if first:
             self._base = max(FIRST, got)
         else:
@@ -88,7 +95,9 @@ class Pace:
     """Decides when the next request may be sent, and adapts to how each one ended; not thread-safe."""
 
     def __init__(self, most: int, longest_wait: float = math.inf) -> None:
-        """`most`: upper bound of the width; `longest_wait`: the longest pause or Retry-After, in seconds."""
+        """`most`: upper bound of the width; `longest_wait`: the longest pause or Retry-After, in
+        seconds.
+        """
         self.width = float(min(FIRST, most))
         self.failing = False  # whether nothing has succeeded since a failure
         self.stop_reason = ""  # why no more requests may be sent, empty while they may
@@ -97,12 +106,16 @@ class Pace:
         self._doubling = True
         self._rate = Rate()
         self.dispatched = 0  # requests so far
-        self._backed_off_at = 0  # `dispatched` at the last back-off, which covers all earlier requests
+        self._backed_off_at = (
+            0  # `dispatched` at the last back-off, which covers all earlier requests
+        )
         self._held_until = -math.inf
         self._failed_in_a_row = self._refused_in_a_row = 0
 
     def wait(self, now: float) -> float:
-        """Return the seconds until the next request may be sent, infinity when time alone will not permit it."""
+        """Return the seconds until the next request may be sent, infinity when time alone will not
+        permit it.
+        """
         if self.stop_reason or self.in_flight >= (1 if self.failing else int(self.width + 1e-6)):
             return math.inf
         return max(0.0, self._held_until - now, self._rate.wait(now))
@@ -111,16 +124,22 @@ class Pace:
         """Count a request as sent; the caller asks `wait` first."""
         self.dispatched += 1
         self.in_flight += 1
-        dispatch = Dispatch(self.dispatched, now, self.in_flight, self.width, self._rate.now(), self.failing)
+        dispatch = Dispatch(
+            self.dispatched, now, self.in_flight, self.width, self._rate.now(), self.failing
+        )
         self._rate.dispatched(now)
         return dispatch
 
-    def completed(self, dispatch: Dispatch, feedback: str, now: float, retry_after: float | None = None) -> None:
+    def completed(
+        self, dispatch: Dispatch, feedback: str, now: float, retry_after: float | None = None
+    ) -> None:
         """Adapt to how an attempt ended; `retry_after`: the seconds of its Retry-After."""
         if feedback == OK:
             self._grow(dispatch, now)
         elif feedback in (OVERLOADED, RATE_LIMITED):
-            self._held_until = max(self._held_until, now + min(retry_after or 0.0, self._longest_wait))
+            self._held_until = max(
+                self._held_until, now + min(retry_after or 0.0, self._longest_wait)
+            )
             if dispatch.number > self._backed_off_at:
                 self._back_off(dispatch, feedback, now)
             self.failing = True
@@ -137,7 +156,8 @@ class Pace:
             self._refused_in_a_row += 1
 
     def item_failed(self, dispatch: Dispatch | None, left_in_doubt: bool) -> None:
-        """Note that an item failed without the service deciding on it; `dispatch`: of its last request, if any.
+        """Note that an item failed without the service deciding on it; `dispatch`: of its last
+        request, if any.
 
         `left_in_doubt`: whether overload left it in doubt, so that this width is never tried again.
         """
@@ -147,7 +167,9 @@ class Pace:
         self.failing = True
         self._failed_in_a_row += 1
         if self._failed_in_a_row >= IN_A_ROW and (dispatch is None or dispatch.is_probe):
-            self.stop_reason = f"the last {self._failed_in_a_row} failed, and nothing got through meanwhile"
+            self.stop_reason = (
+                f"the last {self._failed_in_a_row} failed, and nothing got through meanwhile"
+            )
 
     def _grow(self, dispatch: Dispatch, now: float) -> None:
         self._rate.succeeded(dispatch, now)
@@ -155,6 +177,10 @@ class Pace:
         if dispatch.number <= self._backed_off_at:
             return
         self._held_until = -math.inf
-        if 2 * max(dispatch.in_flight, self.in_flight) >= dispatch.width:  # otherwise the width is not the bottleneck
+        if (
+            2 * max(dispatch.in_flight, self.in_flight) >= dispatch.width
+        ):  # otherwise the width is not the bottleneck
             growth = min(1.0, (now - dispatch.at) / _SHORTEST_ROUND)
-            self.width = min(self._most, self.width + growth * (1 if self._doubling else 1 / dispatch.width))
+            self.width = min(
+                self._most, self.width + growth * (1 if self._doubling else 1 / dispatch.width)
+            )

@@ -2,7 +2,9 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The result of a list: one result of the same shape for each item, whatever its outcome, and the totals."""
+"""The result of a list: one result of the same shape for each item, whatever its outcome, and the
+totals.
+"""
 
 from __future__ import annotations
 
@@ -25,8 +27,28 @@ _MOST_NOT_LISTED = 1_000  # names, of some tens of characters each
 _LARGE = 680_000  # characters; ansible-runner and AWX drop a result of more than 700,000, with the invocation
 # What is kept of the result of each item.
 SHOWN = (
-    *("changed", "failed", "skipped", "outcome", "status", "request_attempts", "msg", "asset", "error_body"),
-    *("location", "begun_after", "seconds", "trace_id", "diff", "differs", "lost", "plan", "warnings"),
+    *(
+        "changed",
+        "failed",
+        "skipped",
+        "outcome",
+        "status",
+        "request_attempts",
+        "msg",
+        "asset",
+        "error_body",
+    ),
+    *(
+        "location",
+        "begun_after",
+        "seconds",
+        "trace_id",
+        "diff",
+        "differs",
+        "lost",
+        "plan",
+        "warnings",
+    ),
 )
 _PLANNED = ("body", "known", "changes", "unsent")  # of a plan
 _FOR_PEOPLE = (*_PLANNED, "waits")  # for the screen and the report alone
@@ -36,16 +58,22 @@ _PLANS = ("create", "update", "keep", "differs", "in_doubt")
 class ListResult:
     """Collects the results of the items."""
 
-    def __init__(self, spec: ModuleSpec, labels: list[str], fields: list[str] | None, no_log: bool = False) -> None:
+    def __init__(
+        self, spec: ModuleSpec, labels: list[str], fields: list[str] | None, no_log: bool = False
+    ) -> None:
         """`fields`: dotted names of the envelope fields to return, None for all."""
         self.warnings: list[str] = []  # about all items together
-        self.not_listed: list[str] | None = None  # names that only the ledger has, None if it was not asked
+        self.not_listed: list[str] | None = (
+            None  # names that only the ledger has, None if it was not asked
+        )
         self._spec, self._labels, self._fields = spec, labels, fields
         self._noun = spec.resource.operation.noun
         self._items: list[dict] = [{}] * len(labels)
         # In what looks like a loop, ansible-core 2.19 hides only items that are marked themselves.
         self._hidden = {"_ansible_no_log": True} if no_log else {}
-        self._item_warnings: dict[tuple[Message, bool], list[str]] = {}  # by what is said, and if of each alone
+        self._item_warnings: dict[
+            tuple[Message, bool], list[str]
+        ] = {}  # by what is said, and if of each alone
         self.total, self.added, self.failed = len(labels), 0, 0
         self._reason = ""  # why items were not begun
 
@@ -62,7 +90,9 @@ class ListResult:
     def skip(self, number: int, reason: str) -> None:
         """Add an item that was not begun, with its plan if it has one."""
         self._reason, before = reason, self._items[number]
-        planned = {name: before[name] for name in ("plan", "asset", "diff", *_PLANNED) if name in before}
+        planned = {
+            name: before[name] for name in ("plan", "asset", "diff", *_PLANNED) if name in before
+        }
         asset = f"{self._noun} {self._labels[number]}"
         msg = Message(f"it was not begun: {reason}. Nothing was sent for it.", asset)
         self.add(number, dict(planned, changed=False, skipped=True, outcome=NOT_SENT, msg=msg))
@@ -72,16 +102,24 @@ class ListResult:
         return [number for number, item in enumerate(self._items) if item.get("changed")]
 
     def _shortened(self, result: dict) -> dict:
-        """Return what is kept of the result of a single task, with the text of the service unchanged."""
+        """Return what is kept of the result of a single task, with the text of the service
+        unchanged.
+        """
         result = {"failed": False, "status": None, "request_attempts": 0, **result}
         warnings: list[Message] = result.get("warnings", [])
         if warnings and not result.get("msg"):
             asset = next((warning.asset for warning in warnings if warning.asset), "")
             result["msg"] = Message(" ".join(warning.text for warning in warnings), asset)
-        names = [name for name in (*SHOWN, *_FOR_PEOPLE) if result.get(name) is not None or name == "status"]
+        names = [
+            name
+            for name in (*SHOWN, *_FOR_PEOPLE)
+            if result.get(name) is not None or name == "status"
+        ]
         is_told = result.get("plan") in ("differs", "in_doubt")  # by the plan, in fewer words
         kept = {name: result[name] for name in names}
-        return dict(kept, warnings=[warning for warning in warnings if not (is_told and warning.asset)])
+        return dict(
+            kept, warnings=[warning for warning in warnings if not (is_told and warning.asset)]
+        )
 
     def done(self, next_step: str = _RESULTS_SAY) -> dict[str, Any]:
         """Return the result of the list for people: of all items, with their whole assets.
@@ -97,7 +135,9 @@ class ListResult:
         }
         diffs = [item.pop("diff") for item in items if "diff" in item]
         if diffs:
-            result["diff"] = [_of_changes(diff) for diff in diffs if diff["before"] != diff["after"]]
+            result["diff"] = [
+                _of_changes(diff) for diff in diffs if diff["before"] != diff["after"]
+            ]
         if self.not_listed is not None:
             result["not_listed"] = self.not_listed
         if counts["failed"] or counts["not_begun"]:
@@ -105,10 +145,12 @@ class ListResult:
         return dict(result, warnings=[*self.warnings, *self._same_ids(), *self._some_warnings()])
 
     def returned(self, result: dict, which: str) -> dict:
-        """Return the result of the list as its task returns it, with facts, and a warning if it is too large.
+        """Return the result of the list as its task returns it, with facts, and a warning if it is
+        too large.
 
-        `result`: from `done`; `which`: the items that `results` is to have, `all` or `problems`: what failed, is in
-        doubt, differs or was not begun; where the result would become too large, only the first that were begun.
+        `result`: from `done`; `which`: the items that `results` is to have, `all` or `problems`:
+        what failed, is in doubt, differs or was not begun; where the result would become too large,
+        only the first that were begun.
         """
         items = [self._returned(item) for item in result["results"]]
         facts = {item["item"]: item["asset"] for item in items if _is_known(item)}
@@ -119,11 +161,16 @@ class ListResult:
         if which == "problems" and len(json.dumps(result)) >= _LARGE:
             result["results"] = [item for item in shown if "skipped" not in item][:_MOST_PROBLEMS]
         if len(json.dumps(result)) >= _LARGE:
-            result["warnings"] = [*result["warnings"], _TOO_LARGE.format(self._spec.named("asset_fields"))]
+            result["warnings"] = [
+                *result["warnings"],
+                _TOO_LARGE.format(self._spec.named("asset_fields")),
+            ]
         return result
 
     def _returned(self, item: dict) -> dict:
-        """Return an item with the fields of its asset that are asked for, and without what only people look at."""
+        """Return an item with the fields of its asset that are asked for, and without what only
+        people look at.
+        """
         kept = {name: value for name, value in in_words(item).items() if name not in _FOR_PEOPLE}
         return {**kept, "asset": picked(item["asset"], self._fields)} if "asset" in item else kept
 
@@ -131,7 +178,12 @@ class ListResult:
         outcomes = Counter(item["outcome"] for item in self._items)
         plans = Counter(item.get("plan") for item in self._items)
         counts = {outcome: outcomes[outcome] for outcome in OUTCOMES}
-        counts.update({name: sum(item.get(name, False) for item in self._items) for name in ("changed", "failed")})
+        counts.update(
+            {
+                name: sum(item.get(name, False) for item in self._items)
+                for name in ("changed", "failed")
+            }
+        )
         counts["not_begun"] = sum("skipped" in item for item in self._items)
         counts.update({plan: plans[plan] for plan in _PLANS if plans[plan]})
         return counts if self.not_listed is None else dict(counts, not_listed=len(self.not_listed))
@@ -139,11 +191,22 @@ class ListResult:
     def _msg(self, counts: dict[str, int], next_step: str) -> str:
         failed = [item for item in self._items if item["failed"]]
         by_outcome = sorted(failed, key=lambda item: OUTCOMES.index(item["outcome"]))
-        effects = ", ".join(f"{count:,} {effect}" for effect, count in Counter(map(_known_effect, by_outcome)).items())
+        effects = ", ".join(
+            f"{count:,} {effect}"
+            for effect, count in Counter(map(_known_effect, by_outcome)).items()
+        )
         names, number = listing([item["item"] for item in failed]), len(self._items)
-        parts = [f"{len(failed):,} of {number:,} {self._noun}s failed ({effects}): {names}."] if failed else []
+        parts = (
+            [f"{len(failed):,} of {number:,} {self._noun}s failed ({effects}): {names}."]
+            if failed
+            else []
+        )
         if counts["not_begun"]:
-            done = f"{counts['changed']:,} were {self._spec.resource.operation.done}, " if counts["changed"] else ""
+            done = (
+                f"{counts['changed']:,} were {self._spec.resource.operation.done}, "
+                if counts["changed"]
+                else ""
+            )
             parts.append(f"{done}{counts['not_begun']:,} were not begun: {self._reason}.")
         return " ".join([*parts, next_step])
 
@@ -153,7 +216,8 @@ class ListResult:
             named.setdefault(str(item.get("asset", {}).get("id") or ""), []).append(item["item"])
         return [
             f"{self._noun}s {listing(names)} have the same id, {for_message(each)}: look up which of them exist."
-            for each, names in named.items() if each and len(names) > 1
+            for each, names in named.items()
+            if each and len(names) > 1
         ][:_MOST_WARNINGS]
 
     def _some_warnings(self) -> list[str]:
@@ -163,18 +227,27 @@ class ListResult:
             same = f" (the same is true of {listing(others)})" if others else ""
             unique.append(f"{self._noun} {name}{same}: {said}" if is_of_each else str(said))
         more = len(unique) - _MOST_WARNINGS
-        return [*unique[:_MOST_WARNINGS], *([f"And {more:,} more warnings; results has them."] if more > 0 else [])]
+        return [
+            *unique[:_MOST_WARNINGS],
+            *([f"And {more:,} more warnings; results has them."] if more > 0 else []),
+        ]
 
 
 def _known_effect(item: dict) -> str:
-    """Return in words what is known of a failed item; an accepted one with an asset failed in the ledger."""
+    """Return in words what is known of a failed item; an accepted one with an asset failed in the
+    ledger.
+    """
     if item["outcome"] == ACCEPTED:
-        return "accepted but not recorded" if "asset" in item else "accepted without a usable answer"
+        return (
+            "accepted but not recorded" if "asset" in item else "accepted without a usable answer"
+        )
     return {NOT_SENT: "not sent", UNKNOWN: "in doubt"}.get(item["outcome"], item["outcome"])
 
 
 def _is_known(item: dict) -> bool:
-    """Whether the facts have an item: the service has the asset, or would have it, and a field of it was asked for."""
+    """Whether the facts have an item: the service has the asset, or would have it, and a field of
+    it was asked for.
+    """
     return bool(item.get("asset")) and item["outcome"] in (ACCEPTED, NOT_SENT)
 
 

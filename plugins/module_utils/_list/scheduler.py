@@ -2,7 +2,9 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Assigns items to threads that share a pace, and decides when to stop; knows nothing of HTTP or of what an item is."""
+"""Assigns items to threads that share a pace, and decides when to stop; knows nothing of HTTP or of
+what an item is.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,9 @@ from typing import Any, Callable
 from .._errors import NOT_SENT, UNKNOWN, EndOfThread
 from .pace import NEUTRAL, OVERLOADED, RATE_LIMITED, Dispatch, Pace
 
-_POLL_INTERVAL = 0.5  # seconds between checks by the main thread, the only one that receives signals
+_POLL_INTERVAL = (
+    0.5  # seconds between checks by the main thread, the only one that receives signals
+)
 _MAX_WAIT = 1.0  # seconds after which a waiting thread checks again, whatever it waits for
 _HELD_DELAY = 0.5  # seconds until an item that another run holds is tried again
 
@@ -27,7 +31,9 @@ class Slot:
         self.attempts = 0
         self.last: Dispatch | None = None
         self.was_refused = False  # whether an attempt was denied because the scheduler had stopped
-        self.feedback = ""  # of the last attempt; empty before the first, and while one is in flight
+        self.feedback = (
+            ""  # of the last attempt; empty before the first, and while one is in flight
+        )
         self.waits: list[tuple[float, float]] = []  # after each 429: when it began, and its seconds
         self._scheduler = scheduler
         self._dispatch: Dispatch | None = dispatch
@@ -53,44 +59,64 @@ class Slot:
         """
         with self._scheduler.lock:
             if self._dispatch:
-                self._scheduler.pace.completed(self._dispatch, feedback, self._scheduler.clock(), retry_after)
+                self._scheduler.pace.completed(
+                    self._dispatch, feedback, self._scheduler.clock(), retry_after
+                )
                 self.feedback, self.last, self._dispatch = feedback, self._dispatch, None
                 if feedback == RATE_LIMITED:
                     self.waits.append((self._scheduler.clock(), 0.0))
                 self._scheduler.wake()
 
     def pause(self, seconds: float) -> None:
-        """Wait before the next attempt, with the slot released; return early if the scheduler stops."""
+        """Wait before the next attempt, with the slot released; return early if the scheduler
+        stops.
+        """
         self._scheduler.stopped.wait(seconds)
 
     @property
     def lacked_room(self) -> bool:
-        """Whether the last attempt failed because of overload, or of a rate limit while nothing else got through."""
+        """Whether the last attempt failed because of overload, or of a rate limit while nothing
+        else got through.
+        """
         is_limited = self.feedback == RATE_LIMITED and self.last is not None and self.last.is_probe
         return is_limited or self.feedback == OVERLOADED
 
 
 class Scheduler:
-    """Processes items in threads, as many at once as the pace allows, until all are done or it is stopped.
+    """Processes items in threads, as many at once as the pace allows, until all are done or it is
+    stopped.
 
-    `do`: takes an item's number and slot and returns its result (`outcome`, `failed`), or None when another run holds
-    it; it is then tried again later. `max_unknown`, `max_failures`: how many may end in doubt, or fail, before no more
-    are begun; 0 for any number. `failures`: items that failed before. `clock`, in seconds, and `threads`, which has the
-    classes of threading: for tests in virtual time.
+    `do`: takes an item's number and slot and returns its result (`outcome`, `failed`), or None when
+    another run holds it; it is then tried again later. `max_unknown`, `max_failures`: how many may
+    end in doubt, or fail, before no more are begun; 0 for any number. `failures`: items that failed
+    before. `clock`, in seconds, and `threads`, which has the classes of threading: for tests in
+    virtual time.
     """
 
     def __init__(
-        self, items: int, do: Callable, pace: Pace, *, max_unknown: int = 0, max_failures: int = 0,
-        failures: int = 0, clock: Callable[[], float] = time.monotonic, threads: Any = threading,
+        self,
+        items: int,
+        do: Callable,
+        pace: Pace,
+        *,
+        max_unknown: int = 0,
+        max_failures: int = 0,
+        failures: int = 0,
+        clock: Callable[[], float] = time.monotonic,
+        threads: Any = threading,
     ) -> None:
         self.pace, self.clock = pace, clock
         self.lock = threads.RLock()
         self.stopped = threads.Event()
-        self.named: Callable[[str], str] = str  # returns the name under which the user gives an option
+        self.named: Callable[[str], str] = (
+            str  # returns the name under which the user gives an option
+        )
         self.reason = ""  # why no more items are begun, empty while they are
         self.ended: dict[int, dict] = {}
         self.begun: dict[int, Slot] = {}  # items that have not ended yet
-        self._pending = [(0.0, item) for item in range(items)]  # a heap: when each item may be begun, and its number
+        self._pending = [
+            (0.0, item) for item in range(items)
+        ]  # a heap: when each item may be begun, and its number
         self._do, self._failures, self._unknown = do, failures, 0
         self._max_unknown, self._max_failures = max_unknown, max_failures
         self._idle, self._retrying = threads.Condition(self.lock), threads.Condition(self.lock)
@@ -99,12 +125,14 @@ class Scheduler:
         self.is_ending = False  # whether only what is in flight is waited for
         self._new_thread, self._finished = threads.Thread, threads.Event()
 
-    def run(self, most: int, grace: float, watch: Callable[[], str], report: Callable[[], None]) -> None:
+    def run(
+        self, most: int, grace: float, watch: Callable[[], str], report: Callable[[], None]
+    ) -> None:
         """Process the items with at most `most` threads.
 
-        `watch`: returns why to stop now, empty to go on; requests in flight then get `grace` seconds. `report`: called
-        at every check. Afterwards `begun` has the items that had not ended when the grace period was over; an item in
-        neither `begun` nor `ended` was not begun.
+        `watch`: returns why to stop now, empty to go on; requests in flight then get `grace`
+        seconds. `report`: called at every check. Afterwards `begun` has the items that had not
+        ended when the grace period was over; an item in neither `begun` nor `ended` was not begun.
         """
         self._keep_limits()
         self._start(min(most, len(self._pending)))
@@ -125,7 +153,9 @@ class Scheduler:
             self._retrying.notify_all()
 
     def dispatch_again(self) -> Dispatch | None:
-        """Wait for the dispatch of a further attempt; return None once stopped; the caller holds the lock."""
+        """Wait for the dispatch of a further attempt; return None once stopped; the caller holds
+        the lock.
+        """
         self._retries_waiting += 1
         dispatch = self._dispatch(self._retrying, self.pace.wait)
         self._retries_waiting -= 1
@@ -137,7 +167,9 @@ class Scheduler:
         self._retrying.notify(room)
         self._idle.notify(room)
 
-    def _dispatch(self, condition: threading.Condition, wait: Callable[[float], float]) -> Dispatch | None:
+    def _dispatch(
+        self, condition: threading.Condition, wait: Callable[[float], float]
+    ) -> Dispatch | None:
         while not self.reason:
             if self.pace.stop_reason:
                 self.stop(self.pace.stop_reason)
@@ -204,10 +236,16 @@ class Scheduler:
     def _keep_limits(self) -> None:
         if 0 < self._max_unknown <= self._unknown:
             number = "the first" if self._max_unknown == 1 else self._max_unknown
-            self.stop(f"it stops at {number} in doubt ({self.named('max_unknown')}: {self._max_unknown})")
+            self.stop(
+                f"it stops at {number} in doubt ({self.named('max_unknown')}: {self._max_unknown})"
+            )
         elif 0 < self._max_failures <= self._failures:
-            failures = "the first failure" if self._max_failures == 1 else f"{self._max_failures} failures"
-            self.stop(f"it stops at {failures} ({self.named('max_failures')}: {self._max_failures})")
+            failures = (
+                "the first failure" if self._max_failures == 1 else f"{self._max_failures} failures"
+            )
+            self.stop(
+                f"it stops at {failures} ({self.named('max_failures')}: {self._max_failures})"
+            )
 
     def _exit(self, crash: str) -> None:
         with self.lock:

@@ -2,7 +2,9 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Does for a list of assets what a single task does for one, several at once: plans all, sends, then reports."""
+"""Does for a list of assets what a single task does for one, several at once: plans all, sends,
+then reports.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,8 @@ from .scheduler import Scheduler, Slot
 
 
 def send_all(spec: ModuleSpec, params: dict, context: Context, ledger: Any = None) -> ListResult:
-    """Run the tasks of a list and return what became of them; raise ServicesError before anything is sent.
+    """Run the tasks of a list and return what became of them; raise ServicesError before anything
+    is sent.
 
     `ledger`: a Recording; it is closed, unless threads are left that may still use it.
     """
@@ -41,7 +44,9 @@ def send_all(spec: ModuleSpec, params: dict, context: Context, ledger: Any = Non
             is_over = _Sending(spec, planned, to_send, params, context, ledger).send(result)
         if ledger:
             result.warnings = ledger.warnings
-            result.not_listed = ledger.not_listed([each.task for each in planned]) if context.check_mode else None
+            result.not_listed = (
+                ledger.not_listed([each.task for each in planned]) if context.check_mode else None
+            )
     finally:
         if ledger and is_over:
             ledger.close()
@@ -62,7 +67,9 @@ def _planned(spec: ModuleSpec, params: dict, check_mode: bool, ledger: Any) -> l
 def _add_settled(
     spec: ModuleSpec, planned: list[Planned], params: dict, context: Context, result: ListResult
 ) -> list[int]:
-    """Add the results of the tasks that send nothing, in check mode of all; return the numbers of the others."""
+    """Add the results of the tasks that send nothing, in check mode of all; return the numbers of
+    the others.
+    """
     to_send = []
     for number, each in enumerate(planned):
         if each.error or each.plan.settled or context.check_mode:
@@ -93,41 +100,63 @@ def _without_request(planned: Planned, in_doubt: str, context: Context) -> dict:
 class _Sending:
     """Sends what has to be sent, from several threads."""
 
-    def __init__(self, spec: ModuleSpec, planned: list[Planned], to_send: list[int], params: dict, context: Context,
-                 ledger: Any) -> None:
+    def __init__(
+        self,
+        spec: ModuleSpec,
+        planned: list[Planned],
+        to_send: list[int],
+        params: dict,
+        context: Context,
+        ledger: Any,
+    ) -> None:
         self._planned, self._numbers = [planned[number] for number in to_send], to_send
         self._spec, self._params, self._context, self._ledger = spec, params, context, ledger
 
     def send(self, result: ListResult) -> bool:
-        """Add to the result how each item ended or why it was not begun; return whether all threads have ended."""
+        """Add to the result how each item ended or why it was not begun; return whether all threads
+        have ended.
+        """
         params, settings = self._params, self._planned[0].task.settings
         self._connections = Connections(partial(self._context.connect, settings.connection))
         most = most_connections(params["concurrency"])
         pace, self._began = Pace(most, settings.retry_max_delay), time.monotonic()
         limits = {name: params[name] for name in ("max_unknown", "max_failures")}
-        self._scheduler = scheduler = Scheduler(len(self._numbers), self._do, pace, failures=result.failed, **limits)
+        self._scheduler = scheduler = Scheduler(
+            len(self._numbers), self._do, pace, failures=result.failed, **limits
+        )
         scheduler.named = self._spec.named
         settled = result.added
 
         def progress() -> None:
             ended = list(scheduler.ended.values())
-            in_flight = sum(slot.attempts > 0 and not slot.feedback for slot in list(scheduler.begun.values()))
+            in_flight = sum(
+                slot.attempts > 0 and not slot.feedback for slot in list(scheduler.begun.values())
+            )
             if self._ledger:
                 self._ledger.say_waiting()
             self._context.progress(result.total, settled, ended, in_flight, scheduler.is_ending)
 
-        if reason := self._context.watch():  # already, as when a timeout expires while the ledger is opened
+        if (
+            reason := self._context.watch()
+        ):  # already, as when a timeout expires while the ledger is opened
             scheduler.stop(reason)
         scheduler.run(most, GRACE, self._context.watch, progress)
         with scheduler.lock:  # a thread that has not sent by now gets no slot, so it never sends
-            ended, attempts = dict(scheduler.ended), {index: slot.attempts for index, slot in scheduler.begun.items()}
+            ended, attempts = (
+                dict(scheduler.ended),
+                {index: slot.attempts for index, slot in scheduler.begun.items()},
+            )
         self._add_each(result, ended, attempts, scheduler.reason)
         if not attempts:
             self._connections.close()
         return not attempts
 
-    def _add_each(self, result: ListResult, ended: dict[int, dict], attempts: dict[int, int], reason: str) -> None:
-        """Add how each item ended; `attempts`: how many were made for each that did not end in time."""
+    def _add_each(
+        self, result: ListResult, ended: dict[int, dict], attempts: dict[int, int], reason: str
+    ) -> None:
+        """Add how each item ended; `attempts`: how many were made for each that did not end in
+        time.
+        """
         late = {index: self._abandoned(index, made, reason) for index, made in attempts.items()}
         not_sent = [index for index, each in late.items() if each["outcome"] == NOT_SENT]
         if not_sent and self._ledger:
@@ -143,8 +172,12 @@ class _Sending:
     def _abandoned(self, index: int, attempts: int, reason: str) -> dict:
         """Return the result of an item that did not end in time."""
         task = self._planned[index].task
-        result = interrupted(task, UNKNOWN if attempts else NOT_SENT, ServicesError(reason)).result()
-        return self._ledger.with_next_step(result, task, result["outcome"]) if self._ledger else result
+        result = interrupted(
+            task, UNKNOWN if attempts else NOT_SENT, ServicesError(reason)
+        ).result()
+        return (
+            self._ledger.with_next_step(result, task, result["outcome"]) if self._ledger else result
+        )
 
     def _do(self, index: int, slot: Slot) -> dict | None:
         """Do one item in a thread of the scheduler; return None while another run holds its asset."""
@@ -152,7 +185,9 @@ class _Sending:
         context = replace(self._context, connect=lambda settings: paced, sleep=slot.pause)
         started = time.monotonic()
         try:
-            result = carry_out(self._planned[index], context, partial(perform, context=context), self._ledger)
+            result = carry_out(
+                self._planned[index], context, partial(perform, context=context), self._ledger
+            )
         except Overtaken:
             return None
         except ServicesError as error:
@@ -161,9 +196,17 @@ class _Sending:
             self._scheduler.stop(self._ledger.lost)
         event, _reason = meaning(result.get("status") or 0)
         if event == Event.UNAUTHORIZED:  # cannot be renewed, or was refused again
-            self._scheduler.stop(f"the service does not accept the access token (status {result['status']})")
+            self._scheduler.stop(
+                f"the service does not accept the access token (status {result['status']})"
+            )
         if slot.was_refused and not slot.attempts:
             result = dict(changed=False, skipped=True, outcome=NOT_SENT)
         times = dict(begun_after=started - self._began, seconds=time.monotonic() - started)
-        waits = [(round(began - self._began, 3), round(seconds, 3)) for began, seconds in slot.waits]
-        return {**result, **{name: round(seconds, 3) for name, seconds in times.items()}, "waits": waits}
+        waits = [
+            (round(began - self._began, 3), round(seconds, 3)) for began, seconds in slot.waits
+        ]
+        return {
+            **result,
+            **{name: round(seconds, 3) for name, seconds in times.items()},
+            "waits": waits,
+        }

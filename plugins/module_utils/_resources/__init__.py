@@ -12,7 +12,9 @@ from .application_role import APPLICATION_ROLE
 from .flow import ENVELOPE
 from .virtual_machine import VIRTUAL_MACHINE
 
-RESOURCES = {resource.operation.resource: resource for resource in (APPLICATION_ROLE, VIRTUAL_MACHINE)}
+RESOURCES = {
+    resource.operation.resource: resource for resource in (APPLICATION_ROLE, VIRTUAL_MACHINE)
+}
 
 # The option that identifies an asset of each resource.
 KEYS = {APPLICATION_ROLE.operation.resource: "id", VIRTUAL_MACHINE.operation.resource: "name"}
@@ -27,4 +29,9 @@ def _names(options: dict[str, Any]) -> set[str]:
 WORDS = [*ENVELOPE]
 for _resource in RESOURCES.values():
     _operation = _resource.operation
-    WORDS += [_operation.resource, _operation.path, _operation.noun, *sorted(_names(_resource.options))]
+    WORDS += [
+        _operation.resource,
+        _operation.path,
+        _operation.noun,
+        *sorted(_names(_resource.options)),
+    ]

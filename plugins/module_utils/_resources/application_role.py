@@ -31,7 +31,8 @@ ATTRIBUTES = dict(
         type="list",
         elements="dict",
         options=dict(
-            permissions=dict(type="list", elements="str"), **fields("str", "resource_kind", "resource_name", "source")
+            permissions=dict(type="list", elements="str"),
+            **fields("str", "resource_kind", "resource_name", "source"),
         ),
     ),
     login=dict(type="bool"),
@@ -68,25 +69,42 @@ def read(params: dict) -> Wanted:
         option = "attributes" if params["body"] is None else "body"
         raise InvalidInput(option, "there is nothing to update: no field is given")
     is_complete = params["send"] == "complete"
-    return Wanted(identifier, body, segment, {"id": identifier}, current, is_complete, params["force"])
+    return Wanted(
+        identifier, body, segment, {"id": identifier}, current, is_complete, params["force"]
+    )
 
 
 def plan(wanted: Wanted, recorded: Recorded | None) -> Plan:
     """Return the plan for the update; raise InvalidInput."""
     known = wanted.current or (recorded.asset if recorded else None)
-    body = overlay(prune(_whole(known, recorded)), wanted.body) if wanted.is_complete else wanted.body
+    body = (
+        overlay(prune(_whole(known, recorded)), wanted.body) if wanted.is_complete else wanted.body
+    )
     compared = without_placeholders(known) if known else {}
-    settled = known is not None and not wanted.force and not APPLICATION_ROLE.differences(wanted.body, compared)
-    whole = {**compared, "attributes": compared.get("attributes") or {}}  # each attribute is a change of its own
-    return Plan(body, known, settled, () if settled else tuple(APPLICATION_ROLE.differences(body, whole)))
+    settled = (
+        known is not None
+        and not wanted.force
+        and not APPLICATION_ROLE.differences(wanted.body, compared)
+    )
+    whole = {
+        **compared,
+        "attributes": compared.get("attributes") or {},
+    }  # each attribute is a change of its own
+    return Plan(
+        body, known, settled, () if settled else tuple(APPLICATION_ROLE.differences(body, whole))
+    )
 
 
 def _whole(known: dict | None, recorded: Recorded | None) -> dict:
     """Return the known asset when all of it can be sent; raise InvalidInput."""
     if known is None:
-        raise InvalidInput("send", "complete needs the asset as it is now: give current, or a ledger that has it")
+        raise InvalidInput(
+            "send", "complete needs the asset as it is now: give current, or a ledger that has it"
+        )
     if holds_placeholder(known):
-        raise InvalidInput("send", "complete cannot send the known asset: it contains a placeholder for a secret")
+        raise InvalidInput(
+            "send", "complete cannot send the known asset: it contains a placeholder for a secret"
+        )
     sent = APPLICATION_ROLE.differences(prune(recorded.sent), known) if recorded else ()
     lacking = [difference.field for difference in sent if difference.found in (ABSENT, None)]
     if lacking:
@@ -98,7 +116,9 @@ def _whole(known: dict | None, recorded: Recorded | None) -> dict:
 def _given(params: dict) -> dict:
     body = {field: params[field] for field in FIELDS if params[field] is not None}
     if params["attributes"] is not None or params["extra_attributes"] is not None:
-        body["attributes"] = with_extra(params["attributes"], params["extra_attributes"], ATTRIBUTES)
+        body["attributes"] = with_extra(
+            params["attributes"], params["extra_attributes"], ATTRIBUTES
+        )
     return body
 
 

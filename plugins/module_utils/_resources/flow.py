@@ -2,7 +2,9 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The flow that all operations share: what is wanted, compared, sent (or predicted in check mode), and returned."""
+"""The flow that all operations share: what is wanted, compared, sent (or predicted in check mode),
+and returned.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,9 @@ ENVELOPE = ("id", "name", "description", "service", "attributes", "platform", "r
 
 @dataclass(frozen=True)
 class Recorded:
-    """What the ledger has recorded of an asset: the body that was sent for it, and the envelope that came back."""
+    """What the ledger has recorded of an asset: the body that was sent for it, and the envelope
+    that came back.
+    """
 
     sent: dict
     asset: dict
@@ -37,7 +41,9 @@ class Wanted:
     key: str  # the name or id that identifies the asset among those of its kind
     body: dict  # what was given
     segment: str = ""  # the id as a segment of the path
-    certain: Mapping = field(default_factory=dict)  # envelope fields that are certain, in addition to those of the body
+    certain: Mapping = field(
+        default_factory=dict
+    )  # envelope fields that are certain, in addition to those of the body
     current: dict | None = None  # the asset as the user knows it
     is_complete: bool = False  # whether to send the whole asset
     force: bool = False
@@ -54,7 +60,9 @@ class Plan:
     changes: tuple[Difference, ...] = ()  # what is wanted, against what is known or recorded
 
     def encoded(self) -> bytes:
-        """Return the body to send, empty when nothing is; raise InvalidInput for what JSON cannot represent."""
+        """Return the body to send, empty when nothing is; raise InvalidInput for what JSON cannot
+        represent.
+        """
         return b"" if self.settled else strict_json.encode(self.body, "the body")
 
     @property
@@ -64,13 +72,21 @@ class Plan:
         return tuple(each.describe(template) for each in self.changes) if self.settled else ()
 
     def unsent(self) -> dict[tuple[str, ...], object]:
-        """Return the fields of the known asset that are not sent, by their path, without masked ones."""
+        """Return the fields of the known asset that are not sent, by their path, without masked
+        ones.
+        """
         return unsent({**without_placeholders(self.known or {}), "id": None}, self.body)
 
     def details(self) -> dict[str, Any]:
-        """Return what people look at: what is sent, what changes of what is known, and what of it is not sent."""
+        """Return what people look at: what is sent, what changes of what is known, and what of it
+        is not sent.
+        """
         changes = [each.named("new", "old") for each in self.changes]
-        unsent = [] if self.settled else [{"name": ".".join(path), "value": it} for path, it in self.unsent().items()]
+        unsent = (
+            []
+            if self.settled
+            else [{"name": ".".join(path), "value": it} for path, it in self.unsent().items()]
+        )
         sent = {} if self.settled else {"body": self.body}
         return {**sent, "known": self.known, "changes": changes, "unsent": unsent}
 
@@ -99,7 +115,9 @@ class Resource:
 
     def differences(self, wanted: dict, found: dict) -> list[Difference]:
         """Return the fields of an envelope or body that differ in another one."""
-        if repr(wanted) == repr(found):  # a shortcut: identical, as most assets of a list of thousands are
+        if repr(wanted) == repr(
+            found
+        ):  # a shortcut: identical, as most assets of a list of thousands are
             return []
         return _fields.differences(wanted, found, self.instants)
 
@@ -109,12 +127,16 @@ class Resource:
         An answer that repeats only what was sent tells nothing of them.
         """
         part, sent = asset.get("attributes"), plan.body.get("attributes") or {}
-        is_envelope = any(name in asset and name not in plan.body for name in ENVELOPE if name != "id")
+        is_envelope = any(
+            name in asset and name not in plan.body for name in ENVELOPE if name != "id"
+        )
         tells = is_envelope, is_envelope or (isinstance(part, dict) and bool(part.keys() - sent))
         found = []
         for path, value in plan.unsent().items():
             now = value_at(asset, path)
-            if tells[path[0] == "attributes"] and _fields.differences(value, now, self.instants, ".".join(path)):
+            if tells[path[0] == "attributes"] and _fields.differences(
+                value, now, self.instants, ".".join(path)
+            ):
                 found.append(Difference(".".join(path), value, now))
         return found
 
@@ -125,34 +147,56 @@ def fields(kind: str, *names: str) -> dict[str, dict]:
 
 
 def require_usable(params: dict, options: Iterable[str], only_compared: Iterable[str] = ()) -> None:
-    """Raise InvalidInput for an option with what JSON cannot represent, or with Ansible's placeholder for a secret.
+    """Raise InvalidInput for an option with what JSON cannot represent, or with Ansible's
+    placeholder for a secret.
 
     `only_compared`: the options in which such a placeholder does no harm.
     """
-    for option, written in strict_json.texts({option: params[option] for option in options}).items():
-        if option not in only_compared and any(placeholder in written for placeholder in PLACEHOLDERS):
-            raise InvalidInput(option, "contains a placeholder for a secret, so it is not the real value")
+    for option, written in strict_json.texts(
+        {option: params[option] for option in options}
+    ).items():
+        if option not in only_compared and any(
+            placeholder in written for placeholder in PLACEHOLDERS
+        ):
+            raise InvalidInput(
+                option, "contains a placeholder for a secret, so it is not the real value"
+            )
 
 
 def with_extra(attributes: dict | None, extra: dict | None, typed: dict) -> dict:
-    """Return the attributes to send, typed and extra ones, without nulls; raise InvalidInput for one that is both."""
+    """Return the attributes to send, typed and extra ones, without nulls; raise InvalidInput for
+    one that is both.
+    """
     for key in extra or {}:
         if key in typed:
-            raise InvalidInput("extra_attributes", f"{key} is an option of attributes; give it there")
+            raise InvalidInput(
+                "extra_attributes", f"{key} is an option of attributes; give it there"
+            )
     return prune({**(attributes or {}), **(extra or {})})
 
 
-def apply(resource: Resource, wanted: Wanted, plan: Plan, check_mode: bool, client: Client) -> dict[str, Any]:
+def apply(
+    resource: Resource, wanted: Wanted, plan: Plan, check_mode: bool, client: Client
+) -> dict[str, Any]:
     """Apply a plan and return the task's result; raise InvalidInput or RequestFailed."""
     operation = resource.operation
     request = client.request(operation, wanted.segment, plan.encoded())
     shown = {"method": request.method, "url": request.url, "body": plan.body}
     told = {**client.not_sent, **plan.shown(operation, check_mode)}
-    result = {"changed": not plan.settled, "outcome": NOT_SENT, "status": None, "request": shown, **told}
+    result = {
+        "changed": not plan.settled,
+        "outcome": NOT_SENT,
+        "status": None,
+        "request": shown,
+        **told,
+    }
     if plan.settled:
         asset, warnings = plan.known, _difference_warnings(operation, wanted, plan, result)
     elif check_mode:
-        asset, warnings = overlay({**dict.fromkeys(ENVELOPE), **(plan.known or {}), **wanted.certain}, plan.body), []
+        asset, warnings = (
+            overlay({**dict.fromkeys(ENVELOPE), **(plan.known or {}), **wanted.certain}, plan.body),
+            [],
+        )
     else:
         try:
             asset, accepted = client.call(operation, request, wanted.key)
@@ -160,14 +204,25 @@ def apply(resource: Resource, wanted: Wanted, plan: Plan, check_mode: bool, clie
             error.details["request"] = shown
             raise
         lost = resource.lost(plan, asset) if plan.known else []
-        result.update(accepted, **({"lost": [each.named("known", "now") for each in lost]} if lost else {}))
-        warnings = [*_unexpected_values(resource, wanted, plan, asset), *_losses(operation, wanted.key, lost)]
+        result.update(
+            accepted, **({"lost": [each.named("known", "now") for each in lost]} if lost else {})
+        )
+        warnings = [
+            *_unexpected_values(resource, wanted, plan, asset),
+            *_losses(operation, wanted.key, lost),
+        ]
     diff = _diff(f"{operation.noun} {wanted.key}", plan.known, asset)
-    return dict(result, asset=asset, warnings=warnings, ansible_facts={operation.resource: asset}, diff=diff)
+    return dict(
+        result, asset=asset, warnings=warnings, ansible_facts={operation.resource: asset}, diff=diff
+    )
 
 
-def _difference_warnings(operation: Operation, wanted: Wanted, plan: Plan, result: dict) -> list[Message]:
-    """Return a warning if a settled asset differs from what is wanted; raise ServicesError where that is a failure."""
+def _difference_warnings(
+    operation: Operation, wanted: Wanted, plan: Plan, result: dict
+) -> list[Message]:
+    """Return a warning if a settled asset differs from what is wanted; raise ServicesError where
+    that is a failure.
+    """
     if not plan.differs:
         return []
     why = "it is recorded with different values, and the service has no operation to update it"
@@ -179,13 +234,25 @@ def _difference_warnings(operation: Operation, wanted: Wanted, plan: Plan, resul
     return [said]
 
 
-def _unexpected_values(resource: Resource, wanted: Wanted, plan: Plan, asset: dict) -> list[Message]:
-    """Return a warning for the fields that came back with other values; an empty dict may come back filled."""
+def _unexpected_values(
+    resource: Resource, wanted: Wanted, plan: Plan, asset: dict
+) -> list[Message]:
+    """Return a warning for the fields that came back with other values; an empty dict may come back
+    filled.
+    """
     found = resource.differences({**wanted.certain, **plan.body}, asset)
-    other = [difference for difference in found if difference.found is not ABSENT and difference.wanted != {}]
-    fields = ", ".join(difference.describe("{wanted} sent, {found} came back") for difference in other)
+    other = [
+        difference
+        for difference in found
+        if difference.found is not ABSENT and difference.wanted != {}
+    ]
+    fields = ", ".join(
+        difference.describe("{wanted} sent, {found} came back") for difference in other
+    )
     what = "these fields came back different from what was sent"
-    return [Message(f"{what}: {fields}.", f"{resource.operation.noun} {wanted.key}")] if fields else []
+    return (
+        [Message(f"{what}: {fields}.", f"{resource.operation.noun} {wanted.key}")] if fields else []
+    )
 
 
 def _losses(operation: Operation, key: str, lost: list[Difference]) -> list[Message]:

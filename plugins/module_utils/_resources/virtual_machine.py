@@ -24,25 +24,42 @@ OPERATION = Operation(
 )
 
 ATTRIBUTES = dict(
-    **fields("str", "bios_serial_number", "cmdb_application_service", "cmdb_management_group", "datacenter"),
+    **fields(
+        "str",
+        "bios_serial_number",
+        "cmdb_application_service",
+        "cmdb_management_group",
+        "datacenter",
+    ),
     **fields("str", "instance", "ip", "name", "operating_system", "status", "team"),
     **fields("float", "cpu", "memory_used_percent", "vm_ram"),
     **fields(DATE_TIME, "creation_date", "last_reboot_date"),
     cdc_security=dict(
-        type="dict", options=fields("str", "anti_tamper", "connectivity", "customer_id", "s1_version", "uuid")
+        type="dict",
+        options=fields("str", "anti_tamper", "connectivity", "customer_id", "s1_version", "uuid"),
     ),
-    global_status=dict(type="dict", options=dict(label=dict(type="str"), status=dict(type="float"))),
+    global_status=dict(
+        type="dict", options=dict(label=dict(type="str"), status=dict(type="float"))
+    ),
     partitions=dict(
-        type="list", elements="dict", options=dict(path=dict(type="str"), **fields("float", "capacity", "free"))
+        type="list",
+        elements="dict",
+        options=dict(path=dict(type="str"), **fields("float", "capacity", "free")),
     ),
     puppet_classes=dict(type="list", elements="str"),
     subnet=dict(type="dict", options=fields("str", "dns", "gateway", "mask", "network")),
-    volumes=dict(type="list", elements="dict", options=dict(name=dict(type="str"), size_gb=dict(type="float"))),
+    volumes=dict(
+        type="list",
+        elements="dict",
+        options=dict(name=dict(type="str"), size_gb=dict(type="float")),
+    ),
 )
 
 
 class Creation(Resource):
-    """A resource that an operation creates by its name. Whatever is recorded exists already, and is not sent again."""
+    """A resource that an operation creates by its name. Whatever is recorded exists already, and is
+    not sent again.
+    """
 
     def __init__(self, operation: Operation, attributes: dict) -> None:
         options = dict(
@@ -70,7 +87,9 @@ class Creation(Resource):
         """Return the plan for creating it."""
         if recorded is None:
             return Plan(wanted.body)
-        given = {key: value for key, value in wanted.body.items() if value != {}}  # no attributes: nothing to compare
+        given = {
+            key: value for key, value in wanted.body.items() if value != {}
+        }  # no attributes: nothing to compare
         changes = tuple(self.differences(given, recorded.sent))
         return Plan(wanted.body, known=recorded.asset, settled=True, changes=changes)
 

@@ -22,17 +22,29 @@ _MAY_HOLD_SECRETS = re.compile("[?@]|^postgres")  # a URL that does
 
 
 def secrets_of(own: Iterable[str], params: dict) -> Secrets:
-    """Return the secrets that the options hold, valid or not; `own`: the names of the module's own options."""
+    """Return the secrets that the options hold, valid or not; `own`: the names of the module's own
+    options.
+    """
     public = [{name: params.get(name) for name in (*own, "base_url")}, WORDS]
     client, client_secret = _text(params.get("client_id")), _text(params.get("client_secret"))
     basic = _secrets.basic(client, client_secret) if client and client_secret else ()
-    plain = {_text(params.get("access_token")), *_credentials_in_fields(params), *_credentials_in_urls(params)}
-    found = [(client_secret, basic), *((credential, ()) for credential in plain), *_credentials_of_proxies(params)]
+    plain = {
+        _text(params.get("access_token")),
+        *_credentials_in_fields(params),
+        *_credentials_in_urls(params),
+    }
+    found = [
+        (client_secret, basic),
+        *((credential, ()) for credential in plain),
+        *_credentials_of_proxies(params),
+    ]
     return Secrets(public, [(credential, derived) for credential, derived in found if credential])
 
 
 def _credentials_in_fields(params: dict) -> list[str]:
-    """Return the values of parameters and headers that are credentials; where those are not a dict, all of it."""
+    """Return the values of parameters and headers that are credentials; where those are not a dict,
+    all of it.
+    """
     found = []
     for option in ("auth_parameters", "headers"):
         fields = params.get(option) or {}
@@ -44,7 +56,9 @@ def _credentials_in_fields(params: dict) -> list[str]:
 
 
 def _credentials_in_urls(params: dict) -> set[str]:
-    """Return the passwords in URLs, and the values in the query of auth_url, as they are written and decoded."""
+    """Return the passwords in URLs, and the values in the query of auth_url, as they are written
+    and decoded.
+    """
     urls = [_text(params.get(option)) for option in _URLS]
     members = [member.partition("=") for member in urls[-1].partition("?")[2].split("&")]
     values = {value or name for name, _sign, value in members}  # a member without a value is one
@@ -55,12 +69,16 @@ def _credentials_of_proxies(params: dict) -> list[tuple[str, set[str]]]:
     """Return the passwords of the proxies, each with the Basic credentials that are made of it."""
     urls = () if params.get("use_proxy") is False else named_in_environment()[:2]
     users = [unquote(url.partition("://")[2].partition(":")[0]) for url in urls]
-    passwords = [(user, password) for user, url in zip(users, urls) for password in _secrets.password_in(url)]
+    passwords = [
+        (user, password) for user, url in zip(users, urls) for password in _secrets.password_in(url)
+    ]
     return [(password, _secrets.basic(user, password)) for user, password in passwords]
 
 
 def _text(value: object) -> str:
-    return str(value) if isinstance(value, (str, int, float)) and not isinstance(value, bool) else ""
+    return (
+        str(value) if isinstance(value, (str, int, float)) and not isinstance(value, bool) else ""
+    )
 
 
 def shown_options(params: dict, secrets: Secrets) -> dict:
@@ -72,8 +90,13 @@ def shown_options(params: dict, secrets: Secrets) -> dict:
 def _shown(name: str, value: Any) -> Any:
     if value is None or name not in options.ARGUMENT_SPEC:
         return value
-    if options.ARGUMENT_SPEC[name].get("no_log") or (name in _URLS and _MAY_HOLD_SECRETS.search(str(value))):
+    if options.ARGUMENT_SPEC[name].get("no_log") or (
+        name in _URLS and _MAY_HOLD_SECRETS.search(str(value))
+    ):
         return _secrets.HIDDEN
     if name == "headers" and isinstance(value, dict):
-        return {key: _secrets.HIDDEN if _secrets.is_credential_name(key) else item for key, item in value.items()}
+        return {
+            key: _secrets.HIDDEN if _secrets.is_credential_name(key) else item
+            for key, item in value.items()
+        }
     return value

@@ -2,7 +2,9 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The front of every module: AnsibleModule around a task, with a result that says the outcome however it ends."""
+"""The front of every module: AnsibleModule around a task, with a result that says the outcome
+however it ends.
+"""
 
 from __future__ import annotations
 
@@ -29,8 +31,8 @@ _ELSEWHERE = {"report": "the controller writes it", "approved": "the controller 
 class ServicesModule(AnsibleModule):
     """Validates the options as the worker does, and masks secrets by the rule of the collection.
 
-    AnsibleModule has other words for what is wrong, and would mask the values of no_log options as substrings
-    everywhere, even within names and ids. So it does not get to see any option.
+    AnsibleModule has other words for what is wrong, and would mask the values of no_log options as
+    substrings everywhere, even within names and ids. So it does not get to see any option.
     """
 
     def __init__(self, spec: ModuleSpec) -> None:
@@ -40,10 +42,14 @@ class ServicesModule(AnsibleModule):
     def _load_params(self):
         """Validate the options, and leave to AnsibleModule what Ansible passes in addition to them."""
         super()._load_params()
-        given = {name: value for name, value in self.params.items() if not name.startswith(_INTERNAL)}
+        given = {
+            name: value for name, value in self.params.items() if not name.startswith(_INTERNAL)
+        }
         self.recorded = given.pop(RECORDED, None)
         self.options = validate(self._spec, given)
-        self.params = {name: value for name, value in self.params.items() if name.startswith(_INTERNAL)}
+        self.params = {
+            name: value for name, value in self.params.items() if name.startswith(_INTERNAL)
+        }
         self.argument_spec = {}
         self.mutually_exclusive = self.required_one_of = self.required_if = None
 
@@ -52,8 +58,12 @@ class ServicesModule(AnsibleModule):
         super().fail_json(msg, **{"outcome": NOT_SENT, "changed": False, **kwargs})
 
 
-def main(spec: ModuleSpec, send_all: Callable[[ModuleSpec, dict, Context], Any] | None = None) -> None:
-    """Run the module and exit; `send_all`: does the tasks of a list and returns a ListResult, raising ServicesError."""
+def main(
+    spec: ModuleSpec, send_all: Callable[[ModuleSpec, dict, Context], Any] | None = None
+) -> None:
+    """Run the module and exit; `send_all`: does the tasks of a list and returns a ListResult,
+    raising ServicesError.
+    """
     module = ServicesModule(spec)
     secrets = module.options.secrets
     shown = dict(diff_mode=module._diff, no_log=module.no_log)
@@ -79,11 +89,15 @@ def _one(module: ServicesModule, context: Context) -> dict:
     return carry_out(planned, context, partial(perform, context=context))
 
 
-def _many(options: Options, context: Context, send_all: Callable[[ModuleSpec, dict, Context], Any]) -> dict:
+def _many(
+    options: Options, context: Context, send_all: Callable[[ModuleSpec, dict, Context], Any]
+) -> dict:
     """Do the tasks of a list, ended by signals and by the loss of the connection."""
     for option, why in _ELSEWHERE.items():
         if options.params[option]:
-            raise InvalidInput(option, f"{why}, so it must run there: add delegate_to: localhost and become: false")
+            raise InvalidInput(
+                option, f"{why}, so it must run there: add delegate_to: localhost and become: false"
+            )
     token_source = partial(FetchedToken, memory=Memory())
     with deferred() as signals:
         context = replace(context, token_source=token_source, watch=partial(_why_to_stop, signals))

@@ -39,7 +39,10 @@ ARGUMENT_SPEC = dict(
     client_id=dict(type="str", **_environment("client_id")),
     client_secret=dict(type="str", no_log=True, **_environment("client_secret")),
     client_authentication=dict(
-        type="str", choices=["basic", "post"], default="basic", **_environment("client_authentication")
+        type="str",
+        choices=["basic", "post"],
+        default="basic",
+        **_environment("client_authentication"),
     ),
     scopes=dict(type="list", elements="str", **_environment("scopes")),
     auth_parameters=dict(type="dict", no_log=True),
@@ -60,7 +63,9 @@ ARGUMENT_SPEC = dict(
     force=dict(type="bool", default=False),
 )
 
-_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")  # surrogates too: UTF-8 cannot encode them
+_CONTROL = re.compile(
+    r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]"
+)  # surrogates too: UTF-8 cannot encode them
 
 
 # The additional options of the modules for a list.
@@ -79,9 +84,11 @@ MOST_AT_ONCE = 256
 
 
 def settings_from(params: dict, check_mode: bool = False) -> Settings:
-    """Return the settings of a task; raise InvalidInput, naming the option, for a value that cannot be used.
+    """Return the settings of a task; raise InvalidInput, naming the option, for a value that cannot
+    be used.
 
-    In check mode, which sends nothing, what gives a token may be missing; whoever plans need not be able to send.
+    In check mode, which sends nothing, what gives a token may be missing; whoever plans need not be
+    able to send.
     """
     return Settings(
         base_url=_base_url(params),
@@ -98,7 +105,9 @@ def settings_from(params: dict, check_mode: bool = False) -> Settings:
 
 
 def _connection(params: dict) -> ConnectionSettings:
-    """Return how to connect, including what the environment says, which may change between items of a loop."""
+    """Return how to connect, including what the environment says, which may change between items of
+    a loop.
+    """
     return ConnectionSettings(
         connect_timeout=in_range("connect_timeout", params["connect_timeout"], above=True),
         proxies=named_in_environment() if params["use_proxy"] else Proxies(),
@@ -114,7 +123,9 @@ def _base_url(params: dict) -> str:
     base_url = checked_url("base_url", params["base_url"], params["allow_http"]).rstrip("/")
     if base_url.lower().endswith(API):
         right = base_url[: -len(API)].rstrip("/")
-        raise InvalidInput("base_url", f"must not end in {API}, which every path starts with; give {right}")
+        raise InvalidInput(
+            "base_url", f"must not end in {API}, which every path starts with; give {right}"
+        )
     return base_url
 
 
@@ -137,7 +148,9 @@ def _credentials(params: dict, check_mode: bool) -> Credentials:
             raise InvalidInput(option, "contains a line break or another control character")
     auth_url = params["auth_url"]  # only check mode goes on without one
     credentials = Credentials(
-        auth_url=checked_url("auth_url", auth_url, params["allow_http"], query=True) if auth_url else "",
+        auth_url=checked_url("auth_url", auth_url, params["allow_http"], query=True)
+        if auth_url
+        else "",
         client_id=params["client_id"],
         client_secret=params["client_secret"],
         client_authentication=params["client_authentication"],
@@ -147,19 +160,29 @@ def _credentials(params: dict, check_mode: bool) -> Credentials:
     )
     is_complete = (credentials.client_id and credentials.client_secret) or params["auth_parameters"]
     if not is_complete and not check_mode:
-        raise InvalidInput("auth_url", "needs client_id and client_secret, or auth_parameters for another grant")
+        raise InvalidInput(
+            "auth_url", "needs client_id and client_secret, or auth_parameters for another grant"
+        )
     return credentials
 
 
 def _header(option: str, value: str) -> str:
     if _CONTROL.search(value) or not value.isascii():
-        raise InvalidInput(option, "contains a line break, another control character or one that is not ASCII")
+        raise InvalidInput(
+            option, "contains a line break, another control character or one that is not ASCII"
+        )
     return value
 
 
-def in_range(option: str, value: float, least: float = 0, most: float = math.inf, above: bool = False) -> float:
-    """Return a number from `least` to `most`, without `least` itself if `above`; raise InvalidInput for another one."""
+def in_range(
+    option: str, value: float, least: float = 0, most: float = math.inf, above: bool = False
+) -> float:
+    """Return a number from `least` to `most`, without `least` itself if `above`; raise InvalidInput
+    for another one.
+    """
     if least <= value <= most and not (above and value == least):
         return value
     limit = f" and at most {most:g}" if most < math.inf else ""
-    raise InvalidInput(option, f"must be {'greater than' if above else 'at least'} {least:g}{limit}")
+    raise InvalidInput(
+        option, f"must be {'greater than' if above else 'at least'} {least:g}{limit}"
+    )

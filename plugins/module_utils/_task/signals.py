@@ -2,7 +2,9 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Ends a task in order when a signal terminates it or its process: what is known of its requests is recorded."""
+"""Ends a task in order when a signal terminates it or its process: what is known of its requests is
+recorded.
+"""
 
 from __future__ import annotations
 
@@ -13,12 +15,16 @@ from contextlib import contextmanager
 from typing import Iterator
 
 GRACE = 10.0  # seconds for requests in flight when a task is told to stop
-LEDGER_GRACE = 1.0  # seconds for the ledger to withdraw the intents of requests that were never sent
+LEDGER_GRACE = (
+    1.0  # seconds for the ledger to withdraw the intents of requests that were never sent
+)
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class Interrupted(BaseException):
-    """A signal came to terminate the process, or the keyword `timeout` expired, while a request was in flight."""
+    """A signal came to terminate the process, or the keyword `timeout` expired, while a request was
+    in flight.
+    """
 
 
 class Signals:
@@ -50,13 +56,16 @@ class Signals:
     def _raise(self) -> None:
         if self._raises and (self.caught or self.is_late):
             self._raises = False
-            raise Interrupted(f"signal {self.name}" if self.caught else "the keyword timeout expired")
+            raise Interrupted(
+                f"signal {self.name}" if self.caught else "the keyword timeout expired"
+            )
 
     @contextmanager
     def raised(self) -> Iterator[None]:
         """Raise Interrupted within the context, once; also for an earlier signal.
 
-        Everywhere else a task goes on: a write to the ledger that is cut off could not be reported truthfully.
+        Everywhere else a task goes on: a write to the ledger that is cut off could not be reported
+        truthfully.
         """
         self._raises = True
         try:
@@ -68,13 +77,19 @@ class Signals:
 
 @contextmanager
 def deferred() -> Iterator[Signals]:
-    """Defer the signals that terminate a process or a task; in any thread but the main one, do nothing."""
+    """Defer the signals that terminate a process or a task; in any thread but the main one, do
+    nothing.
+    """
     if threading.current_thread() is not threading.main_thread():
         yield Signals()
         return
     signals = Signals()
-    heeded = [number for number in _SIGNALS if signal.getsignal(number) is not signal.SIG_IGN]  # as under nohup
-    heeded += [signal.SIGALRM] if callable(signal.getsignal(signal.SIGALRM)) else []  # as for the keyword `timeout`
+    heeded = [
+        number for number in _SIGNALS if signal.getsignal(number) is not signal.SIG_IGN
+    ]  # as under nohup
+    heeded += (
+        [signal.SIGALRM] if callable(signal.getsignal(signal.SIGALRM)) else []
+    )  # as for the keyword `timeout`
     before = {number: signal.signal(number, signals.note) for number in heeded}
     try:
         yield signals

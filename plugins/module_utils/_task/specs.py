@@ -39,12 +39,18 @@ class ModuleSpec:
 
     name: str  # of the module, and of the fact that a list returns
     own: dict[str, dict]  # the argument spec of its own options
-    constraints: dict[str, list] = field(default_factory=dict)  # across options; for a list: those of each item
+    constraints: dict[str, list] = field(
+        default_factory=dict
+    )  # across options; for a list: those of each item
     resource: Resource | None = None  # None: the module works on the ledger alone
     option: str = ""  # holds the list; empty for a module for one asset
-    item_options: dict[str, dict] = field(default_factory=dict)  # the argument spec of one item of the list
+    item_options: dict[str, dict] = field(
+        default_factory=dict
+    )  # the argument spec of one item of the list
     shared: tuple[str, ...] = ()  # options of the resource that are given once, for all items
-    names: Mapping[str, str] = field(default_factory=dict)  # of the variables of a role that set the options
+    names: Mapping[str, str] = field(
+        default_factory=dict
+    )  # of the variables of a role that set the options
 
     @property
     def key(self) -> str:
@@ -57,7 +63,9 @@ class ModuleSpec:
 
     @cached_property
     def options(self) -> dict[str, dict]:
-        """Return the argument spec of all options that it takes; items are validated one by one (`_list/items`)."""
+        """Return the argument spec of all options that it takes; items are validated one by one
+        (`_list/items`).
+        """
         ledger_only = {} if self.resource else {"base_url": dict(type="str")}
         return {**ARGUMENT_SPEC, **ledger_only, **self.own}
 
@@ -66,13 +74,19 @@ class ModuleSpec:
         options = self.options if self.resource else self.own
         if not self.option:
             return dict(argument_spec=options, **self.constraints)
-        items = dict(self.own[self.option], elements="dict", options=self.item_options, **self.constraints)
+        items = dict(
+            self.own[self.option], elements="dict", options=self.item_options, **self.constraints
+        )
         return dict(argument_spec={**options, self.option: items})
 
     def shown(self, params: dict) -> dict:
         """Return the options with the number of items instead of the items."""
         items = params.get(self.option)
-        return dict(params, **{self.option: f"{len(items)} items"}) if isinstance(items, list) else params
+        return (
+            dict(params, **{self.option: f"{len(items)} items"})
+            if isinstance(items, list)
+            else params
+        )
 
 
 def _for_one(resource: Resource) -> ModuleSpec:
@@ -80,9 +94,21 @@ def _for_one(resource: Resource) -> ModuleSpec:
 
 
 def _for_list(resource: Resource, option: str, *shared: str) -> ModuleSpec:
-    own = {option: dict(type="list", required=True), **{name: resource.options[name] for name in shared}, **MANY}
+    own = {
+        option: dict(type="list", required=True),
+        **{name: resource.options[name] for name in shared},
+        **MANY,
+    }
     items = {name: option for name, option in resource.options.items() if name not in shared}
-    return ModuleSpec(f"{resource.operation.resource}s", own, resource.constraints, resource, option, items, shared)
+    return ModuleSpec(
+        f"{resource.operation.resource}s",
+        own,
+        resource.constraints,
+        resource,
+        option,
+        items,
+        shared,
+    )
 
 
 VIRTUAL_MACHINE = _for_one(virtual_machine.VIRTUAL_MACHINE)
@@ -90,7 +116,10 @@ VIRTUAL_MACHINES = _for_list(virtual_machine.VIRTUAL_MACHINE, "virtual_machines"
 APPLICATION_ROLE = _for_one(application_role.APPLICATION_ROLE)
 APPLICATION_ROLES = _for_list(application_role.APPLICATION_ROLE, "application_roles")
 
-_LEDGER = dict(ledger=dict(ARGUMENT_SPEC["ledger"], required=True), ledger_create=ARGUMENT_SPEC["ledger_create"])
+_LEDGER = dict(
+    ledger=dict(ARGUMENT_SPEC["ledger"], required=True),
+    ledger_create=ARGUMENT_SPEC["ledger_create"],
+)
 LEDGER_ENTRY = ModuleSpec(
     "ledger_entry",
     dict(
@@ -105,7 +134,10 @@ LEDGER_ENTRY = ModuleSpec(
     ),
     dict(
         mutually_exclusive=[("id", "name")],
-        required_if=[("state", "present", ("asset",)), *(("resource", name, (key,)) for name, key in KEYS.items())],
+        required_if=[
+            ("state", "present", ("asset",)),
+            *(("resource", name, (key,)) for name, key in KEYS.items()),
+        ],
     ),
 )
 LEDGER_ENTRIES = ModuleSpec(

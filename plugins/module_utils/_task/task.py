@@ -42,7 +42,9 @@ class Task:
     is_listed: bool = False  # whether it is one of a list
 
     def planned(self, recorded: Recorded | None = None, entry: Any = None) -> Planned:
-        """Return the task with its plan, given what the ledger has recorded: `recorded` if it can be relied on."""
+        """Return the task with its plan, given what the ledger has recorded: `recorded` if it can
+        be relied on.
+        """
         try:
             return Planned(self, self.resource.plan(self.wanted, recorded), recorded, entry)
         except InvalidInput as error:
@@ -68,8 +70,12 @@ class Context:
     secrets: Secrets  # also receives the fetched tokens
     connect: Callable[[ConnectionSettings], Any]  # makes a transport or returns a cached one
     token_source: Callable = FetchedToken  # of tokens that are fetched
-    guard: Callable[[], None] = lambda: None  # raises ServicesError when nothing may be sent any more
-    interruptible: Callable[[], ContextManager] = nullcontext  # what may interrupt a task does so within it
+    guard: Callable[[], None] = lambda: (
+        None
+    )  # raises ServicesError when nothing may be sent any more
+    interruptible: Callable[[], ContextManager] = (
+        nullcontext  # what may interrupt a task does so within it
+    )
     sleep: Callable[[float], None] = time.sleep  # waits the given seconds before a further attempt
     diff_mode: bool = False
     fields: Container[str] | None = None  # of the result that are wanted; None for all
@@ -77,7 +83,9 @@ class Context:
     # What only a list needs:
     approved: dict[str, dict] | None = None  # the bodies that may be sent, by name or id; None: any
     watch: Callable[[], str] = str  # why to stop now, empty to go on
-    progress: Callable[..., None] = lambda *numbers: None  # says how far it is; takes what Progress of the screen takes
+    progress: Callable[..., None] = lambda *numbers: (
+        None
+    )  # says how far it is; takes what Progress of the screen takes
 
 
 def prepare(resource: Resource, params: dict, check_mode: bool = False) -> Task:
@@ -85,11 +93,13 @@ def prepare(resource: Resource, params: dict, check_mode: bool = False) -> Task:
     return Task(resource, options.settings_from(params, check_mode), resource.read(params))
 
 
-def carry_out(planned: Planned, context: Context, send: Callable[[Planned], dict], ledger: Any = None) -> dict:
+def carry_out(
+    planned: Planned, context: Context, send: Callable[[Planned], dict], ledger: Any = None
+) -> dict:
     """Carry out a planned task and return its result.
 
-    `send`: sends the request of a plan and returns the result; `ledger`: a Recording. Raise ServicesError before
-    anything is sent.
+    `send`: sends the request of a plan and returns the result; `ledger`: a Recording. Raise
+    ServicesError before anything is sent.
     """
     if planned.error:
         raise planned.error
@@ -98,20 +108,33 @@ def carry_out(planned: Planned, context: Context, send: Callable[[Planned], dict
     if context.check_mode or not ledger:
         return send(planned)
     with ledger.begun(planned) as begun:
-        return ledger.finish(begun, send(begun.planned)) if begun.intent else perform(begun.planned, context)
+        return (
+            ledger.finish(begun, send(begun.planned))
+            if begun.intent
+            else perform(begun.planned, context)
+        )
 
 
 def perform(planned: Planned, context: Context) -> dict:
-    """Do what is planned in this process and return the result, with `outcome` and `warnings`, both as Messages.
+    """Do what is planned in this process and return the result, with `outcome` and `warnings`, both
+    as Messages.
 
     Our own errors become a failed result, and so does an interrupt.
     """
     task, result = planned.task, {}
-    client = Client(task.settings, context.connect, context.token_source, guard=context.guard, sleep=context.sleep)
+    client = Client(
+        task.settings,
+        context.connect,
+        context.token_source,
+        guard=context.guard,
+        sleep=context.sleep,
+    )
     try:
         with context.interruptible():
             try:
-                result = flow.apply(task.resource, task.wanted, planned.plan, context.check_mode, client)
+                result = flow.apply(
+                    task.resource, task.wanted, planned.plan, context.check_mode, client
+                )
             except ServicesError as error:
                 result = error.result()
     except (Interrupted, MemoryError) as error:
@@ -119,16 +142,23 @@ def perform(planned: Planned, context: Context) -> dict:
     for token in client.tokens:
         context.secrets.add(token)
     unchecked = [] if task.settings.connection.validate_certs else [_UNCHECKED]
-    warnings = [*map(Message, (*unchecked, *_blank(task), *client.warnings)), *result.get("warnings", ())]
+    warnings = [
+        *map(Message, (*unchecked, *_blank(task), *client.warnings)),
+        *result.get("warnings", ()),
+    ]
     return presentable(dict(result, warnings=warnings), context)
 
 
 def _blank(task: Task) -> list[str]:
-    """Return the warning for a name or id with a blank at an end, which is hard to see but makes it another asset."""
+    """Return the warning for a name or id with a blank at an end, which is hard to see but makes it
+    another asset.
+    """
     resource, key = task.resource.operation.resource, task.wanted.key
     if key == key.strip():
         return []
-    return [f'{KEYS[resource]}: "{key}" begins or ends with a blank, so it is another asset than "{key.strip()}".']
+    return [
+        f'{KEYS[resource]}: "{key}" begins or ends with a blank, so it is another asset than "{key.strip()}".'
+    ]
 
 
 def interrupted(task: Task, outcome: str, error: BaseException) -> RequestFailed:
@@ -137,17 +167,23 @@ def interrupted(task: Task, outcome: str, error: BaseException) -> RequestFailed
     what = f"the task was interrupted ({str(error) or type(error).__name__})"
     url = f"{task.settings.base_url}{operation.path.format(id=wanted.segment)}"
     request = f" while {operation.method} {url} was in flight" if outcome == UNKNOWN else ""
-    said = Message(f"{what}{request}. {effect_of(operation, outcome)}", f"{operation.noun} {wanted.key}")
+    said = Message(
+        f"{what}{request}. {effect_of(operation, outcome)}", f"{operation.noun} {wanted.key}"
+    )
     return RequestFailed(said, outcome)
 
 
 def presentable(result: dict, context: Context) -> dict:
     """Return the result as the user sees it: `diff` only if requested, and no secret anywhere."""
     named = result.keys() - ({"diff"} if not context.diff_mode else set())
-    wanted = [key for key in result if key in named and (context.fields is None or key in context.fields)]
+    wanted = [
+        key for key in result if key in named and (context.fields is None or key in context.fields)
+    ]
     shown = context.secrets.scrub({key: result[key] for key in wanted})
     if "error_body" in shown:  # truncated only now: scrubbing cannot match half a secret
-        shown["error_body"] = _scrubbed_body(result["error_body"], context.secrets)[:LONGEST_ERROR_BODY]
+        shown["error_body"] = _scrubbed_body(result["error_body"], context.secrets)[
+            :LONGEST_ERROR_BODY
+        ]
     return shown
 
 

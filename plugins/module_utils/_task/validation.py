@@ -2,7 +2,9 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The options of a task, validated: the same rules and messages for every module and place, and each item of a list."""
+"""The options of a task, validated: the same rules and messages for every module and place, and
+each item of a list.
+"""
 
 from __future__ import annotations
 
@@ -24,10 +26,21 @@ from .._secrets import Secrets, is_credential_name, printable
 from .credentials import secrets_of, shown_options
 from .specs import EXAMPLES, INSTEAD, ModuleSpec
 
-_IN_NO_PATH = re.compile("[\\0\ud800-\udc7f\udd00-\udfff]")  # other surrogates are bytes of a name (PEP 383)
+_IN_NO_PATH = re.compile(
+    "[\\0\ud800-\udc7f\udd00-\udfff]"
+)  # other surrogates are bytes of a name (PEP 383)
 _AS_THEY_ARE: Mapping[str, str] = MappingProxyType({})
-_LONGEST_SHOWN = 100  # characters; a longer value is not cut off, since scrubbing cannot match half a secret
-_KINDS = {bool: "a boolean", int: "a number", float: "a number", str: "a string", list: "a list", dict: "a dict"}
+_LONGEST_SHOWN = (
+    100  # characters; a longer value is not cut off, since scrubbing cannot match half a secret
+)
+_KINDS = {
+    bool: "a boolean",
+    int: "a number",
+    float: "a number",
+    str: "a string",
+    list: "a list",
+    dict: "a dict",
+}
 
 
 @dataclass(frozen=True)
@@ -57,20 +70,32 @@ class Options:
 
 
 def validate(spec: ModuleSpec, given: dict) -> Options:
-    """Return the options of a task; the items of a list stay as they are given (`_list/items` validates them)."""
-    params, problems = validated(spec.options, {} if spec.option else spec.constraints, given, names=spec.names)
+    """Return the options of a task; the items of a list stay as they are given (`_list/items`
+    validates them).
+    """
+    params, problems = validated(
+        spec.options, {} if spec.option else spec.constraints, given, names=spec.names
+    )
     return Options(spec, given, params, secrets_of(spec.own, params), "; ".join(problems))
 
 
 def validated(
-    options: dict, constraints: dict, given: dict, above: str = "", is_open: bool = False, names: Mapping = _AS_THEY_ARE
+    options: dict,
+    constraints: dict,
+    given: dict,
+    above: str = "",
+    is_open: bool = False,
+    names: Mapping = _AS_THEY_ARE,
 ) -> tuple[dict, list[str]]:
-    """Return all options of an argument spec, and what is wrong with them, naming each option in full.
+    """Return all options of an argument spec, and what is wrong with them, naming each option in
+    full.
 
-    Null means not given. `above`: the start of those names, such as `attributes.`; `is_open`: whether there may be
-    others; `names`: of options that the user gives under other names.
+    Null means not given. `above`: the start of those names, such as `attributes.`; `is_open`:
+    whether there may be others; `names`: of options that the user gives under other names.
     """
-    problems = [] if is_open else _unknown([name for name in given if name not in options], options, above)
+    problems = (
+        [] if is_open else _unknown([name for name in given if name not in options], options, above)
+    )
     params = {}
     for name, option in options.items():
         value, place = given.get(name), f"{above}{names.get(name, name)}"
@@ -87,7 +112,9 @@ def validated(
 
 
 def variable_of(option: dict) -> str:
-    """Return the environment variable that sets an option: the first one that is not empty, as AWX exports some."""
+    """Return the environment variable that sets an option: the first one that is not empty, as AWX
+    exports some.
+    """
     return next(filter(os.environ.get, option["fallback"][1]), "") if "fallback" in option else ""
 
 
@@ -111,10 +138,13 @@ def _no_option(place: str, name: str, options: dict) -> str:
 def nearest(name: str, names: Iterable[str]) -> str:
     """Return the name that was probably meant, empty if there is none.
 
-    It is the shortest one with all the letters in their order, such as `virtual_machines` for `vms`, or a similar one.
+    It is the shortest one with all the letters in their order, such as `virtual_machines` for
+    `vms`, or a similar one.
     """
     longer = [each for each in names if len(name) > 2 and _has_letters(iter(each), name.lower())]
-    return min(longer, key=len, default="") or next(iter(get_close_matches(name.lower(), names, 1)), "")
+    return min(longer, key=len, default="") or next(
+        iter(get_close_matches(name.lower(), names, 1)), ""
+    )
 
 
 def _has_letters(rest: Iterator[str], letters: str) -> bool:
@@ -122,7 +152,9 @@ def _has_letters(rest: Iterator[str], letters: str) -> bool:
 
 
 def _missing(place: str, option: dict) -> str:
-    variable = f", or the environment variable {option['fallback'][1][0]}" if "fallback" in option else ""
+    variable = (
+        f", or the environment variable {option['fallback'][1][0]}" if "fallback" in option else ""
+    )
     return f"{place}: is missing: set it{variable}"
 
 
@@ -135,13 +167,20 @@ def _conflicts(constraints: dict, params: dict) -> Iterator[str]:
             yield f"{', '.join(names)}: one of these is needed"
     for option, value, names in constraints.get("required_if", ()):
         if params[option] == value:
-            yield from (f"{name}: is needed with {option}: {value}" for name in names if params[name] is None)
+            yield from (
+                f"{name}: is needed with {option}: {value}"
+                for name in names
+                if params[name] is None
+            )
 
 
-def converted(option: dict, value: Any, name: str, place: str, problems: list[str], is_open: bool = False) -> Any:
+def converted(
+    option: dict, value: Any, name: str, place: str, problems: list[str], is_open: bool = False
+) -> Any:
     """Return the value in the type of its option; what is wrong is added to `problems`.
 
-    Suboptions that are null are left out, unless others may be given (`is_open`), which are then kept, too.
+    Suboptions that are null are left out, unless others may be given (`is_open`), which are then
+    kept, too.
     """
     kind = "list of dicts" if option.get("elements") == "dict" else option["type"]
     try:
@@ -159,20 +198,29 @@ def converted(option: dict, value: Any, name: str, place: str, problems: list[st
     if option.get("elements"):
         element = {**option, "type": option["elements"], "elements": None}
         parts = enumerate(value)
-        return [converted(element, part, name, f"{place}[{index}]", problems, is_open) for index, part in parts]
+        return [
+            converted(element, part, name, f"{place}[{index}]", problems, is_open)
+            for index, part in parts
+        ]
     if "options" in option:
         params, wrong = validated(option["options"], {}, value, f"{place}.", is_open)
         problems += wrong
-        found = {name: params[name] for name in (*value, *params) if params.get(name) is not None}  # in the order given
+        found = {
+            name: params[name] for name in (*value, *params) if params.get(name) is not None
+        }  # in the order given
         return {**value, **found} if is_open else found
     if "choices" in option and value not in option["choices"]:
-        problems.append(f"{place}: must be one of {', '.join(option['choices'])}, not {_shown_of(option, name, value)}")
+        problems.append(
+            f"{place}: must be one of {', '.join(option['choices'])}, not {_shown_of(option, name, value)}"
+        )
     return value
 
 
 def _such_as(option: dict) -> str:
     """Return how a dict with suboptions, or a list of them, is written; empty for any other option."""
-    example = next((each for each in EXAMPLES if each.keys() <= option.get("options", {}).keys()), None)
+    example = next(
+        (each for each in EXAMPLES if each.keys() <= option.get("options", {}).keys()), None
+    )
     if not example:
         return ""
     written = f"{{{', '.join(f'{key}: {value}' for key, value in example.items())}}}"
@@ -187,7 +235,9 @@ def _whole_number(value: Any) -> int:
 
 
 def _path(value: Any) -> str:
-    """Return a path; refuse characters that no file name has, for which Python's functions raise a ValueError."""
+    """Return a path; refuse characters that no file name has, for which Python's functions raise a
+    ValueError.
+    """
     path = os.path.expanduser(os.path.expandvars(text(value)))
     if _IN_NO_PATH.search(path):
         raise ValueError("must be without characters that no path can have")
@@ -195,9 +245,11 @@ def _path(value: Any) -> str:
 
 
 def _list(value: Any) -> list:
-    """Return a list; text has its parts between commas, without blanks around them and without parts of nothing else.
+    """Return a list; text has its parts between commas, without blanks around them and without
+    parts of nothing else.
 
-    ansible-core keeps the blanks, so that `base, nginx` would name another class than `nginx`, for ever.
+    ansible-core keeps the blanks, so that `base, nginx` would name another class than `nginx`, for
+    ever.
     """
     if isinstance(value, bool):
         raise TypeError
@@ -219,9 +271,13 @@ def _dict(value: Any) -> dict:
     return found
 
 
-_PLAIN = dict(str=str, bool=bool, list=list, dict=dict)  # values of these classes need no conversion
+_PLAIN = dict(
+    str=str, bool=bool, list=list, dict=dict
+)  # values of these classes need no conversion
 _CONVERT = {
-    **dict(str=text, bool=boolean, int=_whole_number, float=number, path=_path, list=_list, dict=_dict),
+    **dict(
+        str=text, bool=boolean, int=_whole_number, float=number, path=_path, list=_list, dict=_dict
+    ),
     "list of dicts": _list_of_dicts,
 }
 

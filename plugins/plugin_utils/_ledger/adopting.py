@@ -2,11 +2,12 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What an edit may do to one entry of the ledger: the same for ledger_entry, ledger_entries and files.
+"""What an edit may do to one entry of the ledger: the same for ledger_entry, ledger_entries and
+files.
 
-Whoever looked at an entry decides about that entry: a `changed_at` that is given must be that of the entry now. A
-machine is recorded as present only with an id. An entry that is done keeps every field that the edit does not have, and
-its id is replaced only after the entry was forgotten.
+Whoever looked at an entry decides about that entry: a `changed_at` that is given must be that of
+the entry now. A machine is recorded as present only with an id. An entry that is done keeps every
+field that the edit does not have, and its id is replaced only after the entry was forgotten.
 """
 
 from __future__ import annotations
@@ -43,7 +44,9 @@ class Edit(NamedTuple):
 
 
 def wanted_key(params: dict) -> Key:
-    """Return the key that the modules use for the asset; `http://` is allowed, since nothing is sent."""
+    """Return the key that the modules use for the asset; `http://` is allowed, since nothing is
+    sent.
+    """
     option = KEYS[params["resource"]]
     if not (params[option] or "").strip():
         raise InvalidInput(option, "must not be empty")
@@ -56,7 +59,9 @@ def wanted_key(params: dict) -> Key:
 
 
 def edit_of(key: Key, params: dict, before: Entry | None, secrets: Secrets) -> Edit:
-    """Return what the options of ledger_entry do to an entry; raise ServicesError for what they may not do."""
+    """Return what the options of ledger_entry do to an entry; raise ServicesError for what they may
+    not do.
+    """
     state, asset = params["state"], params["asset"]
     _require_as_seen(params["changed_at"], before)
     if state == ABSENT:
@@ -85,16 +90,21 @@ def _require_as_seen(changed_at: str | None, before: Entry | None) -> None:
 
 
 def _is_recorded(key: Key, state: str, asset: dict | None, before: Entry | None) -> bool:
-    """Return whether the item says what is recorded; raise InvalidInput if it states a doubt that is not recorded."""
+    """Return whether the item says what is recorded; raise InvalidInput if it states a doubt that
+    is not recorded.
+    """
     is_same = asset is None or (before is not None and _is_asset_of(key, asset, before))
     if state not in _IN_DOUBT:
         return asset is not None and before is not None and before.state == DONE and is_same
     if before is None:
         raise InvalidInput(
-            "state", f"is {state}, but there is no entry. To adopt it, give its id and the state present"
+            "state",
+            f"is {state}, but there is no entry. To adopt it, give its id and the state present",
         )
     if is_same and before.state != state:
-        raise InvalidInput("state", f"is {state}, but the entry is {before.state}. Look at the ledger again")
+        raise InvalidInput(
+            "state", f"is {state}, but the entry is {before.state}. Look at the ledger again"
+        )
     return is_same
 
 
@@ -105,7 +115,8 @@ def _is_asset_of(key: Key, asset: dict, entry: Entry) -> bool:
 def _forget(key: Key, asset: dict | None, before: Entry | None) -> Edit:
     """Return the edit that removes an entry; raise InvalidInput if another id is given with it.
 
-    Whoever gives an id says that the asset is there; without its entry, the next run would create it again.
+    Whoever gives an id says that the asset is there; without its entry, the next run would create
+    it again.
     """
     if before is None:
         return Edit(key, None, None, UNCHANGED)
@@ -126,7 +137,9 @@ def _adopt(key: Key, asset: dict) -> Edit:
 
 
 def _confirm(key: Key, asset: dict, before: Entry) -> Edit:
-    """Return the edit that settles a doubt; fields that the asset lacks are taken from what was sent."""
+    """Return the edit that settles a doubt; fields that the asset lacks are taken from what was
+    sent.
+    """
     missing = _missing(asset, before.sent)
     names = {name for name in missing if name != "attributes"}
     attributes = missing.get("attributes", {}).keys() - (asset.get("attributes") or {}).keys()
@@ -166,7 +179,9 @@ def _sent_of(asset: dict) -> dict:
 
 
 def _missing(asset: dict, sent: dict) -> dict:
-    """Return the fields of what was sent that the asset does not have; its attributes are those of both."""
+    """Return the fields of what was sent that the asset does not have; its attributes are those of
+    both.
+    """
     given, known = asset.get("attributes", {}), sent.get("attributes")
     names = [name for name in ENVELOPE if name not in asset and name != "attributes"]
     found = {name: sent[name] for name in names if sent.get(name) is not None}
@@ -186,7 +201,9 @@ def _given(key: Key, params: dict, secrets: Secrets) -> dict:
         raise InvalidInput("asset", "must be the envelope of the asset, with attributes (a dict)")
     strict_json.encode(asset, "asset")
     if asset.get(option, key.name) != key.name:
-        raise InvalidInput("asset", f"its {option} is {asset[option]!r}, but the entry is for {key.name}")
+        raise InvalidInput(
+            "asset", f"its {option} is {asset[option]!r}, but the entry is for {key.name}"
+        )
     return without_placeholders(secrets.scrub({"asset": {option: key.name, **asset}})["asset"])
 
 
@@ -204,13 +221,19 @@ def _require_id(key: Key, asset: dict) -> None:
     if text.lower() in _STATE_WORDS:
         raise InvalidInput("asset", f"its id is {text!r}, which is a state. Give it as the state")
     if text.lower() in _PLACEHOLDERS or not any(letter.isalnum() for letter in text):
-        raise InvalidInput("asset", f"its id is {text!r}, which is no id. Give the id that the service shows")
+        raise InvalidInput(
+            "asset", f"its id is {text!r}, which is no id. Give the id that the service shows"
+        )
 
 
 def _require_visible(what: str, text: str) -> None:
-    """Raise InvalidInput for an empty text, and for what is hard to see and probably not meant, as in a CSV file."""
+    """Raise InvalidInput for an empty text, and for what is hard to see and probably not meant, as
+    in a CSV file.
+    """
     if not text or text != text.strip() or not text.isprintable():
-        raise InvalidInput(f"{what} is {text!r}", "give what the service shows, without blanks around it")
+        raise InvalidInput(
+            f"{what} is {text!r}", "give what the service shows, without blanks around it"
+        )
 
 
 def _typed(key: Key, asset: dict) -> dict:

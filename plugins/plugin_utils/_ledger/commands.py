@@ -2,7 +2,9 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Shell commands about what is in doubt, which can be pasted: they name the ledger unless its URL has a password."""
+"""Shell commands about what is in doubt, which can be pasted: they name the ledger unless its URL
+has a password.
+"""
 
 from __future__ import annotations
 
@@ -28,8 +30,13 @@ def playbook_command(ledger: Ledger, playbook: str) -> str:
 
 
 def settle_commands(ledger: Ledger) -> list[str]:
-    """Return the commands that write what is in doubt to a file, and that record what was filled in there."""
-    return [f"{playbook_command(ledger, playbook)} -e file=in_doubt.csv" for playbook in ("in_doubt", "settle")]
+    """Return the commands that write what is in doubt to a file, and that record what was filled in
+    there.
+    """
+    return [
+        f"{playbook_command(ledger, playbook)} -e file=in_doubt.csv"
+        for playbook in ("in_doubt", "settle")
+    ]
 
 
 def settle_command(ledger: Ledger, file: str) -> str:
@@ -38,13 +45,16 @@ def settle_command(ledger: Ledger, file: str) -> str:
 
 
 def settling(ledger: Ledger, key: Key, entry: Entry) -> dict[str, list[str]]:
-    """Return the commands that settle an entry in doubt, none for a role or for what no command line can hold.
+    """Return the commands that settle an entry in doubt, none for a role or for what no command
+    line can hold.
 
     The first one records the asset and lacks the id at its end; the second one removes the entry.
     """
     if entry.state == DONE:
         return {}
-    if key.resource != VIRTUAL_MACHINE.operation.resource or not _PLAIN.fullmatch(key.base_url + key.name):
+    if key.resource != VIRTUAL_MACHINE.operation.resource or not _PLAIN.fullmatch(
+        key.base_url + key.name
+    ):
         return {"settle": []}
     shown = ledger.database.shown
     is_plain = _PLAIN.fullmatch(shown)
@@ -55,5 +65,7 @@ def settling(ledger: Ledger, key: Key, entry: Entry) -> dict[str, list[str]]:
 
 
 def _in_environment(shown: str) -> str:
-    """Return how a command begins that takes the ledger from the environment; a message would escape double quotes."""
+    """Return how a command begins that takes the ledger from the environment; a message would
+    escape double quotes.
+    """
     return f"{LEDGER_VARIABLE}={shlex.quote(shown) if shown else _HIDDEN}"

@@ -2,18 +2,28 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What an entry of the ledger means: for the task that finds it, and for the one that leaves it behind.
+"""What an entry of the ledger means: for the task that finds it, and for the one that leaves it
+behind.
 
-An entry is in one of four states. `intent`: a request is in flight, or was when its process died. `done`: it was
-accepted and the envelope is known. `accepted`: it was accepted but the envelope was lost. `unknown`: it may or may not
-have been processed. docs/ledger.md shows the transitions.
+An entry is in one of four states. `intent`: a request is in flight, or was when its process died.
+`done`: it was accepted and the envelope is known. `accepted`: it was accepted but the envelope was
+lost. `unknown`: it may or may not have been processed. docs/ledger.md shows the transitions.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from ...module_utils._errors import ACCEPTED, NOT_SENT, REJECTED, UNKNOWN, Message, ServicesError, message_of, sentence
+from ...module_utils._errors import (
+    ACCEPTED,
+    NOT_SENT,
+    REJECTED,
+    UNKNOWN,
+    Message,
+    ServicesError,
+    message_of,
+    sentence,
+)
 from ...module_utils._http.urls import canonical_url
 from ...module_utils._resources.flow import Recorded
 from ...module_utils._secrets import printable, without_placeholders
@@ -22,8 +32,8 @@ from .entries import ABSENT, DONE, INTENT, Change, Ended, Entry
 
 SEND, COMPARE, REFUSE = "send", "compare", "refuse"
 
-# What a task does when it finds an entry (None: no entry). A creation must not be repeated, an update may be.
-# With `force` everything is sent.
+# What a task does when it finds an entry (None: no entry). A creation must not be repeated, an
+# update may be. With `force` everything is sent.
 ON_FINDING = {
     None: {"POST": SEND, "PUT": SEND},
     INTENT: {"POST": REFUSE, "PUT": SEND},
@@ -32,7 +42,8 @@ ON_FINDING = {
     UNKNOWN: {"POST": REFUSE, "PUT": SEND},
 }
 
-# The state of the entry after a request, by outcome and whether the envelope came back. None: as it was before.
+# The state of the entry after a request, by outcome and whether the envelope came back. None: as it
+# was before.
 AFTER = {
     (ACCEPTED, True): DONE,
     (ACCEPTED, False): ACCEPTED,
@@ -51,10 +62,13 @@ _SETTLE = {
     ACCEPTED: f"It exists: do not create it again. Record its asset, with the id of the service, by {_ENTRY} present).",
     UNKNOWN: f"Look for it on the service. If it is there, confirm it with {_ENTRY} present and its asset); if not,"
     " remove the entry with the same module (state: absent), and this task creates it.",
-    **dict.fromkeys((REJECTED, NOT_SENT), f"Before you run it again, remove its entry with {_ENTRY} absent)."),
+    **dict.fromkeys(
+        (REJECTED, NOT_SENT), f"Before you run it again, remove its entry with {_ENTRY} absent)."
+    ),
 }
 _FORCE = " With force: true the task creates it whatever the ledger says."
-# What the ledger adds to the message of a creation that it has in doubt from now on, by the state of the entry.
+# What the ledger adds to the message of a creation that it has in doubt from now on, by the state
+# of the entry.
 NEXT = {
     UNKNOWN: "The ledger prevents that until it is settled.",
     ACCEPTED: "Look up its id on the service and record it.",
@@ -65,14 +79,22 @@ class InDoubt(ServicesError):
     """An earlier task may have created the asset already."""
 
     def __init__(self, entry: Entry, task: Task, command: str) -> None:
-        """`command`: the shell command that lists what is in doubt, with the commands that settle it."""
+        """`command`: the shell command that lists what is in doubt, with the commands that settle
+        it.
+        """
         self.outcome = ACCEPTED if entry.state == ACCEPTED else UNKNOWN
-        force = "" if task.is_listed or entry.state == ACCEPTED else _FORCE  # it would send all of a list again
+        force = (
+            "" if task.is_listed or entry.state == ACCEPTED else _FORCE
+        )  # it would send all of a list again
         text = (
             f"the ledger says that a task began to create it at {entry.began_at}; {_HOW[self.outcome]}. This task sent"
             f" nothing. {_SETTLE[self.outcome]}{force}"
         )
-        super().__init__(Message(text, f"{task.resource.operation.noun} {task.wanted.key}", command, entry.began_at))
+        super().__init__(
+            Message(
+                text, f"{task.resource.operation.noun} {task.wanted.key}", command, entry.began_at
+            )
+        )
 
     def result(self) -> dict:
         """Return the result of the failed task, which itself changed nothing."""
@@ -80,7 +102,9 @@ class InDoubt(ServicesError):
 
 
 def planned(task: Task, entry: Entry | None, command: str) -> Planned:
-    """Return the task with its plan, or with why it sends nothing, given its entry; `command`: as in InDoubt."""
+    """Return the task with its plan, or with why it sends nothing, given its entry; `command`: as
+    in InDoubt.
+    """
     operation, force = task.resource.operation, task.wanted.force
     found = ON_FINDING[entry.state if entry else None][operation.method]
     if found == REFUSE and not force:
@@ -90,7 +114,9 @@ def planned(task: Task, entry: Entry | None, command: str) -> Planned:
 
 
 def ending(begun: Change, result: dict[str, Any], seconds: float = 0.0) -> Change:
-    """Return the change that ends an attempt, with its row of the history; `begun`: the one that began it."""
+    """Return the change that ends an attempt, with its row of the history; `begun`: the one that
+    began it.
+    """
     before, entry = begun.before, begun.after
     outcome, asset = result["outcome"], result.get("asset")
     state, trace_id = AFTER.get((outcome, asset is not None), UNKNOWN), result.get("trace_id") or ""
@@ -112,17 +138,27 @@ def ending(begun: Change, result: dict[str, Any], seconds: float = 0.0) -> Chang
 
 
 def unrecorded(result: dict[str, Any], problem: str, task: Task) -> dict[str, Any]:
-    """Return the failure of a task whose outcome could not be recorded, with everything that came back."""
+    """Return the failure of a task whose outcome could not be recorded, with everything that came
+    back.
+    """
     outcome, operation, said = result["outcome"], task.resource.operation, message_of(result)
-    next_step = _SETTLE[outcome] if operation.method == "POST" else "Run it again, which sends it once more."
+    next_step = (
+        _SETTLE[outcome]
+        if operation.method == "POST"
+        else "Run it again, which sends it once more."
+    )
     the = "The" if said.text else "the"
-    why = f"{the} outcome is {outcome}, but it could not be recorded: {sentence(problem)} {next_step}"
+    why = (
+        f"{the} outcome is {outcome}, but it could not be recorded: {sentence(problem)} {next_step}"
+    )
     said = said if said.text else Message("", f"{operation.noun} {task.wanted.key}")
     return dict(result, failed=True, changed=outcome == ACCEPTED, msg=said.then(why))
 
 
 def warning_of_others(task: Task, found: dict[str, list[str]]) -> str:
-    """Return a warning of assets that are recorded at other base_urls than that of `task`; `found`: these, by name."""
+    """Return a warning of assets that are recorded at other base_urls than that of `task`; `found`:
+    these, by name.
+    """
     (name, others), more = next(iter(found.items())), len(found) - 1
     same = f" The same is true of {more:,} other{'s' if more > 1 else ''}." if more else ""
     return printable(

@@ -2,7 +2,9 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Adopts, corrects and forgets entries of the ledger, one or many in one transaction; nothing is sent."""
+"""Adopts, corrects and forgets entries of the ledger, one or many in one transaction; nothing is
+sent.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,9 @@ _UNUSED = {"sent", "options", "began_at", "by", "run", "trace_id", "history", "s
 
 
 def edited(ledger: Ledger, params: dict, check_mode: bool, secrets: Secrets, run: str = "") -> dict:
-    """Bring one entry into the wanted state and return the result of ledger_entry; raise ServicesError."""
+    """Bring one entry into the wanted state and return the result of ledger_entry; raise
+    ServicesError.
+    """
     (edit,) = edits = edit_all(ledger, {0: params}, Faults(LEDGER_ENTRY), check_mode, secrets, run)
     title, after = f"ledger entry of {edit.key.resource} {edit.key.name}", edit.after
     return dict(
@@ -36,13 +40,19 @@ def edited(ledger: Ledger, params: dict, check_mode: bool, secrets: Secrets, run
         entry_state=after.state if after else ABSENT,
         sent=after.sent if after else None,
         changed_at=after.changed_at if after else None,
-        diff=dict(before=_shown(edit.before), after=_shown(after), before_header=title, after_header=title),
+        diff=dict(
+            before=_shown(edit.before), after=_shown(after), before_header=title, after_header=title
+        ),
         **_warnings(edits, ledger),
     )
 
 
-def edited_list(ledger: Ledger, params: dict, check_mode: bool, secrets: Secrets, run: str = "") -> dict:
-    """Bring a list of entries into the wanted states and return the result of ledger_entries; raise ServicesError."""
+def edited_list(
+    ledger: Ledger, params: dict, check_mode: bool, secrets: Secrets, run: str = ""
+) -> dict:
+    """Bring a list of entries into the wanted states and return the result of ledger_entries; raise
+    ServicesError.
+    """
     items, faults = dict(enumerate(params["entries"])), Faults(LEDGER_ENTRIES)
     wanted = _each(items, lambda number: _options(items[number], params["base_url"]), faults)
     edits = edit_all(ledger, wanted, faults, check_mode, secrets, run)
@@ -64,12 +74,18 @@ def edited_list(ledger: Ledger, params: dict, check_mode: bool, secrets: Secrets
 
 
 def _options(item: Any, base_url: str | None) -> dict:
-    """Return the options of ledger_entry for an item, which may be what ledger_info returns; raise ServicesError."""
+    """Return the options of ledger_entry for an item, which may be what ledger_info returns; raise
+    ServicesError.
+    """
     if not isinstance(item, dict):
         return validated_item(LEDGER_ENTRIES, item)
-    given = {name: value for name, value in item.items() if name not in _UNUSED and value is not None}
+    given = {
+        name: value for name, value in item.items() if name not in _UNUSED and value is not None
+    }
     options = validated_item(LEDGER_ENTRIES, {"base_url": base_url, **given})
-    return {**options, "line": item["line"]} if "line" in item else options  # by which a fault is told
+    return (
+        {**options, "line": item["line"]} if "line" in item else options
+    )  # by which a fault is told
 
 
 def _names(edits: list[Edit], kind: str) -> list[str]:
@@ -83,14 +99,22 @@ def _left_in_doubt(ledger: Ledger, edits: list[Edit], check_mode: bool) -> int:
 
 
 def _differing(edit: Edit) -> tuple[str, str]:
-    """Return what differs in an entry before and after, each on one line, empty where there is none."""
+    """Return what differs in an entry before and after, each on one line, empty where there is
+    none.
+    """
     shown = [_shown(entry) for entry in (edit.before, edit.after)]
     if edit.before is None:
         del shown[1]["sent"]  # made of the asset
     before, after = map(as_json, shown)
-    other = [path for path in {**before, **after} if path and before.get(path, "null") != after.get(path, "null")]
-    sides = [[f"{dotted(path)} {side[path]}" for path in other if side.get(path, "null") != "null"]
-             for side in (before, after)]
+    other = [
+        path
+        for path in {**before, **after}
+        if path and before.get(path, "null") != after.get(path, "null")
+    ]
+    sides = [
+        [f"{dotted(path)} {side[path]}" for path in other if side.get(path, "null") != "null"]
+        for side in (before, after)
+    ]
     return tuple(", ".join(side) for side in sides)
 
 
@@ -99,13 +123,19 @@ def _shown(entry: Entry | None) -> dict:
 
 
 def edit_all(
-    ledger: Ledger, wanted: dict[int, dict], faults: Faults, check_mode: bool, secrets: Secrets, run: str
+    ledger: Ledger,
+    wanted: dict[int, dict],
+    faults: Faults,
+    check_mode: bool,
+    secrets: Secrets,
+    run: str,
 ) -> list[Edit]:
     """Bring all entries into the wanted states, or none; raise InvalidInput or LedgerError.
 
-    `wanted`: the options of ledger_entry for each, by number; `faults`: what is wrong with others; `run` names the
-    ansible run. Waits for tasks that are working on an asset, except in check mode. What is wanted was decided from the
-    entries as they were before, so one that changes meanwhile is a LedgerError.
+    `wanted`: the options of ledger_entry for each, by number; `faults`: what is wrong with others;
+    `run` names the ansible run. Waits for tasks that are working on an asset, except in check mode.
+    What is wanted was decided from the entries as they were before, so one that changes meanwhile
+    is a LedgerError.
     """
     keys = _each(wanted, lambda number: wanted_key(wanted[number]), faults)
     _add_repeated(wanted, keys, faults)
@@ -116,7 +146,11 @@ def edit_all(
         return edits
     with ExitStack() as held:
         # In the same order everywhere, so that two tasks do not wait for each other.
-        for key in (in_flight := sorted(key for key, entry in seen.items() if entry and entry.state == INTENT)):
+        for key in (
+            in_flight := sorted(
+                key for key, entry in seen.items() if entry and entry.state == INTENT
+            )
+        ):
             held.callback(ledger.release, key)
             ledger.lock(key, wait=True)
         if in_flight:
@@ -136,11 +170,21 @@ def _add_repeated(wanted: dict[int, dict], keys: dict[int, Key], faults: Faults)
         identifier = *key[:2], "id", str((wanted[number]["asset"] or {}).get("id") or "")
         if first.setdefault(key, number) != number:
             faults.add(number, wanted[number], f"is the same entry as [{first[key]}]")
-        elif wanted[number]["state"] == PRESENT and identifier[-1] and first.setdefault(identifier, number) != number:
-            faults.add(number, wanted[number], f"asset: its id is that of {keys[first[identifier]].name}, too")
+        elif (
+            wanted[number]["state"] == PRESENT
+            and identifier[-1]
+            and first.setdefault(identifier, number) != number
+        ):
+            faults.add(
+                number,
+                wanted[number],
+                f"asset: its id is that of {keys[first[identifier]].name}, too",
+            )
 
 
-def _add_taken(ledger: Ledger, wanted: dict[int, dict], keys: dict[int, Key], faults: Faults) -> None:
+def _add_taken(
+    ledger: Ledger, wanted: dict[int, dict], keys: dict[int, Key], faults: Faults
+) -> None:
     """Add the faults of assets whose id is recorded for another name."""
     given: dict[tuple, dict[str, int]] = {}
     for number, key in keys.items():
@@ -149,12 +193,18 @@ def _add_taken(ledger: Ledger, wanted: dict[int, dict], keys: dict[int, Key], fa
             given.setdefault(key[:2], {})[identifier] = number
     for group, numbers in given.items():
         where, edited = {"base_url = ?": group[:1], "resource = ?": group[1:]}, set(keys.values())
-        if len(numbers) == 1:  # what may have it, since a loop would read all of a large ledger each time
+        if (
+            len(numbers) == 1
+        ):  # what may have it, since a loop would read all of a large ledger each time
             where["asset LIKE ?"] = (like(*numbers),)
         for key, entry in ledger.entries(where, bool):
             number = numbers.get(str(entry.asset.get("id")))
             if number is not None and key not in edited:
-                faults.add(number, wanted[number], f"asset: its id, {entry.asset['id']}, is recorded for {key.name}")
+                faults.add(
+                    number,
+                    wanted[number],
+                    f"asset: its id, {entry.asset['id']}, is recorded for {key.name}",
+                )
 
 
 def _each(items: dict[int, Any], function: Callable[[int], Any], faults: Faults) -> dict[int, Any]:
@@ -174,7 +224,9 @@ def _read(ledger: Ledger, keys: Iterable[Key]) -> dict[Key, Entry | None]:
     for key in keys:
         names.setdefault(key[:2], []).append(key.name)
     found = {group: ledger.get_many(*group, some) for group, some in names.items()}
-    return {Key(*group, name): found[group].get(name) for group, some in names.items() for name in some}
+    return {
+        Key(*group, name): found[group].get(name) for group, some in names.items() for name in some
+    }
 
 
 def _edits(wanted: dict, keys: dict, entries: dict, secrets: Secrets, faults: Faults) -> list[Edit]:
@@ -198,14 +250,20 @@ def _written(ledger: Ledger, edits: list[Edit], run: str) -> dict[Key, Entry | N
     written = ledger.write(changes, durable=True, whole=True) if changes else []
     if None in written:
         now = _read(ledger, (change.key for change in changes))
-        raise _changed(*next((key, now[key]) for key, before, *_rest in edits if now[key] != before))
+        raise _changed(
+            *next((key, now[key]) for key, before, *_rest in edits if now[key] != before)
+        )
     return {change.key: change.after for change in written}
 
 
 def _changed(key: Key, now: Entry | None) -> LedgerError:
     """Return the refusal to change an entry that another task changed meanwhile."""
     state = now.state if now else ABSENT
-    who = "another task began to work on it" if state == INTENT else "the task that was working on it finished"
+    who = (
+        "another task began to work on it"
+        if state == INTENT
+        else "the task that was working on it finished"
+    )
     return LedgerError(
         f"{key.resource} {key.name}: {who} meanwhile, and its entry is now {state}, so nothing was changed. Look at"
         " it again with infrastructure.services.ledger_info before you run this task again"
@@ -213,7 +271,9 @@ def _changed(key: Key, now: Entry | None) -> LedgerError:
 
 
 def _warnings(edits: list[Edit], ledger: Ledger) -> dict[str, list[str]]:
-    """Return warnings: what was taken from what was sent, and the entries to forget that do not exist."""
+    """Return warnings: what was taken from what was sent, and the entries to forget that do not
+    exist.
+    """
     told: dict[tuple[str, str], list[str]] = {}
     missing: dict[tuple[str, str], list[str]] = {}
     for key, before, after, _kind, taken in edits:

@@ -19,7 +19,9 @@ from ...module_utils._errors import ACCEPTED, UNKNOWN, InvalidInput
 INTENT, DONE = "intent", "done"
 STATES = (INTENT, DONE, ACCEPTED, UNKNOWN)
 ABSENT = "absent"  # how the history says that there is no entry
-PRESENT = "present"  # the state that ledger_entry is asked for; ledger_info lists the states of entries
+PRESENT = (
+    "present"  # the state that ledger_entry is asked for; ledger_info lists the states of entries
+)
 
 
 class LedgerError(InvalidInput):
@@ -27,11 +29,15 @@ class LedgerError(InvalidInput):
 
 
 class Unanswered(LedgerError):
-    """A statement failed for reasons outside of it, so that a write may have been committed all the same."""
+    """A statement failed for reasons outside of it, so that a write may have been committed all the
+    same.
+    """
 
 
 class LedgerLost(Unanswered):
-    """The ledger does not answer, and a new connection to it cannot be made, or others do not let go of its file."""
+    """The ledger does not answer, and a new connection to it cannot be made, or others do not let
+    go of its file.
+    """
 
 
 class Key(NamedTuple):
@@ -43,12 +49,16 @@ class Key(NamedTuple):
 
 
 class Entry(NamedTuple):
-    """What is remembered: the state, the body that was sent, the envelope that came back (empty for none)."""
+    """What is remembered: the state, the body that was sent, the envelope that came back (empty for
+    none).
+    """
 
     state: str
     sent: dict
     asset: dict
-    began_at: str = ""  # UTC, `YYYY-MM-DDTHH:MM:SSZ`; empty until it is written, as changed_at and by
+    began_at: str = (
+        ""  # UTC, `YYYY-MM-DDTHH:MM:SSZ`; empty until it is written, as changed_at and by
+    )
     changed_at: str = ""
     by: str = ""  # user@controller
     run: str = ""  # shared by all processes of one ansible run
@@ -57,7 +67,9 @@ class Entry(NamedTuple):
 
 
 class Ended(NamedTuple):
-    """How one attempt ended: a row of the history. The states may be ABSENT; `seconds` is how long it took."""
+    """How one attempt ended: a row of the history. The states may be ABSENT; `seconds` is how long
+    it took.
+    """
 
     from_state: str
     to_state: str
@@ -89,7 +101,9 @@ class Use(NamedTuple):
 
 
 class Change(NamedTuple):
-    """One write: `before` as it was read (None: no entry), `after` (None: deleted), and its history row."""
+    """One write: `before` as it was read (None: no entry), `after` (None: deleted), and its history
+    row.
+    """
 
     key: Key
     before: Entry | None
@@ -99,16 +113,21 @@ class Change(NamedTuple):
 
 
 def stamped(change: Change) -> Change:
-    """Return the change with a new revision, and with the author and the current time where none is given.
+    """Return the change with a new revision, and with the author and the current time where none is
+    given.
 
-    The revision is random: a counter would start again when an entry is deleted and created anew, and an overtaken
-    task could then finish the entry of another one.
+    The revision is random: a counter would start again when an entry is deleted and created anew,
+    and an overtaken task could then finish the entry of another one.
     """
     now = datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
     revision = int.from_bytes(os.urandom(8), "big") >> 1
     after, ended = change.after, change.ended
     if after:
-        stamps = dict(began_at=after.began_at or now, changed_at=after.changed_at or now, by=after.by or author())
+        stamps = dict(
+            began_at=after.began_at or now,
+            changed_at=after.changed_at or now,
+            by=after.by or author(),
+        )
         after = after._replace(**stamps, revision=revision)
     if ended:
         ended = ended._replace(at=ended.at or now, by=ended.by or author())

@@ -34,7 +34,10 @@ def listed(ledger: Ledger, params: dict) -> dict[str, Any]:
     entries = [{**_shown(key, entry), **settling(ledger, key, entry)} for key, entry in found]
     if params["history"]:
         history = _history(ledger, [key for key, _entry in found])
-        entries = [dict(shown, history=history.get(key, [])) for shown, (key, _entry) in zip(entries, found)]
+        entries = [
+            dict(shown, history=history.get(key, []))
+            for shown, (key, _entry) in zip(entries, found)
+        ]
     counts = {state: sum(entry.state == state for _key, entry in found) for state in STATES}
     return dict(
         changed=False,
@@ -52,7 +55,9 @@ def _history(ledger: Ledger, keys: list[Key]) -> dict[Key, list[dict]]:
     found = {}
     for group, some in groupby(keys, lambda key: key[:2]):
         for name, rows in ledger.history(*group, [key.name for key in some]).items():
-            found[Key(*group, name)] = [dict(ended._asdict(), trace_id=ended.trace_id or None) for ended in rows]
+            found[Key(*group, name)] = [
+                dict(ended._asdict(), trace_id=ended.trace_id or None) for ended in rows
+            ]
     return found
 
 
@@ -71,22 +76,36 @@ def _filters(params: dict) -> dict[str, tuple]:
         where["run = ?"] = (params["run"],)
     globs = params["names"] or ()
     if globs and len(globs) <= _MOST_GLOBS:  # what may match; `_named` decides
-        where[f"({' OR '.join(['name LIKE ?'] * len(globs))})"] = tuple(like(glob.partition("[")[0]) for glob in globs)
+        where[f"({' OR '.join(['name LIKE ?'] * len(globs))})"] = tuple(
+            like(glob.partition("[")[0]) for glob in globs
+        )
     if params["changed_since"]:
         where["changed_at >= ?"] = (params["changed_since"],)
     return where
 
 
 def _named(globs: list[str] | None) -> Callable[[str], object]:
-    """Return a function that says whether a name matches one of the globs; without globs, every name does."""
+    """Return a function that says whether a name matches one of the globs; without globs, every
+    name does.
+    """
     return re.compile("|".join(map(fnmatch.translate, globs))).match if globs else lambda name: True
 
 
 def _shown(key: Key, entry: Entry) -> dict[str, Any]:
     option = KEYS.get(key.resource, "name")
-    shown = {"base_url": key.base_url, "resource": key.resource, option: key.name, **entry._asdict()}
+    shown = {
+        "base_url": key.base_url,
+        "resource": key.resource,
+        option: key.name,
+        **entry._asdict(),
+    }
     del shown["revision"]
-    return dict(shown, asset=entry.asset or None, trace_id=entry.trace_id or None, options=_options(key, entry))
+    return dict(
+        shown,
+        asset=entry.asset or None,
+        trace_id=entry.trace_id or None,
+        options=_options(key, entry),
+    )
 
 
 def _options(key: Key, entry: Entry) -> dict[str, Any]:
@@ -96,5 +115,8 @@ def _options(key: Key, entry: Entry) -> dict[str, Any]:
         return {"id": key.name, "body": same if entry.state == DONE and same else entry.sent}
     sent, typed = entry.sent.get("attributes") or {}, VIRTUAL_MACHINE.attributes
     extra = {name: value for name, value in sent.items() if name not in typed}
-    given = {"name": key.name, "attributes": {name: value for name, value in sent.items() if name in typed}}
+    given = {
+        "name": key.name,
+        "attributes": {name: value for name, value in sent.items() if name in typed},
+    }
     return {**given, "extra_attributes": extra} if extra else given

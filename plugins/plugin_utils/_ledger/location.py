@@ -22,17 +22,28 @@ from .sqlite import SqliteDatabase, application_id_of, identity
 from .store import Ledger
 
 _URL = re.compile(r"\s*(://|[A-Za-z][\w+.-]*:/)")
-_KEYWORDS = re.compile(r"(?:^|\s)(host|hostaddr|port|dbname|user|password|service|sslmode)\s*=")  # of libpq
+_KEYWORDS = re.compile(
+    r"(?:^|\s)(host|hostaddr|port|dbname|user|password|service|sslmode)\s*="
+)  # of libpq
 _MAGIC = b"SQLite format 3\0"  # how an SQLite file begins (https://www.sqlite.org/fileformat.html)
 _APPLICATION_ID_AT = 68  # where the application_id is in the file
-_BESIDE = ("-journal", "-wal", "-shm", ".lock")  # ends of the names of files that are written beside a ledger
-_OPENED: dict[tuple[int, int] | None, int] = {}  # descriptors by identity, never closed: SQLite would lose its locks
+_BESIDE = (
+    "-journal",
+    "-wal",
+    "-shm",
+    ".lock",
+)  # ends of the names of files that are written beside a ledger
+_OPENED: dict[
+    tuple[int, int] | None, int
+] = {}  # descriptors by identity, never closed: SQLite would lose its locks
 _LOOKS, _PAUSE = 40, 0.05  # at a journal, and seconds between them
 _LEAST_SIZE = 512  # bytes of a database of one page; SQLite overwrites a smaller file
 
 
 def resolved(location: str, playbook_dir: str, from_environment: bool) -> str:
-    """Return the location with a path made absolute by `absolute`; raise InvalidInput if it is neither path nor URL."""
+    """Return the location with a path made absolute by `absolute`; raise InvalidInput if it is
+    neither path nor URL.
+    """
     if location.startswith(POSTGRESQL):
         return location
     if _URL.match(location) or _KEYWORDS.search(location):
@@ -43,15 +54,19 @@ def resolved(location: str, playbook_dir: str, from_environment: bool) -> str:
     try:
         path.encode()
     except UnicodeEncodeError:  # no message and no result could contain it
-        raise InvalidInput("ledger", f"the path {path!a} is not UTF-8. Rename the file or directory") from None
+        raise InvalidInput(
+            "ledger", f"the path {path!a} is not UTF-8. Rename the file or directory"
+        ) from None
     return path
 
 
 def absolute(option: str, path: str, playbook_dir: str, from_environment: bool = False) -> str:
-    """Return the absolute path that an option names; raise InvalidInput for one in a collection, and for no path.
+    """Return the absolute path that an option names; raise InvalidInput for one in a collection,
+    and for no path.
 
-    This is the rule for every path that the controller uses: below the playbook's directory, or below the working
-    directory where it comes from the environment or the playbook belongs to a collection.
+    This is the rule for every path that the controller uses: below the playbook's directory, or
+    below the working directory where it comes from the environment or the playbook belongs to a
+    collection.
     """
     base = os.getcwd() if from_environment or _in_collection(playbook_dir) else playbook_dir
     found = os.path.abspath(os.path.join(base, os.path.expanduser(path)))
@@ -66,21 +81,28 @@ def absolute(option: str, path: str, playbook_dir: str, from_environment: bool =
 
 
 def shown_location(location: str) -> str:
-    """Return a location as messages have it, without a password; raise InvalidInput or MissingLibrary."""
+    """Return a location as messages have it, without a password; raise InvalidInput or
+    MissingLibrary.
+    """
     return described(parsed_url(location)) if location.startswith(POSTGRESQL) else location
 
 
-def open_ledger(location: str, read_only: bool = False, required_by: str = "", moving: bool = False) -> Ledger:
+def open_ledger(
+    location: str, read_only: bool = False, required_by: str = "", moving: bool = False
+) -> Ledger:
     """Return the ledger at a location that `resolved` returned, over a connection of its own.
 
-    To a reader, a ledger that does not exist yet is empty. `required_by`: the option that has it refused then, with
-    nothing left behind; empty for none. `moving`: as in Ledger. Raises InvalidInput, LedgerError or MissingLibrary.
+    To a reader, a ledger that does not exist yet is empty. `required_by`: the option that has it
+    refused then, with nothing left behind; empty for none. `moving`: as in Ledger. Raises
+    InvalidInput, LedgerError or MissingLibrary.
     """
     if required_by:
         with closing(open_ledger(location, read_only=True, moving=moving)) as found:
             if found.is_new:
                 problem = f"there is none at {found.where}, and {required_by} is false. Check the location; if it is"
-                raise InvalidInput("ledger", f"{problem} to be a new one, set {required_by} to true")
+                raise InvalidInput(
+                    "ledger", f"{problem} to be a new one, set {required_by} to true"
+                )
     if location.startswith(POSTGRESQL):
         return Ledger(PostgresDatabase(location), read_only, moving)
     try:
@@ -100,29 +122,36 @@ def _in_collection(path: str) -> bool:
 
 
 def _check_file(file: str, where: str) -> None:
-    """Raise InvalidInput for a real path that cannot be a ledger, before anything is made beside it.
+    """Raise InvalidInput for a real path that cannot be a ledger, before anything is made beside
+    it.
 
     `where`: the path that the user gave.
     """
     if os.path.isdir(file):
         raise InvalidInput("ledger", f"{where} is a directory; give a file in it")
     if not os.path.isdir(os.path.dirname(file)):
-        raise InvalidInput("ledger", f"{where} cannot be opened: its directory does not exist; create it")
+        raise InvalidInput(
+            "ledger", f"{where} cannot be opened: its directory does not exist; create it"
+        )
     _check_files_beside(file)
     try:
         status = os.lstat(file)
     except OSError:  # there is none yet, or SQLite says what is wrong
         return
     if not stat.S_ISREG(status.st_mode):
-        raise InvalidInput("ledger", f"{where} is not a regular file; give the path of a ledger, or of a new one")
+        raise InvalidInput(
+            "ledger", f"{where} is not a regular file; give the path of a ledger, or of a new one"
+        )
     if status.st_nlink > 1:
         raise InvalidInput(
-            "ledger", f"{where} has {status.st_nlink} names (hard links), and each would have its own journal."
-            " Remove all names but one, and use that one or symbolic links to it"
+            "ledger",
+            f"{where} has {status.st_nlink} names (hard links), and each would have its own journal."
+            " Remove all names but one, and use that one or symbolic links to it",
         )
     if _is_mount_point(file):
         raise InvalidInput(
-            "ledger", f"{where} is mounted by itself, without the journal that belongs beside it. Mount its directory"
+            "ledger",
+            f"{where} is mounted by itself, without the journal that belongs beside it. Mount its directory",
         )
     if status.st_size and not _may_be_sqlite(file, status.st_size):
         raise InvalidInput("ledger", f"{where}: {NOT_A_LEDGER}")
@@ -142,7 +171,9 @@ def _check_files_beside(file: str) -> None:
 
 
 def _may_be_sqlite(file: str, size: int) -> bool:
-    """Return whether SQLite can tell more of a file: it begins as a database, or cannot be read, or was cut off."""
+    """Return whether SQLite can tell more of a file: it begins as a database, or cannot be read, or
+    was cut off.
+    """
     if size < _LEAST_SIZE:
         return False
     try:
@@ -152,28 +183,37 @@ def _may_be_sqlite(file: str, size: int) -> bool:
 
 
 def _is_mount_point(file: str) -> bool:
-    with suppress(OSError), open("/proc/self/mountinfo", "rb") as mounts:  # proc_pid_mountinfo(5), on Linux
+    with (
+        suppress(OSError),
+        open("/proc/self/mountinfo", "rb") as mounts,
+    ):  # proc_pid_mountinfo(5), on Linux
         points = (line.split()[4].decode("unicode_escape").encode("latin-1") for line in mounts)
         return os.fsencode(file) in points
     return False
 
 
 def _check_journal(file: str, where: str) -> None:
-    """Raise InvalidInput for a journal that another file left, before SQLite undoes with it what it does not know.
+    """Raise InvalidInput for a journal that another file left, before SQLite undoes with it what it
+    does not know.
 
-    A run that is killed while it writes leaves one. It belongs to a file that was last used at this path.
+    A run that is killed while it writes leaves one. It belongs to a file that was last used at this
+    path.
     """
     for _attempt in range(_LOOKS):  # each write of others makes one as well, for some milliseconds
         with suppress(OSError):  # there is none, or SQLite says what is wrong
-            if os.path.getsize(f"{file}-journal") and _application_id_in(file) not in (0, application_id_of(file)):
+            if os.path.getsize(f"{file}-journal") and _application_id_in(file) not in (
+                0,
+                application_id_of(file),
+            ):
                 time.sleep(_PAUSE)
                 continue
         return
     raise InvalidInput(
         "ledger",
-        f"{where} was last used under another path or as another file, and {file}-journal is beside it, which a"
-        " write leaves when it is cut off. Keep copies of both. If the journal belongs to this file, let SQLite finish:"
-        f" sqlite3 {file} 'PRAGMA integrity_check'. If another file left it, as before a backup was restored, remove it"
+        f"{where} was last used under another path or as another file, and {file}-journal is beside it, which"
+        " a write leaves when it is cut off. Keep copies of both. If the journal belongs to this file, let SQLite"
+        f" finish: sqlite3 {file} 'PRAGMA integrity_check'. If another file left it, as before a backup"
+        " was restored, remove it",
     )
 
 

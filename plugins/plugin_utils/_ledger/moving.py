@@ -2,7 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Moves a ledger to a new place, so that at most one of the two is in use, wherever the move is cut off.
+"""Moves a ledger to a new place, so that at most one of the two is in use, wherever the move is cut
+off.
 
 1. The source goes from in use to moving. Requests in flight end, and its table of entries is renamed, so that no open
    session reads or writes it.
@@ -10,9 +11,10 @@
 3. The source goes from moving to moved. This is the commit: it is never in use again.
 4. The target goes from filling to in use.
 
-Each attempt has a name of its own, and each step takes effect only if the mark is still the one that this attempt left.
-The target's mark is read while no later attempt has begun, so that this one cannot replace what a later one has filled.
-Before step 3 an error puts the source back in use; the rest at the target is replaced by the next move of the ledger.
+Each attempt has a name of its own, and each step takes effect only if the mark is still the one
+that this attempt left. The target's mark is read while no later attempt has begun, so that this one
+cannot replace what a later one has filled. Before step 3 an error puts the source back in use; the
+rest at the target is replaced by the next move of the ledger.
 """
 
 from __future__ import annotations
@@ -32,7 +34,9 @@ _TURN = Key("", "ledger", "move")  # the lock of the task that moves a ledger
 
 
 def open_source(location: str, read_only: bool) -> Ledger:
-    """Return the ledger to move, which is not created if there is none; raise LedgerError or MissingLibrary."""
+    """Return the ledger to move, which is not created if there is none; raise LedgerError or
+    MissingLibrary.
+    """
     with closing(open_ledger(location, read_only=True, moving=True)) as found:
         if found.is_new:
             raise LedgerError(f"{no_ledger_yet(found)}, so nothing was moved. Check the location")
@@ -42,8 +46,8 @@ def open_source(location: str, read_only: bool) -> Ledger:
 def move_ledger(source: Ledger, open_target: Callable[[bool], Ledger], check_mode: bool) -> dict:
     """Move the source to the target and return the result of ledger_move; raise ServicesError.
 
-    `source`: opened with `moving`; in check mode it may be opened for reading. `open_target`: opens the target in the
-    same way, for reading only if its argument is true.
+    `source`: opened with `moving`; in check mode it may be opened for reading. `open_target`: opens
+    the target in the same way, for reading only if its argument is true.
     """
     if not check_mode:
         _wait_for_turn(source)
@@ -76,13 +80,16 @@ def _look(
 ) -> tuple[bool, Mark, str]:
     """Return whether the move is complete, the mark of the target, and its name in messages.
 
-    Creates nothing. Raises ServicesError for a move that is not possible, with the source in use again.
+    Creates nothing. Raises ServicesError for a move that is not possible, with the source in use
+    again.
     """
     at_source = source.mark()
     try:
         with closing(open_target(True)) as target:
             at_target = target.mark()
-            is_complete = at_source.state == sql.MOVED and _was_moved_to(target, at_source, at_target)
+            is_complete = at_source.state == sql.MOVED and _was_moved_to(
+                target, at_source, at_target
+            )
             if not is_complete:
                 _require_possible(source, at_source, target, at_target)
             return is_complete, at_target, target.where
@@ -93,18 +100,24 @@ def _look(
 
 
 def _was_moved_to(target: Ledger, at_source: Mark, at_target: Mark) -> bool:
-    """Return whether nothing is left to do; raise LedgerError if the ledger was moved elsewhere, or moved on."""
+    """Return whether nothing is left to do; raise LedgerError if the ledger was moved elsewhere, or
+    moved on.
+    """
     is_this_move = (at_target.ledger_id, at_target.move) == (at_source.ledger_id, at_source.move)
     if is_this_move and at_target.state == sql.FILLING:
         return False
     if not is_this_move and at_target.state != sql.MOVED:
-        raise LedgerError(f"ledger: it was moved to {at_source.place}, which is the ledger now. Use that one")
+        raise LedgerError(
+            f"ledger: it was moved to {at_source.place}, which is the ledger now. Use that one"
+        )
     target.require_in_use()
     return True
 
 
 def _require_possible(source: Ledger, at_source: Mark, target: Ledger, at_target: Mark) -> None:
-    """Raise LedgerError unless the target is empty, or the rest of an earlier attempt with this ledger."""
+    """Raise LedgerError unless the target is empty, or the rest of an earlier attempt with this
+    ledger.
+    """
     if at_source.state == sql.FILLING:
         source.require_in_use()
     if at_target.state == "":
@@ -123,7 +136,9 @@ def _require_possible(source: Ledger, at_source: Mark, target: Ledger, at_target
 
 
 def _move(source: Ledger, target: Ledger, at_target: Mark) -> None:
-    """Carry out the steps that are left; raise LedgerError, with the source in use again unless it was committed."""
+    """Carry out the steps that are left; raise LedgerError, with the source in use again unless it
+    was committed.
+    """
     at_source = source.mark()
     if at_source.state != sql.MOVED:
         moving = Mark(source.ledger_id, sql.MOVING, os.urandom(8).hex(), _place(target))
@@ -178,7 +193,8 @@ def _close(source: Ledger, moving: Mark) -> None:
             for key in keys:
                 held.callback(source.release, key)
                 source.lock(key, wait=True)
-            # Has no effect if a request began in the last moment: then that one is waited for as well.
+            # Has no effect if a request began in the last moment: then that one is waited for as
+            # well.
             statements = [
                 _marking(moving, moving),
                 (sql.CLOSE, ()),
@@ -203,7 +219,9 @@ def _fill(source: Ledger, target: Ledger, moving: Mark, at_target: Mark) -> None
 
 
 def _is_filled(source: Ledger, target: Ledger, moving: Mark, at_target: Mark) -> bool:
-    """Fill the target; return False if its mark is no longer `at_target`, so that nothing was written."""
+    """Fill the target; return False if its mark is no longer `at_target`, so that nothing was
+    written.
+    """
     filling = Mark(source.ledger_id, sql.FILLING, moving.move, _place(source))
     rest = []
     if at_target.state == sql.FILLING:
@@ -219,7 +237,9 @@ def _is_filled(source: Ledger, target: Ledger, moving: Mark, at_target: Mark) ->
 
 
 def _reopen(source: Ledger, moving: Mark) -> None:
-    """Put a source back in use whose mark is still this one; if that fails, running the move again completes it."""
+    """Put a source back in use whose mark is still this one; if that fails, running the move again
+    completes it.
+    """
     if moving.state != sql.MOVING:
         return
     with suppress(LedgerError):

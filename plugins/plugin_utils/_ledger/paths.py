@@ -2,7 +2,9 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Paths through directories that others may write to: a symbolic link of another user is never followed."""
+"""Paths through directories that others may write to: a symbolic link of another user is never
+followed.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,9 @@ from contextlib import contextmanager
 from typing import Iterator
 
 _MOST_LINKS = 40  # in one path, as on Linux
-_PART = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW  # needs no permission to list it
+_PART = (
+    getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW
+)  # needs no permission to list it
 
 
 def real_path(path: str) -> str:

@@ -4,7 +4,8 @@
 
 """The ledger in PostgreSQL, for several controllers. Its locks are session-level advisory locks.
 
-Behind a pooler (PgBouncer) the session is not ours: then there are no locks, and settings are made per transaction.
+Behind a pooler (PgBouncer) the session is not ours: then there are no locks, and settings are made
+per transaction.
 """
 
 from __future__ import annotations
@@ -18,7 +19,14 @@ from itertools import chain
 from typing import Callable, ContextManager, Iterable, Iterator
 
 from .entries import LedgerError, LedgerLost, Unanswered, Use, first_line
-from .postgresql_library import SessionLocks, connection_class, described, has_password, parsed_url, psycopg_library
+from .postgresql_library import (
+    SessionLocks,
+    connection_class,
+    described,
+    has_password,
+    parsed_url,
+    psycopg_library,
+)
 from .tables import TABLES_IN_POSTGRESQL
 
 # libpq settings that detect a dead server; the URL may override them.
@@ -29,10 +37,12 @@ _DEFAULTS = {
     "keepalives_count": "3",
     "tcp_user_timeout": "60000",  # milliseconds
 }
-_STATEMENT_SECONDS = 15.0  # after which the connection is cut if the server has not cancelled the statement itself
+_STATEMENT_SECONDS = (
+    15.0  # after which the connection is cut if the server has not cancelled the statement itself
+)
 _ROW_SECONDS = 0.01  # added for each row of a transaction
-# Whatever the server's defaults are: an intent is on disk before its request, no statement waits for long, a dead
-# controller loses its locks, and a session survives a request that takes long.
+# Whatever the server's defaults are: an intent is on disk before its request, no statement waits
+# for long, a dead controller loses its locks, and a session survives a request that takes long.
 _SESSION = {
     "synchronous_commit": "on",
     "lock_timeout": "8s",
@@ -42,12 +52,20 @@ _SESSION = {
     "idle_session_timeout": "0",  # PostgreSQL 14
 }
 _BEGIN = "BEGIN ISOLATION LEVEL READ COMMITTED"  # whatever the server's default is
-_AWAY = ("08", "53", "57P", "25006")  # SQLSTATEs, or how they begin: no connection, too many, shut down, a standby
+_AWAY = (
+    "08",
+    "53",
+    "57P",
+    "25006",
+)  # SQLSTATEs, or how they begin: no connection, too many, shut down, a standby
 _SET = "SELECT set_config(name, ?, false) FROM pg_settings WHERE name = ?"
 _SET_IN_TRANSACTION = ("SET LOCAL synchronous_commit = on", "SET LOCAL lock_timeout = '8s'")
 _LONGEST_PAUSE = 0.1  # seconds between two attempts to take a lock
 _NEEDED = (
-    *(("infrastructure_services_entry", right) for right in ("SELECT", "INSERT", "UPDATE", "DELETE")),
+    *(
+        ("infrastructure_services_entry", right)
+        for right in ("SELECT", "INSERT", "UPDATE", "DELETE")
+    ),
     *(("infrastructure_services_history", right) for right in ("SELECT", "INSERT")),
 )
 _CREATING = 0  # the number of the lock of the process that creates tables; no key has it
@@ -62,7 +80,9 @@ class PostgresDatabase:
     file = ""
     number = "BIGINT GENERATED ALWAYS AS IDENTITY"
     interruptible: Callable[[], ContextManager] = nullcontext  # around waits for locks
-    _escaped = False  # whether text is stored as JSON, which is ASCII, since the database is not in UTF-8
+    _escaped = (
+        False  # whether text is stored as JSON, which is ASCII, since the database is not in UTF-8
+    )
 
     def __init__(self, url: str) -> None:
         """Connect to a postgresql:// URL; raise LedgerError or MissingLibrary."""
@@ -76,14 +96,20 @@ class PostgresDatabase:
         try:
             self._connect()
         except self._psycopg.Error as error:
-            raise LedgerError(f"ledger: {self.where} cannot be reached: {first_line(error)}") from None
+            raise LedgerError(
+                f"ledger: {self.where} cannot be reached: {first_line(error)}"
+            ) from None
 
     def tables(self) -> set[str]:
         found = {name for (name,) in self.execute(TABLES_IN_POSTGRESQL)}
         if not found:
-            ((schema, path),) = self.execute("SELECT current_schema(), current_setting('search_path')")
+            ((schema, path),) = self.execute(
+                "SELECT current_schema(), current_setting('search_path')"
+            )
             if not schema:  # its tables, if there are any, could not be seen
-                raise LedgerError(f"ledger: {self.where}: permission denied for schema {path}, if there is one")
+                raise LedgerError(
+                    f"ledger: {self.where}: permission denied for schema {path}, if there is one"
+                )
         return found
 
     def use(self) -> Use:
@@ -91,10 +117,11 @@ class PostgresDatabase:
         return Use()
 
     def prepare(self, create: Iterable[tuple[str, tuple]]) -> bool:
-        """Create tables, one process at a time, or check what this role may do with them; raise LedgerError.
+        """Create tables, one process at a time, or check what this role may do with them; raise
+        LedgerError.
 
-        `create`: the statements with their values, in one transaction. Return False if one of them changed no row, so
-        that none had an effect.
+        `create`: the statements with their values, in one transaction. Return False if one of them
+        changed no row, so that none had an effect.
         """
         if create:
             turn = "SELECT pg_advisory_xact_lock(?)", (_CREATING,)
@@ -108,7 +135,9 @@ class PostgresDatabase:
         (found,) = self.execute(f"SELECT {row}", asked)
         lacking = [f"{right} on {table}" for (table, right), has in zip(_NEEDED, found) if not has]
         if lacking:
-            raise LedgerError(f"ledger: {self.where}: the role of the URL lacks {', '.join(lacking)}")
+            raise LedgerError(
+                f"ledger: {self.where}: the role of the URL lacks {', '.join(lacking)}"
+            )
 
     def close(self) -> None:
         self._locks.close()
@@ -138,8 +167,11 @@ class PostgresDatabase:
             self._connect()
             return self._run(statement, values)
 
-    def write(self, statements: Iterable[tuple[str, tuple]], durable: bool, whole: bool = False) -> list[int]:
-        """Execute statements as in SQLite, durably in any case: that costs no extra round trip; raise LedgerError.
+    def write(
+        self, statements: Iterable[tuple[str, tuple]], durable: bool, whole: bool = False
+    ) -> list[int]:
+        """Execute statements as in SQLite, durably in any case: that costs no extra round trip;
+        raise LedgerError.
 
         Raises Unanswered if they may have been committed all the same.
         """
@@ -148,7 +180,10 @@ class PostgresDatabase:
                 self._connect()
             can_pipeline = not self._pooled and self._psycopg.Pipeline.is_supported()
             try:
-                with self._bounded(), self._connection.pipeline() if can_pipeline else nullcontext():
+                with (
+                    self._bounded(),
+                    self._connection.pipeline() if can_pipeline else nullcontext(),
+                ):
                     self._connection.execute(_BEGIN)
                     for setting in _SET_IN_TRANSACTION if self._pooled else ():
                         self._connection.execute(setting)
@@ -160,7 +195,9 @@ class PostgresDatabase:
                         self._connection.execute("COMMIT")
                 if whole:
                     with self._bounded():
-                        self._connection.execute("COMMIT" if all(cursor.rowcount for cursor in cursors) else "ROLLBACK")
+                        self._connection.execute(
+                            "COMMIT" if all(cursor.rowcount for cursor in cursors) else "ROLLBACK"
+                        )
             except (*self._errors, LedgerError):  # or what yields the statements failed
                 self._roll_back()
                 raise
@@ -183,7 +220,10 @@ class PostgresDatabase:
             raise self._failure(error) from None
 
     def _failure(self, error: Exception) -> LedgerError:
-        msg, sqlstate = f"ledger: {self.where}: {first_line(error)}", getattr(error, "sqlstate", None)
+        msg, sqlstate = (
+            f"ledger: {self.where}: {first_line(error)}",
+            getattr(error, "sqlstate", None),
+        )
         if (sqlstate or "").startswith(_AWAY):  # set by the server or a pooler, never by libpq
             return LedgerLost(msg)
         if not isinstance(error, self._psycopg.OperationalError):
@@ -191,14 +231,20 @@ class PostgresDatabase:
         return Unanswered(msg) if sqlstate else LedgerLost(msg)
 
     def _connect(self) -> None:
-        """Connect, detect a pooler, and take the locks again that an earlier session held; raise an error of psycopg.
+        """Connect, detect a pooler, and take the locks again that an earlier session held; raise an
+        error of psycopg.
 
-        A lock that another process has taken meanwhile is lost until it is released; the revision of the entry decides.
+        A lock that another process has taken meanwhile is lost until it is released; the revision
+        of the entry decides.
         """
         self._locks.session_ended()
         asked = {**_DEFAULTS, **self._asked, "client_encoding": "utf8"}
-        self._connection = connection_class().connect(**asked, autocommit=True, prepare_threshold=None)
-        ((pid, encoding),) = self._run("SELECT pg_backend_pid(), current_setting('server_encoding')")
+        self._connection = connection_class().connect(
+            **asked, autocommit=True, prepare_threshold=None
+        )
+        ((pid, encoding),) = self._run(
+            "SELECT pg_backend_pid(), current_setting('server_encoding')"
+        )
         self._pooled = pid != self._connection.info.backend_pid
         self._escaped = encoding not in ("UTF8", "SQL_ASCII")
         for name, value in {} if self._pooled else _SESSION.items():
@@ -214,7 +260,10 @@ class PostgresDatabase:
 
     def _sent(self, statement: str, values: Iterable):
         """Send a statement and return its cursor."""
-        stored = [json.dumps(value)[1:-1] if self._escaped and isinstance(value, str) else value for value in values]
+        stored = [
+            json.dumps(value)[1:-1] if self._escaped and isinstance(value, str) else value
+            for value in values
+        ]
         return self._connection.execute(statement.replace("?", "%s"), stored)
 
     @contextmanager

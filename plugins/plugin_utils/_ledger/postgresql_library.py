@@ -26,9 +26,13 @@ from ...module_utils._secrets import is_credential_name
 from .entries import LedgerError
 
 POSTGRESQL = ("postgresql://", "postgres://")
-# What these parts of a URL contain when a password has an unescaped `/ @ # ?`. A host may be a directory, or a
-# comma-separated list.
-_WRONG = {"host": re.compile(r"[@#?%\s]"), "port": re.compile(r"[^\d,]"), "dbname": re.compile(r"[@#?%:/\s]")}
+# What these parts of a URL contain when a password has an unescaped `/ @ # ?`. A host may be a
+# directory, or a comma-separated list.
+_WRONG = {
+    "host": re.compile(r"[@#?%\s]"),
+    "port": re.compile(r"[^\d,]"),
+    "dbname": re.compile(r"[@#?%:/\s]"),
+}
 _INTERVAL = 1.0  # seconds between two looks at whether a session is still there
 
 
@@ -41,16 +45,19 @@ def psycopg_library():
             "ledger: the Python library psycopg (3) is needed on the controller for a postgresql:// ledger:"
             " pip install 'psycopg[binary]'"
         ) from None
-    # Its warnings, from whichever thread, would wait for stderr, whose lock Ansible's main thread may hold for ever.
+    # Its warnings, from whichever thread, would wait for stderr, whose lock Ansible's main thread
+    # may hold for ever.
     logging.getLogger("psycopg").setLevel(logging.CRITICAL + 1)
     return psycopg
 
 
 @cache
 def connection_class():
-    """Return a psycopg.Connection whose statements end at its `deadline` (time.monotonic), without a thread for each.
+    """Return a psycopg.Connection whose statements end at its `deadline` (time.monotonic), without
+    a thread for each.
 
-    libpq has no limit on how long a server may take to answer; psycopg wakes up several times a second to wait again.
+    libpq has no limit on how long a server may take to answer; psycopg wakes up several times a
+    second to wait again.
     """
 
     class Connection(psycopg_library().Connection):
@@ -60,7 +67,9 @@ def connection_class():
             return super().wait(self._cut_at_deadline(generator), *args, **kwargs)
 
         def _cut_at_deadline(self, generator):
-            """Yield what a generator of psycopg waits for; once it is late, shut the socket down, which ends it."""
+            """Yield what a generator of psycopg waits for; once it is late, shut the socket down,
+            which ends it.
+            """
             try:
                 awaited = next(generator)
                 while True:
@@ -72,14 +81,19 @@ def connection_class():
                 return ended.value
 
         def _cut(self) -> None:
-            with suppress(OSError), closing(socket.socket(fileno=os.dup(self.fileno()))) as connected:
+            with (
+                suppress(OSError),
+                closing(socket.socket(fileno=os.dup(self.fileno()))) as connected,
+            ):
                 connected.shutdown(socket.SHUT_RDWR)
 
     return Connection
 
 
 def parsed_url(url: str) -> dict:
-    """Return the URL as libpq parses it; raise LedgerError, which quotes no part: it may be half a password."""
+    """Return the URL as libpq parses it; raise LedgerError, which quotes no part: it may be half a
+    password.
+    """
     psycopg = psycopg_library()
     try:
         asked = psycopg.conninfo.conninfo_to_dict(url)
@@ -105,13 +119,16 @@ def has_password(asked: dict) -> bool:
 
 
 class SessionLocks:
-    """Advisory locks of a session of PostgreSQL, which a new session takes again when the server ends the first one.
+    """Advisory locks of a session of PostgreSQL, which a new session takes again when the server
+    ends the first one.
 
     While a request is in flight no statement would notice that, so a thread looks.
     """
 
     def __init__(self, execute: Callable[[str, tuple], list[tuple]], turn: ContextManager) -> None:
-        """`execute`: runs a statement, over a new session if need be; raises LedgerError. `turn`: of one thread."""
+        """`execute`: runs a statement, over a new session if need be; raises LedgerError. `turn`:
+        of one thread.
+        """
         self._execute, self._turn = execute, turn
         self._wanted: set[int] = set()
         self._held: set[int] = set()  # by the session as it is now
@@ -127,8 +144,12 @@ class SessionLocks:
                 self._wanted.add(number)
         if not self._thread:
             self._thread = threading.Thread(target=self._look, daemon=True)
-            before = signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())  # they are for the main thread
-            with suppress(RuntimeError):  # there cannot be another thread: the next statement notices
+            before = signal.pthread_sigmask(
+                signal.SIG_BLOCK, signal.valid_signals()
+            )  # they are for the main thread
+            with suppress(
+                RuntimeError
+            ):  # there cannot be another thread: the next statement notices
                 self._thread.start()
             signal.pthread_sigmask(signal.SIG_SETMASK, before)
         return number in self._held
@@ -145,7 +166,9 @@ class SessionLocks:
         self._held.clear()
 
     def take_again(self, execute: Callable[[str, tuple], list[tuple]]) -> None:
-        """Take what an earlier session held, as far as others have not taken it; raise what `execute` raises."""
+        """Take what an earlier session held, as far as others have not taken it; raise what
+        `execute` raises.
+        """
         for number in self._wanted - self._held:
             self._try(number, execute)
 
@@ -160,6 +183,8 @@ class SessionLocks:
         with EndOfThread(str):  # whatever happens, the next statement notices
             while not self._closed.wait(_INTERVAL):
                 with suppress(LedgerError), self._turn:
-                    if self._wanted and not self._closed.is_set():  # it would open what was closed meanwhile
+                    if (
+                        self._wanted and not self._closed.is_set()
+                    ):  # it would open what was closed meanwhile
                         self._execute("SELECT 1", ())
                         self.take_again(self._execute)

@@ -2,7 +2,9 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The writes of a list's threads: the one whose turn it is commits at once what all of them have queued."""
+"""The writes of a list's threads: the one whose turn it is commits at once what all of them have
+queued.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,9 @@ from .store import SILENT, Ledger
 
 
 class _Job(NamedTuple):
-    act: Callable[[list], list]  # a method of Queue: from what is asked, of several jobs, to their answers
+    act: Callable[
+        [list], list
+    ]  # a method of Queue: from what is asked, of several jobs, to their answers
     asked: Any
     answer: Future
 
@@ -36,12 +40,20 @@ class Queue:
         self._jobs: list[_Job] = []
         self._begun: dict[Key, Change] = {}  # attempts that have not ended
         self._given_up: set[Key] = set()
-        self._held: dict[Key, tuple[float, Entry | None]] = {}  # by others: when that was noticed, and the entry
-        self._acts: tuple[Callable, ...] = (self._finish, self._release, self._begin, self._give_up)  # still tried
+        self._held: dict[
+            Key, tuple[float, Entry | None]
+        ] = {}  # by others: when that was noticed, and the entry
+        self._acts: tuple[Callable, ...] = (
+            self._finish,
+            self._release,
+            self._begin,
+            self._give_up,
+        )  # still tried
         self.lost: LedgerError | None = None  # why nothing new is begun
 
     def begin(self, change: Change) -> tuple[bool, Entry | None]:
-        """Lock the key and write the intent; return whether it was written, and the entry as it is now.
+        """Lock the key and write the intent; return whether it was written, and the entry as it is
+        now.
 
         Raise LedgerError, or Overtaken while another run holds the lock.
         """
@@ -51,7 +63,9 @@ class Queue:
         return answer
 
     def finish(self, change: Change) -> bool:
-        """Write how an attempt ended; return False if another task changed the entry; raise LedgerError."""
+        """Write how an attempt ended; return False if another task changed the entry; raise
+        LedgerError.
+        """
         return self._do(self._finish, change)
 
     def release(self, key: Key) -> None:
@@ -60,7 +74,8 @@ class Queue:
             self._do(self._release, key)
 
     def give_up(self, results: dict[Key, dict]) -> None:
-        """Record the results of attempts that were begun but sent nothing; later jobs for these keys do nothing.
+        """Record the results of attempts that were begun but sent nothing; later jobs for these
+        keys do nothing.
 
         Does not wait for a ledger that takes too long.
         """
@@ -70,14 +85,21 @@ class Queue:
             thread.join(LEDGER_GRACE)
 
     def say_waiting(self) -> None:
-        """Say once which assets other tasks hold, if the first of them is held for a while; for the main thread."""
-        held, now = {key: at for key, at in list(self._held.items()) if at[0] < math.inf}, time.monotonic()
+        """Say once which assets other tasks hold, if the first of them is held for a while; for the
+        main thread.
+        """
+        held, now = (
+            {key: at for key, at in list(self._held.items()) if at[0] < math.inf},
+            time.monotonic(),
+        )
         if held and now - min(since for since, _entry in held.values()) >= SILENT:
             self._ledger.say_waiting([*held], next(iter(held.values()))[1])
             self._held.update(dict.fromkeys(held, (math.inf, None)))
 
     def _do(self, act: Callable[[list], list], asked: Any) -> Any:
-        """Return the answer to a job, which this thread or the one before it has processed; raise LedgerError."""
+        """Return the answer to a job, which this thread or the one before it has processed; raise
+        LedgerError.
+        """
         job = _Job(act, asked, Future())
         with self._turn:
             self._jobs.append(job)
@@ -94,7 +116,9 @@ class Queue:
         return job.answer.result()
 
     def _process(self, jobs: list[_Job]) -> None:
-        """Process jobs; once the ledger is lost they fail at once, except for outcomes, until one cannot be written."""
+        """Process jobs; once the ledger is lost they fail at once, except for outcomes, until one
+        cannot be written.
+        """
         try:
             for act in self._acts:  # one transaction for each
                 _transact([job for job in jobs if job.act == act], act)
@@ -104,15 +128,22 @@ class Queue:
         finally:  # whatever happened, no thread waits for ever
             for job in jobs:
                 if not job.answer.done():
-                    job.answer.set_exception(self.lost or LedgerError("ledger: nothing was written"))
+                    job.answer.set_exception(
+                        self.lost or LedgerError("ledger: nothing was written")
+                    )
 
     def _begin(self, changes: list[Change]) -> list[tuple[bool, Entry | None] | None]:
         """Answer None for a key that was given up, or whose lock another run holds."""
         locked = [
-            change for change in changes
+            change
+            for change in changes
             if change.key not in self._given_up and self._ledger.lock(change.key, wait=False)
         ]
-        for key in (change.key for change in changes if change not in locked and change.key not in self._given_up):
+        for key in (
+            change.key
+            for change in changes
+            if change not in locked and change.key not in self._given_up
+        ):
             self._held[key] = self._held.get(key, (time.monotonic(),))[0], self._ledger.get(key)
         written = self._ledger.write(locked, durable=True) if locked else []
         self._begun.update({change.key: change for change in written if change})
@@ -136,7 +167,9 @@ class Queue:
     def _give_up(self, asked: list[dict[Key, dict]]) -> list[None]:
         (results,) = asked
         self._given_up |= results.keys()
-        begun = [(self._begun[key], result) for key, result in results.items() if key in self._begun]
+        begun = [
+            (self._begun[key], result) for key, result in results.items() if key in self._begun
+        ]
         self._ledger.write([ending(change, result) for change, result in begun], durable=False)
         return [None]
 
@@ -146,7 +179,8 @@ class Queue:
 
 
 def _transact(jobs: list[_Job], act: Callable[[list], list]) -> None:
-    """Run jobs in one transaction; if it fails, run each in its own, so that one cannot fail the others.
+    """Run jobs in one transaction; if it fails, run each in its own, so that one cannot fail the
+    others.
 
     Raise LedgerLost.
     """

@@ -2,7 +2,9 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Runs a task under the ledger: look up what is recorded, record the intent, send, record the outcome."""
+"""Runs a task under the ledger: look up what is recorded, record the intent, send, record the
+outcome.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +37,9 @@ class Begun(NamedTuple):
 
 
 class Recording:
-    """What the tasks of one service and resource do with the ledger: look up, begin, finish; raises LedgerError."""
+    """What the tasks of one service and resource do with the ledger: look up, begin, finish; raises
+    LedgerError.
+    """
 
     def __init__(
         self,
@@ -46,16 +50,19 @@ class Recording:
         queue: Any = None,
         approved_after: int | None = None,
     ) -> None:
-        """`run`: names the run of Ansible; `queue`: writes for the threads of a list, None for a single task.
+        """`run`: names the run of Ansible; `queue`: writes for the threads of a list, None for a
+        single task.
 
-        `approved_after`: how many rows the history had when the plan was made that was approved; None if any body may
-        be sent.
+        `approved_after`: how many rows the history had when the plan was made that was approved;
+        None if any body may be sent.
         """
         self._approved_after = approved_after
         self._ledger, self._secrets, self._run, self._check_mode = ledger, secrets, run, check_mode
         self._is_list, self._writer = queue is not None, queue or ledger
         self._command = playbook_command(ledger, "in_doubt")
-        self._patience = 0.0 if ledger.file else 1.5  # seconds, more than a session takes to be replaced
+        self._patience = (
+            0.0 if ledger.file else 1.5
+        )  # seconds, more than a session takes to be replaced
         self._unrecorded = ""  # why an outcome could not be recorded
         self.warnings: list[str] = []  # of all tasks together
 
@@ -67,14 +74,20 @@ class Recording:
         if new and (found := self._ledger.other_services(*keys[0][:2], new)):
             self.warnings.append(decisions.warning_of_others(tasks[0], found))
         current = [self._current(key, entries.get(key.name)) for key in keys]
-        return [decisions.planned(task, entry, self._command) for task, entry in zip(tasks, current)]
+        return [
+            decisions.planned(task, entry, self._command) for task, entry in zip(tasks, current)
+        ]
 
     def _current(self, key: Key, entry: Entry | None) -> Entry | None:
-        """Return an entry as the task that works on it leaves it; a list does not wait, and begins the asset later."""
+        """Return an entry as the task that works on it leaves it; a list does not wait, and begins
+        the asset later.
+        """
         for look in range(2):
             if self._check_mode or entry is None or entry.state != INTENT:
                 break
-            if look:  # a session that PostgreSQL has ended is replaced by one that takes its locks again
+            if (
+                look
+            ):  # a session that PostgreSQL has ended is replaced by one that takes its locks again
                 time.sleep(self._patience)
                 self._patience = 0.0  # once for all tasks
             if not self._ledger.lock(key, wait=not self._is_list):
@@ -87,7 +100,9 @@ class Recording:
 
     @contextmanager
     def begun(self, planned: Planned) -> Iterator[Begun]:
-        """Record the intent and hold the lock of the asset within the context; raise Overtaken or InDoubt."""
+        """Record the intent and hold the lock of the asset within the context; raise Overtaken or
+        InDoubt.
+        """
         key = key_of(planned.task)
         try:
             yield self._begin(key, planned)
@@ -95,28 +110,45 @@ class Recording:
             self._writer.release(key)
 
     def _begin(self, key: Key, planned: Planned) -> Begun:
-        for _attempt in range(2):  # the entry may have changed since it was read, but does not while it is locked
+        for _attempt in range(
+            2
+        ):  # the entry may have changed since it was read, but does not while it is locked
             sent = without_placeholders(self._secrets.scrub({"sent": planned.plan.body})["sent"])
-            intent = Entry(INTENT, sent, planned.entry.asset if planned.entry else {}, run=self._run)
+            intent = Entry(
+                INTENT, sent, planned.entry.asset if planned.entry else {}, run=self._run
+            )
             is_ours, entry = self._writer.begin(Change(key, planned.entry, intent))
             if is_ours:
                 return Begun(planned, Change(key, planned.entry, entry), time.monotonic())
-            entry = entry if self._is_list else self._current(key, entry)  # threads use the ledger by its queue only
+            entry = (
+                entry if self._is_list else self._current(key, entry)
+            )  # threads use the ledger by its queue only
             body, planned = planned.plan.body, decisions.planned(planned.task, entry, self._command)
             if planned.error:
                 raise planned.error
             if planned.plan.settled:
                 return Begun(planned)
             if self._approved_after is not None and as_json(planned.plan.body) != as_json(body):
-                raise ServicesError(Message(_NO_LONGER, f"{planned.task.resource.operation.noun} {key.name}"))
+                raise ServicesError(
+                    Message(_NO_LONGER, f"{planned.task.resource.operation.noun} {key.name}")
+                )
         why = "another task began to work on it at the same time, so this one sent nothing. Run it again later."
         raise Overtaken(Message(why, f"{planned.task.resource.operation.noun} {key.name}"))
 
     def finish(self, begun: Begun, result: dict) -> dict:
-        """Record how a task ended and return its result, with what to do next where the asset is in doubt."""
-        task, change = begun.planned.task, decisions.ending(begun.intent, result, time.monotonic() - begun.at)
+        """Record how a task ended and return its result, with what to do next where the asset is in
+        doubt.
+        """
+        task, change = (
+            begun.planned.task,
+            decisions.ending(begun.intent, result, time.monotonic() - begun.at),
+        )
         try:
-            problem = "" if self._writer.finish(change) else "another task changed the entry at the same time"
+            problem = (
+                ""
+                if self._writer.finish(change)
+                else "another task changed the entry at the same time"
+            )
         except LedgerError as error:
             problem = self._unrecorded = error.msg
         if problem:
@@ -125,12 +157,21 @@ class Recording:
 
     def with_next_step(self, result: dict, task: Task, state: str | None) -> dict:
         """Return the result, with how to settle a creation whose entry is now in this state."""
-        if task.resource.operation.method != "POST" or task.wanted.force or state not in decisions.NEXT:
+        if (
+            task.resource.operation.method != "POST"
+            or task.wanted.force
+            or state not in decisions.NEXT
+        ):
             return result
-        return dict(result, msg=message_of(result).then(decisions.NEXT[state])._replace(command=self._command))
+        return dict(
+            result,
+            msg=message_of(result).then(decisions.NEXT[state])._replace(command=self._command),
+        )
 
     def created_since_plan(self, tasks: list[Task]) -> set[str]:
-        """Return the names of assets that were created or adopted since the plan was made that was approved."""
+        """Return the names of assets that were created or adopted since the plan was made that was
+        approved.
+        """
         if not tasks or self._approved_after is None:
             return set()
         base_url, resource, _name = key_of(tasks[0])
@@ -147,12 +188,16 @@ class Recording:
         self._ledger.close()
 
     def give_up(self, results: list[tuple[Task, dict]]) -> None:
-        """Record that these tasks of a list, which did not end in time and can no longer send, sent nothing."""
+        """Record that these tasks of a list, which did not end in time and can no longer send, sent
+        nothing.
+        """
         self._writer.give_up({key_of(task): result for task, result in results})
 
     @property
     def lost(self) -> str:
-        """Why no more assets of a list are begun: their outcomes could not be recorded either; empty while they can."""
+        """Why no more assets of a list are begun: their outcomes could not be recorded either;
+        empty while they can.
+        """
         if self._writer.lost:
             return f"the ledger cannot be used ({self._writer.lost.msg})"
         return f"an outcome could not be recorded ({self._unrecorded})" if self._unrecorded else ""
@@ -162,10 +207,17 @@ class Recording:
         if not tasks:
             return []
         base_url, resource, _name = key_of(tasks[0])
-        where, listed = {"base_url = ?": (base_url,), "resource = ?": (resource,)}, {task.wanted.key for task in tasks}
-        return [key.name for key, _entry in self._ledger.entries(where, lambda name: name not in listed)]
+        where, listed = (
+            {"base_url = ?": (base_url,), "resource = ?": (resource,)},
+            {task.wanted.key for task in tasks},
+        )
+        return [
+            key.name for key, _entry in self._ledger.entries(where, lambda name: name not in listed)
+        ]
 
 
 def key_of(task: Task) -> Key:
     """Return the ledger's key for the asset of a task."""
-    return Key(canonical_url(task.settings.base_url), task.resource.operation.resource, task.wanted.key)
+    return Key(
+        canonical_url(task.settings.base_url), task.resource.operation.resource, task.wanted.key
+    )

@@ -2,10 +2,11 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The ledger in one SQLite file, which after each commit is the whole ledger: its journal is a rollback journal.
+"""The ledger in one SQLite file, which after each commit is the whole ledger: its journal is a
+rollback journal.
 
-Locks are bytes of `<path>.lock`. They belong to the open file, not to the process, so that two ledgers of one process
-exclude each other, too (fcntl_locking(2), open file description locks).
+Locks are bytes of `<path>.lock`. They belong to the open file, not to the process, so that two
+ledgers of one process exclude each other, too (fcntl_locking(2), open file description locks).
 """
 
 from __future__ import annotations
@@ -27,7 +28,10 @@ from .tables import TABLES_IN_SQLITE
 _BUSY_TIMEOUT = 60.0  # seconds to wait for other writers, each of which takes milliseconds
 _STEP = 1.0  # seconds of one such wait in SQLite, which no signal ends
 _WRITING = 0  # the byte that is locked while a ledger is opened for writing or written to; no key has this number
-_LOCKED, _NO_PERMISSION = "database is locked", ("readonly", "unable to open", "I/O")  # in texts of SQLite
+_LOCKED, _NO_PERMISSION = (
+    "database is locked",
+    ("readonly", "unable to open", "I/O"),
+)  # in texts of SQLite
 _UNDO = (
     ". A run was killed while it wrote, and what it began has to be undone. Read the ledger once, for example with"
     " ledger_info, as a user who may write to it, to its -journal and to their directory"
@@ -36,10 +40,14 @@ _ERRORS = (sqlite3.Error, UnicodeError)  # UnicodeError: a lone surrogate, which
 
 
 class SqliteDatabase:
-    """Opened for reading, it neither creates nor changes a file: each statement uses a connection of its own."""
+    """Opened for reading, it neither creates nor changes a file: each statement uses a connection
+    of its own.
+    """
 
     number = "INTEGER PRIMARY KEY AUTOINCREMENT"  # a column that numbers the rows in the order of their insertion
-    interruptible: Callable[[], ContextManager] = nullcontext  # around waits for others before something is begun
+    interruptible: Callable[[], ContextManager] = (
+        nullcontext  # around waits for others before something is begun
+    )
 
     def __init__(self, path: str, read_only: bool = False) -> None:
         """Open the file at an absolute path, and create it unless `read_only`; raise LedgerError."""
@@ -58,7 +66,9 @@ class SqliteDatabase:
         self.unlock(_WRITING)
 
     def _open(self) -> None:
-        """Create the files readable by their owner only, which SQLite would not; keep those that exist."""
+        """Create the files readable by their owner only, which SQLite would not; keep those that
+        exist.
+        """
         with suppress(FileExistsError):
             os.close(os.open(self.file, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
         self._identity = identity(self.file)
@@ -67,7 +77,11 @@ class SqliteDatabase:
 
     def tables(self) -> set[str]:
         """Return which tables of ours there are; raise LedgerError."""
-        return {name for (name,) in self.execute(TABLES_IN_SQLITE)} if os.path.exists(self.file) else set()
+        return (
+            {name for (name,) in self.execute(TABLES_IN_SQLITE)}
+            if os.path.exists(self.file)
+            else set()
+        )
 
     def use(self) -> Use:
         """Return where this process uses the file."""
@@ -78,17 +92,20 @@ class SqliteDatabase:
         """Do nothing: whoever can open the file for writing can record a request."""
 
     def prepare(self, create: Iterable[tuple[str, tuple]]) -> bool:
-        """Check a file that is not where it was last used; to write, mark it and create tables; raise LedgerError.
+        """Check a file that is not where it was last used; to write, mark it and create tables;
+        raise LedgerError.
 
-        `create`: the statements with their values, in one transaction. Return False if one of them changed no row, so
-        that none had an effect.
+        `create`: the statements with their values, in one transaction. Return False if one of them
+        changed no row, so that none had an effect.
         """
         if not self._connection:
             self._is_checked()
             return True
         self.lock(_WRITING, nullcontext)
         try:
-            self.execute("PRAGMA journal_mode = DELETE")  # another program may have set WAL; one that stays may mislead
+            self.execute(
+                "PRAGMA journal_mode = DELETE"
+            )  # another program may have set WAL; one that stays may mislead
             if not self._is_checked():
                 self.execute(f"PRAGMA application_id = {application_id_of(self.file)}")
             return 0 not in self.write(create, durable=True, whole=True) if create else True
@@ -96,11 +113,15 @@ class SqliteDatabase:
             self.unlock(_WRITING)
 
     def _is_checked(self) -> bool:
-        """Whether the file is where it was last used; if not, or after a write was cut off, raise LedgerError if torn.
+        """Whether the file is where it was last used; if not, or after a write was cut off, raise
+        LedgerError if torn.
 
-        Without the journal of that write the file stays torn, and with one of another time SQLite tears it.
+        Without the journal of that write the file stays torn, and with one of another time SQLite
+        tears it.
         """
-        if not self._was_cut_off and self.execute("PRAGMA application_id") == [(application_id_of(self.file),)]:
+        if not self._was_cut_off and self.execute("PRAGMA application_id") == [
+            (application_id_of(self.file),)
+        ]:
             return True
         ((found,),) = self.execute("PRAGMA integrity_check(1)")
         if found != "ok":
@@ -121,7 +142,8 @@ class SqliteDatabase:
     __del__ = close
 
     def lock(self, number: int, waiting: Callable[[], ContextManager] | None) -> bool:
-        """Take the lock of this number, if need be after a wait within `waiting`; without it, return False instead.
+        """Take the lock of this number, if need be after a wait within `waiting`; without it,
+        return False instead.
 
         Raises LedgerError.
         """
@@ -132,11 +154,15 @@ class SqliteDatabase:
                 with waiting():
                     set_lock(self._locks, number, fcntl.LOCK_EX)
         except OSError as error:
-            raise LedgerError(f"ledger: {self.where}.lock cannot be locked: {error.strerror}") from None
+            raise LedgerError(
+                f"ledger: {self.where}.lock cannot be locked: {error.strerror}"
+            ) from None
         return bool(waiting)
 
     def unlock(self, number: int) -> None:
-        with suppress(OSError):  # the work is done: the lock ends with the process, and until then others wait
+        with suppress(
+            OSError
+        ):  # the work is done: the lock ends with the process, and until then others wait
             set_lock(self._locks, number, fcntl.LOCK_UN)
 
     def execute(self, statement: str, values: Iterable = ()) -> list[tuple]:
@@ -145,15 +171,20 @@ class SqliteDatabase:
             if self._connection:
                 require_same_file(self.where, self._identity)
                 return _patiently(self._connection, statement, values)
-            with closing(_connect(self.file)) as connection:  # may write: after a kill, reading begins with a rollback
+            with closing(
+                _connect(self.file)
+            ) as connection:  # may write: after a kill, reading begins with a rollback
                 connection.execute("PRAGMA query_only = ON")
                 return _patiently(connection, statement, values)
 
-    def write(self, statements: Iterable[tuple[str, tuple]], durable: bool, whole: bool = False) -> list[int]:
-        """Execute statements in one transaction; return how many rows each has changed; raise LedgerError.
+    def write(
+        self, statements: Iterable[tuple[str, tuple]], durable: bool, whole: bool = False
+    ) -> list[int]:
+        """Execute statements in one transaction; return how many rows each has changed; raise
+        LedgerError.
 
-        `durable`: it is to survive a power failure, not only the death of this process. `whole`: if one of them changes
-        no row, none has an effect.
+        `durable`: it is to survive a power failure, not only the death of this process. `whole`: if
+        one of them changes no row, none has an effect.
         """
         with self._translated():
             if durable != self._durable:
@@ -161,11 +192,16 @@ class SqliteDatabase:
                 self._durable = durable
             try:
                 with self.interruptible() if durable else nullcontext():
-                    with suppress(LedgerError):  # a turn: those who wait for SQLite's lock try it now and then
+                    with suppress(
+                        LedgerError
+                    ):  # a turn: those who wait for SQLite's lock try it now and then
                         self.lock(_WRITING, nullcontext)
                     _patiently(self._connection, "BEGIN IMMEDIATE")
                 require_same_file(self.where, self._identity)
-                counts = [self._connection.execute(statement, values).rowcount for statement, values in statements]
+                counts = [
+                    self._connection.execute(statement, values).rowcount
+                    for statement, values in statements
+                ]
                 _patiently(self._connection, "ROLLBACK" if whole and 0 in counts else "COMMIT")
                 return counts
             finally:
@@ -185,7 +221,9 @@ class SqliteDatabase:
                     f"{problem}: others have been writing to it, or reading it in one transaction, for"
                     f" {_BUSY_TIMEOUT:g} s. When you run it again, use fewer forks, or end what reads it"
                 ) from None
-            is_half_written = os.path.exists(f"{self.file}-journal") and any(text in problem for text in _NO_PERMISSION)
+            is_half_written = os.path.exists(f"{self.file}-journal") and any(
+                text in problem for text in _NO_PERMISSION
+            )
             raise LedgerError(f"{problem}{_UNDO if is_half_written else ''}") from None
 
 
@@ -211,18 +249,29 @@ def identity(file: str) -> tuple[int, int] | None:
 
 
 def application_id_of(file: str) -> int:
-    """Return the application_id of a file: a number that does not match once it is copied, moved or renamed."""
-    _device, inode = identity(file) or (0, 0)  # the number of the device may change when it is mounted again
+    """Return the application_id of a file: a number that does not match once it is copied, moved or
+    renamed.
+    """
+    _device, inode = identity(file) or (
+        0,
+        0,
+    )  # the number of the device may change when it is mounted again
     return 1 + zlib.crc32(repr((inode, file)).encode()) % (2**31 - 1)
 
 
 def _connect(path: str) -> sqlite3.Connection:
     uri = f"file:{quote(os.fsencode(path))}?mode=rw"
-    return sqlite3.connect(uri, timeout=_STEP, isolation_level=None, check_same_thread=False, uri=True)
+    return sqlite3.connect(
+        uri, timeout=_STEP, isolation_level=None, check_same_thread=False, uri=True
+    )
 
 
-def _patiently(connection: sqlite3.Connection, statement: str, values: Iterable = ()) -> list[tuple]:
-    """Return the rows of a statement that may have to wait for others; a signal ends the wait; raise sqlite3.Error."""
+def _patiently(
+    connection: sqlite3.Connection, statement: str, values: Iterable = ()
+) -> list[tuple]:
+    """Return the rows of a statement that may have to wait for others; a signal ends the wait;
+    raise sqlite3.Error.
+    """
     until = time.monotonic() + _BUSY_TIMEOUT
     while True:
         try:

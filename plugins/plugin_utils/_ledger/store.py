@@ -2,10 +2,12 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Reads and writes the entries and the history of the ledger, in the same way on SQLite and on PostgreSQL.
+"""Reads and writes the entries and the history of the ledger, in the same way on SQLite and on
+PostgreSQL.
 
-A single statement decides who may send: an insert, or an update of the revision that was read, reports whether it
-changed a row. Locks only make others wait. No transaction is open while a request is in flight.
+A single statement decides who may send: an insert, or an update of the revision that was read,
+reports whether it changed a row. Locks only make others wait. No transaction is open while a
+request is in flight.
 """
 
 from __future__ import annotations
@@ -37,7 +39,10 @@ from .entries import (
 
 _LOSS_GRACE = 10.0  # seconds for which a lost ledger is tried again, to write how an attempt ended
 _PAUSE = 0.2  # seconds between two such attempts
-SILENT, _LOCK_PAUSE = 1.0, 0.05  # seconds: of a wait for another task that nobody is told of; between two looks
+SILENT, _LOCK_PAUSE = (
+    1.0,
+    0.05,
+)  # seconds: of a wait for another task that nobody is told of; between two looks
 _TOO_DEEP = f"is nested deeper than {strict_json.MAX_DEPTH} levels"
 _AT_ONCE = 500  # names in one statement; SQLite took 999 values at most before 3.32
 _MOVE_AGAIN = (
@@ -55,19 +60,25 @@ class Ledger:
     """The operations on a ledger. What differs between SQLite and PostgreSQL is in its `database`."""
 
     def __init__(self, database, read_only: bool = False, moving: bool = False) -> None:
-        """Check the tables, and unless `read_only` create them if there are none; raise LedgerError.
+        """Check the tables, and unless `read_only` create them if there are none; raise
+        LedgerError.
 
-        `database`: an SqliteDatabase or a PostgresDatabase, which have the same methods and raise LedgerError.
-        `moving`: accept a ledger in any state, and create no tables.
+        `database`: an SqliteDatabase or a PostgresDatabase, which have the same methods and raise
+        LedgerError. `moving`: accept a ledger in any state, and create no tables.
         """
         self.database = database
         self.where = database.where  # the ledger's name in messages, without a password
         self.file = database.file  # the real path of the SQLite file, empty on PostgreSQL
-        # Says that assets are waited for, given their keys and the entry of the first, if it has one.
+        # Says that assets are waited for, given their keys and the entry of the first, if it has
+        # one.
         self.say_waiting: Callable[[list[Key], Entry | None], None] = lambda keys, entry: None
         self.ledger_id = ""  # empty if there are no tables
-        self.used_elsewhere = ""  # a warning: the file was last used under another path, as a copy or elsewhere
-        self.version = 0  # of its tables; 0: there are none, and it was opened for reading or to be filled
+        self.used_elsewhere = (
+            ""  # a warning: the file was last used under another path, as a copy or elsewhere
+        )
+        self.version = (
+            0  # of its tables; 0: there are none, and it was opened for reading or to be filled
+        )
         try:
             mark, last_use = self._state()
             self.is_new = not self.version
@@ -88,7 +99,9 @@ class Ledger:
             raise
 
     def _compare_use(self, last: Use, read_only: bool) -> None:
-        """Compare where the file is used with where it was used last, and record that unless `read_only`."""
+        """Compare where the file is used with where it was used last, and record that unless
+        `read_only`.
+        """
         now = self.database.use()
         if last == now:
             return
@@ -102,10 +115,11 @@ class Ledger:
     def create(
         self, insert: str, mark: Mark, before: Iterable[tuple] = (), after: Iterable[tuple] = ()
     ) -> bool:
-        """Create the tables with this mark in one transaction; return whether it had an effect; raise LedgerError.
+        """Create the tables with this mark in one transaction; return whether it had an effect;
+        raise LedgerError.
 
-        `insert`: the statement that inserts the mark. `before`, `after`: further statements of the transaction, with
-        their values. It has no effect if one of the statements changes no row.
+        `insert`: the statement that inserts the mark. `before`, `after`: further statements of the
+        transaction, with their values. It has no effect if one of the statements changes no row.
         """
         tables = [(statement.format(number=self.database.number), ()) for statement in sql.CREATE]
         row = (insert, (sql.SCHEMA_VERSION, *mark, *self.database.use()))
@@ -123,7 +137,8 @@ class Ledger:
         return {name: self.entry_of(name, row) for name, *row in rows}
 
     def begin(self, change: Change) -> tuple[bool, Entry | None]:
-        """Lock the key and write the intent; return whether it was written, and the entry as it is now.
+        """Lock the key and write the intent; return whether it was written, and the entry as it is
+        now.
 
         Others block until the key is released. Raise LedgerError.
         """
@@ -132,15 +147,19 @@ class Ledger:
         return (True, written.after) if written else (False, self.get(change.key))
 
     def finish(self, change: Change) -> bool:
-        """Write how an attempt ended; return False if another task changed the entry; raise LedgerError."""
+        """Write how an attempt ended; return False if another task changed the entry; raise
+        LedgerError.
+        """
         return bool(self.write([change], durable=False)[0])
 
-    def write(self, changes: list[Change], durable: bool, whole: bool = False) -> list[Change | None]:
+    def write(
+        self, changes: list[Change], durable: bool, whole: bool = False
+    ) -> list[Change | None]:
         """Write changes in one transaction; raise LedgerError, with none of them written.
 
-        Return each as it was written, None where the entry was not as it was read; its history is written all the same.
-        `durable`: they are to survive a power failure, not only the death of this process. `whole`: nothing is written
-        unless every entry is as it was read.
+        Return each as it was written, None where the entry was not as it was read; its history is
+        written all the same. `durable`: they are to survive a power failure, not only the death of
+        this process. `whole`: nothing is written unless every entry is as it was read.
         """
         changes = [stamped(change) for change in changes]
         statements = [_entry_written(change) for change in changes]
@@ -156,22 +175,38 @@ class Ledger:
             self.require_in_use()
         return [change if is_ours else None for change, is_ours in zip(changes, ours)]
 
-    def _write_again(self, changes: list[Change], statements: list[tuple], durable: bool, whole: bool) -> list[bool]:
-        """Write what may have been committed already; how an attempt ended is tried for a while, an intent once."""
+    def _write_again(
+        self, changes: list[Change], statements: list[tuple], durable: bool, whole: bool
+    ) -> list[bool]:
+        """Write what may have been committed already; how an attempt ended is tried for a while, an
+        intent once.
+        """
         until = time.monotonic() + (0 if durable else _LOSS_GRACE)
         while True:
             try:
                 is_committed = any(self._is_committed(change) for change in changes)
-                counts = [0] * len(changes) if is_committed else self.database.write(statements, durable, whole)
-                # Asked only now: the server may have been committing the first write when the second one began.
-                return [count == 1 or self._is_in_force(change) for count, change in zip(counts, changes)]
+                counts = (
+                    [0] * len(changes)
+                    if is_committed
+                    else self.database.write(statements, durable, whole)
+                )
+                # Asked only now: the server may have been committing the first write when the
+                # second one began.
+                return [
+                    count == 1 or self._is_in_force(change)
+                    for count, change in zip(counts, changes)
+                ]
             except LedgerLost:
                 if time.monotonic() > until:
                     raise
                 time.sleep(_PAUSE)
 
-    def other_services(self, base_url: str, resource: str, names: Iterable[str]) -> dict[str, list[str]]:
-        """Return the other base_urls at which names are recorded, if nothing at all is recorded at this one."""
+    def other_services(
+        self, base_url: str, resource: str, names: Iterable[str]
+    ) -> dict[str, list[str]]:
+        """Return the other base_urls at which names are recorded, if nothing at all is recorded at
+        this one.
+        """
         if self._read(sql.SEEN, (base_url,)):
             return {}
         found: dict[str, list[str]] = {}
@@ -179,11 +214,19 @@ class Ledger:
             found.setdefault(name, []).append(other)
         return found
 
-    def entries(self, where: dict[str, tuple], named: Callable[[str], bool]) -> list[tuple[Key, Entry]]:
-        """Return the entries that meet all conditions (SQL: its values) and whose name `named` accepts."""
+    def entries(
+        self, where: dict[str, tuple], named: Callable[[str], bool]
+    ) -> list[tuple[Key, Entry]]:
+        """Return the entries that meet all conditions (SQL: its values) and whose name `named`
+        accepts.
+        """
         conditions = " AND ".join(where) or "1 = 1"
-        rows = self._read(sql.ENTRIES.format(conditions), [value for values in where.values() for value in values])
-        return [(Key(*row[:3]), self.entry_of(row[2], row[3:])) for row in sorted(rows) if named(row[2])]
+        rows = self._read(
+            sql.ENTRIES.format(conditions), [value for values in where.values() for value in values]
+        )
+        return [
+            (Key(*row[:3]), self.entry_of(row[2], row[3:])) for row in sorted(rows) if named(row[2])
+        ]
 
     def count_states(self) -> dict[str, int]:
         """Return how many entries are in each state; raise LedgerError."""
@@ -199,7 +242,9 @@ class Ledger:
         rows = self._read(sql.COUNT.format("history"), ())
         return rows[0][0] if rows else 0
 
-    def created_since(self, base_url: str, resource: str, names: Iterable[str], count: int) -> set[str]:
+    def created_since(
+        self, base_url: str, resource: str, names: Iterable[str], count: int
+    ) -> set[str]:
         """Return which assets were created or adopted after the first `count` rows of the history."""
         rows = self._read(sql.NUMBER_OF_ROW, (count - 1,)) if count else []
         number = rows[0][0] if rows else -1
@@ -207,14 +252,18 @@ class Ledger:
         return {name for (name,) in found}
 
     def history(self, base_url: str, resource: str, names: Iterable[str]) -> dict[str, list[Ended]]:
-        """Return how the attempts of several assets ended, oldest first, by name; raise LedgerError."""
+        """Return how the attempts of several assets ended, oldest first, by name; raise
+        LedgerError.
+        """
         found: dict[str, list[Ended]] = {}
         for name, *row in self._read_some(sql.HISTORY, base_url, resource, names):
             found.setdefault(name, []).append(Ended(*row))
         return found
 
     def lock(self, key: Key, wait: bool) -> bool:
-        """Lock the key, if need be after a wait; without `wait` return False instead; raise LedgerError."""
+        """Lock the key, if need be after a wait; without `wait` return False instead; raise
+        LedgerError.
+        """
         number, until = lock_number(key), time.monotonic() + (SILENT if wait else 0)
         while not self.database.lock(number, None):
             if time.monotonic() >= until:
@@ -235,11 +284,15 @@ class Ledger:
         self.database.close()
 
     def _state(self) -> tuple[Mark, Use]:
-        """Return the mark and where the ledger was last used; raise LedgerError for another schema than ours."""
+        """Return the mark and where the ledger was last used; raise LedgerError for another schema
+        than ours.
+        """
         tables = self.database.tables()
         if not tables:
             return Mark(), Use()
-        rows = self.database.execute(sql.SCHEMA) if "infrastructure_services_schema" in tables else []
+        rows = (
+            self.database.execute(sql.SCHEMA) if "infrastructure_services_schema" in tables else []
+        )
         found = rows[0][0] if rows else None
         if found != sql.SCHEMA_VERSION:
             raise LedgerError(
@@ -251,9 +304,15 @@ class Ledger:
         return Mark(*values[:4]), Use(*values[4:])
 
     def _is_committed(self, change: Change) -> bool:
-        """Whether the transaction of a change was committed, even if it found that the entry was another one."""
+        """Whether the transaction of a change was committed, even if it found that the entry was
+        another one.
+        """
         written = (*change.key, change.revision)
-        return bool(self._read(sql.IS_RECORDED, written)) if change.ended else self._is_in_force(change)
+        return (
+            bool(self._read(sql.IS_RECORDED, written))
+            if change.ended
+            else self._is_in_force(change)
+        )
 
     def _is_in_force(self, change: Change) -> bool:
         """Whether the entry is as the change leaves it."""
@@ -267,7 +326,9 @@ class Ledger:
         names = list(names)
         for start in range(0, len(names), _AT_ONCE):
             some = names[start : start + _AT_ONCE]
-            yield from self._read(statement.format(", ".join("?" * len(some))), (base_url, resource, *some, *values))
+            yield from self._read(
+                statement.format(", ".join("?" * len(some))), (base_url, resource, *some, *values)
+            )
 
     def _read(self, statement: str, values: Iterable) -> list[tuple]:
         """Return the rows of a statement; none when there are no tables."""
@@ -290,7 +351,9 @@ class Ledger:
 
     @contextmanager
     def _told_of_its_move(self) -> Iterator[None]:
-        """Say why a statement fails: the table of entries has another name once the ledger was moved."""
+        """Say why a statement fails: the table of entries has another name once the ledger was
+        moved.
+        """
         try:
             yield
         except Unanswered:
@@ -310,21 +373,28 @@ class Ledger:
 
 
 def _parsed(text: str) -> object:
-    """Return JSON as a value; raise ValueError for what is not JSON, or deeper than what is ever recorded."""
+    """Return JSON as a value; raise ValueError for what is not JSON, or deeper than what is ever
+    recorded.
+    """
     try:
         value = json.loads(text)
     except RecursionError:
         raise ValueError(_TOO_DEEP) from None
     except ValueError:
         raise ValueError("is not JSON") from None
-    if text.count("[") + text.count("{") > strict_json.MAX_DEPTH and strict_json.depth(value) > strict_json.MAX_DEPTH:
+    if (
+        text.count("[") + text.count("{") > strict_json.MAX_DEPTH
+        and strict_json.depth(value) > strict_json.MAX_DEPTH
+    ):
         raise ValueError(_TOO_DEEP)
     return value
 
 
 def lock_number(key: Key) -> int:
     """Return the key as a number from 1 to 2**62."""
-    return 1 + (int.from_bytes(hashlib.sha256(json.dumps(key).encode("utf-8")).digest()[:8], "big") >> 2)
+    return 1 + (
+        int.from_bytes(hashlib.sha256(json.dumps(key).encode("utf-8")).digest()[:8], "big") >> 2
+    )
 
 
 def _entry_written(change: Change) -> tuple[str, tuple]:

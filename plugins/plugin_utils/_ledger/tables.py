@@ -2,7 +2,9 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The tables of the ledger, and the statements that read and write them: the same on SQLite and on PostgreSQL."""
+"""The tables of the ledger, and the statements that read and write them: the same on SQLite and on
+PostgreSQL.
+"""
 
 import re
 
@@ -11,7 +13,8 @@ _NOT_PLAIN = re.compile(r"[^A-Za-z0-9]+")  # what JSON or LIKE may write in anot
 SCHEMA_VERSION = 4  # of the tables; it stands in the last of them
 IN_USE, MOVING, MOVED, FILLING = "in use", "moving", "moved", "filling"  # the states of a ledger
 
-# `number` depends on the database. Run in one transaction; has no effect if another process was first.
+# `number` depends on the database. Run in one transaction; has no effect if another process was
+# first.
 CREATE = (
     (
         "CREATE TABLE IF NOT EXISTS infrastructure_services_entry (base_url TEXT NOT NULL, resource TEXT NOT NULL,"
@@ -30,7 +33,8 @@ CREATE = (
         " ON infrastructure_services_history (base_url, resource, name)"
     ),
     (
-        # One row: the state of the ledger with the move that it belongs to, and where the ledger was last used.
+        # One row: the state of the ledger with the move that it belongs to, and where the ledger
+        # was last used.
         "CREATE TABLE IF NOT EXISTS infrastructure_services_schema (version INTEGER PRIMARY KEY,"
         " ledger_id TEXT NOT NULL, state TEXT NOT NULL, move TEXT NOT NULL, place TEXT NOT NULL,"
         " path TEXT NOT NULL, inode BIGINT NOT NULL, host TEXT NOT NULL)"
@@ -41,7 +45,8 @@ INSERT_MARK = "INSERT INTO infrastructure_services_schema VALUES (?, ?, ?, ?, ?,
 INSERT_FIRST_MARK = f"{INSERT_MARK} ON CONFLICT DO NOTHING"
 SET_USE = "UPDATE infrastructure_services_schema SET path = ?, inode = ?, host = ?"
 TABLES_IN_SQLITE = (
-    "SELECT name FROM sqlite_master WHERE name IN ('infrastructure_services_entry', 'infrastructure_services_schema')"
+    "SELECT name FROM sqlite_master"
+    " WHERE name IN ('infrastructure_services_entry', 'infrastructure_services_schema')"
 )
 TABLES_IN_POSTGRESQL = (  # from pg_class: to_regclass may have cached, before a lock was granted, that there are none
     "SELECT relname FROM pg_class WHERE pg_table_is_visible(oid)"
@@ -55,7 +60,9 @@ GET = (
     f"SELECT name, {COLUMNS} FROM infrastructure_services_entry"
     " WHERE base_url = ? AND resource = ? AND name IN ({})"
 )
-ENTRIES = f"SELECT base_url, resource, name, {COLUMNS} FROM infrastructure_services_entry WHERE {{}}"
+ENTRIES = (
+    f"SELECT base_url, resource, name, {COLUMNS} FROM infrastructure_services_entry WHERE {{}}"
+)
 _WHILE_IN_USE = f"EXISTS (SELECT 1 FROM infrastructure_services_schema WHERE state = '{IN_USE}')"
 INSERT = (
     f"INSERT INTO infrastructure_services_entry (base_url, resource, name, {COLUMNS}) SELECT {', '.join('?' * 12)}"
@@ -76,7 +83,9 @@ HISTORY = (  # clocks of controllers differ, and a second has many rows: the num
     f"SELECT name, {ENDED} FROM infrastructure_services_history"
     " WHERE base_url = ? AND resource = ? AND name IN ({}) ORDER BY number"
 )
-NUMBER_OF_ROW = "SELECT number FROM infrastructure_services_history ORDER BY number LIMIT 1 OFFSET ?"
+NUMBER_OF_ROW = (
+    "SELECT number FROM infrastructure_services_history ORDER BY number LIMIT 1 OFFSET ?"
+)
 CREATED_SINCE = (
     "SELECT DISTINCT name FROM infrastructure_services_history"
     " WHERE base_url = ? AND resource = ? AND name IN ({}) AND to_state IN ('done', 'accepted') AND number > ?"
@@ -115,12 +124,14 @@ HISTORY_AFTER = (
     f"SELECT number, base_url, resource, name, {ENDED}, revision FROM infrastructure_services_history"
     f" WHERE number > ? ORDER BY number LIMIT {PAGE}"
 )
-COPY_ENTRIES = f"INSERT INTO infrastructure_services_entry (base_url, resource, name, {COLUMNS}) VALUES {{}}"
-COPY_HISTORY = (
-    f"INSERT INTO infrastructure_services_history (base_url, resource, name, {ENDED}, revision) VALUES {{}}"
+COPY_ENTRIES = (
+    f"INSERT INTO infrastructure_services_entry (base_url, resource, name, {COLUMNS}) VALUES {{}}"
 )
+COPY_HISTORY = f"INSERT INTO infrastructure_services_history (base_url, resource, name, {ENDED}, revision) VALUES {{}}"
 
 
 def like(text: str) -> str:
-    """Return a pattern of LIKE for all that may contain a text, be it as JSON: by its letters and digits alone."""
+    """Return a pattern of LIKE for all that may contain a text, be it as JSON: by its letters and
+    digits alone.
+    """
     return _NOT_PLAIN.sub("%", f"%{text}%")

@@ -2,14 +2,24 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The flow of every action plugin of the collection: environment, options, signals, `until`, the end of a worker."""
+"""The flow of every action plugin of the collection: environment, options, signals, `until`, the
+end of a worker.
+"""
 
 from __future__ import annotations
 
 import os
 from typing import Any, Callable
 
-from ...module_utils._errors import ACCEPTED, NOT_SENT, UNKNOWN, InvalidInput, RequestFailed, ServicesError, in_words
+from ...module_utils._errors import (
+    ACCEPTED,
+    NOT_SENT,
+    UNKNOWN,
+    InvalidInput,
+    RequestFailed,
+    ServicesError,
+    in_words,
+)
 from ...module_utils._task.options import LEDGER_VARIABLE
 from ...module_utils._task.signals import Interrupted, Signals, deferred
 from ...module_utils._task.specs import ModuleSpec
@@ -21,18 +31,23 @@ from .given import names_in_role, options_given, require_ledger, spec_in_role
 _WHY = "This attempt sent nothing: the keyword until does not repeat a creation that may have happened."
 _UNRECORDED = (
     "No ledger remembers what this run creates, so running it again creates another machine. Set ledger, or"
-    f" {LEDGER_VARIABLE} in the environment, to the path of a file; ledger: \"\" says that this is meant."
+    f' {LEDGER_VARIABLE} in the environment, to the path of a file; ledger: "" says that this is meant.'
 )
-# The last task of this process that may have created an asset, and its result. Ansible makes a new action for each
-# attempt of `until`, but the task object stays the same. `changed`: the last task that changed something.
+# The last task of this process that may have created an asset, and its result. Ansible makes a new
+# action for each attempt of `until`, but the task object stays the same. `changed`: the last task
+# that changed something.
 _last: dict[str, Any] = {"task": None, "result": {}, "changed": None}
 
 
 class Action(core.ObservedAction):
-    """Runs a task on the controller; the subclasses say which module it is (`spec`) and do its work."""
+    """Runs a task on the controller; the subclasses say which module it is (`spec`) and do its
+    work.
+    """
 
     spec: ModuleSpec
-    work: Callable[..., dict]  # takes valid options and the signals, returns the result; raises ServicesError
+    work: Callable[
+        ..., dict
+    ]  # takes valid options and the signals, returns the result; raises ServicesError
     _supports_async = True
     _supports_check_mode = True
 
@@ -42,37 +57,51 @@ class Action(core.ObservedAction):
         return self.spec.resource is not None and self.spec.resource.operation.method == "POST"
 
     def hand_over(self, signals: Signals) -> dict | None:
-        """Return the result of the module if all of the task is for the target, None if it is for the worker."""
+        """Return the result of the module if all of the task is for the target, None if it is for
+        the worker.
+        """
 
     def given(self) -> dict:
         """Return the options of the task, not yet validated; raise InvalidInput."""
         return options_given(self)
 
     def _refuse_async_creation(self) -> None:
-        """Raise InvalidInput for a creation that would be repeated without knowing how the job before it ended."""
+        """Raise InvalidInput for a creation that would be repeated without knowing how the job
+        before it ended.
+        """
         if self._task.async_val and self.creates and core.counts_attempts(self):
             why = "cannot be combined with until or retries in a task that creates: no attempt knows how the job"
-            raise InvalidInput("async", f"{why} before it ended. Remove async, or until and retries")
+            raise InvalidInput(
+                "async", f"{why} before it ended. Remove async, or until and retries"
+            )
 
     def remember(self, result: dict) -> dict:
-        """Return the result; a creation that may have happened is not repeated by further attempts of `until`."""
+        """Return the result; a creation that may have happened is not repeated by further attempts
+        of `until`.
+        """
         if self.creates and result["outcome"] in (UNKNOWN, ACCEPTED):
             _last.update(task=self._task, result=dict(result))
         return result
 
     def _remembered(self) -> dict:
-        """Return the result of an attempt of the task that may have created the asset, empty for none."""
+        """Return the result of an attempt of the task that may have created the asset, empty for
+        none.
+        """
         return _last["result"] if _last["task"] is self._task else {}
 
     def _earlier(self) -> dict:
-        """Return the result of a task that an earlier attempt may have carried out, empty for one to run."""
+        """Return the result of a task that an earlier attempt may have carried out, empty for one
+        to run.
+        """
         result = self._remembered()
         if result.get("failed"):
             return dict(result, msg=f"{_WHY} The earlier attempt: {result['msg']}")
         return dict(result, warnings=[*result.get("warnings", []), _WHY]) if result else {}
 
     def _with_earlier_change(self, result: dict) -> dict:
-        """Return the result, which is `changed` if an earlier attempt of the task has changed something."""
+        """Return the result, which is `changed` if an earlier attempt of the task has changed
+        something.
+        """
         if result.get("changed"):
             _last["changed"] = self._task
         return dict(result, changed=True) if _last["changed"] is self._task else result
@@ -92,7 +121,9 @@ class Action(core.ObservedAction):
                 hidden = f"{self._task.action}: a task with no_log was interrupted; its outcome is {result['outcome']}."
                 process.show_message(hidden if self._task.no_log else result["msg"])
         signals.terminate()
-        if process.is_orphan():  # the result would fill a pipe that nobody reads, so this worker would never end
+        if (
+            process.is_orphan()
+        ):  # the result would fill a pipe that nobody reads, so this worker would never end
             os._exit(1)
         return result
 
@@ -104,7 +135,9 @@ class Action(core.ObservedAction):
             self.task_environment = core.task_environment(self)
             with process.environment({**self.controller_environment, **self.task_environment}):
                 require_ledger(self)
-                result = self.hand_over(signals) or self._result(validate(self.spec, self.given()), signals)
+                result = self.hand_over(signals) or self._result(
+                    validate(self.spec, self.given()), signals
+                )
                 return self._with_warning(result)
         except InvalidInput as error:  # in a keyword or a variable
             return error.result()
@@ -114,7 +147,9 @@ class Action(core.ObservedAction):
             return RequestFailed(f"The task was interrupted ({error}){effect}.", outcome).result()
 
     def _with_warning(self, result: dict) -> dict:
-        """Return the result; the first of a run that created without a ledger, unless with an empty one, warns."""
+        """Return the result; the first of a run that created without a ledger, unless with an empty
+        one, warns.
+        """
         is_recorded = self._task.args.get("ledger") is not None or os.environ.get(LEDGER_VARIABLE)
         has_created = self.creates and (result.get("changed") or result.get("outcome") == UNKNOWN)
         if is_recorded or not has_created or self._task.no_log or not is_first(_UNRECORDED):
@@ -122,7 +157,9 @@ class Action(core.ObservedAction):
         return dict(result, warnings=[*result.get("warnings", ()), _UNRECORDED])
 
     def _result(self, options: Options, signals: Signals) -> dict:
-        """Return the result of a task that is done here, or partly on the target, with warnings and invocation."""
+        """Return the result of a task that is done here, or partly on the target, with warnings and
+        invocation.
+        """
         try:
             options.valid()
             result = self.work(options, signals)
@@ -133,5 +170,7 @@ class Action(core.ObservedAction):
         if not self._task.diff:
             result.pop("diff", None)
         warnings = [*options.secrets.warnings(), *result.pop("warnings", ())]
-        invocation = {"invocation": options.invocation()} if core.wants_invocation(self.task_vars) else {}
+        invocation = (
+            {"invocation": options.invocation()} if core.wants_invocation(self.task_vars) else {}
+        )
         return {**result, **({"warnings": warnings} if warnings else {}), **invocation}

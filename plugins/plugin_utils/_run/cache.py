@@ -2,13 +2,14 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What tasks of a run reuse: connections and open ledgers, for the next items of a loop, and a token for all workers.
+"""What tasks of a run reuse: connections and open ledgers, for the next items of a loop, and a
+token for all workers.
 
 Which file a ledger is, they all know, too: another one in its place is refused.
 
-The token is in memory that only they can read, so a killed run leaves nothing on disk. Ansible loads an action plugin
-before it forks the workers that run it, so they inherit the memory created here; a worker that is the first to import
-this file shares nothing, and fetches a token of its own.
+The token is in memory that only they can read, so a killed run leaves nothing on disk. Ansible
+loads an action plugin before it forks the workers that run it, so they inherit the memory created
+here; a worker that is the first to import this file shares nothing, and fetches a token of its own.
 """
 
 from __future__ import annotations
@@ -36,8 +37,8 @@ _CONTENT = 0  # the number of the lock on the memory; each identity has its own
 class Cache(threading.local):
     """A cache of things that can be closed, by key.
 
-    Each thread has its own, so that none closes what another one is using. Objects inherited through fork() are neither
-    used nor closed: their connections still belong to the parent.
+    Each thread has its own, so that none closes what another one is using. Objects inherited
+    through fork() are neither used nor closed: their connections still belong to the parent.
     """
 
     def __init__(self) -> None:
@@ -65,7 +66,9 @@ def cached_ledger(location: str, read_only: bool, required_by: str = "") -> Ledg
 
     A reader that found no ledger is not cached: others may create it.
     """
-    ledger = _ledgers.get((location, read_only), lambda: ledger_of_run(location, read_only, required_by))
+    ledger = _ledgers.get(
+        (location, read_only), lambda: ledger_of_run(location, read_only, required_by)
+    )
     if not ledger.version:
         _ledgers.forget((location, read_only))
     return ledger
@@ -79,10 +82,11 @@ def cached_transport(settings: ConnectionSettings):
 
 
 class RunMemory:
-    """A JSON object in memory that this process shares with those that it forks from now on, and its locks.
+    """A JSON object in memory that this process shares with those that it forks from now on, and
+    its locks.
 
-    A lock ends with its process. It is a byte range of an empty, unlinked file; where no such file can be created or
-    locked, each process has its own copy of the memory.
+    A lock ends with its process. It is a byte range of an empty, unlinked file; where no such file
+    can be created or locked, each process has its own copy of the memory.
     """
 
     def __init__(self) -> None:
@@ -113,7 +117,8 @@ class RunMemory:
             return self._all().get(name)
 
     def write(self, name: str, value: Any) -> Any:
-        """Write, and return what was written before, None for nothing; a process killed meanwhile leaves nothing.
+        """Write, and return what was written before, None for nothing; a process killed meanwhile
+        leaves nothing.
 
         The oldest entries go if there is no room.
         """
@@ -133,7 +138,9 @@ class RunMemory:
 
 
 class SharedMemory(Memory):
-    """What the workers of a run know of one token; its identity is the digest of the whole token request."""
+    """What the workers of a run know of one token; its identity is the digest of the whole token
+    request.
+    """
 
     def __init__(self, run: RunMemory, credentials: Credentials) -> None:
         digest = hashlib.sha256(repr(credentials).encode("utf-8"))
@@ -155,7 +162,9 @@ _asked: set[str] = set()  # by tasks of this process
 
 
 def ledger_of_run(location: str, read_only: bool, required_by: str) -> Ledger:
-    """Open a ledger, unless this run has used another file there; raise LedgerError or MissingLibrary."""
+    """Open a ledger, unless this run has used another file there; raise LedgerError or
+    MissingLibrary.
+    """
     if before := _run_memory.read(location):
         require_same_file(location, tuple(before))
     ledger = open_ledger(location, read_only, required_by)

@@ -2,7 +2,9 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What depends on the version of ansible-core, and most of its private parts that are used, each with the reason."""
+"""What depends on the version of ansible-core, and most of its private parts that are used, each
+with the reason.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,9 @@ from .process import require_parent
 try:  # since ansible-core 2.19
     from ansible.module_utils.common.json import Direction, get_module_encoder
 
-    ENCODER = get_module_encoder("legacy", Direction.CONTROLLER_TO_MODULE)  # options as a module would get them
+    ENCODER = get_module_encoder(
+        "legacy", Direction.CONTROLLER_TO_MODULE
+    )  # options as a module would get them
 
     from ansible.template import trust_as_template as _plain
 
@@ -45,11 +49,13 @@ except ImportError:
 
 
 def of_inventory(data):
-    """Return data of which no string is ever templated or called, and of which those that cannot be are plain JSON.
+    """Return data of which no string is ever templated or called, and of which those that cannot be
+    are plain JSON.
 
-    `ansible-inventory` gives any other string as an object, which AWX takes for the value. A brace begins a template;
-    at the start of a string, `#jinja2:` says what else does. `when: "{{ name }}"` evaluates what it finds in the
-    variable as an expression: one without a parenthesis calls nothing, neither a lookup nor a method.
+    `ansible-inventory` gives any other string as an object, which AWX takes for the value. A brace
+    begins a template; at the start of a string, `#jinja2:` says what else does. `when: "{{ name
+    }}"` evaluates what it finds in the variable as an expression: one without a parenthesis calls
+    nothing, neither a lookup nor a method.
     """
     if isinstance(data, dict):
         return {of_inventory(key): of_inventory(value) for key, value in data.items()}
@@ -60,11 +66,13 @@ def of_inventory(data):
     return untrusted(data) if "{" in data or "(" in data or data.startswith("#") else _plain(data)
 
 
-# Since ansible-core 2.21 a setting decides whether a result has `invocation`; before, it always had.
+# Since ansible-core 2.21 a setting decides whether a result has `invocation`; before, it always
+# had.
 _INVOCATION = "INJECT_INVOCATION"
 _INVOCATION_IS_A_SETTING = _INVOCATION in constants.config.get_configuration_definitions()
 
-# The option of ssh, and of plugins made like it: how often a command is run again after its connection was lost.
+# The option of ssh, and of plugins made like it: how often a command is run again after its
+# connection was lost.
 _RETRIES = "reconnection_retries"
 
 _PYTHON_TOO_OLD = re.compile("(?:Ansible|ansible-core) requires .*Python.* Current version: ")
@@ -72,7 +80,9 @@ _PYTHON_TOO_OLD = re.compile("(?:Ansible|ansible-core) requires .*Python.* Curre
 
 def wants_invocation(task_vars: dict) -> bool:
     """Return whether the result is to have `invocation`, by the rule of this ansible-core."""
-    return not _INVOCATION_IS_A_SETTING or constants.config.get_config_value(_INVOCATION, variables=task_vars)
+    return not _INVOCATION_IS_A_SETTING or constants.config.get_config_value(
+        _INVOCATION, variables=task_vars
+    )
 
 
 def task_environment(action) -> dict[str, str]:
@@ -86,8 +96,8 @@ def task_environment(action) -> dict[str, str]:
 def keep_from_shell(connection, prefix: str) -> None:
     """Have no command on this connection begin with variables whose names start with this prefix.
 
-    Whoever is on the target sees the command lines there, and `-vvv` shows them. The shell plugin makes them for the
-    module as well as for ansible-core's own polling of its job.
+    Whoever is on the target sees the command lines there, and `-vvv` shows them. The shell plugin
+    makes them for the module as well as for ansible-core's own polling of its job.
     """
     shell = connection._shell
     if "env_prefix" not in vars(shell):  # the items of a loop share a connection
@@ -95,11 +105,15 @@ def keep_from_shell(connection, prefix: str) -> None:
 
 
 def _prefix_without(env_prefix: Callable[..., str], prefix: str, **variables) -> str:
-    return env_prefix(**{name: value for name, value in variables.items() if not str(name).startswith(prefix)})
+    return env_prefix(
+        **{name: value for name, value in variables.items() if not str(name).startswith(prefix)}
+    )
 
 
 def variables_given(action) -> set[str]:
-    """Return the names of the variables on the command line and in the play, which has those of `import_playbook`."""
+    """Return the names of the variables on the command line and in the play, which has those of
+    `import_playbook`.
+    """
     block = action._task
     while not isinstance(block, Block):
         block = block._parent
@@ -112,12 +126,16 @@ def counts_attempts(action) -> bool:
 
 
 def is_python_too_old(result: dict) -> bool:
-    """Return whether the target's Python is too old for ansible-core, which it says before the module's code runs."""
+    """Return whether the target's Python is too old for ansible-core, which it says before the
+    module's code runs.
+    """
     return bool(_PYTHON_TOO_OLD.match(str(result.get("msg"))))
 
 
 def why_failed(result: dict) -> str:
-    """Return what ansible-core says about a module that failed; since 2.19 that may be in `exception` alone."""
+    """Return what ansible-core says about a module that failed; since 2.19 that may be in
+    `exception` alone.
+    """
     said, event = [str(result["msg"])] if result.get("msg") else [], None
     if not said:
         event = getattr(result.get("exception"), "event", None)
@@ -146,16 +164,20 @@ def repeating_nothing(connection) -> Iterator[None]:
 
 
 def _once(run: Callable) -> Callable:
-    """Return what runs a command of ssh the first time it is called, and raises AnsibleConnectionFailure after that.
+    """Return what runs a command of ssh the first time it is called, and raises
+    AnsibleConnectionFailure after that.
 
-    Whatever its option says, the plugin runs a command again when a master connection (ControlPersist) was broken,
-    although ssh itself then made a connection of its own, on which the command may have run.
+    Whatever its option says, the plugin runs a command again when a master connection
+    (ControlPersist) was broken, although ssh itself then made a connection of its own, on which the
+    command may have run.
     """
     left = [run]
 
     def run_once(*arguments, **more):
         if not left:
-            raise AnsibleConnectionFailure("the connection was lost, and the module may have run before that")
+            raise AnsibleConnectionFailure(
+                "the connection was lost, and the module may have run before that"
+            )
         return left.pop()(*arguments, **more)
 
     return run_once
@@ -164,15 +186,18 @@ def _once(run: Callable) -> Callable:
 class ObservedAction(ActionBase):
     """An action plugin that knows whether the module's own command was handed to the connection.
 
-    Everything before that (interpreter discovery, temporary directory, transfer, permissions) runs as the user of the
-    connection; only the module runs as the user that the task becomes (`sudoable`).
+    Everything before that (interpreter discovery, temporary directory, transfer, permissions) runs
+    as the user of the connection; only the module runs as the user that the task becomes
+    (`sudoable`).
     """
 
     module_was_started = False
     creates: bool  # whether the module sends what must not be sent twice
 
     def _low_level_execute_command(self, cmd, sudoable=True, **more):
-        """Run a command on the target; raise ServicesError instead of starting the module for a run that has ended."""
+        """Run a command on the target; raise ServicesError instead of starting the module for a run
+        that has ended.
+        """
         if sudoable:
             require_parent()
         self.module_was_started = self.module_was_started or sudoable
@@ -185,23 +210,31 @@ class ObservedAction(ActionBase):
         return bool(self._connection.become)
 
     def run_shell(self) -> dict:
-        """Run a no-op in a shell on the target, as the user of the module; return `rc` and the output.
+        """Run a no-op in a shell on the target, as the user of the module; return `rc` and the
+        output.
 
-        An unreachable host, or a user that it cannot become, is found here, provably before the module starts.
+        An unreachable host, or a user that it cannot become, is found here, provably before the
+        module starts.
         """
         return super()._low_level_execute_command("exit 0")
 
     def _remove_tmp_path(self, tmp_path, force=False):
-        """Remove the temporary directory; if the connection is lost meanwhile, the result still counts."""
+        """Remove the temporary directory; if the connection is lost meanwhile, the result still
+        counts.
+        """
         try:
             super()._remove_tmp_path(tmp_path, force)
         except AnsibleConnectionFailure:
             self._connection._shell.tmpdir = None
 
     def run_module(self, arguments: dict) -> dict:
-        """Run the module of the task's name with these arguments, which are modified, and return its result."""
+        """Run the module of the task's name with these arguments, which are modified, and return
+        its result.
+        """
         wrap_async = bool(self._task.async_val) and not self._connection.has_native_async
-        result = self._execute_module(module_args=arguments, task_vars=self.task_vars, wrap_async=wrap_async)
+        result = self._execute_module(
+            module_args=arguments, task_vars=self.task_vars, wrap_async=wrap_async
+        )
         if not wrap_async:
             self._remove_tmp_path(self._connection._shell.tmpdir)
         return result

@@ -2,7 +2,9 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Tasks that send requests, from options to result: in the worker where that is safe, else on the target."""
+"""Tasks that send requests, from options to result: in the worker where that is safe, else on the
+target.
+"""
 
 from __future__ import annotations
 
@@ -40,29 +42,44 @@ from .given import (
 from .process import is_orphan, require_parent, run_id, say, show_lines
 from .target import Target, is_here
 
-_DETAILS = ("ansible_facts", "results", "not_listed", "diff")  # which the screen, the report and the ledger have
-_LEDGER_ELSEWHERE = "a list can use one only on the controller: add delegate_to: localhost and become: false"
+_DETAILS = (
+    "ansible_facts",
+    "results",
+    "not_listed",
+    "diff",
+)  # which the screen, the report and the ledger have
+_LEDGER_ELSEWHERE = (
+    "a list can use one only on the controller: add delegate_to: localhost and become: false"
+)
 
 
 def in_worker(action) -> bool:
-    """Whether a task is done in this process: where its module would run anyway, and as the same user."""
+    """Whether a task is done in this process: where its module would run anyway, and as the same
+    user.
+    """
     is_elsewhere = not is_here(action) or action.becomes or action._task.async_val
     return requests is not None and not is_elsewhere
 
 
 def hand_over(action, signals: Signals) -> dict | None:
-    """Return the result of the module if all of the task is for the target, None if not; raise InvalidInput."""
+    """Return the result of the module if all of the task is for the target, None if not; raise
+    InvalidInput.
+    """
     if in_worker(action) or ledger_given(action) != "":
         return None
     return action.remember(Target(action, options_given(action), signals).run())
 
 
 def send(action, options: Options, signals: Signals) -> dict:
-    """Do the task of a module for one asset, and return its result; raise ServicesError before anything is sent."""
+    """Do the task of a module for one asset, and return its result; raise ServicesError before
+    anything is sent.
+    """
     params, check_mode = with_absolute_paths(action, options.params), action._task.check_mode
     task = prepare(action.spec.resource, params, check_mode)
     sleep = partial(_sleep, action, signals, f"{task.resource.operation.noun} {task.wanted.key}")
-    context = _context(action, options, connect=cached_transport, interruptible=signals.raised, sleep=sleep)
+    context = _context(
+        action, options, connect=cached_transport, interruptible=signals.raised, sleep=sleep
+    )
     target = None if in_worker(action) else Target(action, options.given, signals)
 
     def send_once(planned: Planned) -> dict:
@@ -80,14 +97,17 @@ def send(action, options: Options, signals: Signals) -> dict:
 
 
 def send_list(action, options: Options, signals: Signals) -> dict:
-    """Do the task of a module for a list, and return its result; raise ServicesError before anything is sent."""
+    """Do the task of a module for a list, and return its result; raise ServicesError before
+    anything is sent.
+    """
     params, check_mode = with_absolute_paths(action, options.params), action._task.check_mode
     location = ledger_location(action, params["ledger"]) if params["ledger"] else ""
     if not in_worker(action):
         require_libraries()
         raise InvalidInput("ledger", _LEDGER_ELSEWHERE)
     service = canonical_url(settings_from(params, check_mode).base_url)
-    report, approved = _report(action, params, location, service), _approved(action, params, service)
+    report = _report(action, params, location, service)
+    approved = _approved(action, params, service)
     if approved:
         _require_ledger_of(approved, location)
     # The ledger is the list's own: threads that outlast it may still use the connection.
@@ -102,7 +122,9 @@ def send_list(action, options: Options, signals: Signals) -> dict:
     )
     queue = Queue(ledger) if ledger and not check_mode else None
     after = approved.history_rows if approved else None
-    recording = Recording(ledger, options.secrets, run_id(), check_mode, queue, after) if ledger else None
+    recording = (
+        Recording(ledger, options.secrets, run_id(), check_mode, queue, after) if ledger else None
+    )
     history_rows = ledger.count_history() if ledger and report else 0
     began, result = time.monotonic(), send_all(action.spec, params, context, recording)
     if only_checks(action):
@@ -111,17 +133,24 @@ def send_list(action, options: Options, signals: Signals) -> dict:
     about = _about(ledger, recording, history_rows)
     _tell(action, report, time.monotonic() - began, signals, done, about)
     returned = result.returned(done, params["results"])
-    returned = _without_details(returned) if action.spec.names and returned.get("failed") else returned
-    return returned if _may_go_on(queue and recording, params, done["results"]) else action.remember(returned)
+    if action.spec.names and returned.get("failed"):
+        returned = _without_details(returned)
+    if _may_go_on(queue and recording, params, done["results"]):
+        return returned
+    return action.remember(returned)
 
 
 def _may_go_on(recording: Recording | None, params: dict, items: list[dict]) -> bool:
-    """Whether a further attempt of `until` sends what certainly did not happen; the ledger keeps the rest from it.
+    """Whether a further attempt of `until` sends what certainly did not happen; the ledger keeps
+    the rest from it.
 
     `recording`: None without a ledger that this attempt wrote to.
     """
     knows_all = recording and not recording.lost and not params["force"]
-    not_done = ("skipped" in item or (item["failed"] and item["outcome"] in (NOT_SENT, REJECTED)) for item in items)
+    not_done = (
+        "skipped" in item or (item["failed"] and item["outcome"] in (NOT_SENT, REJECTED))
+        for item in items
+    )
     return bool(knows_all) and any(not_done)
 
 
@@ -149,7 +178,9 @@ def _about(ledger: Ledger | None, recording: Recording | None, history_rows: int
 
 
 def _require_ledger_of(plan: ApprovedPlan, location: str) -> None:
-    """Raise InvalidInput, before a ledger is made, unless the plan that was approved was made against this one."""
+    """Raise InvalidInput, before a ledger is made, unless the plan that was approved was made
+    against this one.
+    """
     if not location:
         plan.require_ledger(None, None)
         return
@@ -165,7 +196,12 @@ def _approved(action, params: dict, service: str) -> ApprovedPlan | None:
 
 
 def _tell(
-    action, report: Report | None, seconds: float, signals: Signals, result: dict, about: AboutLedger
+    action,
+    report: Report | None,
+    seconds: float,
+    signals: Signals,
+    result: dict,
+    about: AboutLedger,
 ) -> None:
     """Report the whole result of a list, and say on the screen what it did, or would do."""
     operation, width = action.spec.resource.operation, action._display.columns
@@ -175,7 +211,11 @@ def _tell(
     if action._task.no_log or signals.caught:
         return
     is_plan, where = action._task.check_mode, [report.where] if report and not problem else []
-    lines = plan_lines(operation, result, width) if is_plan else result_lines(operation, result, seconds, width)
+    lines = (
+        plan_lines(operation, result, width)
+        if is_plan
+        else result_lines(operation, result, seconds, width)
+    )
     show_lines([*lines, *where])
 
 
@@ -207,11 +247,17 @@ def _why_to_stop(action, signals: Signals) -> str:
 
 
 def _next_step(params: dict, signals: Signals) -> str:
-    """Return where to look for what is known of each item; after a signal, nobody receives the results."""
+    """Return where to look for what is known of each item; after a signal, nobody receives the
+    results.
+    """
     if not signals.caught:
         return "See above."
-    known = f"The report {params['report']} says what is known of each. " if params["report"] else ""
+    known = (
+        f"The report {params['report']} says what is known of each. " if params["report"] else ""
+    )
     if params["ledger"]:
-        in_doubt = "The playbook infrastructure.services.in_doubt lists what is in doubt, with commands."
+        in_doubt = (
+            "The playbook infrastructure.services.in_doubt lists what is in doubt, with commands."
+        )
         return f"{known}{in_doubt} Then run it again, which goes on."
     return f"{known}Look on the service for those in doubt before you send the list again: no ledger knows them."

@@ -4,8 +4,8 @@
 
 """A worker: the process that forked it, its environment, and what it says at its end.
 
-After Ctrl-C nobody waits for the results of workers, so each leaves its message in a file in the temporary directory of
-the run, for the exit handler there.
+After Ctrl-C nobody waits for the results of workers, so each leaves its message in a file in the
+temporary directory of the run, for the exit handler there.
 """
 
 from __future__ import annotations
@@ -26,18 +26,30 @@ from ansible.utils.display import Display
 from ...module_utils._errors import InvalidInput, ServicesError
 from ...module_utils._task.signals import Signals
 
-_DIRECTORY = constants.DEFAULT_LOCAL_TMP  # of this run of Ansible alone, which removes it at its end
+_DIRECTORY = (
+    constants.DEFAULT_LOCAL_TMP
+)  # of this run of Ansible alone, which removes it at its end
 _MESSAGE = "infrastructure.services-message-"
 _POLL_INTERVAL = 0.1  # seconds
 _DISPLAYED = "infrastructure_services_lines"  # what the first process displays for its workers
 _FIRST = os.getpid()  # the process that starts the workers imports the action plugins, too
-_HAS_COLORS = sys.stderr.isatty() or constants.ANSIBLE_FORCE_COLOR  # asked here: the stderr of a worker is none
-_COLORS = {"?": "WARN", "x": "ERROR", "!": "WARN", "+": "OK", "~": "CHANGED", "-": "SKIP"}  # by the mark of a line
+_HAS_COLORS = (
+    sys.stderr.isatty() or constants.ANSIBLE_FORCE_COLOR
+)  # asked here: the stderr of a worker is none
+_COLORS = {
+    "?": "WARN",
+    "x": "ERROR",
+    "!": "WARN",
+    "+": "OK",
+    "~": "CHANGED",
+    "-": "SKIP",
+}  # by the mark of a line
 _WHY = "a name must not be empty or contain =; neither it nor its value may contain NUL or a lone surrogate"
 
 _fork = {"parent": os.getppid(), "forking": 0}
 os.register_at_fork(  # asked before the fork: the parent may die right after it
-    before=lambda: _fork.update(forking=os.getpid()), after_in_child=lambda: _fork.update(parent=_fork["forking"])
+    before=lambda: _fork.update(forking=os.getpid()),
+    after_in_child=lambda: _fork.update(parent=_fork["forking"]),
 )
 
 
@@ -54,12 +66,16 @@ def is_orphan() -> bool:
 def require_parent() -> None:
     """Raise ServicesError in an orphan."""
     if is_orphan():
-        raise ServicesError("Nothing was sent: the run of Ansible that this task belongs to has ended.")
+        raise ServicesError(
+            "Nothing was sent: the run of Ansible that this task belongs to has ended."
+        )
 
 
 @contextmanager
 def environment(variables: Mapping[str, str]) -> Iterator[None]:
-    """Set exactly these environment variables within the context; raise InvalidInput for one that cannot be set."""
+    """Set exactly these environment variables within the context; raise InvalidInput for one that
+    cannot be set.
+    """
     before = dict(os.environ)
     if before == variables:
         yield
@@ -78,11 +94,15 @@ def _set(variables: Mapping[str, str]) -> None:
         try:
             os.environ[name] = value
         except (OSError, ValueError):
-            raise InvalidInput("environment", f"the variable {name!r} cannot be set: {_WHY}") from None
+            raise InvalidInput(
+                "environment", f"the variable {name!r} cannot be set: {_WHY}"
+            ) from None
 
 
 def color_of(line: str) -> str | None:
-    """Return the color of a line on stderr, None for that of the terminal; Ansible adds none with ANSIBLE_NOCOLOR."""
+    """Return the color of a line on stderr, None for that of the terminal; Ansible adds none with
+    ANSIBLE_NOCOLOR.
+    """
     mark = line[2:4].removesuffix(" ")
     return getattr(constants, f"COLOR_{_COLORS[mark]}") if _HAS_COLORS and mark in _COLORS else None
 
@@ -100,14 +120,17 @@ def show_lines(lines: Iterable[str], stderr: bool = True) -> None:
 def _display(lines: list[tuple[str, str | None]], stderr: bool = True) -> None:
     """Display lines with their colors, as long as somebody reads them.
 
-    The thread of the first process that does it for workers receives their results, too, and any OSError ends it.
+    The thread of the first process that does it for workers receives their results, too, and any
+    OSError ends it.
     """
     with suppress(OSError):
         for line, color in lines:
             Display().display(line, color=color, stderr=stderr)
 
 
-setattr(Display(), _DISPLAYED, _display)  # a worker can have the first process call a method of its display
+setattr(
+    Display(), _DISPLAYED, _display
+)  # a worker can have the first process call a method of its display
 
 
 def show_message(message: str) -> None:

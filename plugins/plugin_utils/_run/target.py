@@ -26,7 +26,9 @@ _SHELL_CANNOT_START = (126, 127)  # POSIX: the command was found but cannot be r
 
 
 class Target:
-    """Runs the module of a task with the options that were given, and reports what is known however that ends."""
+    """Runs the module of a task with the options that were given, and reports what is known however
+    that ends.
+    """
 
     def __init__(self, action, given: dict, signals: Signals) -> None:
         """Raise InvalidInput for a path that cannot be meant."""
@@ -45,14 +47,17 @@ class Target:
         """Run the module and return its result unchanged; add `outcome` where it is missing."""
         action, arguments = self._action, self._given if arguments is None else arguments
         try:
-            core.keep_from_shell(action._connection, ENVIRONMENT_PREFIX)  # they are among the arguments
+            core.keep_from_shell(
+                action._connection, ENVIRONMENT_PREFIX
+            )  # they are among the arguments
             with environment(action.controller_environment), self._signals.raised():
                 shell = action.run_shell()
                 if shell["rc"] != 0:
                     return _no_shell(shell)
                 result = action.run_module(arguments)
         except AnsibleConnectionFailure as error:
-            # Ansible would poll a job whose start was lost unless it failed, and return a result of its own.
+            # Ansible would poll a job whose start was lost unless it failed, and return a result of
+            # its own.
             of_job = dict(failed=True) if action._task.async_val else {}
             return dict(_no_result(action, error, arguments), unreachable=True, **of_job)
         except ServicesError as error:  # the run of Ansible has ended
@@ -68,9 +73,11 @@ def is_here(action) -> bool:
 
 
 def _from_environment(action, given: dict) -> dict:
-    """Return the options that variables set: those of the controller, too, so that the place does not matter.
+    """Return the options that variables set: those of the controller, too, so that the place does
+    not matter.
 
-    But its files may not be there on the target: a path on another machine comes from the keyword `environment` alone.
+    But its files may not be there on the target: a path on another machine comes from the keyword
+    `environment` alone.
     """
     found = {}
     for name, option in action.spec.options.items():
@@ -83,19 +90,29 @@ def _from_environment(action, given: dict) -> dict:
 
 def _absolute_paths(action, given: dict) -> dict:
     """Return the paths as the worker takes them; the module itself refuses what is no text."""
-    names = [name for name, option in action.spec.options.items() if option["type"] == "path" and given.get(name)]
+    names = [
+        name
+        for name, option in action.spec.options.items()
+        if option["type"] == "path" and given.get(name)
+    ]
     texts = {name: given[name] for name in names if isinstance(given[name], str)}
-    return {name: absolute_path(action, name, os.path.expandvars(text)) for name, text in texts.items()}
+    return {
+        name: absolute_path(action, name, os.path.expandvars(text)) for name, text in texts.items()
+    }
 
 
 def _no_shell(shell: dict) -> dict:
-    said = " ".join(filter(None, (shell.get("stderr", "").strip(), shell.get("stdout", "").strip())))
+    said = " ".join(
+        filter(None, (shell.get("stderr", "").strip(), shell.get("stdout", "").strip()))
+    )
     msg = f"No shell can be run on the target as the user of the task: {said}"
     return dict(failed=True, changed=False, outcome=NOT_SENT, msg=msg, rc=shell["rc"])
 
 
 def _with_outcome(action, result: dict, arguments: dict) -> dict:
-    """Return a result that is not the module's own: a job was started, or ansible-core says why the module failed."""
+    """Return a result that is not the module's own: a job was started, or ansible-core says why the
+    module failed.
+    """
     cannot_start = result.get("rc") in _SHELL_CANNOT_START or core.is_python_too_old(result)
     outcome = NOT_SENT if cannot_start or action._task.check_mode else UNKNOWN
     if "ansible_job_id" in result and not result.get("failed"):
@@ -116,9 +133,15 @@ def _no_result(action, error: BaseException, arguments: dict) -> dict:
 def _message(action, why: str, arguments: dict, outcome: str) -> str:
     """Return the message about a module that gave no result."""
     spec, operation = action.spec, action.spec.resource.operation
-    asset = f"{operation.noun}s" if spec.option else f"{operation.noun} {arguments.get(spec.key, '')}".strip()
+    asset = (
+        f"{operation.noun}s"
+        if spec.option
+        else f"{operation.noun} {arguments.get(spec.key, '')}".strip()
+    )
     request = f" to {operation.method} {arguments.get('base_url') or ''}{operation.path}"
-    problem = f"the module{request if outcome == UNKNOWN else ''} gave no result ({why.rstrip('.')})"
+    problem = (
+        f"the module{request if outcome == UNKNOWN else ''} gave no result ({why.rstrip('.')})"
+    )
     return f"{asset}: {problem}. {effect_of(operation, outcome)}"
 
 

@@ -2,7 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Reads and replaces files in directories that others may write to, atomically and by one task at a time.
+"""Reads and replaces files in directories that others may write to, atomically and by one task at a
+time.
 
 Each path is a real one, as `real_path` returns it.
 """
@@ -30,7 +31,9 @@ def text_of(file: str) -> str:
 
 @contextmanager
 def opened(file: str, flags: int) -> Iterator[IO[str]]:
-    """Open a real path, without following a link that has taken its place since, or waiting for a FIFO."""
+    """Open a real path, without following a link that has taken its place since, or waiting for a
+    FIFO.
+    """
     flags |= os.O_NONBLOCK | os.O_NOFOLLOW
     with open_directory(os.path.dirname(file)) as directory:
         descriptor = os.open(os.path.basename(file), flags, dir_fd=directory)
@@ -53,10 +56,11 @@ def alone_in(directory: str) -> Iterator[None]:
 
 @contextmanager
 def replacement(file: str) -> Iterator[tuple[int, str, IO[str]]]:
-    """Yield the descriptor of the file's directory, and the name of a new file there, open for writing.
+    """Yield the descriptor of the file's directory, and the name of a new file there, open for
+    writing.
 
-    Remove the new file if it is still there at the end. Not by tempfile, which knows a directory by its path only:
-    somebody may have put a symbolic link there.
+    Remove the new file if it is still there at the end. Not by tempfile, which knows a directory by
+    its path only: somebody may have put a symbolic link there.
     """
     with open_directory(os.path.dirname(file)) as directory:
         new = f"{os.path.basename(file)}.{uuid.uuid4().hex}.new"

@@ -20,8 +20,15 @@ from .screen import counted, merged
 
 # How each result is drawn: its mark, as on the screen, and the name of its colour in the template.
 _LOOKS = {
-    "created": "+good", "to create": "+good", "updated": "~change", "to update": "~change", "in doubt": "?doubt",
-    "differs": "!differs", "rejected": "xbad", "not sent": "xbad", "unchanged": "=calm",
+    "created": "+good",
+    "to create": "+good",
+    "updated": "~change",
+    "to update": "~change",
+    "in doubt": "?doubt",
+    "differs": "!differs",
+    "rejected": "xbad",
+    "not sent": "xbad",
+    "unchanged": "=calm",
 }
 _LEFT_ALONE = ".calm"
 _COLUMNS, _LINES = 480, 80  # of the picture: dots in one place are one dot
@@ -32,25 +39,43 @@ _INLINE = re.compile("<(style|script)>(.*?)</", re.DOTALL)
 def as_html(run: dict) -> str:
     """Return the page of a run, one file that loads nothing; `run`: as it is told."""
     source = Path(__file__).with_name("page.html").read_text("utf-8")
-    digests = {kind: hashlib.sha256(text.encode()).digest() for kind, text in _INLINE.findall(source)}
-    policy = "; ".join(f"{kind}-src 'sha256-{base64.b64encode(each).decode()}'" for kind, each in digests.items())
-    template = Environment(autoescape=True, undefined=StrictUndefined, finalize=_visible, trim_blocks=True,
-                           lstrip_blocks=True).from_string(source)
+    digests = {
+        kind: hashlib.sha256(text.encode()).digest() for kind, text in _INLINE.findall(source)
+    }
+    policy = "; ".join(
+        f"{kind}-src 'sha256-{base64.b64encode(each).decode()}'" for kind, each in digests.items()
+    )
+    template = Environment(
+        autoescape=True,
+        undefined=StrictUndefined,
+        finalize=_visible,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    ).from_string(source)
     return f"{template.render(page_data(run), policy=policy, whole=_whole)}\n"
 
 
 def page_data(run: dict) -> dict[str, Any]:
     """Return what the page says, in the order in which it says it; times in seconds."""
-    assets = [{**asset, "mark": _look(asset["result"])[0], "look": _look(asset["result"])[1:]}
-              for asset in run["assets"]]
+    assets = [
+        {**asset, "mark": _look(asset["result"])[0], "look": _look(asset["result"])[1:]}
+        for asset in run["assets"]
+    ]
     traces = {asset.get("trace_id") for asset in assets} - {None}
     return {
         **run,
         "assets": assets,
         "verdict": _verdict(run),
         "trace": traces.pop() if len(traces) == 1 else "",
-        "lists": [{**each, "picture": _picture([asset for asset in assets if asset["resource"] == each["resource"]])}
-                  for each in run["lists"]],
+        "lists": [
+            {
+                **each,
+                "picture": _picture(
+                    [asset for asset in assets if asset["resource"] == each["resource"]]
+                ),
+            }
+            for each in run["lists"]
+        ],
         "problems": _problems(assets),
         "results": Counter(asset["result"] for asset in assets),
         "looks": {word: _look(word) for each in run["lists"] for word in each["counts"]},
@@ -63,7 +88,9 @@ def _look(result: str) -> str:
 
 
 def _verdict(run: dict) -> str:
-    """Return how it went in a few words: what is wrong if anything is, else all; of a plan what would be done."""
+    """Return how it went in a few words: what is wrong if anything is, else all; of a plan what
+    would be done.
+    """
     found = Counter()
     for each in run["lists"]:
         found.update(each["counts"])
@@ -74,17 +101,27 @@ def _verdict(run: dict) -> str:
 
 
 def _problems(assets: list[dict]) -> list[dict]:
-    """Return what somebody has to do something about: the names of the assets with one cause, then that cause."""
+    """Return what somebody has to do something about: the names of the assets with one cause, then
+    that cause.
+    """
     found: dict[tuple, dict] = {}
     for asset in assets:
         if not asset["is_problem"] and not (asset["result"] == "not begun" and asset.get("msg")):
             continue
         cause = asset.get("cause") or asset.get("note") or asset.get("msg", "")
-        problem = found.setdefault((asset["result"], cause), {**asset, "cause": cause, "names": [], "commands": {}})
+        problem = found.setdefault(
+            (asset["result"], cause), {**asset, "cause": cause, "names": [], "commands": {}}
+        )
         problem["names"].append(asset["name"])
         problem["commands"].update({asset["command"]: None} if asset.get("command") else {})
-    return [{**each, "names": each["names"][:_MOST_NAMED], "more": max(len(each["names"]) - _MOST_NAMED, 0)}
-            for each in found.values()]
+    return [
+        {
+            **each,
+            "names": each["names"][:_MOST_NAMED],
+            "more": max(len(each["names"]) - _MOST_NAMED, 0),
+        }
+        for each in found.values()
+    ]
 
 
 def _picture(assets: list[dict]) -> dict[str, Any] | None:
@@ -94,25 +131,44 @@ def _picture(assets: list[dict]) -> dict[str, Any] | None:
         return None
     end = max(asset["begun_after"] + asset["seconds"] for asset in timed) or 1.0
     longest = max(asset["seconds"] for asset in timed) or 1.0
-    waits = sorted((begun, begun + seconds) for asset in timed for begun, seconds in asset.get("waits", ()))
-    # Begin and length are rounded to a millisecond each, so one that ended may seem to overlap the next.
-    spans = [(begun := asset["begun_after"], begun + max(asset["seconds"] - 0.001, 0)) for asset in timed]
+    waits = sorted(
+        (begun, begun + seconds) for asset in timed for begun, seconds in asset.get("waits", ())
+    )
+    # Begin and length are rounded to a millisecond each, so one that ended may seem to overlap the
+    # next.
+    spans = [
+        (begun := asset["begun_after"], begun + max(asset["seconds"] - 0.001, 0)) for asset in timed
+    ]
     flight, waiting = _in_flight(spans, waits, end), merged(waits)
     return {
-        "end": end, "longest": longest, "most": max(number for _at, number in flight), "flight": flight,
-        "waits": [(first, last - first) for first, last in waiting], "limited": len(waits),
-        "waited": sum(last - first for first, last in waiting), "dots": _dots(timed, end, longest),
-        "times": _ticks(end), "latencies": _ticks(longest), "number": len(timed),
+        "end": end,
+        "longest": longest,
+        "most": max(number for _at, number in flight),
+        "flight": flight,
+        "waits": [(first, last - first) for first, last in waiting],
+        "limited": len(waits),
+        "waited": sum(last - first for first, last in waiting),
+        "dots": _dots(timed, end, longest),
+        "times": _ticks(end),
+        "latencies": _ticks(longest),
+        "number": len(timed),
         "legend": {asset["result"]: asset for asset in timed},
     }
 
 
 def _dots(timed: list[dict], end: float, longest: float) -> list[dict]:
-    """Return a dot for each request, or for several of one result in one place; problems last, above the others."""
+    """Return a dot for each request, or for several of one result in one place; problems last,
+    above the others.
+    """
     found: dict[tuple, dict] = {}
     for asset in sorted(timed, key=lambda asset: asset["is_problem"]):
-        place = round(_COLUMNS * asset["begun_after"] / end), round(_LINES * asset["seconds"] / longest)
-        found.setdefault((*place, asset["result"]), {**asset, "names": []})["names"].append(asset["name"])
+        place = (
+            round(_COLUMNS * asset["begun_after"] / end),
+            round(_LINES * asset["seconds"] / longest),
+        )
+        found.setdefault((*place, asset["result"]), {**asset, "names": []})["names"].append(
+            asset["name"]
+        )
     return [*found.values()]
 
 
@@ -124,7 +180,9 @@ def _in_flight(spans: list[tuple], waits: list[tuple], end: float) -> list[tuple
     for at, step in sorted(begin + stop):
         column, number = math.ceil(_COLUMNS * at / end), number + step
         most[column], most[column + 1] = max(number, most.get(column, 0)), number
-    return [(end * column / _COLUMNS, number) for column, number in most.items() if column <= _COLUMNS]
+    return [
+        (end * column / _COLUMNS, number) for column, number in most.items() if column <= _COLUMNS
+    ]
 
 
 def _ticks(end: float) -> list[float]:

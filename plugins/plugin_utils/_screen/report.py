@@ -2,9 +2,11 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The files of a report: what they say, which may be replaced, atomically and by one task at a time.
+"""The files of a report: what they say, which may be replaced, atomically and by one task at a
+time.
 
-All tasks of one run of Ansible share its report; the first of them that ends replaces the report of an earlier run.
+All tasks of one run of Ansible share its report; the first of them that ends replaces the report of
+an earlier run.
 """
 
 from __future__ import annotations
@@ -26,9 +28,22 @@ from .output import alone_in, opened, replace, replacement, text_of
 from .screen import NOT_LISTED, standing, tally
 
 _LEDGER_FILES = ("", "-journal", ".lock")
-_ERRORS = (OSError, ValueError)  # ValueError: ours, and a path that contains NUL or a lone surrogate
+_ERRORS = (
+    OSError,
+    ValueError,
+)  # ValueError: ours, and a path that contains NUL or a lone surrogate
 _FIELDS = (
-    *("outcome", "changed", "failed", "skipped", "status", "request_attempts", "begun_after", "seconds", "waits"),
+    *(
+        "outcome",
+        "changed",
+        "failed",
+        "skipped",
+        "status",
+        "request_attempts",
+        "begun_after",
+        "seconds",
+        "waits",
+    ),
     *("trace_id", "msg", "plan", "differs", "lost", "body", "known", "changes", "unsent"),
 )
 _RUN = {"run", "state", "service", "began_at", "counts", "assets"}
@@ -54,8 +69,12 @@ class ApprovedPlan(NamedTuple):
     history_rows: int  # of the ledger when the plan was made
 
     def require_ledger(self, place: str | None, ledger_id: str | None) -> None:
-        """Raise InvalidInput unless the plan was made against this ledger; both are None without a ledger."""
-        is_same_place = self.ledger and place and os.path.realpath(self.ledger) == os.path.realpath(place)
+        """Raise InvalidInput unless the plan was made against this ledger; both are None without a
+        ledger.
+        """
+        is_same_place = (
+            self.ledger and place and os.path.realpath(self.ledger) == os.path.realpath(place)
+        )
         if self.ledger_id == ledger_id if self.ledger_id else self.ledger == place or is_same_place:
             return
         made = f"against the ledger {self.ledger}" if self.ledger else "without a ledger"
@@ -73,14 +92,24 @@ class Report:
     def __init__(self, path: str, ledger: str, run: str, service: str, is_plan: bool) -> None:
         """Raise InvalidInput for a path that could not be written to; change no file.
 
-        `path`: of the JSON file, absolute; `ledger`: its location, empty when there is none; `run`: names the run of
-        Ansible; `service`: its canonical base_url.
+        `path`: of the JSON file, absolute; `ledger`: its location, empty when there is none; `run`:
+        names the run of Ansible; `service`: its canonical base_url.
         """
-        self._path, self._ledger_file, self._is_plan = path, ledger and os.path.realpath(ledger), is_plan
+        self._path, self._ledger_file, self._is_plan = (
+            path,
+            ledger and os.path.realpath(ledger),
+            is_plan,
+        )
         base = os.path.splitext(min(os.path.relpath(path), path, key=len))[0]
-        self.where = f"plan: {base}.plan.html, .json, .md" if is_plan else f"report: {base}.html, .json, .xml"
+        self.where = (
+            f"plan: {base}.plan.html, .json, .md"
+            if is_plan
+            else f"report: {base}.html, .json, .xml"
+        )
         about = dict(service=service, ledger=shown_location(ledger) if ledger else None)
-        self._run = dict(run=run, state=PLANNED if is_plan else "ended", **about, by=author(), began_at=_now())
+        self._run = dict(
+            run=run, state=PLANNED if is_plan else "ended", **about, by=author(), began_at=_now()
+        )
         try:
             for file in (files := [*self._files()]):
                 with replacement(file):
@@ -91,7 +120,8 @@ class Report:
             raise InvalidInput("report", f"{self._problem(error)}. {advice}") from None
 
     def add(self, operation: Operation, result: dict, about: AboutLedger | None = None) -> str:
-        """Replace the report by one that has the result of a list, too; return why not, empty on success.
+        """Replace the report by one that has the result of a list, too; return why not, empty on
+        success.
 
         Others wait meanwhile. A file that is neither empty nor a report is left unchanged.
         """
@@ -107,7 +137,9 @@ class Report:
         return ""
 
     def _before(self, file: str) -> dict:
-        """Return what other tasks of this run have reported; raise ValueError if it is of another service or ledger."""
+        """Return what other tasks of this run have reported; raise ValueError if it is of another
+        service or ledger.
+        """
         own, before = self._run, _run_in(text_of(file))
         if any(before.get(name) != own[name] for name in ("run", "state")):
             return dict(own, counts={}, assets=[])
@@ -118,15 +150,34 @@ class Report:
         return before
 
     def _with(self, before: dict, operation: Operation, result: dict, about: AboutLedger) -> dict:
-        """Return the run with the assets of a result, after those that its other tasks have reported."""
+        """Return the run with the assets of a result, after those that its other tasks have
+        reported.
+        """
         own, resource = self._run, operation.resource
         listed = [_asset(operation, item) for item in result["results"]]
-        found = {(resource, asset["name"]) for asset in listed}  # by this task; another one may not list them
-        assets = [asset for asset in before["assets"] if asset["result"] != NOT_LISTED or _key(asset) not in found]
+        found = {
+            (resource, asset["name"]) for asset in listed
+        }  # by this task; another one may not list them
+        assets = [
+            asset
+            for asset in before["assets"]
+            if asset["result"] != NOT_LISTED or _key(asset) not in found
+        ]
         assets += listed
-        gone = dict(resource=resource, outcome=NOT_SENT, changed=False, failed=False, skipped=True, result=NOT_LISTED)
+        gone = dict(
+            resource=resource,
+            outcome=NOT_SENT,
+            changed=False,
+            failed=False,
+            skipped=True,
+            result=NOT_LISTED,
+        )
         known = {*map(_key, assets)}
-        assets += [{**gone, "name": name} for name in result.get("not_listed", ()) if (resource, name) not in known]
+        assets += [
+            {**gone, "name": name}
+            for name in result.get("not_listed", ())
+            if (resource, name) not in known
+        ]
         standings = [asset["result"] for asset in assets if asset["resource"] == resource]
         counts = {**before["counts"], resource: tally(operation, standings, self._is_plan)}
         return {
@@ -139,8 +190,12 @@ class Report:
         }
 
     def _of_ledger(self, before: dict, about: AboutLedger) -> dict:
-        """Return what the run says of the ledger; a plan has the length of the history, with which it is approved."""
-        rows = before.get("history_rows", about.history_rows)  # as the first list of the plan found it
+        """Return what the run says of the ledger; a plan has the length of the history, with which
+        it is approved.
+        """
+        rows = before.get(
+            "history_rows", about.history_rows
+        )  # as the first list of the plan found it
         return {
             "ledger_id": about.ledger_id or before.get("ledger_id"),
             **({"history_rows": rows} if self._is_plan else {}),
@@ -153,14 +208,20 @@ class Report:
     def _files(self) -> dict:
         """Return what makes the text of each file, by its real path, that of the JSON file last.
 
-        That has the path as it was given, unless its suffix is that of another format. Raise OSError or ValueError
-        unless all are usable.
+        That has the path as it was given, unless its suffix is that of another format. Raise
+        OSError or ValueError unless all are usable.
         """
         (base, given), files = os.path.splitext(self._path), {}
-        base = f"{base}.plan" if self._is_plan else base  # a plan never replaces the report of a run
+        base = (
+            f"{base}.plan" if self._is_plan else base
+        )  # a plan never replaces the report of a run
         for suffix, (head, render) in FORMATS.items():
             if self._is_plan or suffix != ".md":
-                path = f"{base}{given}" if suffix == ".json" and given not in FORMATS else f"{base}{suffix}"
+                path = (
+                    f"{base}{given}"
+                    if suffix == ".json" and given not in FORMATS
+                    else f"{base}{suffix}"
+                )
                 files[_usable(path, head, self._ledger_file)] = render
         return files
 
@@ -180,8 +241,14 @@ def approved_plan(path: str, resource: str, service: str) -> ApprovedPlan:
         why = f"{path!r} is no plan of this collection; give the .plan.json of a run with --check and report"
         raise InvalidInput("approved", why)
     if run["service"] != service:
-        raise InvalidInput("approved", f"{path!r} is a plan for {run['service']}, and this list is for {service}")
-    planned = [asset for asset in run["assets"] if asset["resource"] == resource and asset.get("plan") in _SENDS]
+        raise InvalidInput(
+            "approved", f"{path!r} is a plan for {run['service']}, and this list is for {service}"
+        )
+    planned = [
+        asset
+        for asset in run["assets"]
+        if asset["resource"] == resource and asset.get("plan") in _SENDS
+    ]
     bodies = {asset["name"]: asset.get("body") for asset in planned}
     rows = run.get("history_rows")
     if (
@@ -204,7 +271,9 @@ def _run_in(text: str) -> dict:
     try:
         whole = json.loads(text, object_pairs_hook=strict_json.unique_members)
         (run,) = whole["runs"] if whole["format"] == FORMAT else ()
-        is_whole = all(asset.keys() >= _ASSET and isinstance(asset["name"], str) for asset in run["assets"])
+        is_whole = all(
+            asset.keys() >= _ASSET and isinstance(asset["name"], str) for asset in run["assets"]
+        )
         return run if is_whole and run.keys() >= _RUN else {}
     except (ValueError, KeyError, TypeError, AttributeError, IndexError, RecursionError):
         return {}
@@ -219,16 +288,24 @@ def _asset(operation: Operation, item: dict) -> dict:
     asset, said = item.get("asset") or {}, message_of(item)
     attributes = asset.get("attributes")
     told = {
-        "resource": operation.resource, "name": item["item"], "result": standing(operation, item),
-        "id": asset.get("id"), "address": attributes.get("ip") if isinstance(attributes, dict) else None,
+        "resource": operation.resource,
+        "name": item["item"],
+        "result": standing(operation, item),
+        "id": asset.get("id"),
+        "address": attributes.get("ip") if isinstance(attributes, dict) else None,
         **{field: item.get(field) for field in _FIELDS},
-        "msg": str(said), "cause": said.text, "command": said.command, "since": said.since,
+        "msg": str(said),
+        "cause": said.text,
+        "command": said.command,
+        "since": said.since,
     }
     return {name: value for name, value in told.items() if value not in (None, "", [])}
 
 
 def _usable(path: str, head: str, ledger_file: str) -> str:
-    """Return the real path of a file that may be replaced; open none that could block or that opening would change."""
+    """Return the real path of a file that may be replaced; open none that could block or that
+    opening would change.
+    """
     file = real_path(path)
     if ledger_file and file in {f"{ledger_file}{suffix}" for suffix in _LEDGER_FILES}:
         raise ValueError(f"{path} is a file of the ledger")

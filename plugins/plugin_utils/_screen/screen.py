@@ -25,8 +25,13 @@ EMPTY = "the list is empty"
 _UNBROKEN = "\xa0"  # a space at which no line ends
 _FIRST_LINE, _NEXT_LINE = 2.0, 5.0  # seconds
 _MOST_PROBLEMS = 10
-_PLANS = {"create": "to create", "update": "to update", "differs": "differs", "in_doubt": "in doubt",
-          "keep": "unchanged"}
+_PLANS = {
+    "create": "to create",
+    "update": "to update",
+    "differs": "differs",
+    "in_doubt": "in doubt",
+    "keep": "unchanged",
+}
 NOT_LISTED = "not listed"
 _PLANNED = ("to create", "to update", "differs", "in doubt", NOT_LISTED, "unchanged")
 _ENDED = ("unchanged", "in doubt", "rejected", "differs", "not sent", "not begun")
@@ -34,25 +39,32 @@ _HEAD = ("NAME", "STATE", "SINCE (UTC)", "ADDRESS", "TEAM", "ID")
 _MAX_SETTLED = 5  # machines whose commands are shown
 _MAX_SHOWN = 60  # characters of a value
 _IN_FLIGHT = (
-    "A request in state intent may still be in flight: ledger_entry waits for it, and changes nothing if it ends."
+    "A request in state intent may still be in flight: ledger_entry waits for it,"
+    " and changes nothing if it ends."
 )
-_BY_FILE = "To settle all of them at once, write a file, fill in an id or the state absent, and record it:"
+_BY_FILE = (
+    "To settle all of them at once, write a file, fill in an id or the state absent, and record it:"
+)
 _ROLES = "A Cassandra role needs no settling: run its task again, which is safe."
 
 
 class Progress:
     """Says every few seconds how far a list is."""
 
-    def __init__(self, noun: str, say: Callable[[str], None], clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self, noun: str, say: Callable[[str], None], clock: Callable[[], float] = time.monotonic
+    ) -> None:
         """`say`: displays a line; `clock`: in seconds."""
         self._noun, self._say, self._clock, began = noun, say, clock, clock()
         self._last, self._due = (began, 0), began + _FIRST_LINE
 
-    def __call__(self, total: int, settled: int, ended: Iterable[dict], in_flight: int, is_ending: bool) -> None:
+    def __call__(
+        self, total: int, settled: int, ended: Iterable[dict], in_flight: int, is_ending: bool
+    ) -> None:
         """Say it, if it is time to.
 
-        `total`: items of the list; `settled`: those with nothing to send; `ended`: the results of others so far;
-        `in_flight`: requests; `is_ending`: whether only these are waited for.
+        `total`: items of the list; `settled`: those with nothing to send; `ended`: the results of
+        others so far; `in_flight`: requests; `is_ending`: whether only these are waited for.
         """
         now = self._clock()
         if is_ending and in_flight and self._due < math.inf:
@@ -63,7 +75,11 @@ class Progress:
             return
         tally = Counter(result["outcome"] for result in ended)
         done, (before, earlier) = sum(tally.values()), self._last
-        rate, self._last, self._due = (done - earlier) / (now - before), (now, done), now + _NEXT_LINE
+        rate, self._last, self._due = (
+            (done - earlier) / (now - before),
+            (now, done),
+            now + _NEXT_LINE,
+        )
         rejected = f", {tally[REJECTED]:,} rejected" if tally[REJECTED] else ""
         left = f", {(total - settled - done) / rate:,.0f} s left" if rate else ""
         self._say(
@@ -73,10 +89,14 @@ class Progress:
 
 
 def waiting_line(keys: list[Key], entry: Entry | None) -> str:
-    """Return what is said while assets are waited for; `entry`: of the first, of which it says who works on it."""
+    """Return what is said while assets are waited for; `entry`: of the first, of which it says who
+    works on it.
+    """
     operation = RESOURCES[keys[0].resource].operation if keys[0].resource in RESOURCES else None
     noun = f"{operation.noun if operation else keys[0].resource}{'s' if len(keys) > 1 else ''}"
-    known = f"{entry.by}, since {entry.began_at}" if entry and entry.state == INTENT else "another task"
+    known = (
+        f"{entry.by}, since {entry.began_at}" if entry and entry.state == INTENT else "another task"
+    )
     return printable(f"{noun} {listing([key.name for key in keys])}: waiting for {known}")
 
 
@@ -106,11 +126,14 @@ def counted(counts: dict[str, int]) -> str:
 
 
 def result_lines(operation: Operation, result: dict, seconds: float, width: int) -> list[str]:
-    """Return what a list has done: a line of counts, then what failed or lost fields, each cause once.
+    """Return what a list has done: a line of counts, then what failed or lost fields, each cause
+    once.
 
     `result`: of all items; `width`: in columns.
     """
-    counts = counted(tally(operation, (standing(operation, item) for item in result["results"]), is_plan=False))
+    counts = counted(
+        tally(operation, (standing(operation, item) for item in result["results"]), is_plan=False)
+    )
     took = f"{seconds:,.0f} s{_waited(result['results'])}".replace(" ", _UNBROKEN)
     told = f"{counts}, {took}" if counts else EMPTY
     head = textwrap.wrap(f"{operation.noun}s: {told}", width, subsequent_indent="  ")
@@ -119,8 +142,12 @@ def result_lines(operation: Operation, result: dict, seconds: float, width: int)
 
 
 def _waited(items: list[dict]) -> str:
-    """Return in words how many 429s there were, and how long a wait after one of them was under way."""
-    waits = sorted((began, began + seconds) for item in items for began, seconds in item.get("waits", ()))
+    """Return in words how many 429s there were, and how long a wait after one of them was under
+    way.
+    """
+    waits = sorted(
+        (began, began + seconds) for item in items for began, seconds in item.get("waits", ())
+    )
     waited = sum(until - began for began, until in merged(waits))
     return f" ({len(waits):,} x 429, {waited:,.0f} s waited)" if waits else ""
 
@@ -135,7 +162,9 @@ def merged(spans: list[tuple[float, float]]) -> list[tuple[float, float]]:
 
 
 def _problems(items: list[dict], width: int) -> list[str]:
-    """Return the lines about items that failed or lost fields: the names of those with one cause, then that cause."""
+    """Return the lines about items that failed or lost fields: the names of those with one cause,
+    then that cause.
+    """
     by_cause: dict[tuple[str, str], list[str]] = {}
     for item in items:
         mark = "?" if item["outcome"] == UNKNOWN else "x" if item["failed"] else "!"
@@ -155,11 +184,15 @@ def commands(items: list[dict]) -> list[str]:
 
 
 def _wrapped(text: str, width: int) -> list[str]:
-    return textwrap.wrap(printable(text), max(width, 20), break_long_words=False, break_on_hyphens=False)
+    return textwrap.wrap(
+        printable(text), max(width, 20), break_long_words=False, break_on_hyphens=False
+    )
 
 
 def shortened(line: str, width: int) -> str:
-    """Return a line without control characters, and with an ellipsis at its end if it is longer than `width`."""
+    """Return a line without control characters, and with an ellipsis at its end if it is longer
+    than `width`.
+    """
     return printable(line) if len(line) <= width else f"{printable(line[: width - 3])}..."
 
 
@@ -167,7 +200,9 @@ def shown(value: Any) -> str:
     """Return a value in short: text as it is, what a list or dict holds without brackets."""
     if isinstance(value, dict):
         names_matter = any(isinstance(item, (bool, dict, list)) for item in value.values())
-        parts = [f"{key} {shown(item)}" if names_matter else shown(item) for key, item in value.items()]
+        parts = [
+            f"{key} {shown(item)}" if names_matter else shown(item) for key, item in value.items()
+        ]
         text = " ".join(parts)
     elif isinstance(value, list):
         text = ", ".join(map(shown, value))
@@ -177,18 +212,27 @@ def shown(value: Any) -> str:
 
 
 def nothing_found(ledger: str, filters: dict[str, Any], counts: dict[str, int]) -> str:
-    """Return what is said when no entry matches; `counts`: how many entries are in each state without the filters."""
+    """Return what is said when no entry matches; `counts`: how many entries are in each state
+    without the filters.
+    """
     there = ", ".join(f"{count:,} {state}" for state, count in sorted(counts.items()))
     if not there:
         return printable(f"Nothing is recorded in {ledger}.")
     if filters == {"states": [IN_DOUBT]}:
         return printable(f"Nothing is in doubt in {ledger}.")
-    parts = [f"{name}: {', '.join(value) if isinstance(value, list) else value}" for name, value in filters.items()]
-    return printable(f"No entry of {ledger} matches {'; '.join(parts)}. Without these filters there are {there}.")
+    parts = [
+        f"{name}: {', '.join(value) if isinstance(value, list) else value}"
+        for name, value in filters.items()
+    ]
+    return printable(
+        f"No entry of {ledger} matches {'; '.join(parts)}. Without these filters there are {there}."
+    )
 
 
 def written_lines(file: str, entries: list[dict], settle: str) -> list[str]:
-    """Return what is said of a file of entries; `settle`: the command that records what is filled in there."""
+    """Return what is said of a file of entries; `settle`: the command that records what is filled
+    in there.
+    """
     doubtful = sum("settle" in entry for entry in entries)
     lines = [f"{len(entries):,} entries were written to {printable(file)}"]
     if doubtful:
@@ -203,7 +247,8 @@ def written_lines(file: str, entries: list[dict], settle: str) -> list[str]:
 
 
 def ledger_lines(listed: dict, by_file: list[str]) -> list[str]:
-    """Return the entries of ledger_info as lines: a table, then what to do about the entries in doubt.
+    """Return the entries of ledger_info as lines: a table, then what to do about the entries in
+    doubt.
 
     `by_file`: the commands that settle them by a file.
     """
@@ -225,8 +270,12 @@ def edit_lines(counts: dict[str, int], names: dict[str, list[str]], is_plan: boo
     words = {kind: kind.replace("_", " as ") for kind in counts if kind != "in_doubt"}
     told = {words[kind]: count for kind, count in counts.items() if kind in words and count}
     left = f"{counts['in_doubt']:,} still in doubt"
-    head = f"ledger entries{' in check mode' if is_plan else ''}: {counted({**told}) or EMPTY}; {left}"
-    lines = [f"  {words[kind]}: {printable(listing(found))}" for kind, found in names.items() if found]
+    head = (
+        f"ledger entries{' in check mode' if is_plan else ''}: {counted({**told}) or EMPTY}; {left}"
+    )
+    lines = [
+        f"  {words[kind]}: {printable(listing(found))}" for kind, found in names.items() if found
+    ]
     return [head, *lines]
 
 
@@ -234,7 +283,14 @@ def _row(entry: dict) -> tuple[str, ...]:
     since = entry["changed_at"].replace("T", " ")[:16]
     attributes = {**_attributes(entry["sent"]), **_attributes(entry["asset"])}
     name, asset = entry.get("name") or entry.get("id"), entry["asset"] or {}
-    cells = (name, entry["state"], since, attributes.get("ip"), attributes.get("team"), asset.get("id"))
+    cells = (
+        name,
+        entry["state"],
+        since,
+        attributes.get("ip"),
+        attributes.get("team"),
+        asset.get("id"),
+    )
     return tuple(printable(str(cell or "")) for cell in cells)
 
 
@@ -257,12 +313,19 @@ def _settling(entries: list[dict], by_file: list[str]) -> list[str]:
 
 def _steps(name: str, machine: dict) -> list[str]:
     if not machine["settle"]:
-        return [f"{name} cannot be put on a command line: use a task of infrastructure.services.ledger_entry."]
+        return [
+            f"{name} cannot be put on a command line: use a task of infrastructure.services.ledger_entry."
+        ]
     there, gone = f"If {name} is there, record it", "If it is not there"
     if machine["state"] == ACCEPTED:
         there, gone = f"The service accepted {name}: record it", "If somebody has removed it"
     record, remove = machine["settle"]
     sent = ", ".join(f"{key} {shown(value)}" for key, value in _attributes(machine["sent"]).items())
     gone = f"{gone}, remove its entry, and the next run creates it:"
-    return [f"{name} was sent with {printable(sent) or 'no attributes'}.", f"{there}, with its id at the end:", record,
-            gone, remove]
+    return [
+        f"{name} was sent with {printable(sent) or 'no attributes'}.",
+        f"{there}, with its id at the end:",
+        record,
+        gone,
+        remove,
+    ]

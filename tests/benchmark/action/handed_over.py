@@ -2,7 +2,9 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""A task that ignores its options and returns the contents of a file: the cost of ansible-core alone for both."""
+"""A task that ignores its options and returns the contents of a file: the cost of ansible-core
+alone for both.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,9 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Writes how many seconds each task took over all its hosts, one JSON line each, to the file STOPWATCH_FILE."""
+"""Writes how many seconds each task took over all its hosts, one JSON line each, to the file
+STOPWATCH_FILE.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,9 @@ description: Writes a line of JSON for each task to the file named by the enviro
 
 
 class CallbackModule(CallbackBase):
-    """A task starts when Ansible announces it, and ends when the next one starts or the play is over."""
+    """A task starts when Ansible announces it, and ends when the next one starts or the play is
+    over.
+    """
 
     CALLBACK_VERSION = 2.0
     CALLBACK_TYPE = "aggregate"

@@ -1,7 +1,9 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a page of somebody else can send from a browser on this machine has no effect, and reads nothing."""
+"""What a page of somebody else can send from a browser on this machine has no effect, and reads
+nothing.
+"""
 
 from __future__ import annotations
 
@@ -13,31 +15,69 @@ from emulator.admission import refusal
 from emulator.messages import Request
 
 ADDRESS = ("127.0.0.1", 8080)
-PATHS = ("/", "/_emulator/requests", "/_emulator/health", "/api/v1/services/compute/virtual_machines", "/oauth/token",
-         "/none")
+PATHS = (
+    "/",
+    "/_emulator/requests",
+    "/_emulator/health",
+    "/api/v1/services/compute/virtual_machines",
+    "/oauth/token",
+    "/none",
+)
 
 
-def status(host: str, method: str = "GET", path: str = "/", address: tuple[str, int] = ADDRESS, name: str = "127.0.0.1",
-           port: int = 80, **headers: str) -> int | None:
+def status(
+    host: str,
+    method: str = "GET",
+    path: str = "/",
+    address: tuple[str, int] = ADDRESS,
+    name: str = "127.0.0.1",
+    port: int = 80,
+    **headers: str,
+) -> int | None:
     pairs = [("Host", host), *((key.replace("_", "-"), value) for key, value in headers.items())]
     answer = refusal(Request(method, path, tuple(pairs)), address, name, port)
     return answer and answer.status
 
 
 @pytest.mark.parametrize("path", PATHS)
-@pytest.mark.parametrize("host", [
-    "127.0.0.1:8080", "localhost:8080", "LocalHost:8080", "127.9.9.9:8080", "[::1]:8080",
-])
+@pytest.mark.parametrize(
+    "host",
+    [
+        "127.0.0.1:8080",
+        "localhost:8080",
+        "LocalHost:8080",
+        "127.9.9.9:8080",
+        "[::1]:8080",
+    ],
+)
 def test_a_loopback_name_or_address_with_the_port_is_answered(host, path):
     assert status(host, path=path) is None
 
 
 @pytest.mark.parametrize("path", PATHS)
-@pytest.mark.parametrize("host", [
-    "evil.example:8080", "127.0.0.1.evil.example:8080", "localhost.evil.example:8080", "evil.example", "127.0.0.1",
-    "127.0.0.1:80", "127.0.0.1:8081", "127.0.0.1:", "", "127.0.0.1:8080, evil.example", "evil@127.0.0.1:8080",
-    "192.0.2.1:8080", "0.0.0.0:8080", "2130706433:8080", "[::2]:8080", "::1:8080", "localhost:99999", "[]:8080",
-])
+@pytest.mark.parametrize(
+    "host",
+    [
+        "evil.example:8080",
+        "127.0.0.1.evil.example:8080",
+        "localhost.evil.example:8080",
+        "evil.example",
+        "127.0.0.1",
+        "127.0.0.1:80",
+        "127.0.0.1:8081",
+        "127.0.0.1:",
+        "",
+        "127.0.0.1:8080, evil.example",
+        "evil@127.0.0.1:8080",
+        "192.0.2.1:8080",
+        "0.0.0.0:8080",
+        "2130706433:8080",
+        "[::2]:8080",
+        "::1:8080",
+        "localhost:99999",
+        "[]:8080",
+    ],
+)
 def test_any_other_host_is_refused_for_every_path(host, path):
     assert status(host, path=path) == 421
 
@@ -50,20 +90,41 @@ def test_the_address_that_it_listens_on_is_answered():
     assert status("localhost", address=("127.0.0.1", 443), port=443) is None
 
 
-@pytest.mark.parametrize("origin", ["http://evil.example", "null", "http://127.0.0.1:8081", "http://localhost:8080"])
+@pytest.mark.parametrize(
+    "origin", ["http://evil.example", "null", "http://127.0.0.1:8081", "http://localhost:8080"]
+)
 @pytest.mark.parametrize("path", PATHS)
 def test_a_page_of_another_origin_is_refused(origin, path):
-    assert status("127.0.0.1:8080", "POST", path, Origin=origin, Content_Type="application/json") == 403
+    assert (
+        status("127.0.0.1:8080", "POST", path, Origin=origin, Content_Type="application/json")
+        == 403
+    )
 
 
 def test_the_page_of_the_emulator_is_answered():
-    assert status("127.0.0.1:8080", "POST", "/_emulator/reset", Origin="http://127.0.0.1:8080",
-                  Content_Type="application/json; charset=utf-8") is None
+    assert (
+        status(
+            "127.0.0.1:8080",
+            "POST",
+            "/_emulator/reset",
+            Origin="http://127.0.0.1:8080",
+            Content_Type="application/json; charset=utf-8",
+        )
+        is None
+    )
 
 
 @pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "OPTIONS"])
-@pytest.mark.parametrize("kind", ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data", "",
-                                  "text/plain; application/json"])
+@pytest.mark.parametrize(
+    "kind",
+    [
+        "text/plain",
+        "application/x-www-form-urlencoded",
+        "multipart/form-data",
+        "",
+        "text/plain; application/json",
+    ],
+)
 def test_a_command_is_json(method, kind):
     assert status("127.0.0.1:8080", method, "/_emulator/faults", Content_Type=kind) == 415
 
@@ -77,22 +138,42 @@ def request(emulator, line: str, body: str = "", **headers: str) -> bytes:
     return emulator.converse(f"{line} HTTP/1.1\r\n{head}\r\n{body}".encode())
 
 
-@pytest.mark.parametrize(("line", "headers", "expected"), [
-    ("POST /_emulator/reset", {"Content_Type": "text/plain"}, 415),
-    ("POST /_emulator/faults", {"Content_Type": "text/plain"}, 415),
-    ("POST /_emulator/reset", {}, 415),
-    ("POST /_emulator/faults", {"Content_Type": "application/json", "Origin": "http://evil.example"}, 403),
-    ("OPTIONS /_emulator/faults", {"Origin": "http://evil.example", "Access_Control_Request_Method": "POST"}, 403),
-    ("GET /_emulator/requests", {"Host": "evil.example:PORT"}, 421),
-    ("GET /", {"Host": "evil.example:PORT"}, 421),
-    ("POST /oauth/token", {"Host": "evil.example:PORT"}, 421),
-    ("POST /oauth/token", {"Content_Type": "application/x-www-form-urlencoded", "Origin": "http://evil.example"}, 403),
-])
+@pytest.mark.parametrize(
+    ("line", "headers", "expected"),
+    [
+        ("POST /_emulator/reset", {"Content_Type": "text/plain"}, 415),
+        ("POST /_emulator/faults", {"Content_Type": "text/plain"}, 415),
+        ("POST /_emulator/reset", {}, 415),
+        (
+            "POST /_emulator/faults",
+            {"Content_Type": "application/json", "Origin": "http://evil.example"},
+            403,
+        ),
+        (
+            "OPTIONS /_emulator/faults",
+            {"Origin": "http://evil.example", "Access_Control_Request_Method": "POST"},
+            403,
+        ),
+        ("GET /_emulator/requests", {"Host": "evil.example:PORT"}, 421),
+        ("GET /", {"Host": "evil.example:PORT"}, 421),
+        ("POST /oauth/token", {"Host": "evil.example:PORT"}, 421),
+        (
+            "POST /oauth/token",
+            {"Content_Type": "application/x-www-form-urlencoded", "Origin": "http://evil.example"},
+            403,
+        ),
+    ],
+)
 def test_a_page_in_a_browser_neither_drives_nor_reads_it(emulator, line, headers, expected):
     secret = request(emulator, "PUT /api/x", Authorization="Bearer a-token-of-somebody")
     assert secret.startswith(b"HTTP/1.1 404 ")
     port = str(urlsplit(emulator.url).port)
-    answer = request(emulator, line, FAULT, **{name: value.replace("PORT", port) for name, value in headers.items()})
+    answer = request(
+        emulator,
+        line,
+        FAULT,
+        **{name: value.replace("PORT", port) for name, value in headers.items()},
+    )
     assert answer.startswith(f"HTTP/1.1 {expected} ".encode())
     assert b"a-token-of-somebody" not in answer
     assert b"access-control-" not in answer.lower()
@@ -103,6 +184,8 @@ def test_a_page_in_a_browser_neither_drives_nor_reads_it(emulator, line, headers
 
 def test_a_proxy_that_forwards_a_request_is_answered(emulator):
     """Its target has absolute form, and its Host is that of the service."""
-    answer = request(emulator, "GET http://infrastructure.example.com/none", Host="infrastructure.example.com")
+    answer = request(
+        emulator, "GET http://infrastructure.example.com/none", Host="infrastructure.example.com"
+    )
     assert answer.startswith((b"HTTP/1.1 401 ", b"HTTP/1.1 404 "))
     assert len(emulator.conversation()) == 1

@@ -18,16 +18,33 @@ def test_a_create_fills_the_envelope(core):
     answer = core.create()
     asset = json.loads(answer.body)
     assert (answer.status, answer.applied) == (201, True)
-    assert list(asset) == ["id", "name", "description", "service", "attributes", "platform", "region", "tenant"]
+    assert list(asset) == [
+        "id",
+        "name",
+        "description",
+        "service",
+        "attributes",
+        "platform",
+        "region",
+        "tenant",
+    ]
     assert (asset["name"], asset["service"], asset["tenant"]) == ("web01", "compute", None)
     attributes = {name: value for name, value in asset["attributes"].items() if value is not None}
     assert attributes == {
-        "name": "web01", "cpu": 4, "creation_date": "2026-01-02T03:04:05Z", "ip": "10.0.0.1", "status": "created",
+        "name": "web01",
+        "cpu": 4,
+        "creation_date": "2026-01-02T03:04:05Z",
+        "ip": "10.0.0.1",
+        "status": "created",
     }
 
 
 def test_sent_values_win_over_generated_ones(core):
-    asset = json.loads(core.create({"name": "a", "attributes": {"ip": "192.0.2.7", "name": "b", "extra": [1]}}).body)
+    asset = json.loads(
+        core.create(
+            {"name": "a", "attributes": {"ip": "192.0.2.7", "name": "b", "extra": [1]}}
+        ).body
+    )
     assert (asset["attributes"]["ip"], asset["attributes"]["name"]) == ("192.0.2.7", "b")
     assert asset["attributes"]["extra"] == [1]
 
@@ -47,11 +64,19 @@ def test_a_create_is_not_idempotent(core):
 @pytest.mark.parametrize(
     ("attributes", "wrong"),
     [
-        ({"cpu": "4"}, True), ({"cpu": True}, True), ({"cpu": None}, True), ({"cpu": 4.5}, False),
-        ({"volumes": {}}, True), ({"volumes": [{"size_gb": "1"}]}, True), ({"volumes": [{"size_gb": 1}]}, False),
-        ({"creation_date": "2026-01-02"}, True), ({"creation_date": "2026-02-30T00:00:00Z"}, True),
-        ({"creation_date": "2026-01-02T03:04:05Z"}, False), ({"puppet_classes": [1]}, True),
-        ({"subnet": {"dns": 1}}, True), ({"unknown": 1}, False),
+        ({"cpu": "4"}, True),
+        ({"cpu": True}, True),
+        ({"cpu": None}, True),
+        ({"cpu": 4.5}, False),
+        ({"volumes": {}}, True),
+        ({"volumes": [{"size_gb": "1"}]}, True),
+        ({"volumes": [{"size_gb": 1}]}, False),
+        ({"creation_date": "2026-01-02"}, True),
+        ({"creation_date": "2026-02-30T00:00:00Z"}, True),
+        ({"creation_date": "2026-01-02T03:04:05Z"}, False),
+        ({"puppet_classes": [1]}, True),
+        ({"subnet": {"dns": 1}}, True),
+        ({"unknown": 1}, False),
     ],
 )
 def test_types_are_those_of_the_document(core, attributes, wrong):
@@ -60,10 +85,21 @@ def test_types_are_those_of_the_document(core, attributes, wrong):
 
 @pytest.mark.parametrize(
     "body",
-    [b"", b"{", b"\xff{}", b'\xef\xbb\xbf{"name":"a"}', '{"name":"a"}'.encode("utf-16"), b'{"name":"a","name":"b"}',
-     b'{"attributes":{"cpu":NaN}}', b'{"attributes":{"cpu":-Infinity}}', b'{"attributes":{"cpu":1e999}}', b"{} {}",
-     b'{"x":' + b"[" * 1000 + b"]" * 1000 + b"}", b'{"x":' + b"[" * 100_000 + b"]" * 100_000 + b"}",
-     b'{"attributes":{"cpu":' + b"9" * 5000 + b"}}"],
+    [
+        b"",
+        b"{",
+        b"\xff{}",
+        b'\xef\xbb\xbf{"name":"a"}',
+        '{"name":"a"}'.encode("utf-16"),
+        b'{"name":"a","name":"b"}',
+        b'{"attributes":{"cpu":NaN}}',
+        b'{"attributes":{"cpu":-Infinity}}',
+        b'{"attributes":{"cpu":1e999}}',
+        b"{} {}",
+        b'{"x":' + b"[" * 1000 + b"]" * 1000 + b"}",
+        b'{"x":' + b"[" * 100_000 + b"]" * 100_000 + b"}",
+        b'{"attributes":{"cpu":' + b"9" * 5000 + b"}}",
+    ],
 )
 def test_json_is_read_strictly(core, body):
     assert core.create(body).status == 400
@@ -83,8 +119,12 @@ def test_the_body_is_an_object(core, body):
 @pytest.mark.parametrize(
     ("changes", "status"),
     [
-        ({"Authorization": None}, 401), ({"Authorization": "Bearer"}, 401), ({"Authorization": "Basic dDp0"}, 401),
-        ({"Authorization": "bearer t"}, 201), ({"Content_Type": None}, 415), ({"Content_Type": "text/plain"}, 415),
+        ({"Authorization": None}, 401),
+        ({"Authorization": "Bearer"}, 401),
+        ({"Authorization": "Basic dDp0"}, 401),
+        ({"Authorization": "bearer t"}, 201),
+        ({"Content_Type": None}, 415),
+        ({"Content_Type": "text/plain"}, 415),
         ({"Content_Type": "Application/JSON; charset=utf-8"}, 201),
     ],
 )
@@ -95,10 +135,18 @@ def test_headers_are_checked(core, changes, status):
 @pytest.mark.parametrize(
     ("method", "path", "status"),
     [
-        ("GET", MACHINES, 405), ("PUT", MACHINES, 405), ("POST", ROLE, 405), ("POST", "/api/v1", 404),
-        ("POST", "/", 404), ("POST", MACHINES + "/", 404), ("PUT", ROLE + "/x", 404), ("PUT", ROLE[:-6], 404),
+        ("GET", MACHINES, 405),
+        ("PUT", MACHINES, 405),
+        ("POST", ROLE, 405),
+        ("POST", "/api/v1", 404),
+        ("POST", "/", 404),
+        ("POST", MACHINES + "/", 404),
+        ("PUT", ROLE + "/x", 404),
+        ("PUT", ROLE[:-6], 404),
         ("GET", "/oauth/token", 405),
-        ("POST", MACHINES + "?a=b", 201), ("POST", "http://h:1" + MACHINES, 201), ("PUT", ROLE[:-6] + "%ff", 404),
+        ("POST", MACHINES + "?a=b", 201),
+        ("POST", "http://h:1" + MACHINES, 201),
+        ("PUT", ROLE[:-6] + "%ff", 404),
     ],
 )
 def test_paths_and_methods_are_checked(core, method, path, status):
@@ -116,7 +164,9 @@ def test_errors_have_an_empty_body(core, method, path):
 @pytest.mark.parametrize("encoded", ["a%2Fb", "%2e%2e", "r%C3%B6le", "%23", "a+b"])
 def test_an_encoded_id_is_one_segment(core, encoded):
     core.configure(unknown_id="create")
-    decoded = {"a%2Fb": "a/b", "%2e%2e": "..", "r%C3%B6le": "röle", "%23": "#", "a+b": "a+b"}[encoded]
+    decoded = {"a%2Fb": "a/b", "%2e%2e": "..", "r%C3%B6le": "röle", "%23": "#", "a+b": "a+b"}[
+        encoded
+    ]
     assert json.loads(core.update({}, ROLE.replace("role-1", encoded)).body)["id"] == decoded
 
 
@@ -125,7 +175,9 @@ def test_the_id_of_a_machine_is_not_a_role(core):
     assert core.update({}, ROLE.replace("role-1", machine)).status == 404
 
 
-@pytest.mark.parametrize("body", [{"name": 1}, {"attributes": []}, {"attributes": {"login": "yes"}}])
+@pytest.mark.parametrize(
+    "body", [{"name": 1}, {"attributes": []}, {"attributes": {"login": "yes"}}]
+)
 def test_documented_fields_of_an_update_are_typed(core, body):
     assert core.update(body).status == 422
 

@@ -23,7 +23,9 @@ README = Path(package.__file__).with_name("README.md").read_text(encoding="utf-8
 def call(emulator):
     def send(method: str, path: str, **options: object) -> tuple[int, object]:
         headers = {"Content-Type": "application/json"}
-        answer = requests.request(method, f"{emulator.url}/_emulator/{path}", timeout=5, headers=headers, **options)
+        answer = requests.request(
+            method, f"{emulator.url}/_emulator/{path}", timeout=5, headers=headers, **options
+        )
         return answer.status_code, answer.json()
 
     return send
@@ -46,18 +48,43 @@ def test_settings_that_are_not_sent_are_kept(call):
     call("PUT", "settings", json={"put": "replace", "token": "t"})
     status, settings = call("PUT", "settings", json={"scopes": ["a"], "token": None})
     assert status == 200
-    assert settings == {**DEFAULT.as_dict(), "grant_types": ["client_credentials"], "put": "replace", "scopes": ["a"]}
+    assert settings == {
+        **DEFAULT.as_dict(),
+        "grant_types": ["client_credentials"],
+        "put": "replace",
+        "scopes": ["a"],
+    }
     assert call("GET", "settings") == (200, settings)
 
 
 @pytest.mark.parametrize(
     "values",
     [
-        [], {"typo": 1}, {"required": "no"}, {"put": None}, {"unknown_id": ["refuse"]}, {"unset": "x"},
-        {"unique_names": 1}, {"create_status": 404}, {"update_status": "200"}, {"create_status": True},
-        {"authorization": "on"}, {"token": 1}, {"client_authentication": "x"}, {"grant_types": None},
-        {"grant_types": "x"}, {"scopes": [1]}, {"expires_in": 1.5}, {"rate": 0}, {"rate": 1.5}, {"capacity": 0},
-        {"queue": -1}, {"retry_after": "1"}, {"delay": 1}, {"delay": {"typo": 1}}, {"delay": {"any": -1}},
+        [],
+        {"typo": 1},
+        {"required": "no"},
+        {"put": None},
+        {"unknown_id": ["refuse"]},
+        {"unset": "x"},
+        {"unique_names": 1},
+        {"create_status": 404},
+        {"update_status": "200"},
+        {"create_status": True},
+        {"authorization": "on"},
+        {"token": 1},
+        {"client_authentication": "x"},
+        {"grant_types": None},
+        {"grant_types": "x"},
+        {"scopes": [1]},
+        {"expires_in": 1.5},
+        {"rate": 0},
+        {"rate": 1.5},
+        {"capacity": 0},
+        {"queue": -1},
+        {"retry_after": "1"},
+        {"delay": 1},
+        {"delay": {"typo": 1}},
+        {"delay": {"any": -1}},
         {"delay": {"any": True}},
     ],
 )
@@ -97,10 +124,17 @@ def test_faults_are_listed_and_removed(call):
 
 
 def test_one_fault_of_several_is_removed(call, emulator):
-    ids = [call("POST", "faults", json={"kind": "status", "status": status})[1]["id"] for status in (501, 502, 503)]
+    ids = [
+        call("POST", "faults", json={"kind": "status", "status": status})[1]["id"]
+        for status in (501, 502, 503)
+    ]
     assert call("DELETE", f"faults/{ids[1]}") == (200, {})
     assert [fault["id"] for fault in call("GET", "faults")[1]] == [ids[0], ids[2]]
-    assert [requests.get(f"{emulator.url}/x", timeout=5).status_code for _time in range(3)] == [501, 503, 404]
+    assert [requests.get(f"{emulator.url}/x", timeout=5).status_code for _time in range(3)] == [
+        501,
+        503,
+        404,
+    ]
 
 
 def test_a_fault_that_is_gone_stays_gone(call):
@@ -119,14 +153,18 @@ def test_the_conversation_can_be_cleared(call, emulator):
     assert call("GET", "requests") == (200, [])
 
 
-@pytest.mark.parametrize(("last", "numbers"), [("0", []), ("2", [2, 3]), ("3", [1, 2, 3]), ("9", [1, 2, 3])])
+@pytest.mark.parametrize(
+    ("last", "numbers"), [("0", []), ("2", [2, 3]), ("3", [1, 2, 3]), ("9", [1, 2, 3])]
+)
 def test_only_the_newest_entries_can_be_requested(call, emulator, last, numbers):
     for number in (1, 2, 3):
         requests.get(f"{emulator.url}/x", timeout=5)
         call("PUT", f"assets/{number}", json={})
     assert [entry["number"] for entry in call("GET", f"requests?last={last}")[1]] == numbers
     roles = call("GET", f"assets?last={last}")[1]["application_roles"]
-    assert [role["id"] for role in roles if role["id"] != "role-1"] == [str(number) for number in numbers]
+    assert [role["id"] for role in roles if role["id"] != "role-1"] == [
+        str(number) for number in numbers
+    ]
 
 
 @pytest.mark.parametrize("last", ["-1", "x", "1.5", "%C2%B2"])
@@ -147,7 +185,10 @@ def test_issued_tokens_can_be_revoked(call, emulator):
 @pytest.mark.parametrize(
     ("method", "path", "status"),
     [
-        ("GET", "nothing", 404), ("GET", "", 404), ("GET", "health/x", 404), ("GET", "reset", 405),
+        ("GET", "nothing", 404),
+        ("GET", "", 404),
+        ("GET", "health/x", 404),
+        ("GET", "reset", 405),
         ("GET", "assets/x", 405),
     ],
 )
@@ -166,7 +207,11 @@ def test_the_readme_names_every_setting_kind_and_route():
 def test_the_readme_names_the_defaults():
     section = README.partition("## Settings")[2].partition("\n## ")[0]
     rows = re.findall(r"^\| (`\w+`(?:, `\w+`)*) \| ([^|]*) \|", section, re.MULTILINE)
-    cells = {name: values.replace("`", "") for names, values in rows for name in re.findall(r"\w+", names)}
+    cells = {
+        name: values.replace("`", "")
+        for names, values in rows
+        for name in re.findall(r"\w+", names)
+    }
     for name, value in DEFAULT.as_dict().items():
         shown = value if isinstance(value, str) else json.dumps(value)
         assert re.search(rf"(^|, ){re.escape(shown)}([,;]|$)", cells[name]), name

@@ -42,16 +42,35 @@ def test_a_fault_survives_a_round_trip(kind):
 @pytest.mark.parametrize(
     "said",
     [
-        None, [], {}, {"kind": "x"}, {"kind": ["drop"]}, {"kind": "status"}, {"kind": "redirect"},
-        {"kind": "drop", "status": 500}, {"kind": "drop", "typo": 1}, {"kind": "drop", "operation": "delete"},
-        {"kind": "drop", "count": -1}, {"kind": "drop", "count": 1.5}, {"kind": "drop", "count": True},
-        {"kind": "drop", "skip": None}, {"kind": "drop", "when": "later"}, {"kind": "drip", "when": "before"},
-        {"kind": "status", "status": 99}, {"kind": "status", "status": "500"}, {"kind": "status", "status": None},
+        None,
+        [],
+        {},
+        {"kind": "x"},
+        {"kind": ["drop"]},
+        {"kind": "status"},
+        {"kind": "redirect"},
+        {"kind": "drop", "status": 500},
+        {"kind": "drop", "typo": 1},
+        {"kind": "drop", "operation": "delete"},
+        {"kind": "drop", "count": -1},
+        {"kind": "drop", "count": 1.5},
+        {"kind": "drop", "count": True},
+        {"kind": "drop", "skip": None},
+        {"kind": "drop", "when": "later"},
+        {"kind": "drip", "when": "before"},
+        {"kind": "status", "status": 99},
+        {"kind": "status", "status": "500"},
+        {"kind": "status", "status": None},
         {"kind": "status", "status": 500, "headers": {"A": "x\r\nB: y"}},
-        {"kind": "status", "status": 500, "headers": 1}, {"kind": "status", "status": 500, "headers": [["A"]]},
-        {"kind": "delay", "seconds": -1}, {"kind": "delay", "seconds": "1"},
-        {"kind": "truncate", "part": "tail"}, {"kind": "truncate", "bytes": -1},
-        {"kind": "truncate", "ending": "x"}, {"kind": "garbage", "base64": "!"}, {"kind": "garbage", "base64": "é"},
+        {"kind": "status", "status": 500, "headers": 1},
+        {"kind": "status", "status": 500, "headers": [["A"]]},
+        {"kind": "delay", "seconds": -1},
+        {"kind": "delay", "seconds": "1"},
+        {"kind": "truncate", "part": "tail"},
+        {"kind": "truncate", "bytes": -1},
+        {"kind": "truncate", "ending": "x"},
+        {"kind": "garbage", "base64": "!"},
+        {"kind": "garbage", "base64": "é"},
         {"kind": "garbage", "text": 1},
     ],
 )
@@ -86,12 +105,16 @@ def test_faults_are_met_one_after_another():
 @given(st.lists(st.tuples(st.integers(0, 3), st.integers(1, 3)), max_size=4))
 def test_each_fault_is_met_exactly_count_times(pairs):
     numbered = enumerate(pairs, 500)
-    faults = tuple(fault("status", status=status, skip=skip, count=count) for status, (skip, count) in numbered)
+    faults = tuple(
+        fault("status", status=status, skip=skip, count=count) for status, (skip, count) in numbered
+    )
     met = []
     for _time in range(sum(skip + count for skip, count in pairs)):
         one, faults = select(faults, "token")
         met.append(one and one.status)
-    assert [met.count(500 + index) for index in range(len(pairs))] == [count for _skip, count in pairs]
+    assert [met.count(500 + index) for index in range(len(pairs))] == [
+        count for _skip, count in pairs
+    ]
     assert faults == ()
 
 
@@ -120,7 +143,12 @@ def test_a_status_has_its_headers_and_body(headers):
 
 
 def test_a_repeated_header_stays_repeated():
-    assert wire(fault("status", headers=[["Set-Cookie", "a"], ["Set-Cookie", "a"]])).count(b"Set-Cookie") == 2
+    assert (
+        wire(fault("status", headers=[["Set-Cookie", "a"], ["Set-Cookie", "a"]])).count(
+            b"Set-Cookie"
+        )
+        == 2
+    )
 
 
 @pytest.mark.parametrize("status", [102, 204, 304])
@@ -171,7 +199,9 @@ def test_garbage_replaces_the_answer_or_its_body():
     junk = base64.b64encode(b"\xff\x00").decode()
     assert wire(fault("garbage", base64=junk)) == b"\xff\x00"
     assert wire(fault("garbage", text="SSH-2.0-x\r\n")) == b"SSH-2.0-x\r\n"
-    assert wire(fault("garbage", part="body", base64=junk)).endswith(b"Content-Length: 2\r\n\r\n\xff\x00")
+    assert wire(fault("garbage", part="body", base64=junk)).endswith(
+        b"Content-Length: 2\r\n\r\n\xff\x00"
+    )
 
 
 def test_a_close_is_not_announced():

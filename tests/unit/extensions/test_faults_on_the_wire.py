@@ -24,13 +24,21 @@ LAST = HEAD + b"Connection: close\r\n\r\n" + BODY
 @pytest.mark.parametrize(("when", "count"), [("before", 0), ("after", 1)])
 @pytest.mark.parametrize("kind", ["drop", "reset", "status", "redirect", "garbage"])
 def test_a_fault_strikes_before_or_after_the_store(emulator, kind, when, count):
-    emulator.meet(kind=kind, when=when, **{"status": {"status": 503}, "redirect": {"location": "/x"}}.get(kind, {}))
+    emulator.meet(
+        kind=kind,
+        when=when,
+        **{"status": {"status": 503}, "redirect": {"location": "/x"}}.get(kind, {}),
+    )
     if kind == "reset":
         with pytest.raises(ConnectionResetError):
             emulator.converse(LAST)
     else:
         answer = emulator.converse(LAST)
-        expected = {"status": b"HTTP/1.1 503 ", "redirect": b"HTTP/1.1 307 ", "garbage": b"\x16\x03\x01"}
+        expected = {
+            "status": b"HTTP/1.1 503 ",
+            "redirect": b"HTTP/1.1 307 ",
+            "garbage": b"\x16\x03\x01",
+        }
         assert answer.startswith(expected.get(kind, b""))
         assert bool(answer) == (kind in expected)
     (entry,) = emulator.conversation()
@@ -47,7 +55,9 @@ def test_a_delay_holds_back_the_answer(emulator, when):
         start_time = time.monotonic()
         client.sendall(emulator.addressed(LAST))
         entry = emulator.wait_for_request(processed=when == "after")
-        assert (emulator.created(), entry["status"]) == ((0, None) if when == "before" else (1, 201))
+        assert (emulator.created(), entry["status"]) == (
+            (0, None) if when == "before" else (1, 201)
+        )
         assert emulator.drain(client).startswith(b"HTTP/1.1 201 ")
         assert time.monotonic() - start_time >= 0.5
 
@@ -104,7 +114,11 @@ def test_a_fault_of_one_operation_leaves_the_others_alone(emulator):
     assert emulator.converse(LAST).startswith(b"HTTP/1.1 201 ")
     grant = {"grant_type": "client_credentials", "client_id": "a", "client_secret": "b"}
     assert requests.post(f"{emulator.url}/oauth/token", data=grant, timeout=5).status_code == 401
-    token = requests.post(f"{emulator.url}/oauth/token", data=grant, timeout=5).json()["access_token"]
+    token = requests.post(f"{emulator.url}/oauth/token", data=grant, timeout=5).json()[
+        "access_token"
+    ]
     role = f"{emulator.url}/api/v1/services/cassandra/application_roles/role-1"
     headers = {"Authorization": f"Bearer {token}"}
-    assert [requests.put(role, json={}, headers=headers, timeout=5).status_code for _time in range(2)] == [500, 200]
+    assert [
+        requests.put(role, json={}, headers=headers, timeout=5).status_code for _time in range(2)
+    ] == [500, 200]

@@ -52,12 +52,16 @@ def configure(emulator):
 
 @pytest.fixture
 def hold(emulator, monkeypatch):
-    """Return a function that has each request in progress call another function instead of waiting for its delay."""
+    """Return a function that has each request in progress call another function instead of waiting
+    for its delay.
+    """
     api = emulator.running.api
     original = api.answer
 
     def hold(instead: Callable[[], object]) -> None:
-        monkeypatch.setattr(api, "answer", lambda *request: original(*request[:-1], lambda _seconds: instead()))
+        monkeypatch.setattr(
+            api, "answer", lambda *request: original(*request[:-1], lambda _seconds: instead())
+        )
 
     return hold
 
@@ -137,8 +141,10 @@ def test_above_its_queue_it_refuses(emulator, configure, hold):
     with created_at_once(emulator, 9) as answers:
         first = list(islice(as_completed(answers, PATIENCE), 4))
         refused.set()
-        assert {(answer.result().status_code, answer.result().headers["Retry-After"]) for answer in first} == {
-            (503, "7")}
+        assert {
+            (answer.result().status_code, answer.result().headers["Retry-After"])
+            for answer in first
+        } == {(503, "7")}
         assert statuses(answers) == {201: 5, 503: 4}
 
 
@@ -157,7 +163,10 @@ def test_the_token_endpoint_is_not_limited(emulator, configure):
     configure(rate=1)
     assert create(emulator).status_code == 201
     grant = {"grant_type": "client_credentials", "client_id": "a", "client_secret": "b"}
-    assert requests.post(f"{emulator.url}/oauth/token", data=grant, timeout=PATIENCE).status_code == 200
+    assert (
+        requests.post(f"{emulator.url}/oauth/token", data=grant, timeout=PATIENCE).status_code
+        == 200
+    )
     assert create(emulator).status_code == 429
 
 

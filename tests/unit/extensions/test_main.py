@@ -1,7 +1,9 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""`python -m emulator` as a process: options, ready file, exit, and the messages when it cannot start."""
+"""`python -m emulator` as a process: options, ready file, exit, and the messages when it cannot
+start.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,12 @@ def environment(first: Path | None = None) -> dict[str, str]:
 def failing(*arguments: str, first: Path | None = None) -> str:
     """Run it where it has to fail; return its one-line message."""
     done = subprocess.run(
-        [*COMMAND, *arguments], env=environment(first), capture_output=True, text=True, timeout=30, check=False
+        [*COMMAND, *arguments],
+        env=environment(first),
+        capture_output=True,
+        text=True,
+        timeout=30,
+        check=False,
     )
     assert (done.returncode, done.stdout, done.stderr.count("\n")) == (1, "", 1), done.stderr
     return done.stderr
@@ -53,12 +60,46 @@ def test_it_is_ready_when_it_says_so_and_exits_when_told(tmp_path, end):
     certificate = tmp_path / "certificate.pem"
     authority.issue_cert("127.0.0.1").private_key_and_cert_chain_pem.write_to_path(certificate)
     authority.cert_pem.write_to_path(tmp_path / "ca.pem")
-    options = ["--ready-file", str(ready), "--prefix", "/p", "--seed-role", "r1", "--seed-role", "r2", "--token", "t",
-               "--client-id", "i", "--client-secret", "s", "--lenient", "--put", "replace",
-               "--delay", "0.5", "--delay", "token=0", "--rate", "50", "--capacity", "16", "--queue", "0",
-               "--retry-after", "2", "--set", "create_status=202", "--set", 'scopes=["a"]',
-               "--tls-certificate", str(certificate)]
-    process = subprocess.Popen([*COMMAND, *options], env=environment(), stdout=subprocess.PIPE, text=True)
+    options = [
+        "--ready-file",
+        str(ready),
+        "--prefix",
+        "/p",
+        "--seed-role",
+        "r1",
+        "--seed-role",
+        "r2",
+        "--token",
+        "t",
+        "--client-id",
+        "i",
+        "--client-secret",
+        "s",
+        "--lenient",
+        "--put",
+        "replace",
+        "--delay",
+        "0.5",
+        "--delay",
+        "token=0",
+        "--rate",
+        "50",
+        "--capacity",
+        "16",
+        "--queue",
+        "0",
+        "--retry-after",
+        "2",
+        "--set",
+        "create_status=202",
+        "--set",
+        'scopes=["a"]',
+        "--tls-certificate",
+        str(certificate),
+    ]
+    process = subprocess.Popen(
+        [*COMMAND, *options], env=environment(), stdout=subprocess.PIPE, text=True
+    )
     try:
         deadline = time.monotonic() + 20
         while ready.exists() and "earlier" in ready.read_text() and time.monotonic() < deadline:
@@ -75,15 +116,35 @@ def test_it_is_ready_when_it_says_so_and_exits_when_told(tmp_path, end):
     assert url.startswith("https://127.0.0.1:")
     assert url.endswith("/p")
     assert health["application_roles"] == 2
-    expected = {"token": "t", "client_id": "i", "client_secret": "s", "required": "lenient", "put": "replace",
-                "create_status": 202, "scopes": ["a"], "expires_in": 3600, "delay": {"any": 0.5, "token": 0},
-                "rate": 50, "capacity": 16, "queue": 0, "retry_after": 2}
+    expected = {
+        "token": "t",
+        "client_id": "i",
+        "client_secret": "s",
+        "required": "lenient",
+        "put": "replace",
+        "create_status": 202,
+        "scopes": ["a"],
+        "expires_in": 3600,
+        "delay": {"any": 0.5, "token": 0},
+        "rate": 50,
+        "capacity": 16,
+        "queue": 0,
+        "retry_after": 2,
+    }
     assert {name: settings[name] for name in expected} == expected
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["ca.pem", "certificate.pem", "ready"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        "ca.pem",
+        "certificate.pem",
+        "ready",
+    ]
 
 
-@pytest.mark.parametrize(("module", "distribution"), [("h11", "h11"), ("jsonschema", "jsonschema"), ("yaml", "PyYAML")])
-def test_a_missing_package_is_named_with_the_command_that_installs_it(tmp_path, module, distribution):
+@pytest.mark.parametrize(
+    ("module", "distribution"), [("h11", "h11"), ("jsonschema", "jsonschema"), ("yaml", "PyYAML")]
+)
+def test_a_missing_package_is_named_with_the_command_that_installs_it(
+    tmp_path, module, distribution
+):
     (tmp_path / f"{module}.py").write_text(f"raise ModuleNotFoundError('no', name={module!r})\n")
     said = failing(first=tmp_path)
     assert said.startswith(f"the emulator needs {module}: {sys.executable} -m pip install ")
@@ -114,12 +175,24 @@ def test_the_ready_file_of_an_earlier_run_is_removed(tmp_path):
     assert not ready.exists()
 
 
-@pytest.mark.parametrize(("option", "value", "said"), [
-    ("--port", "web", "'web' is not a number from 0 to 65535"), ("--port", "65536", "'65536' is not a number"),
-    ("--port", "-1", "'-1' is not a number from 0 to 65535"), ("--delay", "fast", "'fast' is not a number of seconds"),
-    ("--delay", "token=", "'' is not a number of seconds")])
+@pytest.mark.parametrize(
+    ("option", "value", "said"),
+    [
+        ("--port", "web", "'web' is not a number from 0 to 65535"),
+        ("--port", "65536", "'65536' is not a number"),
+        ("--port", "-1", "'-1' is not a number from 0 to 65535"),
+        ("--delay", "fast", "'fast' is not a number of seconds"),
+        ("--delay", "token=", "'' is not a number of seconds"),
+    ],
+)
 def test_a_number_that_is_none_is_refused_in_the_last_line(option, value, said):
-    done = subprocess.run([*COMMAND, option, value], env=environment(), capture_output=True, text=True, timeout=30,
-                          check=False)
+    done = subprocess.run(
+        [*COMMAND, option, value],
+        env=environment(),
+        capture_output=True,
+        text=True,
+        timeout=30,
+        check=False,
+    )
     assert (done.returncode, done.stdout) == (2, "")
     assert f"error: argument {option}: {said}" in done.stderr.splitlines()[-1]

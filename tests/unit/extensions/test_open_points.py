@@ -32,7 +32,9 @@ def test_the_success_status_is_a_switch(core, status):
     assert [core.create().status, core.update({}).status] == [status, status]
 
 
-@pytest.mark.parametrize("body", [{}, {"name": "a"}, {"attributes": {}}, {"name": "", "attributes": {}}])
+@pytest.mark.parametrize(
+    "body", [{}, {"name": "a"}, {"attributes": {}}, {"name": "", "attributes": {}}]
+)
 def test_required_fields_are_a_switch(core, body):
     assert core.create(body).status == 422
     core.configure(required="lenient")
@@ -40,7 +42,9 @@ def test_required_fields_are_a_switch(core, body):
 
 
 def test_a_401_names_the_scheme(core):
-    assert core.create(Authorization=None).headers == (("WWW-Authenticate", 'Bearer realm="emulator"'),)
+    assert core.create(Authorization=None).headers == (
+        ("WWW-Authenticate", 'Bearer realm="emulator"'),
+    )
     core.configure(authorization="off")
     assert core.create(Authorization=None).status == 201
 
@@ -67,8 +71,12 @@ def test_an_unknown_role_is_refused_or_created(core):
 )
 def test_an_update_merges_or_replaces(core, mode, expected):
     core.configure(put=mode, unset="omit")
-    core.api.seed("role-1", {"name": "old", "tenant": "t", "attributes": {"login": False, "name": "n"}})
-    asset = json.loads(core.update({"name": "new", "id": "other", "attributes": {"login": True}}).body)
+    core.api.seed(
+        "role-1", {"name": "old", "tenant": "t", "attributes": {"login": False, "name": "n"}}
+    )
+    asset = json.loads(
+        core.update({"name": "new", "id": "other", "attributes": {"login": True}}).body
+    )
     assert {key: asset.get(key) for key in expected} == expected
     assert asset["id"] == "role-1"
     assert ("tenant" in asset) == (mode == "merge")

@@ -1,7 +1,9 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The emulator's page as a file and as an answer; its behaviour in a browser is tested in tests/page."""
+"""The emulator's page as a file and as an answer; its behaviour in a browser is tested in
+tests/page.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +43,11 @@ class Elements(HTMLParser):
 
 
 ELEMENTS = Elements(TEXT).all
-FIELDS = [(attributes["name"], label) for tag, attributes, label in ELEMENTS if tag in ("input", "select", "textarea")]
+FIELDS = [
+    (attributes["name"], label)
+    for tag, attributes, label in ELEMENTS
+    if tag in ("input", "select", "textarea")
+]
 
 
 def options(select: str) -> list[str]:
@@ -53,7 +59,10 @@ def options(select: str) -> list[str]:
 def test_it_is_served_and_is_not_part_of_the_conversation(emulator):
     for url in (emulator.url, f"{emulator.url}/?x=1"):
         answer = requests.get(url, timeout=5)
-        assert (answer.status_code, answer.headers["Content-Type"]) == (200, "text/html; charset=utf-8")
+        assert (answer.status_code, answer.headers["Content-Type"]) == (
+            200,
+            "text/html; charset=utf-8",
+        )
         assert answer.text == TEXT
     assert emulator.conversation() == []
 
@@ -80,9 +89,14 @@ def test_below_a_prefix_its_relative_urls_lead_to_the_emulator():
     with start(prefix="/a/b") as running:
         answer = requests.get(running.url, timeout=5)
         assert (answer.text, answer.url, [each.status_code for each in answer.history]) == (
-            TEXT, f"{running.url}/", [308])
+            TEXT,
+            f"{running.url}/",
+            [308],
+        )
         root = running.url.removesuffix("/a/b")
-        assert [requests.get(f"{root}{path}", timeout=5).status_code for path in ("/", "/a/", "/a/bc")] == [404] * 3
+        assert [
+            requests.get(f"{root}{path}", timeout=5).status_code for path in ("/", "/a/", "/a/bc")
+        ] == [404] * 3
 
 
 def test_its_policy_allows_only_its_own_scripts_and_styles(emulator):
@@ -93,8 +107,13 @@ def test_its_policy_allows_only_its_own_scripts_and_styles(emulator):
         digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
         assert policy.pop(f"{tag}-src") == f"'sha256-{digest}'"
     assert policy == {
-        "default-src": "'none'", "base-uri": "'none'", "form-action": "'none'", "frame-ancestors": "'none'",
-        "connect-src": "'self'", "img-src": "data:", "require-trusted-types-for": "'script'",
+        "default-src": "'none'",
+        "base-uri": "'none'",
+        "form-action": "'none'",
+        "frame-ancestors": "'none'",
+        "connect-src": "'self'",
+        "img-src": "data:",
+        "require-trusted-types-for": "'script'",
         "trusted-types": "'none'",
     }
 
@@ -107,24 +126,39 @@ def test_it_loads_nothing_from_elsewhere():
     assert re.findall(r"(?:https?:)?//\w|@import|url\(", TEXT) == []
     outward = {"src", "srcset", "action", "formaction", "style"}
     assert [attributes for _tag, attributes, _label in ELEMENTS if outward & set(attributes)] == []
-    assert [attributes["href"] for _tag, attributes, _label in ELEMENTS if "href" in attributes] == ["data:,"]
+    assert [
+        attributes["href"] for _tag, attributes, _label in ELEMENTS if "href" in attributes
+    ] == ["data:,"]
 
 
 def test_it_cannot_turn_text_into_markup():
-    makers = r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\b|new Function|DOMParser"
+    makers = (
+        r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\b|new Function|DOMParser"
+    )
     assert re.findall(makers, TEXT) == []
-    assert [name for _tag, attributes, _label in ELEMENTS for name in attributes if name.startswith("on")] == []
+    assert [
+        name
+        for _tag, attributes, _label in ELEMENTS
+        for name in attributes
+        if name.startswith("on")
+    ] == []
 
 
 def test_each_field_has_a_label_and_each_heading_a_scope():
     assert FIELDS
     assert [name for name, label in FIELDS if label is None] == []
-    assert {attributes.get("scope") for tag, attributes, _label in ELEMENTS if tag == "th"} == {"col"}
+    assert {attributes.get("scope") for tag, attributes, _label in ELEMENTS if tag == "th"} == {
+        "col"
+    }
 
 
 def test_ids_are_unique_and_those_referenced_exist():
     ids = [attributes["id"] for _tag, attributes, _label in ELEMENTS if "id" in attributes]
-    named = [attributes["aria-labelledby"] for _tag, attributes, _label in ELEMENTS if "aria-labelledby" in attributes]
+    named = [
+        attributes["aria-labelledby"]
+        for _tag, attributes, _label in ELEMENTS
+        if "aria-labelledby" in attributes
+    ]
     assert len(ids) == len(set(ids))
     assert set(named) | set(re.findall(r'byId\("([^"]+)"\)', TEXT)) <= set(ids)
 
@@ -142,7 +176,11 @@ def test_the_form_offers_every_fault():
 
 
 def test_the_buttons_are_faults():
-    said = [attributes["data-fault"] for _tag, attributes, _label in ELEMENTS if "data-fault" in attributes]
+    said = [
+        attributes["data-fault"]
+        for _tag, attributes, _label in ELEMENTS
+        if "data-fault" in attributes
+    ]
     assert len(said) > 3
     assert {parse(json.loads(fault)).count for fault in said} == {1}
 

@@ -1,7 +1,9 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The emulator at its sockets: the exact conversation, invalid requests, TLS, many clients, and shutdown."""
+"""The emulator at its sockets: the exact conversation, invalid requests, TLS, many clients, and
+shutdown.
+"""
 
 from __future__ import annotations
 
@@ -36,16 +38,29 @@ def test_the_answer_is_complete_and_the_conversation_exact(emulator):
     (entry,) = emulator.conversation()
     assert entry["headers"][0] == ["hOst", urlsplit(emulator.url).netloc]
     assert abs(datetime.fromisoformat(entry["time"]).timestamp() - time.time()) < 60
-    assert {key: entry[key] for key in ("method", "path", "body", "status", "applied", "operation", "fault")} == {
-        "method": "POST", "path": PATH, "body": BODY.decode(), "status": 201, "applied": True,
-        "operation": "create_virtual_machine", "fault": None,
+    assert {
+        key: entry[key]
+        for key in ("method", "path", "body", "status", "applied", "operation", "fault")
+    } == {
+        "method": "POST",
+        "path": PATH,
+        "body": BODY.decode(),
+        "status": 201,
+        "applied": True,
+        "operation": "create_virtual_machine",
+        "fault": None,
     }
 
 
 def test_the_target_is_recorded_as_it_was_sent(emulator):
     for target in (b"/api/v1/%2e?q=%20", b"http://other:80/x"):
-        emulator.converse(b"PUT " + target + b" HTTP/1.1\r\nHost: HERE\r\nConnection: close\r\n\r\n")
-    assert [entry["path"] for entry in emulator.conversation()] == ["/api/v1/%2e?q=%20", "http://other:80/x"]
+        emulator.converse(
+            b"PUT " + target + b" HTTP/1.1\r\nHost: HERE\r\nConnection: close\r\n\r\n"
+        )
+    assert [entry["path"] for entry in emulator.conversation()] == [
+        "/api/v1/%2e?q=%20",
+        "http://other:80/x",
+    ]
 
 
 def test_a_body_that_is_not_text_is_recorded(emulator):
@@ -78,7 +93,9 @@ def test_requests_sent_at_once_are_answered_in_turn(emulator):
 
 def test_100_continue_is_sent(emulator):
     with emulator.connect() as client:
-        client.sendall(emulator.addressed(HEAD + b"Expect: 100-continue\r\nConnection: close\r\n\r\n"))
+        client.sendall(
+            emulator.addressed(HEAD + b"Expect: 100-continue\r\nConnection: close\r\n\r\n")
+        )
         assert client.recv(65536) == b"HTTP/1.1 100 Continue\r\n\r\n"
         client.sendall(BODY)
         assert emulator.drain(client).startswith(b"HTTP/1.1 201 ")
@@ -87,10 +104,16 @@ def test_100_continue_is_sent(emulator):
 @pytest.mark.parametrize(
     ("raw", "status"),
     [
-        (b"nonsense\r\n\r\n", 400), (b"GET / HTTP/1.1\r\n\r\n", 400), (b"\x16\x03\x01\x02\x00\x01\x00\r\n\r\n", 400),
-        (HEAD + b"no colon\r\n\r\n", 400), (HEAD + b"A : b\r\n\r\n", 400), (HEAD + b": b\r\n\r\n", 400),
-        (b"GET /" + b"x" * 65536 + b" HTTP/1.1\r\n", 431), (HEAD + b"A: " + b"b" * 65536, 431),
-        (HEAD + b"Transfer-Encoding: gzip\r\n\r\n", 501), (HEAD + b"Content-Length: 1\r\n\r\n", 400),
+        (b"nonsense\r\n\r\n", 400),
+        (b"GET / HTTP/1.1\r\n\r\n", 400),
+        (b"\x16\x03\x01\x02\x00\x01\x00\r\n\r\n", 400),
+        (HEAD + b"no colon\r\n\r\n", 400),
+        (HEAD + b"A : b\r\n\r\n", 400),
+        (HEAD + b": b\r\n\r\n", 400),
+        (b"GET /" + b"x" * 65536 + b" HTTP/1.1\r\n", 431),
+        (HEAD + b"A: " + b"b" * 65536, 431),
+        (HEAD + b"Transfer-Encoding: gzip\r\n\r\n", 501),
+        (HEAD + b"Content-Length: 1\r\n\r\n", 400),
         (b"PUT / HTTP/1.1\r\nHost: x\r\nContent-Length: -1\r\n\r\n", 400),
     ],
 )
@@ -108,8 +131,12 @@ def test_a_body_that_is_too_large_is_refused(emulator, monkeypatch):
 
 def test_a_chunked_body_is_reassembled(emulator):
     chunks = b"".join(b"1\r\n%c\r\n" % byte for byte in BODY)
-    head = LAST.partition(b"\r\n\r\n")[0].replace(b"Content-Length: 35", b"Transfer-Encoding: chunked")
-    assert emulator.converse(head + b"\r\n\r\n" + chunks + b"0\r\n\r\n").startswith(b"HTTP/1.1 201 ")
+    head = LAST.partition(b"\r\n\r\n")[0].replace(
+        b"Content-Length: 35", b"Transfer-Encoding: chunked"
+    )
+    assert emulator.converse(head + b"\r\n\r\n" + chunks + b"0\r\n\r\n").startswith(
+        b"HTTP/1.1 201 "
+    )
     assert [entry["body"] for entry in emulator.conversation()] == [BODY.decode()]
 
 
@@ -123,7 +150,9 @@ def test_an_incomplete_request_is_ignored(emulator, size):
 
 
 def test_many_clients_at_once_are_all_served(emulator):
-    threads = [threading.Thread(target=emulator.converse, args=(RAW * 9 + LAST,)) for _time in range(10)]
+    threads = [
+        threading.Thread(target=emulator.converse, args=(RAW * 9 + LAST,)) for _time in range(10)
+    ]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -145,9 +174,17 @@ def test_https(peer, tmp_path):
     authority, context = trustme.CA(), ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     authority.issue_cert("127.0.0.1").configure_cert(context)
     authority.cert_pem.write_to_path(tmp_path / "ca.pem")
-    with start(ssl_context=context) as running, peer(running).connect(), peer(running).connect() as plain:
-        plain.sendall(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")  # neither this client nor the silent one blocks it
-        answer = requests.get(f"{running.url}/_emulator/health", verify=str(tmp_path / "ca.pem"), timeout=5)
+    with (
+        start(ssl_context=context) as running,
+        peer(running).connect(),
+        peer(running).connect() as plain,
+    ):
+        plain.sendall(
+            b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"
+        )  # neither this client nor the silent one blocks it
+        answer = requests.get(
+            f"{running.url}/_emulator/health", verify=str(tmp_path / "ca.pem"), timeout=5
+        )
         assert (answer.url[:8], answer.status_code) == ("https://", 200)
 
 

@@ -22,7 +22,11 @@ def paths(value: object, above: tuple[str, ...] = ()) -> dict[tuple[str, ...], o
     """Return the leaves of nested objects by their path; an empty object is a leaf."""
     if not isinstance(value, dict) or not value:
         return {above: value}
-    return {path: leaf for key, item in value.items() for path, leaf in paths(item, (*above, key)).items()}
+    return {
+        path: leaf
+        for key, item in value.items()
+        for path, leaf in paths(item, (*above, key)).items()
+    }
 
 
 @given(st.lists(st.tuples(st.sampled_from(["merge", "replace"]), BODIES), min_size=1, max_size=6))
@@ -38,7 +42,9 @@ def test_updates_follow_the_model(updates):
             if leaf == {} and any(len(old) > len(path) for old in gone):
                 continue  # an empty object leaves the members of an object as they are
             model = {old: value for old, value in model.items() if old not in gone} | {path: leaf}
-        assert paths({key: item for key, item in asset.items() if key != "id"}) == (model or {(): {}})
+        assert paths({key: item for key, item in asset.items() if key != "id"}) == (
+            model or {(): {}}
+        )
         assert asset["id"] == "r"
     assert list(store.assets[ROLES]) == ["r"]
 
@@ -60,6 +66,8 @@ def test_merging_is_idempotent(body):
 def test_completing_keeps_existing_values():
     asset = {"id": "r", "attributes": {"login": False, "more": 1}}
     assert completed(asset, ENVELOPE, ("login", "name")) == {
-        "id": "r", "name": None, "attributes": {"login": False, "name": None, "more": 1},
+        "id": "r",
+        "name": None,
+        "attributes": {"login": False, "name": None, "more": 1},
     }
     assert asset == {"id": "r", "attributes": {"login": False, "more": 1}}

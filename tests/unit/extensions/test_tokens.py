@@ -39,11 +39,15 @@ def basic(client_id: str, secret: str) -> str:
     return "Basic " + base64.b64encode(pair.encode()).decode()
 
 
-def ask(tokens: Tokens, form: dict | str, header: str = "", media_type: str = FORM, **settings) -> tuple[int, dict]:
+def ask(
+    tokens: Tokens, form: dict | str, header: str = "", media_type: str = FORM, **settings
+) -> tuple[int, dict]:
     """Request a token; return the status and the JSON of the answer."""
     headers = (("Content-Type", media_type), *((("Authorization", header),) if header else ()))
     body = form if isinstance(form, str) else urlencode(form)
-    answer = tokens.answer(Request("POST", "/oauth/token", headers, body.encode()), DEFAULT.changed(settings))
+    answer = tokens.answer(
+        Request("POST", "/oauth/token", headers, body.encode()), DEFAULT.changed(settings)
+    )
     assert ("Cache-Control", "no-store") in answer.headers
     assert answer.applied == (answer.status == 200)
     assert ("WWW-Authenticate" in dict(answer.headers)) == (answer.status == 401)
@@ -66,9 +70,15 @@ def test_both_ways_of_client_authentication_get_a_token(tokens, form, header):
 @pytest.mark.parametrize(
     ("form", "header"),
     [
-        (GRANT, ""), (POST | {"client_id": "you"}, ""), (POST | {"client_secret": "x"}, ""), (GRANT, basic("me", "x")),
-        (GRANT, basic("you", SECRET)), (GRANT, "Bearer x"), (GRANT, "Basic !"),
-        (GRANT, "Basic bWU="), (GRANT, "Basic /w=="),
+        (GRANT, ""),
+        (POST | {"client_id": "you"}, ""),
+        (POST | {"client_secret": "x"}, ""),
+        (GRANT, basic("me", "x")),
+        (GRANT, basic("you", SECRET)),
+        (GRANT, "Bearer x"),
+        (GRANT, "Basic !"),
+        (GRANT, "Basic bWU="),
+        (GRANT, "Basic /w=="),
     ],
 )
 def test_a_wrong_client_is_refused(tokens, form, header):
@@ -84,8 +94,10 @@ def test_an_unconfigured_client_needs_only_an_id_and_a_secret(tokens):
 
 @pytest.mark.parametrize("way", ["basic", "post"])
 def test_one_way_of_client_authentication_can_be_refused(tokens, way):
-    statuses = [ask(tokens, form, header, client_authentication=way)[0] for form, header in
-                ((GRANT, basic("me", "s")), (POST, ""))]
+    statuses = [
+        ask(tokens, form, header, client_authentication=way)[0]
+        for form, header in ((GRANT, basic("me", "s")), (POST, ""))
+    ]
     assert statuses == ([200, 401] if way == "basic" else [401, 200])
 
 
@@ -134,7 +146,11 @@ def test_a_token_without_expiry_lasts_until_it_is_revoked(tokens, clock):
 def test_an_issued_token_is_accepted_as_well_as_the_static_one(tokens):
     settings = DEFAULT.changed({"token": "static"})
     token = ask(tokens, POST)[1]["access_token"]
-    assert [tokens.good(name, settings) for name in (token, "static", "other")] == [True, True, False]
+    assert [tokens.good(name, settings) for name in (token, "static", "other")] == [
+        True,
+        True,
+        False,
+    ]
 
 
 def test_every_token_request_counts(tokens):

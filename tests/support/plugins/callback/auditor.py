@@ -1,7 +1,9 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Write what workers do in our tasks, as reported by Python's audit hooks, to the file named by AUDITOR_FILE."""
+"""Write what workers do in our tasks, as reported by Python's audit hooks, to the file named by
+AUDITOR_FILE.
+"""
 
 from __future__ import annotations
 
@@ -20,11 +22,21 @@ description: Writes a line for each import, process and connection to the file n
 author: The infrastructure.services contributors (!UNKNOWN)
 """
 ACTION = "ansible_collections.infrastructure.services.plugins.plugin_utils._run.action"
-WATCHED = {"import", "os.fork", "os.forkpty", "os.exec", "os.posix_spawn", "subprocess.Popen", "socket.connect"}
+WATCHED = {
+    "import",
+    "os.fork",
+    "os.forkpty",
+    "os.exec",
+    "os.posix_spawn",
+    "subprocess.Popen",
+    "socket.connect",
+}
 
 
 class CallbackModule(CallbackBase):
-    """Watches from the start of a task, by which time the parent should have imported all that a worker needs."""
+    """Watches from the start of a task, by which time the parent should have imported all that a
+    worker needs.
+    """
 
     CALLBACK_VERSION = 2.0
     CALLBACK_TYPE = "aggregate"
@@ -40,7 +52,11 @@ class CallbackModule(CallbackBase):
         self._write(f"imported {'requests' in sys.modules and ACTION in sys.modules}")
         action = sys.modules[ACTION].Action
         action.run = self._marked(action.run)
-        sys.addaudithook(lambda event, arguments: self._heard(event, arguments) if os.getpid() != parent else None)
+        sys.addaudithook(
+            lambda event, arguments: (
+                self._heard(event, arguments) if os.getpid() != parent else None
+            )
+        )
 
     def _marked(self, run):
         @wraps(run)

@@ -1,7 +1,9 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Gives the requests of a list that is told to stop half a second instead of ten, so that a test need not wait."""
+"""Gives the requests of a list that is told to stop half a second instead of ten, so that a test
+need not wait.
+"""
 
 from __future__ import annotations
 

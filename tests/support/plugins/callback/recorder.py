@@ -1,7 +1,9 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Write the result of each task, and of each loop item, as a line of JSON to the file named by RECORDER_FILE."""
+"""Write the result of each task, and of each loop item, as a line of JSON to the file named by
+RECORDER_FILE.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +36,12 @@ class CallbackModule(CallbackBase):
         data = result.result if hasattr(result, "result") else result._result
         # Newer cores omit `failed` from a result: add it on every core.
         said = {**data, "failed": failed}
-        line = {"kind": kind, "task": task.get_name().strip(), "host": host.get_name(), "result": said}
+        line = {
+            "kind": kind,
+            "task": task.get_name().strip(),
+            "host": host.get_name(),
+            "result": said,
+        }
         with Path(os.environ["RECORDER_FILE"]).open("a", encoding="utf-8") as file:
             file.write(json.dumps(line) + "\n")
 

@@ -1,7 +1,9 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Writes to TRACER_FILE the file of the collection that each call and return of a worker is in, once while it stays."""
+"""Writes to TRACER_FILE the file of the collection that each call and return of a worker is in,
+once while it stays.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +39,12 @@ class CallbackModule(CallbackBase):
             nonlocal last
             if event == "return":
                 frame = frame.f_back
-            if event in ("call", "return") and frame and root in frame.f_code.co_filename and os.getpid() != main:
+            if (
+                event in ("call", "return")
+                and frame
+                and root in frame.f_code.co_filename
+                and os.getpid() != main
+            ):
                 here = frame.f_code.co_filename.partition(root)[2]
                 if here != last:
                     last = here

@@ -30,12 +30,16 @@ class Connection(LocalConnection):
     def _connect(self):
         """Fail as ssh does when nothing is listening."""
         if self.get_option("away") != "late":
-            raise AnsibleConnectionFailure("Failed to connect to the host via ssh: Connection refused")
+            raise AnsibleConnectionFailure(
+                "Failed to connect to the host via ssh: Connection refused"
+            )
         return super()._connect()
 
     def exec_command(self, cmd, in_data=None, sudoable=True):
         """Run the command, but lose the module's answer."""
         done = super().exec_command(cmd, in_data, sudoable)
         if in_data or "AnsiballZ_" in str(cmd):
-            raise AnsibleConnectionFailure("Failed to connect to the host via ssh: Connection reset by peer")
+            raise AnsibleConnectionFailure(
+                "Failed to connect to the host via ssh: Connection reset by peer"
+            )
         return done

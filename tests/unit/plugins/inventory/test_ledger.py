@@ -1,7 +1,9 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The ledger as an inventory, as Ansible's own commands see it: the documented example and every option."""
+"""The ledger as an inventory, as Ansible's own commands see it: the documented example and every
+option.
+"""
 
 from __future__ import annotations
 
@@ -17,21 +19,47 @@ import yaml
 from ansible.errors import AnsibleParserError
 from ansible.inventory.data import InventoryData
 from ansible.parsing.dataloader import DataLoader
-from ansible_collections.infrastructure.services.plugins.inventory.ledger import EXAMPLES, InventoryModule
-from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.entries import DONE, UNKNOWN, Entry, Key
-from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.location import open_ledger
+from ansible_collections.infrastructure.services.plugins.inventory.ledger import (
+    EXAMPLES,
+    InventoryModule,
+)
+from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.entries import (
+    DONE,
+    UNKNOWN,
+    Entry,
+    Key,
+)
+from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.location import (
+    open_ledger,
+)
 from ledger.entries import put
 
 URL = "https://infrastructure.example.com"
 MINIMAL = "plugin: infrastructure.services.ledger\nledger: fleet.db\n"
-DEFAULTS = {"address": "attributes.ip", "cache": False, "strict": True, "compose": {}, "groups": {}, "keyed_groups": [],
-            "base_url": None, "tenants": None, "regions": None, "platforms": None}
+DEFAULTS = {
+    "address": "attributes.ip",
+    "cache": False,
+    "strict": True,
+    "compose": {},
+    "groups": {},
+    "keyed_groups": [],
+    "base_url": None,
+    "tenants": None,
+    "regions": None,
+    "platforms": None,
+}
 TRAP = "{{ lookup('ansible.builtin.pipe', 'touch evaluated') }}"
 
 
 def machine(name: str, region: str | None = None, **attributes) -> dict:
     """Return an envelope."""
-    rest = {"description": None, "platform": None, "region": region, "service": "compute", "tenant": None}
+    rest = {
+        "description": None,
+        "platform": None,
+        "region": region,
+        "service": "compute",
+        "tenant": None,
+    }
     return {**rest, "id": f"id-of-{name}", "name": name, "attributes": attributes}
 
 
@@ -42,8 +70,13 @@ DOCUMENTED = [
 ]
 
 
-def record_into(file: Path, *assets: dict, base_url: str = URL, resource: str = "compute_virtual_machine",
-                state: str = DONE) -> None:
+def record_into(
+    file: Path,
+    *assets: dict,
+    base_url: str = URL,
+    resource: str = "compute_virtual_machine",
+    state: str = DONE,
+) -> None:
     """Write assets into a ledger."""
     ledger = open_ledger(str(file))
     for asset in assets:
@@ -58,9 +91,13 @@ def record(tmp_path: Path):
 
 
 def environment(directory: Path) -> dict[str, str]:
-    """Return what Ansible's own commands need to find the collection, and nothing else of the user's."""
+    """Return what Ansible's own commands need to find the collection, and nothing else of the
+    user's.
+    """
     (directory / "ansible.cfg").touch()
-    collections = next(entry for entry in sys.path if (Path(entry) / "ansible_collections/infrastructure").exists())
+    collections = next(
+        entry for entry in sys.path if (Path(entry) / "ansible_collections/infrastructure").exists()
+    )
     return {
         **os.environ,
         "ANSIBLE_COLLECTIONS_PATH": collections,
@@ -73,13 +110,19 @@ def environment(directory: Path) -> dict[str, str]:
 
 @pytest.fixture
 def listed(tmp_path: Path, monkeypatch):
-    """Return a function that returns the hosts of a configuration with their variables, and the warnings."""
+    """Return a function that returns the hosts of a configuration with their variables, and the
+    warnings.
+    """
 
     def listed(before: InventoryData | None = None, **config) -> tuple[dict, str]:
         plugin, inventory, warnings = InventoryModule(), before or InventoryData(), []
         options = {**DEFAULTS, "ledger": "fleet.db", **config}
-        monkeypatch.setattr(plugin, "_read_config_data", lambda path: plugin._options.update(options) or options)
-        monkeypatch.setattr(type(plugin.display), "warning", lambda display, text, *_: warnings.append(text))
+        monkeypatch.setattr(
+            plugin, "_read_config_data", lambda path: plugin._options.update(options) or options
+        )
+        monkeypatch.setattr(
+            type(plugin.display), "warning", lambda display, text, *_: warnings.append(text)
+        )
         plugin.parse(inventory, DataLoader(), str(tmp_path / "fleet.ledger.yml"))
         ours = ("ansible_host", "compute_virtual_machine")
         hosts = {
@@ -94,11 +137,26 @@ def listed(tmp_path: Path, monkeypatch):
 @pytest.fixture
 def run(tmp_path: Path):
     """Return a function that runs one of Ansible's commands with a configuration of the plugin."""
-    def run(command: str, *arguments: str, config: str = MINIMAL, name: str = "fleet.ledger.yml", **more: str):
+
+    def run(
+        command: str,
+        *arguments: str,
+        config: str = MINIMAL,
+        name: str = "fleet.ledger.yml",
+        **more: str,
+    ):
         (tmp_path / name).write_text(config, encoding="utf-8")
         line = [sys.executable, "-m", "ansible", command, "-i", str(tmp_path / name), *arguments]
-        return subprocess.run(line, cwd=tmp_path, env={**environment(tmp_path), **more}, stdin=subprocess.DEVNULL,
-                              capture_output=True, timeout=120, text=True, check=False)
+        return subprocess.run(
+            line,
+            cwd=tmp_path,
+            env={**environment(tmp_path), **more},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=120,
+            text=True,
+            check=False,
+        )
 
     return run
 
@@ -134,19 +192,44 @@ def inventories(tmp_path_factory) -> dict:
         place.mkdir()
         record_into(place / "fleet.db", *recorded)
     (example / "fleet.ledger.yml").write_text(EXAMPLES, encoding="utf-8")
-    (mixed / "fleet.ledger.yml").write_text(MINIMAL + "compose: {team: '\"composed\"'}\n", encoding="utf-8")
-    (mixed / "hosts.yml").write_text(yaml.safe_dump({"all": {"hosts": {
-        "web01": {"role": "front"}, "web02": {"ansible_host": "192.0.2.99", "team": "by hand"}}}}), encoding="utf-8")
-    (named / "fleet.ledger.yml").write_text("plugin: infrastructure.services.ledger\n", encoding="utf-8")
+    (mixed / "fleet.ledger.yml").write_text(
+        MINIMAL + "compose: {team: '\"composed\"'}\n", encoding="utf-8"
+    )
+    (mixed / "hosts.yml").write_text(
+        yaml.safe_dump(
+            {
+                "all": {
+                    "hosts": {
+                        "web01": {"role": "front"},
+                        "web02": {"ansible_host": "192.0.2.99", "team": "by hand"},
+                    }
+                }
+            }
+        ),
+        encoding="utf-8",
+    )
+    (named / "fleet.ledger.yml").write_text(
+        "plugin: infrastructure.services.ledger\n", encoding="utf-8"
+    )
     ours, theirs = str(mixed / "fleet.ledger.yml"), str(mixed / "hosts.yml")
     cases = {
         "example": ([str(example / "fleet.ledger.yml")], {}),
         "ours first": ([ours, theirs], {}),
         "ours last": ([theirs, ours], {}),
-        "named": ([str(named / "fleet.ledger.yml")], {"INFRASTRUCTURE_SERVICES_LEDGER": str(named / "fleet.db")}),
+        "named": (
+            [str(named / "fleet.ledger.yml")],
+            {"INFRASTRUCTURE_SERVICES_LEDGER": str(named / "fleet.db")},
+        ),
     }
-    done = subprocess.run([sys.executable, "-c", LISTING, json.dumps(cases)], cwd=directory, timeout=120, text=True,
-                          env=environment(directory), capture_output=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", LISTING, json.dumps(cases)],
+        cwd=directory,
+        timeout=120,
+        text=True,
+        env=environment(directory),
+        capture_output=True,
+        check=False,
+    )
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 
@@ -154,7 +237,10 @@ def inventories(tmp_path_factory) -> dict:
 def test_the_example_in_the_plugin_s_documentation_lists_what_it_says(inventories):
     groups = inventories["example"]["groups"]
     assert {name: groups[name] for name in ("team_web", "team_platform", "large")} == {
-        "team_web": ["web01"], "team_platform": ["app01", "app02"], "large": ["app02"]}
+        "team_web": ["web01"],
+        "team_platform": ["app01", "app02"],
+        "large": ["app02"],
+    }
 
 
 @pytest.mark.parametrize("order", ["ours first", "ours last"])
@@ -174,14 +260,21 @@ def test_hosts_are_the_machines_in_state_done(listed, record):
     record(machine("web02"), state=UNKNOWN)
     record(machine("role"), resource="cassandra_application_role")
     asset = machine("web01", ip="192.0.2.1")
-    assert listed() == ({"web01": {"ansible_host": "192.0.2.1", "compute_virtual_machine": asset}}, "")
+    assert listed() == (
+        {"web01": {"ansible_host": "192.0.2.1", "compute_virtual_machine": asset}},
+        "",
+    )
 
 
-@pytest.mark.parametrize(("config", "names"), [
-    ({}, "web01 app01 app02"),
-    ({"base_url": "https://Infrastructure.example.com:443/"}, "web01 app01 app02"),
-    ({"base_url": "https://other.example.com"}, ""),
-], ids=str)
+@pytest.mark.parametrize(
+    ("config", "names"),
+    [
+        ({}, "web01 app01 app02"),
+        ({"base_url": "https://Infrastructure.example.com:443/"}, "web01 app01 app02"),
+        ({"base_url": "https://other.example.com"}, ""),
+    ],
+    ids=str,
+)
 def test_base_url_narrows_the_list(listed, record, config, names):
     record(*DOCUMENTED)
     hosts, warned = listed(**config)
@@ -190,13 +283,18 @@ def test_base_url_narrows_the_list(listed, record, config, names):
 
 
 def test_the_address_is_read_from_the_configured_path(listed, record):
-    record(machine("web01", ip="192.0.2.1", subnet={"gateway": "192.0.2.254"}), machine("web02", subnet=None))
+    record(
+        machine("web01", ip="192.0.2.1", subnet={"gateway": "192.0.2.254"}),
+        machine("web02", subnet=None),
+    )
     hosts, _warned = listed(address="attributes.subnet.gateway")
     assert hosts["web01"]["ansible_host"] == "192.0.2.254"
     assert "ansible_host" not in hosts["web02"]
 
 
-@pytest.mark.parametrize("address", ["attributes.ip.v4", "attributes.vip", "vip", "vip.a", "attributes.none.a"])
+@pytest.mark.parametrize(
+    "address", ["attributes.ip.v4", "attributes.vip", "vip", "vip.a", "attributes.none.a"]
+)
 def test_a_path_that_leads_nowhere_gives_no_address_and_no_warning(listed, record, address):
     record(machine("web01", ip="192.0.2.1", none=None))
     hosts, warned = listed(address=address)
@@ -220,23 +318,49 @@ def test_a_host_from_two_sources_merges_variables_and_manual_ones_win(listed, re
         before.add_host(name)
     before.set_variable("web02", "ansible_host", "192.0.2.99")
     hosts, warned = listed(before)
-    assert {name: host["ansible_host"] for name, host in hosts.items()} == {"web01": "192.0.2.1", "web02": "192.0.2.99"}
+    assert {name: host["ansible_host"] for name, host in hosts.items()} == {
+        "web01": "192.0.2.1",
+        "web02": "192.0.2.99",
+    }
     assert hosts["web02"]["compute_virtual_machine"]["name"] == "web02"
     assert warned == ""
 
 
-@pytest.mark.parametrize("address", [
-    "-E/path", "-oProxyCommand=x", "a b", "a;b", "web01 -p 1", "a" * 64, "a..b", "-a.example", "a-.example", 17, ["a"],
-    {"a": 1}, "fe80::1%-o", "192.0.2.1/24", "a\n", "{{ 1 }}", ".".join(["a" * 63] * 5),
-])
+@pytest.mark.parametrize(
+    "address",
+    [
+        "-E/path",
+        "-oProxyCommand=x",
+        "a b",
+        "a;b",
+        "web01 -p 1",
+        "a" * 64,
+        "a..b",
+        "-a.example",
+        "a-.example",
+        17,
+        ["a"],
+        {"a": 1},
+        "fe80::1%-o",
+        "192.0.2.1/24",
+        "a\n",
+        "{{ 1 }}",
+        ".".join(["a" * 63] * 5),
+    ],
+)
 def test_an_invalid_address_raises_a_warning_and_sets_no_ansible_host(listed, record, address):
     record(machine("web01", ip=address))
     hosts, warned = listed()
     assert "ansible_host" not in hosts["web01"]
-    assert "web01 gets no ansible_host: its attributes.ip is neither an address nor a host name" in warned
+    assert (
+        "web01 gets no ansible_host: its attributes.ip is neither an address nor a host name"
+        in warned
+    )
 
 
-@pytest.mark.parametrize("address", ["192.0.2.1", "2001:db8::1", "web01", "web_01.Example.com.", "1-2.example"])
+@pytest.mark.parametrize(
+    "address", ["192.0.2.1", "2001:db8::1", "web01", "web_01.Example.com.", "1-2.example"]
+)
 def test_an_address_or_a_host_name_is_the_ansible_host(listed, record, address):
     record(machine("web01", ip=address))
     hosts, warned = listed()
@@ -249,7 +373,9 @@ def test_neither_requests_nor_psycopg_is_imported():
         sys.path.insert(0, sys.argv[1])
         from ansible_collections.infrastructure.services.plugins.inventory import ledger
         sys.exit(bool({"requests", "psycopg"} & {*sys.modules}))"""
-    collections = next(entry for entry in sys.path if (Path(entry) / "ansible_collections/infrastructure").exists())
+    collections = next(
+        entry for entry in sys.path if (Path(entry) / "ansible_collections/infrastructure").exists()
+    )
     subprocess.run([sys.executable, "-c", code, collections], check=True)
 
 
@@ -263,48 +389,94 @@ def test_a_missing_or_empty_ledger_is_a_warning(listed, record, tmp_path):
     assert "the ledger has no virtual machine" in warned
 
 
-@pytest.mark.parametrize(("config", "problem"), [
-    ({"ledger": "."}, "is a directory"),
-    ({"ledger": "http://s"}, "must be a path"),
-    ({"base_url": "https://user:password@s"}, "contains a user name or password"),
-])
+@pytest.mark.parametrize(
+    ("config", "problem"),
+    [
+        ({"ledger": "."}, "is a directory"),
+        ({"ledger": "http://s"}, "must be a path"),
+        ({"base_url": "https://user:password@s"}, "contains a user name or password"),
+    ],
+)
 def test_a_ledger_that_cannot_be_read_is_an_error(listed, config, problem):
     with pytest.raises(AnsibleParserError, match=problem):
         listed(**config)
 
 
-@pytest.mark.parametrize(("name", "ours"), [
-    ("ledger.yml", True), ("x.ledger.yaml", True), ("fleet.yml", False), ("ledger.yml.bak", False)])
+@pytest.mark.parametrize(
+    ("name", "ours"),
+    [
+        ("ledger.yml", True),
+        ("x.ledger.yaml", True),
+        ("fleet.yml", False),
+        ("ledger.yml.bak", False),
+    ],
+)
 def test_the_name_of_the_file_decides(tmp_path, name, ours):
     (tmp_path / name).touch()
     assert InventoryModule().verify_file(str(tmp_path / name)) is ours
 
 
 def test_the_cache_keeps_the_hosts_and_expressions_are_data(run, record, tmp_path):
-    """Nothing recorded is evaluated: as a name, address, variable or group; read afresh or from the cache."""
+    """Nothing recorded is evaluated: as a name, address, variable or group; read afresh or from the
+    cache.
+    """
     record(machine("web01", ip=TRAP, team=TRAP), machine(TRAP))
-    config = MINIMAL + yaml.safe_dump({
-        "cache": True, "cache_plugin": "ansible.builtin.jsonfile", "cache_connection": str(tmp_path / "cache"),
-        "keyed_groups": [{"key": "compute_virtual_machine.attributes.team"}],
-        "compose": {"team": "compute_virtual_machine.attributes.team"},
-    })
-    (tmp_path / "play.yml").write_text(yaml.safe_dump([{
-        "hosts": "all", "gather_facts": False, "connection": "local",
-        "tasks": [{"ansible.builtin.debug": {"msg": f"{{{{ {variable} }}}}"}}
-                  for variable in ("inventory_hostname", "ansible_host", "team", "compute_virtual_machine")],
-    }]), encoding="utf-8")
+    config = MINIMAL + yaml.safe_dump(
+        {
+            "cache": True,
+            "cache_plugin": "ansible.builtin.jsonfile",
+            "cache_connection": str(tmp_path / "cache"),
+            "keyed_groups": [{"key": "compute_virtual_machine.attributes.team"}],
+            "compose": {"team": "compute_virtual_machine.attributes.team"},
+        }
+    )
+    (tmp_path / "play.yml").write_text(
+        yaml.safe_dump(
+            [
+                {
+                    "hosts": "all",
+                    "gather_facts": False,
+                    "connection": "local",
+                    "tasks": [
+                        {"ansible.builtin.debug": {"msg": f"{{{{ {variable} }}}}"}}
+                        for variable in (
+                            "inventory_hostname",
+                            "ansible_host",
+                            "team",
+                            "compute_virtual_machine",
+                        )
+                    ],
+                }
+            ]
+        ),
+        encoding="utf-8",
+    )
     for source in ("ledger", "cache"):
         done = run("playbook", "play.yml", config=config)
-        assert done.stdout.count("touch evaluated") > 7, f"from the {source}: {done.stdout}{done.stderr}"
+        assert done.stdout.count("touch evaluated") > 7, (
+            f"from the {source}: {done.stdout}{done.stderr}"
+        )
         assert not (tmp_path / "evaluated").exists()
         (tmp_path / "fleet.db").unlink(missing_ok=True)
     assert "web01" not in run("inventory", "--graph", "--flush-cache", config=config).stdout
 
 
-@pytest.mark.parametrize("name", [
-    "-oProxyCommand=touch evaluated", "--", " web01", "\tweb01", "\u00a0web01", "web01\nweb02", "web\x1b[2J", "web\x00",
-    "web\u2028", "web\u202e10", "\n-oProxyCommand=x",
-])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "-oProxyCommand=touch evaluated",
+        "--",
+        " web01",
+        "\tweb01",
+        "\u00a0web01",
+        "web01\nweb02",
+        "web\x1b[2J",
+        "web\x00",
+        "web\u2028",
+        "web\u202e10",
+        "\n-oProxyCommand=x",
+    ],
+)
 def test_a_name_that_ssh_could_take_for_an_option_is_left_out_with_a_warning(listed, record, name):
     record(machine(name, ip="192.0.2.1"), machine("web09", ip="192.0.2.9"))
     hosts, warnings = listed()
@@ -325,7 +497,15 @@ def test_a_host_name_is_never_an_option_of_ssh(run, record, tmp_path):
     record(machine("-oProxyCommand=touch evaluated"), machine("web01"))
     (tmp_path / "ssh").write_text("#!/bin/sh\nprintf '%s\\n' \"$@\" >> arguments\nexit 255\n")
     (tmp_path / "ssh").chmod(0o755)
-    run("adhoc", "all", "-m", "ansible.builtin.raw", "-a", "true", ANSIBLE_SSH_EXECUTABLE=str(tmp_path / "ssh"))
+    run(
+        "adhoc",
+        "all",
+        "-m",
+        "ansible.builtin.raw",
+        "-a",
+        "true",
+        ANSIBLE_SSH_EXECUTABLE=str(tmp_path / "ssh"),
+    )
     sent = (tmp_path / "arguments").read_text().splitlines()
     assert "web01" in sent
     assert not [argument for argument in sent if "touch evaluated" in argument]
@@ -342,14 +522,31 @@ def test_the_ledger_may_be_a_template(run, record, tmp_path):
     assert json.loads(done.stdout)["_meta"]["hostvars"].keys() == {"web01"}, done.stderr
 
 
-@pytest.mark.parametrize(("config", "variables", "says"), [
-    ("plugin: infrastructure.services.ledger\nledger: \"{{ nothing }}/x\"\n", {}, "nothing"),
-    ("plugin: infrastructure.services.ledger\nledger: \"{{ '' }}\"\n", {}, "it is empty"),
-    ("plugin: infrastructure.services.ledger\n", {"INFRASTRUCTURE_SERVICES_LEDGER": ""}, "it is empty"),
-    ("plugin: infrastructure.services.ledger\n", {"INFRASTRUCTURE_SERVICES_LEDGER": "{{ 1 }}/none/x.db"}, "{{ 1 }}"),
-])
+@pytest.mark.parametrize(
+    ("config", "variables", "says"),
+    [
+        ('plugin: infrastructure.services.ledger\nledger: "{{ nothing }}/x"\n', {}, "nothing"),
+        ("plugin: infrastructure.services.ledger\nledger: \"{{ '' }}\"\n", {}, "it is empty"),
+        (
+            "plugin: infrastructure.services.ledger\n",
+            {"INFRASTRUCTURE_SERVICES_LEDGER": ""},
+            "it is empty",
+        ),
+        (
+            "plugin: infrastructure.services.ledger\n",
+            {"INFRASTRUCTURE_SERVICES_LEDGER": "{{ 1 }}/none/x.db"},
+            "{{ 1 }}",
+        ),
+    ],
+)
 def test_a_template_or_a_variable_without_a_ledger_is_an_error(run, config, variables, says):
-    done = run("inventory", "--list", config=config, ANSIBLE_INVENTORY_ANY_UNPARSED_IS_FAILED="true", **variables)
+    done = run(
+        "inventory",
+        "--list",
+        config=config,
+        ANSIBLE_INVENTORY_ANY_UNPARSED_IS_FAILED="true",
+        **variables,
+    )
     assert done.returncode != 0
     assert says in done.stderr
     assert "Traceback" not in done.stderr

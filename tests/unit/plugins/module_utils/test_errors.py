@@ -35,21 +35,36 @@ CASES = [
 @pytest.mark.parametrize(("error", "outcome", "msg"), CASES)
 def test_an_error_becomes_a_failed_task(error, outcome, msg):
     changed = outcome == "accepted"  # done by the service, so it must not look undone
-    assert in_words(error.result()) == {"failed": True, "changed": changed, "outcome": outcome, "msg": msg}
+    assert in_words(error.result()) == {
+        "failed": True,
+        "changed": changed,
+        "outcome": outcome,
+        "msg": msg,
+    }
     assert str(error) == msg
 
 
-@pytest.mark.parametrize(("problem", "msg"), [
-    (("timeout", "must be above 0"), "timeout: must be above 0. Nothing was sent."),
-    (("names: is empty; did you mean name?",), "names: is empty; did you mean name? Nothing was sent."),
-])
+@pytest.mark.parametrize(
+    ("problem", "msg"),
+    [
+        (("timeout", "must be above 0"), "timeout: must be above 0. Nothing was sent."),
+        (
+            ("names: is empty; did you mean name?",),
+            "names: is empty; did you mean name? Nothing was sent.",
+        ),
+    ],
+)
 def test_invalid_input_says_once_that_nothing_was_sent(problem, msg):
     told = in_words(InvalidInput(*problem).result())
     assert told == {"failed": True, "changed": False, "outcome": "not_sent", "msg": msg}
 
 
 def test_every_error_is_reported():
-    errors = {error for error in ServicesError.__subclasses__() if error.__module__ == ServicesError.__module__}
+    errors = {
+        error
+        for error in ServicesError.__subclasses__()
+        if error.__module__ == ServicesError.__module__
+    }
     assert {InvalidInput, *(type(case[0]) for case in CASES)} == errors
 
 

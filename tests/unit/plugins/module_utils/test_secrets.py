@@ -25,13 +25,24 @@ from ansible_collections.infrastructure.services.plugins.module_utils._secrets i
     password_in,
     without_placeholders,
 )
-from ansible_collections.infrastructure.services.plugins.module_utils._task.task import Context, presentable
+from ansible_collections.infrastructure.services.plugins.module_utils._task.task import (
+    Context,
+    presentable,
+)
 from hypothesis import given
 from hypothesis import strategies as st
 
 SECRETS = st.text(st.characters(exclude_categories=["Cs"]), min_size=1)
-SPECIAL = ["plain-secret", "quo'te\"d", "sla/sh-slash", "per%cent", "line\nend", "caf\u00e9-caf\u00e9", "back\\slash",
-           "sp ace+plus"]
+SPECIAL = [
+    "plain-secret",
+    "quo'te\"d",
+    "sla/sh-slash",
+    "per%cent",
+    "line\nend",
+    "caf\u00e9-caf\u00e9",
+    "back\\slash",
+    "sp ace+plus",
+]
 # How displays and servers transform a text.
 SHOWN = {
     "raw": lambda text: text,
@@ -42,8 +53,12 @@ SHOWN = {
     "json in UTF-8": lambda text: json.dumps(text, ensure_ascii=False)[1:-1],
     "repr": lambda text: repr(text)[1:-1],
     "json of repr": lambda text: json.dumps(repr(text)[1:-1])[1:-1],
-    "quoted in lower case": lambda text: re.sub("%..", lambda escape: escape[0].lower(), quote(text, safe="")),
-    "form in lower case": lambda text: re.sub("%..", lambda escape: escape[0].lower(), quote_plus(text)),
+    "quoted in lower case": lambda text: re.sub(
+        "%..", lambda escape: escape[0].lower(), quote(text, safe="")
+    ),
+    "form in lower case": lambda text: re.sub(
+        "%..", lambda escape: escape[0].lower(), quote_plus(text)
+    ),
     "json with escaped slashes": lambda text: json.dumps(text)[1:-1].replace("/", r"\/"),
 }
 
@@ -88,26 +103,93 @@ def test_each_form_is_masked_in_values_and_in_keys(secret, show):
 
 
 CREDENTIALS = [  # of gateways, identity providers and people
-    "Ocp-Apim-Subscription-Key", "X-Auth-Key", "X-Functions-Key", "X-Api-Key", "x_api_key", "X-APIKey", "apikey", "Key",
-    "DD-APPLICATION-KEY", "X-RapidAPI-Key", "routing_key", "subscriptionKey", "X-Auth", "X-Auth-Token", "X-MyAuth",
-    "X-Vault-Token", "X-Amz-Security-Token", "CF-Access-Client-Secret", "CF-Access-Jwt-Assertion", "X-JWT", "X-Hmac",
-    "X-Hub-Signature-256", "sig", "X-OTP", "totp", "X-Pin", "Cookie", "X-Session-Id", "passWord", "Pass-Phrase",
-    "passcode", "credentials", "client_assertion", "refresh_token", "secret_id", "code", "code_verifier", "device_code",
-    "SAMLResponse", "X-Proxy-Authorization", "privateKey",
+    "Ocp-Apim-Subscription-Key",
+    "X-Auth-Key",
+    "X-Functions-Key",
+    "X-Api-Key",
+    "x_api_key",
+    "X-APIKey",
+    "apikey",
+    "Key",
+    "DD-APPLICATION-KEY",
+    "X-RapidAPI-Key",
+    "routing_key",
+    "subscriptionKey",
+    "X-Auth",
+    "X-Auth-Token",
+    "X-MyAuth",
+    "X-Vault-Token",
+    "X-Amz-Security-Token",
+    "CF-Access-Client-Secret",
+    "CF-Access-Jwt-Assertion",
+    "X-JWT",
+    "X-Hmac",
+    "X-Hub-Signature-256",
+    "sig",
+    "X-OTP",
+    "totp",
+    "X-Pin",
+    "Cookie",
+    "X-Session-Id",
+    "passWord",
+    "Pass-Phrase",
+    "passcode",
+    "credentials",
+    "client_assertion",
+    "refresh_token",
+    "secret_id",
+    "code",
+    "code_verifier",
+    "device_code",
+    "SAMLResponse",
+    "X-Proxy-Authorization",
+    "privateKey",
 ]
 ORDINARY = [
-    "X-Tenant", "X-Request-Id", "Idempotency-Key", "idempotency_key", "X-IdempotencyKey", "Sort-Key", "partition_key",
-    "Surrogate-Key", "X-Cache-Key", "public_key", "author", "X-Author", "authority", ":authority", "X-Keyboard",
-    "X-Keyspace", "key_id", "audience", "resource", "scope", "grant_type", "client_assertion_type", "tokenType",
-    "subject_token_type", "X-Auth-Email", "X-Auth-User", "X-Signature-Version", "username", "signal", "X-Spin",
-    "X-Country-Code", "X-Sidecar", "X-Opinion", "",
+    "X-Tenant",
+    "X-Request-Id",
+    "Idempotency-Key",
+    "idempotency_key",
+    "X-IdempotencyKey",
+    "Sort-Key",
+    "partition_key",
+    "Surrogate-Key",
+    "X-Cache-Key",
+    "public_key",
+    "author",
+    "X-Author",
+    "authority",
+    ":authority",
+    "X-Keyboard",
+    "X-Keyspace",
+    "key_id",
+    "audience",
+    "resource",
+    "scope",
+    "grant_type",
+    "client_assertion_type",
+    "tokenType",
+    "subject_token_type",
+    "X-Auth-Email",
+    "X-Auth-User",
+    "X-Signature-Version",
+    "username",
+    "signal",
+    "X-Spin",
+    "X-Country-Code",
+    "X-Sidecar",
+    "X-Opinion",
+    "",
 ]
 
 
 @pytest.mark.parametrize("name", CREDENTIALS)
 def test_the_name_marks_its_value_as_a_credential(name):
     assert is_credential_name(name)
-    assert is_credential_name(name.lower()) or name in ("X-MyAuth", "SAMLResponse")  # their words depend on case
+    assert is_credential_name(name.lower()) or name in (
+        "X-MyAuth",
+        "SAMLResponse",
+    )  # their words depend on case
 
 
 @pytest.mark.parametrize("name", ORDINARY)
@@ -115,29 +197,62 @@ def test_other_names_do_not(name):
     assert not is_credential_name(name)
 
 
-WORDS = ["web", "web01", "accepted", "false", "403", "company01", "company01.example.com", "any", "a", "not-there-x",
-         "company0", "01.example", "prod/web-1", "prod%2Fweb", "a value of more than 32 characters in words",
-         "of more than"]
-MACHINE = {"id": "company01-0001", "name": "company01.example.com",
-           "attributes": {"team": "web", "cpu": 403, "path": "prod/web-1", "url": "x/prod%2Fweb-1",
-                          "note": "a value of more than 32 characters in words"}}
+WORDS = [
+    "web",
+    "web01",
+    "accepted",
+    "false",
+    "403",
+    "company01",
+    "company01.example.com",
+    "any",
+    "a",
+    "not-there-x",
+    "company0",
+    "01.example",
+    "prod/web-1",
+    "prod%2Fweb",
+    "a value of more than 32 characters in words",
+    "of more than",
+]
+MACHINE = {
+    "id": "company01-0001",
+    "name": "company01.example.com",
+    "attributes": {
+        "team": "web",
+        "cpu": 403,
+        "path": "prod/web-1",
+        "url": "x/prod%2Fweb-1",
+        "note": "a value of more than 32 characters in words",
+    },
+}
 
 
 @given(st.lists(st.sampled_from(WORDS), max_size=3), st.sampled_from(WORDS))
 def test_names_ids_bodies_and_outcomes_are_not_changed(credentials, name):
     """Whatever the credentials are, if the options state the same value openly or they are short."""
     asset = dict(MACHINE, description=name)
-    result = {"outcome": "accepted", "changed": True, "failed": False, "status": 403, "asset": asset,
-              "request": {"url": "https://company01.example.com/x", "body": asset}, "ansible_facts": {"m": asset}}
+    result = {
+        "outcome": "accepted",
+        "changed": True,
+        "failed": False,
+        "status": 403,
+        "asset": asset,
+        "request": {"url": "https://company01.example.com/x", "body": asset},
+        "ansible_facts": {"m": asset},
+    }
     scrubbed = secrets(*credentials, public=asset).scrub(dict(result, msg="no"))
     assert scrubbed == dict(result, msg=scrubbed["msg"])
 
 
-@pytest.mark.parametrize(("credential", "said", "shown"), [
-    ("any", "company01: any token", "company01: ******** token"),
-    ("company01", "company01: is company01x", "********: is company01x"),
-    ("long-secret", "xlong-secretx", "x********x"),
-])
+@pytest.mark.parametrize(
+    ("credential", "said", "shown"),
+    [
+        ("any", "company01: any token", "company01: ******** token"),
+        ("company01", "company01: is company01x", "********: is company01x"),
+        ("long-secret", "xlong-secretx", "x********x"),
+    ],
+)
 def test_a_weak_credential_is_masked_in_messages_as_a_whole_word(credential, said, shown):
     known = secrets(credential, public={"name": "company01"})
     assert known.scrub({"msg": said, "warnings": [said]}) == {"msg": shown, "warnings": [shown]}
@@ -145,7 +260,12 @@ def test_a_weak_credential_is_masked_in_messages_as_a_whole_word(credential, sai
 
 
 def test_a_placeholder_is_found_and_its_member_can_be_left_out():
-    value = {"a": "x ******** y", "b": {"c": ["VALUE_SPECIFIED_IN_NO_LOG_PARAMETER"], "d": 1}, "e********": 2, "f": []}
+    value = {
+        "a": "x ******** y",
+        "b": {"c": ["VALUE_SPECIFIED_IN_NO_LOG_PARAMETER"], "d": 1},
+        "e********": 2,
+        "f": [],
+    }
     assert holds_placeholder(value)
     assert without_placeholders(value) == {"b": {"d": 1}, "f": []}
     assert without_placeholders({"a": [1, "*"]}) == {"a": [1, "*"]}
@@ -168,25 +288,30 @@ def test_basic_credentials_are_recognised_in_both_encodings(user, password):
 
 
 def test_the_keys_of_a_result_are_kept_whatever_the_secret_is():
-    scrubbed = presentable({"warnings": [], "asset": {"warnings": "w"}}, Context(False, secrets("warnings"), None))
+    scrubbed = presentable(
+        {"warnings": [], "asset": {"warnings": "w"}}, Context(False, secrets("warnings"), None)
+    )
     assert set(scrubbed) == {"warnings", "asset"}
     assert "warnings" not in scrubbed["asset"]
 
 
-@pytest.mark.parametrize(("url", "passwords"), [
-    ("ledger.db", set()),
-    ("/a:b@c/ledger.db", set()),
-    ("postgresql://host/db", set()),
-    ("postgresql://user@host/db", set()),
-    ("postgresql://user:@host/db", set()),
-    ("postgresql://user:p%3ass@host:5432/db?sslmode=require", {"p%3ass", "p:ss"}),
-    ("postgres:///db?user=u&password=p%40ss", {"p@ss", "p%40ss"}),
-    ("postgresql://user:secret@[::1/db", {"secret"}),
-    ("postgresql://me:pa/s@s#?x@host/db", {"pa/s@s#?x"}),
-    ("postgresql://h/db?password=one&sslpassword=two&password=three", {"one", "two", "three"}),
-    ("host=h password='it is' user=x", {"it is"}),
-    ("host=h password = plain user=x", {"plain"}),
-])
+@pytest.mark.parametrize(
+    ("url", "passwords"),
+    [
+        ("ledger.db", set()),
+        ("/a:b@c/ledger.db", set()),
+        ("postgresql://host/db", set()),
+        ("postgresql://user@host/db", set()),
+        ("postgresql://user:@host/db", set()),
+        ("postgresql://user:p%3ass@host:5432/db?sslmode=require", {"p%3ass", "p:ss"}),
+        ("postgres:///db?user=u&password=p%40ss", {"p@ss", "p%40ss"}),
+        ("postgresql://user:secret@[::1/db", {"secret"}),
+        ("postgresql://me:pa/s@s#?x@host/db", {"pa/s@s#?x"}),
+        ("postgresql://h/db?password=one&sslpassword=two&password=three", {"one", "two", "three"}),
+        ("host=h password='it is' user=x", {"it is"}),
+        ("host=h password = plain user=x", {"plain"}),
+    ],
+)
 def test_the_password_in_a_url_is_found(url, passwords):
     assert password_in(url) >= passwords
     assert bool(password_in(url)) is bool(passwords)
@@ -238,5 +363,11 @@ def test_a_value_is_masked_as_ansible_core_masks_it(data, secrets, leaf):
     """Also in the middle of a text, whole, twice, as a number and within another secret."""
     known = Secrets(None, [(secret, ()) for secret in secrets])
     secret = data.draw(st.sampled_from(sorted(secrets)))
-    for value in (leaf, secret, int(f"7{secret.replace(':', '1')}"), f"{leaf}{secret}{secret}{leaf}", secret[1:]):
+    for value in (
+        leaf,
+        secret,
+        int(f"7{secret.replace(':', '1')}"),
+        f"{leaf}{secret}{secret}{leaf}",
+        secret[1:],
+    ):
         assert known._masked(value) == remove_values(value, known._everywhere)

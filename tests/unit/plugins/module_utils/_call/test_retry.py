@@ -77,7 +77,9 @@ HAPPENED = st.builds(
 
 
 def run(method: str, limits: Limits, future: list[AttemptResult], renewable: bool):
-    """Retry against a future that repeats its last event; return the last result, what happened, and the waits."""
+    """Retry against a future that repeats its last event; return the last result, what happened,
+    and the waits.
+    """
     past: list[AttemptResult] = []
     waits: list[float] = []
     last = retry(
@@ -110,7 +112,9 @@ def test_no_sequence_of_attempts_violates_the_policy(method, limits, future, ren
     last, past, waits = run(method, limits, future, renewable)
 
     refused = [result for result in past[:-1] if result.event == Event.UNAUTHORIZED]
-    assert len(refused) <= renewable, "sent again after a 401 more than once, or without a new token"
+    assert len(refused) <= renewable, (
+        "sent again after a 401 more than once, or without a new token"
+    )
     assert len(past) - len(refused) <= limits.retries + 1
     assert len(waits) == len(past) - 1
     assert all(0 <= wait <= limits.retry_max_delay for wait in waits)
@@ -120,19 +124,28 @@ def test_no_sequence_of_attempts_violates_the_policy(method, limits, future, ren
     assert last._replace(reason="") == past[-1]
 
 
-@pytest.mark.parametrize(("method", "names", "waits"), [
-    ("POST", [Event.THROTTLED], [1.0, 2.0, 4.0, 5.0]),
-    ("POST", [Event.UNSENT, Event.SUCCESS], [1.0]),
-    ("POST", [Event.UNAUTHORIZED, Event.THROTTLED], [0.0, 1.0, 2.0, 4.0, 5.0]),
-    ("POST", [Event.THROTTLED, Event.THROTTLED, Event.UNAUTHORIZED, Event.THROTTLED], [1.0, 2.0, 0.0, 4.0, 5.0]),
-    ("POST", [Event.UNAUTHORIZED], [0.0]),
-    ("POST", [Event.UNANSWERED], []),
-    ("PUT", [Event.UNANSWERED, Event.UNAVAILABLE, Event.SUCCESS], [1.0, 2.0]),
-    ("PUT", [Event.ANSWER_CUT], [1.0, 2.0, 4.0, 5.0]),
-])
+@pytest.mark.parametrize(
+    ("method", "names", "waits"),
+    [
+        ("POST", [Event.THROTTLED], [1.0, 2.0, 4.0, 5.0]),
+        ("POST", [Event.UNSENT, Event.SUCCESS], [1.0]),
+        ("POST", [Event.UNAUTHORIZED, Event.THROTTLED], [0.0, 1.0, 2.0, 4.0, 5.0]),
+        (
+            "POST",
+            [Event.THROTTLED, Event.THROTTLED, Event.UNAUTHORIZED, Event.THROTTLED],
+            [1.0, 2.0, 0.0, 4.0, 5.0],
+        ),
+        ("POST", [Event.UNAUTHORIZED], [0.0]),
+        ("POST", [Event.UNANSWERED], []),
+        ("PUT", [Event.UNANSWERED, Event.UNAVAILABLE, Event.SUCCESS], [1.0, 2.0]),
+        ("PUT", [Event.ANSWER_CUT], [1.0, 2.0, 4.0, 5.0]),
+    ],
+)
 def test_repeatable_requests_are_sent_until_the_retries_are_used_up(method, names, waits):
     """With the longest possible random waits, four retries and a retry_max_delay of 5."""
-    last, past, waited = run(method, Limits(4, 5.0), [AttemptResult(name) for name in names], renewable=True)
+    last, past, waited = run(
+        method, Limits(4, 5.0), [AttemptResult(name) for name in names], renewable=True
+    )
     assert waited == waits
     assert (len(past), last.reason) == (len(waits) + 1, "")
 
@@ -149,7 +162,10 @@ def test_the_longest_allowed_wait_is_honoured():
 
 
 def test_backoff_ends_at_retry_max_delay():
-    assert run("POST", Limits(80, 86400.0), [AttemptResult(Event.UNSENT)], renewable=False)[2][-1] == 86400.0
+    assert (
+        run("POST", Limits(80, 86400.0), [AttemptResult(Event.UNSENT)], renewable=False)[2][-1]
+        == 86400.0
+    )
 
 
 @given(st.integers(1, 10**6), SECONDS, st.floats(0, 1), st.floats(0, 1))
@@ -171,18 +187,25 @@ def test_retry_after_in_seconds(seconds, around):
     assert retry_after(f"{around}{seconds}{around}", NOW) == seconds
 
 
-@given(st.datetimes(datetime(1000, 1, 1), datetime(9999, 12, 31)))  # four-digit years, as in RFC 9110
+@given(
+    st.datetimes(datetime(1000, 1, 1), datetime(9999, 12, 31))
+)  # four-digit years, as in RFC 9110
 def test_retry_after_as_a_date(moment):
     moment = moment.replace(tzinfo=timezone.utc, microsecond=0)
     header = format_datetime(moment, usegmt=True)
     assert retry_after(header, NOW) == max(0.0, (moment - NOW) / timedelta(seconds=1))
 
 
-@given(st.datetimes(datetime(1970, 1, 1), datetime(2068, 12, 31)), st.sampled_from(["%A, %d-%b-%y %H:%M:%S GMT", "%c"]))
+@given(
+    st.datetimes(datetime(1970, 1, 1), datetime(2068, 12, 31)),
+    st.sampled_from(["%A, %d-%b-%y %H:%M:%S GMT", "%c"]),
+)
 @example(datetime(2026, 1, 9), "%c")  # a single-digit day, padded with a space
 def test_retry_after_as_a_date_in_the_obsolete_forms_that_recipients_must_accept(moment, form):
     moment = moment.replace(tzinfo=timezone.utc, microsecond=0)
-    assert retry_after(moment.strftime(form), NOW) == max(0.0, (moment - NOW) / timedelta(seconds=1))
+    assert retry_after(moment.strftime(form), NOW) == max(
+        0.0, (moment - NOW) / timedelta(seconds=1)
+    )
 
 
 @pytest.mark.parametrize("malformed", MALFORMED)
@@ -190,7 +213,13 @@ def test_a_malformed_retry_after_is_ignored(malformed):
     assert retry_after(malformed, NOW) is None
 
 
-@given(st.one_of(st.text(), st.text().map(lambda text: f"{text} GMT"), st.from_regex(r"[\d :,A-Za-z-]{0,40}GMT")))
+@given(
+    st.one_of(
+        st.text(),
+        st.text().map(lambda text: f"{text} GMT"),
+        st.from_regex(r"[\d :,A-Za-z-]{0,40}GMT"),
+    )
+)
 @example("9" * 5000)
 def test_any_retry_after_is_a_wait_or_none(header):
     asked = retry_after(header, NOW)

@@ -49,7 +49,12 @@ def test_each_text_is_filled_in_for_each_operation(operation):
 
 def test_texts_use_only_fields_of_an_operation():
     texts = [text for _event, text in (*policy._BY_STATUS.values(), *policy._CLASSES.values())]
-    asked = {name for text in texts for _literal, name, _spec, _conversion in string.Formatter().parse(text) if name}
+    asked = {
+        name
+        for text in texts
+        for _literal, name, _spec, _conversion in string.Formatter().parse(text)
+        if name
+    }
     assert asked <= set(CREATE._fields)
 
 

@@ -22,7 +22,10 @@ from ansible_collections.infrastructure.services.plugins.module_utils._call.toke
     read_token,
     token_request,
 )
-from ansible_collections.infrastructure.services.plugins.module_utils._errors import InvalidInput, TokenError
+from ansible_collections.infrastructure.services.plugins.module_utils._errors import (
+    InvalidInput,
+    TokenError,
+)
 from ansible_collections.infrastructure.services.plugins.module_utils._http.exchange import Answer
 from hypothesis import given
 from hypothesis import strategies as st
@@ -30,17 +33,24 @@ from hypothesis import strategies as st
 CREDENTIALS = Credentials("https://id.example/token", "web", "s3cret", "basic", (), (), "agent/1")
 
 
-@pytest.mark.parametrize(("changed", "authorization", "form"), [
-    ({}, "Basic d2ViOnMzY3JldA==", {}),
-    ({"client_authentication": "post"}, None, {"client_id": "web", "client_secret": "s3cret"}),
-    # RFC 6749 section 2.3.1: both parts are form-encoded before they are joined; this is a%3Ab:%C3%A9+%2B
-    ({"client_id": "a:b", "client_secret": "é +"}, "Basic YSUzQWI6JUMzJUE5KyUyQg==", {}),
-    ({"scopes": ("read", "write")}, "Basic d2ViOnMzY3JldA==", {"scope": "read write"}),
-    ({"parameters": (("audience", "a&b"),)}, "Basic d2ViOnMzY3JldA==", {"audience": "a&b"}),
-    ({"client_secret": None, "parameters": (("grant_type", "password"), ("n", "1"))}, None,
-     {"client_id": "web", "grant_type": "password", "n": "1"}),
-    ({"client_id": None, "client_secret": None, "parameters": (("a", "b"),)}, None, {"a": "b"}),
-])
+@pytest.mark.parametrize(
+    ("changed", "authorization", "form"),
+    [
+        ({}, "Basic d2ViOnMzY3JldA==", {}),
+        ({"client_authentication": "post"}, None, {"client_id": "web", "client_secret": "s3cret"}),
+        # RFC 6749 section 2.3.1: both parts are form-encoded before they are joined; this is
+        # a%3Ab:%C3%A9+%2B
+        ({"client_id": "a:b", "client_secret": "é +"}, "Basic YSUzQWI6JUMzJUE5KyUyQg==", {}),
+        ({"scopes": ("read", "write")}, "Basic d2ViOnMzY3JldA==", {"scope": "read write"}),
+        ({"parameters": (("audience", "a&b"),)}, "Basic d2ViOnMzY3JldA==", {"audience": "a&b"}),
+        (
+            {"client_secret": None, "parameters": (("grant_type", "password"), ("n", "1"))},
+            None,
+            {"client_id": "web", "grant_type": "password", "n": "1"},
+        ),
+        ({"client_id": None, "client_secret": None, "parameters": (("a", "b"),)}, None, {"a": "b"}),
+    ],
+)
 def test_the_token_request_follows_the_rfc(changed, authorization, form):
     request = token_request(CREDENTIALS._replace(**changed))
     assert (request.method, request.url) == ("POST", "https://id.example/token")
@@ -52,22 +62,45 @@ def test_the_token_request_follows_the_rfc(changed, authorization, form):
     assert len(said) == len(dict(said))
 
 
-@pytest.mark.parametrize(("status", "body", "event", "reason"), [
-    (200, b'{"access_token":"t","token_type":"bearer"}', "success", ""),
-    (200, b'{"access_token":"t"}', "success", ""),
-    (200, b'{"access_token":"t","token_type":"mac"}', "accepted, answer unusable", "token_type is not Bearer"),
-    (200, b'{"access_token":"a b"}', "accepted, answer unusable", "without a usable access_token"),
-    (200, b'{"access_token":7}', "accepted, answer unusable", "without a usable access_token"),
-    (200, b"{}", "accepted, answer unusable", "status 200"),
-    (200, b"<html>", "accepted, answer unusable", "it is not JSON"),
-    (400, b'{"error":"invalid_client","error_description":"who?"}', "refused", "status 400: invalid_client: who?"),
-    (400, b'{"error":"a\\u0000b"}', "refused", "status 400: a b"),
-    (200, b'{"error":"invalid_scope"}', "accepted, answer unusable", "access_token: invalid_scope; check scopes"),
-    (401, b"", "unauthorized", "status 401"),
-    (429, b"", "throttled", "status 429"),
-    (503, b"<html>", "unavailable", "status 503"),
-    (302, b"", "redirected", "status 302"),
-])
+@pytest.mark.parametrize(
+    ("status", "body", "event", "reason"),
+    [
+        (200, b'{"access_token":"t","token_type":"bearer"}', "success", ""),
+        (200, b'{"access_token":"t"}', "success", ""),
+        (
+            200,
+            b'{"access_token":"t","token_type":"mac"}',
+            "accepted, answer unusable",
+            "token_type is not Bearer",
+        ),
+        (
+            200,
+            b'{"access_token":"a b"}',
+            "accepted, answer unusable",
+            "without a usable access_token",
+        ),
+        (200, b'{"access_token":7}', "accepted, answer unusable", "without a usable access_token"),
+        (200, b"{}", "accepted, answer unusable", "status 200"),
+        (200, b"<html>", "accepted, answer unusable", "it is not JSON"),
+        (
+            400,
+            b'{"error":"invalid_client","error_description":"who?"}',
+            "refused",
+            "status 400: invalid_client: who?",
+        ),
+        (400, b'{"error":"a\\u0000b"}', "refused", "status 400: a b"),
+        (
+            200,
+            b'{"error":"invalid_scope"}',
+            "accepted, answer unusable",
+            "access_token: invalid_scope; check scopes",
+        ),
+        (401, b"", "unauthorized", "status 401"),
+        (429, b"", "throttled", "status 429"),
+        (503, b"<html>", "unavailable", "status 503"),
+        (302, b"", "redirected", "status 302"),
+    ],
+)
 def test_an_answer_is_a_token_or_says_why_not(status, body, event, reason):
     result = read_token(Answer(status, {}, body))
     assert result.event.value[0] == event
@@ -76,14 +109,26 @@ def test_an_answer_is_a_token_or_says_why_not(status, body, event, reason):
 
 
 def test_a_cut_answer_may_be_requested_again():
-    assert read_token(Answer(200, {}, b"", "it was not complete", cut=True)).event == Event.ANSWER_CUT
+    assert (
+        read_token(Answer(200, {}, b"", "it was not complete", cut=True)).event == Event.ANSWER_CUT
+    )
 
 
-@pytest.mark.parametrize(("lifetime", "seconds"), [
-    ("", float("inf")), (',"expires_in":3600', 3570), (',"expires_in":"3600"', 3570), (',"expires_in":40', 20),
-    (',"expires_in":0', 0), (',"expires_in":-5', 0), (',"expires_in":null', float("inf")),
-    (',"expires_in":"soon"', float("inf")), (',"expires_in":true', float("inf")), (',"expires_in":[]', float("inf")),
-])
+@pytest.mark.parametrize(
+    ("lifetime", "seconds"),
+    [
+        ("", float("inf")),
+        (',"expires_in":3600', 3570),
+        (',"expires_in":"3600"', 3570),
+        (',"expires_in":40', 20),
+        (',"expires_in":0', 0),
+        (',"expires_in":-5', 0),
+        (',"expires_in":null', float("inf")),
+        (',"expires_in":"soon"', float("inf")),
+        (',"expires_in":true', float("inf")),
+        (',"expires_in":[]', float("inf")),
+    ],
+)
 def test_a_token_is_used_until_shortly_before_it_expires(lifetime, seconds):
     token = read_token(Answer(200, {}, b'{"access_token":"t"%s}' % lifetime.encode())).value
     assert token.use_until - time.time() == pytest.approx(seconds, abs=5)
@@ -114,7 +159,9 @@ def test_a_failure_is_reported_to_those_who_waited_for_it_and_no_one_else():
     asked, told = [], []
 
     class Read(Memory):
-        """Counts how often it is read: once by each thread, and once more by the one that fetches the token."""
+        """Counts how often it is read: once by each thread, and once more by the one that fetches
+        the token.
+        """
 
         times = 0
 
@@ -168,13 +215,16 @@ def test_parameters_are_form_fields():
             checked_parameters({"a": value})
 
 
-@pytest.mark.parametrize(("asked", "granted", "missing"), [
-    (("read", "write"), "read", ["write"]),
-    (("read", "write"), "write read more", []),
-    (("read",), "", ["read"]),
-    (("read",), None, []),  # RFC 6749 section 5.1: as requested
-    ((), "read", []),
-])
+@pytest.mark.parametrize(
+    ("asked", "granted", "missing"),
+    [
+        (("read", "write"), "read", ["write"]),
+        (("read", "write"), "write read more", []),
+        (("read",), "", ["read"]),
+        (("read",), None, []),  # RFC 6749 section 5.1: as requested
+        ((), "read", []),
+    ],
+)
 def test_scopes_that_were_not_granted_are_known(asked, granted, missing):
     assert missing_scopes(CREDENTIALS._replace(scopes=asked), Token("t", 0, granted)) == missing
 

@@ -11,7 +11,9 @@ import urllib.request
 
 import pytest
 import requests.utils
-from ansible_collections.infrastructure.services.plugins.module_utils._http.urls import named_in_environment
+from ansible_collections.infrastructure.services.plugins.module_utils._http.urls import (
+    named_in_environment,
+)
 
 ONE, TWO = "http://one:1", "http://two:2"
 HTTP, HTTPS = "http://service.example/a", "https://service.example/a"
@@ -100,7 +102,9 @@ def test_no_proxy(named_in, variable, entries, host, passed_by):
 
 
 @pytest.mark.parametrize(("entries", "host", "passed_by"), PASSED_BY)
-def test_whatever_bypasses_the_proxy_in_requests_bypasses_it_here(entries, host, passed_by, monkeypatch):
+def test_whatever_bypasses_the_proxy_in_requests_bypasses_it_here(
+    entries, host, passed_by, monkeypatch
+):
     monkeypatch.setenv("no_proxy", entries)
     if requests.utils.should_bypass_proxies(f"https://{host}/a", None):
         assert passed_by or (entries, host) == ("service.example", "notservice.example")
@@ -108,9 +112,11 @@ def test_whatever_bypasses_the_proxy_in_requests_bypasses_it_here(entries, host,
 
 def test_only_the_environment_is_consulted(named_in, monkeypatch):
     """requests and urllib consult system frameworks on macOS, and the name service on Windows."""
-    for module, names in ((urllib.request, ("getproxies", "proxy_bypass")),
-                          (requests.utils, ("getproxies", "proxy_bypass")),
-                          (socket, ("getaddrinfo", "gethostbyname"))):
+    for module, names in (
+        (urllib.request, ("getproxies", "proxy_bypass")),
+        (requests.utils, ("getproxies", "proxy_bypass")),
+        (socket, ("getaddrinfo", "gethostbyname")),
+    ):
         for name in names:
             monkeypatch.setattr(module, name, None)
     assert named_in({"HTTP_PROXY": ONE, "NO_PROXY": "a"}).for_url(HTTP) == ONE

@@ -1,7 +1,9 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The sockets: no operation outlives its attempt, and bytes count as handed over before the kernel takes them."""
+"""The sockets: no operation outlives its attempt, and bytes count as handed over before the kernel
+takes them.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,10 @@ import threading
 from contextlib import ExitStack
 
 import pytest
-from ansible_collections.infrastructure.services.plugins.module_utils._http import connecting, sockets
+from ansible_collections.infrastructure.services.plugins.module_utils._http import (
+    connecting,
+    sockets,
+)
 from ansible_collections.infrastructure.services.plugins.module_utils._http.causes import Phase
 from ansible_collections.infrastructure.services.plugins.module_utils._http.connecting import (
     ConnectionSettings,
@@ -25,9 +30,13 @@ from ansible_collections.infrastructure.services.plugins.module_utils._http.exch
     Request,
     TooLong,
 )
-from ansible_collections.infrastructure.services.plugins.module_utils._http.final_response import FinalResponse
+from ansible_collections.infrastructure.services.plugins.module_utils._http.final_response import (
+    FinalResponse,
+)
 from ansible_collections.infrastructure.services.plugins.module_utils._http.sockets import Meter
-from ansible_collections.infrastructure.services.plugins.module_utils._http.transport import Transport
+from ansible_collections.infrastructure.services.plugins.module_utils._http.transport import (
+    Transport,
+)
 from support.wire import answer, serving
 from urllib3.connection import HTTPSConnection
 
@@ -62,7 +71,10 @@ def test_the_limit_counts_what_a_proxy_says_to_connect_and_what_the_service_says
     sock, theirs, meter = metered(5)
     meter.received = MAX_ANSWER - 2
     theirs.sendall(b"abc")
-    tunnel, stream = sockets._MeteredSocket(sock._sock, meter, counting=False).makefile("rb"), sock.makefile("rb")
+    tunnel, stream = (
+        sockets._MeteredSocket(sock._sock, meter, counting=False).makefile("rb"),
+        sock.makefile("rb"),
+    )
     assert tunnel.raw.read(1) == b"a"
     assert stream.raw.read(1) == b"b"
     with pytest.raises(TooLong):
@@ -138,6 +150,7 @@ def test_an_impossible_name_is_a_look_up_error(name):
 
 def test_a_name_is_looked_up_where_no_thread_can_be_started(monkeypatch):
     """A limit on threads must not fail the request."""
+
     def start(thread) -> None:
         raise RuntimeError("can't start new thread")
 
@@ -151,7 +164,9 @@ def test_a_name_is_looked_up_where_no_thread_can_be_started(monkeypatch):
 
 @pytest.fixture
 def swallowing():
-    """Return an address that accepts no further connection: its backlog is full, and the kernel drops what arrives."""
+    """Return an address that accepts no further connection: its backlog is full, and the kernel
+    drops what arrives.
+    """
     with ExitStack() as stack:
         listener = stack.enter_context(socket.create_server(("127.0.0.2", 0), backlog=0))
         for _connection in range(4):
@@ -162,8 +177,12 @@ def swallowing():
 
 
 @pytest.mark.parametrize(("most", "connect_timeout", "share"), [(2.0, 0.8, 0.4), (0.2, 10.0, 0.2)])
-def test_an_address_that_drops_packets_does_not_use_up_the_time(monkeypatch, swallowing, most, connect_timeout, share):
-    """The second address is tried once the first has used its share, at most two seconds (RFC 8305 section 8)."""
+def test_an_address_that_drops_packets_does_not_use_up_the_time(
+    monkeypatch, swallowing, most, connect_timeout, share
+):
+    """The second address is tried once the first has used its share, at most two seconds (RFC 8305
+    section 8).
+    """
     assert sockets.MAX_ATTEMPT_DELAY == 2.0
     monkeypatch.setattr(sockets, "MAX_ATTEMPT_DELAY", most)
     given, original = [], sockets._MeteredConnection._connected
@@ -176,7 +195,9 @@ def test_an_address_that_drops_packets_does_not_use_up_the_time(monkeypatch, swa
     with serving(answer(200, {})) as wire:
         port = int(wire.url.rpartition(":")[2])
         way = socket.AF_INET, socket.SOCK_STREAM, 0, ""
-        monkeypatch.setattr(socket, "getaddrinfo", lambda *_args: [(*way, swallowing), (*way, ("127.0.0.1", port))])
+        monkeypatch.setattr(
+            socket, "getaddrinfo", lambda *_args: [(*way, swallowing), (*way, ("127.0.0.1", port))]
+        )
         sender = Transport(ConnectionSettings(connect_timeout=connect_timeout))
         assert sender.send(Request("POST", "http://two.example/a", {}, b"{}"), 60).status == 200
         assert 0 < given[0] <= share
@@ -188,8 +209,15 @@ def test_each_undocumented_name_that_is_used_exists():
     """A version of urllib3 or http.client that lacks one fails here, naming it."""
     said = set(re.findall("`(_[a-z_]+)`", sockets._MeteredConnection.__doc__))
     tree = ast.parse(inspect.getsource(sockets._MeteredConnection)).body[0]
-    own = {node.name for node in tree.body if isinstance(node, ast.FunctionDef)} - {"_new_conn", "_tunnel"}
-    used = {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute) and node.attr.startswith("_")}
+    own = {node.name for node in tree.body if isinstance(node, ast.FunctionDef)} - {
+        "_new_conn",
+        "_tunnel",
+    }
+    used = {
+        node.attr
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Attribute) and node.attr.startswith("_")
+    }
     used |= {"_new_conn"}  # overridden
     assert used - own == said
     connection = HTTPSConnection("service.example")
@@ -201,7 +229,9 @@ def test_each_undocumented_name_that_is_used_exists():
 
 def test_a_slow_look_up_ends_in_time(monkeypatch):
     answered = threading.Event()
-    monkeypatch.setattr(socket, "getaddrinfo", lambda *args: answered.wait(60))  # a silent name server
+    monkeypatch.setattr(
+        socket, "getaddrinfo", lambda *args: answered.wait(60)
+    )  # a silent name server
     with pytest.raises(socket.timeout):
         look_up("slow.example", 80, 0.05)
     answered.set()

@@ -25,13 +25,29 @@ from hypothesis import strategies as st
 TEXT = st.text(st.characters(exclude_categories=["Cs"]))
 KEYS = TEXT.filter(lambda key: not key.startswith("__ansible_"))
 VALUES = st.recursive(
-    st.one_of(st.none(), st.booleans(), st.integers(), st.floats(allow_nan=False, allow_infinity=False), TEXT),
+    st.one_of(
+        st.none(),
+        st.booleans(),
+        st.integers(),
+        st.floats(allow_nan=False, allow_infinity=False),
+        TEXT,
+    ),
     lambda inner: st.one_of(st.lists(inner, max_size=4), st.dictionaries(KEYS, inner, max_size=4)),
     max_leaves=20,
 )
 OBJECTS = st.dictionaries(KEYS, VALUES, max_size=5)
-ANSWERS = st.one_of(st.binary(), OBJECTS.map(json.dumps).map(str.encode), VALUES.map(json.dumps).map(str.encode))
-BROKEN = [b'{"%s', b'{"%s": }', b'{"%s": 1, "%s": 2}', b'{"a": "%s\n"}', b'"%s"', b'{"a": %s}', b'{"%s": "\xff"}']
+ANSWERS = st.one_of(
+    st.binary(), OBJECTS.map(json.dumps).map(str.encode), VALUES.map(json.dumps).map(str.encode)
+)
+BROKEN = [
+    b'{"%s',
+    b'{"%s": }',
+    b'{"%s": 1, "%s": 2}',
+    b'{"a": "%s\n"}',
+    b'"%s"',
+    b'{"a": %s}',
+    b'{"%s": "\xff"}',
+]
 UNSPEAKABLE = {
     "nan": {"a": float("nan")},
     "infinity": {"a": float("inf")},
@@ -77,7 +93,7 @@ def test_any_bytes_are_an_object_or_refused(raw):
 def test_a_truncated_object_is_refused(body, data):
     raw = encode(body, "body")
     with pytest.raises(InvalidJSON):
-        decode_object(raw[:data.draw(st.integers(0, len(raw) - 1))])
+        decode_object(raw[: data.draw(st.integers(0, len(raw) - 1))])
 
 
 @pytest.mark.parametrize(
@@ -124,12 +140,16 @@ def test_what_a_lenient_parser_accepts_is_refused(raw, why):
 LARGE = {
     "an emoji in one text": json.dumps({"a": "\U0001f600" + "x" * 2_500_000}, ensure_ascii=False),
     "an escaped emoji in one text": json.dumps({"a": "\U0001f600" + "x" * 2_500_000}),
-    "a letter of two bytes in one text": json.dumps({"a": "\u2603" + "x" * 4_190_000}, ensure_ascii=False),
+    "a letter of two bytes in one text": json.dumps(
+        {"a": "\u2603" + "x" * 4_190_000}, ensure_ascii=False
+    ),
     "120,000 numbers": json.dumps({"a": list(range(120_000))}),
     "120,000 texts": json.dumps({"a": [f"{number:030}" for number in range(120_000)]}),
     "120,000 lists": json.dumps({"a": [[]] * 120_000}),
     "120,000 empty objects": json.dumps({"a": [{}] * 120_000}),
-    "40,000 objects": json.dumps({"a": [{"name": f"{number}", "size": number} for number in range(40_000)]}),
+    "40,000 objects": json.dumps(
+        {"a": [{"name": f"{number}", "size": number} for number in range(40_000)]}
+    ),
 }
 
 

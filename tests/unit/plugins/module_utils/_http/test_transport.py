@@ -1,7 +1,9 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""One attempt over a real socket: the bytes that were sent, and how the bytes that came back are read."""
+"""One attempt over a real socket: the bytes that were sent, and how the bytes that came back are
+read.
+"""
 
 from __future__ import annotations
 
@@ -17,12 +19,25 @@ import zlib
 from types import SimpleNamespace
 
 import pytest
-from ansible_collections.infrastructure.services.plugins.module_utils._errors import AttemptFailed, MissingLibrary
-from ansible_collections.infrastructure.services.plugins.module_utils._http import connecting, exchange, sockets
-from ansible_collections.infrastructure.services.plugins.module_utils._http import transport as transport_module
-from ansible_collections.infrastructure.services.plugins.module_utils._http.connecting import ConnectionSettings
+from ansible_collections.infrastructure.services.plugins.module_utils._errors import (
+    AttemptFailed,
+    MissingLibrary,
+)
+from ansible_collections.infrastructure.services.plugins.module_utils._http import (
+    connecting,
+    exchange,
+    sockets,
+)
+from ansible_collections.infrastructure.services.plugins.module_utils._http import (
+    transport as transport_module,
+)
+from ansible_collections.infrastructure.services.plugins.module_utils._http.connecting import (
+    ConnectionSettings,
+)
 from ansible_collections.infrastructure.services.plugins.module_utils._http.exchange import Request
-from ansible_collections.infrastructure.services.plugins.module_utils._http.transport import Transport
+from ansible_collections.infrastructure.services.plugins.module_utils._http.transport import (
+    Transport,
+)
 from ansible_collections.infrastructure.services.plugins.module_utils._http.urls import Proxies
 from requests.certs import where
 from support.wire import Last, answer, running, serving
@@ -38,7 +53,11 @@ def transport(**settings) -> Transport:
 
 
 def request(url: str) -> Request:
-    headers = {"Content-Type": "application/json", "User-Agent": "agent/1", "Authorization": "Bearer t"}
+    headers = {
+        "Content-Type": "application/json",
+        "User-Agent": "agent/1",
+        "Authorization": "Bearer t",
+    }
     return Request("POST", f"{url}/a", headers, b'{"b":1}')
 
 
@@ -76,13 +95,30 @@ WHOLE = [
     (OK + b"Transfer-Encoding: chunked\r\n\r\n1\r\n{\r\n1\r\n}\r\n0\r\n\r\n", b"{}"),
     (OK + b"Content-Encoding: identity\r\nContent-Length: 2\r\n\r\n{}", b"{}"),
     (b"HTTP/1.1 204 -\r\n\r\n", b""),
-    *((b"HTTP/1.1 %d -\r\nLink: </a>\r\n\r\n" % status * 2 + OK + b"Content-Length: 2\r\n\r\n{}", b"{}")
-      for status in (100, 102, 103)),
+    *(
+        (
+            b"HTTP/1.1 %d -\r\nLink: </a>\r\n\r\n" % status * 2
+            + OK
+            + b"Content-Length: 2\r\n\r\n{}",
+            b"{}",
+        )
+        for status in (100, 102, 103)
+    ),
     (OK + b"Content-Length: 2\r\nContent-Length: 2\r\n\r\n{}", b"{}"),
     (OK + b"Content-Length: 2, 2\r\n\r\n{}", b"{}"),
     (OK + b"Content-Length: " + b"0" * 5000 + b"2\r\n\r\n{}", b"{}"),
-    *((OK + b"Content-Encoding: %s\r\nContent-Length: %d\r\n\r\n" % (coding, len(body)) + body, b"{}")
-      for coding, body in ((b"gzip", GZIP), (b"X-GZIP", GZIP), (b"deflate", zlib.compress(b"{}")), (b"deflate", RAW))),
+    *(
+        (
+            OK + b"Content-Encoding: %s\r\nContent-Length: %d\r\n\r\n" % (coding, len(body)) + body,
+            b"{}",
+        )
+        for coding, body in (
+            (b"gzip", GZIP),
+            (b"X-GZIP", GZIP),
+            (b"deflate", zlib.compress(b"{}")),
+            (b"deflate", RAW),
+        )
+    ),
     (OK + b"Content-Encoding: gzip\r\nContent-Length: 0\r\n\r\n", b""),
 ]
 
@@ -98,24 +134,72 @@ UNUSABLE = [
     (OK + b"Transfer-Encoding: chunked\r\n\r\n1\r\n{\r\n", "the connection ended too early", True),
     (OK + b"Content-Length: -2\r\n\r\n{}", "its Content-Length is not a number", False),
     (OK + b"Content-Length: ten\r\n\r\n{}", "its Content-Length is not a number", False),
-    (OK + b"Content-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n{}", "both a Content-Length and a Transfer", False),
+    (
+        OK + b"Content-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n{}",
+        "both a Content-Length and a Transfer",
+        False,
+    ),
     (OK + b"Transfer-Encoding: gzip\r\n\r\n{}", "its Transfer-Encoding is unknown", False),
-    *((OK + b"Transfer-Encoding: chunked\r\n\r\n" + said + b"\r\n{}" * 2, "its chunks are malformed", True)
-      for said in (b"-5", b"-1", b"zz", b"", b"f" * 70_000)),
-    (OK + b"Content-Length: " + b"9" * 5001 + b"\r\n\r\n{}", "it is longer than 4194304 bytes", False),
+    *(
+        (
+            OK + b"Transfer-Encoding: chunked\r\n\r\n" + said + b"\r\n{}" * 2,
+            "its chunks are malformed",
+            True,
+        )
+        for said in (b"-5", b"-1", b"zz", b"", b"f" * 70_000)
+    ),
+    (
+        OK + b"Content-Length: " + b"9" * 5001 + b"\r\n\r\n{}",
+        "it is longer than 4194304 bytes",
+        False,
+    ),
     (OK + b"Content-Length: 4194305\r\n\r\n{}", "it is longer than 4194304 bytes", False),
     (OK + b"Content-Length: 2\r\nContent-Length: 3\r\n\r\n{}", "it has two Content-Lengths", False),
     (OK + b"Content-Length: 2, 3\r\n\r\n{}", "it has two Content-Lengths", False),
-    (OK + b"Content-Length: 2\r\nContent-Length: +2\r\n\r\n{}", "its Content-Length is not a number", False),
-    (OK + b"Content-Encoding: gzip\r\nContent-Length: 2\r\n\r\n{}", "it is not compressed as its headers say", False),
-    (OK + b"Content-Encoding: br\r\nContent-Length: 2\r\n\r\n{}", "compressed in a way that was not asked", False),
-    (OK + b"Content-Encoding: gzip, gzip\r\nContent-Length: 2\r\n\r\n{}", "compressed in a way that", False),
-    (OK + b"Content-Encoding: gzip\r\nContent-Length: 20\r\n\r\n" + GZIP[:20], "data is cut off", False),
+    (
+        OK + b"Content-Length: 2\r\nContent-Length: +2\r\n\r\n{}",
+        "its Content-Length is not a number",
+        False,
+    ),
+    (
+        OK + b"Content-Encoding: gzip\r\nContent-Length: 2\r\n\r\n{}",
+        "it is not compressed as its headers say",
+        False,
+    ),
+    (
+        OK + b"Content-Encoding: br\r\nContent-Length: 2\r\n\r\n{}",
+        "compressed in a way that was not asked",
+        False,
+    ),
+    (
+        OK + b"Content-Encoding: gzip, gzip\r\nContent-Length: 2\r\n\r\n{}",
+        "compressed in a way that",
+        False,
+    ),
+    (
+        OK + b"Content-Encoding: gzip\r\nContent-Length: 20\r\n\r\n" + GZIP[:20],
+        "data is cut off",
+        False,
+    ),
     (OK + b"Content-Encoding: gzip\r\n\r\n" + GZIP[:20], "data is cut off", True),
-    *((OK + b"Content-Encoding: gzip\r\nContent-Length: %d\r\n\r\n" % len(body) + body, "there is more after", False)
-      for body in (GZIP + GZIP, GZIP + b"\0more")),
-    (OK + b"Content-Encoding: gzip\r\nContent-Length: %d\r\n\r\n" % (2 * len(BOMB)) + BOMB * 2, "longer than", False),
-    (OK + b"Content-Encoding: gzip\r\nContent-Length: %d\r\n\r\n" % len(BOMB) + BOMB, "longer than 4194304", False),
+    *(
+        (
+            OK + b"Content-Encoding: gzip\r\nContent-Length: %d\r\n\r\n" % len(body) + body,
+            "there is more after",
+            False,
+        )
+        for body in (GZIP + GZIP, GZIP + b"\0more")
+    ),
+    (
+        OK + b"Content-Encoding: gzip\r\nContent-Length: %d\r\n\r\n" % (2 * len(BOMB)) + BOMB * 2,
+        "longer than",
+        False,
+    ),
+    (
+        OK + b"Content-Encoding: gzip\r\nContent-Length: %d\r\n\r\n" % len(BOMB) + BOMB,
+        "longer than 4194304",
+        False,
+    ),
 ]
 
 
@@ -136,7 +220,9 @@ HEAD = OK + b"Content-Length: %07d\r\n\r\n"
 
 
 def repeated(before: bytes, after: bytes, size: int) -> bytes:
-    """Return `size` bytes: pieces of 1,000 bytes, the first one longer, that begin and end like this."""
+    """Return `size` bytes: pieces of 1,000 bytes, the first one longer, that begin and end like
+    this.
+    """
     times, rest = divmod(size, 1000)
     sizes = [1000 + rest, *[1000] * (times - 1)]
     return b"".join(before + b"a" * (each - len(before + after)) + after for each in sizes)
@@ -171,7 +257,12 @@ def test_an_answer_is_read_up_to_a_limit_that_counts_every_byte(make):
 @pytest.mark.parametrize("make", [long_body, long_chunks, long_trailers])
 def test_a_body_beyond_the_limit_cannot_be_used(make):
     got, _wire = attempt(make(exchange.MAX_ANSWER + 1))
-    assert (got.status, got.problem, got.cut, got.body) == (200, "it is longer than 4194304 bytes", False, b"")
+    assert (got.status, got.problem, got.cut, got.body) == (
+        200,
+        "it is longer than 4194304 bytes",
+        False,
+        b"",
+    )
 
 
 def test_headers_beyond_the_limit_are_not_an_answer():
@@ -181,10 +272,17 @@ def test_headers_beyond_the_limit_are_not_an_answer():
     assert (failed.value.sent, failed.value.outcome) == (True, "unknown")
 
 
-@pytest.mark.parametrize("said", [
-    long_body(exchange.MAX_ANSWER + 1), CHUNKED + b"-1\r\n", CHUNKED + b"-5\r\n{}", CHUNKED + b"zz\r\n",
-    OK + b"Content-Length: " + b"9" * 5001 + b"\r\n\r\n{}", OK + b"Content-Length: 1\r\nContent-Length: 2\r\n\r\n{}",
-])
+@pytest.mark.parametrize(
+    "said",
+    [
+        long_body(exchange.MAX_ANSWER + 1),
+        CHUNKED + b"-1\r\n",
+        CHUNKED + b"-5\r\n{}",
+        CHUNKED + b"zz\r\n",
+        OK + b"Content-Length: " + b"9" * 5001 + b"\r\n\r\n{}",
+        OK + b"Content-Length: 1\r\nContent-Length: 2\r\n\r\n{}",
+    ],
+)
 def test_after_an_answer_that_is_malformed_or_too_long_its_connection_is_closed(said):
     """The server sees the end of it, and the next request uses another one."""
     with running(lambda sent: said if sent.connection == 1 else answer(200, {})) as wire:
@@ -200,7 +298,11 @@ def test_after_an_answer_that_is_malformed_or_too_long_its_connection_is_closed(
 
 def test_an_answer_with_two_lengths_keeps_its_headers():
     got, _wire = attempt(OK + b"Location: /a\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n{}")
-    assert (got.status, got.headers["location"], got.problem) == (200, "/a", "it has two Content-Lengths")
+    assert (got.status, got.headers["location"], got.problem) == (
+        200,
+        "/a",
+        "it has two Content-Lengths",
+    )
 
 
 @pytest.mark.parametrize("status", [204, 304])
@@ -210,13 +312,25 @@ def test_an_answer_that_can_have_no_body_has_none(status):
     assert (got.body, [sent.connection for sent in wire.sent]) == (b"{}", [1, 2])
 
 
-@pytest.mark.parametrize("said", [
-    b"", b"HTTP/1.1 2", OK, OK + b"Content-Ty", OK + b"Content-Length: 2\r\n", b"\x16\x03\x01 not HTTP\r\n\r\n",
-])
+@pytest.mark.parametrize(
+    "said",
+    [
+        b"",
+        b"HTTP/1.1 2",
+        OK,
+        OK + b"Content-Ty",
+        OK + b"Content-Length: 2\r\n",
+        b"\x16\x03\x01 not HTTP\r\n\r\n",
+    ],
+)
 def test_a_request_lost_after_it_was_sent_counts_as_sent(said):
     with pytest.raises(AttemptFailed) as failed:
         attempt(Last(said))
-    assert (failed.value.sent, failed.value.hopeless, failed.value.outcome) == (True, False, "unknown")
+    assert (failed.value.sent, failed.value.hopeless, failed.value.outcome) == (
+        True,
+        False,
+        "unknown",
+    )
 
 
 def test_a_redirect_is_not_followed():
@@ -234,14 +348,19 @@ CLOSING = Last(answer(200, {}, "Connection: close"))
 SWITCHING = b"HTTP/1.1 101 Switching Protocols\r\n\r\n"
 
 
-@pytest.mark.parametrize(("answers", "connections"), [
-    ([EMPTY] * 3, [1, 1, 1]),
-    ([b"HTTP/1.1 204 -\r\n\r\n"] * 3, [1, 1, 1]),
-    ([CLOSING, *[answer(200, {})] * 2, CLOSING, EMPTY, EMPTY], [1, 2, 2, 2, 3, 3]),
-    ([SWITCHING, EMPTY, EMPTY], [1, 2, 2]),
-])
+@pytest.mark.parametrize(
+    ("answers", "connections"),
+    [
+        ([EMPTY] * 3, [1, 1, 1]),
+        ([b"HTTP/1.1 204 -\r\n\r\n"] * 3, [1, 1, 1]),
+        ([CLOSING, *[answer(200, {})] * 2, CLOSING, EMPTY, EMPTY], [1, 2, 2, 2, 3, 3]),
+        ([SWITCHING, EMPTY, EMPTY], [1, 2, 2]),
+    ],
+)
 def test_a_connection_is_used_for_as_long_as_the_answers_allow(answers, connections):
-    """An answer without a body leaves it open, and one closed on purpose says nothing about the next."""
+    """An answer without a body leaves it open, and one closed on purpose says nothing about the
+    next.
+    """
     _got, wire = attempt(*answers, times=len(answers))
     assert [sent.connection for sent in wire.sent] == connections
 
@@ -264,7 +383,9 @@ def test_after_a_pause_a_new_connection_is_kept_alive_as_the_first_one_was(monke
     assert [sent.connection for sent in wire.sent] == [1, 1, 2, 2, 3, 3]
 
 
-@pytest.mark.parametrize("first", [Last(answer(200, {}, "Connection: close")), UNUSABLE[2][0], UNUSABLE[4][0]])
+@pytest.mark.parametrize(
+    "first", [Last(answer(200, {}, "Connection: close")), UNUSABLE[2][0], UNUSABLE[4][0]]
+)
 def test_an_unreliable_connection_is_not_reused(first):
     _got, wire = attempt(first, answer(200, {}), times=2)
     assert [sent.connection for sent in wire.sent] == [1, 2]
@@ -273,32 +394,53 @@ def test_an_unreliable_connection_is_not_reused(first):
 def test_a_refused_connection_sent_nothing():
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))  # bound, but not listening
-        with pytest.raises(AttemptFailed, match=r"no connection: .*refused \(127\.0\.0\.1 port \d+\)") as failed:
+        with pytest.raises(
+            AttemptFailed, match=r"no connection: .*refused \(127\.0\.0\.1 port \d+\)"
+        ) as failed:
             transport().send(request(f"http://127.0.0.1:{taken.getsockname()[1]}"), 5)
-    assert (failed.value.sent, failed.value.hopeless, failed.value.outcome) == (False, False, "not_sent")
+    assert (failed.value.sent, failed.value.hopeless, failed.value.outcome) == (
+        False,
+        False,
+        "not_sent",
+    )
 
 
-@pytest.mark.parametrize(("code", "hopeless"), [(socket.EAI_NONAME, True), (socket.EAI_AGAIN, False)])
-def test_a_name_that_does_not_exist_is_hopeless_and_a_failing_name_server_is_not(monkeypatch, code, hopeless):
+@pytest.mark.parametrize(
+    ("code", "hopeless"), [(socket.EAI_NONAME, True), (socket.EAI_AGAIN, False)]
+)
+def test_a_name_that_does_not_exist_is_hopeless_and_a_failing_name_server_is_not(
+    monkeypatch, code, hopeless
+):
     def no_name_server(*args):
         raise socket.gaierror(code, "said by the C library")
 
     monkeypatch.setattr(socket, "getaddrinfo", no_name_server)
-    with pytest.raises(AttemptFailed, match=r"the host name .*\(service\.example port 80\)") as failed:
+    with pytest.raises(
+        AttemptFailed, match=r"the host name .*\(service\.example port 80\)"
+    ) as failed:
         transport().send(request("http://service.example"), 5)
     assert (failed.value.sent, failed.value.hopeless) == (False, hopeless)
 
 
 def test_a_silent_service_is_given_up_in_time():
-    with socket.create_server(("127.0.0.1", 0)) as silent, pytest.raises(AttemptFailed, match="in time") as failed:
+    with (
+        socket.create_server(("127.0.0.1", 0)) as silent,
+        pytest.raises(AttemptFailed, match="in time") as failed,
+    ):
         transport().send(request(f"http://127.0.0.1:{silent.getsockname()[1]}"), 0.1)
     assert failed.value.sent is True
 
 
 SLOW = {  # how far the attempt gets before its time is up, the scheme, and the message
     "look_up": ("http", r"connecting timed out \(localhost port \d+\)"),
-    "_connected": ("http", r"this attempt timed out before the request was sent \(localhost port \d+\)"),
-    "_tunnel": ("https", r"proxy took too long to answer CONNECT \(localhost port \d+, the proxy that the environment"),
+    "_connected": (
+        "http",
+        r"this attempt timed out before the request was sent \(localhost port \d+\)",
+    ),
+    "_tunnel": (
+        "https",
+        r"proxy took too long to answer CONNECT \(localhost port \d+, the proxy that the environment",
+    ),
 }
 
 
@@ -306,7 +448,13 @@ SLOW = {  # how far the attempt gets before its time is up, the scheme, and the 
 def test_a_timeout_before_the_request_is_reported_and_nothing_was_sent(monkeypatch, step):
     """The step itself succeeds, but too late."""
     scheme, says = SLOW[step]
-    owner = sockets if step == "look_up" else sockets._MeteredConnection if step == "_connected" else HTTPSConnection
+    owner = (
+        sockets
+        if step == "look_up"
+        else sockets._MeteredConnection
+        if step == "_connected"
+        else HTTPSConnection
+    )
     real, passed = getattr(owner, step), [0]
 
     def late(*arguments, **options):
@@ -315,14 +463,20 @@ def test_a_timeout_before_the_request_is_reported_and_nothing_was_sent(monkeypat
         return done
 
     monkeypatch.setattr(owner, step, late)
-    monkeypatch.setattr(sockets, "time", SimpleNamespace(monotonic=lambda: time.monotonic() + passed[0]))
+    monkeypatch.setattr(
+        sockets, "time", SimpleNamespace(monotonic=lambda: time.monotonic() + passed[0])
+    )
     with serving(answer(200), answer(200)) as wire:
         url = wire.url.replace("127.0.0.1", "localhost")
         to = "https://service.example" if scheme == "https" else url
         proxies = Proxies(https=url)
         with pytest.raises(AttemptFailed, match=says) as failed:
             transport(proxies=proxies).send(request(to), 60)
-        assert (failed.value.sent, failed.value.hopeless, failed.value.outcome) == (False, False, "not_sent")
+        assert (failed.value.sent, failed.value.hopeless, failed.value.outcome) == (
+            False,
+            False,
+            "not_sent",
+        )
         assert [sent.line for sent in wire.sent if not sent.line.startswith("CONNECT")] == []
 
 
@@ -335,15 +489,27 @@ def test_no_time_at_all_sends_nothing():
 
 def test_a_proxy_with_an_unknown_scheme_is_refused():
     proxies = Proxies(http="socks5://127.0.0.1:1")
-    with pytest.raises(AttemptFailed, match=r"environment names is neither (an )?http:// nor (an )?https://") as failed:
+    with pytest.raises(
+        AttemptFailed, match=r"environment names is neither (an )?http:// nor (an )?https://"
+    ) as failed:
         transport(proxies=proxies).send(request("http://192.0.2.1"), 5)
     assert (failed.value.sent, failed.value.hopeless) == (False, True)
 
 
-@pytest.mark.parametrize("url", [
-    "http://[abc]:3128", "http://h\u2100st:1", "[abc]", "http://user:secret@[::1]]:1", "http://host:port", "host:99999",
-    "http://host:0", "http://[::1", f"http://{'a' * 70}",
-])
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://[abc]:3128",
+        "http://h\u2100st:1",
+        "[abc]",
+        "http://user:secret@[::1]]:1",
+        "http://host:port",
+        "host:99999",
+        "http://host:0",
+        "http://[::1",
+        f"http://{'a' * 70}",
+    ],
+)
 def test_a_malformed_proxy_is_said_to_be_the_one_that_the_environment_names(url):
     proxies = Proxies(http=url)
     with pytest.raises(AttemptFailed) as failed:
@@ -353,20 +519,29 @@ def test_a_malformed_proxy_is_said_to_be_the_one_that_the_environment_names(url)
     assert "secret" not in failed.value.msg
 
 
-@pytest.mark.parametrize("url", ["http://user:p%zz@127.0.0.1:1", "http://[::1]:1/", "http://127.0.0.1:1?x"])
+@pytest.mark.parametrize(
+    "url", ["http://user:p%zz@127.0.0.1:1", "http://[::1]:1/", "http://127.0.0.1:1?x"]
+)
 def test_a_proxy_that_is_not_there_is_tried(url):
     proxies = Proxies(http=url)
-    with pytest.raises(AttemptFailed, match=r"no connection: .*the proxy that the environment names"):
+    with pytest.raises(
+        AttemptFailed, match=r"no connection: .*the proxy that the environment names"
+    ):
         transport(proxies=proxies).send(request("http://192.0.2.1"), 5)
 
 
-@pytest.mark.parametrize(("library", "version", "found"), [
-    ("requests", None, "has no requests;"),
-    ("requests", "2.30.0", r"has requests 2\.30\.0 with urllib3"),
-    ("requests", "2.9.2", r"has requests 2\.9\.2 with urllib3"),
-    ("urllib3", "3.0.0a1", r"with urllib3 3\.0\.0a1;"),
-])
-def test_an_unsuitable_library_is_named_with_the_python_and_the_command(monkeypatch, library, version, found):
+@pytest.mark.parametrize(
+    ("library", "version", "found"),
+    [
+        ("requests", None, "has no requests;"),
+        ("requests", "2.30.0", r"has requests 2\.30\.0 with urllib3"),
+        ("requests", "2.9.2", r"has requests 2\.9\.2 with urllib3"),
+        ("urllib3", "3.0.0a1", r"with urllib3 3\.0\.0a1;"),
+    ],
+)
+def test_an_unsuitable_library_is_named_with_the_python_and_the_command(
+    monkeypatch, library, version, found
+):
     monkeypatch.setattr(transport_module, library, version and SimpleNamespace(__version__=version))
     if library == "urllib3":
         monkeypatch.setattr(transport_module, "requests", SimpleNamespace(__version__="2.34.2"))
@@ -383,8 +558,12 @@ def test_a_suitable_version_is_accepted(monkeypatch, version):
 
 
 def test_data_after_an_answer_ends_its_connection():
-    """An unsolicited second answer in the same segment; the next request must not take it for its own."""
-    got, wire = attempt(answer(200, {"a": 1}) + answer(200, {"false": 1}), answer(200, {"b": 2}), times=2)
+    """An unsolicited second answer in the same segment; the next request must not take it for its
+    own.
+    """
+    got, wire = attempt(
+        answer(200, {"a": 1}) + answer(200, {"false": 1}), answer(200, {"b": 2}), times=2
+    )
     assert got.body == b'{"b": 2}'
     assert [sent.connection for sent in wire.sent] == [1, 2]
 
@@ -410,7 +589,9 @@ def test_a_refusing_proxy_is_said_to_be_the_one_that_the_environment_names():
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         proxy = f"http://127.0.0.1:{taken.getsockname()[1]}"
-        with pytest.raises(AttemptFailed, match=r"refused \(127.0.0.1 port \d+, the proxy that the environment"):
+        with pytest.raises(
+            AttemptFailed, match=r"refused \(127.0.0.1 port \d+, the proxy that the environment"
+        ):
             transport(proxies=Proxies(https=proxy)).send(request("https://service.example"), 5)
 
 
@@ -423,14 +604,18 @@ def test_the_transports_of_several_threads_share_a_context(monkeypatch):
         return empty(ssl.PROTOCOL_TLS_CLIENT)
 
     monkeypatch.setattr(connecting.ssl, "create_default_context", create)
-    settings = [ConnectionSettings(connect_timeout=seconds, system_trust=("/a", None)) for seconds in (1, 2)]
+    settings = [
+        ConnectionSettings(connect_timeout=seconds, system_trust=("/a", None)) for seconds in (1, 2)
+    ]
     assert len({connecting.context(each, where()) for each in settings}) == len(made) == 1
     connecting.context(settings[0]._replace(system_trust=("/b", None)), where())
     assert len(made) == 2
 
 
 def test_urllib3_logs_nothing_and_others_do_while_a_request_is_in_flight(caplog):
-    """It would quote the malformed line. With `log_path`, Ansible logs the progress of a list meanwhile."""
+    """It would quote the malformed line. With `log_path`, Ansible logs the progress of a list
+    meanwhile.
+    """
 
     def choose(_sent):
         logging.getLogger("ansible").info("progress")

@@ -1,7 +1,9 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""URLs: which are accepted, that the host that is checked is the host contacted, and how a path segment is encoded."""
+"""URLs: which are accepted, that the host that is checked is the host contacted, and how a path
+segment is encoded.
+"""
 
 from __future__ import annotations
 
@@ -20,36 +22,76 @@ from urllib3.exceptions import LocationParseError
 from urllib3.util import parse_url
 
 
-@pytest.mark.parametrize("url", [
-    "https://service.example",
-    "https://service.example/",
-    "https://service.example:8443/a/b/",
-    "https://service.example/a%20b/~c",
-    "HTTPS://SERVICE.example.",
-    "https://[2001:db8::1]:8443",
-    "https://192.0.2.1",
-    "http://127.0.0.1:8080",
-    "http://127.9.9.9",
-    "http://localhost",
-    "http://[::1]:80",
-])
+@pytest.mark.parametrize(
+    "url",
+    [
+        "https://service.example",
+        "https://service.example/",
+        "https://service.example:8443/a/b/",
+        "https://service.example/a%20b/~c",
+        "HTTPS://SERVICE.example.",
+        "https://[2001:db8::1]:8443",
+        "https://192.0.2.1",
+        "http://127.0.0.1:8080",
+        "http://127.9.9.9",
+        "http://localhost",
+        "http://[::1]:80",
+    ],
+)
 def test_a_valid_url_is_accepted_unchanged(url):
     assert checked_url("base_url", url, allow_http=False) == url
 
 
 REFUSED = [
-    "", "service.example", "/api", "//service.example", "ftp://service.example", "file:///etc/passwd", "https://", "https:///a",
-    "https://service.example?a=b", "https://service.example#a", "https://service.example/?", "https://service.example/#",
-    "https://user@service.example", "https://user:secret@service.example", "https://:secret@service.example",
-    "https://service.example/a b", " https://service.example", "https://service.example\n", "https://service.example\\@x",
-    "https://service.example/é", "https://sërvice.example", "https://service.example/\x00", "https://service.example/\ud800",
-    "https://service.example:0", "https://service.example:99999", "https://service.example:port", "https://[::1",
-    "https://[::1]]", "http://[::1]]", "https://[[::1]]", "https://[::1]x", "https://a]", "https://[abc]",
-    "https://a..b", "https://%6cocalhost", "https://.", f"https://{'a' * 64}.example",
-    "https://service.example/../admin", "https://service.example/a/./b",
-    "https://service.example/%2e%2e/admin", "https://service.example/%2E./b", "https://service.example/a/.%2e",
-    "https://service.example/%2e/b", "https://service.example/a/%2E%2e/",
-    "http://service.example", "http://192.0.2.1", "http://127.0.0.1.example", "http://localhost.example", "http://[::2]",
+    "",
+    "service.example",
+    "/api",
+    "//service.example",
+    "ftp://service.example",
+    "file:///etc/passwd",
+    "https://",
+    "https:///a",
+    "https://service.example?a=b",
+    "https://service.example#a",
+    "https://service.example/?",
+    "https://service.example/#",
+    "https://user@service.example",
+    "https://user:secret@service.example",
+    "https://:secret@service.example",
+    "https://service.example/a b",
+    " https://service.example",
+    "https://service.example\n",
+    "https://service.example\\@x",
+    "https://service.example/é",
+    "https://sërvice.example",
+    "https://service.example/\x00",
+    "https://service.example/\ud800",
+    "https://service.example:0",
+    "https://service.example:99999",
+    "https://service.example:port",
+    "https://[::1",
+    "https://[::1]]",
+    "http://[::1]]",
+    "https://[[::1]]",
+    "https://[::1]x",
+    "https://a]",
+    "https://[abc]",
+    "https://a..b",
+    "https://%6cocalhost",
+    "https://.",
+    f"https://{'a' * 64}.example",
+    "https://service.example/../admin",
+    "https://service.example/a/./b",
+    "https://service.example/%2e%2e/admin",
+    "https://service.example/%2E./b",
+    "https://service.example/a/.%2e",
+    "https://service.example/%2e/b",
+    "https://service.example/a/%2E%2e/",
+    "http://service.example",
+    "http://192.0.2.1",
+    "http://127.0.0.1.example",
+    "http://localhost.example",
+    "http://[::2]",
 ]
 
 
@@ -60,9 +102,13 @@ def test_an_invalid_url_is_refused_without_quoting_it(url):
     assert "secret" not in refused.value.msg.replace("would send secrets", "")
 
 
-@pytest.mark.parametrize("path", ["/a%2eb", "/%2e%2e%2e", "/...", "/.well-known", "/%252e%252e/x", "/a..b/%2eb"])
+@pytest.mark.parametrize(
+    "path", ["/a%2eb", "/%2e%2e%2e", "/...", "/.well-known", "/%252e%252e/x", "/a..b/%2eb"]
+)
 def test_other_dots_are_kept(path):
-    assert checked_url("base_url", f"https://service.example{path}", allow_http=False).endswith(path)
+    assert checked_url("base_url", f"https://service.example{path}", allow_http=False).endswith(
+        path
+    )
 
 
 def test_allow_http_allows_http_and_nothing_else():
@@ -77,7 +123,9 @@ def test_a_query_is_accepted_where_allowed():
         checked_url("auth_url", "https://id.example/t?tenant=a#b", allow_http=False, query=True)
 
 
-HOSTS = st.from_regex(r"[a-z0-9.]{0,5}([\-._~%!$&'()*+,;=\[\]:@/?#\\][a-z0-9.]{0,5}){0,3}", fullmatch=True)
+HOSTS = st.from_regex(
+    r"[a-z0-9.]{0,5}([\-._~%!$&'()*+,;=\[\]:@/?#\\][a-z0-9.]{0,5}){0,3}", fullmatch=True
+)
 
 
 @given(st.text() | HOSTS.map("https://{}".format) | HOSTS.map("http://127.0.0.1{}".format))
@@ -85,7 +133,9 @@ HOSTS = st.from_regex(r"[a-z0-9.]{0,5}([\-._~%!$&'()*+,;=\[\]:@/?#\\][a-z0-9.]{0
 @example("https://good.example%2f@evil.example")
 @example("http://127.0.0.1#@evil.example")
 def test_the_host_that_is_checked_is_the_host_contacted(url):
-    """The checked host is the one that urllib3 connects to; so plain http stays on the loopback interface."""
+    """The checked host is the one that urllib3 connects to; so plain http stays on the loopback
+    interface.
+    """
     try:
         checked_url("base_url", url, allow_http=False)
         called = parse_url(url)
@@ -93,19 +143,26 @@ def test_the_host_that_is_checked_is_the_host_contacted(url):
         return
     assert called.auth is None
     assert called.host.strip("[]") == urlsplit(url).hostname
-    assert called.scheme == "https" or called.host in ("localhost", "[::1]") or called.host.startswith("127.")
+    assert (
+        called.scheme == "https"
+        or called.host in ("localhost", "[::1]")
+        or called.host.startswith("127.")
+    )
 
 
-@pytest.mark.parametrize(("url", "canonical"), [
-    ("https://service.example", "https://service.example"),
-    ("HTTPS://Service.Example:443/", "https://service.example"),
-    ("http://127.0.0.1:80/a/B//", "http://127.0.0.1/a/B"),
-    ("https://service.example:80", "https://service.example:80"),
-    ("https://[2001:DB8::1]:443/a", "https://[2001:db8::1]/a"),
-    ("https://[2001:db8:0:0::1]", "https://[2001:db8::1]"),
-    ("https://service.example./a", "https://service.example/a"),
-    ("https://service.example/%7ea%2fb%C3", "https://service.example/~a%2Fb%C3"),
-])
+@pytest.mark.parametrize(
+    ("url", "canonical"),
+    [
+        ("https://service.example", "https://service.example"),
+        ("HTTPS://Service.Example:443/", "https://service.example"),
+        ("http://127.0.0.1:80/a/B//", "http://127.0.0.1/a/B"),
+        ("https://service.example:80", "https://service.example:80"),
+        ("https://[2001:DB8::1]:443/a", "https://[2001:db8::1]/a"),
+        ("https://[2001:db8:0:0::1]", "https://[2001:db8::1]"),
+        ("https://service.example./a", "https://service.example/a"),
+        ("https://service.example/%7ea%2fb%C3", "https://service.example/~a%2Fb%C3"),
+    ],
+)
 def test_urls_of_one_service_have_one_canonical_form(url, canonical):
     assert canonical_url(url) == canonical_url(canonical) == canonical
 
@@ -122,4 +179,6 @@ def test_any_value_is_one_segment_and_decodes_to_itself(value):
     segment = path_segment("id", value)
     assert unquote(segment) == value
     assert urlsplit(f"https://service.example/{segment}").path == f"/{segment}"
-    assert set(segment) <= set("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~%")
+    assert set(segment) <= set(
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~%"
+    )

@@ -11,24 +11,36 @@ from ansible_collections.infrastructure.services.plugins.module_utils._task.spec
     APPLICATION_ROLES,
     VIRTUAL_MACHINES,
 )
-from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.recording import Recording
+from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.recording import (
+    Recording,
+)
 from support.lists import run_list
 from support.wire import answer, serving
 
-BODY = {"name": "web01", "attributes": {"cpu": 4, "team": "web", "volumes": [{"name": "data", "size_gb": 5}]}}
+BODY = {
+    "name": "web01",
+    "attributes": {"cpu": 4, "team": "web", "volumes": [{"name": "data", "size_gb": 5}]},
+}
 
 # What is listed instead of BODY, and what is told of it.
 OTHERS = {
     "another value": ({"cpu": 8}, "web01: attributes.cpu (8 now, 4 approved)"),
     "text for a number": ({"team": "4"}, 'web01: attributes.team ("4" now, "web" approved)'),
     "a part of a list": (
-        {"volumes": [{"name": "data", "size_gb": 6}]}, "attributes.volumes[0].size_gb (6 now, 5 approved)"),
+        {"volumes": [{"name": "data", "size_gb": 6}]},
+        "attributes.volumes[0].size_gb (6 now, 5 approved)",
+    ),
     "an attribute less": ({"team": None}, 'web01: attributes.team (none now, "web" approved)'),
-    "an attribute more": ({"ip": "192.0.2.1"}, 'web01: attributes.ip ("192.0.2.1" now, none approved)'),
+    "an attribute more": (
+        {"ip": "192.0.2.1"},
+        'web01: attributes.ip ("192.0.2.1" now, none approved)',
+    ),
 }
 
 
-def sent(approved: dict | None, items: list[dict], spec=VIRTUAL_MACHINES, check_mode=False, **options) -> int:
+def sent(
+    approved: dict | None, items: list[dict], spec=VIRTUAL_MACHINES, check_mode=False, **options
+) -> int:
     """Return how many requests were sent; raise InvalidInput."""
     with serving(*[answer(201, {"id": "1"})] * len(items)) as wire:
         try:
@@ -41,7 +53,9 @@ def sent(approved: dict | None, items: list[dict], spec=VIRTUAL_MACHINES, check_
 
 def test_what_is_approved_is_sent():
     assert sent({"web01": BODY, "web02": BODY}, [BODY]) == 1
-    assert sent({"web01": BODY}, [{"name": "web01"}], defaults={"attributes": BODY["attributes"]}) == 1
+    assert (
+        sent({"web01": BODY}, [{"name": "web01"}], defaults={"attributes": BODY["attributes"]}) == 1
+    )
     assert sent(None, [BODY]) == 1
     assert sent({}, []) == 0
 
@@ -59,34 +73,50 @@ def test_another_body_is_refused_by_field_with_both_values(attributes, told, che
 def test_another_asset_is_refused_with_all_others_at_once(name):
     with pytest.raises(InvalidInput) as refused:
         sent({"web01": BODY}, [{**BODY, "name": name}, {"name": "third"}])
-    assert f"2 not approved as listed now: {name}: the plan does not send it; third: the plan" in refused.value.msg
+    assert (
+        f"2 not approved as listed now: {name}: the plan does not send it; third: the plan"
+        in refused.value.msg
+    )
 
 
 def test_a_boolean_is_no_number_and_an_update_is_held_to_its_plan():
     body = {"attributes": {"login": True}}
     assert sent({"r": body}, [{"id": "r", **body}], APPLICATION_ROLES) == 1
     for approved in ({"attributes": {"login": 1}}, {"attributes": {}}, {}, {**body, "name": "x"}):
-        with pytest.raises(InvalidInput, match=r"^approved: 1 not approved as listed now: r: .* now, .* approved"):
+        with pytest.raises(
+            InvalidInput, match=r"^approved: 1 not approved as listed now: r: .* now, .* approved"
+        ):
             sent({"r": approved}, [{"id": "r", **body}], APPLICATION_ROLES)
 
 
 def test_what_is_settled_needs_no_approval():
     known = {"id": "r", "attributes": {"login": True}}
-    assert sent({}, [{"id": "r", "attributes": {"login": True}, "current": known}], APPLICATION_ROLES) == 0
+    assert (
+        sent({}, [{"id": "r", "attributes": {"login": True}, "current": known}], APPLICATION_ROLES)
+        == 0
+    )
 
 
 def test_ten_thousand_are_compared_and_the_first_hundred_are_told():
     items = [{**BODY, "name": f"vm{number}"} for number in range(10_000)]
     with pytest.raises(InvalidInput) as refused:
         sent({}, items)
-    assert refused.value.msg.startswith("approved: 10,000 not approved as listed now: vm0: the plan does not send it; ")
+    assert refused.value.msg.startswith(
+        "approved: 10,000 not approved as listed now: vm0: the plan does not send it; "
+    )
     assert " and 9,900 more. Make a new plan" in refused.value.msg
 
 
-@pytest.mark.parametrize(("body", "approved"), [
-    ({"a.b": 1}, {"a": {"b": 1}}), ({"a[0]": 1}, {"a": [1]}), ({"a": {"0": 1}}, {"a": [1]}), ({"a": {}}, {"a": []}),
-    ({"a.b.c": 1}, {"a": {"b.c": 1}}),
-])
+@pytest.mark.parametrize(
+    ("body", "approved"),
+    [
+        ({"a.b": 1}, {"a": {"b": 1}}),
+        ({"a[0]": 1}, {"a": [1]}),
+        ({"a": {"0": 1}}, {"a": [1]}),
+        ({"a": {}}, {"a": []}),
+        ({"a.b.c": 1}, {"a": {"b.c": 1}}),
+    ],
+)
 def test_a_name_with_a_dot_is_no_path(body, approved):
     assert sent({"r": body}, [{"id": "r", "body": body}], APPLICATION_ROLES) == 1
     for one, other in ((body, approved), (approved, body)):
@@ -104,11 +134,15 @@ def test_a_number_as_a_key_is_compared_as_it_is_sent():
 def test_what_another_run_changes_after_the_comparison_is_not_sent_over_what_was_approved(tmp_path):
     known = {"name": "one", "description": "a", "attributes": {"login": True}}
     others = {"attributes": {"login": False}}
-    with serving(answer(200, {"id": "r", **known}), answer(200, {"id": "r", **known, **others})) as wire:
+    with serving(
+        answer(200, {"id": "r", **known}), answer(200, {"id": "r", **known, **others})
+    ) as wire:
 
         def update(body: dict, **more) -> dict:
             given = {"base_url": wire.url, "application_roles": [{"id": "r", **body}]}
-            return run_list(APPLICATION_ROLES, given, location=str(tmp_path / "fleet.db"), **more)["results"][0]
+            return run_list(APPLICATION_ROLES, given, location=str(tmp_path / "fleet.db"), **more)[
+                "results"
+            ][0]
 
         class Overtaken(Recording):
             def look_up(self, tasks):
@@ -118,6 +152,8 @@ def test_what_another_run_changes_after_the_comparison_is_not_sent_over_what_was
 
         update(known)
         approved = {"r": {"id": "r", **known, "description": "two"}}
-        result = update({"description": "two", "send": "complete"}, approved=approved, recording=Overtaken)
+        result = update(
+            {"description": "two", "send": "complete"}, approved=approved, recording=Overtaken
+        )
         assert (result["failed"], result["outcome"], len(wire.sent)) == (True, "not_sent", 2)
         assert "what would be sent is not what was approved" in str(result["msg"])

@@ -2,15 +2,24 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Items are validated like the options of a single task, all their faults are reported, and no two are the same."""
+"""Items are validated like the options of a single task, all their faults are reported, and no two
+are the same.
+"""
 
 from __future__ import annotations
 
 import pytest
-from ansible_collections.infrastructure.services.plugins.module_utils._errors import InvalidInput, ServicesError
+from ansible_collections.infrastructure.services.plugins.module_utils._errors import (
+    InvalidInput,
+    ServicesError,
+)
 from ansible_collections.infrastructure.services.plugins.module_utils._list import items
-from ansible_collections.infrastructure.services.plugins.module_utils._task.specs import VIRTUAL_MACHINES
-from ansible_collections.infrastructure.services.plugins.module_utils._task.validation import validate
+from ansible_collections.infrastructure.services.plugins.module_utils._task.specs import (
+    VIRTUAL_MACHINES,
+)
+from ansible_collections.infrastructure.services.plugins.module_utils._task.validation import (
+    validate,
+)
 
 
 @pytest.mark.parametrize("item", [None, 7, "web01", ["web01"]])
@@ -20,7 +29,11 @@ def test_an_item_that_is_not_a_dict_is_refused(item):
 
 
 def prepared(given_items: list, plural=VIRTUAL_MACHINES, **options) -> list:
-    least = {"base_url": "http://127.0.0.1:9", "access_token": "token-of-the-tests", plural.option: given_items}
+    least = {
+        "base_url": "http://127.0.0.1:9",
+        "access_token": "token-of-the-tests",
+        plural.option: given_items,
+    }
     return items.prepare_all(plural, validate(plural, {**least, **options}).valid())
 
 
@@ -45,7 +58,12 @@ def test_all_faults_are_reported_at_once_each_with_its_item():
         prepared(wrong)
     told = str(caught.value)
     assert "virtual_machines: 5 items are invalid: " in told
-    for part in ("[0] (web01): ", "[1] ( ): name", "[3]: name: is missing", "[4] (web02): name: is the same as that"):
+    for part in (
+        "[0] (web01): ",
+        "[1] ( ): name",
+        "[3]: name: is missing",
+        "[4] (web02): name: is the same as that",
+    ):
         assert part in told
     assert "[5] (web03): surplus: there is no such option" in told
     assert "virtual_machines[2]; " in told
@@ -67,7 +85,8 @@ def test_a_fault_that_items_share_is_reported_once():
 
 
 @pytest.mark.parametrize(
-    ("option", "value"), [("concurrency", 0), ("concurrency", 257), ("max_unknown", -1), ("max_failures", -1)]
+    ("option", "value"),
+    [("concurrency", 0), ("concurrency", 257), ("max_unknown", -1), ("max_failures", -1)],
 )
 def test_numbers_out_of_range_are_refused(option, value):
     with pytest.raises(InvalidInput, match=f"{option}: must be"):
@@ -78,12 +97,24 @@ def test_without_items_there_are_no_tasks():
     assert prepared([]) == []
 
 
-@pytest.mark.parametrize(("item", "told"), [
-    ({"name": "web01", "attributes": {"cpus": 4}}, "attributes.cpus: there is no such option (did you mean cpu?)"),
-    ({"name": "web01", "attribute": {}}, "attribute: there is no such option (did you mean attributes?)"),
-    ({"name": "web01", "attributes": {"qqq": 4}}, "attributes.qqq: there is no such option (there are bios_"),
-    ("web01", 'must be a dict, not "web01"; write it as - name: web01'),
-])
+@pytest.mark.parametrize(
+    ("item", "told"),
+    [
+        (
+            {"name": "web01", "attributes": {"cpus": 4}},
+            "attributes.cpus: there is no such option (did you mean cpu?)",
+        ),
+        (
+            {"name": "web01", "attribute": {}},
+            "attribute: there is no such option (did you mean attributes?)",
+        ),
+        (
+            {"name": "web01", "attributes": {"qqq": 4}},
+            "attributes.qqq: there is no such option (there are bios_",
+        ),
+        ("web01", 'must be a dict, not "web01"; write it as - name: web01'),
+    ],
+)
 def test_a_misspelled_option_gets_a_suggestion(item, told):
     with pytest.raises(ServicesError) as refused:
         items.validated_item(VIRTUAL_MACHINES, item)
@@ -91,5 +122,8 @@ def test_a_misspelled_option_gets_a_suggestion(item, told):
 
 
 def test_a_name_that_no_ledger_in_postgresql_can_hold_is_refused_by_its_item():
-    with pytest.raises(InvalidInput, match=r"1 item is invalid: \[1\] \(web\x0002\): name: contains a NUL character"):
+    with pytest.raises(
+        InvalidInput,
+        match=r"1 item is invalid: \[1\] \(web\x0002\): name: contains a NUL character",
+    ):
         prepared([{"name": "web01"}, {"name": "web\x0002"}])

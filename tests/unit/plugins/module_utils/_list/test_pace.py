@@ -2,7 +2,9 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The pace: what holds for any sequence of results, and how it copes with healthy, limited and dead services."""
+"""The pace: what holds for any sequence of results, and how it copes with healthy, limited and dead
+services.
+"""
 
 from __future__ import annotations
 
@@ -54,7 +56,11 @@ def test_never_more_at_once_than_allowed_nor_a_width_that_cost_an_asset(most, en
             now += passed
             continue
         dispatch = in_flight.pop(which % len(in_flight))
-        assert dispatch.in_flight < max(costly, 2) or dispatch.in_flight == 1 or dispatch.number <= last_before
+        assert (
+            dispatch.in_flight < max(costly, 2)
+            or dispatch.in_flight == 1
+            or dispatch.number <= last_before
+        )
         now += passed
         pace.completed(dispatch, feedback, now, asked)
         if feedback == OVERLOADED and in_doubt:
@@ -188,7 +194,10 @@ def test_a_service_that_is_well_gets_all_that_is_allowed_after_four_rounds():
 
 @pytest.mark.parametrize("slow_above", [16, 64])
 def test_a_limit_of_room_costs_next_to_no_asset_and_little_throughput(slow_above):
-    best = max(simulate(limited_in_room(32, slow_above), 1000, Fixed(width), 64).rate for width in (16, 24, 32))
+    best = max(
+        simulate(limited_in_room(32, slow_above), 1000, Fixed(width), 64).rate
+        for width in (16, 24, 32)
+    )
     fixed = simulate(limited_in_room(32, slow_above), 1000, Fixed(64), 64)
     ours = simulate(limited_in_room(32, slow_above), 1000, Pace(64), 64)
     assert fixed.in_doubt >= 10 * ours.in_doubt > 0

@@ -2,7 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The scheduler: each item is processed once, nothing is started after a stop, and every item is accounted for.
+"""The scheduler: each item is processed once, nothing is started after a stop, and every item is
+accounted for.
 
 All but one run in virtual time.
 """
@@ -14,7 +15,11 @@ import threading
 import time
 
 import pytest
-from ansible_collections.infrastructure.services.plugins.module_utils._errors import ACCEPTED, REJECTED, UNKNOWN
+from ansible_collections.infrastructure.services.plugins.module_utils._errors import (
+    ACCEPTED,
+    REJECTED,
+    UNKNOWN,
+)
 from ansible_collections.infrastructure.services.plugins.module_utils._list.pace import (
     NEUTRAL,
     OK,
@@ -249,7 +254,12 @@ def test_after_a_stop_it_waits_for_what_is_in_flight_and_lists_what_did_not_end(
         return DONE
 
     scheduler = run_of(
-        100, do, most=4, watch=lambda: "Ctrl-C" if virtual.monotonic() >= 1 else "", grace=10, time=virtual
+        100,
+        do,
+        most=4,
+        watch=lambda: "Ctrl-C" if virtual.monotonic() >= 1 else "",
+        grace=10,
+        time=virtual,
     )
     assert 11 <= virtual.monotonic() < 12  # the grace period, and not what item 0 takes
     assert sorted(scheduler.ended) == [1, 2, 3]
@@ -339,7 +349,9 @@ def test_it_begins_with_those_threads_that_the_system_gives(monkeypatch, possibl
     original = threading.Thread.start
     monkeypatch.setattr(threading.Thread, "start", start)
     scheduler = run_of(100, lambda item, slot: DONE)
-    assert (len(scheduler.ended), scheduler.reason) == ((100, "") if possible else (0, "no thread could be started"))
+    assert (len(scheduler.ended), scheduler.reason) == (
+        (100, "") if possible else (0, "no thread could be started")
+    )
 
 
 def test_no_item_is_no_work():

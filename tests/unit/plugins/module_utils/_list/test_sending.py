@@ -2,7 +2,9 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""A list of tasks: each result equals that of the single task, none is left out, and nothing is sent twice."""
+"""A list of tasks: each result equals that of the single task, none is left out, and nothing is
+sent twice.
+"""
 
 from __future__ import annotations
 
@@ -14,9 +16,15 @@ from contextlib import nullcontext
 from types import SimpleNamespace
 
 import pytest
-from ansible_collections.infrastructure.services.plugins.module_utils._errors import AttemptFailed, InvalidInput
+from ansible_collections.infrastructure.services.plugins.module_utils._errors import (
+    AttemptFailed,
+    InvalidInput,
+)
 from ansible_collections.infrastructure.services.plugins.module_utils._http.exchange import Answer
-from ansible_collections.infrastructure.services.plugins.module_utils._list import scheduler, sending
+from ansible_collections.infrastructure.services.plugins.module_utils._list import (
+    scheduler,
+    sending,
+)
 from ansible_collections.infrastructure.services.plugins.module_utils._task.specs import (
     APPLICATION_ROLES,
     VIRTUAL_MACHINES,
@@ -71,7 +79,9 @@ class Service:
 
 def run(service: Service, plural, given: list, **how) -> dict:
     """Return the result of a list."""
-    places = {name: how.pop(name) for name in ("check_mode", "watch", "progress", "ledger") if name in how}
+    places = {
+        name: how.pop(name) for name in ("check_mode", "watch", "progress", "ledger") if name in how
+    }
     options = {"base_url": "http://127.0.0.1:9", plural.option: given, **how}
     return run_list(plural, options, connect=service.connect, **places)
 
@@ -88,7 +98,11 @@ def test_all_are_created_once_by_threads_with_their_own_transports():
     assert service.opened <= 20
     assert service.closed == service.opened
     assert [item["item"] for item in result["results"]] == [f"vm{number}" for number in range(200)]
-    assert (result["changed"], result["outcome"], result.get("failed", False)) == (True, "accepted", False)
+    assert (result["changed"], result["outcome"], result.get("failed", False)) == (
+        True,
+        "accepted",
+        False,
+    )
     assert result["counts"]["accepted"] == result["counts"]["changed"] == 200
     facts = result["ansible_facts"]["compute_virtual_machines"]
     assert all(facts[item["item"]] == item["asset"] for item in result["results"])
@@ -97,17 +111,23 @@ def test_all_are_created_once_by_threads_with_their_own_transports():
 
 
 def test_each_result_has_the_same_shape_whatever_happens_to_the_others():
-    service = Service({
-        "vm3": Answer(403, {}),
-        "vm5": Answer(503, {}),
-        "vm7": AttemptFailed("connection refused", sent=False, hopeless=True),
-        "vm9": Answer(204, {}),
-    })
+    service = Service(
+        {
+            "vm3": Answer(403, {}),
+            "vm5": Answer(503, {}),
+            "vm7": AttemptFailed("connection refused", sent=False, hopeless=True),
+            "vm9": Answer(204, {}),
+        }
+    )
     result = run(service, VIRTUAL_MACHINES, machines(50), max_unknown=0, concurrency=4)
     by_name = {item["item"]: item for item in result["results"]}
     assert (result["failed"], result["changed"], result["outcome"]) == (True, True, "accepted")
     assert {name: by_name[name]["outcome"] for name in ("vm3", "vm5", "vm7", "vm9", "vm1")} == {
-        "vm3": "rejected", "vm5": "unknown", "vm7": "not_sent", "vm9": "accepted", "vm1": "accepted",
+        "vm3": "rejected",
+        "vm5": "unknown",
+        "vm7": "not_sent",
+        "vm9": "accepted",
+        "vm1": "accepted",
     }
     for item in result["results"]:
         assert {"item", "changed", "failed", "outcome", "status", "request_attempts"} <= set(item)
@@ -120,7 +140,11 @@ def test_each_result_has_the_same_shape_whatever_happens_to_the_others():
 
 
 def test_many_failures_are_named_up_to_ten():
-    result = run(Service({f"vm{number}": Answer(403, {}) for number in range(25)}), VIRTUAL_MACHINES, machines(30))
+    result = run(
+        Service({f"vm{number}": Answer(403, {}) for number in range(25)}),
+        VIRTUAL_MACHINES,
+        machines(30),
+    )
     named = ", ".join(f"vm{number}" for number in range(10))
     assert f"25 of 30 virtual machines failed (25 rejected): {named} and 15 more." in result["msg"]
 
@@ -129,7 +153,10 @@ def test_one_unknown_outcome_ends_it_and_the_others_are_reported_as_not_begun():
     result = run(Service({"vm3": Answer(502, {})}), VIRTUAL_MACHINES, machines(500), concurrency=4)
     skipped = [item for item in result["results"] if item.get("skipped")]
     assert len(skipped) == result["counts"]["not_begun"] > 250
-    assert all((item["outcome"], item["changed"], item["failed"]) == ("not_sent", False, False) for item in skipped)
+    assert all(
+        (item["outcome"], item["changed"], item["failed"]) == ("not_sent", False, False)
+        for item in skipped
+    )
     assert "it stops at the first in doubt (max_unknown: 1)" in skipped[0]["msg"]
     assert f"{len(skipped)} were not begun: it stops at the first in doubt" in result["msg"]
 
@@ -151,7 +178,9 @@ def test_a_service_that_refuses_everything_for_its_rate_limit_is_given_up_soon()
 def test_a_warning_about_the_task_stays_when_all_items_fail_and_no_message_is_told_twice():
     service = Service({"vm0": Answer(403, {}), "vm1": Answer(403, {})})
     result = run(service, VIRTUAL_MACHINES, machines(2), validate_certs=False)
-    assert [warning.partition(":")[0] for warning in result["warnings"]] == ["validate_certs is false"]
+    assert [warning.partition(":")[0] for warning in result["warnings"]] == [
+        "validate_certs is false"
+    ]
     assert all("validate_certs" not in item["msg"] for item in result["results"])
 
 
@@ -186,8 +215,13 @@ def test_one_token_serves_all_and_is_replaced_once_when_refused():
 
     service = Service({f"vm{number}": expired for number in range(50)}, seconds=0.002)
     result = run(
-        service, VIRTUAL_MACHINES, machines(50), concurrency=50, auth_url="http://127.0.0.1:9/token",
-        client_id="client", client_secret="secret-of-the-tests",
+        service,
+        VIRTUAL_MACHINES,
+        machines(50),
+        concurrency=50,
+        auth_url="http://127.0.0.1:9/token",
+        client_id="client",
+        client_secret="secret-of-the-tests",
     )
     assert result["counts"]["accepted"] == 50
     assert service.tokens == 2
@@ -197,12 +231,26 @@ def test_one_token_serves_all_and_is_replaced_once_when_refused():
 @pytest.mark.parametrize("renewable", [True, False], ids=["refused again", "cannot be renewed"])
 def test_a_token_that_is_refused_for_good_ends_the_list(renewable):
     service = Service({f"vm{number}": Answer(401, {}) for number in range(300)})
-    auth = dict(access_token=None, auth_url="http://127.0.0.1:9/token", client_id="me", client_secret="secret-of-me")
-    result = run(service, VIRTUAL_MACHINES, machines(300), concurrency=4, **(auth if renewable else {}))
+    auth = dict(
+        access_token=None,
+        auth_url="http://127.0.0.1:9/token",
+        client_id="me",
+        client_secret="secret-of-me",
+    )
+    result = run(
+        service, VIRTUAL_MACHINES, machines(300), concurrency=4, **(auth if renewable else {})
+    )
     counts = result["counts"]
     assert len(service.received) <= 16
-    assert (counts["accepted"], counts["unknown"], counts["not_begun"]) == (0, 0, 300 - counts["failed"])
-    assert "were not begun: the service does not accept the access token (status 401)." in result["msg"]
+    assert (counts["accepted"], counts["unknown"], counts["not_begun"]) == (
+        0,
+        0,
+        300 - counts["failed"],
+    )
+    assert (
+        "were not begun: the service does not accept the access token (status 401)."
+        in result["msg"]
+    )
 
 
 def test_a_permission_that_is_missing_for_one_machine_does_not_end_the_list():
@@ -215,7 +263,11 @@ def test_a_list_without_a_token_says_nothing_of_requests():
     service = Service()
     service.token = Answer(400, {}, b'{"error": "invalid_client"}')
     result = run(
-        service, VIRTUAL_MACHINES, machines(50), auth_url="http://127.0.0.1:9/token", client_id="client",
+        service,
+        VIRTUAL_MACHINES,
+        machines(50),
+        auth_url="http://127.0.0.1:9/token",
+        client_id="client",
         client_secret="secret-of-the-tests",
     )
     assert "were not begun: the last 5 failed, and nothing got through meanwhile." in result["msg"]
@@ -228,17 +280,28 @@ def test_check_mode_is_the_plan_and_opens_nothing():
     result = run(service, VIRTUAL_MACHINES, machines(3), check_mode=True)
     assert (service.opened, service.received) == (0, [])
     assert [item["plan"] for item in result["results"]] == ["create"] * 3
-    assert (result["changed"], result["outcome"], result["counts"]["create"]) == (True, "not_sent", 3)
+    assert (result["changed"], result["outcome"], result["counts"]["create"]) == (
+        True,
+        "not_sent",
+        3,
+    )
     assert result["results"][0]["asset"]["id"] is None
     assert "not_listed" not in result
 
 
 def test_roles_that_already_match_are_kept():
-    role = {"id": "role-1", "attributes": {"login": True}, "current": {"id": "role-1", "attributes": {"login": True}}}
+    role = {
+        "id": "role-1",
+        "attributes": {"login": True},
+        "current": {"id": "role-1", "attributes": {"login": True}},
+    }
     service = Service()
     result = run(service, APPLICATION_ROLES, [role, {**role, "id": "role-2", "current": None}])
     assert service.received == ["role-2"]
-    assert [(item["item"], item["changed"]) for item in result["results"]] == [("role-1", False), ("role-2", True)]
+    assert [(item["item"], item["changed"]) for item in result["results"]] == [
+        ("role-1", False),
+        ("role-2", True),
+    ]
     assert "plan" not in result["results"][0]
     planned = run(service, APPLICATION_ROLES, [role], check_mode=True)
     assert planned["results"][0]["plan"] == "keep"
@@ -246,8 +309,13 @@ def test_roles_that_already_match_are_kept():
 
 def test_an_item_that_cannot_be_planned_is_a_fault_and_nothing_is_sent():
     service = Service()
-    roles = [{"id": f"role-{number}", "description": "d", "send": "complete"} for number in range(3)]
-    with pytest.raises(InvalidInput, match=r"3 items are invalid.*\[1\] \(role-1\), \[2\] \(role-2\): send: complete"):
+    roles = [
+        {"id": f"role-{number}", "description": "d", "send": "complete"} for number in range(3)
+    ]
+    with pytest.raises(
+        InvalidInput,
+        match=r"3 items are invalid.*\[1\] \(role-1\), \[2\] \(role-2\): send: complete",
+    ):
         run(service, APPLICATION_ROLES, roles)
     assert service.received == []
 
@@ -255,31 +323,55 @@ def test_an_item_that_cannot_be_planned_is_a_fault_and_nothing_is_sent():
 def test_defaults_are_merged_into_each_item_whose_own_values_win():
     defaults = {"attributes": {"cpu": 4, "team": "web", "subnet": {"dns": "a", "mask": "b"}}}
     defaults["extra_attributes"] = {"zone": 1}
-    given = [{"name": "vm0"}, {"name": "vm1", "attributes": {"cpu": 8, "team": None, "subnet": {"dns": "c"}}}]
+    given = [
+        {"name": "vm0"},
+        {"name": "vm1", "attributes": {"cpu": 8, "team": None, "subnet": {"dns": "c"}}},
+    ]
     result = run(Service(), VIRTUAL_MACHINES, given, check_mode=True, defaults=defaults)
     assert [item["asset"]["attributes"] for item in result["results"]] == [
         {"cpu": 4, "team": "web", "subnet": {"dns": "a", "mask": "b"}, "zone": 1},
-        {"cpu": 8, "team": "web", "subnet": {"dns": "c", "mask": "b"}, "zone": 1}]
-    with pytest.raises(InvalidInput, match=r"\[0\] \(vm0\), \[1\] \(vm1\): attributes\.login: there is no such option"):
+        {"cpu": 8, "team": "web", "subnet": {"dns": "c", "mask": "b"}, "zone": 1},
+    ]
+    with pytest.raises(
+        InvalidInput,
+        match=r"\[0\] \(vm0\), \[1\] \(vm1\): attributes\.login: there is no such option",
+    ):
         run(Service(), VIRTUAL_MACHINES, given, defaults={"attributes": {"login": True}})
 
 
 def test_defaults_do_not_fill_what_is_sent_or_compared_verbatim():
-    """There a null is a value; what an item does not give, or gives as null, comes from the defaults."""
+    """There a null is a value; what an item does not give, or gives as null, comes from the
+    defaults.
+    """
     defaults = {"body": {"a": 1, "b": {"c": 2}}, "current": {"tenant": "t", "region": "r"}}
-    given = [{"id": "r0", "body": {"a": None, "b": {"c": None}}, "current": {"tenant": None}}, {"id": "r1"},
-             {"id": "r2", "body": None}]
+    given = [
+        {"id": "r0", "body": {"a": None, "b": {"c": None}}, "current": {"tenant": None}},
+        {"id": "r1"},
+        {"id": "r2", "body": None},
+    ]
     service, bodies = Service(), []
-    service.fates = dict.fromkeys(("r0", "r1", "r2"), lambda request: bodies.append(json.loads(request.body)))
+    service.fates = dict.fromkeys(
+        ("r0", "r1", "r2"), lambda request: bodies.append(json.loads(request.body))
+    )
     result = run(service, APPLICATION_ROLES, given, concurrency=1, defaults=defaults)
     assert bodies == [given[0]["body"], defaults["body"], defaults["body"]]
-    assert [item["before"] for item in result["diff"]] == [given[0]["current"], *[{"region": "r"}] * 2]
+    assert [item["before"] for item in result["diff"]] == [
+        given[0]["current"],
+        *[{"region": "r"}] * 2,
+    ]
 
 
 def test_fields_are_picked_for_results_and_facts():
-    result = run(Service(), VIRTUAL_MACHINES, machines(2), asset_fields=["id", "attributes.cpu", "no.such"])
-    assert result["results"][1]["asset"] == {"id": result["results"][1]["asset"]["id"], "attributes": {"cpu": 4}}
-    assert result["ansible_facts"]["compute_virtual_machines"]["vm1"] == result["results"][1]["asset"]
+    result = run(
+        Service(), VIRTUAL_MACHINES, machines(2), asset_fields=["id", "attributes.cpu", "no.such"]
+    )
+    assert result["results"][1]["asset"] == {
+        "id": result["results"][1]["asset"]["id"],
+        "attributes": {"cpu": 4},
+    }
+    assert (
+        result["ansible_facts"]["compute_virtual_machines"]["vm1"] == result["results"][1]["asset"]
+    )
 
 
 def test_a_result_too_large_for_awx_raises_a_warning():
@@ -291,7 +383,10 @@ def test_a_result_too_large_for_awx_raises_a_warning():
 
 def test_machines_that_come_back_with_one_id_are_named():
     """Whatever fields are asked for; those that have an id of their own, or none, are not."""
-    fates = {f"vm{number}": Answer(201, {}, b'{"id": "vm-0", "name": "vm%d"}' % number) for number in range(12)}
+    fates = {
+        f"vm{number}": Answer(201, {}, b'{"id": "vm-0", "name": "vm%d"}' % number)
+        for number in range(12)
+    }
     fates["vm12"] = Answer(201, {}, b'{"id": ["vm-0"]}')
     fates["vm13"] = fates["vm14"] = Answer(201, {}, b"{}")
     result = run(Service(fates), VIRTUAL_MACHINES, machines(18), asset_fields=["name"])
@@ -303,9 +398,15 @@ def test_machines_that_come_back_with_one_id_are_named():
 
 
 def test_the_answer_of_another_machine_is_warned_of_by_name():
-    result = run(Service({"vm1": Answer(201, {}, b'{"id": "x", "name": "vm2"}')}), VIRTUAL_MACHINES, machines(3))
+    result = run(
+        Service({"vm1": Answer(201, {}, b'{"id": "x", "name": "vm2"}')}),
+        VIRTUAL_MACHINES,
+        machines(3),
+    )
     (warning,) = result["warnings"]
-    assert warning.startswith("virtual machine vm1: these fields came back different from what was sent: name (")
+    assert warning.startswith(
+        "virtual machine vm1: these fields came back different from what was sent: name ("
+    )
     assert '"vm1" sent, "vm2" came back' in warning
 
 
@@ -313,7 +414,11 @@ def test_an_early_end_is_reported_for_each_item(monkeypatch):
     monkeypatch.setattr(scheduler, "_POLL_INTERVAL", 0.1)
     service, lines = Service(seconds=0.05), []
     result = run(
-        service, VIRTUAL_MACHINES, machines(1000), concurrency=4, progress=lambda *numbers: lines.append(numbers),
+        service,
+        VIRTUAL_MACHINES,
+        machines(1000),
+        concurrency=4,
+        progress=lambda *numbers: lines.append(numbers),
         watch=lambda: "the task received SIGTERM" if lines else "",
     )
     counts = result["counts"]
@@ -332,9 +437,13 @@ def test_items_that_do_not_finish_in_time_are_in_doubt(monkeypatch):
     monkeypatch.setattr(sending, "GRACE", 0.5)
     monkeypatch.setattr(scheduler, "_POLL_INTERVAL", 0.1)
     silent, ended = threading.Event(), []
-    monkeypatch.setattr(scheduler.Scheduler, "_finish", lambda *item: finish(*item) or ended.append(item))
+    monkeypatch.setattr(
+        scheduler.Scheduler, "_finish", lambda *item: finish(*item) or ended.append(item)
+    )
     service = Service({"vm2": lambda request: silent.wait(60) and None})
-    result = run(service, VIRTUAL_MACHINES, machines(3), watch=lambda: "Ctrl-C" if len(ended) == 2 else "")
+    result = run(
+        service, VIRTUAL_MACHINES, machines(3), watch=lambda: "Ctrl-C" if len(ended) == 2 else ""
+    )
     silent.set()
     assert [item["outcome"] for item in result["results"]] == ["accepted", "accepted", "unknown"]
     assert "interrupted (Ctrl-C)" in result["results"][2]["msg"]
@@ -376,12 +485,19 @@ def test_an_empty_list_is_not_a_failure():
 def test_a_list_that_is_late_before_it_begins_sends_nothing():
     """The keyword timeout may expire while the ledger is opened."""
     service = Service()
-    result = run(service, VIRTUAL_MACHINES, machines(40), watch=lambda: "the keyword timeout (3 seconds) expired")
+    result = run(
+        service,
+        VIRTUAL_MACHINES,
+        machines(40),
+        watch=lambda: "the keyword timeout (3 seconds) expired",
+    )
     assert (service.received, result["counts"]["not_begun"], result["failed"]) == ([], 40, True)
 
 
 def test_a_list_opens_no_more_connections_than_the_system_grants():
-    """Each open one is used again, so that few file descriptors make a list slower and do not end it."""
+    """Each open one is used again, so that few file descriptors make a list slower and do not end
+    it.
+    """
     service, allowed, lock = Service(seconds=0.005), 6, threading.Lock()
 
     class Transport:

@@ -1,19 +1,34 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What an update loses: fields that were known, were not sent, and came back different or not at all."""
+"""What an update loses: fields that were known, were not sent, and came back different or not at
+all.
+"""
 
 from __future__ import annotations
 
 import pytest
-from ansible_collections.infrastructure.services.plugins.module_utils._resources.flow import ENVELOPE, Recorded
+from ansible_collections.infrastructure.services.plugins.module_utils._resources.flow import (
+    ENVELOPE,
+    Recorded,
+)
 from support import UPDATE, run_exactly, run_task
 from support.wire import answer, serving
 
 NULLS = dict.fromkeys(ENVELOPE)
-KNOWN = {**NULLS, "id": "role-1", "name": "one", "service": "cassandra",
-         "attributes": {"login": True, "cluster_id": "eu/a", "effective_grants": [{"permissions": ["SELECT"]}],
-                        "name": None, "password_last_rotated_at": "2026-01-02T03:04:05Z"}}
+KNOWN = {
+    **NULLS,
+    "id": "role-1",
+    "name": "one",
+    "service": "cassandra",
+    "attributes": {
+        "login": True,
+        "cluster_id": "eu/a",
+        "effective_grants": [{"permissions": ["SELECT"]}],
+        "name": None,
+        "password_last_rotated_at": "2026-01-02T03:04:05Z",
+    },
+}
 KEPT = KNOWN["attributes"]
 LOGIN = {"name": "attributes.login", "known": True}
 CLUSTER = {"name": "attributes.cluster_id", "known": "eu/a"}
@@ -25,33 +40,84 @@ LOST = [{"name": "name", "known": "one"}, {"name": "service", "known": "cassandr
 # What was sent, what came back, and what is lost.
 ROWS = {
     "merged": (TWO, {**KNOWN, **TWO}, []),
-    "replaced, null for all else": (TWO, {**NULLS, **TWO, "id": "role-1", "attributes": dict.fromkeys(KEPT)}, [
-        {**each, "now": None} for each in (*LOST, LOGIN, CLUSTER, GRANTS, ROTATED)]),
-    "replaced, attributes null": (TWO, {**KNOWN, **TWO, "attributes": None}, [LOGIN, CLUSTER, GRANTS, ROTATED]),
-    "one field dropped": (TWO, {**KNOWN, **TWO, "attributes": {**KEPT, "cluster_id": None}}, [
-        {**CLUSTER, "now": None}]),
-    "one field missing": (TWO, {**KNOWN, **TWO, "attributes": {
-        name: value for name, value in KEPT.items() if name != "login"}}, [LOGIN]),
-    "one field changed": (TWO, {**KNOWN, **TWO, "attributes": {**KEPT, "login": False}}, [{**LOGIN, "now": False}]),
-    "a list emptied": (TWO, {**KNOWN, **TWO, "attributes": {**KEPT, "effective_grants": []}}, [{**GRANTS, "now": []}]),
+    "replaced, null for all else": (
+        TWO,
+        {**NULLS, **TWO, "id": "role-1", "attributes": dict.fromkeys(KEPT)},
+        [{**each, "now": None} for each in (*LOST, LOGIN, CLUSTER, GRANTS, ROTATED)],
+    ),
+    "replaced, attributes null": (
+        TWO,
+        {**KNOWN, **TWO, "attributes": None},
+        [LOGIN, CLUSTER, GRANTS, ROTATED],
+    ),
+    "one field dropped": (
+        TWO,
+        {**KNOWN, **TWO, "attributes": {**KEPT, "cluster_id": None}},
+        [{**CLUSTER, "now": None}],
+    ),
+    "one field missing": (
+        TWO,
+        {
+            **KNOWN,
+            **TWO,
+            "attributes": {name: value for name, value in KEPT.items() if name != "login"},
+        },
+        [LOGIN],
+    ),
+    "one field changed": (
+        TWO,
+        {**KNOWN, **TWO, "attributes": {**KEPT, "login": False}},
+        [{**LOGIN, "now": False}],
+    ),
+    "a list emptied": (
+        TWO,
+        {**KNOWN, **TWO, "attributes": {**KEPT, "effective_grants": []}},
+        [{**GRANTS, "now": []}],
+    ),
     "an echo of what was sent": (TWO, TWO, []),
     "an echo with the id": (TWO, {**TWO, "id": "role-1"}, []),
     "an echo and what is no field": (TWO, {**TWO, "id": "role-1", "request": "r1"}, []),
-    "an echo of attributes": ({"attributes": {"login": False}}, {"id": "role-1", "attributes": {"login": False}}, []),
-    "more attributes than sent": ({"attributes": {"login": False}}, {"id": "role-1", "attributes": {
-        "login": False, "cluster_id": "eu/a"}}, [GRANTS, ROTATED]),
-    "attributes sent in part": ({"attributes": {"login": False}}, {**KNOWN, "attributes": {"login": False}}, [
-        CLUSTER, GRANTS, ROTATED]),
-    "an instant written in another way": (TWO, {**KNOWN, **TWO, "attributes": {
-        **KEPT, "password_last_rotated_at": "2026-01-02T05:04:05+02:00"}}, []),
-    "a field that only the service fills": (TWO, {**KNOWN, **TWO, "region": "eu", "attributes": {
-        **KEPT, "name": "one"}}, []),
-    "what was sent as null": ({"body": {"description": "two", "attributes": None}}, {
-        **KNOWN, **TWO, "attributes": None}, []),
+    "an echo of attributes": (
+        {"attributes": {"login": False}},
+        {"id": "role-1", "attributes": {"login": False}},
+        [],
+    ),
+    "more attributes than sent": (
+        {"attributes": {"login": False}},
+        {"id": "role-1", "attributes": {"login": False, "cluster_id": "eu/a"}},
+        [GRANTS, ROTATED],
+    ),
+    "attributes sent in part": (
+        {"attributes": {"login": False}},
+        {**KNOWN, "attributes": {"login": False}},
+        [CLUSTER, GRANTS, ROTATED],
+    ),
+    "an instant written in another way": (
+        TWO,
+        {
+            **KNOWN,
+            **TWO,
+            "attributes": {**KEPT, "password_last_rotated_at": "2026-01-02T05:04:05+02:00"},
+        },
+        [],
+    ),
+    "a field that only the service fills": (
+        TWO,
+        {**KNOWN, **TWO, "region": "eu", "attributes": {**KEPT, "name": "one"}},
+        [],
+    ),
+    "what was sent as null": (
+        {"body": {"description": "two", "attributes": None}},
+        {**KNOWN, **TWO, "attributes": None},
+        [],
+    ),
     "the whole asset was sent": ({**TWO, "send": "complete"}, {**NULLS, **TWO, "id": "role-1"}, []),
     "nothing was known": ({**TWO, "current": None}, {**NULLS, **TWO, "id": "role-1"}, []),
-    "what was known was masked": ({**TWO, "current": {"attributes": {"password_location": "********"}}}, {
-        **NULLS, **TWO, "id": "role-1", "attributes": {}}, []),
+    "what was known was masked": (
+        {**TWO, "current": {"attributes": {"password_location": "********"}}},
+        {**NULLS, **TWO, "id": "role-1", "attributes": {}},
+        [],
+    ),
 }
 
 
@@ -65,7 +131,11 @@ def test_known_fields_that_are_lost_are_told(options, came_back, lost, source):
             result = run_exactly(UPDATE, {"current": KNOWN, **given})
         else:
             result = run_exactly(UPDATE, given, recorded=Recorded({}, KNOWN))
-    assert (result["changed"], result["outcome"], result.get("lost", [])) == (True, "accepted", lost)
+    assert (result["changed"], result["outcome"], result.get("lost", [])) == (
+        True,
+        "accepted",
+        lost,
+    )
     told = [warning for warning in result["warnings"] if "were known and not sent" in warning]
     assert len(told) == (1 if lost else 0)
     for each in lost:
@@ -75,9 +145,12 @@ def test_known_fields_that_are_lost_are_told(options, came_back, lost, source):
 
 def test_a_warning_names_the_asset_the_fields_and_both_values():
     with serving(answer(200, {**KNOWN, **TWO, "attributes": {**KEPT, "login": None}})) as wire:
-        result = run_task(UPDATE, base_url=wire.url, id="role-1", attributes=None, **TWO, current=KNOWN)
+        result = run_task(
+            UPDATE, base_url=wire.url, id="role-1", attributes=None, **TWO, current=KNOWN
+        )
     (told,) = result["warnings"]
     assert told == (
         "application role role-1: these fields were known and not sent, and came back different or not at all:"
         " attributes.login (true known, null now). The service replaces what is not sent, or somebody else changed it."
-        " To send the whole asset, set send: complete.")
+        " To send the whole asset, set send: complete."
+    )

@@ -8,9 +8,15 @@ from __future__ import annotations
 import json
 
 import pytest
-from ansible_collections.infrastructure.services.plugins.module_utils._resources.flow import Recorded
-from ansible_collections.infrastructure.services.plugins.module_utils._resources.virtual_machine import ATTRIBUTES
-from ansible_collections.infrastructure.services.plugins.module_utils._secrets import holds_placeholder
+from ansible_collections.infrastructure.services.plugins.module_utils._resources.flow import (
+    Recorded,
+)
+from ansible_collections.infrastructure.services.plugins.module_utils._resources.virtual_machine import (
+    ATTRIBUTES,
+)
+from ansible_collections.infrastructure.services.plugins.module_utils._secrets import (
+    holds_placeholder,
+)
 from hypothesis import given
 from hypothesis import strategies as st
 from support import CREATE, run_exactly, run_task
@@ -19,8 +25,12 @@ from support.wire import answer, serving
 
 SHAPE = of_spec({"type": "dict", "options": ATTRIBUTES})
 LEAVES = {
-    "string": st.text(st.characters(exclude_categories=["Cs"])).filter(lambda text: not holds_placeholder(text)),
-    "date-time": st.datetimes().map(lambda moment: moment.strftime("2%y-%m-%dT%H:%M:%SZ").replace("2", "20", 1)),
+    "string": st.text(st.characters(exclude_categories=["Cs"])).filter(
+        lambda text: not holds_placeholder(text)
+    ),
+    "date-time": st.datetimes().map(
+        lambda moment: moment.strftime("2%y-%m-%dT%H:%M:%SZ").replace("2", "20", 1)
+    ),
     "number": st.integers(-(2**53), 2**53) | st.floats(allow_nan=False, allow_infinity=False),
 }
 
@@ -39,7 +49,11 @@ def given_fields(value: object) -> object:
         return {name: given_fields(inner) for name, inner in value.items() if inner is not None}
     if isinstance(value, list):
         return [given_fields(inner) for inner in value]
-    return int(value) if isinstance(value, float) and value.is_integer() and abs(value) <= 2**53 else value
+    return (
+        int(value)
+        if isinstance(value, float) and value.is_integer() and abs(value) <= 2**53
+        else value
+    )
 
 
 def body_of(**options) -> str:
@@ -63,34 +77,61 @@ def test_exactly_what_was_given_is_sent(service, attributes):
     sent = json.loads(service.sent[-1].body)
     wanted = given_fields(attributes)
     assert sent == {"name": "web01", "attributes": wanted}
-    assert json.dumps(sent) == json.dumps({"name": "web01", "attributes": wanted})  # 4 is not 4.0 here
+    assert json.dumps(sent) == json.dumps(
+        {"name": "web01", "attributes": wanted}
+    )  # 4 is not 4.0 here
 
 
-@pytest.mark.parametrize(("options", "body"), [
-    ({}, '{"name":"web01","attributes":{}}'),
-    ({"attributes": {}}, '{"name":"web01","attributes":{}}'),
-    ({"attributes": {"cpu": None, "subnet": {"dns": None}}}, '{"name":"web01","attributes":{"subnet":{}}}'),
-    ({"attributes": {"cpu": 4}}, '{"name":"web01","attributes":{"cpu":4}}'),
-    ({"attributes": {"cpu": 4.0, "vm_ram": "4.0"}}, '{"name":"web01","attributes":{"cpu":4,"vm_ram":4}}'),
-    ({"attributes": {"cpu": 0.5}}, '{"name":"web01","attributes":{"cpu":0.5}}'),
-    ({"attributes": {"volumes": [{"name": "a", "size_gb": 10.0}, {"size_gb": None}]}},
-     '{"name":"web01","attributes":{"volumes":[{"name":"a","size_gb":10},{}]}}'),
-    ({"attributes": {"creation_date": "2026-01-02 03:04:05+00:00"}},
-     '{"name":"web01","attributes":{"creation_date":"2026-01-02T03:04:05Z"}}'),
-    ({"attributes": {"last_reboot_date": "2026-01-02T03:04:05+02:00"}},
-     '{"name":"web01","attributes":{"last_reboot_date":"2026-01-02T01:04:05Z"}}'),
-    ({"attributes": {"puppet_classes": []}}, '{"name":"web01","attributes":{"puppet_classes":[]}}'),
-    ({"name": 7, "attributes": {"team": 7}}, '{"name":"7","attributes":{"team":"7"}}'),
-    ({"name": "größer 🚀"}, '{"name":"größer 🚀","attributes":{}}'),
-    ({"extra_attributes": {"new": 4.5, "nothing": None}}, '{"name":"web01","attributes":{"new":4.5}}'),
-    ({"attributes": {"cpu": 1}, "extra_attributes": {"new": [None]}},
-     '{"name":"web01","attributes":{"cpu":1,"new":[null]}}'),
-])
+@pytest.mark.parametrize(
+    ("options", "body"),
+    [
+        ({}, '{"name":"web01","attributes":{}}'),
+        ({"attributes": {}}, '{"name":"web01","attributes":{}}'),
+        (
+            {"attributes": {"cpu": None, "subnet": {"dns": None}}},
+            '{"name":"web01","attributes":{"subnet":{}}}',
+        ),
+        ({"attributes": {"cpu": 4}}, '{"name":"web01","attributes":{"cpu":4}}'),
+        (
+            {"attributes": {"cpu": 4.0, "vm_ram": "4.0"}},
+            '{"name":"web01","attributes":{"cpu":4,"vm_ram":4}}',
+        ),
+        ({"attributes": {"cpu": 0.5}}, '{"name":"web01","attributes":{"cpu":0.5}}'),
+        (
+            {"attributes": {"volumes": [{"name": "a", "size_gb": 10.0}, {"size_gb": None}]}},
+            '{"name":"web01","attributes":{"volumes":[{"name":"a","size_gb":10},{}]}}',
+        ),
+        (
+            {"attributes": {"creation_date": "2026-01-02 03:04:05+00:00"}},
+            '{"name":"web01","attributes":{"creation_date":"2026-01-02T03:04:05Z"}}',
+        ),
+        (
+            {"attributes": {"last_reboot_date": "2026-01-02T03:04:05+02:00"}},
+            '{"name":"web01","attributes":{"last_reboot_date":"2026-01-02T01:04:05Z"}}',
+        ),
+        (
+            {"attributes": {"puppet_classes": []}},
+            '{"name":"web01","attributes":{"puppet_classes":[]}}',
+        ),
+        ({"name": 7, "attributes": {"team": 7}}, '{"name":"7","attributes":{"team":"7"}}'),
+        ({"name": "größer 🚀"}, '{"name":"größer 🚀","attributes":{}}'),
+        (
+            {"extra_attributes": {"new": 4.5, "nothing": None}},
+            '{"name":"web01","attributes":{"new":4.5}}',
+        ),
+        (
+            {"attributes": {"cpu": 1}, "extra_attributes": {"new": [None]}},
+            '{"name":"web01","attributes":{"cpu":1,"new":[null]}}',
+        ),
+    ],
+)
 def test_the_body_is_what_was_given(options, body):
     assert body_of(**options) == body
 
 
-@pytest.mark.parametrize("options", [{"name": ""}, {"name": " \t"}, {"extra_attributes": {"cpu": 4}}])
+@pytest.mark.parametrize(
+    "options", [{"name": ""}, {"name": " \t"}, {"extra_attributes": {"cpu": 4}}]
+)
 def test_an_invalid_creation_is_refused_naming_the_option(options):
     with serving() as wire:
         result = run_task(CREATE, base_url=wire.url, **options)
@@ -101,18 +142,32 @@ def test_an_invalid_creation_is_refused_naming_the_option(options):
 
 @pytest.mark.parametrize(("on_difference", "failed"), [("warn", False), ("fail", True)])
 def test_values_that_differ_from_those_at_creation_are_reported(on_difference, failed):
-    recorded = Recorded({"name": "web01", "attributes": {"cpu": 2, "team": "a"}}, {"id": "1", "name": "web01"})
-    options = {"name": "web01", "attributes": {"cpu": 4, "team": "a"}, "on_difference": on_difference}
+    recorded = Recorded(
+        {"name": "web01", "attributes": {"cpu": 2, "team": "a"}}, {"id": "1", "name": "web01"}
+    )
+    options = {
+        "name": "web01",
+        "attributes": {"cpu": 4, "team": "a"},
+        "on_difference": on_difference,
+    }
     given = {"base_url": "https://service.example", "access_token": "token-of-the-tests", **options}
     result = run_exactly(CREATE, given, recorded=recorded)
     told = result["msg"] if failed else result["warnings"][0]
     assert told.startswith("virtual machine web01: it is recorded with different values")
     assert "attributes.cpu (4 asked for, 2 recorded)" in told
-    assert (result.get("failed", False), result["changed"], result["outcome"]) == (failed, False, "not_sent")
+    assert (result.get("failed", False), result["changed"], result["outcome"]) == (
+        failed,
+        False,
+        "not_sent",
+    )
     assert result["asset"] == recorded.asset
 
 
 def test_without_attributes_there_is_no_difference():
     recorded = Recorded({"name": "web01", "attributes": {"cpu": 2}}, {"id": "1", "name": "web01"})
-    given = {"base_url": "https://service.example", "access_token": "token-of-the-tests", "name": "web01"}
+    given = {
+        "base_url": "https://service.example",
+        "access_token": "token-of-the-tests",
+        "name": "web01",
+    }
     assert run_exactly(CREATE, given, recorded=recorded)["warnings"] == []

@@ -1,7 +1,9 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a module writes to the system log before it does anything: none of its options, so no credential."""
+"""What a module writes to the system log before it does anything: none of its options, so no
+credential.
+"""
 
 from __future__ import annotations
 
@@ -21,6 +23,12 @@ LEAST = {CREATE: {"name": "web01"}, UPDATE: {"id": "role-1", "name": "one"}}
 @pytest.mark.parametrize("resource", [CREATE, UPDATE])
 def test_the_system_log_contains_no_option(monkeypatch, resource):
     logged: list[str] = []
-    monkeypatch.setattr(AnsibleModule, "log", lambda self, msg, log_args=None: logged.append(f"{msg} {log_args}"))
-    run_module(resource, {"base_url": "https://service.example", **LEAST[resource], **CREDENTIALS}, check_mode=True)
+    monkeypatch.setattr(
+        AnsibleModule, "log", lambda self, msg, log_args=None: logged.append(f"{msg} {log_args}")
+    )
+    run_module(
+        resource,
+        {"base_url": "https://service.example", **LEAST[resource], **CREDENTIALS},
+        check_mode=True,
+    )
     assert logged == ["Invoked {}"]

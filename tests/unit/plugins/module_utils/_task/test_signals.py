@@ -10,7 +10,10 @@ import signal
 import threading
 
 import pytest
-from ansible_collections.infrastructure.services.plugins.module_utils._task.signals import Interrupted, deferred
+from ansible_collections.infrastructure.services.plugins.module_utils._task.signals import (
+    Interrupted,
+    deferred,
+)
 
 
 def in_child(work) -> tuple[str, int]:
@@ -60,7 +63,9 @@ def test_without_a_signal_the_handlers_are_restored():
     before = [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)]
     with deferred() as signals, signals.raised():
         pass
-    assert [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)] == before
+    assert [
+        signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    ] == before
 
 
 def test_a_signal_that_is_ignored_stays_ignored(monkeypatch):

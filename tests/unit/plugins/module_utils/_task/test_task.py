@@ -16,18 +16,24 @@ from ansible_collections.infrastructure.services.plugins.module_utils._task impo
 from support import CREATE, RESOURCES, SPECS, UPDATE, run_exactly, run_task
 from support.wire import Last, answer, running, serving
 
-SECRET = "s3cret/ü+\"%"  # has another form in a URL, in a form field, in JSON and in Python
+SECRET = 's3cret/ü+"%'  # has another form in a URL, in a form field, in JSON and in Python
 HIDDEN = [SECRET, quote(SECRET, safe=""), json.dumps(SECRET)[1:-1]]
 
 
 @pytest.mark.parametrize("resource", RESOURCES)
 def test_a_resource_adds_its_options_to_the_shared_ones(resource):
     spec = SPECS[resource].documented()
-    assert set(spec["argument_spec"]) == set(options.ARGUMENT_SPEC) | set(RESOURCES[resource].options)
-    assert {key: spec[key] for key in spec if key != "argument_spec"} == RESOURCES[resource].constraints
+    assert set(spec["argument_spec"]) == set(options.ARGUMENT_SPEC) | set(
+        RESOURCES[resource].options
+    )
+    assert {key: spec[key] for key in spec if key != "argument_spec"} == RESOURCES[
+        resource
+    ].constraints
 
 
-@pytest.mark.parametrize("options", [{"timeout": 0}, {"base_url": "x"}, {"access_token": "a b"}, {"name": ""}])
+@pytest.mark.parametrize(
+    "options", [{"timeout": 0}, {"base_url": "x"}, {"access_token": "a b"}, {"name": ""}]
+)
 def test_a_refused_option_fails_the_task_and_nothing_is_sent(options):
     result = run_task(CREATE, **{"base_url": "https://service.example", **options})
     assert (result["failed"], result["changed"], result["outcome"]) == (True, False, "not_sent")
@@ -49,18 +55,31 @@ def test_a_bug_of_ours_is_not_reported_as_an_error_of_the_service():
         run_task(CREATE, base_url="https://service.example", connect=connect)
 
 
-@pytest.mark.parametrize(("validate_certs", "warned"), [(True, []), (False, ["validate_certs is false"])])
+@pytest.mark.parametrize(
+    ("validate_certs", "warned"), [(True, []), (False, ["validate_certs is false"])]
+)
 def test_disabled_certificate_validation_raises_a_warning(validate_certs, warned):
-    result = run_task(CREATE, check_mode=True, base_url="https://service.example", validate_certs=validate_certs)
+    result = run_task(
+        CREATE, check_mode=True, base_url="https://service.example", validate_certs=validate_certs
+    )
     assert [warning[:23] for warning in result["warnings"]] == warned
 
 
-@pytest.mark.parametrize(("module", "option", "key", "is_warned"), [
-    (CREATE, "name", "web01 ", True), (CREATE, "name", "\u00a0web01", True), (CREATE, "name", "web 01", False),
-    (UPDATE, "id", " role-1", True), (UPDATE, "id", "role-1", False)])
+@pytest.mark.parametrize(
+    ("module", "option", "key", "is_warned"),
+    [
+        (CREATE, "name", "web01 ", True),
+        (CREATE, "name", "\u00a0web01", True),
+        (CREATE, "name", "web 01", False),
+        (UPDATE, "id", " role-1", True),
+        (UPDATE, "id", "role-1", False),
+    ],
+)
 def test_a_blank_at_an_end_of_a_name_raises_a_warning(module, option, key, is_warned):
     given = {option: key, **({"description": "x"} if module == UPDATE else {})}
-    warnings = " ".join(run_task(module, check_mode=True, base_url="https://s.example", **given).get("warnings", []))
+    warnings = " ".join(
+        run_task(module, check_mode=True, base_url="https://s.example", **given).get("warnings", [])
+    )
     told = f'{option}: "{key}" begins or ends with a blank, so it is another asset than "{key.strip()}".'
     assert (told in warnings) is is_warned
 
@@ -76,16 +95,26 @@ def test_the_diff_is_shown_when_requested():
 
 
 @pytest.mark.parametrize("check_mode", [False, True])
-@pytest.mark.parametrize("last", [
-    answer(200, {"name": SECRET, SECRET: [SECRET, "assertion-secret"]}), answer(403), Last(b""),
-])
+@pytest.mark.parametrize(
+    "last",
+    [
+        answer(200, {"name": SECRET, SECRET: [SECRET, "assertion-secret"]}),
+        answer(403),
+        Last(b""),
+    ],
+)
 def test_a_secret_that_comes_back_is_hidden_in_every_form(last, check_mode):
     """As a value and as a key of the answer; values that other options state openly stay visible."""
     token = answer(200, {"access_token": "fetched-token"})
     with serving(token, last, token, last) as wire:
         options = {
-            "base_url": wire.url, "auth_url": f"{wire.url}/token", "client_id": "c", "client_secret": SECRET, "id": "i",
-            "auth_parameters": {"client_assertion": "assertion-secret", "audience": wire.url}, "body": {"a": wire.url},
+            "base_url": wire.url,
+            "auth_url": f"{wire.url}/token",
+            "client_id": "c",
+            "client_secret": SECRET,
+            "id": "i",
+            "auth_parameters": {"client_assertion": "assertion-secret", "audience": wire.url},
+            "body": {"a": wire.url},
             "retries": 0,
         }
         result = run_exactly(UPDATE, options, check_mode)
@@ -97,27 +126,65 @@ def test_a_secret_that_comes_back_is_hidden_in_every_form(last, check_mode):
 
 
 ASSET = {
-    "id": "prod/web-1", "name": "company01", "description": "the password of an application", "service": "cassandra",
-    "platform": "p", "region": "r", "tenant": "t",
-    "attributes": {"password_location": "vault/x", "password_last_rotated_at": None, "name": "n", "cluster_id": "c"},
+    "id": "prod/web-1",
+    "name": "company01",
+    "description": "the password of an application",
+    "service": "cassandra",
+    "platform": "p",
+    "region": "r",
+    "tenant": "t",
+    "attributes": {
+        "password_location": "vault/x",
+        "password_last_rotated_at": None,
+        "name": "n",
+        "cluster_id": "c",
+    },
 }
 
 
 @pytest.mark.parametrize("option", ["access_token", "client_secret"])
-@pytest.mark.parametrize("secret", [
-    "password", "rotated_at", "platform", "attributes", "cassandra", "services", "application", "description",
-    "company0", "company01", "prod/web-1", "prod%2Fweb-1",
-])
-@pytest.mark.parametrize("given", [{"name": "company01", "attributes": {"password_location": "vault/x"}},
-                                   {"body": {"name": "company01"}}], ids=["typed", "body"])
+@pytest.mark.parametrize(
+    "secret",
+    [
+        "password",
+        "rotated_at",
+        "platform",
+        "attributes",
+        "cassandra",
+        "services",
+        "application",
+        "description",
+        "company0",
+        "company01",
+        "prod/web-1",
+        "prod%2Fweb-1",
+    ],
+)
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"name": "company01", "attributes": {"password_location": "vault/x"}},
+        {"body": {"name": "company01"}},
+    ],
+    ids=["typed", "body"],
+)
 def test_a_secret_that_is_part_of_a_name_corrupts_no_data(option, secret, given):
     """Whether the name is that of a field, a resource or an asset."""
-    with running(lambda sent: answer(200, {"access_token": "fetched"} if sent.case == "token" else ASSET)) as wire:
-        options = {"base_url": wire.url, "auth_url": f"{wire.url}/token", "client_id": "c", "id": ASSET["id"]}
+    with running(
+        lambda sent: answer(200, {"access_token": "fetched"} if sent.case == "token" else ASSET)
+    ) as wire:
+        options = {
+            "base_url": wire.url,
+            "auth_url": f"{wire.url}/token",
+            "client_id": "c",
+            "id": ASSET["id"],
+        }
         result = run_exactly(UPDATE, {**options, **given, option: secret})
     assert result["asset"] == result["diff"]["after"] == result["ansible_facts"][UPDATE] == ASSET
     assert result["request"]["body"] == given.get("body", given)
-    assert result["request"]["url"].endswith("/api/v1/services/cassandra/application_roles/prod%2Fweb-1")
+    assert result["request"]["url"].endswith(
+        "/api/v1/services/cassandra/application_roles/prod%2Fweb-1"
+    )
 
 
 @pytest.mark.parametrize("scheme", ["http://", ""])
@@ -143,7 +210,9 @@ def test_a_credential_in_a_header_is_hidden_without_its_scheme_too():
     assert "no such key: ********" in result["error_body"]
 
 
-@pytest.mark.parametrize("said", [r'{"error":"\ud800"}', r'{"a\u202e":"\u009b31m\u007f"}', r'["\u2028"]'])
+@pytest.mark.parametrize(
+    "said", [r'{"error":"\ud800"}', r'{"a\u202e":"\u009b31m\u007f"}', r'["\u2028"]']
+)
 def test_an_error_body_has_only_printable_characters(said):
     """Even those that JSON escapes: ansible-core 2.19 loses a result with a lone surrogate."""
     body = said.encode()

@@ -10,12 +10,29 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from ansible_collections.infrastructure.services.plugins.module_utils._errors import ACCEPTED, OUTCOMES, in_words
+from ansible_collections.infrastructure.services.plugins.module_utils._errors import (
+    ACCEPTED,
+    OUTCOMES,
+    in_words,
+)
 from ansible_collections.infrastructure.services.plugins.module_utils._resources.flow import Wanted
-from ansible_collections.infrastructure.services.plugins.module_utils._resources.virtual_machine import VIRTUAL_MACHINE
-from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger import decisions, entries
-from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.decisions import AFTER, ON_FINDING, REFUSE
-from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.entries import DONE, INTENT, STATES
+from ansible_collections.infrastructure.services.plugins.module_utils._resources.virtual_machine import (
+    VIRTUAL_MACHINE,
+)
+from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger import (
+    decisions,
+    entries,
+)
+from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.decisions import (
+    AFTER,
+    ON_FINDING,
+    REFUSE,
+)
+from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.entries import (
+    DONE,
+    INTENT,
+    STATES,
+)
 
 PAGE = (Path(__file__).resolve().parents[5] / "docs/ledger.md").read_text(encoding="utf-8")
 NONE = "[*]"  # how the diagram represents a missing entry
@@ -24,7 +41,9 @@ NONE = "[*]"  # how the diagram represents a missing entry
 def rows(first: str) -> list[list[str]]:
     """Return the cells of the table whose header starts with this cell, without the backticks."""
     lines = PAGE.split(f"| {first} |")[1].splitlines()[2:]
-    table = lines[: next(number for number, line in enumerate(lines) if not line.strip().startswith("|"))]
+    table = lines[
+        : next(number for number, line in enumerate(lines) if not line.strip().startswith("|"))
+    ]
     return [[cell.strip(" `") for cell in line.strip().strip("|").split("|")] for line in table]
 
 
@@ -36,9 +55,13 @@ def test_every_state_and_outcome_is_in_the_table():
 
 
 @pytest.mark.parametrize("is_listed", [True, False])
-@pytest.mark.parametrize("state", sorted(state for state, moves in ON_FINDING.items() if moves["POST"] == REFUSE))
+@pytest.mark.parametrize(
+    "state", sorted(state for state, moves in ON_FINDING.items() if moves["POST"] == REFUSE)
+)
 def test_a_refusal_distinguishes_an_unusable_answer_from_an_unknown_outcome(state, is_listed):
-    task = SimpleNamespace(resource=VIRTUAL_MACHINE, wanted=Wanted("web01", {}), is_listed=is_listed)
+    task = SimpleNamespace(
+        resource=VIRTUAL_MACHINE, wanted=Wanted("web01", {}), is_listed=is_listed
+    )
     entry = entries.Entry(state, {}, {}, "2026-01-02T03:04:05Z")
     told = in_words(decisions.InDoubt(entry, task, "list them").result())
     accepted = "the service accepted it, but its answer was lost or unusable"
@@ -48,16 +71,23 @@ def test_a_refusal_distinguishes_an_unusable_answer_from_an_unknown_outcome(stat
     exists = "It exists: do not create it again." in told["msg"]
     removed = "state: absent" in told["msg"]
     assert (exists, removed) == ((True, False) if state == ACCEPTED else (False, True))
-    assert ("force: true the task creates it whatever" in told["msg"]) == (state != ACCEPTED and not is_listed)
+    assert ("force: true the task creates it whatever" in told["msg"]) == (
+        state != ACCEPTED and not is_listed
+    )
 
 
 def test_the_page_says_what_a_task_does_with_the_entry_it_finds():
     told = {(entry, create, update) for entry, _known, create, update in rows("entry")}
-    assert told == {(state or "none", moves["POST"], moves["PUT"]) for state, moves in ON_FINDING.items()}
+    assert told == {
+        (state or "none", moves["POST"], moves["PUT"]) for state, moves in ON_FINDING.items()
+    }
 
 
 def test_the_page_says_what_is_left_behind():
-    words = {(ACCEPTED, True): "accepted`, with the envelope", (ACCEPTED, False): "accepted`, without it"}
+    words = {
+        (ACCEPTED, True): "accepted`, with the envelope",
+        (ACCEPTED, False): "accepted`, without it",
+    }
     told = {tuple(row) for row in rows("outcome")}
     assert told == {
         (words.get(after, after[0]), state or "as it was before") for after, state in AFTER.items()
@@ -67,7 +97,9 @@ def test_the_page_says_what_is_left_behind():
 def test_the_page_draws_every_transition_and_no_other():
     diagram = PAGE.split("stateDiagram-v2\n")[1].split("```")[0]
     drawn = set(re.findall(r"^ +(\S+) --> ([^\s:]+): ", diagram, re.MULTILINE))
-    begun = {(state or NONE, INTENT) for state in ON_FINDING}  # each may be sent again: an update, or with force
+    begun = {
+        (state or NONE, INTENT) for state in ON_FINDING
+    }  # each may be sent again: an update, or with force
     ended = {(INTENT, state or NONE) for state in AFTER.values()}
     confirmed = {(state, DONE) for state in STATES if state != DONE}
     assert drawn == begun | ended | confirmed

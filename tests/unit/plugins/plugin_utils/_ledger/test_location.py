@@ -1,7 +1,9 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""From the option `ledger` to an open ledger. The behaviour of an open ledger is tested in tests/ledger."""
+"""From the option `ledger` to an open ledger. The behaviour of an open ledger is tested in
+tests/ledger.
+"""
 
 from __future__ import annotations
 
@@ -11,26 +13,37 @@ import sys
 from pathlib import Path
 
 import pytest
-from ansible_collections.infrastructure.services.plugins.module_utils._errors import InvalidInput, MissingLibrary
-from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.location import open_ledger, resolved
+from ansible_collections.infrastructure.services.plugins.module_utils._errors import (
+    InvalidInput,
+    MissingLibrary,
+)
+from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.location import (
+    open_ledger,
+    resolved,
+)
 
 ROOT = Path(__file__).resolve().parents[5]
 
 
-@pytest.mark.parametrize(("location", "path"), [
-    ("ledger.db", "/play/ledger.db"),
-    ("../a/./ledger.db", "/a/ledger.db"),
-    ("/var/ledger.db", "/var/ledger.db"),
-    ("~/ledger.db", "/houses/mine/ledger.db"),
-    ("postgresql://host/db", "postgresql://host/db"),
-])
+@pytest.mark.parametrize(
+    ("location", "path"),
+    [
+        ("ledger.db", "/play/ledger.db"),
+        ("../a/./ledger.db", "/a/ledger.db"),
+        ("/var/ledger.db", "/var/ledger.db"),
+        ("~/ledger.db", "/houses/mine/ledger.db"),
+        ("postgresql://host/db", "postgresql://host/db"),
+    ],
+)
 def test_a_relative_path_is_below_the_directory(monkeypatch, location, path):
     monkeypatch.setenv("HOME", "/houses/mine")
     assert resolved(location, "/play", from_environment=False) == path
 
 
-@pytest.mark.parametrize(("playbook_dir", "from_environment"), [
-    ("/play", True), ("/c/ansible_collections/infrastructure/services/playbooks", False)])
+@pytest.mark.parametrize(
+    ("playbook_dir", "from_environment"),
+    [("/play", True), ("/c/ansible_collections/infrastructure/services/playbooks", False)],
+)
 def test_from_the_environment_or_a_collection_s_playbook_it_is_below_the_working_directory(
     monkeypatch, tmp_path, playbook_dir, from_environment
 ):
@@ -48,10 +61,20 @@ def test_nothing_is_stored_in_an_installed_collection(tmp_path):
             resolved(str(path), "/play", from_environment=False)
 
 
-@pytest.mark.parametrize("location", [
-    "http://host/db", "sqlite:///ledger.db", "sqlite://", "://", "postgresql:/host/db", " POSTGRESQL://host/db",
-    "host=db.example password=hunter2", "dbname = ledger", "password='hunter2' host=x",
-])
+@pytest.mark.parametrize(
+    "location",
+    [
+        "http://host/db",
+        "sqlite:///ledger.db",
+        "sqlite://",
+        "://",
+        "postgresql:/host/db",
+        " POSTGRESQL://host/db",
+        "host=db.example password=hunter2",
+        "dbname = ledger",
+        "password='hunter2' host=x",
+    ],
+)
 def test_other_schemes_are_refused_and_not_quoted(location):
     with pytest.raises(InvalidInput, match=r"^ledger: it must be a path or a postgresql:// URL$"):
         resolved(location, "/play", from_environment=False)
@@ -63,8 +86,10 @@ def test_a_value_that_is_not_a_path_is_refused(location):
         resolved(location, "/play", from_environment=False)
 
 
-@pytest.mark.parametrize(("location", "playbook_dir"), [
-    (os.fsdecode(b"led\xffger.db"), "/play"), ("ledger.db", os.fsdecode(b"/pl\xffay"))])
+@pytest.mark.parametrize(
+    ("location", "playbook_dir"),
+    [(os.fsdecode(b"led\xffger.db"), "/play"), ("ledger.db", os.fsdecode(b"/pl\xffay"))],
+)
 def test_a_path_that_is_not_utf_8_is_refused_in_a_message_that_is(location, playbook_dir):
     with pytest.raises(InvalidInput, match=r"\\udcff.* is not UTF-8") as error:
         resolved(location, playbook_dir, from_environment=False)
@@ -84,7 +109,9 @@ def test_psycopg_is_imported_for_postgresql_only(tmp_path):
         from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger import location
         location.open_ledger(sys.argv[1]).close()
         sys.exit("psycopg" in sys.modules)"""
-    subprocess.run([sys.executable, "-c", code, tmp_path / "ledger.db"], cwd=ROOT / "tests", check=True)
+    subprocess.run(
+        [sys.executable, "-c", code, tmp_path / "ledger.db"], cwd=ROOT / "tests", check=True
+    )
 
 
 def test_the_files_are_private_to_their_owner(tmp_path: Path):

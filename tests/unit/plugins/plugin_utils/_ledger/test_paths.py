@@ -1,7 +1,9 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Paths through symbolic links: those of this user and of root are followed, those of others are refused."""
+"""Paths through symbolic links: those of this user and of root are followed, those of others are
+refused.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,10 @@ import os
 from pathlib import Path
 
 import pytest
-from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.paths import open_directory, real_path
+from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.paths import (
+    open_directory,
+    real_path,
+)
 from support.others import link_of_another
 
 
@@ -24,10 +29,23 @@ def tree(tmp_path) -> Path:
     return tmp_path
 
 
-@pytest.mark.parametrize("path", [
-    "a/b/file", "absolute/b/file", "relative/file", "relative/../file", "chain/../../file", "dangling", "dangling/x",
-    "none/../file", "up/file", "a//b/./file", "a/b/", "/../../etc/passwd",
-])
+@pytest.mark.parametrize(
+    "path",
+    [
+        "a/b/file",
+        "absolute/b/file",
+        "relative/file",
+        "relative/../file",
+        "chain/../../file",
+        "dangling",
+        "dangling/x",
+        "none/../file",
+        "up/file",
+        "a//b/./file",
+        "a/b/",
+        "/../../etc/passwd",
+    ],
+)
 def test_own_links_lead_where_the_system_says(tree, path):
     assert real_path(f"{tree}/{path}") == os.path.realpath(f"{tree}/{path}")
 
@@ -38,7 +56,9 @@ def test_the_link_of_another_user_is_refused_wherever_it_is(tree, path, monkeypa
     (tree / "to_theirs").symlink_to("theirs/b")
     if os.geteuid():  # then the link of the fixture belongs to the other user, too
         path = path.replace("to_theirs", "theirs")
-    with pytest.raises(ValueError, match=f"leads through {link}, a symbolic link of the user ") as refused:
+    with pytest.raises(
+        ValueError, match=f"leads through {link}, a symbolic link of the user "
+    ) as refused:
         real_path(f"{tree}/{path}")
     assert "Give a path without that link" in str(refused.value)
 

@@ -2,7 +2,9 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""A ledger shared by threads: commits are grouped, locked assets are not waited for, and failures stay isolated."""
+"""A ledger shared by threads: commits are grouped, locked assets are not waited for, and failures
+stay isolated.
+"""
 
 from __future__ import annotations
 
@@ -21,12 +23,16 @@ from ansible_collections.infrastructure.services.plugins.module_utils._errors im
 )
 from ansible_collections.infrastructure.services.plugins.module_utils._list import items
 from ansible_collections.infrastructure.services.plugins.module_utils._secrets import Secrets
-from ansible_collections.infrastructure.services.plugins.module_utils._task.specs import VIRTUAL_MACHINES
+from ansible_collections.infrastructure.services.plugins.module_utils._task.specs import (
+    VIRTUAL_MACHINES,
+)
 from ansible_collections.infrastructure.services.plugins.module_utils._task.task import (
     Context,
     carry_out,
 )
-from ansible_collections.infrastructure.services.plugins.module_utils._task.validation import validate
+from ansible_collections.infrastructure.services.plugins.module_utils._task.validation import (
+    validate,
+)
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger import queue
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.entries import (
     DONE,
@@ -38,10 +44,16 @@ from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.en
     LedgerError,
     LedgerLost,
 )
-from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.location import open_ledger
+from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.location import (
+    open_ledger,
+)
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.queue import Queue
-from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.recording import Recording
-from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.store import lock_number
+from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.recording import (
+    Recording,
+)
+from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.store import (
+    lock_number,
+)
 
 BASE = "http://127.0.0.1:9"
 HOLD = """
@@ -74,7 +86,9 @@ def ledger(tmp_path):
 
 @pytest.fixture
 def holder(ledger):
-    """Return a function that makes another process lock an asset, and returns a function that releases it."""
+    """Return a function that makes another process lock an asset, and returns a function that
+    releases it.
+    """
     started = []
 
     def hold(name: str):
@@ -120,7 +134,10 @@ def test_changes_that_queue_up_share_one_commit(ledger, monkeypatch):
         after = [entry._replace(state=DONE, asset={"id": "x"}) for entry in entries]
         told = Ended(INTENT, DONE)
         finished = list(
-            pool.map(lambda n: writer.finish(Change(key(f"vm{n}"), entries[n], after[n], told)), range(120))
+            pool.map(
+                lambda n: writer.finish(Change(key(f"vm{n}"), entries[n], after[n], told)),
+                range(120),
+            )
         )
     assert sum(begun) == 120
     assert len(begun) <= 12
@@ -141,7 +158,12 @@ def test_an_asset_locked_by_another_process_is_not_waited_for(ledger, holder):
 def test_a_lock_is_held_until_it_is_released(ledger):
     writer = Queue(ledger)
     assert writer.begin(wanted("vm1"))[0]
-    command = [sys.executable, "-c", HOLD.replace("LOCK_EX", "LOCK_EX | fcntl.LOCK_NB"), ledger.file]
+    command = [
+        sys.executable,
+        "-c",
+        HOLD.replace("LOCK_EX", "LOCK_EX | fcntl.LOCK_NB"),
+        ledger.file,
+    ]
     command.append(str(lock_number(key("vm1"))))
     refused = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, check=False)
     writer.release(key("vm1"))
@@ -184,7 +206,9 @@ def test_nobody_waits_for_a_thread_that_has_failed(ledger, monkeypatch):
 
 
 def test_once_the_ledger_is_lost_nothing_is_begun_but_outcomes_are_recorded(ledger, monkeypatch):
-    """As when the first item that cannot be begun comes while requests are in flight, and the database comes back."""
+    """As when the first item that cannot be begun comes while requests are in flight, and the
+    database comes back.
+    """
     writer, begun_before = Queue(ledger), {}
     for name in ("vm1", "vm2"):
         begun_before[name] = writer.begin(wanted(name))[1]
@@ -198,8 +222,10 @@ def test_once_the_ledger_is_lost_nothing_is_begun_but_outcomes_are_recorded(ledg
             writer.begin(wanted("vm3"))
     with pytest.raises(LedgerLost):
         writer.begin(wanted("vm3"))
-    assert all(writer.finish(Change(key(name), entry, entry._replace(state=DONE), Ended(INTENT, DONE)))
-               for name, entry in begun_before.items())
+    assert all(
+        writer.finish(Change(key(name), entry, entry._replace(state=DONE), Ended(INTENT, DONE)))
+        for name, entry in begun_before.items()
+    )
 
 
 def test_assets_given_up_are_restored_and_nothing_more_is_written_for_them(ledger, monkeypatch):
@@ -222,11 +248,15 @@ def test_assets_given_up_are_restored_and_nothing_more_is_written_for_them(ledge
         assert late.result()[0]
     with pytest.raises(Overtaken):
         writer.begin(wanted("vm3"))
-    assert not writer.finish(Change(key("vm1"), begun, begun._replace(state=DONE), Ended(INTENT, DONE)))
+    assert not writer.finish(
+        Change(key("vm1"), begun, begun._replace(state=DONE), Ended(INTENT, DONE))
+    )
     assert ledger.get_many(*key("")[:2], ["vm1", "vm2", "vm3"]) == {}
     told = ledger.history(*key("")[:2], ["vm1", "vm2", "vm3"])
     assert {name: [ended.outcome for ended in rows] for name, rows in told.items()} == {
-        "vm1": ["not_sent"], "vm2": ["not_sent"]}
+        "vm1": ["not_sent"],
+        "vm2": ["not_sent"],
+    }
 
 
 def test_giving_up_does_not_wait_for_a_ledger_that_hangs(ledger, monkeypatch):
@@ -274,10 +304,17 @@ def write(ledger, name: str, state: str) -> None:
 
 
 def test_a_list_is_read_in_one_query_and_each_state_is_handled(ledger, monkeypatch):
-    for name, state in (("done", DONE), ("unknown", UNKNOWN), ("accepted", ACCEPTED), ("intent", INTENT)):
+    for name, state in (
+        ("done", DONE),
+        ("unknown", UNKNOWN),
+        ("accepted", ACCEPTED),
+        ("intent", INTENT),
+    ):
         write(ledger, name, state)
     monkeypatch.setattr(ledger, "get", None)
-    found = recording(ledger, check_mode=True).look_up(tasks("new", "done", "unknown", "accepted", "intent"))
+    found = recording(ledger, check_mode=True).look_up(
+        tasks("new", "done", "unknown", "accepted", "intent")
+    )
     assert (found[0].entry, found[0].plan.settled) == (None, False)
     assert (found[1].recorded.asset, found[1].plan.settled) == ({"id": "1"}, True)
     assert [each.error.outcome for each in found[2:]] == ["unknown", "accepted", "unknown"]
@@ -333,8 +370,12 @@ def test_names_at_another_service_raise_one_warning(ledger):
 
 def test_a_plan_of_thousands_takes_few_statements(ledger, monkeypatch):
     statements, real = [], ledger.database.execute
-    monkeypatch.setattr(ledger.database, "execute", lambda *asked: (statements.append(asked), real(*asked))[1])
-    planned = recording(ledger, check_mode=True).look_up(tasks(*(f"vm{number:04}" for number in range(2_000))))
+    monkeypatch.setattr(
+        ledger.database, "execute", lambda *asked: (statements.append(asked), real(*asked))[1]
+    )
+    planned = recording(ledger, check_mode=True).look_up(
+        tasks(*(f"vm{number:04}" for number in range(2_000)))
+    )
     assert len(planned) == 2_000
     assert not any(each.error or each.plan.settled for each in planned)
     assert len(statements) <= 2 * 4 + 2

@@ -1,7 +1,9 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a worker reuses: separate limits, least recently used evicted first, nothing from another process or thread."""
+"""What a worker reuses: separate limits, least recently used evicted first, nothing from another
+process or thread.
+"""
 
 from __future__ import annotations
 
@@ -9,11 +11,20 @@ import multiprocessing
 import threading
 
 import pytest
-from ansible_collections.infrastructure.services.plugins.module_utils._task.options import ARGUMENT_SPEC, settings_from
-from ansible_collections.infrastructure.services.plugins.module_utils._task.validation import validated
+from ansible_collections.infrastructure.services.plugins.module_utils._task.options import (
+    ARGUMENT_SPEC,
+    settings_from,
+)
+from ansible_collections.infrastructure.services.plugins.module_utils._task.validation import (
+    validated,
+)
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.entries import Key
-from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.location import open_ledger
-from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.tables import SCHEMA_VERSION
+from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.location import (
+    open_ledger,
+)
+from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.tables import (
+    SCHEMA_VERSION,
+)
 from ansible_collections.infrastructure.services.plugins.plugin_utils._run.cache import (
     Cache,
     cached_ledger,
@@ -72,7 +83,9 @@ def test_objects_inherited_through_fork_are_neither_used_nor_closed(cache):
 
     def child() -> None:
         own = [cache.get(name, Thing) for name in "abcd"]
-        answers.put(([thing.closed for thing in own], [thing.closed for thing in mine], own[0] is mine[0]))
+        answers.put(
+            ([thing.closed for thing in own], [thing.closed for thing in mine], own[0] is mine[0])
+        )
 
     process = FORK.Process(target=child)
     process.start()
@@ -82,30 +95,44 @@ def test_objects_inherited_through_fork_are_neither_used_nor_closed(cache):
 
 def test_each_thread_has_its_own_objects(cache):
     mine, theirs = cache.get("a", Thing), []
-    thread = threading.Thread(target=lambda: theirs.extend(cache.get(name, Thing) for name in "abcd"))
+    thread = threading.Thread(
+        target=lambda: theirs.extend(cache.get(name, Thing) for name in "abcd")
+    )
     thread.start()
     thread.join()
     assert theirs[0] is not mine
     assert not any(thing.closed for thing in (mine, *theirs))
 
 
-@pytest.mark.parametrize("other", [
-    {"access_token": "u"}, {"http_agent": "agent/2"}, {"base_url": "https://other.example"}, {"retries": 0},
-    {"retry_max_delay": 1},
-    {"timeout": 7},
-])
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"access_token": "u"},
+        {"http_agent": "agent/2"},
+        {"base_url": "https://other.example"},
+        {"retries": 0},
+        {"retry_max_delay": 1},
+        {"timeout": 7},
+    ],
+)
 def test_options_that_the_transport_does_not_need_create_no_new_one(other):
     assert cached_transport(settings()) is cached_transport(settings(**other))
 
 
-@pytest.mark.parametrize("other", [
-    {"connect_timeout": 7}, {"validate_certs": False},
-])
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"connect_timeout": 7},
+        {"validate_certs": False},
+    ],
+)
 def test_options_that_the_transport_needs_create_a_new_one(other):
     assert cached_transport(settings()) is not cached_transport(settings(**other))
 
 
-@pytest.mark.parametrize("variable", ["HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "SSL_CERT_FILE", "SSL_CERT_DIR"])
+@pytest.mark.parametrize(
+    "variable", ["HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "SSL_CERT_FILE", "SSL_CERT_DIR"]
+)
 def test_an_environment_that_changes_between_items_creates_a_new_one(variable, monkeypatch):
     before = cached_transport(settings())
     monkeypatch.setenv(variable, "http://127.0.0.1:9")

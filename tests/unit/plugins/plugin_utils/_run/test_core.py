@@ -1,7 +1,9 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the collection uses of ansible-core beyond its public API: present in this core, and used in one file only."""
+"""What the collection uses of ansible-core beyond its public API: present in this core, and used in
+one file only.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +44,9 @@ def names_in(file: str) -> set[str]:
     """Return every attribute, and every part of an imported name, in a file."""
     tree = ast.parse((CHECKOUT / file).read_text(encoding="utf-8"))
     attributes = {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
-    modules = [node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and node.module]
+    modules = [
+        node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and node.module
+    ]
     defined = {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
     return attributes | defined | {part for module in modules for part in module.split(".")}
 
@@ -58,10 +62,18 @@ def test_the_method_is_used(method):
     assert method in names_in(FILE)
 
 
-@pytest.mark.parametrize(("owner", "attribute"), [
-    (ConnectionBase, "has_native_async"), (ConnectionBase, "become"), (LocalConnection, "transport"),
-    (SSHConnection, "_bare_run"), (Block, "_play"), (Task, "_parent"), (ShellBase, "env_prefix"),
-])
+@pytest.mark.parametrize(
+    ("owner", "attribute"),
+    [
+        (ConnectionBase, "has_native_async"),
+        (ConnectionBase, "become"),
+        (LocalConnection, "transport"),
+        (SSHConnection, "_bare_run"),
+        (Block, "_play"),
+        (Task, "_parent"),
+        (ShellBase, "env_prefix"),
+    ],
+)
 def test_the_attribute_exists(owner, attribute):
     assert hasattr(owner, attribute) or attribute in inspect.getsource(owner.__init__)
 
@@ -112,6 +124,8 @@ def test_no_other_file_uses_it(file):
 
 def test_a_python_that_is_too_old_is_recognized_by_the_message_of_this_core():
     start = "import sys; sys.version_info = (2, 0); import ansible.module_utils.basic"
-    done = subprocess.run([sys.executable, "-c", start], capture_output=True, text=True, check=False, timeout=60)
+    done = subprocess.run(
+        [sys.executable, "-c", start], capture_output=True, text=True, check=False, timeout=60
+    )
     assert core.is_python_too_old(json.loads(done.stdout))
     assert not core.is_python_too_old({"msg": "MODULE FAILURE: Ansible requires more"})

@@ -9,7 +9,9 @@ import os
 
 import pytest
 from ansible_collections.infrastructure.services.plugins.module_utils._errors import InvalidInput
-from ansible_collections.infrastructure.services.plugins.plugin_utils._run.process import environment
+from ansible_collections.infrastructure.services.plugins.plugin_utils._run.process import (
+    environment,
+)
 
 
 def test_the_environment_is_exactly_as_requested_and_then_restored(monkeypatch):
@@ -27,9 +29,16 @@ def test_it_is_restored_after_an_error():
     assert dict(os.environ) == before
 
 
-@pytest.mark.parametrize(("name", "value"), [
-    ("BAD", "a\0b"), ("BAD\0", "x"), ("A=B", "x"), ("", "x"), ("BAD", "\ud800"),
-])
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("BAD", "a\0b"),
+        ("BAD\0", "x"),
+        ("A=B", "x"),
+        ("", "x"),
+        ("BAD", "\ud800"),
+    ],
+)
 def test_a_variable_that_cannot_be_set_is_named_and_leaves_nothing_set(name, value):
     before = dict(os.environ)
     with pytest.raises(InvalidInput) as error, environment({**before, "NEW": "x", name: value}):

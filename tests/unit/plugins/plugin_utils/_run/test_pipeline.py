@@ -14,7 +14,9 @@ from ansible_collections.infrastructure.services.plugins.plugin_utils._run impor
 CONNECTIONS = ["local", "ssh", "community.docker.docker", "process", "LOCAL", ""]
 
 
-@pytest.mark.parametrize("conditions", [*product(CONNECTIONS, (0, 30), (False, True), (None, "the library"))], ids=str)
+@pytest.mark.parametrize(
+    "conditions", [*product(CONNECTIONS, (0, 30), (False, True), (None, "the library"))], ids=str
+)
 def test_only_tasks_that_would_run_next_to_the_worker_run_inside_it(conditions, monkeypatch):
     connection, seconds, becomes, requests = conditions
     task, transport = SimpleNamespace(async_val=seconds), SimpleNamespace(transport=connection)

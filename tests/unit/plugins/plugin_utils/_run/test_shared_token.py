@@ -25,17 +25,31 @@ from ansible_collections.infrastructure.services.plugins.plugin_utils._run.cache
 )
 
 FORK = multiprocessing.get_context("fork")
-CREDENTIALS = Credentials(auth_url="https://id.example/token", client_id="me", client_secret="s",
-                          client_authentication="basic", scopes=(), parameters=(), http_agent="agent")
+CREDENTIALS = Credentials(
+    auth_url="https://id.example/token",
+    client_id="me",
+    client_secret="s",
+    client_authentication="basic",
+    scopes=(),
+    parameters=(),
+    http_agent="agent",
+)
 WORKERS = 12
 
 
 class Endpoint:
     """A token endpoint that records each request in a file shared by all processes."""
 
-    def __init__(self, directory, answer=lambda: Token(f"t-{time.time_ns()}", time.time() + 60), seconds=0.05) -> None:
+    def __init__(
+        self, directory, answer=lambda: Token(f"t-{time.time_ns()}", time.time() + 60), seconds=0.05
+    ) -> None:
         """`seconds`: how long a request takes, so that others arrive meanwhile."""
-        self.run, self.log, self.answer, self.seconds = RunMemory(), directory / "requests", answer, seconds
+        self.run, self.log, self.answer, self.seconds = (
+            RunMemory(),
+            directory / "requests",
+            answer,
+            seconds,
+        )
         self.log.touch()
 
     def fetch(self) -> Token:
@@ -88,15 +102,27 @@ def test_concurrent_workers_make_one_token_request(endpoint):
 
 
 def test_each_identity_has_a_token_of_its_own(endpoint):
-    others = [CREDENTIALS._replace(**change) for change in (
-        {"client_id": "you"}, {"client_secret": "t"}, {"scopes": ("read",)}, {"parameters": (("audience", "a"),)},
-        {"auth_url": "https://id.example/other"}, {"client_authentication": "post"})]
+    others = [
+        CREDENTIALS._replace(**change)
+        for change in (
+            {"client_id": "you"},
+            {"client_secret": "t"},
+            {"scopes": ("read",)},
+            {"parameters": (("audience", "a"),)},
+            {"auth_url": "https://id.example/other"},
+            {"client_authentication": "post"},
+        )
+    ]
     tokens = {endpoint.shared(credentials).token() for credentials in [CREDENTIALS, *others]}
     assert len(tokens) == endpoint.requests == 1 + len(others)
 
 
 def test_one_of_the_workers_with_a_refused_token_fetches_a_new_one_for_all(endpoint):
-    old, all_have_it, all_refused = endpoint.shared().token(), FORK.Barrier(WORKERS), FORK.Barrier(WORKERS)
+    old, all_have_it, all_refused = (
+        endpoint.shared().token(),
+        FORK.Barrier(WORKERS),
+        FORK.Barrier(WORKERS),
+    )
 
     def work() -> list[str]:
         shared = endpoint.shared()
@@ -112,7 +138,11 @@ def test_one_of_the_workers_with_a_refused_token_fetches_a_new_one_for_all(endpo
 
 def test_a_token_about_to_expire_is_not_used(tmp_path):
     endpoint = Endpoint(tmp_path, lambda: Token("short", time.time() - 1))
-    assert [endpoint.shared().token(), endpoint.shared().token(), endpoint.requests] == ["short", "short", 2]
+    assert [endpoint.shared().token(), endpoint.shared().token(), endpoint.requests] == [
+        "short",
+        "short",
+        2,
+    ]
 
 
 def test_a_dead_endpoint_gets_one_request_from_all_who_wait(tmp_path, monkeypatch):
@@ -159,7 +189,9 @@ def test_a_worker_that_dies_with_the_lock_does_not_block_the_rest(tmp_path):
 
 
 class OneAlive:
-    """A provider that keeps one valid token per client, and a service that checks with it, shared by all processes."""
+    """A provider that keeps one valid token per client, and a service that checks with it, shared
+    by all processes.
+    """
 
     def __init__(self, endpoint: Endpoint) -> None:
         self.endpoint, self.alive = endpoint, endpoint.log.with_name("alive")
@@ -175,7 +207,9 @@ class OneAlive:
         shared = self.endpoint.shared()
         for dummy in range(2):
             token = shared.token()
-            time.sleep(int(token[-4:]) / 1e6 + os.getpid() % 7 / 100)  # in flight for as long as others need to renew
+            time.sleep(
+                int(token[-4:]) / 1e6 + os.getpid() % 7 / 100
+            )  # in flight for as long as others need to renew
             if token == self.alive.read_text():
                 return True
             shared.renew(token)
@@ -290,7 +324,9 @@ def test_nothing_is_written_to_disk(tmp_path, monkeypatch):
     assert os.fstat(endpoint.run._file).st_size == 0
 
 
-def test_without_a_directory_for_temporary_files_each_process_has_a_token_of_its_own(tmp_path, monkeypatch):
+def test_without_a_directory_for_temporary_files_each_process_has_a_token_of_its_own(
+    tmp_path, monkeypatch
+):
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "gone"))
     endpoint = Endpoint(tmp_path)
     assert len(set(together(lambda: endpoint.shared().token(), 3))) == endpoint.requests == 3

@@ -1,7 +1,9 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The variables of the role `fleet`: one that it would ignore is refused, with the name that was meant."""
+"""The variables of the role `fleet`: one that it would ignore is refused, with the name that was
+meant.
+"""
 
 from __future__ import annotations
 
@@ -9,22 +11,30 @@ from pathlib import Path
 
 import pytest
 from ansible_collections.infrastructure.services.plugins.module_utils._errors import InvalidInput
-from ansible_collections.infrastructure.services.plugins.plugin_utils._run.given import names_in_role
+from ansible_collections.infrastructure.services.plugins.plugin_utils._run.given import (
+    names_in_role,
+)
 
-ROLE = {"ansible_role_name": "infrastructure.services.fleet", "fleet_ledger": "ledger.db",
-        "role_path": str(Path(__file__).resolve().parents[5] / "roles/fleet")}
+ROLE = {
+    "ansible_role_name": "infrastructure.services.fleet",
+    "fleet_ledger": "ledger.db",
+    "role_path": str(Path(__file__).resolve().parents[5] / "roles/fleet"),
+}
 
 
-@pytest.mark.parametrize(("wrong", "meant"), [
-    ("fleet_vms", "fleet_virtual_machines"),
-    ("fleet_machines", "fleet_virtual_machines"),
-    ("fleet_virtual_machine", "fleet_virtual_machines"),
-    ("fleet_concurency", "fleet_concurrency"),
-    ("fleet_roles", "fleet_application_roles"),
-    ("fleet_default", "fleet_defaults"),
-    ("fleet_max_fail", "fleet_max_failures"),
-    ("fleet_ldeger", "fleet_ledger"),
-])
+@pytest.mark.parametrize(
+    ("wrong", "meant"),
+    [
+        ("fleet_vms", "fleet_virtual_machines"),
+        ("fleet_machines", "fleet_virtual_machines"),
+        ("fleet_virtual_machine", "fleet_virtual_machines"),
+        ("fleet_concurency", "fleet_concurrency"),
+        ("fleet_roles", "fleet_application_roles"),
+        ("fleet_default", "fleet_defaults"),
+        ("fleet_max_fail", "fleet_max_failures"),
+        ("fleet_ldeger", "fleet_ledger"),
+    ],
+)
 def test_a_misspelt_variable_is_refused_with_the_name_that_was_meant(wrong, meant):
     with pytest.raises(InvalidInput) as refused:
         names_in_role({**ROLE, wrong: 1}, [])
@@ -34,15 +44,23 @@ def test_a_misspelt_variable_is_refused_with_the_name_that_was_meant(wrong, mean
 def test_all_of_them_are_named_at_once_and_without_a_near_name_all_that_there_are():
     with pytest.raises(InvalidInput) as refused:
         names_in_role({**ROLE, "fleet_vms": 1, "fleet_zq": 1}, [])
-    assert refused.value.msg.startswith("fleet_vms: there is no such variable; did you mean fleet_virtual_machines? ")
-    assert "fleet_zq: there is no such variable; there are fleet_application_role_defaults, " in refused.value.msg
+    assert refused.value.msg.startswith(
+        "fleet_vms: there is no such variable; did you mean fleet_virtual_machines? "
+    )
+    assert (
+        "fleet_zq: there is no such variable; there are fleet_application_role_defaults, "
+        in refused.value.msg
+    )
 
 
-@pytest.mark.parametrize("variables", [
-    {**ROLE, "fleet_ledger": 1, "fleet": "web", "fleetwide": 1, "_fleet_vms": 1, "vms": 1},
-    {"fleet_vms": 1},
-    {**ROLE, "ansible_role_name": "fleet", "fleet_vms": 1},
-])
+@pytest.mark.parametrize(
+    "variables",
+    [
+        {**ROLE, "fleet_ledger": 1, "fleet": "web", "fleetwide": 1, "_fleet_vms": 1, "vms": 1},
+        {"fleet_vms": 1},
+        {**ROLE, "ansible_role_name": "fleet", "fleet_vms": 1},
+    ],
+)
 def test_what_is_none_of_the_role_is_left_alone(variables):
     names_in_role(variables, [])
 
@@ -50,13 +68,17 @@ def test_what_is_none_of_the_role_is_left_alone(variables):
 PLAYBOOK = {"__variables": ["ledger", "base_url", "virtual_machine_attributes"]}
 
 
-@pytest.mark.parametrize("wrong", ["ledgr", "ledge", "leger", "base_ulr", "virtual_machine_attribute"])
+@pytest.mark.parametrize(
+    "wrong", ["ledgr", "ledge", "leger", "base_ulr", "virtual_machine_attribute"]
+)
 def test_a_misspelt_variable_of_the_command_line_is_refused(wrong):
     with pytest.raises(InvalidInput, match=f"^{wrong}: there is no such variable; did you mean "):
         names_in_role({**PLAYBOOK, wrong: 1}, [wrong])
 
 
-@pytest.mark.parametrize("other", ["ledger", "env", "team", "cpu", "application_role_attributes", "ansible_become"])
+@pytest.mark.parametrize(
+    "other", ["ledger", "env", "team", "cpu", "application_role_attributes", "ansible_become"]
+)
 def test_other_variables_are_for_inventories(other):
     names_in_role({**PLAYBOOK, other: 1, "ledgr": 1}, [other])
     names_in_role({}, ["ledgr"])
@@ -70,10 +92,18 @@ def test_a_playbook_over_the_role_takes_each_variable_of_the_role(own):
     names_in_role({**FLEET_PLAYBOOK, own: 1}, [own])
 
 
-@pytest.mark.parametrize(("wrong", "meant"), [
-    ("fleet_ledger_creat", "fleet_ledger_create"), ("ledger_creat", "ledger_create"), ("leger", "ledger")])
+@pytest.mark.parametrize(
+    ("wrong", "meant"),
+    [
+        ("fleet_ledger_creat", "fleet_ledger_create"),
+        ("ledger_creat", "ledger_create"),
+        ("leger", "ledger"),
+    ],
+)
 def test_a_playbook_over_the_role_refuses_a_misspelt_variable_of_both(wrong, meant):
-    with pytest.raises(InvalidInput, match=f"^{wrong}: there is no such variable; did you mean {meant}\\?$"):
+    with pytest.raises(
+        InvalidInput, match=f"^{wrong}: there is no such variable; did you mean {meant}\\?$"
+    ):
         names_in_role({**FLEET_PLAYBOOK, wrong: 1}, [wrong])
 
 

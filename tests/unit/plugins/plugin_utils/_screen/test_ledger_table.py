@@ -16,8 +16,16 @@ IP, URL = "192.0.2.10", "https://infrastructure.example.com"
 
 def machine(name: str, state: str = "done", attributes: object = None, **more) -> dict:
     """An entry as ledger_info returns it."""
-    entry = {"base_url": URL, "resource": MACHINE, "name": name, "state": state, "sent": {"attributes": attributes},
-             "asset": None, "changed_at": "2026-01-02T03:04:05Z", **more}
+    entry = {
+        "base_url": URL,
+        "resource": MACHINE,
+        "name": name,
+        "state": state,
+        "sent": {"attributes": attributes},
+        "asset": None,
+        "changed_at": "2026-01-02T03:04:05Z",
+        **more,
+    }
     return entry if state == "done" else {"settle": [f"record {name}", f"remove {name}"], **entry}
 
 
@@ -30,11 +38,15 @@ def role(name: str, state: str = "done") -> dict:
 def lines(*entries: dict) -> list[str]:
     states = [entry["state"] for entry in entries]
     counts = {state: states.count(state) for state in ("intent", "done", "accepted", "unknown")}
-    return ledger_lines({"entries": list(entries), "counts": counts, "ledger": "/l.db"}, ["write", "record"])
+    return ledger_lines(
+        {"entries": list(entries), "counts": counts, "ledger": "/l.db"}, ["write", "record"]
+    )
 
 
 def test_a_table_has_a_heading_for_each_kind_of_asset():
-    whole = machine("web01", attributes={"ip": "old", "team": "web"}, asset={"attributes": {"ip": IP}})
+    whole = machine(
+        "web01", attributes={"ip": "old", "team": "web"}, asset={"attributes": {"ip": IP}}
+    )
     assert lines(role("r1"), whole, machine("web02-longer")) == [
         "/l.db: 3 done",
         "NAME          STATE  SINCE (UTC)       ADDRESS     TEAM  ID",
@@ -42,26 +54,38 @@ def test_a_table_has_a_heading_for_each_kind_of_asset():
         "r1            done   2026-01-02 03:04",
         f"{MACHINE} at {URL}",
         "web01         done   2026-01-02 03:04  192.0.2.10  web",
-        "web02-longer  done   2026-01-02 03:04"]
+        "web02-longer  done   2026-01-02 03:04",
+    ]
 
 
 def test_a_table_fits_80_columns():
-    wide = machine("db-production-01", "accepted", attributes={"ip": "255.255.255.255", "team": "stores"})
+    wide = machine(
+        "db-production-01", "accepted", attributes={"ip": "255.255.255.255", "team": "stores"}
+    )
     assert max(map(len, lines(wide)[1:4])) <= 80
 
 
 def test_no_entries_are_said_to_be_none():
     assert nothing_found("/l.db", {"names": ["a"]}, {}) == "Nothing is recorded in /l.db."
-    assert nothing_found("/l.db", {"states": ["in_doubt"]}, {"done": 4}) == "Nothing is in doubt in /l.db."
-    told = nothing_found("/l.db", {"states": ["in_doubt"], "names": ["a*", "b\n"]}, {"done": 4_000, "unknown": 1})
+    assert (
+        nothing_found("/l.db", {"states": ["in_doubt"]}, {"done": 4})
+        == "Nothing is in doubt in /l.db."
+    )
+    told = nothing_found(
+        "/l.db", {"states": ["in_doubt"], "names": ["a*", "b\n"]}, {"done": 4_000, "unknown": 1}
+    )
     assert told == (
         "No entry of /l.db matches states: in_doubt; names: a*, b . Without these filters there are 4,000 done,"
-        " 1 unknown.")
+        " 1 unknown."
+    )
 
 
 def test_odd_values_do_not_break_the_table():
     odd = machine("a\n\x1b[1mb", attributes={"ip": 4, "team": ["x"]})
-    assert lines(odd, machine("c", attributes="text"))[3] == "a  [1mb  done   2026-01-02 03:04  4        ['x']"
+    assert (
+        lines(odd, machine("c", attributes="text"))[3]
+        == "a  [1mb  done   2026-01-02 03:04  4        ['x']"
+    )
 
 
 def test_each_machine_in_doubt_comes_with_its_commands():
@@ -69,11 +93,16 @@ def test_each_machine_in_doubt_comes_with_its_commands():
     assert found[-11:] == [
         "Look for each machine on the service.",
         "web01 was sent with no attributes.",
-        "If web01 is there, record it, with its id at the end:", "record web01",
-        "If it is not there, remove its entry, and the next run creates it:", "remove web01",
+        "If web01 is there, record it, with its id at the end:",
+        "record web01",
+        "If it is not there, remove its entry, and the next run creates it:",
+        "remove web01",
         "web03 was sent with no attributes.",
-        "The service accepted web03: record it, with its id at the end:", "record web03",
-        "If somebody has removed it, remove its entry, and the next run creates it:", "remove web03"]
+        "The service accepted web03: record it, with its id at the end:",
+        "record web03",
+        "If somebody has removed it, remove its entry, and the next run creates it:",
+        "remove web03",
+    ]
     assert not any("flight" in line for line in found)
 
 
@@ -83,7 +112,10 @@ def test_a_request_in_flight_is_pointed_out():
 
 def test_a_name_that_no_command_line_can_hold_is_told_apart():
     odd = machine("a b", "unknown", settle=[])
-    assert lines(odd)[-1] == "a b cannot be put on a command line: use a task of infrastructure.services.ledger_entry."
+    assert (
+        lines(odd)[-1]
+        == "a b cannot be put on a command line: use a task of infrastructure.services.ledger_entry."
+    )
 
 
 def test_a_role_in_doubt_is_run_again():
@@ -92,7 +124,11 @@ def test_a_role_in_doubt_is_run_again():
 
 
 def test_what_was_sent_is_said_of_a_machine_in_doubt():
-    found = lines(machine("web01", "unknown", attributes={"cpu": 4, "team": "web", "volumes": [{"size_gb": 250}]}))
+    found = lines(
+        machine(
+            "web01", "unknown", attributes={"cpu": 4, "team": "web", "volumes": [{"size_gb": 250}]}
+        )
+    )
     assert "web01 was sent with cpu 4, team web, volumes 250." in found
 
 
@@ -101,7 +137,9 @@ def test_the_commands_of_five_machines_are_shown_and_how_to_settle_more():
     assert len([line for line in found if line.startswith("record ")]) == 5
     assert found[-3:] == [
         "To settle all of them at once, write a file, fill in an id or the state absent, and record it:",
-        "write", "record"]
+        "write",
+        "record",
+    ]
 
 
 EVIL = "\x1b[2J\x1b]0;title\x07\u202e\n"
@@ -109,8 +147,15 @@ EVIL = "\x1b[2J\x1b]0;title\x07\u202e\n"
 
 def test_nothing_that_somebody_wrote_into_a_shared_ledger_controls_the_terminal():
     """Each column of the database, and the place of the ledger itself."""
-    odd = machine(EVIL, EVIL, attributes={"ip": EVIL, "team": EVIL, EVIL: EVIL}, base_url=f"https://s/{EVIL}",
-                  asset={"id": EVIL}, changed_at=EVIL, settle=[])
+    odd = machine(
+        EVIL,
+        EVIL,
+        attributes={"ip": EVIL, "team": EVIL, EVIL: EVIL},
+        base_url=f"https://s/{EVIL}",
+        asset={"id": EVIL},
+        changed_at=EVIL,
+        settle=[],
+    )
     found = lines(odd, {**odd, "resource": f"{MACHINE}{EVIL}"})
     found += ledger_lines({"entries": [odd], "counts": {"done": 1}, "ledger": f"/{EVIL}.db"}, [])
     found += ledger_lines({"entries": [], "counts": {}, "ledger": f"/{EVIL}.db"}, [])

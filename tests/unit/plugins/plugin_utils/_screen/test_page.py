@@ -17,14 +17,33 @@ import pytest
 from ansible_collections.infrastructure.services.plugins.plugin_utils._screen.formats import told
 from ansible_collections.infrastructure.services.plugins.plugin_utils._screen.page import page_data
 from support.checkout import CHECKOUT
-from support.pages import LEDGER, LOST, MACHINE, REFUSED, SERVICE, SETTLE, asset_of, fleet, page_of, plan, run_of
+from support.pages import (
+    LEDGER,
+    LOST,
+    MACHINE,
+    REFUSED,
+    SERVICE,
+    SETTLE,
+    asset_of,
+    fleet,
+    page_of,
+    plan,
+    run_of,
+)
 
 FLEET, PLAN = fleet(), plan()
 HOSTILE = {
-    "</table><script>alert(1)</script>": "</table><script>alert(1)</script>", "<img src=x onerror=alert(1)>": None,
-    "{{ 7 * 7 }}{% raw %}{# #}": None, "a & b": None, "</style></title>": None, "\" onload=\"alert(1)": None,
-    "web\n01": "web\\u000a01", "\u202egnp.exe": "\\u202egnp.exe", "\x1b[2J\ud800": "\\u001b[2J\\ud800",
-    "a\u200bb": "a\\u200bb", "\u05d0\u05d1": None,
+    "</table><script>alert(1)</script>": "</table><script>alert(1)</script>",
+    "<img src=x onerror=alert(1)>": None,
+    "{{ 7 * 7 }}{% raw %}{# #}": None,
+    "a & b": None,
+    "</style></title>": None,
+    '" onload="alert(1)': None,
+    "web\n01": "web\\u000a01",
+    "\u202egnp.exe": "\\u202egnp.exe",
+    "\x1b[2J\ud800": "\\u001b[2J\\ud800",
+    "a\u200bb": "a\\u200bb",
+    "\u05d0\u05d1": None,
 }
 _COLOUR = re.compile(r"--(\w+): #(\w{6})")
 
@@ -55,16 +74,27 @@ def rows(page: str) -> list[str]:
 
 
 def test_the_title_names_how_it_went_the_service_the_ledger_and_the_run():
-    assert texts(page_of(FLEET), "title")[0] == f"Run: 1 in doubt, 2 rejected of 500 | {SERVICE} | {LEDGER} | 4711-web"
+    assert (
+        texts(page_of(FLEET), "title")[0]
+        == f"Run: 1 in doubt, 2 rejected of 500 | {SERVICE} | {LEDGER} | 4711-web"
+    )
     assert texts(page_of(PLAN), "title")[0] == (
-        f"Plan: 3 to create, 1 differs, 1 in doubt, 1 to update | {SERVICE} | {LEDGER} | 4711-web")
+        f"Plan: 3 to create, 1 differs, 1 in doubt, 1 to update | {SERVICE} | {LEDGER} | 4711-web"
+    )
 
 
-@pytest.mark.parametrize(("counts", "more", "verdict"), [
-    ({"created": 2, "unchanged": 1, "in doubt": 0, "rejected": 0}, {}, "2 created, 1 unchanged"),
-    ({"unchanged": 3}, {"state": "planned"}, "3 unchanged"),
-    ({}, {}, "nothing is listed"),
-])
+@pytest.mark.parametrize(
+    ("counts", "more", "verdict"),
+    [
+        (
+            {"created": 2, "unchanged": 1, "in doubt": 0, "rejected": 0},
+            {},
+            "2 created, 1 unchanged",
+        ),
+        ({"unchanged": 3}, {"state": "planned"}, "3 unchanged"),
+        ({}, {}, "nothing is listed"),
+    ],
+)
 def test_without_a_problem_it_says_what_was_done(counts, more, verdict):
     assert data_of(run_of([], counts, **more))["verdict"] == verdict
 
@@ -72,54 +102,99 @@ def test_without_a_problem_it_says_what_was_done(counts, more, verdict):
 def test_a_problem_is_told_once_for_each_cause_with_its_command():
     first, second = data_of(FLEET)["problems"]
     assert (first["names"], first["cause"], [*first["commands"]]) == (["web099"], LOST, [SETTLE])
-    assert (second["names"], second["cause"], [*second["commands"]]) == (["web100", "web307"], REFUSED, [])
+    assert (second["names"], second["cause"], [*second["commands"]]) == (
+        ["web100", "web307"],
+        REFUSED,
+        [],
+    )
     assert f"<code>{SETTLE}</code>" in page_of(FLEET)
 
 
 def test_many_with_one_cause_are_counted():
-    assets = [asset_of(f"vm{number}", "rejected", outcome="rejected", failed=True, cause="no") for number in range(25)]
+    assets = [
+        asset_of(f"vm{number}", "rejected", outcome="rejected", failed=True, cause="no")
+        for number in range(25)
+    ]
     (problem,) = data_of(run_of(assets, {"rejected": 25}))["problems"]
     assert (len(problem["names"]), problem["more"]) == (10, 15)
 
 
 def test_what_was_not_begun_is_said_and_what_lost_fields_is_a_problem():
-    assets = [asset_of("a", "not begun", skipped=True, msg="max_unknown: 1 was reached"),
-              asset_of("b", "updated", outcome="accepted", changed=True, msg="lost", lost=[{"name": "x", "known": 1}])]
+    assets = [
+        asset_of("a", "not begun", skipped=True, msg="max_unknown: 1 was reached"),
+        asset_of(
+            "b",
+            "updated",
+            outcome="accepted",
+            changed=True,
+            msg="lost",
+            lost=[{"name": "x", "known": 1}],
+        ),
+    ]
     assert [(each["names"], each["cause"]) for each in data_of(run_of(assets, {}))["problems"]] == [
-        (["b"], "lost"), (["a"], "max_unknown: 1 was reached")]
+        (["b"], "lost"),
+        (["a"], "max_unknown: 1 was reached"),
+    ]
     assert "Nothing: nothing is in doubt" in page_of(run_of([], {}))
 
 
 def test_the_bar_shows_one_in_ten_thousand_in_the_look_of_its_mark():
     page = page_of(run_of([], {"created": 9_999, "in doubt": 1, "rejected": 0}))
-    parts = [(look, float(at), float(width)) for look, at, width in
-             re.findall(r'<rect class="(\w+)" x="([\d.]+)%" width="([\d.]+)%" height="100%">', page)]
+    parts = [
+        (look, float(at), float(width))
+        for look, at, width in re.findall(
+            r'<rect class="(\w+)" x="([\d.]+)%" width="([\d.]+)%" height="100%">', page
+        )
+    ]
     assert [part[0] for part in parts] == ["good", "doubt"]
     assert parts[0][1:] == (0, parts[1][1])
     assert parts[1][2] > 1
     assert sum(part[2] for part in parts) == pytest.approx(100, abs=0.02)
     assert re.findall(r'<li class="(\w+)"><span class="mark">(.)</span><b>([\d,]+)</b>', page) == [
-        ("good", "+", "9,999"), ("doubt", "?", "1"), ("calm", "x", "0")]
+        ("good", "+", "9,999"),
+        ("doubt", "?", "1"),
+        ("calm", "x", "0"),
+    ]
 
 
 def timed(name: str, begun: float, seconds: float, **more: object) -> dict:
-    return asset_of(name, "created", outcome="accepted", changed=True, begun_after=begun, seconds=seconds, **more)
+    return asset_of(
+        name,
+        "created",
+        outcome="accepted",
+        changed=True,
+        begun_after=begun,
+        seconds=seconds,
+        **more,
+    )
 
 
 def test_the_picture_has_a_dot_for_each_request_and_what_was_in_flight():
-    assets = [timed("a", 0, 4, waits=[[1, 2]]), timed("b", 2, 2), timed("c", 2, 2), timed("d", 8, 2, waits=[[8.5, 1]])]
-    picture = data_of(run_of([*assets, asset_of("e", "unchanged")], {"created": 4}))["lists"][0]["picture"]
+    assets = [
+        timed("a", 0, 4, waits=[[1, 2]]),
+        timed("b", 2, 2),
+        timed("c", 2, 2),
+        timed("d", 8, 2, waits=[[8.5, 1]]),
+    ]
+    picture = data_of(run_of([*assets, asset_of("e", "unchanged")], {"created": 4}))["lists"][0][
+        "picture"
+    ]
     assert [dot["names"] for dot in picture["dots"]] == [["a"], ["b", "c"], ["d"]]
     assert (picture["end"], picture["longest"], picture["most"], picture["number"]) == (10, 4, 3, 4)
-    flying = {time: [number for at, number in picture["flight"] if at <= time][-1]
-              for time in (0.5, 1.5, 2.5, 3.5, 5, 8.2, 9, 9.8)}
+    flying = {
+        time: [number for at, number in picture["flight"] if at <= time][-1]
+        for time in (0.5, 1.5, 2.5, 3.5, 5, 8.2, 9, 9.8)
+    }
     assert flying == {0.5: 1, 1.5: 0, 2.5: 2, 3.5: 3, 5: 0, 8.2: 1, 9: 0, 9.8: 1}
     assert (picture["waits"], picture["limited"], picture["waited"]) == ([(1, 2), (8.5, 1)], 2, 3)
     assert (picture["times"], picture["latencies"]) == ([0, 2, 4, 6, 8, 10], [0, 1, 2, 3, 4])
 
 
 def test_one_after_the_other_is_one_in_flight_though_times_are_rounded():
-    assets = [timed("a", 0.011, 0.031), timed("b", 0.041, 0.03)]  # from 0.0106 to 0.0412, when the other begins
+    assets = [
+        timed("a", 0.011, 0.031),
+        timed("b", 0.041, 0.03),
+    ]  # from 0.0106 to 0.0412, when the other begins
     assert data_of(run_of(assets, {"created": 2}))["lists"][0]["picture"]["most"] == 1
 
 
@@ -127,7 +202,10 @@ def test_waits_at_once_are_one_and_nothing_sent_is_no_picture():
     assets = [timed("a", 0, 9, waits=[[1, 2], [5, 1]]), timed("b", 0, 9, waits=[[2, 2]])]
     picture = data_of(run_of(assets, {"created": 2}))["lists"][0]["picture"]
     assert (picture["waits"], picture["limited"], picture["waited"]) == ([(1, 3), (5, 1)], 3, 4)
-    assert data_of(run_of([asset_of("a", "unchanged")], {"unchanged": 1}))["lists"][0]["picture"] is None
+    assert (
+        data_of(run_of([asset_of("a", "unchanged")], {"unchanged": 1}))["lists"][0]["picture"]
+        is None
+    )
     assert data_of(run_of([timed("a", 0, 0)], {"created": 1}))["lists"][0]["picture"]["number"] == 1
 
 
@@ -140,7 +218,11 @@ def test_axes_have_units_and_a_dot_says_its_name():
 
 def test_all_assets_are_rows_problems_first():
     page = page_of(FLEET)
-    assert (len(rows(page)), rows(page)[:3], rows(page)[-1]) == (500, ["web099", "web100", "web307"], "web039")
+    assert (len(rows(page)), rows(page)[:3], rows(page)[-1]) == (
+        500,
+        ["web099", "web100", "web307"],
+        "web039",
+    )
     assert '<td class="id" data-is="id">vm-49e1859f</td><td class="address">192.0.2.41</td>' in page
 
 
@@ -156,14 +238,24 @@ def test_a_plan_has_old_and_new_side_by_side_and_what_is_left_alone():
 
 def test_names_are_data_whatever_they_are():
     shown = [seen or name for name, seen in HOSTILE.items()]
-    page = page_of(run_of([asset_of(name, "rejected", failed=True, cause=name, command=name) for name in HOSTILE],
-                          {"rejected": len(HOSTILE)}, ledger="</title><script>", by="{{ by }}"))
+    page = page_of(
+        run_of(
+            [asset_of(name, "rejected", failed=True, cause=name, command=name) for name in HOSTILE],
+            {"rejected": len(HOSTILE)},
+            ledger="</title><script>",
+            by="{{ by }}",
+        )
+    )
     assert [unescape(name) for name in rows(page)] == shown
     elements = Elements()
     elements.feed(page)
     assert elements.tags["script"] == 1
     assert not {"img", "iframe", "form", "link", "a"} & elements.tags.keys()
-    assert [name for name in elements.attributes if name in ("style", "src", "href") or name.startswith("on")] == []
+    assert [
+        name
+        for name in elements.attributes
+        if name in ("style", "src", "href") or name.startswith("on")
+    ] == []
     page.encode()
 
 
@@ -179,8 +271,10 @@ def test_the_policy_allows_the_style_and_the_script_of_the_page_by_their_hashes_
 
 
 def luminance(colour: str) -> float:
-    parts = [int(colour[at:at + 2], 16) / 255 for at in (0, 2, 4)]
-    red, green, blue = (part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts)
+    parts = [int(colour[at : at + 2], 16) / 255 for at in (0, 2, 4)]
+    red, green, blue = (
+        part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts
+    )
     return 0.2126 * red + 0.7152 * green + 0.0722 * blue
 
 
@@ -190,15 +284,22 @@ def contrast(one: str, other: str) -> float:
 
 
 def test_every_colour_has_contrast_in_both_schemes():
-    """WCAG 2.2, 1.4.3: the contrast of colours with both backgrounds, which are also what stands on the colours."""
+    """WCAG 2.2, 1.4.3: the contrast of colours with both backgrounds, which are also what stands on
+    the colours.
+    """
     (style,) = re.findall(r"<style>(.*?)</style>", page_of(PLAN), re.DOTALL)
-    both = [dict(_COLOUR.findall(block)) for block in re.findall(r":root \{(.*?)\}", style, re.DOTALL)]
+    both = [
+        dict(_COLOUR.findall(block)) for block in re.findall(r":root \{(.*?)\}", style, re.DOTALL)
+    ]
     assert len(both) == 2
     for colours in both:
         grounds = [colours.pop(name) for name in ("card", "page", "code")]
         colours.pop("line")
-        low = {name: round(contrast(colour, grounds[0]), 2) for name, colour in colours.items()
-               if min(contrast(colour, ground) for ground in grounds[:2]) < 4.5}
+        low = {
+            name: round(contrast(colour, grounds[0]), 2)
+            for name, colour in colours.items()
+            if min(contrast(colour, ground) for ground in grounds[:2]) < 4.5
+        }
         assert low == {}
         assert contrast(colours["text"], grounds[2]) > 4.5
         assert len({colours["doubt"], colours["bad"], colours["differs"], colours["good"]}) == 4
@@ -206,7 +307,10 @@ def test_every_colour_has_contrast_in_both_schemes():
 
 def test_the_picture_in_the_guides_is_of_this_page():
     """`make picture` takes it anew, in Chromium."""
-    assert hashlib.sha256(page_of(FLEET).encode()).hexdigest() in (CHECKOUT / "tests/page/picture.sha256").read_text()
+    assert (
+        hashlib.sha256(page_of(FLEET).encode()).hexdigest()
+        in (CHECKOUT / "tests/page/picture.sha256").read_text()
+    )
     assert (CHECKOUT / "docs/docsite/rst/report.png").stat().st_size < 150_000
 
 

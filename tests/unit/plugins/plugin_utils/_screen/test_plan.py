@@ -1,7 +1,9 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a plan says: shared fields once, own ones first, updates as old and new, and nothing hidden in silence."""
+"""What a plan says: shared fields once, own ones first, updates as old and new, and nothing hidden
+in silence.
+"""
 
 from __future__ import annotations
 
@@ -29,12 +31,25 @@ from hypothesis import strategies as st
 COMMAND = "ansible-playbook infrastructure.services.in_doubt -e ledger=/srv/fleet.db"
 SINCE = "2026-11-22T10:02:03Z"
 KEEP = dict(plan="keep", changed=False, outcome="not_sent")
-LOST = dict(plan="in_doubt", changed=False, failed=True, outcome="unknown",
-            msg=Message("how it ended is not known.", "virtual machine lost", COMMAND, SINCE))
+LOST = dict(
+    plan="in_doubt",
+    changed=False,
+    failed=True,
+    outcome="unknown",
+    msg=Message("how it ended is not known.", "virtual machine lost", COMMAND, SINCE),
+)
 DRIFT = dict(KEEP, plan="differs", changes=[{"name": "attributes.cpu", "new": 8, "old": 2}])
-UPDATE = dict(plan="update", changed=True, outcome="not_sent", body={"description": "two"}, changes=[
-    {"name": "description", "new": "two", "old": "one"}], unsent=[
-    {"name": "attributes.login", "value": True}, {"name": "attributes.cluster_id", "value": "eu/a"}])
+UPDATE = dict(
+    plan="update",
+    changed=True,
+    outcome="not_sent",
+    body={"description": "two"},
+    changes=[{"name": "description", "new": "two", "old": "one"}],
+    unsent=[
+        {"name": "attributes.login", "value": True},
+        {"name": "attributes.cluster_id", "value": "eu/a"},
+    ],
+)
 COMMON = {"team": "web", "cpu": 4, "operating_system": "Debian 13"}
 
 
@@ -43,7 +58,12 @@ def new(name: str, **attributes: object) -> dict:
     return dict(plan="create", changed=True, outcome="not_sent", body=body)
 
 
-def lines_of(items: dict[str, dict], width: int = 80, not_listed: tuple = (), spec: ModuleSpec = VIRTUAL_MACHINES):
+def lines_of(
+    items: dict[str, dict],
+    width: int = 80,
+    not_listed: tuple = (),
+    spec: ModuleSpec = VIRTUAL_MACHINES,
+):
     result = ListResult(spec, [*items], None)
     result.not_listed = [*not_listed]
     for number, item in enumerate(items.values()):
@@ -55,7 +75,15 @@ def test_a_plan_says_what_is_shared_once_and_the_own_fields_of_each_address_firs
     volumes = [{"name": "data", "size_gb": 250}]
     items = {f"vm{number}": KEEP for number in range(114)}
     items["lost"], items["drift"] = LOST, DRIFT
-    items["new1"] = new("new1", **COMMON, vm_ram=16, volumes=volumes, ip="192.0.2.11", subnet={"mask": "m"}, status="s")
+    items["new1"] = new(
+        "new1",
+        **COMMON,
+        vm_ram=16,
+        volumes=volumes,
+        ip="192.0.2.11",
+        subnet={"mask": "m"},
+        status="s",
+    )
     items["new2"] = new("new2", **COMMON, vm_ram=32, ip="192.0.2.12")
     assert lines_of(items, 68, ["gone1"]) == [
         "virtual machines: 2 to create, 1 differs, 1 in doubt, 1 not listed, 114 unchanged",
@@ -72,46 +100,80 @@ def test_a_plan_says_what_is_shared_once_and_the_own_fields_of_each_address_firs
 def test_an_update_says_what_changes_and_what_would_be_dropped():
     kept = "login, cluster_id known and not sent: send: complete keeps them"
     assert lines_of({"role-1": UPDATE}, 120, spec=APPLICATION_ROLES) == [
-        "application roles: 1 to update", f"  ~ role-1  description one -> two; {kept}"]
+        "application roles: 1 to update",
+        f"  ~ role-1  description one -> two; {kept}",
+    ]
     assert lines_of({"role-1": UPDATE}, 80, spec=APPLICATION_ROLES) == [
-        "application roles: 1 to update", "  ~ role-1  description one -> two", f"            {kept}"]
+        "application roles: 1 to update",
+        "  ~ role-1  description one -> two",
+        f"            {kept}",
+    ]
 
 
 def test_one_new_machine_shares_nothing():
     assert lines_of({"new1": new("new1", **COMMON, ip="192.0.2.1")}) == [
-        "virtual machines: 1 to create", "  + new1  ip 192.0.2.1, team web, cpu 4, operating_system Debian 13"]
+        "virtual machines: 1 to create",
+        "  + new1  ip 192.0.2.1, team web, cpu 4, operating_system Debian 13",
+    ]
 
 
 def test_of_500_machines_forty_are_shown_within_80_columns():
-    items = {f"web-prod-{number:03}": new(f"web-prod-{number:03}", **COMMON, ip=f"192.0.2.{number}", notes="n" * 90)
-             for number in range(498)}
+    items = {
+        f"web-prod-{number:03}": new(
+            f"web-prod-{number:03}", **COMMON, ip=f"192.0.2.{number}", notes="n" * 90
+        )
+        for number in range(498)
+    }
     lines = lines_of({**items, "lost": LOST, "drift": DRIFT})
     assert len(lines) == 1 + 1 + 40 + 1 + 1
     assert lines[-2] == "  and 460 more"
     assert max(map(len, lines[:-1])) <= 80
 
 
-@pytest.mark.parametrize(("value", "text"), [
-    ("Debian 13", "Debian 13"), (4, "4"), (True, "true"), (None, "null"), ("", "none"), ([], "none"), ({}, "none"),
-    ([{"name": "data", "size_gb": 250}, {"name": "log", "size_gb": 5}], "data 250, log 5"),
-    ({"mask": "255.0.0.0", "network": "10.0.0.0"}, "255.0.0.0 10.0.0.0"),
-    ([{"permissions": ["SELECT", "MODIFY"], "resource_name": "ks"}], "permissions SELECT, MODIFY resource_name ks"),
-    ("a\x1b[2J\nb", "a [2J b"), ("x" * 70, "x" * 57 + "..."),
-])
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        ("Debian 13", "Debian 13"),
+        (4, "4"),
+        (True, "true"),
+        (None, "null"),
+        ("", "none"),
+        ([], "none"),
+        ({}, "none"),
+        ([{"name": "data", "size_gb": 250}, {"name": "log", "size_gb": 5}], "data 250, log 5"),
+        ({"mask": "255.0.0.0", "network": "10.0.0.0"}, "255.0.0.0 10.0.0.0"),
+        (
+            [{"permissions": ["SELECT", "MODIFY"], "resource_name": "ks"}],
+            "permissions SELECT, MODIFY resource_name ks",
+        ),
+        ("a\x1b[2J\nb", "a [2J b"),
+        ("x" * 70, "x" * 57 + "..."),
+    ],
+)
 def test_a_value_is_shown_in_short(value, text):
     assert shown(value) == text
 
 
 NAMES = st.text(st.characters(codec="ascii", categories=["L"]), min_size=1, max_size=8)
-VALUES = st.one_of(st.text(max_size=30), st.integers(0, 3), st.booleans(), st.lists(st.text(max_size=9), max_size=3))
+VALUES = st.one_of(
+    st.text(max_size=30),
+    st.integers(0, 3),
+    st.booleans(),
+    st.lists(st.text(max_size=9), max_size=3),
+)
 
 
 @given(bodies=st.lists(st.dictionaries(NAMES, VALUES, max_size=6), min_size=1, max_size=5))
 def test_shared_and_own_fields_together_are_all_fields(bodies):
-    bodies = [{"name": "n", "attributes": {key: each[key] for key in each if key != "name"}} for each in bodies]
+    bodies = [
+        {"name": "n", "attributes": {key: each[key] for key in each if key != "name"}}
+        for each in bodies
+    ]
     shared, owns = own_fields(bodies)
     for body, own in zip(bodies, owns, strict=True):
-        assert json.dumps({**shared, **own}, sort_keys=True) == json.dumps(body["attributes"], sort_keys=True)
+        assert json.dumps({**shared, **own}, sort_keys=True) == json.dumps(
+            body["attributes"], sort_keys=True
+        )
         assert not shared.keys() & own.keys()
 
 

