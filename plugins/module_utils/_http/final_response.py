@@ -7,6 +7,14 @@
 from __future__ import annotations
 
 import http.client
+from typing import NamedTuple
+
+
+class Head(NamedTuple):
+    """The status and the headers of an answer."""
+
+    status: int
+    headers: http.client.HTTPMessage
 
 
 class FinalResponse(http.client.HTTPResponse):
@@ -23,7 +31,7 @@ class FinalResponse(http.client.HTTPResponse):
         while self.status in (102, 103):
             self.headers = None  # begin() does nothing once they are set
             super().begin()
-        meter.head = self.status, self.headers
+        meter.head = Head(self.status, self.headers)
         if self.length == 0:
             self.chunked = (
                 False  # a 204 or 304 has no body, whatever its headers say (RFC 9112 section 6.3)

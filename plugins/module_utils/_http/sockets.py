@@ -23,7 +23,7 @@ from .._errors import AttemptFailed
 from .causes import Phase
 from .connecting import look_up
 from .exchange import MAX_ANSWER, TooLong
-from .final_response import FinalResponse
+from .final_response import FinalResponse, Head
 
 try:
     from urllib3.connectionpool import HTTPConnectionPool, HTTPSConnectionPool
@@ -57,9 +57,7 @@ class Meter:
         self.ended = False  # the peer closed its side
         self.left_over = False  # bytes arrived after the end of the answer
         self.received = 0  # bytes, those of a proxy's answer to CONNECT included
-        self.head: tuple[int, HTTPMessage] | None = (
-            None  # the status and the headers, once complete
-        )
+        self.head: Head | None = None  # set once it is complete
 
     def left(self) -> float:
         """Return the seconds that are left; raise socket.timeout when none are."""
@@ -68,7 +66,7 @@ class Meter:
             raise socket.timeout("the time for this attempt is over")
         return left
 
-    def whole_head(self) -> tuple[int, HTTPMessage]:
+    def whole_head(self) -> Head:
         """Return the status and the headers of the answer; raise AttemptFailed when the connection
         ended before.
         """

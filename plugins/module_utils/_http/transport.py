@@ -137,9 +137,11 @@ class Transport:
         except (
             InvalidHeader
         ):  # what urllib3 raises once it has read all headers, so it is an answer
-            status, headers = self._meter.whole_head()
+            head = self._meter.whole_head()
             return Answer(
-                status, CaseInsensitiveDict(headers.items()), problem="it has two Content-Lengths"
+                head.status,
+                CaseInsensitiveDict(head.headers.items()),
+                problem="it has two Content-Lengths",
             )
         try:
             self._meter.whole_head()
