@@ -15,7 +15,7 @@ from ..plugin_utils._run.action import Action
 from ..plugin_utils._run.given import edit_ledger, file_of_playbook
 from ..plugin_utils._run.process import run_id, show_lines
 from ..plugin_utils._screen.csv_files import entries_in
-from ..plugin_utils._screen.screen import edit_lines
+from ..plugin_utils._screen.ledger_table import edit_lines
 
 
 class ActionModule(Action):

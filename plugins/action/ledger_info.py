@@ -15,7 +15,7 @@ from ..plugin_utils._run.action import Action
 from ..plugin_utils._run.given import file_of_playbook, opened_ledger, variable
 from ..plugin_utils._run.process import show_lines
 from ..plugin_utils._screen.csv_files import require_new_file, write_entries
-from ..plugin_utils._screen.screen import ledger_lines, nothing_found, written_lines
+from ..plugin_utils._screen.ledger_table import ledger_lines, nothing_found, written_lines
 
 _SHOWS = "__shows_table"  # the variable with which the playbook show_ledger has the table shown, not its JSON
 

@@ -47,7 +47,13 @@ from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.mo
     open_source,
 )
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.store import Ledger
-from ansible_collections.infrastructure.services.plugins.plugin_utils._screen.report import Report
+from ansible_collections.infrastructure.services.plugins.plugin_utils._screen.assets import (
+    assets_of,
+)
+from ansible_collections.infrastructure.services.plugins.plugin_utils._screen.report import (
+    AboutLedger,
+    Report,
+)
 from ledger.tasks import task
 from support import CREATE, RESOURCES, locks
 
@@ -140,7 +146,9 @@ def swept_report(path: str, names: list[str]) -> Iterator[object]:
         operation = RESOURCES[CREATE].operation
         try:
             report = Report(path, "", "run", "https://service", is_plan=False)
-            return dict(outcome="accepted", problem=report.add(operation, dict(results=items)))
+            assets = assets_of(operation, dict(results=items))
+            problem = report.add(operation, assets, AboutLedger())
+            return dict(outcome="accepted", problem=problem)
         except InvalidInput as error:
             return in_words(error.result())
 

@@ -8,6 +8,10 @@ from __future__ import annotations
 import heapq
 import random
 
+from ansible_collections.infrastructure.services.plugins.plugin_utils._screen.assets import (
+    Asset,
+    Run,
+)
 from ansible_collections.infrastructure.services.plugins.plugin_utils._screen.formats import FORMATS
 
 SERVICE, LEDGER = "https://infrastructure.example.com", "/srv/fleet/fleet.db"
@@ -23,8 +27,12 @@ REFUSED = "The service rejected it (422). Nothing was created. Correct its attri
 
 def page_of(run: dict) -> str:
     """The page of a run."""
-    _head, render = FORMATS[".html"]
-    return render(run)
+    return FORMATS[".html"].text_of(typed(run))
+
+
+def typed(run: dict) -> Run:
+    """The same run as the code has it."""
+    return Run(**{**run, "assets": [Asset(**asset) for asset in run["assets"]]})
 
 
 def run_of(assets: list[dict], counts: dict[str, int], **more: object) -> dict:

@@ -26,8 +26,10 @@ from .._ledger.location import open_ledger, shown_location
 from .._ledger.queue import Queue
 from .._ledger.recording import Recording
 from .._ledger.store import Ledger
+from .._screen.approval import ApprovedPlan, approved_plan
+from .._screen.assets import assets_of
 from .._screen.plan import plan_lines
-from .._screen.report import AboutLedger, ApprovedPlan, Report, approved_plan
+from .._screen.report import AboutLedger, Report
 from .._screen.screen import Progress, result_lines
 from .cache import cached_transport, shared_token
 from .given import (
@@ -205,16 +207,17 @@ def _tell(
 ) -> None:
     """Report the whole result of a list, and say on the screen what it did, or would do."""
     operation, width = action.spec.resource.operation, action._display.columns
-    problem = report.add(operation, result, about) if report else ""
+    assets = assets_of(operation, result)
+    problem = report.add(operation, assets, about) if report else ""
     if problem:
         result["warnings"].append(problem)
     if action._task.no_log or signals.caught:
         return
     is_plan, where = action._task.check_mode, [report.where] if report and not problem else []
     lines = (
-        plan_lines(operation, result, width)
+        plan_lines(operation, assets, width)
         if is_plan
-        else result_lines(operation, result, seconds, width)
+        else result_lines(operation, assets, seconds, width)
     )
     show_lines([*lines, *where])
 

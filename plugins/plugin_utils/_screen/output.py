@@ -2,10 +2,9 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Reads and replaces files in directories that others may write to, atomically and by one task at a
-time.
+"""Reads and replaces files, atomically and by one task at a time.
 
-Each path is a real one, as `real_path` returns it.
+Others may write to the directories of the files. Each path is a real one, as `real_path` returns it.
 """
 
 from __future__ import annotations
@@ -31,9 +30,7 @@ def text_of(file: str) -> str:
 
 @contextmanager
 def opened(file: str, flags: int) -> Iterator[IO[str]]:
-    """Open a real path, without following a link that has taken its place since, or waiting for a
-    FIFO.
-    """
+    """Open a real path; follow no link that has taken its place since, and wait for no FIFO."""
     flags |= os.O_NONBLOCK | os.O_NOFOLLOW
     with open_directory(os.path.dirname(file)) as directory:
         descriptor = os.open(os.path.basename(file), flags, dir_fd=directory)
@@ -43,7 +40,7 @@ def opened(file: str, flags: int) -> Iterator[IO[str]]:
 
 @contextmanager
 def alone_in(directory: str) -> Iterator[None]:
-    """Exclude all other tasks, of this run and of others, where the file system has locks."""
+    """Exclude all other tasks, also of other runs, where the file system has locks."""
     with open_directory(directory) as found:
         descriptor = os.open(os.curdir, os.O_RDONLY, dir_fd=found)
     try:
@@ -56,8 +53,7 @@ def alone_in(directory: str) -> Iterator[None]:
 
 @contextmanager
 def replacement(file: str) -> Iterator[tuple[int, str, IO[str]]]:
-    """Yield the descriptor of the file's directory, and the name of a new file there, open for
-    writing.
+    """Yield the descriptor of the file's directory, and a new file there by its name and open.
 
     Remove the new file if it is still there at the end. Not by tempfile, which knows a directory by
     its path only: somebody may have put a symbolic link there.

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from ansible_collections.infrastructure.services.plugins.plugin_utils._screen.screen import (
+from ansible_collections.infrastructure.services.plugins.plugin_utils._screen.ledger_table import (
     ledger_lines,
     nothing_found,
 )

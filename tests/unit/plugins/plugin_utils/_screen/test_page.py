@@ -14,8 +14,8 @@ from html import unescape
 from html.parser import HTMLParser
 
 import pytest
-from ansible_collections.infrastructure.services.plugins.plugin_utils._screen.formats import told
 from ansible_collections.infrastructure.services.plugins.plugin_utils._screen.page import page_data
+from ansible_collections.infrastructure.services.plugins.plugin_utils._screen.picture import Picture
 from support.checkout import CHECKOUT
 from support.pages import (
     LEDGER,
@@ -29,6 +29,7 @@ from support.pages import (
     page_of,
     plan,
     run_of,
+    typed,
 )
 
 FLEET, PLAN = fleet(), plan()
@@ -61,7 +62,11 @@ class Elements(HTMLParser):
 
 
 def data_of(run: dict) -> dict:
-    return page_data(told(run))
+    return page_data(typed(run))
+
+
+def picture_of(assets: list[dict]) -> Picture | None:
+    return data_of(run_of(assets, {"created": len(assets)}))["pictures"][MACHINE]
 
 
 def texts(page: str, tag: str) -> list[str]:
@@ -101,8 +106,8 @@ def test_without_a_problem_it_says_what_was_done(counts, more, verdict):
 
 def test_a_problem_is_told_once_for_each_cause_with_its_command():
     first, second = data_of(FLEET)["problems"]
-    assert (first["names"], first["cause"], [*first["commands"]]) == (["web099"], LOST, [SETTLE])
-    assert (second["names"], second["cause"], [*second["commands"]]) == (
+    assert (first.names, first.cause, [*first.commands]) == (["web099"], LOST, [SETTLE])
+    assert (second.names, second.cause, [*second.commands]) == (
         ["web100", "web307"],
         REFUSED,
         [],
@@ -116,7 +121,7 @@ def test_many_with_one_cause_are_counted():
         for number in range(25)
     ]
     (problem,) = data_of(run_of(assets, {"rejected": 25}))["problems"]
-    assert (len(problem["names"]), problem["more"]) == (10, 15)
+    assert (len(problem.names), problem.more) == (10, 15)
 
 
 def test_what_was_not_begun_is_said_and_what_lost_fields_is_a_problem():
@@ -131,7 +136,7 @@ def test_what_was_not_begun_is_said_and_what_lost_fields_is_a_problem():
             lost=[{"name": "x", "known": 1}],
         ),
     ]
-    assert [(each["names"], each["cause"]) for each in data_of(run_of(assets, {}))["problems"]] == [
+    assert [(each.names, each.cause) for each in data_of(run_of(assets, {}))["problems"]] == [
         (["b"], "lost"),
         (["a"], "max_unknown: 1 was reached"),
     ]
@@ -176,18 +181,16 @@ def test_the_picture_has_a_dot_for_each_request_and_what_was_in_flight():
         timed("c", 2, 2),
         timed("d", 8, 2, waits=[[8.5, 1]]),
     ]
-    picture = data_of(run_of([*assets, asset_of("e", "unchanged")], {"created": 4}))["lists"][0][
-        "picture"
-    ]
-    assert [dot["names"] for dot in picture["dots"]] == [["a"], ["b", "c"], ["d"]]
-    assert (picture["end"], picture["longest"], picture["most"], picture["number"]) == (10, 4, 3, 4)
+    picture = picture_of([*assets, asset_of("e", "unchanged")])
+    assert [dot.names for dot in picture.dots] == [["a"], ["b", "c"], ["d"]]
+    assert (picture.end, picture.longest, picture.most, picture.requests) == (10, 4, 3, 4)
     flying = {
-        time: [number for at, number in picture["flight"] if at <= time][-1]
+        time: [number for at, number in picture.flight if at <= time][-1]
         for time in (0.5, 1.5, 2.5, 3.5, 5, 8.2, 9, 9.8)
     }
     assert flying == {0.5: 1, 1.5: 0, 2.5: 2, 3.5: 3, 5: 0, 8.2: 1, 9: 0, 9.8: 1}
-    assert (picture["waits"], picture["limited"], picture["waited"]) == ([(1, 2), (8.5, 1)], 2, 3)
-    assert (picture["times"], picture["latencies"]) == ([0, 2, 4, 6, 8, 10], [0, 1, 2, 3, 4])
+    assert (picture.waits, picture.limited, picture.waited) == ([(1, 3), (8.5, 9.5)], 2, 3)
+    assert (picture.times, picture.latencies) == ([0, 2, 4, 6, 8, 10], [0, 1, 2, 3, 4])
 
 
 def test_one_after_the_other_is_one_in_flight_though_times_are_rounded():
@@ -195,18 +198,15 @@ def test_one_after_the_other_is_one_in_flight_though_times_are_rounded():
         timed("a", 0.011, 0.031),
         timed("b", 0.041, 0.03),
     ]  # from 0.0106 to 0.0412, when the other begins
-    assert data_of(run_of(assets, {"created": 2}))["lists"][0]["picture"]["most"] == 1
+    assert picture_of(assets).most == 1
 
 
 def test_waits_at_once_are_one_and_nothing_sent_is_no_picture():
     assets = [timed("a", 0, 9, waits=[[1, 2], [5, 1]]), timed("b", 0, 9, waits=[[2, 2]])]
-    picture = data_of(run_of(assets, {"created": 2}))["lists"][0]["picture"]
-    assert (picture["waits"], picture["limited"], picture["waited"]) == ([(1, 3), (5, 1)], 3, 4)
-    assert (
-        data_of(run_of([asset_of("a", "unchanged")], {"unchanged": 1}))["lists"][0]["picture"]
-        is None
-    )
-    assert data_of(run_of([timed("a", 0, 0)], {"created": 1}))["lists"][0]["picture"]["number"] == 1
+    picture = picture_of(assets)
+    assert (picture.waits, picture.limited, picture.waited) == ([(1, 4), (5, 6)], 3, 4)
+    assert picture_of([asset_of("a", "unchanged")]) is None
+    assert picture_of([timed("a", 0, 0)]).requests == 1
 
 
 def test_axes_have_units_and_a_dot_says_its_name():

@@ -18,13 +18,16 @@ from ansible_collections.infrastructure.services.plugins.module_utils._task.spec
     VIRTUAL_MACHINES,
     ModuleSpec,
 )
+from ansible_collections.infrastructure.services.plugins.plugin_utils._screen.assets import (
+    assets_of,
+)
 from ansible_collections.infrastructure.services.plugins.plugin_utils._screen.plan import (
     Part,
     fitted,
     own_fields,
     plan_lines,
-    shown,
 )
+from ansible_collections.infrastructure.services.plugins.plugin_utils._screen.text import shown
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -68,7 +71,8 @@ def lines_of(
     result.not_listed = [*not_listed]
     for number, item in enumerate(items.values()):
         result.add(number, item)
-    return plan_lines(spec.resource.operation, result.done(), width)
+    operation = spec.resource.operation
+    return plan_lines(operation, assets_of(operation, result.done()), width)
 
 
 def test_a_plan_says_what_is_shared_once_and_the_own_fields_of_each_address_first():

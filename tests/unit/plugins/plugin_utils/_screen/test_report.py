@@ -29,16 +29,22 @@ from ansible_collections.infrastructure.services.plugins.module_utils._task.spec
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.location import (
     open_ledger,
 )
+from ansible_collections.infrastructure.services.plugins.plugin_utils._screen.approval import (
+    ApprovedPlan,
+    approved_plan,
+)
+from ansible_collections.infrastructure.services.plugins.plugin_utils._screen.assets import (
+    assets_of,
+)
 from ansible_collections.infrastructure.services.plugins.plugin_utils._screen.formats import FORMATS
 from ansible_collections.infrastructure.services.plugins.plugin_utils._screen.report import (
     AboutLedger,
-    ApprovedPlan,
     Report,
-    approved_plan,
 )
 from jsonschema import Draft202012Validator
 from support.checkout import CHECKOUT
 
+NO_LEDGER = AboutLedger()
 MACHINE, ROLE = (spec.resource.operation for spec in (VIRTUAL_MACHINES, APPLICATION_ROLES))
 SCHEMA = Draft202012Validator(
     json.loads((CHECKOUT / "docs/report.schema.json").read_text(encoding="utf-8"))
@@ -99,7 +105,8 @@ def path(tmp_path) -> str:
 
 
 def write(path: str, items: list[dict], run: str = "run-1", operation=MACHINE) -> None:
-    assert Report(path, LEDGER, run, SERVICE, is_plan=False).add(operation, result_of(items)) == ""
+    report = Report(path, LEDGER, run, SERVICE, is_plan=False)
+    assert add(report, items, operation=operation) == ""
 
 
 def plan(path: str, items: list[dict], not_listed: int = 0) -> None:
@@ -107,13 +114,15 @@ def plan(path: str, items: list[dict], not_listed: int = 0) -> None:
 
 
 def plan_beside(path: str, items: list[dict], not_listed: list[str]) -> None:
-    result = {**result_of(items), "not_listed": not_listed}
-    assert Report(path, LEDGER, "run-1", SERVICE, is_plan=True).add(MACHINE, result) == ""
+    report = Report(path, LEDGER, "run-1", SERVICE, is_plan=True)
+    assert add(report, items, not_listed=not_listed) == ""
 
 
-def result_of(items: list[dict]) -> dict:
-    """The part of the result of a list that a report reads."""
-    return {"results": items}
+def add(
+    report: Report, items: list[dict], about: AboutLedger = NO_LEDGER, operation=MACHINE, **more
+) -> str:
+    """Add the result of a list to a report."""
+    return report.add(operation, assets_of(operation, {"results": items, **more}), about)
 
 
 def runs(path: str) -> list[dict]:
@@ -200,11 +209,9 @@ def test_a_report_of_a_run_is_of_one_service_and_one_ledger(path, service, ledge
     before = Path(path).read_text()
     with pytest.raises(InvalidInput, match=f"^report: .*{re.escape(problem)}. Give a new file"):
         Report(path, ledger, "run-1", service, is_plan=False)
-    assert problem in late.add(MACHINE, result_of(ITEMS))
+    assert problem in add(late, ITEMS)
     assert Path(path).read_text() == before
-    assert (
-        Report(path, ledger, "run-2", service, is_plan=False).add(MACHINE, result_of(ITEMS)) == ""
-    )
+    assert add(Report(path, ledger, "run-2", service, is_plan=False), ITEMS) == ""
 
 
 def test_the_password_of_a_ledger_is_not_in_a_report(path):
@@ -215,7 +222,7 @@ def test_the_password_of_a_ledger_is_not_in_a_report(path):
         SERVICE,
         is_plan=False,
     )
-    assert report.add(MACHINE, result_of(ITEMS)) == ""
+    assert add(report, ITEMS) == ""
     assert runs(path)[0]["ledger"] == "postgresql://db.example.com/l"
     assert "secret-of" not in Path(path).read_text()
 
@@ -371,7 +378,7 @@ def at_once(path: str, names: list[str], run: Callable[[str], str]) -> None:
         barrier.wait(30)
         report = Report(path, LEDGER, run(name), SERVICE, is_plan=False)
         barrier.wait(30)
-        assert report.add(MACHINE, result_of([{**ITEMS[0], "item": name}])) == ""
+        assert add(report, [{**ITEMS[0], "item": name}]) == ""
 
     processes = [context.Process(target=work, args=(name,)) for name in names]
     for process in processes:
@@ -452,7 +459,7 @@ def test_a_report_that_cannot_be_written_at_the_end_raises_a_warning(tmp_path, p
         {"a directory": Path.mkdir, "a named pipe": os.mkfifo}.get(
             place, lambda at: at.write_text("mine")
         )(path)
-    warning = report.add(MACHINE, result_of(ITEMS))
+    warning = add(report, ITEMS)
     assert warning.startswith("report: ")
     assert {None: "No such file or directory", "exists and is not a report": place}.get(
         place, "regular"
@@ -464,7 +471,7 @@ def test_a_report_that_cannot_be_written_at_the_end_raises_a_warning(tmp_path, p
 @pytest.mark.parametrize("suffix", FORMATS)
 def test_every_text_begins_as_what_a_report_is_known_by(path, suffix):
     plan(path, [])
-    head, _render = FORMATS[suffix]
+    head = FORMATS[suffix].head
     assert Path(plan_of(path)).with_suffix(suffix).read_text(encoding="utf-8").startswith(head)
 
 
@@ -673,12 +680,9 @@ def test_a_plan_without_the_length_of_the_history_is_damaged(path, rows):
 
 
 def test_the_warnings_of_all_lists_and_the_ledger_are_in_each_file(path):
-    result = {"results": PLANNED}
     for number in (1, 2, 1):
         about = AboutLedger("id-1", number, (f"warning {number} <b>",))
-        assert (
-            Report(path, LEDGER, "run-1", SERVICE, is_plan=True).add(MACHINE, result, about) == ""
-        )
+        assert add(Report(path, LEDGER, "run-1", SERVICE, is_plan=True), PLANNED, about) == ""
     run = json.loads(Path(plan_of(path)).read_text("utf-8"))["runs"][0]
     assert (run["ledger_id"], run["history_rows"]) == ("id-1", 1)
     assert run["warnings"] == ["warning 1 <b>", "warning 2 <b>"]

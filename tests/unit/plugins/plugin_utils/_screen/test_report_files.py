@@ -17,7 +17,13 @@ from ansible_collections.infrastructure.services.plugins.module_utils._errors im
 from ansible_collections.infrastructure.services.plugins.module_utils._task.specs import (
     VIRTUAL_MACHINES,
 )
-from ansible_collections.infrastructure.services.plugins.plugin_utils._screen.report import Report
+from ansible_collections.infrastructure.services.plugins.plugin_utils._screen.assets import (
+    assets_of,
+)
+from ansible_collections.infrastructure.services.plugins.plugin_utils._screen.report import (
+    AboutLedger,
+    Report,
+)
 from support.others import (
     OTHER,
     directory_for_all,
@@ -47,10 +53,12 @@ PLAN = {
 
 
 def write(path: Path, is_plan: bool = False) -> None:
-    assert (
-        Report(str(path), "", "run-1", SERVICE, is_plan).add(MACHINE, PLAN if is_plan else RESULT)
-        == ""
-    )
+    report = Report(str(path), "", "run-1", SERVICE, is_plan)
+    assert add(report, PLAN if is_plan else RESULT) == ""
+
+
+def add(report: Report, result: dict) -> str:
+    return report.add(MACHINE, assets_of(MACHINE, result), AboutLedger())
 
 
 def refusal(path: Path) -> str:
@@ -119,9 +127,8 @@ def test_a_user_who_swaps_files_and_directories_meanwhile_has_no_other_file_writ
         with repeated_by_another(swap):
             for number in range(100):
                 with suppress(InvalidInput):
-                    Report(str(shared / "d/fleet.json"), "", f"run-{number}", SERVICE, False).add(
-                        MACHINE, RESULT
-                    )
+                    report = str(shared / "d/fleet.json")
+                    add(Report(report, "", f"run-{number}", SERVICE, is_plan=False), RESULT)
     assert victim.read_text() == ""
 
 
@@ -133,7 +140,7 @@ def test_a_directory_that_becomes_a_link_meanwhile_is_not_written_to(tmp_path):
     (tmp_path / "d").rmdir()
     (tmp_path / "d").symlink_to("victims")
     os.lchown(tmp_path / "d", OTHER, OTHER)
-    assert "a symbolic link of the user" in report.add(MACHINE, RESULT)
+    assert "a symbolic link of the user" in add(report, RESULT)
     assert list((tmp_path / "victims").iterdir()) == []
 
 

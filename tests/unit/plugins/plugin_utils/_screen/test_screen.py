@@ -13,6 +13,10 @@ from ansible_collections.infrastructure.services.plugins.module_utils._list.resu
 from ansible_collections.infrastructure.services.plugins.module_utils._task.specs import (
     VIRTUAL_MACHINES,
 )
+from ansible_collections.infrastructure.services.plugins.plugin_utils._screen.assets import (
+    Asset,
+    assets_of,
+)
 from ansible_collections.infrastructure.services.plugins.plugin_utils._screen.plan import plan_lines
 from ansible_collections.infrastructure.services.plugins.plugin_utils._screen.screen import (
     Progress,
@@ -33,11 +37,9 @@ CREATED = dict(changed=True, outcome="accepted", asset={"id": "1"})
 UNCHANGED = dict(changed=False, outcome="not_sent", asset={"id": "1"})
 
 
-def listed(items: dict[str, dict], not_listed: list[str] | None = None) -> dict:
-    """Return the result of a list with these results of items, by name, as it is shown to people."""
-    collection = collected(items)
-    collection.not_listed = not_listed
-    return collection.done()
+def listed(items: dict[str, dict]) -> list[Asset]:
+    """Return the assets of a list with these results of items, by name."""
+    return assets_of(OPERATION, collected(items).done())
 
 
 def collected(items: dict[str, dict]) -> ListResult:

@@ -1,0 +1,78 @@
+# Copyright (c) 2026, the infrastructure.services contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The plan that was approved."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ...module_utils._errors import InvalidInput
+from .assets import PLANNED
+from .report import run_in
+
+_SENDS = ("create", "update")  # the plans of assets that are sent
+_NO_PLAN = "is no plan of this collection; give the .plan.json of a run with --check and report"
+_DAMAGED = "is damaged: it has an asset twice, one without its body, or no history_rows"
+_CHECK = "Check the ledger, or make a new plan (--check) and have it approved"
+
+
+@dataclass(frozen=True)
+class ApprovedPlan:
+    """A plan that was approved."""
+
+    path: str
+    bodies: dict[str, dict[str, Any]]  # what it sends, by name or id
+    ledger: str | None  # the place, without a password; None if it was made without a ledger
+    ledger_id: str | None  # None if there was no ledger yet
+    history_rows: int  # of the ledger when the plan was made
+
+    def require_ledger(self, place: str | None, ledger_id: str | None) -> None:
+        """Raise InvalidInput unless the plan was made against this ledger; None: no ledger."""
+        is_same = self.ledger_id == ledger_id
+        if not self.ledger_id:
+            is_same = self._is_same_place(place)
+        if is_same:
+            return
+        made = f"against the ledger {self.ledger}" if self.ledger else "without a ledger"
+        here = place or "none"
+        if place and not ledger_id:
+            here = f"{place}, which does not exist yet"
+        why = f"was made {made}, and the ledger of this list is {here}. {_CHECK}"
+        raise InvalidInput("approved", f"{self.path!r} {why}")
+
+    def _is_same_place(self, place: str | None) -> bool:
+        if not self.ledger or not place:
+            return self.ledger == place
+        return os.path.realpath(self.ledger) == os.path.realpath(place)
+
+
+def approved_plan(path: str, resource: str, service: str) -> ApprovedPlan:
+    """Return the plan in a file; raise InvalidInput for a file that is no plan of the service.
+
+    `path`: absolute; `resource`: of the bodies; `service`: its canonical base_url.
+    """
+    run = run_in(_text_of(path))
+    if run is None or run.state != PLANNED:
+        raise InvalidInput("approved", f"{path!r} {_NO_PLAN}")
+    if run.service != service:
+        why = f"is a plan for {run.service}, and this list is for {service}"
+        raise InvalidInput("approved", f"{path!r} {why}")
+    sent = [each for each in run.assets if each.resource == resource and each.plan in _SENDS]
+    bodies = {asset.name: dict(asset.body) for asset in sent if isinstance(asset.body, dict)}
+    rows = run.history_rows
+    if len(bodies) < len(sent) or not isinstance(rows, int) or rows < 0:
+        raise InvalidInput("approved", f"{path!r} {_DAMAGED}")
+    return ApprovedPlan(path, bodies, run.ledger, run.ledger_id, rows)
+
+
+def _text_of(path: str) -> str:
+    try:
+        return Path(path).read_text("utf-8") if os.path.isfile(path) else ""
+    except (OSError, ValueError) as error:
+        why = getattr(error, "strerror", None) or error
+        raise InvalidInput("approved", f"{path!r} cannot be read: {why}") from None

@@ -1,0 +1,168 @@
+# Copyright (c) 2026, the infrastructure.services contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The assets of a list and the runs of a report: the screen and all files are made of them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, fields
+from typing import Any, Iterable, Mapping, TypedDict
+
+from ...module_utils._call.operation import Operation
+from ...module_utils._errors import NOT_SENT, REJECTED, UNKNOWN, message_of
+
+IN_DOUBT, DIFFERS, NOT_BEGUN = "in doubt", "differs", "not begun"
+NOT_LISTED, UNCHANGED = "not listed", "unchanged"
+PLANNED, ENDED = "planned", "ended"  # the states of a run; the first is that of check mode
+_PLANS = {
+    "create": "to create",
+    "update": "to update",
+    "differs": DIFFERS,
+    "in_doubt": IN_DOUBT,
+    "keep": UNCHANGED,
+}
+_BY_OUTCOME = {UNKNOWN: IN_DOUBT, REJECTED: "rejected"}
+_IN_PLAN = ("to create", "to update", DIFFERS, IN_DOUBT, NOT_LISTED, UNCHANGED)
+_AT_END = (UNCHANGED, IN_DOUBT, "rejected", DIFFERS, "not sent", NOT_BEGUN)
+
+
+class Field(TypedDict, total=False):
+    """A field of an asset, with the values that are known of it."""
+
+    name: str  # dotted, such as attributes.cpu
+    old: object
+    new: object
+    value: object
+    known: object
+    now: object
+
+
+@dataclass(frozen=True)
+class Asset:
+    """What is known of an asset (docs/report.schema.json); what is not known is empty."""
+
+    resource: str
+    name: str
+    result: str  # how it ended, or what is to become of it, in words
+    outcome: str
+    changed: bool
+    failed: bool
+    skipped: bool | None = None
+    id: object = None
+    address: object = None
+    status: int | None = None
+    request_attempts: int | None = None
+    begun_after: float | None = None  # seconds since the list began
+    seconds: float | None = None
+    waits: Iterable[tuple[float, float]] = ()  # when each began, and its seconds
+    trace_id: str = ""
+    msg: str = ""
+    cause: str = ""  # `msg` without the name of the asset and the command
+    command: str = ""
+    since: str = ""
+    plan: str = ""
+    differs: Iterable[str] = ()
+    lost: Iterable[Field] = ()
+    body: Mapping[str, Any] | None = None
+    known: Mapping[str, Any] | None = None
+    changes: Iterable[Field] = ()
+    unsent: Iterable[Field] = ()
+
+    def as_json(self) -> dict[str, object]:
+        """Return the fields that are known."""
+        return {name: value for name, value in vars(self).items() if value not in _EMPTY}
+
+    @property
+    def is_problem(self) -> bool:
+        """Whether somebody has to look at it; why it was not begun is said of another asset."""
+        if self.skipped:
+            return False
+        is_told = self.result in (DIFFERS, IN_DOUBT) or self.outcome == UNKNOWN
+        return self.failed or is_told or bool(self.lost)
+
+
+_EMPTY: tuple[object, ...] = (None, "", (), [])
+_FIELDS = {field.name for field in fields(Asset)}
+
+
+@dataclass(frozen=True)
+class Run:
+    """The lists of a run of Ansible, or of its plan (docs/report.schema.json)."""
+
+    run: str
+    state: str
+    service: str
+    ledger: str | None
+    by: str
+    began_at: str
+    counts: dict[str, dict[str, int]]  # by resource
+    assets: list[Asset]
+    ended_at: str = ""
+    ledger_id: str | None = None
+    warnings: list[str] | tuple[()] = ()
+    history_rows: int | None = None
+
+    def as_json(self) -> dict[str, object]:
+        """Return the run as the JSON file has it."""
+        run = dict(vars(self), assets=[asset.as_json() for asset in self.assets])
+        if self.history_rows is None:
+            del run["history_rows"]
+        return run
+
+
+def assets_of(operation: Operation, result: Mapping[str, Any]) -> list[Asset]:
+    """Return the assets of the result of a list, the ones that are not listed last."""
+    assets = [_asset(operation, item) for item in result["results"]]
+    for name in result.get("not_listed", ()):
+        gone = Asset(operation.resource, name, NOT_LISTED, NOT_SENT, False, False, skipped=True)
+        assets.append(gone)
+    return assets
+
+
+def _asset(operation: Operation, item: Mapping[str, Any]) -> Asset:
+    envelope, message = item.get("asset") or {}, message_of(item)
+    attributes = envelope.get("attributes")
+    known = {name: value for name, value in item.items() if name in _FIELDS}
+    known.update(
+        resource=operation.resource,
+        name=item["item"],
+        result=_result(operation, item),
+        id=envelope.get("id"),
+        address=attributes.get("ip") if isinstance(attributes, dict) else None,
+        msg=str(message),
+        cause=message.text,
+        command=message.command,
+        since=message.since,
+    )
+    return Asset(**known)
+
+
+def _result(operation: Operation, item: Mapping[str, Any]) -> str:
+    """Return in words how an item of a list has ended, or what is to become of it."""
+    if "plan" in item:
+        return _PLANS[item["plan"]]
+    if "skipped" in item:
+        return NOT_BEGUN
+    if item["outcome"] in _BY_OUTCOME:
+        return _BY_OUTCOME[item["outcome"]]
+    if item["changed"]:
+        return operation.done
+    other = "not sent" if item["failed"] else UNCHANGED
+    return DIFFERS if "differs" in item else other
+
+
+def tally(operation: Operation, assets: Iterable[Asset], is_plan: bool) -> dict[str, int]:
+    """Return how many assets have each result, in the order in which it is told."""
+    found = Counter(asset.result for asset in assets)
+    if is_plan:
+        return {word: found[word] for word in _IN_PLAN if found[word]}
+    words = (operation.done, *_AT_END)
+    always = words[:4] if found else ()
+    return {word: found[word] for word in words if found[word] or word in always}
+
+
+def counted(counts: Mapping[str, int]) -> str:
+    """Return a tally as a text."""
+    return ", ".join(f"{number:,} {word}" for word, number in counts.items())
