@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import sys
 from contextlib import AbstractContextManager
-from typing import Callable, Mapping, NamedTuple
+from typing import Any, Callable, Mapping, NamedTuple
 
 # Every entry to the collection imports this file before anything that needs a later Python.
 if sys.version_info < (3, 9):  # noqa: UP036 (ansible-core 2.16 still runs modules on older ones)
@@ -76,7 +76,7 @@ class Message(NamedTuple):
         return self._replace(text=f"{sentence(self.text)} {text}".strip())
 
 
-def message_of(result: Mapping[str, object]) -> Message:
+def message_of(result: Mapping[str, Any]) -> Message:
     """Return what a result says; that of a module on a target is one text."""
     said = result.get("msg", "")
     return said if isinstance(said, Message) else Message(said)
