@@ -38,6 +38,7 @@ from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.en
     Ended,
     Entry,
     Key,
+    Kind,
 )
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.location import (
     open_ledger,
@@ -105,7 +106,7 @@ def fill(ledger: Ledger, first: int, last: int) -> list[float]:
         key = Key("https://s", RESOURCE, asset["name"])
         started = time.perf_counter()
         ledger.get(key)
-        (begun,) = ledger.write([Change(key, None, Entry(INTENT, asset, {}))], durable=True)
+        (begun,) = ledger.write([Change(key, None, Entry(INTENT, asset, {}))], Kind.BEGIN)
         after = begun.after._replace(state=DONE, asset=asset)
         ledger.finish(Change(key, begun.after, after, Ended(ABSENT, DONE)))
         seconds.append(time.perf_counter() - started)

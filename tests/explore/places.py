@@ -16,6 +16,7 @@ from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger im
     tables,
 )
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.entries import (
+    Kind,
     LedgerError,
     Use,
 )
@@ -127,7 +128,7 @@ class File:
         pass
 
     def prepare(self, create: Iterable[tuple[str, tuple]]) -> bool:
-        return 0 not in self.write(create, durable=True, whole=True) if create else True
+        return 0 not in self.write(create, Kind.EDIT) if create else True
 
     def lock(self, number: int, waiting) -> bool:
         self._world.point("a lock")
@@ -146,9 +147,7 @@ class File:
         except sqlite3.Error as error:
             raise LedgerError(f"ledger: {self.where}: {error}") from None
 
-    def write(
-        self, statements: Iterable[tuple[str, tuple]], durable: bool, whole: bool = False
-    ) -> list[int]:
+    def write(self, statements: Iterable[tuple[str, tuple]], kind: Kind) -> list[int]:
         failed = self._world.point("a write", ("the write fails",))
         place = self._place
         place.begin(self)
@@ -156,7 +155,7 @@ class File:
             counts = [place.execute(statement, values)[1] for statement, values in statements]
             if failed:
                 raise sqlite3.OperationalError("disk I/O error")
-            place.execute("ROLLBACK" if whole and 0 in counts else "COMMIT")
+            place.execute("ROLLBACK" if kind is Kind.EDIT and 0 in counts else "COMMIT")
         except sqlite3.Error as error:
             raise LedgerError(f"ledger: {self.where}: {error}") from None
         finally:

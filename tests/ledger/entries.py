@@ -11,6 +11,7 @@ from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.en
     Ended,
     Entry,
     Key,
+    Kind,
 )
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.store import Ledger
 
@@ -24,12 +25,12 @@ def put(ledger: Ledger, key: Key, entry: Entry | None) -> None:
 
 def write(ledger: Ledger, change: Change) -> bool:
     """Make one change; return whether the entry was still as `change.before` says."""
-    return ledger.write([change], durable=True) != [None]
+    return ledger.write([change], Kind.BEGIN) != [None]
 
 
 def begin(ledger: Ledger, key: Key, intent: Entry, before: Entry | None) -> Entry | None:
     """Write an intent; return it as it was written, None if the entry is no longer `before`."""
-    (written,) = ledger.write([Change(key, before, intent)], durable=True)
+    (written,) = ledger.write([Change(key, before, intent)], Kind.BEGIN)
     return written and written.after
 
 

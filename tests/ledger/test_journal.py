@@ -33,6 +33,7 @@ from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.en
     Change,
     Entry,
     Key,
+    Kind,
     LedgerError,
 )
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.location import (
@@ -105,7 +106,7 @@ def torn(path, opened, fork) -> str:
     ledger = opened(path)
     ledger.write(
         [Change(KEY._replace(name=f"web{number:03}"), None, ENTRY) for number in range(300)],
-        durable=True,
+        Kind.BEGIN,
     )
     ledger.close()
     with fork("write_half", path) as process:
@@ -181,9 +182,9 @@ def test_a_backup_that_is_restored_beside_a_journal_of_a_later_write_is_refused(
     """
     ledger = opened(path)
     some = [Change(KEY._replace(name=f"web{number:03}"), None, ENTRY) for number in range(600)]
-    ledger.write(some[:100], durable=True)
+    ledger.write(some[:100], Kind.BEGIN)
     backup = Path(path).read_bytes()
-    ledger.write(some[100:], durable=True)
+    ledger.write(some[100:], Kind.BEGIN)
     ledger.close()
     with fork("write_half", path) as process:
         process.wait()

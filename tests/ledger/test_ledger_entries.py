@@ -276,9 +276,9 @@ def test_a_base_url_is_needed_somewhere(edit):
 def test_one_that_changes_meanwhile_leaves_all_as_they_were(edit, opened, monkeypatch, late):
     real, other = edit.ledger.write, opened(edit.location)
 
-    def write(changes, durable, whole):
+    def write(changes, kind):
         put(other, Key(URL, CREATE, late), Entry(INTENT, SENT, {}))
-        return real(changes, durable, whole)
+        return real(changes, kind)
 
     put(edit.ledger, Key(URL, CREATE, "web00"), Entry(UNKNOWN, SENT, {}))
     monkeypatch.setattr(edit.ledger, "write", write)

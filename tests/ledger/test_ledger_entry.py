@@ -285,9 +285,9 @@ def test_an_edit_that_lost_a_race_is_reported(edit, opened, monkeypatch, before,
     """Without a lock that makes one wait for the other, as behind a pooler."""
     real = edit.ledger.write
 
-    def late(changes, durable, whole):
+    def late(changes, kind):
         put(opened(edit.location), edit.key, FINISHED)
-        return real(changes, durable, whole)
+        return real(changes, kind)
 
     put(edit.ledger, edit.key, before)
     monkeypatch.setattr(edit.ledger, "write", late)

@@ -29,6 +29,7 @@ from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.en
     Ended,
     Entry,
     Key,
+    Kind,
 )
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.listing import listed
 from ledger.entries import put, write
@@ -288,7 +289,7 @@ def test_a_hundred_thousand_entries_are_filtered_in_under_a_second(tmp_path, ope
             )
             for number in range(100_000)
         ],
-        durable=True,
+        Kind.BEGIN,
     )
     nothing = {
         "base_url": None,

@@ -28,6 +28,7 @@ from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.en
     Ended,
     Entry,
     Key,
+    Kind,
     LedgerError,
 )
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.location import (
@@ -118,7 +119,7 @@ def fill(ledger: Ledger, count: int) -> None:
         entry = ENTRY._replace(state=STATES[number % len(STATES)])
         key = KEY._replace(name=f"web{number:03}", base_url=f"https://s{number % 3}")
         changes.append(Change(key, None, entry, ENDED._replace(message=f"{number} %")))
-    assert None not in ledger.write(changes, durable=True)
+    assert None not in ledger.write(changes, Kind.BEGIN)
 
 
 @dataclass
@@ -135,14 +136,14 @@ class Fault:
     def around(self, write: Callable) -> Callable:
         """Return a function that writes, with the fault."""
 
-        def faulty(statements, durable, whole=False):
+        def faulty(statements, kind):
             self.writes += 1
             if self.writes == self.at:
                 self.does()
             is_dead = bool(self.cut) and not self.error and self.writes > self.cut
             if is_dead or (self.writes == self.cut and not self.after):
                 raise self.error or Cut
-            done = write(statements, durable, whole)
+            done = write(statements, kind)
             if self.writes == self.cut:
                 raise self.error or Cut
             return done
@@ -524,7 +525,7 @@ def test_a_hundred_thousand_entries_move(places, opened):
     ledger = opened(places[0])
     for start in range(0, 100_000, 10_000):
         keys = [KEY._replace(name=f"web{number}") for number in range(start, start + 10_000)]
-        ledger.write([Change(key, None, ENTRY, ENDED) for key in keys], durable=True)
+        ledger.write([Change(key, None, ENTRY, ENDED) for key in keys], Kind.BEGIN)
     ledger.close()
     assert move(*places)["counts"] == {"entries": 100_000, "history": 100_000}
     assert len(opened(places[1]).entries({}, bool)) == 100_000

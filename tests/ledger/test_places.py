@@ -17,6 +17,7 @@ from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.en
     Change,
     Entry,
     Key,
+    Kind,
 )
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.location import (
     open_ledger,
@@ -54,7 +55,7 @@ def written(path: Path, statement: str = "") -> Path:
     entry = Entry(DONE, {"text": "x" * 200}, {})
     ledger.write(
         [Change(Key("https://s", "r", f"n{number}"), None, entry) for number in range(200)],
-        durable=True,
+        Kind.BEGIN,
     )
     if statement:
         ledger.database.execute(statement)

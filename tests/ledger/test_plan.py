@@ -21,6 +21,7 @@ from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.en
     Change,
     Entry,
     Key,
+    Kind,
 )
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.listing import listed
 from ledger.entries import put
@@ -188,7 +189,7 @@ def test_of_thousands_that_are_not_listed_some_are_named_and_all_are_counted(
     entry = Entry(DONE, {}, {"id": "1"})
     names = [f"vm{number:06}" for number in range(5_000)]
     opened(location).write(
-        [Change(Key(service.url, CREATE, name), None, entry) for name in names], durable=True
+        [Change(Key(service.url, CREATE, name), None, entry) for name in names], Kind.BEGIN
     )
     options = {"base_url": service.url, "access_token": "token-of-the-tests"}
     options["virtual_machines"] = [{"name": "vm000000"}]

@@ -31,6 +31,7 @@ from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.en
     Ended,
     Entry,
     Key,
+    Kind,
     LedgerError,
     LedgerLost,
 )
@@ -208,7 +209,7 @@ def test_the_isolation_that_the_server_has_by_default_does_not_matter(postgres, 
         try:
             ledger = opened(postgres)
             isolation = "SELECT 1 WHERE current_setting('transaction_isolation') = ?"
-            assert ledger.database.write([(isolation, ("read committed",))], durable=True) == [1]
+            assert ledger.database.write([(isolation, ("read committed",))], Kind.BEGIN) == [1]
         finally:
             administrator.execute(f"ALTER DATABASE {name} RESET default_transaction_isolation")
 
@@ -273,8 +274,8 @@ def test_an_insert_whose_answer_was_lost_is_recognised(postgres, opened, monkeyp
     """
     ledger, real = opened(postgres), postgresql.PostgresDatabase.write
 
-    def lost(self, statements, durable, whole):
-        real(self, statements, durable, whole)
+    def lost(self, statements, kind):
+        real(self, statements, kind)
         monkeypatch.setattr(postgresql.PostgresDatabase, "write", real)
         self._connection.close()
         raise LedgerLost("the connection is lost")
@@ -295,13 +296,13 @@ def test_a_transaction_that_the_server_commits_late_is_ours(postgres, opened, mo
     ledger, real, writes = opened(postgres), postgresql.PostgresDatabase.write, []
     before = None if step == "begin" else begin(ledger, KEY, BEGUN, None)
 
-    def late(self, statements, durable, whole):
+    def late(self, statements, kind):
         writes.append(statements)
         if len(writes) == 1:
             self._connection.close()
             raise LedgerLost("the connection is lost")
-        real(self, writes[0], durable)
-        return real(self, statements, durable, whole)
+        real(self, writes[0], kind)
+        return real(self, statements, kind)
 
     monkeypatch.setattr(postgresql.PostgresDatabase, "write", late)
     if step == "finish":
@@ -317,8 +318,8 @@ def test_an_overtaken_end_whose_answer_was_lost_is_not_ours(postgres, opened, mo
     begun = begin(ledger, KEY, BEGUN, None)
     other = begin(opened(postgres), KEY, BEGUN, begun)
 
-    def lost(self, statements, durable, whole):
-        real(self, statements, durable, whole)
+    def lost(self, statements, kind):
+        real(self, statements, kind)
         monkeypatch.setattr(postgresql.PostgresDatabase, "write", real)
         self._connection.close()
         raise LedgerLost("the connection is lost")

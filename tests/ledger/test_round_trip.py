@@ -17,6 +17,7 @@ from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.en
     Change,
     Entry,
     Key,
+    Kind,
 )
 from support import CREATE, UPDATE
 
@@ -87,7 +88,7 @@ def test_everything_in_doubt_is_settled_in_one_task(ansible_once, opened, count,
     keys = [Key("https://s", CREATE, f"vm{number}") for number in range(count - 1)]
     keys.append(Key("https://s", UPDATE, "role-1"))
     entries = [Entry(UNKNOWN, {**sent, "name": key.name}, {}) for key in keys]
-    ledger.write([Change(key, None, entry) for key, entry in zip(keys, entries)], durable=True)
+    ledger.write([Change(key, None, entry) for key, entry in zip(keys, entries)], Kind.BEGIN)
     before = cpu()
     run = ansible_once.tasks(SETTLE.format(how=how)).ok()
     assert len(run.items("Settle")) == count

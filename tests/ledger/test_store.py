@@ -23,6 +23,7 @@ from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.en
     Ended,
     Entry,
     Key,
+    Kind,
     LedgerError,
 )
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.location import (
@@ -145,14 +146,14 @@ def test_several_entries_are_begun_and_finished_at_once(location, opened):
     ledger = opened(location)
     put(ledger, OTHER, ENTRY)
     keys = [KEY._replace(name=f"web{number:02}") for number in range(1, 5)]
-    begun = ledger.write([Change(key, None, BEGUN) for key in keys], durable=True)
+    begun = ledger.write([Change(key, None, BEGUN) for key in keys], Kind.BEGIN)
     assert [bool(change) for change in begun] == [True, False, True, True]
     done = [
         Change(each.key, each.after, each.after._replace(state=DONE), ENDED)
         for each in begun
         if each
     ]
-    assert all(ledger.write(done, durable=False))
+    assert all(ledger.write(done, Kind.END))
     assert [key for key, _ended in history(ledger)] == [change.key for change in done]
     found = ledger.get_many(*KEY[:2], [*(key.name for key in keys), "none"])
     assert {name: entry.state for name, entry in found.items()} == {key.name: DONE for key in keys}
@@ -162,7 +163,7 @@ def test_no_entry_is_begun_when_one_of_several_cannot_be(location, opened):
     ledger = opened(location)
     wrong = Change(OTHER, None, BEGUN._replace(state=None))
     with pytest.raises(LedgerError):
-        ledger.write([Change(KEY, None, BEGUN), wrong], durable=True)
+        ledger.write([Change(KEY, None, BEGUN), wrong], Kind.BEGIN)
     assert ledger.get(KEY) is None
     assert begin(ledger, KEY, BEGUN, None)
 
@@ -170,7 +171,7 @@ def test_no_entry_is_begun_when_one_of_several_cannot_be(location, opened):
 def test_ten_thousand_entries_are_read_in_well_under_a_second(location, opened):
     ledger = opened(location)
     names = [f"web{number:05}" for number in range(10_000)]
-    ledger.write([Change(KEY._replace(name=name), None, ENTRY) for name in names], durable=True)
+    ledger.write([Change(KEY._replace(name=name), None, ENTRY) for name in names], Kind.BEGIN)
     started = time.process_time()
     assert len(ledger.get_many(*KEY[:2], names)) == 10_000
     assert time.process_time() - started < 1
@@ -385,7 +386,7 @@ def test_an_entry_that_something_else_wrote_is_named(location, opened, column, d
                 (text, OTHER.name),
             )
         ],
-        durable=True,
+        Kind.BEGIN,
     )
     assert bare(ledger.get(KEY)) == ENTRY
     for read in (lambda: ledger.get(OTHER), lambda: ledger.entries({}, lambda name: True)):

@@ -18,7 +18,7 @@ from ...module_utils._resources import KEYS
 from ...module_utils._secrets import Secrets
 from ...module_utils._task.specs import LEDGER_ENTRIES, LEDGER_ENTRY
 from .adopting import KINDS, SETTLED_ABSENT, SETTLED_PRESENT, UNCHANGED, Edit, edit_of, wanted_key
-from .entries import ABSENT, INTENT, PRESENT, Change, Ended, Entry, Key, LedgerError
+from .entries import ABSENT, INTENT, PRESENT, Change, Ended, Entry, Key, Kind, LedgerError
 from .store import Ledger
 from .tables import like
 
@@ -247,7 +247,7 @@ def _written(ledger: Ledger, edits: list[Edit], run: str) -> dict[Key, Entry | N
         from_state, to_state = (entry.state if entry else ABSENT for entry in (before, after))
         ended = Ended(from_state, to_state, run=run, outcome=NOT_SENT, message="by ledger_entry")
         changes.append(Change(key, before, after and after._replace(by="", run=run), ended))
-    written = ledger.write(changes, durable=True, whole=True) if changes else []
+    written = ledger.write(changes, Kind.EDIT) if changes else []
     if None in written:
         now = _read(ledger, (change.key for change in changes))
         raise _changed(

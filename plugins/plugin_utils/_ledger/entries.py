@@ -10,6 +10,7 @@ import os
 import platform
 import pwd
 from datetime import datetime, timezone
+from enum import Enum
 from functools import cache
 from typing import NamedTuple
 
@@ -98,6 +99,16 @@ class Use(NamedTuple):
     path: str = ""
     inode: int = 0
     host: str = ""
+
+
+class Kind(Enum):
+    """What a write is for, which decides how it is committed."""
+
+    BEGIN = "begin"  # intents: on disk before the write returns; each entry counts by itself
+    END = "end"  # outcomes: survive the death of this process; tried again while the ledger is lost
+    EDIT = (
+        "edit"  # on disk before the write returns; nothing is written unless all of it takes effect
+    )
 
 
 class Change(NamedTuple):

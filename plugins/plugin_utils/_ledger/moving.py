@@ -25,7 +25,7 @@ from typing import Callable, Iterator
 
 from ...module_utils._errors import NOT_SENT, ServicesError
 from . import tables as sql
-from .entries import Key, LedgerError, Mark, Unanswered
+from .entries import Key, Kind, LedgerError, Mark, Unanswered
 from .location import no_ledger_yet, open_ledger
 from .store import Ledger, lock_number
 
@@ -159,14 +159,14 @@ def _move(source: Ledger, target: Ledger, at_target: Mark) -> None:
 def _put_in_use(target: Ledger, filling: Mark) -> None:
     """Put the target in use after the commit, unless another task has done that; raise LedgerError."""
     in_use = filling._replace(state=sql.IN_USE)
-    counts = target.database.write([_marking(filling, in_use)], durable=True)
+    counts = target.database.write([_marking(filling, in_use)], Kind.EDIT)
     if counts == [0] and target.mark() != in_use:
         raise _overtaken(target)
 
 
 def _set_mark(ledger: Ledger, before: Mark, after: Mark) -> None:
     """Replace the mark of a ledger; raise LedgerError if another task has changed it."""
-    if 0 in ledger.database.write([_marking(before, after)], durable=True, whole=True):
+    if 0 in ledger.database.write([_marking(before, after)], Kind.EDIT):
         raise _overtaken(ledger)
 
 
@@ -200,7 +200,7 @@ def _close(source: Ledger, moving: Mark) -> None:
                 (sql.CLOSE, ()),
                 (sql.ONLY_THESE_IN_FLIGHT, (known, known)),
             ]
-            source.database.write(statements, durable=True, whole=True)
+            source.database.write(statements, Kind.EDIT)
         if source.mark() != moving:
             raise _overtaken(source)
 
@@ -245,7 +245,7 @@ def _reopen(source: Ledger, moving: Mark) -> None:
     with suppress(LedgerError):
         opening = [(sql.OPEN, ())] if _is_closed(source) else []
         marking = _marking(moving, Mark(state=sql.IN_USE, move=moving.move))
-        source.database.write([marking, *opening], durable=True, whole=True)
+        source.database.write([marking, *opening], Kind.EDIT)
 
 
 def _copies(source: Ledger) -> Iterator[tuple[str, tuple]]:

@@ -18,7 +18,7 @@ from contextlib import contextmanager, nullcontext
 from itertools import chain
 from typing import Callable, ContextManager, Iterable, Iterator
 
-from .entries import LedgerError, LedgerLost, Unanswered, Use, first_line
+from .entries import Kind, LedgerError, LedgerLost, Unanswered, Use, first_line
 from .postgresql_library import (
     SessionLocks,
     connection_class,
@@ -125,7 +125,7 @@ class PostgresDatabase:
         """
         if create:
             turn = "SELECT pg_advisory_xact_lock(?)", (_CREATING,)
-            return 0 not in self.write(chain([turn], create), durable=True, whole=True)
+            return 0 not in self.write(chain([turn], create), Kind.EDIT)
         return True
 
     def require_privileges(self) -> None:
@@ -167,14 +167,13 @@ class PostgresDatabase:
             self._connect()
             return self._run(statement, values)
 
-    def write(
-        self, statements: Iterable[tuple[str, tuple]], durable: bool, whole: bool = False
-    ) -> list[int]:
+    def write(self, statements: Iterable[tuple[str, tuple]], kind: Kind) -> list[int]:
         """Execute statements as in SQLite, durably in any case: that costs no extra round trip;
         raise LedgerError.
 
         Raises Unanswered if they may have been committed all the same.
         """
+        whole = kind is Kind.EDIT
         with self._turn, self._translated():
             if self._connection.closed:
                 self._connect()

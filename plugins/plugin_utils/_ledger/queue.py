@@ -18,7 +18,7 @@ from typing import Any, Callable, NamedTuple
 from ...module_utils._errors import EndOfThread, Overtaken
 from ...module_utils._task.signals import LEDGER_GRACE
 from .decisions import ending
-from .entries import Change, Entry, Key, LedgerError, LedgerLost
+from .entries import Change, Entry, Key, Kind, LedgerError, LedgerLost
 from .store import SILENT, Ledger
 
 
@@ -145,7 +145,7 @@ class Queue:
             if change not in locked and change.key not in self._given_up
         ):
             self._held[key] = self._held.get(key, (time.monotonic(),))[0], self._ledger.get(key)
-        written = self._ledger.write(locked, durable=True) if locked else []
+        written = self._ledger.write(locked, Kind.BEGIN) if locked else []
         self._begun.update({change.key: change for change in written if change})
         answers = {
             change.key: (True, done.after) if done else (False, self._ledger.get(change.key))
@@ -156,7 +156,7 @@ class Queue:
     def _finish(self, changes: list[Change]) -> list[bool]:
         """Answer False for a key that was given up, as if another task had changed its entry."""
         wanted = [change for change in changes if change.key not in self._given_up]
-        written = {change.key for change in self._ledger.write(wanted, durable=False) if change}
+        written = {change.key for change in self._ledger.write(wanted, Kind.END) if change}
         for change in changes:
             self._begun.pop(change.key, None)
         return [change.key in written for change in changes]
@@ -170,7 +170,7 @@ class Queue:
         begun = [
             (self._begun[key], result) for key, result in results.items() if key in self._begun
         ]
-        self._ledger.write([ending(change, result) for change, result in begun], durable=False)
+        self._ledger.write([ending(change, result) for change, result in begun], Kind.END)
         return [None]
 
     def _try_to_give_up(self, results: dict[Key, dict]) -> None:

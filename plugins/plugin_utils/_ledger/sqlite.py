@@ -21,7 +21,7 @@ from contextlib import closing, contextmanager, nullcontext, suppress
 from typing import Callable, ContextManager, Iterable, Iterator
 from urllib.parse import quote
 
-from .entries import NOT_A_LEDGER, LedgerError, LedgerLost, Use, first_line
+from .entries import NOT_A_LEDGER, Kind, LedgerError, LedgerLost, Use, first_line
 from .lock_file import open_lock_file, set_lock
 from .tables import TABLES_IN_SQLITE
 
@@ -108,7 +108,7 @@ class SqliteDatabase:
             )  # another program may have set WAL; one that stays may mislead
             if not self._is_checked():
                 self.execute(f"PRAGMA application_id = {application_id_of(self.file)}")
-            return 0 not in self.write(create, durable=True, whole=True) if create else True
+            return 0 not in self.write(create, Kind.EDIT) if create else True
         finally:
             self.unlock(_WRITING)
 
@@ -177,15 +177,12 @@ class SqliteDatabase:
                 connection.execute("PRAGMA query_only = ON")
                 return _patiently(connection, statement, values)
 
-    def write(
-        self, statements: Iterable[tuple[str, tuple]], durable: bool, whole: bool = False
-    ) -> list[int]:
-        """Execute statements in one transaction; return how many rows each has changed; raise
-        LedgerError.
+    def write(self, statements: Iterable[tuple[str, tuple]], kind: Kind) -> list[int]:
+        """Execute statements in one transaction; return how many rows each has changed.
 
-        `durable`: it is to survive a power failure, not only the death of this process. `whole`: if
-        one of them changes no row, none has an effect.
+        Raises LedgerError. Kind.EDIT has no effect if one of the statements changes no row.
         """
+        durable, whole = kind is not Kind.END, kind is Kind.EDIT
         with self._translated():
             if durable != self._durable:
                 self._connection.execute(f"PRAGMA synchronous = {'EXTRA' if durable else 'NORMAL'}")

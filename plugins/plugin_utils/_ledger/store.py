@@ -29,6 +29,7 @@ from .entries import (
     Ended,
     Entry,
     Key,
+    Kind,
     LedgerError,
     LedgerLost,
     Mark,
@@ -110,7 +111,7 @@ class Ledger:
             " created twice"
         )
         if not read_only:
-            self.database.write([(sql.SET_USE, now)], durable=False)
+            self.database.write([(sql.SET_USE, now)], Kind.END)
 
     def create(
         self, insert: str, mark: Mark, before: Iterable[tuple] = (), after: Iterable[tuple] = ()
@@ -143,52 +144,47 @@ class Ledger:
         Others block until the key is released. Raise LedgerError.
         """
         self.lock(change.key, wait=True)
-        (written,) = self.write([change], durable=True)
+        (written,) = self.write([change], Kind.BEGIN)
         return (True, written.after) if written else (False, self.get(change.key))
 
     def finish(self, change: Change) -> bool:
         """Write how an attempt ended; return False if another task changed the entry; raise
         LedgerError.
         """
-        return bool(self.write([change], durable=False)[0])
+        return bool(self.write([change], Kind.END)[0])
 
-    def write(
-        self, changes: list[Change], durable: bool, whole: bool = False
-    ) -> list[Change | None]:
+    def write(self, changes: list[Change], kind: Kind) -> list[Change | None]:
         """Write changes in one transaction; raise LedgerError, with none of them written.
 
-        Return each as it was written, None where the entry was not as it was read; its history is
-        written all the same. `durable`: they are to survive a power failure, not only the death of
-        this process. `whole`: nothing is written unless every entry is as it was read.
+        Return each change as it was written, None where the entry was not as it was read. Its
+        history is written all the same, except for Kind.EDIT, which then writes nothing.
         """
         changes = [stamped(change) for change in changes]
         statements = [_entry_written(change) for change in changes]
         statements += [_history_row(change) for change in changes if change.ended]
         with self._told_of_its_move():
             try:
-                ours = [count == 1 for count in self.database.write(statements, durable, whole)]
+                ours = [count == 1 for count in self.database.write(statements, kind)]
             except Unanswered:
                 if self.file:  # SQLite has rolled it back
                     raise
-                ours = self._write_again(changes, statements, durable, whole)
-        if durable and not all(ours[: len(changes)]):
+                ours = self._write_again(changes, statements, kind)
+        if kind is not Kind.END and not all(ours[: len(changes)]):
             self.require_in_use()
         return [change if is_ours else None for change, is_ours in zip(changes, ours)]
 
     def _write_again(
-        self, changes: list[Change], statements: list[tuple], durable: bool, whole: bool
+        self, changes: list[Change], statements: list[tuple], kind: Kind
     ) -> list[bool]:
         """Write what may have been committed already; how an attempt ended is tried for a while, an
         intent once.
         """
-        until = time.monotonic() + (0 if durable else _LOSS_GRACE)
+        until = time.monotonic() + (_LOSS_GRACE if kind is Kind.END else 0)
         while True:
             try:
                 is_committed = any(self._is_committed(change) for change in changes)
                 counts = (
-                    [0] * len(changes)
-                    if is_committed
-                    else self.database.write(statements, durable, whole)
+                    [0] * len(changes) if is_committed else self.database.write(statements, kind)
                 )
                 # Asked only now: the server may have been committing the first write when the
                 # second one began.

@@ -41,6 +41,7 @@ from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.en
     Ended,
     Entry,
     Key,
+    Kind,
     LedgerError,
     LedgerLost,
 )
@@ -114,14 +115,14 @@ def holder(ledger):
 def test_changes_that_queue_up_share_one_commit(ledger, monkeypatch):
     begun, asked, original = [], [], ledger.write
 
-    def begun_at_once(changes, durable):
+    def begun_at_once(changes, kind):
         if changes[0].ended:
-            return original(changes, durable)
+            return original(changes, kind)
         while len(asked) < min(120, sum(begun) + 40):  # until all threads wait
             time.sleep(0.001)
         time.sleep(0.05)
         begun.append(len(changes))
-        return original(changes, durable)
+        return original(changes, kind)
 
     def begin(number):
         asked.append(number)
@@ -175,10 +176,10 @@ def test_a_lock_is_held_until_it_is_released(ledger):
 def test_an_entry_that_cannot_be_written_does_not_affect_the_others(ledger, monkeypatch):
     original = ledger.write
 
-    def write_all_but_bad(changes, durable):
+    def write_all_but_bad(changes, kind):
         if any(change.key.name == "bad" for change in changes):
             raise LedgerError("ledger: no")
-        return original(changes, durable)
+        return original(changes, kind)
 
     monkeypatch.setattr(ledger, "write", write_all_but_bad)
     writer = Queue(ledger)
@@ -192,7 +193,7 @@ def test_an_entry_that_cannot_be_written_does_not_affect_the_others(ledger, monk
 def test_nobody_waits_for_a_thread_that_has_failed(ledger, monkeypatch):
     waiting = threading.Event()
 
-    def broken(changes, durable):
+    def broken(changes, kind):
         waiting.wait(60)
         time.sleep(0.05)
         raise ZeroDivisionError
@@ -213,7 +214,7 @@ def test_once_the_ledger_is_lost_nothing_is_begun_but_outcomes_are_recorded(ledg
     for name in ("vm1", "vm2"):
         begun_before[name] = writer.begin(wanted(name))[1]
 
-    def away(changes, durable):
+    def away(changes, kind):
         raise LedgerLost("ledger: away")
 
     with monkeypatch.context() as while_away:
@@ -234,10 +235,10 @@ def test_assets_given_up_are_restored_and_nothing_more_is_written_for_them(ledge
     begun = writer.begin(wanted("vm1"))[1]
     started = threading.Event()
 
-    def slow(changes, durable):
+    def slow(changes, kind):
         started.set()
         time.sleep(0.2)
-        return original(changes, durable)
+        return original(changes, kind)
 
     monkeypatch.setattr(ledger, "write", slow)
 
@@ -262,7 +263,7 @@ def test_assets_given_up_are_restored_and_nothing_more_is_written_for_them(ledge
 def test_giving_up_does_not_wait_for_a_ledger_that_hangs(ledger, monkeypatch):
     monkeypatch.setattr(queue, "LEDGER_GRACE", 0.2)
     released = threading.Event()
-    monkeypatch.setattr(ledger, "write", lambda changes, durable: released.wait(60) and [])
+    monkeypatch.setattr(ledger, "write", lambda changes, kind: released.wait(60) and [])
     writer = Queue(ledger)
     began = time.monotonic()
     writer.give_up({})
@@ -296,7 +297,7 @@ def carried_out(many: Recording, planned, sent: list | None = None) -> dict:
 
 
 def write(ledger, name: str, state: str) -> None:
-    (begun,) = ledger.write([wanted(name)], durable=True)
+    (begun,) = ledger.write([wanted(name)], Kind.BEGIN)
     if state != INTENT:
         asset = {"id": "1"} if state == DONE else {}
         after = begun.after._replace(state=state, asset=asset)
@@ -360,7 +361,7 @@ def test_assets_that_are_recorded_but_not_listed_are_named(ledger):
 def test_names_at_another_service_raise_one_warning(ledger):
     for name in ("vm1", "vm2", "vm3"):
         other = Key("http://127.0.0.1:8", "compute_virtual_machine", name)
-        ledger.write([Change(other, None, intent(name))], durable=True)
+        ledger.write([Change(other, None, intent(name))], Kind.BEGIN)
     many = recording(ledger)
     many.look_up(tasks("vm1", "vm2", "vm3", "vm4"))
     (warning,) = many.warnings
