@@ -9,7 +9,7 @@ from __future__ import annotations
 from ..module_utils._task.signals import Signals
 from ..module_utils._task.specs import LEDGER_ENTRIES
 from ..module_utils._task.validation import Options
-from ..plugin_utils._ledger.editing import edited_list
+from ..plugin_utils._ledger.editing import edit_entries
 from ..plugin_utils._ledger.store import Ledger
 from ..plugin_utils._run.action import Action
 from ..plugin_utils._run.given import edit_ledger, file_of_playbook
@@ -32,7 +32,7 @@ class ActionModule(Action):
         params = options.params
 
         def edit(ledger: Ledger, check_mode: bool) -> dict:
-            return edited_list(ledger, params, check_mode, options.secrets, run_id())
+            return edit_entries(ledger, params, check_mode, options.secrets, run_id())
 
         result = edit_ledger(self, params, signals, edit)
         show_lines(edit_lines(result["counts"], result["names"], self._task.check_mode))

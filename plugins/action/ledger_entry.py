@@ -9,7 +9,7 @@ from __future__ import annotations
 from ..module_utils._task.signals import Signals
 from ..module_utils._task.specs import LEDGER_ENTRY
 from ..module_utils._task.validation import Options
-from ..plugin_utils._ledger.editing import edited
+from ..plugin_utils._ledger.editing import edit_entry
 from ..plugin_utils._ledger.store import Ledger
 from ..plugin_utils._run.action import Action
 from ..plugin_utils._run.given import edit_ledger
@@ -25,6 +25,6 @@ class ActionModule(Action):
         params = options.params
 
         def edit(ledger: Ledger, check_mode: bool) -> dict:
-            return edited(ledger, params, check_mode, options.secrets, run_id())
+            return edit_entry(ledger, params, check_mode, options.secrets, run_id())
 
         return edit_ledger(self, params, signals, edit)

@@ -228,6 +228,19 @@ def dotted(path: Iterable[str | int]) -> str:
     ).removeprefix(".")
 
 
+def json_differences(
+    one: object, other: object, absent: str = "none"
+) -> list[tuple[str, str, str]]:
+    """Return the fields whose JSON differs, with both values; `absent` stands for a missing one."""
+    before, after = as_json(one), as_json(other)
+    found = []
+    for path in {**before, **after}:
+        values = before.get(path, absent), after.get(path, absent)
+        if values[0] != values[1]:
+            found.append((dotted(path), *values))
+    return found
+
+
 def value_at(asset: object, path: Iterable[str]) -> object:
     """Return the value of a field, ABSENT where there is none."""
     for key in path:

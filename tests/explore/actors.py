@@ -247,10 +247,10 @@ def user(run: Run, place: Place, name: str, as_list: bool = False) -> Actor:
 
             ledger.note = note
             if as_list:
-                return editing.edited_list(
+                return editing.edit_entries(
                     ledger, dict(entries=[entry], base_url=URL), False, _SECRETS
                 )
-            return editing.edited(ledger, entry, False, _SECRETS)
+            return editing.edit_entry(ledger, entry, False, _SECRETS)
 
     def act() -> None:
         if not run.told("", settle).get("failed"):
@@ -259,14 +259,14 @@ def user(run: Run, place: Place, name: str, as_list: bool = False) -> Actor:
     return run.world.add(run.process("user"), act)
 
 
-_written = editing._written
+_write = editing._write
 
 
 def written(ledger: Ledger, edits: list[editing.Edit], *more) -> dict:
     """Write what becomes of entries, once the user has noted what they are."""
     for edit in edits:
         ledger.note(edit)
-    return _written(ledger, edits, *more)
+    return _write(ledger, edits, *more)
 
 
 def mover(run: Run, source: Place, target: Place, after: tuple[Actor, ...] = ()) -> None:

@@ -90,7 +90,7 @@ class StandingIn:
             for module, *names in _USERS:
                 for name in names:
                     patched.enter_context(mock.patch.object(module, name, self))
-            patched.enter_context(mock.patch.object(editing, "_written", written))
+            patched.enter_context(mock.patch.object(editing, "_write", written))
             library = SimpleNamespace(
                 Error=Error, OperationalError=OperationalError, Pipeline=Session.Pipeline
             )

@@ -19,7 +19,7 @@ from ansible_collections.infrastructure.services.plugins.module_utils._task.vali
     validate,
 )
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.editing import (
-    edited_list,
+    edit_entries,
 )
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.entries import (
     ACCEPTED,
@@ -56,7 +56,7 @@ def edit(location, opened):
 
     def edit(*entries: object, check_mode: bool = False, **options) -> dict:
         given = {"ledger": "x", "base_url": URL, "entries": list(entries), **options}
-        return edited_list(
+        return edit_entries(
             ledger, validate(LEDGER_ENTRIES, given).valid(), check_mode, Secrets(), "this run"
         )
 

@@ -20,7 +20,9 @@ from ansible_collections.infrastructure.services.plugins.module_utils._task.spec
 from ansible_collections.infrastructure.services.plugins.module_utils._task.validation import (
     validate,
 )
-from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.editing import edited
+from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.editing import (
+    edit_entry,
+)
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.entries import (
     ABSENT,
     DONE,
@@ -76,7 +78,7 @@ def edit(location, opened, resource):
         known = Secrets()
         for secret in secrets:
             known.add(secret)
-        return edited(ledger, params, check_mode, known, "this run")
+        return edit_entry(ledger, params, check_mode, known, "this run")
 
     edit.ledger, edit.key, edit.location = ledger, KEYS[resource], location
     return edit

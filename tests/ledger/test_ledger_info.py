@@ -17,7 +17,9 @@ from ansible_collections.infrastructure.services.plugins.module_utils._task.spec
 from ansible_collections.infrastructure.services.plugins.module_utils._task.validation import (
     validate,
 )
-from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.editing import edited
+from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.editing import (
+    edit_entry,
+)
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.entries import (
     ABSENT,
     ACCEPTED,
@@ -195,9 +197,9 @@ def test_an_entry_that_is_listed_can_be_given_back(info, asset):
         "state": "present",
         "changed_at": None,
     }
-    edited(info.ledger, {**key, "asset": asset}, False, Secrets())
+    edit_entry(info.ledger, {**key, "asset": asset}, False, Secrets())
     (entry,) = info(names=["web09"])["entries"]
-    again = edited(info.ledger, {**key, "asset": entry["asset"]}, False, Secrets())
+    again = edit_entry(info.ledger, {**key, "asset": entry["asset"]}, False, Secrets())
     assert (again["changed"], again["asset"]) == (False, entry["asset"])
 
 

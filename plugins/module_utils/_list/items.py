@@ -14,7 +14,7 @@ from dataclasses import replace
 from typing import Any
 
 from .._errors import MAX_FAULTS, InvalidInput, ServicesError, listing
-from .._fields import as_json, dotted
+from .._fields import json_differences
 from .._secrets import Secrets
 from .._task.options import MOST_AT_ONCE, in_range, settings_from
 from .._task.specs import ModuleSpec
@@ -144,8 +144,5 @@ def require_approved(
 
 def _differing(body: dict, approved: dict) -> str:
     """Return the fields whose JSON differs, with both values; empty for none."""
-    now, then = as_json(body), as_json(approved)
-    both = [(path, now.get(path, "none"), then.get(path, "none")) for path in {**now, **then}]
-    return ", ".join(
-        f"{dotted(path)} ({one} now, {other} approved)" for path, one, other in both if one != other
-    )
+    found = json_differences(body, approved)
+    return ", ".join(f"{field} ({now} now, {then} approved)" for field, now, then in found)
