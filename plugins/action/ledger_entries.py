@@ -9,12 +9,12 @@ from __future__ import annotations
 from ..module_utils._task.signals import Signals
 from ..module_utils._task.specs import LEDGER_ENTRIES
 from ..module_utils._task.validation import Options
+from ..plugin_utils._csv.entry_files import entries_in
 from ..plugin_utils._ledger.editing import edit_entries
 from ..plugin_utils._ledger.store import Ledger
 from ..plugin_utils._run.action import Action
 from ..plugin_utils._run.given import edit_ledger, file_of_playbook
 from ..plugin_utils._run.process import run_id, show_lines
-from ..plugin_utils._screen.csv_files import entries_in
 from ..plugin_utils._screen.ledger_table import edit_lines
 
 

@@ -9,12 +9,12 @@ from __future__ import annotations
 from ..module_utils._task.signals import Signals
 from ..module_utils._task.specs import LEDGER_INFO
 from ..module_utils._task.validation import Options
+from ..plugin_utils._csv.entry_files import require_new_file, write_entries
 from ..plugin_utils._ledger.commands import settle_command, settle_commands
 from ..plugin_utils._ledger.listing import listed
 from ..plugin_utils._run.action import Action
 from ..plugin_utils._run.given import file_of_playbook, opened_ledger, variable
 from ..plugin_utils._run.process import show_lines
-from ..plugin_utils._screen.csv_files import require_new_file, write_entries
 from ..plugin_utils._screen.ledger_table import ledger_lines, nothing_found, written_lines
 
 _SHOWS = "__shows_table"  # the variable with which the playbook show_ledger has the table shown, not its JSON

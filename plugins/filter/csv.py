@@ -6,27 +6,32 @@
 
 from __future__ import annotations
 
+from typing import Callable
+
 from ansible.errors import AnsibleFilterError
 
 from ..module_utils._errors import InvalidInput
+from ..plugin_utils._csv.reading import read_csv
+from ..plugin_utils._csv.writing import csv_of
 from ..plugin_utils._run.core import untrusted
-from ..plugin_utils._screen.csv_files import read, written
 
 
-def from_csv(text, entries=False, resource="compute_virtual_machine", delimiter=""):
+def from_csv(
+    text: str, entries: bool = False, resource: str = "compute_virtual_machine", delimiter: str = ""
+) -> object:
     """Return the items or entries in a CSV text, never to be templated."""
     try:
-        return untrusted(read(text, entries, resource, delimiter))
+        return untrusted(read_csv(text, entries, resource, delimiter))
     except InvalidInput as error:
         raise AnsibleFilterError(error.msg) from None
 
 
-def to_csv(entries):
+def to_csv(entries: object) -> str:
     """Return entries of the ledger as CSV text."""
     if not isinstance(entries, (list, tuple)):
         raise AnsibleFilterError("to_csv: it needs a list of entries, as ledger_info returns them")
     try:
-        return written(entries)
+        return csv_of(entries)
     except InvalidInput as error:
         raise AnsibleFilterError(error.msg) from None
 
@@ -34,5 +39,6 @@ def to_csv(entries):
 class FilterModule:
     """Names the filters."""
 
-    def filters(self):
+    def filters(self) -> dict[str, Callable[..., object]]:
+        """Return the filters by their names."""
         return {"from_csv": from_csv, "to_csv": to_csv}

@@ -28,6 +28,11 @@ ABOVE = {
     "plugins/doc_fragments/": (),
     "plugins/modules/": (UTILS,),
     "plugins/plugin_utils/_ledger/": (UTILS, "plugins/plugin_utils/_ledger/"),
+    "plugins/plugin_utils/_csv/": (
+        UTILS,
+        "plugins/plugin_utils/_ledger/",
+        "plugins/plugin_utils/_csv/",
+    ),
     "plugins/plugin_utils/_screen/": (
         UTILS,
         "plugins/plugin_utils/_ledger/",

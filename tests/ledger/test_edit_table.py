@@ -18,6 +18,7 @@ from ansible_collections.infrastructure.services.plugins.module_utils._task.spec
 from ansible_collections.infrastructure.services.plugins.module_utils._task.validation import (
     validate,
 )
+from ansible_collections.infrastructure.services.plugins.plugin_utils._csv.reading import read_csv
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.editing import (
     edit_entries,
     edit_entry,
@@ -30,7 +31,6 @@ from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.en
     Entry,
     Key,
 )
-from ansible_collections.infrastructure.services.plugins.plugin_utils._screen.csv_files import read
 from ledger.entries import history, put
 from support import CREATE
 
@@ -166,7 +166,7 @@ def edit(
             "JSON": lambda: json.loads(
                 json.dumps([{**item, "sent": SENT, "by": "me", "options": {}}])
             ),
-            "CSV": lambda: read(csv_of(state, identifier, changed_at), entries=True),
+            "CSV": lambda: read_csv(csv_of(state, identifier, changed_at), entries=True),
         }[form]()
         params = validate(LEDGER_ENTRIES, {"ledger": "x", "entries": items}).valid()
         counts = edit_entries(ledger, params, check_mode, Secrets())["counts"]
@@ -185,7 +185,7 @@ def test_a_file_that_is_used_twice_changes_nothing_that_is_newer(location, opene
 
     def settle() -> dict:
         params = validate(
-            LEDGER_ENTRIES, {"ledger": "x", "entries": read(file, entries=True)}
+            LEDGER_ENTRIES, {"ledger": "x", "entries": read_csv(file, entries=True)}
         ).valid()
         return edit_entries(ledger, params, False, Secrets())
 
@@ -239,7 +239,7 @@ def test_what_is_missing_is_added_to_an_entry_that_is_done(location, opened):
 def test_a_list_of_wishes_adopts_nothing(location, opened):
     """Given to settle by mistake, it would have a fleet that is never created."""
     ledger = opened(location)
-    wishes = read("name,cpu\nweb01,4\nweb02,8\n", entries=True)
+    wishes = read_csv("name,cpu\nweb01,4\nweb02,8\n", entries=True)
     params = validate(
         LEDGER_ENTRIES, {"ledger": "x", "base_url": KEY.base_url, "entries": wishes}
     ).valid()

@@ -18,6 +18,7 @@ from ansible_collections.infrastructure.services.plugins.module_utils._task.spec
 from ansible_collections.infrastructure.services.plugins.module_utils._task.validation import (
     validate,
 )
+from ansible_collections.infrastructure.services.plugins.plugin_utils._csv.reading import read_csv
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.editing import (
     edit_entries,
 )
@@ -31,7 +32,6 @@ from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.en
     LedgerError,
 )
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.listing import listed
-from ansible_collections.infrastructure.services.plugins.plugin_utils._screen.csv_files import read
 from ledger.entries import history, put
 from support import CREATE, UPDATE
 
@@ -230,7 +230,7 @@ def test_what_has_an_id_is_forgotten_only_if_it_is_recorded_with_it(edit, entry,
     put(edit.ledger, Key(URL, CREATE, "web01"), entry)
     before = states(edit)
     wanted = [
-        *read("name,state,id\nweb01,absent,7\n", entries=True),
+        *read_csv("name,state,id\nweb01,absent,7\n", entries=True),
         machine("web02", asset={"id": "2"}),
     ]
     if is_refused:

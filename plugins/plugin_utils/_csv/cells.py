@@ -1,0 +1,90 @@
+# Copyright (c) 2026, the infrastructure.services contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Read the cells of a row as the values of an asset."""
+
+from __future__ import annotations
+
+import json
+from typing import Dict, Union
+
+from ...module_utils._fields import dotted
+from ...module_utils._task.validation import converted
+from .columns import Column, Option, Path
+from .faults import Faults
+from .rows import Row
+
+Places = Dict[Union[str, int], object]  # values by the steps of their paths
+
+
+def read_cells(row: Row, columns: list[Column], faults: Faults) -> dict[str, object]:
+    """Return the values of a row by their names; an empty cell is not given."""
+    filled = [column for column in columns if row.cell(column.number)]
+    _find_gaps(row, filled, faults)
+    values: Places = {}
+    for column in filled:
+        above = _dict_above(values, column.path)
+        last = column.path[-1]
+        if column.option is None:
+            faults.add_to_cell(row.line, f"{column.label}: this row's resource has none")
+        elif above is None or last in above:
+            faults.add_to_cell(row.line, f"{column.label}: another column has a part of it")
+        else:
+            above[last] = _converted(row, column, column.option, faults)
+    return {str(name): _with_lists(value) for name, value in values.items()}
+
+
+def _find_gaps(row: Row, filled: list[Column], faults: Faults) -> None:
+    """Find the elements of lists that have cells although the element before has none."""
+    reached: dict[Path, Column] = {}
+    for column in filled:
+        for end in range(1, len(column.path) + 1):
+            reached[column.path[:end]] = column
+    for path, column in reached.items():
+        *above, last = path
+        if isinstance(last, int) and last > 0 and (*above, last - 1) not in reached:
+            missing = dotted((*above[1:], last - 1))
+            faults.add_to_cell(row.line, f"{column.label}: {missing} is not given")
+
+
+def _dict_above(values: Places, path: Path) -> Places | None:
+    """Return the dict that takes the value of a path, None if another value is in its way."""
+    inner = values
+    for step in path[:-1]:
+        below = inner.setdefault(step, {})
+        if not isinstance(below, dict):
+            return None
+        inner = below
+    return inner
+
+
+def _converted(row: Row, column: Column, option: Option, faults: Faults) -> object:
+    """Return a cell in the type of its option."""
+    problems: list[str] = []
+    value = _decoded(row.cell(column.number), option)
+    found: object = converted(option, value, str(column.path[-1]), column.label, problems)
+    for problem in problems:
+        faults.add_to_cell(row.line, problem)
+    return found
+
+
+def _decoded(cell: str, option: Option) -> object:
+    """Return what a cell says as JSON if it may be JSON, otherwise its text."""
+    starts = ("[", "{") if option["type"] in ("list", "dict") else ('"',)
+    if not cell.startswith(starts):
+        return cell
+    try:
+        return json.loads(cell)
+    except ValueError:
+        return cell
+
+
+def _with_lists(value: object) -> object:
+    """Return a value with a list in place of each dict whose keys are places."""
+    if not isinstance(value, dict):
+        return value
+    inner = {step: _with_lists(item) for step, item in value.items()}
+    if any(isinstance(step, int) for step in inner):
+        return [inner[step] for step in sorted(inner)]
+    return inner

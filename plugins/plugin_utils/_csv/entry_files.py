@@ -1,0 +1,58 @@
+# Copyright (c) 2026, the infrastructure.services contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The files of entries that playbooks write and read: CSV, or JSON by their name."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+from ...module_utils._errors import InvalidInput
+from ...module_utils._secrets import printable
+from .reading import read_csv
+from .writing import csv_of
+
+
+def require_new_file(file: str) -> None:
+    """Raise InvalidInput for a file of another kind, or one that people may have filled in."""
+    if not file.endswith((".csv", ".json")):
+        raise InvalidInput("file", f"{printable(file)} must end in .csv or .json")
+    if os.path.lexists(file) and (not os.path.isfile(file) or os.path.getsize(file)):
+        why = "exists and is not empty, so it was not overwritten. Give another name, or remove it"
+        raise InvalidInput("file", f"{printable(file)} {why}")
+
+
+def write_entries(file: str, entries: list[dict[str, object]]) -> None:
+    """Write entries to a new file that only its owner can read; raise InvalidInput."""
+    require_new_file(file)
+    text = _json_of(entries) if file.endswith(".json") else csv_of(entries)
+    try:
+        descriptor = os.open(file, os.O_CREAT | os.O_WRONLY | os.O_NOFOLLOW, 0o600)
+        with open(descriptor, "w", encoding="utf-8", newline="") as stream:
+            stream.write(text)
+    except OSError as error:
+        why = f"{printable(file)} cannot be written: {error.strerror}"
+        raise InvalidInput("file", why) from None
+
+
+def _json_of(entries: list[dict[str, object]]) -> str:
+    return json.dumps(entries, indent=4, ensure_ascii=False) + "\n"
+
+
+def entries_in(file: str) -> object:
+    """Return the entries in a file, from JSON whatever it holds; raise InvalidInput."""
+    try:
+        text = Path(file).read_text("utf-8")
+    except OSError as error:
+        raise InvalidInput("file", f"{printable(file)} cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise InvalidInput("file", f"{printable(file)} is not UTF-8") from None
+    if not file.endswith(".json"):
+        return read_csv(text, entries=True)
+    try:
+        return json.loads(text)
+    except ValueError as error:
+        raise InvalidInput("file", f"{printable(file)} is not JSON ({error})") from None
