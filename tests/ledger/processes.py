@@ -51,7 +51,7 @@ from ansible_collections.infrastructure.services.plugins.plugin_utils._screen.as
     assets_of,
 )
 from ansible_collections.infrastructure.services.plugins.plugin_utils._screen.report import (
-    AboutLedger,
+    AboutList,
     Report,
 )
 from ledger.tasks import task
@@ -147,7 +147,7 @@ def swept_report(path: str, names: list[str]) -> Iterator[object]:
         try:
             report = Report(path, "", "run", "https://service", is_plan=False)
             assets = assets_of(operation, dict(results=items))
-            problem = report.add(operation, assets, AboutLedger())
+            problem = report.add(operation, assets, AboutList())
             return dict(outcome="accepted", problem=problem)
         except InvalidInput as error:
             return in_words(error.result())

@@ -27,7 +27,7 @@ REFUSED = "The service rejected it (422). Nothing was created. Correct its attri
 
 def page_of(run: dict) -> str:
     """The page of a run."""
-    return FORMATS[".html"].text_of(typed(run))
+    return FORMATS[".html"].text_of(typed(run), "/srv/fleet/fleet.plan.json")
 
 
 def typed(run: dict) -> Run:

@@ -29,7 +29,7 @@ from .._ledger.store import Ledger
 from .._screen.approval import ApprovedPlan, approved_plan
 from .._screen.assets import assets_of
 from .._screen.plan import plan_lines
-from .._screen.report import AboutLedger, Report
+from .._screen.report import AboutList, Report
 from .._screen.screen import Progress, result_lines
 from .cache import cached_transport, shared_token
 from .given import (
@@ -133,6 +133,7 @@ def send_list(action, options: Options, signals: Signals) -> dict:
         return dict(changed=False, outcome=NOT_SENT)
     done = result.done(_next_step(params, signals))
     about = _about(ledger, recording, history_rows)
+    about = about._replace(interrupted=_why_to_stop(action, signals) or None)
     _tell(action, report, time.monotonic() - began, signals, done, about)
     returned = result.returned(done, params["results"])
     if action.spec.names and returned.get("failed"):
@@ -171,12 +172,12 @@ def _report(action, params: dict, location: str, service: str) -> Report | None:
     return Report(params["report"], location, run_id(), service, is_plan)
 
 
-def _about(ledger: Ledger | None, recording: Recording | None, history_rows: int) -> AboutLedger:
-    """Return what the report says of the ledger of a list."""
+def _about(ledger: Ledger | None, recording: Recording | None, history_rows: int) -> AboutList:
+    """Return what the report says of a whole list and its ledger."""
     if not ledger or not recording:
-        return AboutLedger()
+        return AboutList()
     warnings = [ledger.used_elsewhere, *recording.warnings]
-    return AboutLedger(ledger.ledger_id or None, history_rows, tuple(filter(None, warnings)))
+    return AboutList(ledger.ledger_id or None, history_rows, tuple(filter(None, warnings)))
 
 
 def _require_ledger_of(plan: ApprovedPlan, location: str) -> None:
@@ -203,7 +204,7 @@ def _tell(
     seconds: float,
     signals: Signals,
     result: dict,
-    about: AboutLedger,
+    about: AboutList,
 ) -> None:
     """Report the whole result of a list, and say on the screen what it did, or would do."""
     operation, width = action.spec.resource.operation, action._display.columns

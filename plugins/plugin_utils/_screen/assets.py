@@ -103,12 +103,14 @@ class Run:
     ledger_id: str | None = None
     warnings: list[str] | tuple[()] = ()
     history_rows: int | None = None
+    interrupted: str | None = None  # why the run ended before its lists did
 
     def as_json(self) -> dict[str, object]:
         """Return the run as the JSON file has it."""
         run = dict(vars(self), assets=[asset.as_json() for asset in self.assets])
-        if self.history_rows is None:
-            del run["history_rows"]
+        for name in ("history_rows", "interrupted"):
+            if run[name] is None:
+                del run[name]
         return run
 
 

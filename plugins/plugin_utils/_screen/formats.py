@@ -23,8 +23,8 @@ _NOT_XML = re.compile(  # XML 1.0, section 2.2
 )
 _MARKED = "<!-- infrastructure.services report -->\n"
 _NOT_PLAIN = re.compile(r"[^A-Za-z0-9 .,:;()/-]")
-# In Markdown: more than a reviewer reads, less than a comment may have.
-_MOST_ROWS, _LONGEST_CELL = 100, 160
+# In Markdown: more than a reviewer reads, and fewer characters than a comment may have.
+_MOST_ROWS, _LONGEST, _LONGEST_NOTE = 100, 60_000, 160
 
 
 @dataclass(frozen=True)
@@ -32,15 +32,15 @@ class Format:
     """A format of a report; `head`: how its text begins, by which a report is known."""
 
     head: str
-    text_of: Callable[[Run], str]
+    text_of: Callable[[Run, str], str]  # takes the path of the JSON file, too
 
 
-def as_json(run: Run) -> str:
+def as_json(run: Run, _file: str) -> str:
     """Return JSON, whose first lines say what it is."""
     return json.dumps({"format": FORMAT, "runs": [run.as_json()]}, indent=1) + "\n"
 
 
-def as_xml(run: Run) -> str:
+def as_xml(run: Run, _file: str) -> str:
     """Return JUnit XML: an asset is a test case, its module a suite."""
     root = ElementTree.Element("testsuites", name="infrastructure.services")
     for warning in run.warnings:
@@ -105,9 +105,9 @@ def _valid(text: str) -> str:
     return _NOT_XML.sub("\ufffd", text)
 
 
-def as_markdown(run: Run) -> str:
+def as_markdown(run: Run, _file: str) -> str:
     """Return the counts, what new assets share, and a table of what is not unchanged."""
-    lists, rows = told(run)
+    lists, rows = told(run, _LONGEST_NOTE)
     lines = [f"{_plain(run.service)}\n"]
     lines += [f"> {_plain(warning)}\n" for warning in run.warnings]
     for each in lists:
@@ -118,16 +118,16 @@ def as_markdown(run: Run) -> str:
     changes = [row for row in rows if row.asset.result != UNCHANGED]
     if changes:
         lines += ["| Result | Name | Note |", "|---|---|---|"]
-    for row in changes[:_MOST_ROWS]:
-        name, note = _cell(row.asset.name), _cell(row.note)
-        lines.append(f"| {row.asset.result} | <code>{name}</code> | {note} |")
-    if len(changes) > _MOST_ROWS:
-        lines.append(f"\nand {len(changes) - _MOST_ROWS:,} more")
+    left = _LONGEST - sum(map(len, lines))
+    for number, row in enumerate(changes):
+        name, note = _plain(shortened(row.asset.name, _LONGEST_NOTE)), _plain(row.note)
+        line = f"| {row.asset.result} | <code>{name}</code> | {note} |"
+        left -= len(line)
+        if number == _MOST_ROWS or left < 0:
+            lines.append(f"\nand {len(changes) - number:,} more: the page of the plan has them")
+            break
+        lines.append(line)
     return _MARKED + "\n".join([*lines, ""])
-
-
-def _cell(text: str) -> str:
-    return _plain(shortened(text, _LONGEST_CELL))
 
 
 def _plain(text: str) -> str:

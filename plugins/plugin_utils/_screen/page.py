@@ -9,6 +9,7 @@ import base64
 import hashlib
 import json
 import re
+import shlex
 from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,7 +18,7 @@ from jinja2 import Environment, StrictUndefined
 
 from .assets import NOT_BEGUN, PLANNED, Run, counted
 from .picture import picture_of
-from .plan import Row, told
+from .plan import Row, risk, told
 
 # How each result is drawn: its mark, as on the screen, and the name of its colour in the template.
 _LOOKS = {
@@ -36,8 +37,8 @@ _MOST_NAMED = 10
 _INLINE = re.compile("<(style|script)>(.*?)</", re.DOTALL)
 
 
-def as_html(run: Run) -> str:
-    """Return the page of a run, one file that loads nothing."""
+def as_html(run: Run, file: str) -> str:
+    """Return the page of a run, one file that loads nothing; `file`: the JSON file beside it."""
     source = Path(__file__).with_name("page.html").read_text("utf-8")
     template = Environment(
         autoescape=True,
@@ -46,7 +47,13 @@ def as_html(run: Run) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     ).from_string(source)
-    return f"{template.render(page_data(run), policy=_policy(source), look=look, whole=_whole)}\n"
+    data = {**page_data(run), "policy": _policy(source), "approve": _approve(file)}
+    return f"{template.render(data, look=look, risk=risk, whole=_whole)}\n"
+
+
+def _approve(file: str) -> str:
+    """Return the arguments with which ansible-playbook carries out a plan."""
+    return f"-e {shlex.quote(f'fleet_approved={shlex.quote(file)}')}"
 
 
 def _policy(source: str) -> str:
@@ -75,7 +82,7 @@ def page_data(run: Run) -> dict[str, object]:
         "trace": traces.pop() if len(traces) == 1 else "",
         "problems": _problems(rows),
         "results": Counter(row.asset.result for row in rows),
-        "columns": {name for row in rows for name in row.asset.as_json()},
+        "columns": {name for row in rows for name, value in vars(row.asset).items() if value},
     }
 
 
@@ -91,10 +98,15 @@ def _verdict(run: Run) -> str:
     for counts in run.counts.values():
         found.update(counts)
     wanted = "?x!+~" if is_plan else "?x!"
-    some = {word: number for word, number in found.items() if number and look(word)[0] in wanted}
-    if some and not is_plan:
-        return f"{counted(some)} of {sum(found.values()):,}"
-    return counted(some or +found) or "nothing is listed"
+    some = +Counter({word: found[word] for word in found if look(word)[0] in wanted})
+    begin = ""
+    if found[NOT_BEGUN] and not is_plan:
+        some[NOT_BEGUN] = found[NOT_BEGUN]
+        begin = "Stopped early: "
+    if run.interrupted:
+        begin = f"Interrupted, {run.interrupted}: "
+    of_all = f" of {sum(found.values()):,}" if some and not is_plan else ""
+    return f"{begin}{counted(some or +found) or 'nothing is listed'}{of_all}"
 
 
 @dataclass(frozen=True)
@@ -121,9 +133,12 @@ def _problems(rows: list[Row]) -> list[Problem]:
     found: dict[tuple[str, str], Problem] = {}
     for row in rows:
         asset = row.asset
-        if not asset.is_problem and not (asset.result == NOT_BEGUN and asset.msg):
-            continue
         cause = asset.cause or row.note or asset.msg
+        if asset.plan == "update":
+            cause = risk(asset)
+        is_told = asset.is_problem or asset.result == NOT_BEGUN or asset.plan == "update"
+        if not is_told or not cause:
+            continue
         problem = found.setdefault((asset.result, cause), Problem(asset.result, cause))
         problem.all_names.append(asset.name)
         if asset.command:

@@ -9,33 +9,24 @@ Nothing is left out without a word: a line that does not fit ends in how many fi
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
-from typing import Any, Iterable, Mapping, NamedTuple
+from typing import Any, Iterable, Mapping
 
 from ...module_utils._call.operation import Operation
 from ...module_utils._errors import ACCEPTED
 from ...module_utils._secrets import printable
-from .assets import NOT_LISTED, UNCHANGED, Asset, Field, Run, counted, tally
+from .assets import NOT_LISTED, PLANNED, UNCHANGED, Asset, Field, Run, counted, tally
 from .screen import EMPTY, commands
-from .text import shortened, shown
+from .text import shortened, shown, text, wrapped
 
-MARKS = {"in doubt": "?", "differs": "!", "to create": "+", "to update": "~", NOT_LISTED: "."}
+MARKS = {"in doubt": "?", "differs": "!", "to update": "~", "to create": "+", NOT_LISTED: "."}
 _SHARED = "each:"  # stands for mark and name in the line of what all new assets share
 _FIRST = ("ip", "team", "cpu", "vm_ram", "operating_system")  # what people look for
 _MOST_PLANNED = 40  # assets
-_LEAST = 10  # columns for a field
-_NO_UPDATE = ": the service cannot update it"
+_UNKNOWN = "nothing else is known of it: a service that replaces drops the rest"
+_NO_LIMIT = sys.maxsize
 Fields = Mapping[str, object]
-
-
-class Part(NamedTuple):
-    """Fields, of which as many are shown as there is room for, and words after them."""
-
-    fields: list[str]
-    end: str = ""
-
-    def __str__(self) -> str:
-        return f"{', '.join(self.fields)}{self.end}"
 
 
 @dataclass(frozen=True)
@@ -82,68 +73,61 @@ def _fields(body: Mapping[str, Any]) -> Fields:
     return _without({**first, **fields}, {"name": None})
 
 
-def note(asset: Asset, new: NewAssets) -> str:
-    """Return all that the plan says of an asset, on one line."""
-    return "; ".join(map(str, _parts(asset, new)))
+def note(asset: Asset, new: NewAssets, width: int = _NO_LIMIT) -> str:
+    """Return what the plan says of an asset; `width`: of what it says of a new one, in columns."""
+    return "; ".join(_parts(asset, new, width))
 
 
-def _parts(asset: Asset, new: NewAssets) -> list[Part]:
+def _parts(asset: Asset, new: NewAssets, width: int) -> list[str]:
     if asset.plan == "create":
-        return [_of_fields(new.own[asset.name])]
+        return [fitted(_texts(new.own[asset.name]), width)]
     if asset.plan == "in_doubt":
-        return [_of_doubt(asset)]
+        how = "accepted, its answer was lost" if asset.outcome == ACCEPTED else "sent, no answer"
+        return [f"in doubt since {asset.since.replace('T', ' ')[:16]}: {how}"]
     if asset.plan == "differs":
-        changes = [_change(each, "{} {} recorded, {} listed") for each in asset.changes]
-        return [Part(changes, _NO_UPDATE)]
+        changes = [_change(each, "not", "recorded,", " listed") for each in asset.changes]
+        return [f"{'; '.join(changes)}: the service cannot update it"]
     if asset.plan == "update":
-        return _of_update(asset)
-    return [Part(["recorded, not listed: left alone"])]
+        changes = [_change(each, "not known", "->") for each in asset.changes]
+        parts = [", ".join(changes) or "sent again as it is (force)", risk(asset)]
+        return [part for part in parts if part]
+    return ["recorded, not listed: left alone"]
 
 
-def _of_fields(fields: Fields) -> Part:
-    return Part([f"{printable(name)} {shown(value)}" for name, value in fields.items()])
+def risk(asset: Asset) -> str:
+    """Return what an update drops if the service replaces what is not sent, empty for nothing."""
+    names = [_name(each) for each in asset.unsent]
+    if not names:
+        return "" if asset.known else _UNKNOWN
+    are, them = ("are", "them") if names[1:] else ("is", "it")
+    return f"{printable(', '.join(names))} {are} known and not sent: send: complete keeps {them}"
 
 
-def _of_doubt(asset: Asset) -> Part:
-    how = "accepted, its answer was lost" if asset.outcome == ACCEPTED else "sent, no answer"
-    return Part([f"in doubt since {asset.since.replace('T', ' ')[:16]}: {how}"])
-
-
-def _of_update(asset: Asset) -> list[Part]:
-    changes = [_change(each, "{} {} -> {}") for each in asset.changes]
-    parts = [Part(changes or ["sent again as it is (force)"])]
-    unsent = [_name(each) for each in asset.unsent]
-    if unsent:
-        them = "them" if unsent[1:] else "it"
-        parts.append(Part(unsent, f" known and not sent: send: complete keeps {them}"))
-    return parts
-
-
-def _change(change: Field, template: str) -> str:
-    old = shown(change["old"]) if "old" in change else "none"
-    new = shown(change["new"]) if "new" in change else "none"
-    return template.format(_name(change), old, new)
+def _change(change: Field, unknown: str, between: str, end: str = "") -> str:
+    old = text(change["old"]) if "old" in change else unknown
+    return printable(f"{_name(change)} {old} {between} {text(change.get('new'))}{end}")
 
 
 def _name(field: Field) -> str:
-    return printable(field["name"].removeprefix("attributes."))
+    return field["name"].removeprefix("attributes.")
 
 
-def fitted(part: Part, width: int) -> str:
-    """Return a part within a width: as many fields as fit, then how many are left."""
-    for number in range(len(part.fields), 0, -1):
-        left = len(part.fields) - number
-        end = f", {left} more{part.end}" if left else part.end
-        text = ", ".join(part.fields[:number])
-        if len(text) + len(end) <= width or number == 1:
-            return shortened(f"{shortened(text, max(width - len(end), _LEAST))}{end}", width)
-    return shortened(part.end, width)
+def _texts(fields: Fields) -> list[str]:
+    return [f"{printable(name)} {shown(value)}" for name, value in fields.items()]
 
 
-def _texts(parts: list[Part], width: int) -> list[str]:
-    """Return the parts on one line, or on a line for each if there is no room for all of them."""
-    whole = "; ".join(map(str, parts))
-    return [whole] if len(whole) <= width else [fitted(part, width) for part in parts]
+def fitted(fields: list[str], width: int) -> str:
+    """Return as many fields as fit into a width, then how many are left."""
+    for number in range(len(fields), 1, -1):
+        line = f"{', '.join(fields[:number])}{_more(len(fields) - number)}"
+        if len(line) <= width:
+            return line
+    end = _more(len(fields) - 1)
+    return f"{shortened(fields[0], width - len(end))}{end}" if fields else ""
+
+
+def _more(number: int) -> str:
+    return f", {number} more" if number > 0 else ""
 
 
 def plan_lines(operation: Operation, assets: list[Asset], width: int) -> list[str]:
@@ -157,20 +141,23 @@ def plan_lines(operation: Operation, assets: list[Asset], width: int) -> list[st
     counts = counted(tally(operation, assets, is_plan=True))
     lines = [f"{operation.noun}s: {counts or EMPTY}"]
     if new.shared:
-        lines += _row(_SHARED, [_of_fields(new.shared)], column, width)
+        lines += _row(_SHARED, [fitted(_texts(new.shared), width - column - 6)], column, width)
     for asset in told[:_MOST_PLANNED]:
         begin = f"{MARKS[asset.result]} {shortened(asset.name, column)}"
-        lines += _row(begin, _parts(asset, new), column, width)
+        lines += _row(begin, _parts(asset, new, width - column - 6), column, width)
     if len(told) > _MOST_PLANNED:
         lines.append(f"  and {len(told) - _MOST_PLANNED:,} more")
     return lines + commands(asset for asset in told if asset.plan == "in_doubt")
 
 
-def _row(begin: str, parts: list[Part], column: int, width: int) -> list[str]:
+def _row(begin: str, parts: list[str], column: int, width: int) -> list[str]:
     """Return the lines of an asset; the later ones have its name left out."""
     left = column + 6
-    first, *others = _texts(parts, width - left)
-    return [f"  {begin:{left - 4}}  {first}".rstrip(), *(f"{'':{left}}{text}" for text in others)]
+    texts = ["; ".join(parts)]
+    if len(texts[0]) > width - left:
+        texts = [line for part in parts for line in wrapped(part, width - left)]
+    first, *others = texts or [""]
+    return [f"  {begin:{left - 4}}  {first}".rstrip(), *(f"{'':{left}}{line}" for line in others)]
 
 
 @dataclass(frozen=True)
@@ -188,11 +175,14 @@ class Row:
     """An asset of a run as the files tell it."""
 
     asset: Asset
-    note: str  # what the plan says of it
+    note: str = ""  # what the plan says of it
 
 
-def told(run: Run) -> tuple[list[ListTold], list[Row]]:
-    """Return the lists of a run, and a row for each asset, problems first."""
+def told(run: Run, width: int = _NO_LIMIT) -> tuple[list[ListTold], list[Row]]:
+    """Return the lists of a run, and a row for each asset, problems and updates first.
+
+    `width`: of what is said of a new asset, in columns.
+    """
     lists, rows = [], []
     for resource, counts in run.counts.items():
         assets = [asset for asset in run.assets if asset.resource == resource]
@@ -200,7 +190,13 @@ def told(run: Run) -> tuple[list[ListTold], list[Row]]:
         shared = [(name, shown(value)) for name, value in new.shared.items()]
         lists.append(ListTold(resource, f"{resource.replace('_', ' ')}s", counts, shared))
         for asset in assets:
-            is_noted = asset.plan not in ("", "keep")
-            rows.append(Row(asset, note(asset, new) if is_noted else ""))
-    rows.sort(key=lambda row: (not row.asset.is_problem, row.asset.result == UNCHANGED))
+            is_noted = asset.result in MARKS and run.state == PLANNED
+            rows.append(Row(asset, note(asset, new, width)) if is_noted else Row(asset))
+    rows.sort(key=_rank)
     return lists, rows
+
+
+def _rank(row: Row) -> tuple[bool, int]:
+    ranks = [*MARKS, UNCHANGED]
+    result = row.asset.result
+    return not row.asset.is_problem, ranks.index(result) if result in ranks else 0

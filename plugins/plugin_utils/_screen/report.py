@@ -32,12 +32,13 @@ _ERRORS = (OSError, ValueError)
 _DAMAGES = (ValueError, KeyError, TypeError, AttributeError, IndexError, RecursionError)
 
 
-class AboutLedger(NamedTuple):
-    """What a report says of the ledger of a list."""
+class AboutList(NamedTuple):
+    """What a report says of a whole list and its ledger."""
 
     ledger_id: str | None = None  # None if there is no ledger, or none yet
     history_rows: int = 0
-    warnings: tuple[str, ...] = ()  # about the whole list
+    warnings: tuple[str, ...] = ()
+    interrupted: str | None = None  # why, if it was
 
 
 class Report:
@@ -79,7 +80,7 @@ class Report:
             return f"plan: {base}.plan.html, .json, .md"
         return f"report: {base}.html, .json, .xml"
 
-    def add(self, operation: Operation, assets: list[Asset], about: AboutLedger) -> str:
+    def add(self, operation: Operation, assets: list[Asset], about: AboutList) -> str:
         """Add the assets of a list to the report; return why that failed, empty on success.
 
         Others wait meanwhile. A file that is neither empty nor a report is left unchanged.
@@ -90,7 +91,7 @@ class Report:
             with alone_in(os.path.dirname(json_file)):
                 run = self._with(self._before(json_file), operation, assets, about)
                 for file, form in files.items():
-                    replace(file, form.text_of(run))
+                    replace(file, form.text_of(run, json_file))
         except _ERRORS as error:
             done = "The task was done, and its result is complete; the report lacks it"
             return f"report: {self._problem(error)}. {done}"
@@ -112,7 +113,7 @@ class Report:
         return before
 
     def _with(
-        self, before: Run, operation: Operation, listed: list[Asset], about: AboutLedger
+        self, before: Run, operation: Operation, listed: list[Asset], about: AboutList
     ) -> Run:
         """Return the run with the assets of a list, after those that its other tasks reported."""
         assets = _added(before.assets, listed)
@@ -127,6 +128,7 @@ class Report:
             assets=assets,
             ledger_id=about.ledger_id or before.ledger_id,
             warnings=[*dict.fromkeys([*before.warnings, *about.warnings])],
+            interrupted=about.interrupted or before.interrupted,
             # As the first list of the plan found the ledger.
             history_rows=rows if self._is_plan else None,
         )

@@ -15,20 +15,27 @@ _MAX_SHOWN = 60  # characters of a value
 
 
 def shown(value: object) -> str:
-    """Return a value in short: text as it is, the members of a list or dict without brackets."""
+    """Return a value as text, shortened if it is long."""
+    return shortened(text(value), _MAX_SHOWN)
+
+
+def text(value: object) -> str:
+    """Return a value as text: the members of a list or dict without brackets."""
+    if value in (None, "", [], {}):
+        return "none"
     if isinstance(value, dict):
-        text = _members(value)
-    elif isinstance(value, list):
-        text = ", ".join(map(shown, value))
-    else:
-        text = value if isinstance(value, str) else json.dumps(value)
-    return shortened(text or "none", _MAX_SHOWN)
+        return _members(value)
+    if isinstance(value, list):
+        return ", ".join(map(text, value))
+    if not isinstance(value, str):
+        return json.dumps(value)
+    return f'"{value}"' if "," in value or value != value.strip() else value
 
 
 def _members(value: dict[str, object]) -> str:
     if not any(isinstance(item, (bool, dict, list)) for item in value.values()):
-        return " ".join(map(shown, value.values()))
-    return " ".join(f"{name} {shown(item)}" for name, item in value.items())
+        return " ".join(map(text, value.values()))
+    return " ".join(f"{name} {text(item)}" for name, item in value.items())
 
 
 def shortened(line: str, width: int) -> str:

@@ -143,6 +143,48 @@ def test_what_was_not_begun_is_said_and_what_lost_fields_is_a_problem():
     assert "Nothing: nothing is in doubt" in page_of(run_of([], {}))
 
 
+def test_a_run_that_ended_early_says_so_with_how_many_were_not_begun():
+    stopped = run_of([], {"created": 208, "in doubt": 1, "not begun": 291})
+    assert data_of(stopped)["verdict"] == "Stopped early: 1 in doubt, 291 not begun of 500"
+    assert data_of({**stopped, "interrupted": "the task received SIGINT"})["verdict"] == (
+        "Interrupted, the task received SIGINT: 1 in doubt, 291 not begun of 500"
+    )
+
+
+def test_fields_that_an_update_may_lose_are_something_to_do():
+    role = {**next(asset for asset in PLAN["assets"] if asset["name"] == "role-1")}
+    role["resource"] = MACHINE
+    page = page_of(run_of([role], {"to update": 1}, state="planned"))
+    kept = "login, cluster_id are known and not sent: send: complete keeps them"
+    assert [each.cause for each in data_of(run_of([role], {}))["problems"]] == [kept]
+    assert "Nothing" not in page
+    unknown = {**role, "unsent": [], "changes": [{"name": "service", "new": "cassandra"}]}
+    page = page_of(run_of([unknown], {"to update": 1}, state="planned"))
+    assert page.count("nothing else is known of it: a service that replaces drops the rest") == 2
+    assert "<del>not known</del></td><td><ins>cassandra</ins>" in page
+
+
+def test_the_page_of_a_plan_has_the_arguments_that_carry_it_out():
+    assert "-e fleet_approved=/srv/fleet/fleet.plan.json" in texts(page_of(PLAN), "code")
+
+
+def test_columns_that_would_be_empty_are_left_out_and_updates_come_before_creations():
+    new = [
+        asset_of(f"vm{number}", "to create", plan="create", request_attempts=0, body={})
+        for number in range(500)
+    ]
+    update = asset_of("old", "to update", plan="update", request_attempts=0, known={"id": "old"})
+    page = page_of(run_of([*new, update], {"to create": 500}, state="planned"))
+    assert texts(page, "th") == ["Result", "Name", "What changes"]
+    assert rows(page)[0] == "old"
+
+
+def test_what_was_sent_for_a_rejected_machine_is_told():
+    body = {"name": "a", "attributes": {"cpu": 4}}
+    page = page_of(run_of([asset_of("a", "rejected", failed=True, body=body)], {"rejected": 1}))
+    assert '{"name": "a", "attributes": {"cpu": 4}}' in unescape(page)
+
+
 def test_the_bar_shows_one_in_ten_thousand_in_the_look_of_its_mark():
     page = page_of(run_of([], {"created": 9_999, "in doubt": 1, "rejected": 0}))
     parts = [

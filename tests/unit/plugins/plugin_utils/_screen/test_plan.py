@@ -22,7 +22,6 @@ from ansible_collections.infrastructure.services.plugins.plugin_utils._screen.as
     assets_of,
 )
 from ansible_collections.infrastructure.services.plugins.plugin_utils._screen.plan import (
-    Part,
     fitted,
     own_fields,
     plan_lines,
@@ -102,8 +101,8 @@ def test_a_plan_says_what_is_shared_once_and_the_own_fields_of_each_address_firs
 
 
 def test_an_update_says_what_changes_and_what_would_be_dropped():
-    kept = "login, cluster_id known and not sent: send: complete keeps them"
-    assert lines_of({"role-1": UPDATE}, 120, spec=APPLICATION_ROLES) == [
+    kept = "login, cluster_id are known and not sent: send: complete keeps them"
+    assert lines_of({"role-1": UPDATE}, 130, spec=APPLICATION_ROLES) == [
         "application roles: 1 to update",
         f"  ~ role-1  description one -> two; {kept}",
     ]
@@ -112,6 +111,54 @@ def test_an_update_says_what_changes_and_what_would_be_dropped():
         "  ~ role-1  description one -> two",
         f"            {kept}",
     ]
+
+
+GRANTS = dict(
+    UPDATE,
+    known={"id": "orders"},
+    changes=[
+        {"name": "attributes.login", "old": False, "new": True},
+        {
+            "name": "attributes.effective_grants",
+            "old": [{"permissions": ["SELECT", "MODIFY"], "resource": "keyspace orders"}],
+            "new": [{"permissions": ["SELECT"], "resource": "keyspace shop"}] * 2,
+        },
+    ],
+    unsent=[{"name": f"attributes.field_{number}", "value": 1} for number in range(9)],
+)
+
+
+def test_each_change_of_an_update_is_told_on_as_many_lines_as_it_takes():
+    assert lines_of({"orders": GRANTS}, spec=APPLICATION_ROLES) == [
+        "application roles: 1 to update",
+        "  ~ orders  login false -> true, effective_grants permissions SELECT, MODIFY",
+        "            resource keyspace orders -> permissions SELECT resource keyspace",
+        "            shop, permissions SELECT resource keyspace shop",
+        "            field_0, field_1, field_2, field_3, field_4, field_5, field_6,",
+        "            field_7, field_8 are known and not sent: send: complete keeps them",
+    ]
+
+
+def test_what_is_not_known_is_not_called_none():
+    changes = [{"name": "service", "new": "cassandra"}, {"name": "attributes.login", "new": True}]
+    role = dict(UPDATE, changes=changes, unsent=[])
+    assert lines_of({"orders": role}, spec=APPLICATION_ROLES) == [
+        "application roles: 1 to update",
+        "  ~ orders  service not known -> cassandra, login not known -> true",
+        "            nothing else is known of it: a service that replaces drops the rest",
+    ]
+    drift = dict(DRIFT, changes=[{"name": "attributes.dns_names", "new": ["a.example"]}])
+    assert lines_of({"drift": drift}, 100)[1] == (
+        "  ! drift  dns_names not recorded, a.example listed: the service cannot update it"
+    )
+
+
+def test_updates_are_told_before_creations():
+    items = {f"vm{number}": new(f"vm{number}", ip=f"192.0.2.{number}") for number in range(500)}
+    items["vm7"] = dict(DRIFT)
+    lines = lines_of({**items, "a": UPDATE, "b": UPDATE})
+    assert [line[:6].strip() for line in lines[1:6]] == ["! vm", "~ a", "", "~ b", ""]
+    assert len(lines) == 1 + 1 + 4 + 37 + 1
 
 
 def test_one_new_machine_shares_nothing():
@@ -140,7 +187,7 @@ def test_of_500_machines_forty_are_shown_within_80_columns():
         ("Debian 13", "Debian 13"),
         (4, "4"),
         (True, "true"),
-        (None, "null"),
+        (None, "none"),
         ("", "none"),
         ([], "none"),
         ({}, "none"),
@@ -150,6 +197,9 @@ def test_of_500_machines_forty_are_shown_within_80_columns():
             [{"permissions": ["SELECT", "MODIFY"], "resource_name": "ks"}],
             "permissions SELECT, MODIFY resource_name ks",
         ),
+        ("stores, Rome", '"stores, Rome"'),
+        (" web", '" web"'),
+        (["a, b", "c"], '"a, b", c'),
         ("a\x1b[2J\nb", "a [2J b"),
         ("x" * 70, "x" * 57 + "..."),
     ],
@@ -183,7 +233,7 @@ def test_shared_and_own_fields_together_are_all_fields(bodies):
 
 @given(fields=st.lists(NAMES, min_size=1, max_size=30), width=st.integers(20, 100))
 def test_a_part_that_does_not_fit_says_how_many_fields_are_left(fields, width):
-    text = fitted(Part(fields), width)
+    text = fitted(fields, width)
     assert len(text) <= width
     left = re.search(r", (\d+) more$", text)
     said = text[: left.start()] if left else text

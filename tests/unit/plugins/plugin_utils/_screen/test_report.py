@@ -38,13 +38,13 @@ from ansible_collections.infrastructure.services.plugins.plugin_utils._screen.as
 )
 from ansible_collections.infrastructure.services.plugins.plugin_utils._screen.formats import FORMATS
 from ansible_collections.infrastructure.services.plugins.plugin_utils._screen.report import (
-    AboutLedger,
+    AboutList,
     Report,
 )
 from jsonschema import Draft202012Validator
 from support.checkout import CHECKOUT
 
-NO_LEDGER = AboutLedger()
+NO_LEDGER = AboutList()
 MACHINE, ROLE = (spec.resource.operation for spec in (VIRTUAL_MACHINES, APPLICATION_ROLES))
 SCHEMA = Draft202012Validator(
     json.loads((CHECKOUT / "docs/report.schema.json").read_text(encoding="utf-8"))
@@ -119,7 +119,7 @@ def plan_beside(path: str, items: list[dict], not_listed: list[str]) -> None:
 
 
 def add(
-    report: Report, items: list[dict], about: AboutLedger = NO_LEDGER, operation=MACHINE, **more
+    report: Report, items: list[dict], about: AboutList = NO_LEDGER, operation=MACHINE, **more
 ) -> str:
     """Add the result of a list to a report."""
     return report.add(operation, assets_of(operation, {"results": items, **more}), about)
@@ -520,7 +520,7 @@ def test_a_plan_is_a_table_for_a_merge_request_problems_first(path, tmp_path):
         "|---|---|---|",
         "| differs | <code>drift</code> | cpu 2 recorded, 8 listed: the service cannot update it |",
         "| to create | <code>new</code> | team web |",
-        "| not listed | <code>gone0</code> |  |",
+        "| not listed | <code>gone0</code> | recorded, not listed: left alone |",
     ]
     assert {case.get("name"): case[0].tag for case in suites(plan_of(path))[0] if len(case)} == {
         "drift": "system-out",
@@ -533,11 +533,38 @@ def test_a_table_for_a_merge_request_is_short_and_names_in_it_mean_nothing(path,
     plan(path, [{**PLANNED[0], "item": name * 9} for name in HOSTILE] + many)
     text = (tmp_path / "fleet.plan.md").read_text(encoding="utf-8")
     lines = text.splitlines()
-    assert lines[-1] == "and 206 more"
+    assert lines[-1] == "and 206 more: the page of the plan has them"
     rows = [line for line in lines if line.startswith("| to create")]
     assert (len(rows), {line.count("|") for line in rows}) == (100, {4})
     assert not re.search(r"[`*\[]|<(?!/?code>|!--)|\\", "\n".join(rows))
     assert len(text) < 65_536  # the longest comment of some services
+
+
+def test_of_500_creations_and_two_updates_the_updates_are_in_a_merge_request(path, tmp_path):
+    new = [{**PLANNED[0], "item": f"vm{number}"} for number in range(500)]
+    unsent = [{"name": f"attributes.field_{number}", "value": 1} for number in range(20)]
+    changes = [{"name": "description", "old": "one " * 50, "new": "two"}]
+    role = {**PLANNED[0], "plan": "update", "changes": changes, "unsent": unsent}
+    plan(path, [*new, {**role, "item": "a"}, {**role, "item": "b"}])
+    text = (tmp_path / "fleet.plan.md").read_text(encoding="utf-8")
+    lines = text.splitlines()
+    rows = [line for line in lines if line.startswith("| to ")]
+    assert [row[:30] for row in rows[:2]] == [
+        "| to update | <code>a</code> |",
+        "| to update | <code>b</code> |",
+    ]
+    assert rows[0].endswith("field&#95;19 are known and not sent: send: complete keeps them |")
+    assert len(rows) == 100
+    assert lines[-1] == "and 402 more: the page of the plan has them"
+
+
+def test_a_long_plan_is_less_than_a_comment_may_have(path, tmp_path):
+    changes = [{"name": "description", "old": "one", "new": "two " * 500}]
+    role = {**PLANNED[0], "plan": "update", "changes": changes}
+    plan(path, [{**role, "item": f"role-{number}"} for number in range(90)])
+    text = (tmp_path / "fleet.plan.md").read_text(encoding="utf-8")
+    assert len(text) < 65_536
+    assert "more: the page of the plan has them" in text
 
 
 def test_what_is_planned_and_what_is_done_in_one_run_are_two_reports(path):
@@ -681,7 +708,7 @@ def test_a_plan_without_the_length_of_the_history_is_damaged(path, rows):
 
 def test_the_warnings_of_all_lists_and_the_ledger_are_in_each_file(path):
     for number in (1, 2, 1):
-        about = AboutLedger("id-1", number, (f"warning {number} <b>",))
+        about = AboutList("id-1", number, (f"warning {number} <b>",))
         assert add(Report(path, LEDGER, "run-1", SERVICE, is_plan=True), PLANNED, about) == ""
     run = json.loads(Path(plan_of(path)).read_text("utf-8"))["runs"][0]
     assert (run["ledger_id"], run["history_rows"]) == ("id-1", 1)

@@ -21,7 +21,7 @@ from ansible_collections.infrastructure.services.plugins.plugin_utils._screen.as
     assets_of,
 )
 from ansible_collections.infrastructure.services.plugins.plugin_utils._screen.report import (
-    AboutLedger,
+    AboutList,
     Report,
 )
 from support.others import (
@@ -58,7 +58,7 @@ def write(path: Path, is_plan: bool = False) -> None:
 
 
 def add(report: Report, result: dict) -> str:
-    return report.add(MACHINE, assets_of(MACHINE, result), AboutLedger())
+    return report.add(MACHINE, assets_of(MACHINE, result), AboutList())
 
 
 def refusal(path: Path) -> str:
