@@ -36,7 +36,7 @@ def test_the_commands_of_every_kind_of_document_are_found():
         "README.md",
         "CONTRIBUTING.md",
         "extensions/emulator/README.md",
-        "docs/ledger.md",
+        "docs/docsite/rst/ledger.rst",
         "docs/docsite/rst/fleet.rst",
         "docs/ci/github.yml",
         "docs/ci/gitlab-ci.yml",

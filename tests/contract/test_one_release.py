@@ -75,6 +75,7 @@ def test_no_page_speaks_of_another_release():
 
 KINDS = {
     "modules": ("plugins/modules/[a-z]*.py", lambda changes: changes["modules"]),
+    "filters": ("plugins/filter/*.yml", lambda changes: changes["plugins"]["filter"]),
     "inventory": ("plugins/inventory/[a-z]*.py", lambda changes: changes["plugins"]["inventory"]),
     "playbooks": ("playbooks/*.yml", lambda changes: changes["objects"]["playbook"]),
     "roles": ("roles/*", lambda changes: changes["objects"]["role"]),

@@ -67,6 +67,7 @@ RUN_BY = {
     "python -m pip install --quiet 'ansible-core": NETWORK,  # in a pipeline, into an empty container
     "pip install pre-commit": NETWORK,
     "pre-commit install": NETWORK,  # it fetches the hooks at the next commit
+    "git clone ": NETWORK,
     "gh ": NETWORK,
     "head=$(gh ": NETWORK,
     "run=$(gh ": NETWORK,
@@ -78,7 +79,6 @@ RUN_BY = {
     "cp -r ~/.ansible/collections/ansible_collections/infrastructure/services/extensions/skeleton/molecule .": "tests/tools/molecule",
     "molecule test": "tests/tools/molecule",
     "ansible-test sanity": "tests/tools/sanity",
-    "ansible-galaxy collection build": "tests/docs/test_guides.py::world",
     "ansible-doc -t ": "tests/docs/test_guides.py::test_a_page_of_ansible_doc_is_shown",
     ".venv/bin/pytest tests/unit -k date": "tests/contract/test_commands.py::test_the_command_of_contributors_runs",
     ".venv/bin/python tests/tools/breaks.py": "tests/contract/test_breaks.py::test_a_break_can_be_applied",
@@ -91,7 +91,6 @@ RUN_BY = {
     f"{_PLAYBOOK}.create_virtual_machine -e '{{": f"{_PLAYBOOKS}::test_one_asset_is_sent_from_the_controller_whatever_the_inventory_says",
     f"{_PLAYBOOK}.update_cassandra_application_role -e '{{": f"{_PLAYBOOKS}::test_one_asset_is_sent_from_the_controller_whatever_the_inventory_says",
     "ansible-playbook -i hosts.yml --forks 20 infrastructure.services.create_fleet ": f"{_PLAYBOOKS}::test_a_fleet_is_created_from_the_controller_whatever_the_inventory_says",
-    f"{_PLAYBOOK}.show_ledger -e ledger=PATH": f"{_PLAYBOOKS}::test_the_ledger_is_shown_as_a_table",
     f"{_PLAYBOOK}.show_ledger -e ledger=fleet.db -e names=": f"{_PLAYBOOKS}::test_the_ledger_is_shown_as_a_table",
     f"{_PLAYBOOK}.show_ledger -e ledger=fleet.db -e file=": "tests/integration/test_csv.py::test_a_fleet_from_a_file_is_exported_and_read_back_without_a_difference",
     f"{_PLAYBOOK}.settle -e ledger=fleet.db -e file=existing.csv": "tests/integration/test_csv.py::test_machines_that_exist_already_are_adopted_from_a_file",

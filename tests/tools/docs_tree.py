@@ -22,15 +22,14 @@ GUIDES = ROOT / "docs/docsite"
 SOURCES = "https://github.com/ansible-collections/infrastructure.services/blob/main/"
 # The pages that are kept as Markdown, so that they can also be read in the repository.
 PAGES = {
-    "ledger": "docs/ledger.md",
     "reliability": "docs/reliability.md",
     "emulator": "extensions/emulator/README.md",
     "security": "SECURITY.md",
     "changelog": "CHANGELOG.md",
 }
 # Where they are among the guides, by section: before them, and after them.
-FIRST = {"Operate": ["ledger"], "Reference": ["../plugins"]}
-LAST = {"Reference": ["reliability", "emulator", "security", "changelog"]}
+FIRST = {"Trust": ["security"], "Reference": ["../plugins"]}
+LAST = {"Reference": ["reliability", "emulator", "changelog"]}
 SETTINGS = """
 extensions += ['myst_parser']
 myst_heading_anchors = 3

@@ -43,7 +43,10 @@ def problems(root: Path, version: str) -> Iterator[str]:
     if dirty := _git(root, "status", "--porcelain").splitlines():
         yield f"the tree is not clean: {', '.join(line[3:] for line in dirty)}"
     if fragments := sorted(path.name for path in (root / "changelogs/fragments").glob("*.y*ml")):
-        yield f"fragments are not part of a release yet, run antsibull-changelog release: {', '.join(fragments)}"
+        yield (
+            "fragments are not part of a release yet, run antsibull-changelog release"
+            f" and tests/tools/changelog: {', '.join(fragments)}"
+        )
     yield from (
         f"{name} does not say {version}" for name in STATED if not states(root, name, version)
     )

@@ -16,7 +16,6 @@ import io
 import socket
 import ssl
 import time
-from http.client import HTTPMessage
 from typing import Callable
 
 from .._errors import AttemptFailed

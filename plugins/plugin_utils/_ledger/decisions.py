@@ -7,7 +7,7 @@ behind.
 
 An entry is in one of four states. `intent`: a request is in flight, or was when its process died.
 `done`: it was accepted and the envelope is known. `accepted`: it was accepted but the envelope was
-lost. `unknown`: it may or may not have been processed. docs/ledger.md shows the transitions.
+lost. `unknown`: it may or may not have been processed. docs/docsite/rst/ledger.rst lists the transitions.
 """
 
 from __future__ import annotations

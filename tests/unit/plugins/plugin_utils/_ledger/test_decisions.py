@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The table of states is complete, and the text and diagram in docs/ledger.md match it."""
+"""The table of states is complete, and the tables of the guide to the ledger match it."""
 
 from __future__ import annotations
 
@@ -34,17 +34,21 @@ from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.en
     STATES,
 )
 
-PAGE = (Path(__file__).resolve().parents[5] / "docs/ledger.md").read_text(encoding="utf-8")
-NONE = "[*]"  # how the diagram represents a missing entry
+GUIDE = Path(__file__).resolve().parents[5] / "docs/docsite/rst/ledger.rst"
+TABLES = GUIDE.read_text(encoding="utf-8").split(".. list-table::")[1:]
+NONE = "none"  # how the guide represents a missing entry
 
 
 def rows(first: str) -> list[list[str]]:
     """Return the cells of the table whose header starts with this cell, without the backticks."""
-    lines = PAGE.split(f"| {first} |")[1].splitlines()[2:]
-    table = lines[
-        : next(number for number, line in enumerate(lines) if not line.strip().startswith("|"))
-    ]
-    return [[cell.strip(" `") for cell in line.strip().strip("|").split("|")] for line in table]
+    (table,) = [table for table in TABLES if f"* - {first}\n" in table]
+    cells = re.findall(r"^ +(\* | {2})- (.+)$", table, re.MULTILINE)
+    found: list[list[str]] = []
+    for mark, cell in cells:
+        if mark == "* ":
+            found.append([])
+        found[-1].append(cell.strip("`"))
+    return found[1:]
 
 
 def test_every_state_and_outcome_is_in_the_table():
@@ -77,7 +81,7 @@ def test_a_refusal_distinguishes_an_unusable_answer_from_an_unknown_outcome(stat
 
 
 def test_the_page_says_what_a_task_does_with_the_entry_it_finds():
-    told = {(entry, create, update) for entry, _known, create, update in rows("entry")}
+    told = {(entry, create, update) for entry, _known, create, update in rows("Entry")}
     assert told == {
         (state or "none", moves["POST"], moves["PUT"]) for state, moves in ON_FINDING.items()
     }
@@ -85,21 +89,20 @@ def test_the_page_says_what_a_task_does_with_the_entry_it_finds():
 
 def test_the_page_says_what_is_left_behind():
     words = {
-        (ACCEPTED, True): "accepted`, with the envelope",
-        (ACCEPTED, False): "accepted`, without it",
+        (ACCEPTED, True): "accepted``, with the asset",
+        (ACCEPTED, False): "accepted``, without it",
     }
-    told = {tuple(row) for row in rows("outcome")}
+    told = {tuple(row) for row in rows("Outcome")}
     assert told == {
         (words.get(after, after[0]), state or "as it was before") for after, state in AFTER.items()
     }
 
 
-def test_the_page_draws_every_transition_and_no_other():
-    diagram = PAGE.split("stateDiagram-v2\n")[1].split("```")[0]
-    drawn = set(re.findall(r"^ +(\S+) --> ([^\s:]+): ", diagram, re.MULTILINE))
+def test_the_page_lists_every_transition_and_no_other():
+    listed = {(before, after) for before, after, _when in rows("From")}
     begun = {
         (state or NONE, INTENT) for state in ON_FINDING
     }  # each may be sent again: an update, or with force
     ended = {(INTENT, state or NONE) for state in AFTER.values()}
     confirmed = {(state, DONE) for state in STATES if state != DONE}
-    assert drawn == begun | ended | confirmed
+    assert listed == begun | ended | confirmed
