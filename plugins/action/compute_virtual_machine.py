@@ -5,12 +5,10 @@
 """Runs the module of the same name inside the Ansible worker where that is safe."""
 
 from ..module_utils._task.specs import VIRTUAL_MACHINE
-from ..plugin_utils._run.action import Action
-from ..plugin_utils._run.pipeline import hand_over, send
+from ..plugin_utils._run.send_one import SendingAction
 
 
-class ActionModule(Action):
+class ActionModule(SendingAction):
     """The same options and results as the module."""
 
     spec = VIRTUAL_MACHINE
-    hand_over, work = hand_over, send

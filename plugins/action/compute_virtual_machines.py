@@ -5,12 +5,10 @@
 """Runs the module of the same name inside the Ansible worker where that is safe."""
 
 from ..module_utils._task.specs import VIRTUAL_MACHINES
-from ..plugin_utils._run.action import Action
-from ..plugin_utils._run.pipeline import hand_over, send_list
+from ..plugin_utils._run.send_list import SendingListAction
 
 
-class ActionModule(Action):
+class ActionModule(SendingListAction):
     """The same options and results as the module."""
 
     spec = VIRTUAL_MACHINES
-    hand_over, work = hand_over, send_list

@@ -6,34 +6,34 @@
 
 from __future__ import annotations
 
-from ..module_utils._task.signals import Signals
+from typing import Any
+
 from ..module_utils._task.specs import LEDGER_ENTRIES
 from ..module_utils._task.validation import Options
 from ..plugin_utils._csv.entry_files import entries_in
 from ..plugin_utils._ledger.editing import edit_entries
 from ..plugin_utils._ledger.store import Ledger
-from ..plugin_utils._run.action import Action
-from ..plugin_utils._run.given import edit_ledger, file_of_playbook
-from ..plugin_utils._run.process import run_id, show_lines
+from ..plugin_utils._run.ansible_core import Result, run_id
+from ..plugin_utils._run.display import show_lines
+from ..plugin_utils._run.ledger_actions import EditingAction
 from ..plugin_utils._screen.ledger_table import edit_lines
 
 
-class ActionModule(Action):
-    """Takes the options of all modules, so that it can be in their action group, and uses its own."""
+class ActionModule(EditingAction):
+    """Edits many entries."""
 
     spec = LEDGER_ENTRIES
 
-    def given(self) -> dict:
+    def options_given(self) -> dict[str, Any]:
         """Return the options; the entries are those of a file for the playbook `settle`."""
-        file = file_of_playbook(self)
-        return dict(super().given(), entries=entries_in(file)) if file else super().given()
+        given = super().options_given()
+        file = self.file_of_playbook()
+        return dict(given, entries=entries_in(file)) if file else given
 
-    def work(self, options: Options, signals: Signals) -> dict:
-        params = options.params
+    def edit(self, ledger: Ledger, options: Options, check_mode: bool) -> Result:
+        return edit_entries(ledger, options.params, check_mode, options.secrets, run_id())
 
-        def edit(ledger: Ledger, check_mode: bool) -> dict:
-            return edit_entries(ledger, params, check_mode, options.secrets, run_id())
-
-        result = edit_ledger(self, params, signals, edit)
-        show_lines(edit_lines(result["counts"], result["names"], self._task.check_mode))
+    def work(self, options: Options) -> Result:
+        result = super().work(options)
+        show_lines(edit_lines(result["counts"], result["names"], self.keywords.check_mode))
         return result

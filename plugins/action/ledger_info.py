@@ -6,32 +6,31 @@
 
 from __future__ import annotations
 
-from ..module_utils._task.signals import Signals
 from ..module_utils._task.specs import LEDGER_INFO
 from ..module_utils._task.validation import Options
 from ..plugin_utils._csv.entry_files import require_new_file, write_entries
 from ..plugin_utils._ledger.commands import settle_command, settle_commands
 from ..plugin_utils._ledger.listing import listed
-from ..plugin_utils._run.action import Action
-from ..plugin_utils._run.given import file_of_playbook, opened_ledger, variable
-from ..plugin_utils._run.process import show_lines
+from ..plugin_utils._run.ansible_core import Result
+from ..plugin_utils._run.display import show_lines
+from ..plugin_utils._run.ledger_actions import LedgerAction
+from ..plugin_utils._run.ledgers import reused_ledger
+from ..plugin_utils._run.role import SHOWS_TABLE
 from ..plugin_utils._screen.ledger_table import ledger_lines, nothing_found, written_lines
-
-_SHOWS = "__shows_table"  # the variable with which the playbook show_ledger has the table shown, not its JSON
 
 _FILTERS = ("base_url", "resource", "names", "states", "changed_since", "run")
 
 
-class ActionModule(Action):
-    """Takes the options of all modules, so that it can be in their action group, and uses its own."""
+class ActionModule(LedgerAction):
+    """Lists entries."""
 
     spec = LEDGER_INFO
 
-    def work(self, options: Options, signals: Signals) -> dict:
-        params, file = options.params, file_of_playbook(self)
+    def work(self, options: Options) -> Result:
+        params, file = options.params, self.file_of_playbook()
         if file:
             require_new_file(file)
-        ledger = opened_ledger(self, params, signals, read_only=True)
+        ledger = reused_ledger(self, params, read_only=True)
         result = listed(ledger, params)
         settle = settle_commands(ledger)
         if not result["entries"]:
@@ -41,9 +40,9 @@ class ActionModule(Action):
             lines = ledger_lines(result, settle)
         if not result["exists"]:
             return dict(result, text=lines)
-        if file and not self._task.check_mode:
+        if file and not self.keywords.check_mode:
             write_entries(file, result["entries"])
             lines = written_lines(file, result["entries"], settle_command(ledger, file))
-        if variable(self, _SHOWS):
+        if self.variable(SHOWS_TABLE):
             show_lines(lines, stderr=False)
         return dict(result, text=lines, **({"file": file} if file else {}))

@@ -8,41 +8,36 @@ from __future__ import annotations
 
 from contextlib import closing
 
-from ..module_utils._task.signals import Signals
 from ..module_utils._task.specs import LEDGER_MOVE
 from ..module_utils._task.validation import Options
 from ..plugin_utils._ledger.location import open_ledger
 from ..plugin_utils._ledger.moving import move_ledger, open_source
 from ..plugin_utils._ledger.store import Ledger
-from ..plugin_utils._run.action import Action
-from ..plugin_utils._run.given import ledger_location
-from ..plugin_utils._run.process import say
-from ..plugin_utils._screen.screen import waiting_line
+from ..plugin_utils._run.ansible_core import Result
+from ..plugin_utils._run.ledger_actions import LedgerAction
+from ..plugin_utils._run.ledgers import ledger_location, show_waiting
 
 
-class ActionModule(Action):
-    """Takes the options of all modules, so that it can be in their action group, and uses its own."""
+class ActionModule(LedgerAction):
+    """Moves a ledger."""
 
     spec = LEDGER_MOVE
 
-    def work(self, options: Options, signals: Signals) -> dict:
-        params, check_mode = options.params, self._task.check_mode
-        here, there = (
-            ledger_location(self, params["ledger"]),
-            ledger_location(self, params["to"], "to"),
-        )
+    def work(self, options: Options) -> Result:
+        params, check_mode = options.params, self.keywords.check_mode
+        here = ledger_location(self, params["ledger"])
+        there = ledger_location(self, params["to"], "to")
         required_by = "" if params["ledger_create"] else "ledger_create"
-        with signals.raised():
+        with self.signals.raised():
             source = open_source(here, check_mode)
 
         def open_target(read_only: bool) -> Ledger:
-            with signals.raised():
+            with self.signals.raised():
                 target = open_ledger(there, read_only, required_by, moving=True)
-            target.database.interruptible = signals.raised
+            target.database.interruptible = self.signals.raised
             return target
 
         with closing(source):
-            source.database.interruptible = signals.raised
-            if not self._task.no_log:
-                source.say_waiting = lambda keys, entry: say(signals, waiting_line(keys, entry))
+            source.database.interruptible = self.signals.raised
+            show_waiting(self, source)
             return move_ledger(source, open_target, check_mode)

@@ -2,9 +2,9 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Lists the virtual machines recorded in a ledger as hosts; the service has no operation to list
-them.
-"""
+"""Lists the virtual machines recorded in a ledger as hosts; the service itself cannot list them."""
+
+from __future__ import annotations
 
 DOCUMENTATION = r"""
 ---
@@ -75,9 +75,11 @@ import ipaddress
 import os
 import re
 from contextlib import closing
+from typing import Any, Dict, Tuple
 
-from ansible import constants
 from ansible.errors import AnsibleParserError
+from ansible.inventory.data import InventoryData
+from ansible.parsing.dataloader import DataLoader
 from ansible.plugins.inventory import BaseInventoryPlugin, Cacheable, Constructable
 
 from ..module_utils._errors import ServicesError
@@ -86,8 +88,9 @@ from ..module_utils._http.urls import canonical_url, checked_url
 from ..module_utils._secrets import printable
 from ..plugin_utils._ledger.entries import DONE
 from ..plugin_utils._ledger.location import no_ledger_yet, open_ledger, resolved
-from ..plugin_utils._run.core import of_inventory
+from ..plugin_utils._run.ansible_core import host_variables, inventory_data, taken_names
 
+Machine = Tuple[str, str, Dict[str, Any]]  # base_url, name and envelope
 RESOURCE = "compute_virtual_machine"
 _HOST_NAME = re.compile(r"(?!-)[A-Za-z0-9_-]{1,63}(?<!-)(\.(?!-)[A-Za-z0-9_-]{1,63}(?<!-))*\.?")
 
@@ -97,92 +100,84 @@ class InventoryModule(BaseInventoryPlugin, Constructable, Cacheable):
 
     NAME = "infrastructure.services.ledger"
 
-    def verify_file(self, path):
+    def verify_file(self, path: str) -> bool:
         """Return whether this is one of our configuration files, by its name."""
         return super().verify_file(path) and path.endswith(("ledger.yml", "ledger.yaml"))
 
-    def parse(self, inventory, loader, path, cache=True):
+    def parse(
+        self, inventory: InventoryData, loader: DataLoader, path: str, cache: bool = True
+    ) -> None:
         """Add the hosts to the inventory; raise AnsibleParserError."""
         super().parse(inventory, loader, path, cache)
         config = self._read_config_data(path)
         try:
-            given = self.get_option("base_url")
-            service = given and canonical_url(checked_url("base_url", given, allow_http=True))
-            location = self._location(config.get("ledger"), path)
-            machines = [
-                each
-                for each in self._machines(location, path, cache)
-                if not service or service == each[0]
-            ]
+            machines = self._machines(self._location(config.get("ledger"), path), path, cache)
         except ServicesError as error:
             raise AnsibleParserError(error.msg) from error
         if not machines:
             self.display.warning(f"{path}: the ledger has no virtual machine that matches")
-        taken = {*self.inventory.groups, *constants.LOCALHOST}
+        taken = taken_names(inventory)
         for base_url, name, asset in machines:
-            problem = (
-                "another host or group has this name" if name in taken else problem_of_name(name)
-            )
+            problem = problem_of_name(name)
+            if name in taken:
+                problem = "another host or group has this name"
             if problem:
-                self.display.warning(
-                    printable(f"{path}: {name} of {base_url} is left out: {problem}")
-                )
-            else:
-                taken.add(name)
-                self._add(of_inventory(name), of_inventory(asset))
+                left_out = f"{path}: {name} of {base_url} is left out: {problem}"
+                self.display.warning(printable(left_out))
+                continue
+            taken.add(name)
+            self._add(inventory, inventory_data(name), inventory_data(asset))
 
-    def _location(self, configured, path):
-        """Return where the ledger is; `configured`: in the file, where it may be a template. Raise
-        InvalidInput.
+    def _location(self, configured: Any, path: str) -> str:
+        """Return where the ledger is; raise InvalidInput.
+
+        `configured`: the option in the file, where it may be a template.
         """
         given = self.get_option("ledger")
         if configured and self.templar.is_template(configured):
             given = self.templar.template(configured)
         return resolved(str(given or ""), os.path.dirname(os.path.abspath(path)), not configured)
 
-    def _machines(self, location, path, cache):
-        """Return base_url, name and envelope of every recorded virtual machine, from the cache if
-        it is enabled.
-        """
+    def _machines(self, location: str, path: str, cache: bool) -> list[Machine]:
+        """Return the virtual machines of the service, from the cache if it is enabled."""
+        service = self.get_option("base_url")
+        if service:
+            service = canonical_url(checked_url("base_url", service, allow_http=True))
         if not self.get_option("cache"):
-            return self._read(location)
-        key = self.get_cache_key(f"{path} {location}")
-        if not cache or key not in self._cache:
-            self._cache[key] = self._read(location)
-        return self._cache[key]
+            found = self._read(location)
+        else:
+            key = self.get_cache_key(f"{path} {location}")
+            if not cache or key not in self._cache:
+                self._cache[key] = self._read(location)
+            found = self._cache[key]
+        return [machine for machine in found if not service or service == machine[0]]
 
-    def _read(self, location):
+    def _read(self, location: str) -> list[Machine]:
+        """Return every recorded virtual machine."""
         with closing(open_ledger(location, read_only=True)) as ledger:
             if ledger.is_new:
                 self.display.warning(no_ledger_yet(ledger))
-            found = ledger.entries(
-                {"resource = ?": (RESOURCE,), "state = ?": (DONE,)}, lambda name: True
-            )
+            is_machine = {"resource = ?": (RESOURCE,), "state = ?": (DONE,)}
+            found = ledger.entries(is_machine, lambda name: True)
         return [(key.base_url, key.name, entry.asset) for key, entry in found]
 
-    def _add(self, name, asset):
-        """Add a host with its variables, and with what `compose`, `groups` and `keyed_groups`
-        derive from them.
+    def _add(self, inventory: InventoryData, name: str, asset: dict[str, Any]) -> None:
+        """Add a host with its variables, and those that the constructed options derive from them.
 
         Variables that another source has already given this host are kept.
         """
         variables = {RESOURCE: asset, **self._address(name, asset)}
-        self.inventory.add_host(name)
-        host = self.inventory.hosts[name]
-        given = dict(host.vars)
-        # Not by the inventory's own method, which searches each value for templates to trust: there
-        # are none.
-        host.vars.update(variables)
+        host = host_variables(inventory, name)
+        given = dict(host)
+        host.update(variables)
         strict = self.get_option("strict")
         self._set_composite_vars(self.get_option("compose"), variables, name, strict)
         self._add_host_to_composed_groups(self.get_option("groups"), variables, name, strict)
         self._add_host_to_keyed_groups(self.get_option("keyed_groups"), variables, name, strict)
-        host.vars.update(given)
+        host.update(given)
 
-    def _address(self, name, asset):
-        """Return `ansible_host`, unless ssh could take the recorded value for something else, such
-        as an option.
-        """
+    def _address(self, name: str, asset: dict[str, Any]) -> dict[str, object]:
+        """Return `ansible_host`, nothing for a value that ssh could take for something else."""
         option = self.get_option("address")
         address = value_at(asset, option.split("."))
         if is_address(address):
@@ -194,17 +189,15 @@ class InventoryModule(BaseInventoryPlugin, Constructable, Cacheable):
         return {}
 
 
-def problem_of_name(name):
+def problem_of_name(name: str) -> str:
     """Return why a name cannot be that of a host, empty if it can: ssh has it as an argument."""
     if name.startswith("-") or name != name.lstrip():
         return "its name begins with a hyphen or a blank, and ssh would take it for an option"
     return "" if name.isprintable() else "its name has a line break or another control character"
 
 
-def is_address(value):
-    """Return whether the value is an address or a host name (RFC 1123), underscores allowed, since
-    some have them.
-    """
+def is_address(value: object) -> bool:
+    """Return whether the value is an address or a host name (RFC 1123, and underscores)."""
     if not isinstance(value, str):
         return False
     try:

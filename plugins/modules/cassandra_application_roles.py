@@ -222,10 +222,10 @@ outcome:
 """
 
 from ansible_collections.infrastructure.services.plugins.module_utils._list.sending import send_all
-from ansible_collections.infrastructure.services.plugins.module_utils._task.front import main
+from ansible_collections.infrastructure.services.plugins.module_utils._task.module import run_module
 from ansible_collections.infrastructure.services.plugins.module_utils._task.specs import (
     APPLICATION_ROLES,
 )
 
 if __name__ == "__main__":
-    main(APPLICATION_ROLES, send_all)
+    run_module(APPLICATION_ROLES, send_all)

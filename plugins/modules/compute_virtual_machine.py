@@ -182,10 +182,10 @@ trace_id:
   sample: 4bf92f3577b34da6a3ce929d0e0e4736
 """
 
-from ansible_collections.infrastructure.services.plugins.module_utils._task.front import main
+from ansible_collections.infrastructure.services.plugins.module_utils._task.module import run_module
 from ansible_collections.infrastructure.services.plugins.module_utils._task.specs import (
     VIRTUAL_MACHINE,
 )
 
 if __name__ == "__main__":
-    main(VIRTUAL_MACHINE)
+    run_module(VIRTUAL_MACHINE)

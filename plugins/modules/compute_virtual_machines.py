@@ -230,10 +230,10 @@ outcome:
 """
 
 from ansible_collections.infrastructure.services.plugins.module_utils._list.sending import send_all
-from ansible_collections.infrastructure.services.plugins.module_utils._task.front import main
+from ansible_collections.infrastructure.services.plugins.module_utils._task.module import run_module
 from ansible_collections.infrastructure.services.plugins.module_utils._task.specs import (
     VIRTUAL_MACHINES,
 )
 
 if __name__ == "__main__":
-    main(VIRTUAL_MACHINES, send_all)
+    run_module(VIRTUAL_MACHINES, send_all)

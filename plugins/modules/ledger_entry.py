@@ -198,10 +198,10 @@ outcome:
   sample: not_sent
 """
 
-from ansible_collections.infrastructure.services.plugins.module_utils._task.front import main
+from ansible_collections.infrastructure.services.plugins.module_utils._task.module import run_module
 from ansible_collections.infrastructure.services.plugins.module_utils._task.specs import (
     LEDGER_ENTRY,
 )
 
 if __name__ == "__main__":
-    main(LEDGER_ENTRY)
+    run_module(LEDGER_ENTRY)

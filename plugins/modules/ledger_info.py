@@ -306,8 +306,8 @@ outcome:
   sample: not_sent
 """
 
-from ansible_collections.infrastructure.services.plugins.module_utils._task.front import main
+from ansible_collections.infrastructure.services.plugins.module_utils._task.module import run_module
 from ansible_collections.infrastructure.services.plugins.module_utils._task.specs import LEDGER_INFO
 
 if __name__ == "__main__":
-    main(LEDGER_INFO)
+    run_module(LEDGER_INFO)

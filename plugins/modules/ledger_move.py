@@ -81,8 +81,8 @@ outcome:
   sample: not_sent
 """
 
-from ansible_collections.infrastructure.services.plugins.module_utils._task.front import main
+from ansible_collections.infrastructure.services.plugins.module_utils._task.module import run_module
 from ansible_collections.infrastructure.services.plugins.module_utils._task.specs import LEDGER_MOVE
 
 if __name__ == "__main__":
-    main(LEDGER_MOVE)
+    run_module(LEDGER_MOVE)

@@ -21,7 +21,7 @@ ROOT = Path(__file__).resolve().parents[2]
 ARCHITECTURE = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
 OPEN_POINTS = (ROOT / "docs/open_points.md").read_text(encoding="utf-8")
 SUPPORT = (ROOT / "docs/docsite/rst/support.rst").read_text(encoding="utf-8")
-CORE = (ROOT / "plugins/plugin_utils/_run/core.py").read_text(encoding="utf-8")
+CORE = (ROOT / "plugins/plugin_utils/_run/ansible_core.py").read_text(encoding="utf-8")
 OPTIONS = {name for spec in SPECS.values() for name in spec.options}
 SECTIONS = {
     "2.3",

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from ansible_collections.infrastructure.services.plugins.plugin_utils._run.given import (
+from ansible_collections.infrastructure.services.plugins.plugin_utils._run.role import (
     _unknown_to_playbook,
 )
 from jinja2 import Environment, nodes

@@ -14,19 +14,21 @@ import pytest
 from ansible.module_utils import basic
 from ansible.module_utils.common import parameters, warnings
 from ansible_collections.infrastructure.services.plugins.module_utils._list.sending import send_all
-from ansible_collections.infrastructure.services.plugins.module_utils._task import front
+from ansible_collections.infrastructure.services.plugins.module_utils._task.module import (
+    run_module as run_module_of,
+)
 
 from support import SPECS
 
 
 def run_module(resource: str, options: dict, **how) -> dict:
     """Return the result that the module prints; `how`: the keyword arguments of `printed`."""
-    return printed(lambda: front.main(SPECS[resource]), options, **how)
+    return printed(lambda: run_module_of(SPECS[resource]), options, **how)
 
 
 def run_plural(plural, options: dict, **how) -> dict:
     """Return the result that a plural module prints; `how`: the keyword arguments of `printed`."""
-    return printed(lambda: front.main(plural, send_all), options, **how)
+    return printed(lambda: run_module_of(plural, send_all), options, **how)
 
 
 def printed(

@@ -57,6 +57,13 @@ class ModuleSpec:
         """Return the option that identifies an asset."""
         return KEYS[self.resource.operation.resource] if self.resource else "name"
 
+    @property
+    def sent(self) -> Resource:
+        """Return the resource that the module sends; raise TypeError for one of the ledger alone."""
+        if self.resource is None:
+            raise TypeError(f"{self.name} sends nothing")
+        return self.resource
+
     def named(self, option: str) -> str:
         """Return the name under which the user gives an option."""
         return self.names.get(option, option)
@@ -68,6 +75,11 @@ class ModuleSpec:
         """
         ledger_only = {} if self.resource else {"base_url": dict(type="str")}
         return {**ARGUMENT_SPEC, **ledger_only, **self.own}
+
+    @cached_property
+    def paths(self) -> list[str]:
+        """Return the names of the options that are paths."""
+        return [name for name, option in self.options.items() if option["type"] == "path"]
 
     def documented(self) -> dict[str, Any]:
         """Return what AnsibleModule takes, which ansible-test compares with the documentation."""

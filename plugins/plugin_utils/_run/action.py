@@ -2,14 +2,12 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The flow of every action plugin of the collection: environment, options, signals, `until`, the
-end of a worker.
-"""
+"""The flow of every action plugin: environment, options, signals, `until`, the end of a worker."""
 
 from __future__ import annotations
 
 import os
-from typing import Any, Callable
+from typing import Any
 
 from ...module_utils._errors import (
     ACCEPTED,
@@ -24,153 +22,210 @@ from ...module_utils._task.options import LEDGER_VARIABLE
 from ...module_utils._task.signals import Interrupted, Signals, deferred
 from ...module_utils._task.specs import ModuleSpec
 from ...module_utils._task.validation import Options, validate
-from . import core, process
-from .cache import is_first
-from .given import names_in_role, options_given, require_ledger, spec_in_role
+from .._ledger.location import absolute
+from .ansible_core import Result, TaskAction, untrusted, wants_invocation
+from .display import leave_message, prepare_display
+from .role import ONLY_CHECKS, names_in_role, spec_in_role
+from .run_memory import run_memory
+from .worker import environment, is_orphan, parent
 
 _WHY = "This attempt sent nothing: the keyword until does not repeat a creation that may have happened."
 _UNRECORDED = (
     "No ledger remembers what this run creates, so running it again creates another machine. Set ledger, or"
     f' {LEDGER_VARIABLE} in the environment, to the path of a file; ledger: "" says that this is meant.'
 )
-# The last task of this process that may have created an asset, and its result. Ansible makes a new
-# action for each attempt of `until`, but the task object stays the same. `changed`: the last task
-# that changed something.
-_last: dict[str, Any] = {"task": None, "result": {}, "changed": None}
+_NO_LEDGER = (
+    f"is missing: set it, or {LEDGER_VARIABLE} in the environment, to a path (an SQLite file) or a postgresql:// URL,"
+    " so that running again is safe"
+)
 
 
-class Action(core.ObservedAction):
-    """Runs a task on the controller; the subclasses say which module it is (`spec`) and do its
-    work.
-    """
+class Attempts:
+    """The earlier attempts of the task that this process runs, which `until` repeats."""
 
-    spec: ModuleSpec
-    work: Callable[
-        ..., dict
-    ]  # takes valid options and the signals, returns the result; raises ServicesError
-    _supports_async = True
-    _supports_check_mode = True
+    def __init__(self) -> None:
+        self._task: object = None
+        self._creation: Result = {}
+        self._has_changed = False
+
+    def begin(self, task: object) -> None:
+        """Forget the attempts of any other task; the task object is the same for all of its own."""
+        if task is not self._task:
+            self._task, self._creation, self._has_changed = task, {}, False
 
     @property
-    def creates(self) -> bool:
-        """Whether the task sends what must not be sent twice."""
-        return self.spec.resource is not None and self.spec.resource.operation.method == "POST"
+    def outcome(self) -> str:
+        """Return the outcome of a creation that may have happened, otherwise NOT_SENT."""
+        return str(self._creation.get("outcome", NOT_SENT))
 
-    def hand_over(self, signals: Signals) -> dict | None:
-        """Return the result of the module if all of the task is for the target, None if it is for
-        the worker.
-        """
+    def remember_creation(self, result: Result) -> None:
+        """Keep further attempts from sending the request of this result again."""
+        self._creation = dict(result)
 
-    def given(self) -> dict:
-        """Return the options of the task, not yet validated; raise InvalidInput."""
-        return options_given(self)
-
-    def _refuse_async_creation(self) -> None:
-        """Raise InvalidInput for a creation that would be repeated without knowing how the job
-        before it ended.
-        """
-        if self._task.async_val and self.creates and core.counts_attempts(self):
-            why = "cannot be combined with until or retries in a task that creates: no attempt knows how the job"
-            raise InvalidInput(
-                "async", f"{why} before it ended. Remove async, or until and retries"
-            )
-
-    def remember(self, result: dict) -> dict:
-        """Return the result; a creation that may have happened is not repeated by further attempts
-        of `until`.
-        """
-        if self.creates and result["outcome"] in (UNKNOWN, ACCEPTED):
-            _last.update(task=self._task, result=dict(result))
-        return result
-
-    def _remembered(self) -> dict:
-        """Return the result of an attempt of the task that may have created the asset, empty for
-        none.
-        """
-        return _last["result"] if _last["task"] is self._task else {}
-
-    def _earlier(self) -> dict:
-        """Return the result of a task that an earlier attempt may have carried out, empty for one
-        to run.
-        """
-        result = self._remembered()
+    def creation(self) -> Result:
+        """Return the result of an attempt that repeats no creation, empty for one that may send."""
+        result = self._creation
         if result.get("failed"):
             return dict(result, msg=f"{_WHY} The earlier attempt: {result['msg']}")
         return dict(result, warnings=[*result.get("warnings", []), _WHY]) if result else {}
 
-    def _with_earlier_change(self, result: dict) -> dict:
-        """Return the result, which is `changed` if an earlier attempt of the task has changed
-        something.
-        """
-        if result.get("changed"):
-            _last["changed"] = self._task
-        return dict(result, changed=True) if _last["changed"] is self._task else result
+    def end(self, result: Result) -> Result:
+        """Return the result of an attempt, which is `changed` if an earlier one was."""
+        self._has_changed = self._has_changed or bool(result.get("changed"))
+        if self._has_changed:
+            result = dict(result, changed=True)
+        if self._creation:  # as the ledger and the keyword timeout left it
+            self._creation = dict(result)
+        return result
 
-    def run(self, tmp=None, task_vars=None):
+
+_ATTEMPTS = Attempts()  # Ansible makes a new action for each attempt
+
+
+class Action(TaskAction):
+    """Runs a task on the controller; subclasses name their module (`spec`) and do its work."""
+
+    spec: ModuleSpec
+    signals: Signals
+    controller_environment: dict[str, str]
+    task_environment: dict[str, str]  # the keyword `environment`
+
+    def __init_subclass__(cls, **more: Any) -> None:
+        """Prepare this process for its workers once a plugin is loaded, which is before the fork."""
+        super().__init_subclass__(**more)
+        if hasattr(cls, "spec"):
+            parent()
+            prepare_display()
+            run_memory()
+
+    def work(self, options: Options) -> Result:
+        """Do the task, given valid options, and return the result; raise ServicesError."""
+        raise NotImplementedError
+
+    def hand_over(self) -> Result | None:
+        """Return the result of the module if it does the whole task, None for one done here."""
+        return None
+
+    def options_given(self) -> dict[str, Any]:
+        """Return the options of the task, not yet validated; raise InvalidInput."""
+        try:
+            return dict(self.all_given())
+        except (TypeError, ValueError):
+            problem = "one contains a value that JSON cannot represent (binary data, a set, a huge number)"
+            raise InvalidInput("the options", problem) from None
+
+    @property
+    def creates(self) -> bool:
+        return self.spec.resource is not None and self.spec.resource.operation.method == "POST"
+
+    @property
+    def only_checks(self) -> bool:
+        """Return whether a task of the role finds faults before the first request, and no more."""
+        return self.keywords.check_mode and bool(self.variable(ONLY_CHECKS))
+
+    def ledger_given(self) -> Any:
+        """Return the option `ledger` before it is validated, empty for none."""
+        given = self.given("ledger")
+        return os.environ.get(LEDGER_VARIABLE, "") if given is None else given
+
+    def absolute_path(self, option: str, path: str) -> str:
+        """Return the absolute path that an option, or the variable that sets it, means.
+
+        Raise InvalidInput for a path in a collection.
+        """
+        return absolute(option, path, self.playbook_directory, self.given(option) is None)
+
+    def with_absolute_paths(self, params: dict[str, Any]) -> dict[str, Any]:
+        """Return valid options with absolute paths; raise InvalidInput for one in a collection."""
+        paths = {
+            name: self.absolute_path(name, params[name]) for name in self.spec.paths if params[name]
+        }
+        return {**params, **paths}
+
+    def remember(self, result: Result) -> Result:
+        """Return the result; `until` does not repeat a creation that may have happened."""
+        if self.creates and result["outcome"] in (UNKNOWN, ACCEPTED):
+            _ATTEMPTS.remember_creation(result)
+        return result
+
+    def run(self, tmp: Any = None, task_vars: dict[str, Any] | None = None) -> Result:
+        """Run the task for one host and item, and return the result."""
         super().run(tmp, task_vars)
         self.task_vars = task_vars or {}
         self.controller_environment = dict(os.environ)
-        return self._earlier() or self._run()
+        _ATTEMPTS.begin(self.task)
+        return _ATTEMPTS.creation() or self._run()
 
-    def _run(self) -> dict:
-        with deferred() as signals:
-            result = self._with_earlier_change(core.untrusted(in_words(self._ended(signals))))
-            if self._remembered():
-                _last.update(result=dict(result))  # as the ledger and the keyword timeout left it
-            if signals.caught and "msg" in result:
-                hidden = f"{self._task.action}: a task with no_log was interrupted; its outcome is {result['outcome']}."
-                process.show_message(hidden if self._task.no_log else result["msg"])
-        signals.terminate()
-        if (
-            process.is_orphan()
-        ):  # the result would fill a pipe that nobody reads, so this worker would never end
+    def _run(self) -> Result:
+        with deferred() as self.signals:
+            result = _ATTEMPTS.end(untrusted(in_words(self._result())))
+            if self.signals.caught and "msg" in result:
+                hidden = f"{self.module}: a task with no_log was interrupted; its outcome is {result['outcome']}."
+                leave_message(hidden if self.keywords.no_log else result["msg"])
+        self.signals.terminate()
+        if is_orphan():
+            # The result would fill a pipe that nobody reads, so this worker would never end.
             os._exit(1)
         return result
 
-    def _ended(self, signals: Signals) -> dict:
+    def _result(self) -> Result:
         try:
-            if names := names_in_role(self.task_vars, core.variables_given(self)):
+            names = names_in_role(self.task_vars, self.variables_given())
+            if names:
                 self.spec = spec_in_role(self.spec, names)
-            self._refuse_async_creation()
-            self.task_environment = core.task_environment(self)
-            with process.environment({**self.controller_environment, **self.task_environment}):
-                require_ledger(self)
-                result = self.hand_over(signals) or self._result(
-                    validate(self.spec, self.given()), signals
-                )
+            self._require_known_attempts()
+            self.task_environment = self.environment_keyword()
+            with environment({**self.controller_environment, **self.task_environment}):
+                self._require_ledger()
+                result = self.hand_over() or self._work_result()
                 return self._with_warning(result)
         except InvalidInput as error:  # in a keyword or a variable
             return error.result()
         except Interrupted as error:
-            outcome = self._remembered().get("outcome", NOT_SENT)
+            outcome = _ATTEMPTS.outcome
             effect = " before it sent anything. Run it again" if outcome == NOT_SENT else ""
             return RequestFailed(f"The task was interrupted ({error}){effect}.", outcome).result()
 
-    def _with_warning(self, result: dict) -> dict:
-        """Return the result; the first of a run that created without a ledger, unless with an empty
-        one, warns.
-        """
-        is_recorded = self._task.args.get("ledger") is not None or os.environ.get(LEDGER_VARIABLE)
-        has_created = self.creates and (result.get("changed") or result.get("outcome") == UNKNOWN)
-        if is_recorded or not has_created or self._task.no_log or not is_first(_UNRECORDED):
-            return result
-        return dict(result, warnings=[*result.get("warnings", ()), _UNRECORDED])
+    def _require_ledger(self) -> None:
+        """Raise InvalidInput for a task of the role without a ledger."""
+        if self.spec.names and not self.ledger_given():
+            raise InvalidInput(self.spec.named("ledger"), _NO_LEDGER)
 
-    def _result(self, options: Options, signals: Signals) -> dict:
-        """Return the result of a task that is done here, or partly on the target, with warnings and
-        invocation.
-        """
+    def _require_known_attempts(self) -> None:
+        """Raise InvalidInput for a creation that is repeated before its last job has ended."""
+        if self.keywords.is_async and self.creates and self.keywords.counts_attempts:
+            why = "cannot be combined with until or retries in a task that creates: no attempt knows how the job"
+            advice = "before it ended. Remove async, or until and retries"
+            raise InvalidInput("async", f"{why} {advice}")
+
+    def _work_result(self) -> Result:
+        """Do the task here, or partly on the target, and return its result with `invocation`."""
+        options = validate(self.spec, self.options_given())
         try:
             options.valid()
-            result = self.work(options, signals)
+            result = self.work(options)
         except ServicesError as error:
             result = options.failed(error)
         if self.module_was_started:  # it has warned, and shown its options
             return result
-        if not self._task.diff:
+        if not self.keywords.diff:
             result.pop("diff", None)
         warnings = [*options.secrets.warnings(), *result.pop("warnings", ())]
-        invocation = (
-            {"invocation": options.invocation()} if core.wants_invocation(self.task_vars) else {}
-        )
-        return {**result, **({"warnings": warnings} if warnings else {}), **invocation}
+        if warnings:
+            result["warnings"] = warnings
+        if wants_invocation(self.task_vars):
+            result["invocation"] = options.invocation()
+        return result
+
+    def _with_warning(self, result: Result) -> Result:
+        """Return the result; the first of a run that created without a ledger warns.
+
+        An empty ledger says that this is meant.
+        """
+        is_recorded = self.given("ledger") is not None or os.environ.get(LEDGER_VARIABLE)
+        has_created = self.creates and (result.get("changed") or result.get("outcome") == UNKNOWN)
+        if is_recorded or not has_created or self.keywords.no_log:
+            return result
+        if not run_memory().is_first(_UNRECORDED):
+            return result
+        return dict(result, warnings=[*result.get("warnings", ()), _UNRECORDED])

@@ -11,7 +11,9 @@ from __future__ import annotations
 import json
 
 from ansible.plugins.action import ActionBase
-from ansible_collections.infrastructure.services.plugins.plugin_utils._run.core import untrusted
+from ansible_collections.infrastructure.services.plugins.plugin_utils._run.ansible_core import (
+    untrusted,
+)
 
 
 class ActionModule(ActionBase):

@@ -9,7 +9,7 @@ import os
 
 import pytest
 from ansible_collections.infrastructure.services.plugins.module_utils._errors import InvalidInput
-from ansible_collections.infrastructure.services.plugins.plugin_utils._run.process import (
+from ansible_collections.infrastructure.services.plugins.plugin_utils._run.worker import (
     environment,
 )
 

@@ -8,8 +8,8 @@ are plain.
 from __future__ import annotations
 
 import pytest
-from ansible_collections.infrastructure.services.plugins.plugin_utils._run.core import (
-    of_inventory,
+from ansible_collections.infrastructure.services.plugins.plugin_utils._run.ansible_core import (
+    inventory_data,
     untrusted,
 )
 
@@ -39,7 +39,7 @@ except ImportError:
     ],
 )
 def test_only_a_string_that_could_hold_a_template_or_a_call_is_marked(text, plain):
-    found = of_inventory({text: [text, 4, None, True, {"a": text}]})
+    found = inventory_data({text: [text, 4, None, True, {"a": text}]})
     ((key, values),) = found.items()
     assert [is_plain(each) for each in (key, values[0], values[4]["a"])] == [plain] * 3
     assert found == {text: [text, 4, None, True, {"a": text}]} == untrusted(found)

@@ -19,9 +19,9 @@ from ansible_collections.infrastructure.services.plugins.module_utils._call.toke
     Token,
 )
 from ansible_collections.infrastructure.services.plugins.module_utils._errors import TokenError
-from ansible_collections.infrastructure.services.plugins.plugin_utils._run.cache import (
+from ansible_collections.infrastructure.services.plugins.plugin_utils._run.run_memory import (
     RunMemory,
-    SharedMemory,
+    TokenMemory,
 )
 
 FORK = multiprocessing.get_context("fork")
@@ -63,7 +63,7 @@ class Endpoint:
         return len(self.log.read_text())
 
     def shared(self, credentials: Credentials = CREDENTIALS, fetch=None) -> FetchedToken:
-        return FetchedToken(credentials, fetch or self.fetch, SharedMemory(self.run, credentials))
+        return FetchedToken(credentials, fetch or self.fetch, TokenMemory(self.run, credentials))
 
 
 @pytest.fixture
@@ -146,7 +146,7 @@ def test_a_token_about_to_expire_is_not_used(tmp_path):
 
 
 def test_a_dead_endpoint_gets_one_request_from_all_who_wait(tmp_path, monkeypatch):
-    arrived, original = FORK.Semaphore(0), SharedMemory.read
+    arrived, original = FORK.Semaphore(0), TokenMemory.read
 
     def read(memory):
         arrived.release()  # by each worker, and once more by the one that asks the endpoint
@@ -157,7 +157,7 @@ def test_a_dead_endpoint_gets_one_request_from_all_who_wait(tmp_path, monkeypatc
             assert arrived.acquire(timeout=60)
         return refuse()
 
-    monkeypatch.setattr(SharedMemory, "read", read)
+    monkeypatch.setattr(TokenMemory, "read", read)
     endpoint = Endpoint(tmp_path, refuse_when_all_wait)
     assert together(lambda: endpoint.shared().token()) == ["no access token"] * WORKERS
     assert endpoint.requests == 1
@@ -324,27 +324,9 @@ def test_nothing_is_written_to_disk(tmp_path, monkeypatch):
     assert os.fstat(endpoint.run._file).st_size == 0
 
 
-def test_without_a_directory_for_temporary_files_each_process_has_a_token_of_its_own(
-    tmp_path, monkeypatch
-):
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "gone"))
-    endpoint = Endpoint(tmp_path)
-    assert len(set(together(lambda: endpoint.shared().token(), 3))) == endpoint.requests == 3
-    assert endpoint.shared().token() == endpoint.shared().token()
-
-
 def test_a_directory_that_disappears_later_costs_nothing(tmp_path, monkeypatch):
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "temporary"))
     (tmp_path / "temporary").mkdir()
     endpoint = Endpoint(tmp_path)
     (tmp_path / "temporary").rmdir()
     assert len(set(together(lambda: endpoint.shared().token()))) == endpoint.requests == 1
-
-
-def test_without_locks_each_process_has_a_token_of_its_own(tmp_path, monkeypatch):
-    def refuse_to_lock(*_arguments) -> None:
-        raise OSError(37, "No locks available")
-
-    monkeypatch.setattr("fcntl.lockf", refuse_to_lock)
-    endpoint = Endpoint(tmp_path)
-    assert len(set(together(lambda: endpoint.shared().token(), 3))) == endpoint.requests == 3

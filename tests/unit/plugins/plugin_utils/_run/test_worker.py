@@ -5,12 +5,11 @@
 
 from __future__ import annotations
 
-import importlib
 import os
 import time
 
 from ansible_collections.infrastructure.services.plugins.module_utils._errors import ServicesError
-from ansible_collections.infrastructure.services.plugins.plugin_utils._run import process
+from ansible_collections.infrastructure.services.plugins.plugin_utils._run import worker
 
 
 def said_by_a_worker(run_goes_on: bool) -> str:
@@ -36,10 +35,11 @@ def fork_worker(write: int, run_goes_on: bool) -> None:
             time.sleep(0.005)
 
     os.register_at_fork(after_in_child=wait_for_the_end)
-    importlib.reload(process)  # so that the worker learns of its run only after that
+    worker.parent.cache_clear()
+    worker.parent()  # its hook runs after that one
     if not os.fork():
         try:
-            process.require_parent()
+            worker.require_parent()
             os.write(write, b"there")
         except ServicesError as error:
             os.write(write, f"{error.outcome}: {error.msg}".encode())

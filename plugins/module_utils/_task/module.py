@@ -58,7 +58,7 @@ class ServicesModule(AnsibleModule):
         super().fail_json(msg, **{"outcome": NOT_SENT, "changed": False, **kwargs})
 
 
-def main(
+def run_module(
     spec: ModuleSpec, send_all: Callable[[ModuleSpec, dict, Context], Any] | None = None
 ) -> None:
     """Run the module and exit; `send_all`: does the tasks of a list and returns a ListResult,

@@ -26,11 +26,11 @@ from ansible.plugins.connection.local import Connection as LocalConnection
 from ansible.plugins.connection.ssh import Connection as SSHConnection
 from ansible.plugins.loader import connection_loader
 from ansible.plugins.shell import ShellBase
-from ansible_collections.infrastructure.services.plugins.plugin_utils._run import core
+from ansible_collections.infrastructure.services.plugins.plugin_utils._run import ansible_core
 from support.checkout import CHECKOUT
 
-FILE = "plugins/plugin_utils/_run/core.py"
-# Methods of ActionBase that core.py overrides or calls, with the arguments that it passes.
+FILE = "plugins/plugin_utils/_run/ansible_core.py"
+# Methods of ActionBase that ansible_core.py overrides or calls, with the arguments that it passes.
 METHODS = {
     "_compute_environment_string": ("raw_environment_out",),
     "_execute_module": ("module_args", "task_vars", "wrap_async"),
@@ -81,7 +81,7 @@ def test_the_attribute_exists(owner, attribute):
 def test_the_shell_keeps_variables_out_of_commands_however_many_tasks_ask_for_it():
     connection = connection_loader.get("local", PlayContext())
     for _task in range(2 * sys.getrecursionlimit()):
-        core.keep_from_shell(connection, "OURS_")
+        ansible_core.keep_from_shell(connection, "OURS_")
     assert connection._shell.env_prefix(OURS_TOKEN="t", ANOTHER="a b") == "ANOTHER='a b'"
     assert connection._shell.env_prefix(OURS_TOKEN="t").strip() == ""
 
@@ -96,7 +96,7 @@ def ssh():
 
 def test_a_connection_repeats_commands_as_before_once_a_creation_has_ended(ssh):
     before = ssh._bare_run
-    with suppress(AnsibleConnectionFailure), core.repeating_nothing(ssh):
+    with suppress(AnsibleConnectionFailure), ansible_core.running_once(ssh):
         assert ssh.get_option("reconnection_retries") == 0
         raise AnsibleConnectionFailure("lost")
     assert (ssh.get_option("reconnection_retries"), ssh._bare_run) == (3, before)
@@ -105,7 +105,7 @@ def test_a_connection_repeats_commands_as_before_once_a_creation_has_ended(ssh):
 def test_a_connection_that_repeats_nothing_is_left_alone():
     local = connection_loader.get("local", PlayContext())
     before = dict(vars(local))
-    with core.repeating_nothing(local):
+    with ansible_core.running_once(local):
         assert vars(local) == before
 
 
@@ -127,5 +127,5 @@ def test_a_python_that_is_too_old_is_recognized_by_the_message_of_this_core():
     done = subprocess.run(
         [sys.executable, "-c", start], capture_output=True, text=True, check=False, timeout=60
     )
-    assert core.is_python_too_old(json.loads(done.stdout))
-    assert not core.is_python_too_old({"msg": "MODULE FAILURE: Ansible requires more"})
+    assert ansible_core.is_python_too_old(json.loads(done.stdout))
+    assert not ansible_core.is_python_too_old({"msg": "MODULE FAILURE: Ansible requires more"})

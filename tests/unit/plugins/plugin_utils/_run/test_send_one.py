@@ -9,7 +9,7 @@ from itertools import product
 from types import SimpleNamespace
 
 import pytest
-from ansible_collections.infrastructure.services.plugins.plugin_utils._run import pipeline
+from ansible_collections.infrastructure.services.plugins.plugin_utils._run import send_one
 
 CONNECTIONS = ["local", "ssh", "community.docker.docker", "process", "LOCAL", ""]
 
@@ -18,8 +18,17 @@ CONNECTIONS = ["local", "ssh", "community.docker.docker", "process", "LOCAL", ""
     "conditions", [*product(CONNECTIONS, (0, 30), (False, True), (None, "the library"))], ids=str
 )
 def test_only_tasks_that_would_run_next_to_the_worker_run_inside_it(conditions, monkeypatch):
-    connection, seconds, becomes, requests = conditions
-    task, transport = SimpleNamespace(async_val=seconds), SimpleNamespace(transport=connection)
-    monkeypatch.setattr(pipeline, "requests", requests)
-    inside = pipeline.in_worker(SimpleNamespace(_task=task, _connection=transport, becomes=becomes))
-    assert inside is (conditions == ("local", 0, False, "the library"))
+    connection, seconds, becomes, library = conditions
+    monkeypatch.setattr(send_one, "find_spec", lambda name: library)
+    task = SimpleNamespace(
+        async_val=seconds,
+        check_mode=False,
+        diff=False,
+        no_log=False,
+        until=[],
+        retries=None,
+        timeout=0,
+    )
+    leads_to = SimpleNamespace(transport=connection, become=becomes)
+    action = send_one.SendingAction(task, leads_to, *[None] * 4)
+    assert action.runs_here is (conditions == ("local", 0, False, "the library"))

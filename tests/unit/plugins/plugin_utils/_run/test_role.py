@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from ansible_collections.infrastructure.services.plugins.module_utils._errors import InvalidInput
-from ansible_collections.infrastructure.services.plugins.plugin_utils._run.given import (
+from ansible_collections.infrastructure.services.plugins.plugin_utils._run.role import (
     names_in_role,
 )
 

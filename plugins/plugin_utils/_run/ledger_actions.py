@@ -1,0 +1,46 @@
+# Copyright (c) 2026, the infrastructure.services contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Actions on the ledger alone: they run on the controller, where it is, whatever the connection."""
+
+from __future__ import annotations
+
+from ...module_utils._task.validation import Options
+from .._ledger.location import absolute
+from .._ledger.store import Ledger
+from .action import Action
+from .ansible_core import Result
+from .ledgers import reused_ledger
+from .role import FILE
+
+
+class LedgerAction(Action):
+    """Takes the options of all modules, so that it can be in their action group, and uses its own."""
+
+    def file_of_playbook(self) -> str:
+        """Return the absolute path of the file that a playbook was given, empty for none.
+
+        No lookup knows the working directory, and a filter not where the playbook is. Raise
+        InvalidInput.
+        """
+        given = self.variable(FILE)
+        return absolute("file", str(given), self.playbook_directory) if given else ""
+
+
+class EditingAction(LedgerAction):
+    """Edits entries of the ledger."""
+
+    def edit(self, ledger: Ledger, options: Options, check_mode: bool) -> Result:
+        """Edit entries, in check mode none, and return the result; raise ServicesError."""
+        raise NotImplementedError
+
+    def work(self, options: Options) -> Result:
+        """A ledger that does not exist is made only for an edit that adds something."""
+        params = options.params
+        if not self.keywords.check_mode:
+            found = reused_ledger(self, params, read_only=True, shows_news=False)
+            if found.version or self.edit(found, options, check_mode=True)["changed"]:
+                ledger = reused_ledger(self, params, read_only=False)
+                return self.edit(ledger, options, check_mode=False)
+        return self.edit(reused_ledger(self, params, read_only=True), options, check_mode=True)

@@ -1,0 +1,111 @@
+# Copyright (c) 2026, the infrastructure.services contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The ledger of a task: where it is, and how it is opened."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from ...module_utils._errors import InvalidInput
+from .._ledger.location import no_ledger_yet, open_ledger, resolved
+from .._ledger.sqlite import identity, require_same_file
+from .._ledger.store import Ledger
+from .._screen.screen import waiting_line
+from .action import Action
+from .display import say
+from .run_memory import run_memory
+
+_ledgers: dict[tuple[int, str, bool], Ledger] = {}  # by process, location and read_only
+
+
+def ledger_location(action: Action, ledger: str, option: str = "ledger") -> str:
+    """Return where the ledger of an option is; raise InvalidInput or LedgerError."""
+    if not ledger:
+        raise InvalidInput("ledger", "is empty")
+    if action.keywords.is_async:
+        why = "cannot be combined with async: nothing would record how the task ended. Remove async"
+        raise InvalidInput("ledger", why)
+    return resolved(ledger, action.playbook_directory, action.given(option) is None)
+
+
+def open_own_ledger(
+    action: Action, params: dict[str, Any], location: str, read_only: bool
+) -> Ledger:
+    """Open a ledger for this task alone; raise LedgerError or MissingLibrary."""
+    with action.signals.raised():
+        ledger = _open(location, read_only, _required_by(action, params))
+    show_waiting(action, ledger)
+    _show_news(action, ledger, location, read_only)
+    return ledger
+
+
+def reused_ledger(
+    action: Action, params: dict[str, Any], read_only: bool, shows_news: bool = True
+) -> Ledger:
+    """Return the ledger of a task, which the next items of a loop reuse.
+
+    Raise InvalidInput, LedgerError or MissingLibrary. `shows_news`: whether a line on the screen
+    says that the ledger is new, or was used elsewhere.
+    """
+    location = ledger_location(action, params["ledger"])
+    with action.signals.raised():
+        ledger = ledger_of_process(location, read_only, _required_by(action, params))
+    show_waiting(action, ledger)
+    ledger.database.interruptible = action.signals.raised
+    if shows_news:
+        _show_news(action, ledger, location, read_only)
+    return ledger
+
+
+def _required_by(action: Action, params: dict[str, Any]) -> str:
+    """Return the option that requires the ledger to exist, empty for none."""
+    return "" if params["ledger_create"] else action.spec.named("ledger_create")
+
+
+def show_waiting(action: Action, ledger: Ledger) -> None:
+    """Show on the screen what the ledger waits for."""
+    if not action.keywords.no_log:
+        ledger.say_waiting = lambda keys, entry: say(action.signals, waiting_line(keys, entry))
+
+
+def _show_news(action: Action, ledger: Ledger, location: str, read_only: bool) -> None:
+    """Say once in a run that a ledger is new, or was used elsewhere."""
+    if action.only_checks:
+        return
+    if ledger.is_new and run_memory().is_first(f"new: {location}"):
+        new = f"{ledger.where} is a new ledger: nothing was recorded before"
+        say(action.signals, no_ledger_yet(ledger) if read_only else new)
+    if ledger.used_elsewhere and run_memory().is_first(f"used elsewhere: {location}"):
+        say(action.signals, ledger.used_elsewhere)
+
+
+def ledger_of_process(location: str, read_only: bool, required_by: str = "") -> Ledger:
+    """Return the open ledger of this process; raise LedgerError or MissingLibrary.
+
+    A ledger that was inherited through fork() still belongs to the parent. One that does not exist
+    yet is looked for again by the next task: others may create it.
+    """
+    key = (os.getpid(), location, read_only)
+    if key in _ledgers:
+        return _ledgers[key]
+    ledger = _open(location, read_only, required_by)
+    if ledger.version:
+        _ledgers[key] = ledger
+    else:
+        ledger.close()
+    return ledger
+
+
+def _open(location: str, read_only: bool, required_by: str) -> Ledger:
+    """Open a ledger, unless this run used another file there; raise LedgerError or MissingLibrary."""
+    before = run_memory().read(location)
+    if before:
+        require_same_file(location, tuple(before))
+    ledger = open_ledger(location, read_only, required_by)
+    now = identity(location)
+    if now:
+        run_memory().write(location, now)
+    return ledger

@@ -1,0 +1,83 @@
+# Copyright (c) 2026, the infrastructure.services contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Tasks of the role `fleet` and of the playbooks of the collection, and the variables they take."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any, Iterable, Iterator, Mapping
+
+import yaml
+
+from ...module_utils._errors import InvalidInput
+from ...module_utils._task.specs import ModuleSpec
+from ...module_utils._task.validation import nearest
+
+# Variables of a task in the role or in a playbook:
+FILE = "__file"  # the file that the playbook was given
+ONLY_CHECKS = "__only_checks"  # the task finds faults before the first request, and shows nothing
+SHOWS_TABLE = "__shows_table"  # the task shows a table instead of JSON
+_TAKES = "__variables"  # the names of all variables that the playbook takes
+
+_FLEET = "infrastructure.services.fleet"
+_PREFIX = "fleet_"  # of the names of its variables
+_SIMILARITY = 0.75  # up to 1, from which on a name is a misspelt one
+
+
+def names_in_role(task_vars: Mapping[str, Any], given: Iterable[str]) -> dict[str, str]:
+    """Return the variables of the role `fleet` by the options that they set, none outside of it.
+
+    Raise InvalidInput for variables that the role or a playbook of the collection lacks or would
+    ignore: Ansible takes any variable of any name. `given`: the names on the command line and in
+    the play, of which others are for inventories.
+    """
+    names: dict[str, str] = {}
+    hints: dict[str, str] = {}
+    if task_vars.get("ansible_role_name") == _FLEET:
+        names = _names_of_role(task_vars["role_path"])
+        hints.update(_unknown_to_role(task_vars, names))
+    others = set(given).difference(hints, names.values())
+    hints.update(_unknown_to_playbook(others, task_vars.get(_TAKES, ())))
+    if hints:
+        raise InvalidInput(
+            " ".join(f"{name}: there is no such variable; {hint}" for name, hint in hints.items())
+        )
+    return names
+
+
+def _names_of_role(directory: str) -> dict[str, str]:
+    text = Path(directory, "meta/argument_specs.yml").read_text(encoding="utf-8")
+    variables = yaml.safe_load(text)["argument_specs"]["main"]["options"]
+    return {name.removeprefix(_PREFIX): name for name in variables}
+
+
+def _unknown_to_playbook(given: Iterable[str], takes: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """Yield variables that look like those of a playbook and are none, each with a hint."""
+    for name in sorted(given):
+        near = get_close_matches(name, takes, 1, _SIMILARITY)
+        if near and name not in takes and not name.startswith("_"):
+            yield name, f"did you mean {near[0]}?"
+
+
+def _unknown_to_role(
+    task_vars: Iterable[str], names: Mapping[str, str]
+) -> Iterator[tuple[str, str]]:
+    """Yield variables that look like those of the role and are none, each with a hint."""
+    known = sorted(names.values())
+    for name in sorted(set(task_vars).difference(known)):
+        if not name.startswith(_PREFIX):
+            continue
+        near = nearest(name.removeprefix(_PREFIX), names)
+        hint = f"did you mean {names[near]}?" if near else f"there are {', '.join(known)}."
+        yield name, hint
+
+
+def spec_in_role(spec: ModuleSpec, names: Mapping[str, str]) -> ModuleSpec:
+    """Return the module with the names of the variables of the role that set its options."""
+    own_defaults = f"{spec.option.removesuffix('s')}_defaults"  # which each list of the role has
+    defaults = names.get(own_defaults, names["defaults"])
+    return replace(spec, names={**names, "defaults": defaults})

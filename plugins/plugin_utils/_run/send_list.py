@@ -1,0 +1,175 @@
+# Copyright (c) 2026, the infrastructure.services contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Tasks that send a list of requests, with a report and lines on the screen."""
+
+from __future__ import annotations
+
+import time
+from contextlib import closing
+from functools import partial
+from typing import Any
+
+from ...module_utils._errors import NOT_SENT, REJECTED, InvalidInput
+from ...module_utils._http.transport import Transport, require_libraries
+from ...module_utils._http.urls import canonical_url
+from ...module_utils._list.sending import send_all
+from ...module_utils._task.options import settings_from
+from ...module_utils._task.validation import Options
+from .._ledger.location import open_ledger, shown_location
+from .._ledger.queue import Queue
+from .._ledger.recording import Recording
+from .._ledger.store import Ledger
+from .._screen.approval import ApprovedPlan, approved_plan
+from .._screen.assets import assets_of
+from .._screen.plan import plan_lines
+from .._screen.report import AboutList, Report
+from .._screen.screen import Progress, result_lines
+from .ansible_core import Result, run_id
+from .display import say, show_lines
+from .ledgers import ledger_location, open_own_ledger
+from .send_one import SendingAction
+from .worker import is_orphan
+
+# The keys of a failed result that the screen, the report and the ledger have, too.
+_DETAILS = ("ansible_facts", "results", "not_listed", "diff")
+_LEDGER_ELSEWHERE = (
+    "a list can use one only on the controller: add delegate_to: localhost and become: false"
+)
+
+
+class SendingListAction(SendingAction):
+    """Sends the requests of a module for a list; gives the same result as the module."""
+
+    def work(self, options: Options) -> Result:
+        params = self.with_absolute_paths(options.params)
+        check_mode = self.keywords.check_mode
+        location = ledger_location(self, params["ledger"]) if params["ledger"] else ""
+        if not self.runs_here:
+            require_libraries()
+            raise InvalidInput("ledger", _LEDGER_ELSEWHERE)
+        service = canonical_url(settings_from(params, check_mode).base_url)
+        report = self._report(params, location, service)
+        approved = self._approved_plan(params, location, service)
+        # Each list opens its own ledger, because its threads may outlive it.
+        ledger = open_own_ledger(self, params, location, check_mode) if location else None
+        queue = Queue(ledger) if ledger and not check_mode else None
+        after = approved.history_rows if approved else None
+        recording = None
+        if ledger:
+            recording = Recording(ledger, options.secrets, run_id(), check_mode, queue, after)
+        history_rows = ledger.count_history() if ledger and report else 0
+        context = self.context(
+            options,
+            connect=Transport,
+            approved=approved.bodies if approved else None,
+            watch=self._why_to_stop,
+            progress=Progress(self.spec.sent.operation.noun, partial(say, self.signals)),
+        )
+        began = time.monotonic()
+        result = send_all(self.spec, params, context, recording)
+        if self.only_checks:
+            return dict(changed=False, outcome=NOT_SENT)
+        done = result.done(self._next_step(params))
+        about = _about_list(ledger, recording, history_rows)
+        about = about._replace(interrupted=self._why_to_stop() or None)
+        self._show(report, time.monotonic() - began, done, about)
+        returned = result.returned(done, params["results"])
+        if self.spec.names and returned.get("failed"):
+            returned = _without_details(returned)
+        if recording and queue and _may_go_on(recording, params, done["results"]):
+            return returned
+        return self.remember(returned)
+
+    def _report(self, params: dict[str, Any], location: str, service: str) -> Report | None:
+        """Return the report of the list, None for none; raise InvalidInput."""
+        if not params["report"]:
+            return None
+        is_plan = self.keywords.check_mode and not self.only_checks
+        return Report(params["report"], location, run_id(), service, is_plan)
+
+    def _approved_plan(
+        self, params: dict[str, Any], location: str, service: str
+    ) -> ApprovedPlan | None:
+        """Return the plan that was approved, None for none.
+
+        Raise InvalidInput, before a ledger is made, for a plan that was made against another one.
+        """
+        if not params["approved"]:
+            return None
+        plan = approved_plan(params["approved"], self.spec.sent.operation.resource, service)
+        if not location:
+            plan.require_ledger(None, None)
+            return plan
+        with closing(open_ledger(location, read_only=True)) as ledger:
+            plan.require_ledger(shown_location(location), ledger.ledger_id or None)
+        return plan
+
+    def _show(
+        self, report: Report | None, seconds: float, result: Result, about: AboutList
+    ) -> None:
+        """Report the whole result, and show on the screen what the list did, or would do."""
+        operation, width = self.spec.sent.operation, self.screen_width
+        assets = assets_of(operation, result)
+        problem = report.add(operation, assets, about) if report else ""
+        if problem:
+            result["warnings"].append(problem)
+        if self.keywords.no_log or self.signals.caught:
+            return
+        if self.keywords.check_mode:
+            lines = plan_lines(operation, assets, width)
+        else:
+            lines = result_lines(operation, assets, seconds, width)
+        where = [report.where] if report and not problem else []
+        show_lines([*lines, *where])
+
+    def _why_to_stop(self) -> str:
+        """Return why to end the list now, empty to go on."""
+        if self.signals.caught:
+            return f"the task received {self.signals.name}"
+        if self.signals.is_late:
+            return f"the keyword timeout ({self.keywords.timeout} seconds) expired"
+        return "the run of Ansible that the task belongs to has ended" if is_orphan() else ""
+
+    def _next_step(self, params: dict[str, Any]) -> str:
+        """Return where each item is explained; after a signal, nobody receives the results."""
+        if not self.signals.caught:
+            return "See above."
+        known = ""
+        if params["report"]:
+            known = f"The report {params['report']} says what is known of each. "
+        if params["ledger"]:
+            in_doubt = "The playbook infrastructure.services.in_doubt lists what is in doubt, with commands."
+            return f"{known}{in_doubt} Then run it again, which goes on."
+        return f"{known}Look on the service for those in doubt before you send the list again: no ledger knows them."
+
+
+def _may_go_on(recording: Recording, params: dict[str, Any], items: list[Result]) -> bool:
+    """Return whether a further attempt of `until` sends only what certainly did not happen.
+
+    The ledger keeps the rest from it.
+    """
+    if recording.lost or params["force"]:
+        return False
+    for item in items:
+        if "skipped" in item:
+            return True
+        if item["failed"] and item["outcome"] in (NOT_SENT, REJECTED):
+            return True
+    return False
+
+
+def _about_list(
+    ledger: Ledger | None, recording: Recording | None, history_rows: int
+) -> AboutList:
+    """Return what the report says of the whole list and its ledger."""
+    if not ledger or not recording:
+        return AboutList()
+    warnings = [ledger.used_elsewhere, *recording.warnings]
+    return AboutList(ledger.ledger_id or None, history_rows, tuple(filter(None, warnings)))
+
+
+def _without_details(result: Result) -> Result:
+    """Return a failed result as the role returns it, of which callbacks print everything."""
+    return {name: value for name, value in result.items() if name not in _DETAILS}

@@ -1,0 +1,103 @@
+# Copyright (c) 2026, the infrastructure.services contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Tasks that send one request: in the worker where that is safe, otherwise on the target."""
+
+from __future__ import annotations
+
+import os
+import time
+from functools import cache, partial
+from importlib.util import find_spec
+from typing import Any
+
+from ...module_utils._http.connecting import ConnectionSettings
+from ...module_utils._http.transport import Transport
+from ...module_utils._secrets import printable
+from ...module_utils._task.task import Context, Planned, carry_out, perform, prepare
+from ...module_utils._task.validation import Options
+from .._ledger.recording import Recording
+from .action import Action
+from .ansible_core import Result, run_id
+from .display import say
+from .ledgers import reused_ledger
+from .run_memory import shared_token
+from .target import Target
+from .worker import require_parent
+
+
+class SendingAction(Action):
+    """Sends the request of a module for one asset; gives the same result as the module."""
+
+    @property
+    def runs_here(self) -> bool:
+        """Return whether this process does the task: the module would run here, as this user."""
+        keywords = self.keywords
+        is_elsewhere = not keywords.is_local or keywords.becomes or keywords.is_async
+        return find_spec("requests") is not None and not is_elsewhere
+
+    def hand_over(self) -> Result | None:
+        """Return the result of the module, None if the task runs here or has a ledger."""
+        if self.runs_here or self.ledger_given() != "":
+            return None
+        return self.remember(Target(self, self.options_given()).run())
+
+    def context(self, options: Options, **more: Any) -> Context:
+        """Return what a task needs from this process; `more`: fields of it."""
+        return Context(
+            check_mode=self.keywords.check_mode,
+            secrets=options.secrets,
+            token_source=shared_token,
+            guard=require_parent,
+            diff_mode=self.keywords.diff,
+            no_log=self.keywords.no_log,
+            **more,
+        )
+
+    def work(self, options: Options) -> Result:
+        params = self.with_absolute_paths(options.params)
+        check_mode = self.keywords.check_mode
+        task = prepare(self.spec.sent, params, check_mode)
+        asset = f"{task.resource.operation.noun} {task.wanted.key}"
+        context = self.context(
+            options,
+            connect=reused_transport,
+            interruptible=self.signals.raised,
+            sleep=partial(self._wait, asset),
+        )
+        target = None if self.runs_here else Target(self, options.given)
+
+        def send(planned: Planned) -> Result:
+            return self.remember(target.send(planned) if target else perform(planned, context))
+
+        if not params["ledger"]:
+            return carry_out(task.planned(), context, send)
+        ledger = reused_ledger(self, params, check_mode)
+        recording = Recording(ledger, options.secrets, run_id(), check_mode)
+        (planned,) = recording.look_up([task])
+        result = carry_out(planned, context, send, recording)
+        if recording.warnings:
+            result = dict(result, warnings=[*recording.warnings, *result.get("warnings", ())])
+        return result
+
+    def _wait(self, asset: str, seconds: float) -> None:
+        """Wait before a further attempt, and say so if that takes a second or more."""
+        if seconds >= 1 and not self.keywords.no_log:
+            line = f"{asset}: waiting {seconds:,.0f} s before a further attempt"
+            say(self.signals, printable(line))
+        time.sleep(seconds)
+
+
+def reused_transport(settings: ConnectionSettings) -> Transport:
+    """Return the transport of this process, which the next items of a loop reuse.
+
+    One that was inherited through fork() still belongs to the parent. Raise MissingLibrary or
+    InvalidInput.
+    """
+    return _transport_of(os.getpid(), settings)
+
+
+@cache
+def _transport_of(_process: int, settings: ConnectionSettings) -> Transport:
+    return Transport(settings)

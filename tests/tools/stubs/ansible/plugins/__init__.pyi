@@ -1,0 +1,6 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+from typing import Any
+
+class AnsiblePlugin:
+    def get_option(self, option: str) -> Any: ...
+    def set_option(self, option: str, value: object) -> None: ...
