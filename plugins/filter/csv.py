@@ -13,7 +13,7 @@ from ansible.errors import AnsibleFilterError
 from ..module_utils._errors import InvalidInput
 from ..plugin_utils._csv.reading import read_csv
 from ..plugin_utils._csv.writing import csv_of
-from ..plugin_utils._run.core import untrusted
+from ..plugin_utils._run.ansible_core import untrusted
 
 
 def from_csv(

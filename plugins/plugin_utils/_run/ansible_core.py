@@ -250,8 +250,8 @@ class TaskAction(ActionBase):
     @property
     def screen_width(self) -> int:
         """Return the width of the screen in characters."""
-        columns: int = self._display.columns
-        return columns
+        display: Any = self._display
+        return int(display.columns)
 
     @property
     def playbook_directory(self) -> str:
