@@ -160,9 +160,7 @@ def _may_go_on(recording: Recording, params: dict[str, Any], items: list[Result]
     return False
 
 
-def _about_list(
-    ledger: Ledger | None, recording: Recording | None, history_rows: int
-) -> AboutList:
+def _about_list(ledger: Ledger | None, recording: Recording | None, history_rows: int) -> AboutList:
     """Return what the report says of the whole list and its ledger."""
     if not ledger or not recording:
         return AboutList()
