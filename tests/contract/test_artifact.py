@@ -19,13 +19,16 @@ from support.running import BIN
 LEFT_OUT = (
     ".ci/",
     ".editorconfig",
+    ".git-blame-ignore-revs",
     ".github/",
     ".gitignore",
     ".pre-commit-config.yaml",
     "AGENTS.md",
+    "Makefile",
     "antsibull-nox.toml",
     "galaxy.yml",
     "noxfile.py",
+    "pyproject.toml",
     "tests/",
 )
 # What may lie in a clone and is nobody else's.
