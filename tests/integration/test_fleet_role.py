@@ -434,6 +434,7 @@ def test_only_what_was_approved_is_sent(ansible_once, service):
         refused = ansible_once.playbook(yaml.safe_dump([play]))
         assert refused.rc == 2
         assert f"fleet_approved: {words}" in " ".join(refused.output.split())
+        assert " changed=0 " in refused.output  # the task that only checks changes nothing
         assert service.conversation() == []
     run = ansible_once.playbook(yaml.safe_dump([of_fleet(machines, **approved)])).ok().output
     assert "virtual machines: 3 created, " in run
@@ -562,8 +563,8 @@ virtual machines: 497 created, 0 unchanged, 1 in doubt, 2 rejected,
       POST URL: the
       connection was lost before a complete answer arrived, or what arrived is
       not HTTP. It is unknown whether the virtual machine was created. Look for
-      it on the service: running this task again may create another one. The
-      ledger prevents that until it is settled.
+      it on the service: sent again, it may exist twice. The ledger does not
+      send it again until it is settled.
   To settle it: ansible-playbook infrastructure.services.in_doubt -e ledger=DIRECTORY/fleet.db
 report: fleet.html, .json, .xml
 """

@@ -17,8 +17,8 @@ from support.databases import schema_in
 from support.running import BIN
 
 CREATE = "infrastructure.services.compute_virtual_machine"
-ANOTHER = "Look for it on the service: running this task again may create another one."
-SETTLE = "The ledger prevents that until it is settled. For the commands, run: "
+ANOTHER = "Look for it on the service: sent again, it may exist twice."
+SETTLE = "The ledger does not send it again until it is settled. For the commands, run: "
 IN_DOUBT = "ansible-playbook infrastructure.services.in_doubt"
 
 

@@ -20,7 +20,7 @@ OPERATION = Operation(
     done="created",
     missing="the address does not exist, so base_url is probably wrong",
     exists="the service reports a conflict, probably because a virtual machine of this name exists already",
-    repeat="Look for it on the service: running this task again may create another one.",
+    repeat="Look for it on the service: sent again, it may exist twice.",
 )
 
 ATTRIBUTES = dict(

@@ -70,7 +70,7 @@ _FORCE = " With force: true the task creates it whatever the ledger says."
 # What the ledger adds to the message of a creation that it has in doubt from now on, by the state
 # of the entry.
 NEXT = {
-    UNKNOWN: "The ledger prevents that until it is settled.",
+    UNKNOWN: "The ledger does not send it again until it is settled.",
     ACCEPTED: "Look up its id on the service and record it.",
 }
 

@@ -4,7 +4,7 @@
 
 """Reads and replaces files, atomically and by one task at a time.
 
-Others may write to the directories of the files. Each path is a real one, as `real_path` returns it.
+Others may write to the directories of the files. Each path is as `real_path` returns it.
 """
 
 from __future__ import annotations

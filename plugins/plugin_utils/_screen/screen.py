@@ -35,7 +35,7 @@ class Progress:
     ) -> None:
         """`say`: displays a line; `clock`: in seconds."""
         self._noun, self._say, self._clock = noun, say, clock
-        self._last, self._done = clock(), 0
+        self._last, self._done, self._lines = clock(), 0, 0
         self._due = self._last + _FIRST_LINE
 
     def __call__(
@@ -67,8 +67,10 @@ class Progress:
         if outcomes[REJECTED]:
             parts.append(f"{outcomes[REJECTED]:,} rejected")
         parts.append(f"{rate:,.0f}/s")
-        if rate:
+        # At first the pace still rises, so that an estimate would be many times too long.
+        if rate and self._lines:
             parts.append(f"{(total - settled - done) / rate:,.0f} s left")
+        self._lines += 1
         self._say(", ".join(parts))
 
 
