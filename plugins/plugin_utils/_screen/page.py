@@ -33,7 +33,6 @@ _LOOKS = {
     "unchanged": "=calm",
 }
 _LEFT_ALONE = ".calm"
-_MOST_NAMED = 10
 _INLINE = re.compile("<(style|script)>(.*?)</", re.DOTALL)
 
 
@@ -115,18 +114,8 @@ class Problem:
 
     result: str
     cause: str
-    all_names: list[str] = field(default_factory=list)
+    names: list[str] = field(default_factory=list)
     commands: dict[str, None] = field(default_factory=dict)
-
-    @property
-    def names(self) -> list[str]:
-        """Return the names that are shown."""
-        return self.all_names[:_MOST_NAMED]
-
-    @property
-    def more(self) -> int:
-        """Return how many more there are."""
-        return len(self.all_names) - len(self.names)
 
 
 def _problems(rows: list[Row]) -> list[Problem]:
@@ -140,7 +129,7 @@ def _problems(rows: list[Row]) -> list[Problem]:
         if not is_told or not cause:
             continue
         problem = found.setdefault((asset.result, cause), Problem(asset.result, cause))
-        problem.all_names.append(asset.name)
+        problem.names.append(asset.name)
         if asset.command:
             problem.commands[asset.command] = None
     return [*found.values()]

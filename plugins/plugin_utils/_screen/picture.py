@@ -32,11 +32,9 @@ class Picture:
     requests: int
     end: float
     longest: float
-    most: int  # requests in flight
     flight: list[tuple[float, int]]
+    limited: int  # 429s
     waits: list[Span]
-    limited: int
-    waited: float
     dots: list[Dot]
     times: list[float]
     latencies: list[float]
@@ -54,17 +52,13 @@ def picture_of(assets: list[Asset]) -> Picture | None:
     end = max(dot.begun + dot.seconds for dot in dots) or 1.0
     longest = max(dot.seconds for dot in dots) or 1.0
     waits = spans(wait for dot in dots for wait in dot.asset.waits)
-    waiting = merged(waits)
-    flight = _in_flight(dots, waits, end)
     return Picture(
         requests=len(dots),
         end=end,
         longest=longest,
-        most=max(number for _at, number in flight),
-        flight=flight,
-        waits=waiting,
+        flight=_in_flight(dots, waits, end),
         limited=len(waits),
-        waited=sum(last - first for first, last in waiting),
+        waits=merged(waits),
         dots=_merged_dots(dots, end, longest),
         times=_ticks(end),
         latencies=_ticks(longest),
