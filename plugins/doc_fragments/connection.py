@@ -16,36 +16,36 @@ options:
     description:
       - Base URL of the Infrastructure Service, V(http) or V(https), without user info, query or fragment.
       - A path prefix is kept, and a trailing slash is allowed. C(/api/v1) is not part of it.
-      - If not given, the environment variable E(INFRASTRUCTURE_SERVICES_BASE_URL) is used.
+      - If not given, E(INFRASTRUCTURE_SERVICES_BASE_URL) is used.
     type: str
     required: true
   access_token:
     description:
       - Bearer token, sent verbatim. It takes precedence over O(auth_url); one of the two is required.
-      - If not given, the environment variable E(INFRASTRUCTURE_SERVICES_ACCESS_TOKEN) is used.
+      - If not given, E(INFRASTRUCTURE_SERVICES_ACCESS_TOKEN) is used.
     type: str
   auth_url:
     description:
       - OAuth 2.0 token endpoint. A token is fetched from it with the client credentials grant (RFC 6749 section 4.4),
         used until it expires, and replaced once when the service rejects it with status 401.
         All workers of a run share it. The values in its query are credentials, and never shown.
-      - If not given, the environment variable E(INFRASTRUCTURE_SERVICES_AUTH_URL) is used.
+      - If not given, E(INFRASTRUCTURE_SERVICES_AUTH_URL) is used.
     type: str
   client_id:
     description:
       - Client identifier for O(auth_url).
-      - If not given, the environment variable E(INFRASTRUCTURE_SERVICES_CLIENT_ID) is used.
+      - If not given, E(INFRASTRUCTURE_SERVICES_CLIENT_ID) is used.
     type: str
   client_secret:
     description:
       - Client secret for O(auth_url).
-      - If not given, the environment variable E(INFRASTRUCTURE_SERVICES_CLIENT_SECRET) is used.
+      - If not given, E(INFRASTRUCTURE_SERVICES_CLIENT_SECRET) is used.
     type: str
   client_authentication:
     description:
       - How the client authenticates at O(auth_url) (RFC 6749 section 2.3.1).
       - V(basic) is HTTP Basic authentication, V(post) the form fields C(client_id) and C(client_secret).
-      - If not given, the environment variable E(INFRASTRUCTURE_SERVICES_CLIENT_AUTHENTICATION) is used.
+      - If not given, E(INFRASTRUCTURE_SERVICES_CLIENT_AUTHENTICATION) is used.
     type: str
     choices:
       - basic
@@ -54,7 +54,7 @@ options:
   scopes:
     description:
       - Scopes to request from O(auth_url), joined by spaces. When fewer are granted, a warning names the missing ones.
-      - If not given, the environment variable E(INFRASTRUCTURE_SERVICES_SCOPES) is used.
+      - If not given, E(INFRASTRUCTURE_SERVICES_SCOPES) is used.
     type: list
     elements: str
   auth_parameters:
@@ -75,13 +75,13 @@ options:
     description:
       - Whether O(base_url) and O(auth_url) may be C(http://) for hosts other than loopback;
         token and data are then sent unencrypted.
-      - If not given, the environment variable E(INFRASTRUCTURE_SERVICES_ALLOW_HTTP) is used.
+      - If not given, E(INFRASTRUCTURE_SERVICES_ALLOW_HTTP) is used.
     type: bool
     default: false
   validate_certs:
     description:
       - Whether the certificate of the server must be valid. V(false) raises a warning.
-      - If not given, the environment variable E(INFRASTRUCTURE_SERVICES_VALIDATE_CERTS) is used.
+      - If not given, E(INFRASTRUCTURE_SERVICES_VALIDATE_CERTS) is used.
     type: bool
     default: true
   ca_path:
@@ -98,13 +98,13 @@ options:
   client_cert:
     description:
       - PEM file with the client certificate for mutual TLS; it may hold the key too.
-      - If not given, the environment variable E(INFRASTRUCTURE_SERVICES_CLIENT_CERT) is used.
+      - If not given, E(INFRASTRUCTURE_SERVICES_CLIENT_CERT) is used.
       - A relative path is resolved as that of O(ca_path).
     type: path
   client_key:
     description:
       - PEM file with the unencrypted key of O(client_cert).
-      - If not given, the environment variable E(INFRASTRUCTURE_SERVICES_CLIENT_KEY) is used.
+      - If not given, E(INFRASTRUCTURE_SERVICES_CLIENT_KEY) is used.
       - A relative path is resolved as that of O(ca_path).
     type: path
   use_proxy:
@@ -122,7 +122,7 @@ options:
   timeout:
     description:
       - Seconds that one attempt may take as a whole, from name look-up to the last byte of the answer; at most a day.
-      - If not given, the environment variable E(INFRASTRUCTURE_SERVICES_TIMEOUT) is used.
+      - If not given, E(INFRASTRUCTURE_SERVICES_TIMEOUT) is used.
     type: float
     default: 120
   connect_timeout:
@@ -134,7 +134,7 @@ options:
     description:
       - Further attempts after the first, made only where repeating the request is safe. A creation is repeated
         only when it is proven that nothing of the request was sent, or when the service answered 429.
-      - If not given, the environment variable E(INFRASTRUCTURE_SERVICES_RETRIES) is used.
+      - If not given, E(INFRASTRUCTURE_SERVICES_RETRIES) is used.
     type: int
     default: 3
   retry_max_delay:
@@ -151,7 +151,7 @@ options:
       - When an earlier task began to create the asset and its outcome is unknown, the task fails
         and lists what to do next.
       - Cannot be combined with C(async). A C(postgresql://) URL needs C(psycopg) on the controller.
-      - If not given, the environment variable E(INFRASTRUCTURE_SERVICES_LEDGER) is used; an empty value means
+      - If not given, E(INFRASTRUCTURE_SERVICES_LEDGER) is used; an empty value means
         no ledger, even if that variable names one.
     type: str
   ledger_create:
@@ -159,7 +159,7 @@ options:
       - Whether to make a ledger that does not exist, which is said in one line on the screen. With V(false) the task
         fails before anything is sent, so that a misspelt path, or one in a workspace that is gone tomorrow, cannot
         create everything again.
-      - If not given, the environment variable E(INFRASTRUCTURE_SERVICES_LEDGER_CREATE) is used.
+      - If not given, E(INFRASTRUCTURE_SERVICES_LEDGER_CREATE) is used.
     type: bool
     default: true
   force:
@@ -171,6 +171,11 @@ options:
 requirements:
   - requests >= 2.31 where the task runs, with urllib3 < 3
 attributes:
+  action_group:
+    description: Use C(group/infrastructure.services.all) in C(module_defaults) to set options for all modules.
+    support: full
+    membership:
+      - infrastructure.services.all
   check_mode:
     description: Can run in C(check_mode) and return what would change, without a request of any kind.
     support: full
@@ -192,13 +197,13 @@ options:
       - Location of the ledger, a path (an SQLite file) or a C(postgresql://) URL.
       - A relative path is resolved against the directory of the playbook, or against the working directory if the
         playbook is part of a collection or the path comes from the environment.
-      - If not given, the environment variable E(INFRASTRUCTURE_SERVICES_LEDGER) is used.
+      - If not given, E(INFRASTRUCTURE_SERVICES_LEDGER) is used.
     type: str
     required: true
   ledger_create:
     description:
       - Whether the ledger may be one that does not exist yet. With V(false) the task fails, and nothing is left behind.
-      - If not given, the environment variable E(INFRASTRUCTURE_SERVICES_LEDGER_CREATE) is used.
+      - If not given, E(INFRASTRUCTURE_SERVICES_LEDGER_CREATE) is used.
     type: bool
     default: true
 notes:

@@ -14,7 +14,7 @@ options:
     description:
       - How many requests may be in flight at once, from V(1) to V(256). There are fewer at first, and whenever the
         service answers too slowly, or that it is overloaded.
-      - If not given, the environment variable E(INFRASTRUCTURE_SERVICES_CONCURRENCY) is used.
+      - If not given, E(INFRASTRUCTURE_SERVICES_CONCURRENCY) is used.
     type: int
     default: 10
   max_unknown:

@@ -15,16 +15,28 @@ module: cassandra_application_role
 short_description: Update a Cassandra application role
 description:
   - Updates an existing Cassandra application role through the Infrastructure Service.
-  - The service does not say whether an update replaces the role or changes only the fields that are sent,
-    and it cannot be asked for the current state of the role.
+  - The service does not specify whether an update replaces the role or changes only the fields that are sent, and it
+    cannot return the role. Set O(send=complete) to send the whole known role, which is safe in both cases.
+  - With O(ledger) or O(current), the task sends nothing if the known role already has all given values.
 version_added: 1.0.0
 author:
   - The infrastructure.services contributors (@infrastructure-services)
 extends_documentation_fragment:
   - infrastructure.services.connection
   - infrastructure.services.assets.application_role
+attributes:
+  idempotent:
+    description: Running the task again changes nothing.
+    support: partial
+    details:
+      - The update has the same effect twice. With O(ledger) or O(current), and without O(force), nothing is sent again.
 seealso:
-  - module: infrastructure.services.compute_virtual_machine
+  - module: infrastructure.services.cassandra_application_roles
+  - module: infrastructure.services.ledger_entry
+  - ref: ansible_collections.infrastructure.services.docsite.update_a_role
+    description: Update a role without losing fields.
+  - ref: ansible_collections.infrastructure.services.docsite.failures
+    description: What to do after each outcome.
 """
 
 EXAMPLES = r"""
@@ -58,6 +70,77 @@ EXAMPLES = r"""
     body:
       description: null
     ledger: fleet.db
+
+- name: Change one field and send the whole known role
+  infrastructure.services.cassandra_application_role:
+    id: role-0001
+    attributes:
+      login: false
+    send: complete
+    ledger: fleet.db
+
+# The token of a client of an identity provider. The secret belongs into ansible-vault.
+- name: Update the role as a client
+  infrastructure.services.cassandra_application_role:
+    auth_url: https://login.example.com/oauth/token
+    client_id: provisioning
+    client_secret: "{{ vaulted_client_secret | default('from ansible-vault') }}"
+    id: role-0001
+    attributes:
+      login: true
+    ledger: fleet.db
+
+- name: Set options once for several tasks
+  module_defaults:
+    group/infrastructure.services.all:
+      ledger: fleet.db
+      timeout: 60
+  block:
+    - name: Update the role with these options
+      infrastructure.services.cassandra_application_role:
+        id: role-0001
+        attributes:
+          login: true
+
+# Several controllers share a ledger in PostgreSQL, such as postgresql://web@db.example.com/ledger.
+- name: Update the role with a shared ledger
+  infrastructure.services.cassandra_application_role:
+    id: role-0001
+    attributes:
+      login: true
+    ledger: "{{ lookup('ansible.builtin.env', 'INFRASTRUCTURE_SERVICES_LEDGER') }}"
+
+- name: See what would be sent
+  infrastructure.services.cassandra_application_role:
+    id: role-0001
+    attributes:
+      login: true
+    ledger: fleet.db
+  check_mode: true
+  diff: true
+
+- name: Update the role from the controller in a play for other hosts
+  infrastructure.services.cassandra_application_role:
+    id: role-0001
+    attributes:
+      login: true
+    ledger: fleet.db
+  delegate_to: localhost
+  become: false
+
+- name: Act on the outcome
+  block:
+    - name: Let the role log in
+      infrastructure.services.cassandra_application_role:
+        id: role-0001
+        attributes:
+          login: true
+        ledger: fleet.db
+      register: role
+  rescue:
+    - name: Say what is known
+      ansible.builtin.fail:
+        msg: "{{ role.msg }} ({{ role.outcome | default('not_sent') }})"
 """
 
 RETURN = r"""

@@ -32,8 +32,18 @@ options:
     type: list
     elements: dict
     required: true
+attributes:
+  idempotent:
+    description: Running the task again changes nothing.
+    support: partial
+    details:
+      - An update has the same effect twice. With O(ledger), and without O(force), nothing is sent again.
 seealso:
   - module: infrastructure.services.cassandra_application_role
+  - ref: ansible_collections.infrastructure.services.docsite.update_a_role
+    description: Update a role without losing fields.
+  - ref: ansible_collections.infrastructure.services.docsite.fleet
+    description: The same list with a plan, an approval and a report.
 """
 
 EXAMPLES = r"""

@@ -14,9 +14,10 @@ DOCUMENTATION = r"""
 module: compute_virtual_machine
 short_description: Create a virtual machine
 description:
-  - Creates a virtual machine through the Infrastructure Service.
-  - The service can neither look up nor delete virtual machines, and it creates another one with each request. The task
-    therefore never repeats a request that may have been processed, and reports what is known.
+  - Creates a virtual machine through the Infrastructure Service, once if O(ledger) is set.
+  - Without O(ledger) the task is not idempotent; each run creates another machine, because the service creates one for
+    each request and cannot look up, list or delete machines.
+  - The task never repeats a request that the service may have processed, and RV(outcome) says what is known.
 version_added: 1.0.0
 author:
   - The infrastructure.services contributors (@infrastructure-services)
@@ -24,8 +25,21 @@ extends_documentation_fragment:
   - infrastructure.services.connection
   - infrastructure.services.assets.virtual_machine
   - infrastructure.services.assets.on_difference
+attributes:
+  idempotent:
+    description: Running the task again changes nothing.
+    support: partial
+    details:
+      - With O(ledger), and without O(force). Without O(ledger) each run creates another machine.
 seealso:
-  - module: infrastructure.services.cassandra_application_role
+  - module: infrastructure.services.compute_virtual_machines
+  - module: infrastructure.services.ledger_info
+  - ref: ansible_collections.infrastructure.services.docsite.ledger
+    description: How it works, outcomes and the ledger.
+  - ref: ansible_collections.infrastructure.services.docsite.failures
+    description: What to do after each outcome.
+  - ref: ansible_collections.infrastructure.services.docsite.create_machines
+    description: A loop, a thousand at once.
 """
 
 EXAMPLES = r"""
@@ -37,7 +51,7 @@ EXAMPLES = r"""
     attributes:
       cpu: 4
       vm_ram: 16
-      operating_system: Debian 12
+      operating_system: Debian 13
       volumes:
         - name: data
           size_gb: 100
@@ -64,6 +78,68 @@ EXAMPLES = r"""
 - name: Show all of them
   ansible.builtin.debug:
     msg: "{{ created.results | map(attribute='asset.id') | list }}"
+
+# The token of a client of an identity provider. The secret belongs into ansible-vault.
+- name: Create web02 as a client
+  infrastructure.services.compute_virtual_machine:
+    auth_url: https://login.example.com/oauth/token
+    client_id: provisioning
+    client_secret: "{{ vaulted_client_secret | default('from ansible-vault') }}"
+    name: web02
+    attributes:
+      cpu: 4
+    ledger: fleet.db
+
+- name: Set options once for several tasks
+  module_defaults:
+    group/infrastructure.services.all:
+      ledger: fleet.db
+      timeout: 60
+  block:
+    - name: Create web02 with these options
+      infrastructure.services.compute_virtual_machine:
+        name: web02
+        attributes:
+          cpu: 4
+
+# Several controllers share a ledger in PostgreSQL, such as postgresql://web@db.example.com/ledger.
+- name: Create web02 with a shared ledger
+  infrastructure.services.compute_virtual_machine:
+    name: web02
+    attributes:
+      cpu: 4
+    ledger: "{{ lookup('ansible.builtin.env', 'INFRASTRUCTURE_SERVICES_LEDGER') }}"
+
+- name: See what would be sent
+  infrastructure.services.compute_virtual_machine:
+    name: web02
+    attributes:
+      cpu: 4
+    ledger: fleet.db
+  check_mode: true
+  diff: true
+
+- name: Create web02 from the controller in a play for other hosts
+  infrastructure.services.compute_virtual_machine:
+    name: web02
+    attributes:
+      cpu: 4
+    ledger: fleet.db
+  delegate_to: localhost
+  become: false
+
+- name: Act on the outcome
+  block:
+    - name: Create web03
+      infrastructure.services.compute_virtual_machine:
+        name: web03
+        ledger: fleet.db
+      register: web03
+  rescue:
+    - name: Stop, since the machine may exist
+      ansible.builtin.fail:
+        msg: "{{ web03.msg }}"
+      when: web03.outcome | default('not_sent') in ['accepted', 'unknown']
 """
 
 RETURN = r"""

@@ -12,7 +12,8 @@ DOCUMENTATION = r"""
 module: compute_virtual_machines
 short_description: Create many virtual machines at once
 description:
-  - Creates the virtual machines of a list through the Infrastructure Service, several at once from one task.
+  - Creates the virtual machines of a list through the Infrastructure Service, several at once from one task, and each
+    once if O(ledger) is set. Without O(ledger) the task is not idempotent; each run creates all of them again.
   - All of them are validated before the first request. Each is then handled as by
     M(infrastructure.services.compute_virtual_machine), and has a result of its own, whatever the results of the
     others.
@@ -33,8 +34,18 @@ options:
     type: list
     elements: dict
     required: true
+attributes:
+  idempotent:
+    description: Running the task again changes nothing.
+    support: partial
+    details:
+      - With O(ledger), and without O(force). Without O(ledger) each run creates all machines again.
 seealso:
   - module: infrastructure.services.compute_virtual_machine
+  - ref: ansible_collections.infrastructure.services.docsite.create_machines
+    description: Concurrency, limits, results and speed.
+  - ref: ansible_collections.infrastructure.services.docsite.fleet
+    description: The same list with a plan, an approval and a report.
 """
 
 EXAMPLES = r"""

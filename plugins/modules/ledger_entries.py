@@ -27,7 +27,7 @@ options:
   base_url:
     description:
       - Base URL of the Infrastructure Service that the assets are on. An entry may have another one.
-      - If not given, the environment variable E(INFRASTRUCTURE_SERVICES_BASE_URL) is used.
+      - If not given, E(INFRASTRUCTURE_SERVICES_BASE_URL) is used.
     type: str
   entries:
     description:
@@ -82,6 +82,11 @@ options:
             nothing at all is changed, so that a file that is used twice, or late, does no harm.
         type: str
 attributes:
+  action_group:
+    description: Use C(group/infrastructure.services.all) in C(module_defaults) to set options for all modules.
+    support: full
+    membership:
+      - infrastructure.services.all
   check_mode:
     description: Can run in C(check_mode) and return what would change; the ledger is then only read.
     support: full

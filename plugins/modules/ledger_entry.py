@@ -26,7 +26,7 @@ options:
   base_url:
     description:
       - Base URL of the Infrastructure Service that the asset is on.
-      - If not given, the environment variable E(INFRASTRUCTURE_SERVICES_BASE_URL) is used.
+      - If not given, E(INFRASTRUCTURE_SERVICES_BASE_URL) is used.
     type: str
     required: true
   resource:
@@ -71,6 +71,11 @@ options:
       - Without it, the task applies to whatever is recorded now.
     type: str
 attributes:
+  action_group:
+    description: Use C(group/infrastructure.services.all) in C(module_defaults) to set options for all modules.
+    support: full
+    membership:
+      - infrastructure.services.all
   check_mode:
     description: Can run in C(check_mode) and return what would change; the ledger is then only read.
     support: full

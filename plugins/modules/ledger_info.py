@@ -62,6 +62,11 @@ options:
     type: bool
     default: false
 attributes:
+  action_group:
+    description: Use C(group/infrastructure.services.all) in C(module_defaults) to set options for all modules.
+    support: full
+    membership:
+      - infrastructure.services.all
   check_mode:
     description: Can run in C(check_mode); it never changes anything.
     support: full
