@@ -13,7 +13,7 @@ from ..module_utils._task.validation import Options
 from ..plugin_utils._csv.entry_files import entries_in
 from ..plugin_utils._ledger.editing import edit_entries
 from ..plugin_utils._ledger.store import Ledger
-from ..plugin_utils._run.ansible_core import Result, run_id
+from ..plugin_utils._run.ansible_core import Returned, run_id
 from ..plugin_utils._run.display import show_lines
 from ..plugin_utils._run.ledger_actions import EditingAction
 from ..plugin_utils._screen.ledger_table import edit_lines
@@ -30,10 +30,10 @@ class ActionModule(EditingAction):
         file = self.file_of_playbook()
         return dict(given, entries=entries_in(file)) if file else given
 
-    def edit(self, ledger: Ledger, options: Options, check_mode: bool) -> Result:
+    def edit(self, ledger: Ledger, options: Options, check_mode: bool) -> Returned:
         return edit_entries(ledger, options.params, check_mode, options.secrets, run_id())
 
-    def work(self, options: Options) -> Result:
+    def work(self, options: Options) -> Returned:
         result = super().work(options)
         show_lines(edit_lines(result["counts"], result["names"], self.keywords.check_mode))
         return result

@@ -11,7 +11,7 @@ from ..module_utils._task.validation import Options
 from ..plugin_utils._csv.entry_files import require_new_file, write_entries
 from ..plugin_utils._ledger.commands import settle_command, settle_commands
 from ..plugin_utils._ledger.listing import listed
-from ..plugin_utils._run.ansible_core import Result
+from ..plugin_utils._run.ansible_core import Returned
 from ..plugin_utils._run.display import show_lines
 from ..plugin_utils._run.ledger_actions import LedgerAction
 from ..plugin_utils._run.ledgers import reused_ledger
@@ -26,7 +26,7 @@ class ActionModule(LedgerAction):
 
     spec = LEDGER_INFO
 
-    def work(self, options: Options) -> Result:
+    def work(self, options: Options) -> Returned:
         params, file = options.params, self.file_of_playbook()
         if file:
             require_new_file(file)

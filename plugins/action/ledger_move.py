@@ -13,7 +13,7 @@ from ..module_utils._task.validation import Options
 from ..plugin_utils._ledger.location import open_ledger
 from ..plugin_utils._ledger.moving import move_ledger, open_source
 from ..plugin_utils._ledger.store import Ledger
-from ..plugin_utils._run.ansible_core import Result
+from ..plugin_utils._run.ansible_core import Returned
 from ..plugin_utils._run.ledger_actions import LedgerAction
 from ..plugin_utils._run.ledgers import ledger_location, show_waiting
 
@@ -23,7 +23,7 @@ class ActionModule(LedgerAction):
 
     spec = LEDGER_MOVE
 
-    def work(self, options: Options) -> Result:
+    def work(self, options: Options) -> Returned:
         params, check_mode = options.params, self.keywords.check_mode
         here = ledger_location(self, params["ledger"])
         there = ledger_location(self, params["to"], "to")

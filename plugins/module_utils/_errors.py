@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import sys
 from contextlib import AbstractContextManager
-from typing import Any, Callable, Mapping, NamedTuple
+from typing import Any, Callable, NamedTuple
 
 # Every entry to the collection imports this file before anything that needs a later Python.
 if sys.version_info < (3, 9):  # noqa: UP036 (ansible-core 2.16 still runs modules on older ones)
@@ -76,51 +76,27 @@ class Message(NamedTuple):
         return self._replace(text=f"{sentence(self.text)} {text}".strip())
 
 
-def message_of(result: Mapping[str, Any]) -> Message:
-    """Return what a result says; that of a module on a target is one text."""
-    said = result.get("msg", "")
-    return said if isinstance(said, Message) else Message(said)
-
-
-def in_words(result: dict) -> dict:
-    """Return a result as it leaves the process, with each message as one text; ansible-core has
-    objects of its own.
-    """
-    said = {name: result[name] for name in ("msg", "warnings") if name in result}
-    return {**result, **{name: _in_words(value) for name, value in said.items()}}
-
-
-def _in_words(value: object) -> object:
-    if isinstance(value, list):
-        return [_in_words(item) for item in value]
-    return str(value) if isinstance(value, Message) else value
-
-
 class ServicesError(Exception):
     """The base of all errors of this collection; its text is shown to users and contains no secret."""
 
     outcome = NOT_SENT
 
-    def __init__(self, msg: str | Message, **details: object) -> None:
-        """`details`: what a failed task returns in addition to `msg` (`request`, `status`,
-        `request_attempts`).
-        """
+    def __init__(self, msg: str | Message, **details: Any) -> None:
+        """`details`: further keys of the result of the failed task, such as `request`."""
         super().__init__(msg)
         self.message = msg if isinstance(msg, Message) else Message(msg)
         self.msg = str(msg)
         self.details = details
 
-    def result(self) -> dict:
-        """Return the result of the failed task; accepted work counts as a change, since it was
-        done.
-        """
-        return dict(
-            self.details,
-            failed=True,
-            changed=self.outcome == ACCEPTED,
-            outcome=self.outcome,
-            msg=self.message,
-        )
+    @property
+    def has_changed(self) -> bool:
+        """Whether the task has changed something: accepted work was done."""
+        return self.outcome == ACCEPTED
+
+    @property
+    def final_message(self) -> Message:
+        """The message of the failed task."""
+        return self.message
 
 
 class EndOfThread(AbstractContextManager):
@@ -150,9 +126,10 @@ class InvalidInput(ServicesError):
         """Return the error with the name under which the user gives the option."""
         return InvalidInput(named(self.option), self.problem) if self.problem else self
 
-    def result(self) -> dict:
-        """Return the result of the failed task, which says that nothing was sent."""
-        return dict(super().result(), msg=self.message.then("Nothing was sent."))
+    @property
+    def final_message(self) -> Message:
+        """The message of the failed task, which says that nothing was sent."""
+        return self.message.then("Nothing was sent.")
 
 
 class MissingLibrary(ServicesError):
@@ -184,6 +161,6 @@ class TokenError(ServicesError):
 class RequestFailed(ServicesError):
     """The request did not succeed; `outcome` says what is known of its effect."""
 
-    def __init__(self, msg: str, outcome: str, **details: object) -> None:
+    def __init__(self, msg: str | Message, outcome: str, **details: Any) -> None:
         super().__init__(msg, **details)
         self.outcome = outcome

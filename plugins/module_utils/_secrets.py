@@ -10,9 +10,13 @@ import base64
 import json
 import re
 import threading
+from dataclasses import replace
 from functools import lru_cache
-from typing import Any, Callable, Iterable
+from typing import Any, Callable, Iterable, TypeVar
 from urllib.parse import quote, quote_plus, unquote, unquote_plus
+
+from ._errors import Message
+from ._result import MASKING, NEVER, TEXT, Result
 
 # What replaces a secret that is part of a text, and one that is all of it; the same as in
 # ansible-core.
@@ -22,29 +26,6 @@ _DISTINCT = (
     32  # characters; a credential of this length is unlikely to be part of a longer word by chance
 )
 
-# Keys of a result: those whose values are the collection's own words, and those that hold data, not
-# messages.
-_NEVER_MASKED = {
-    "outcome",
-    "changed",
-    "failed",
-    "status",
-    "request_attempts",
-    "entry_state",
-    "plan",
-}
-_DATA = {
-    "asset",
-    "ansible_facts",
-    "diff",
-    "item",
-    "request",
-    "sent",
-    "entries",
-    "invocation",
-    "lost",
-}
-_DATA |= {"body", "known", "changes", "unsent"}  # of a plan
 # Names of parameters and headers whose values are credentials (SECURITY.md): by a match anywhere in
 # the name or by one of its words, unless the last word marks it as metadata: `subject_token_type`
 # is only the type.
@@ -69,6 +50,9 @@ _ESCAPE = re.compile("%[0-9A-F]{2}")
 _LONGEST_QUOTED = (
     1000  # characters; the error descriptions of identity providers have a few hundred
 )
+
+
+T = TypeVar("T")
 
 
 @lru_cache  # all items of a loop have the same secrets
@@ -184,18 +168,22 @@ class Secrets:
         """Return a warning when a credential cannot be masked everywhere."""
         return [_WEAK] if self._in_messages else []
 
-    def scrub(self, result: dict) -> dict:
+    def scrub(self, result: Result) -> Result:
         """Return a task's result with the credentials masked."""
-        if not _mentions(result, self._everywhere | self._in_messages):
+        values = {**result.present(), "more": result.more}
+        if not _mentions(values.values(), self._everywhere | self._in_messages):
             return result
-        return {key: self._scrubbed(key, value) for key, value in result.items()}
+        return replace(result, **{key: self._scrubbed(key, it) for key, it in values.items()})
 
-    def _scrubbed(self, key: str, value: object) -> object:
-        if key in _NEVER_MASKED:
-            return value
-        if key == "results":
-            return [self.scrub(item) for item in value]
-        return _each(value, self._masked) if key in _DATA else self.scrub_message(value)
+    def _scrubbed(self, key: str, value: object) -> Any:
+        masking = MASKING.get(key, TEXT)
+        if masking == TEXT:
+            return self.scrub_message(value)
+        return value if masking == NEVER else _each(value, self._masked)
+
+    def scrub_data(self, value: T) -> T:
+        """Return data, such as a body, with the credentials masked that are unlike it."""
+        return _each(value, self._masked) if _mentions([value], self._everywhere) else value
 
     def scrub_message(self, value: Any) -> Any:
         """Return text for people, also within lists and dicts, with all credentials masked."""
@@ -252,13 +240,15 @@ def _each(value: object, mask: Callable[[object], object]) -> Any:
     """
     if isinstance(value, dict):
         return {_each(key, mask): _each(item, mask) for key, item in value.items()}
-    if isinstance(value, tuple):  # a Message
-        return type(value)(*(_each(item, mask) for item in value))
-    return [_each(item, mask) for item in value] if isinstance(value, list) else mask(value)
+    if isinstance(value, Message):
+        return Message(*(_each(item, mask) for item in value))
+    if isinstance(value, (list, tuple)):
+        return type(value)(_each(item, mask) for item in value)
+    return mask(value)
 
 
 @lru_cache(maxsize=16)
-def _words(secrets: frozenset[str]) -> re.Pattern:
+def _words(secrets: frozenset[str]) -> re.Pattern[str]:
     """Return a pattern that matches any of the secrets as a whole word."""
     longest_first = [
         *sorted(map(re.escape, secrets), key=len, reverse=True),
@@ -267,14 +257,14 @@ def _words(secrets: frozenset[str]) -> re.Pattern:
     return re.compile(rf"(?<!\w)(?:{'|'.join(longest_first)})(?!\w)")
 
 
-def _mentions(result: dict, secrets: set[str]) -> bool:
+def _mentions(values: Iterable[object], secrets: set[str]) -> bool:
     """Whether any secret occurs; JSON escapes character by character, so searching the JSON text
     finds all of them.
 
     One value at a time: several hold the same answer, which may be large.
     """
-    written = [*map(_in_json, secrets)]
-    return any(any(map(_json(value).__contains__, written)) for value in result.values())
+    written = [_in_json(secret) for secret in secrets]
+    return any(any(map(_json(value).__contains__, written)) for value in values)
 
 
 @lru_cache(maxsize=1024)

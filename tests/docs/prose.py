@@ -43,7 +43,9 @@ def main() -> None:
     texts = guides()
     for name, text in texts.items():
         links_in = sum(name in links(other) for key, other in texts.items() if key != name)
-        print(f"{name:26}{len(words(text)):6} words, {len(links(text)):3} links out, {links_in:3} in")
+        print(
+            f"{name:26}{len(words(text)):6} words, {len(links(text)):3} links out, {links_in:3} in"
+        )
     print(f"{'all':26}{sum(len(words(text)) for text in texts.values()):6} words")
 
 

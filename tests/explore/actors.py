@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from contextlib import closing
+from dataclasses import replace
 from functools import cache
 
 from ansible_collections.infrastructure.services.plugins.module_utils._errors import (
@@ -18,6 +19,7 @@ from ansible_collections.infrastructure.services.plugins.module_utils._errors im
     Overtaken,
     ServicesError,
 )
+from ansible_collections.infrastructure.services.plugins.module_utils._result import Result
 from ansible_collections.infrastructure.services.plugins.module_utils._secrets import Secrets
 from ansible_collections.infrastructure.services.plugins.module_utils._task.task import (
     Context,
@@ -111,7 +113,7 @@ class Run:
     def process(self, kind: str) -> Process:
         return Process(f"{kind} {1 + len(self.world.actors)}")
 
-    def send(self, planned: Planned) -> dict:
+    def send(self, planned: Planned) -> Result:
         """Send the request of a plan and return the result."""
         operation, name = planned.task.resource.operation, planned.task.wanted.key
         me = self.world.running.process.name
@@ -132,17 +134,19 @@ class Run:
             self.world.kill(self.doomed.process)
         self.world.see(self_made)
         self.world.point("the answer")
-        result = dict(changed=outcome == ACCEPTED, outcome=outcome, warnings=[])
+        result = Result(changed=outcome == ACCEPTED, outcome=outcome)
         if outcome != ACCEPTED or fate:
-            return dict(result, failed=True, msg=Message("it failed", f"{operation.noun} {name}"))
-        return dict(result, asset={"id": self_made, **(planned.plan.body or {})})
+            said = Message("it failed", f"{operation.noun} {name}")
+            return replace(result, failed=True, msg=said)
+        return replace(result, asset={"id": self_made, **(planned.plan.body or {})})
 
     def told(self, name: str, work: Callable[[], dict]) -> dict:
         """Return what a task says, and remember it."""
         try:
             result = work()
         except ServicesError as error:
-            result = dict(error.result(), is_in_doubt=isinstance(error, InDoubt))
+            result = Result.of_error(error).as_ansible()
+            result["is_in_doubt"] = isinstance(error, InDoubt)
         self.results.append((self.world.running.process.name, name, result))
         return result
 
@@ -185,7 +189,7 @@ def _carried_out(
         recording = Remembered(run, ledger)
         (planned,) = recording.look_up([task])
         run.world.wait(lambda: begins() or run.are_ended(run.world.actors[:1]))
-        return carry_out(planned, _CONTEXT, run.send, recording)
+        return carry_out(planned, _CONTEXT, run.send, recording).as_ansible()
 
 
 def fleet(run: Run, place: Place, *names: str) -> Actor:
@@ -213,7 +217,7 @@ def fleet(run: Run, place: Place, *names: str) -> Actor:
         def work() -> dict:
             for _again in range(_AGAIN):
                 try:
-                    return carry_out(planned, _CONTEXT, run.send, recording)
+                    return carry_out(planned, _CONTEXT, run.send, recording).as_ansible()
                 except Overtaken:
                     run.world.wait(lambda: False, 1.0)
             return dict(changed=False, skipped=True, outcome=NOT_SENT)

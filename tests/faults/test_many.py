@@ -13,7 +13,6 @@ import socket
 import pytest
 from ansible_collections.infrastructure.services.plugins.module_utils._errors import (
     ServicesError,
-    in_words,
 )
 from ansible_collections.infrastructure.services.plugins.module_utils._http.exchange import (
     Answer,
@@ -22,6 +21,7 @@ from ansible_collections.infrastructure.services.plugins.module_utils._http.exch
 from ansible_collections.infrastructure.services.plugins.module_utils._http.transport import (
     Transport,
 )
+from ansible_collections.infrastructure.services.plugins.module_utils._result import Result
 from ansible_collections.infrastructure.services.plugins.module_utils._task.specs import (
     APPLICATION_ROLES,
     VIRTUAL_MACHINES,
@@ -106,7 +106,7 @@ def one_of_fifty(resource: str, **options) -> dict:
             plural, {"max_unknown": 0, "concurrency": 2, **given}, connect=SplitTransport
         )
     except ServicesError as error:
-        return in_words(error.result())
+        return Result.of_error(error).as_ansible()
     others = [each for each in done["results"] if each["item"].startswith(OTHER)]
     assert {each["outcome"] for each in others} <= {
         "accepted",

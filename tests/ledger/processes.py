@@ -30,11 +30,11 @@ __import__("conftest")  # makes the collection importable
 __import__("psycopg")  # once, before any process is forked
 from ansible_collections.infrastructure.services.plugins.module_utils._errors import (
     InvalidInput,
-    in_words,
 )
 from ansible_collections.infrastructure.services.plugins.module_utils._http.transport import (
     Transport,
 )
+from ansible_collections.infrastructure.services.plugins.module_utils._result import Result
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.entries import (
     Key,
     LedgerError,
@@ -130,7 +130,7 @@ def swept_move(source: str, target: str) -> Iterator[object]:
             with closing(open_source(source, False)) as old:
                 return move_ledger(old, partial(open_ledger, target, moving=True), check_mode=False)
         except LedgerError as error:
-            return in_words(error.result())
+            return Result.of_error(error).as_ansible()
 
     yield from _once_attached(move)
 
@@ -139,18 +139,18 @@ def swept_report(path: str, names: list[str]) -> Iterator[object]:
     """Write a report, in the same way."""
 
     def write() -> dict:
-        items = [
-            dict(item=name, changed=True, failed=False, outcome="accepted", asset={"id": name})
+        items = tuple(
+            Result(item=name, changed=True, outcome="accepted", asset={"id": name})
             for name in names
-        ]
+        )
         operation = RESOURCES[CREATE].operation
         try:
             report = Report(path, "", "run", "https://service", is_plan=False)
-            assets = assets_of(operation, dict(results=items))
+            assets = assets_of(operation, Result(results=items))
             problem = report.add(operation, assets, AboutList())
             return dict(outcome="accepted", problem=problem)
         except InvalidInput as error:
-            return in_words(error.result())
+            return Result.of_error(error).as_ansible()
 
     yield from _once_attached(write)
 

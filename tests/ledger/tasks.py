@@ -5,13 +5,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from ansible_collections.infrastructure.services.plugins.module_utils._errors import (
     ServicesError,
-    in_words,
 )
 from ansible_collections.infrastructure.services.plugins.module_utils._http.transport import (
     Transport,
 )
+from ansible_collections.infrastructure.services.plugins.module_utils._result import Result
 from ansible_collections.infrastructure.services.plugins.module_utils._task import credentials
 from ansible_collections.infrastructure.services.plugins.module_utils._task.task import (
     Context,
@@ -46,9 +48,10 @@ def task(ledger: Ledger | str, resource: str = CREATE, check_mode: bool = False,
         recording = Recording(ledger, secrets, "run-of-the-tests", check_mode)
         (planned,) = recording.look_up([prepare(RESOURCES[resource], params)])
         result = carry_out(planned, context, lambda planned: perform(planned, context), recording)
-        return in_words(dict(result, warnings=[*recording.warnings, *result["warnings"]]))
+        warnings = *recording.warnings, *result.warnings
+        return {"warnings": [], **replace(result, warnings=warnings).as_ansible()}
     except ServicesError as error:
-        return in_words(error.result())
+        return Result.of_error(error).as_ansible()
     finally:
         if own and not isinstance(ledger, str):
             ledger.close()

@@ -11,7 +11,6 @@ from . import checkout  # noqa: F401  makes the collection importable
 # isort: split
 from ansible_collections.infrastructure.services.plugins.module_utils._errors import (
     ServicesError,
-    in_words,
 )
 from ansible_collections.infrastructure.services.plugins.module_utils._http.transport import (
     Transport,
@@ -22,6 +21,7 @@ from ansible_collections.infrastructure.services.plugins.module_utils._resources
 from ansible_collections.infrastructure.services.plugins.module_utils._resources.virtual_machine import (
     VIRTUAL_MACHINE,
 )
+from ansible_collections.infrastructure.services.plugins.module_utils._result import Result
 from ansible_collections.infrastructure.services.plugins.module_utils._task import specs, task
 from ansible_collections.infrastructure.services.plugins.module_utils._task.validation import (
     validate,
@@ -56,11 +56,10 @@ def run_exactly(
     context = task.Context(check_mode, given.secrets, connect, diff_mode=True)
     try:
         planned = task.prepare(RESOURCES[resource], given.valid()).planned(recorded)
-        return in_words(
-            task.carry_out(planned, context, lambda planned: task.perform(planned, context))
-        )
+        result = task.carry_out(planned, context, lambda planned: task.perform(planned, context))
     except ServicesError as error:
-        return in_words(task.presentable(dict(error.result(), warnings=[]), context))
+        result = task.presentable(Result.of_error(error), context)
+    return {"warnings": [], **result.as_ansible()}
 
 
 def validated(resource: str, options: dict) -> dict:

@@ -57,4 +57,4 @@ def run_list(
         queue, after = None if check_mode else Queue(store), 0 if "approved" in more else None
         ledger = recording(store, secrets, run, check_mode, queue, after)
     result = send_all(spec, params, context, ledger)
-    return result.returned(result.done(), params["results"])
+    return {"warnings": [], **result.returned(result.done(), params["results"]).as_ansible()}

@@ -37,6 +37,7 @@ from ansible_collections.infrastructure.services.plugins.module_utils._list.pace
 from ansible_collections.infrastructure.services.plugins.module_utils._list.scheduler import (
     Scheduler,
 )
+from ansible_collections.infrastructure.services.plugins.module_utils._result import Result
 
 from .virtual_time import VirtualTime
 
@@ -156,9 +157,7 @@ def simulate(
     )
     scheduler.run(threads, 60.0, str, lambda: None)
     assert (time.errors, scheduler.begun) == ([], {})
-    ended = Counter(
-        each["outcome"] if each["failed"] else "created" for each in scheduler.ended.values()
-    )
+    ended = Counter(each.outcome if each.failed else "created" for each in scheduler.ended.values())
     return Run(
         server.statuses,
         ended["created"],
@@ -219,7 +218,7 @@ class _Worker:
         last = retry(
             attempt, self._request.method, self._LIMITS, fraction=self._fraction, sleep=slot.pause
         )
-        return {"outcome": gravest(*effects), "failed": last.event != Event.SUCCESS}
+        return Result(outcome=gravest(*effects), failed=last.event != Event.SUCCESS)
 
     def _attempt(self, transport: PacedTransport) -> AttemptResult:
         try:

@@ -128,7 +128,7 @@ def require_approved(
     created = ledger.created_since_plan(creations) if ledger else set()
     faults = []
     for each in to_send:
-        name, body = each.task.wanted.key, secrets.scrub({"body": each.plan.body})["body"]
+        name, body = each.task.wanted.key, secrets.scrub_data(each.plan.body)
         if name in created:
             faults.append(
                 f"{name}: it was created since the plan was made, and an approval is good for one creation"

@@ -10,9 +10,11 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from dataclasses import replace
 from typing import Any, Iterable
 
-from .._errors import ACCEPTED, NOT_SENT, OUTCOMES, UNKNOWN, Message, gravest, in_words, listing
+from .._errors import ACCEPTED, NOT_SENT, OUTCOMES, UNKNOWN, Message, gravest, listing
+from .._result import LIST, SCREEN, Result
 from .._secrets import for_message
 from .._task.specs import ModuleSpec
 
@@ -25,33 +27,6 @@ _MOST_WARNINGS = 20
 _MOST_PROBLEMS = 100  # where the result would be too large with all of them
 _MOST_NOT_LISTED = 1_000  # names, of some tens of characters each
 _LARGE = 680_000  # characters; ansible-runner and AWX drop a result of more than 700,000, with the invocation
-# What is kept of the result of each item.
-SHOWN = (
-    *(
-        "changed",
-        "failed",
-        "skipped",
-        "outcome",
-        "status",
-        "request_attempts",
-        "msg",
-        "asset",
-        "error_body",
-    ),
-    *(
-        "location",
-        "begun_after",
-        "seconds",
-        "trace_id",
-        "diff",
-        "differs",
-        "lost",
-        "plan",
-        "warnings",
-    ),
-)
-_PLANNED = ("body", "known", "changes", "unsent")  # of a plan
-_FOR_PEOPLE = (*_PLANNED, "waits")  # for the screen and the report alone
 _PLANS = ("create", "update", "keep", "differs", "in_doubt")
 
 
@@ -68,83 +43,71 @@ class ListResult:
         )
         self._spec, self._labels, self._fields = spec, labels, fields
         self._noun = spec.resource.operation.noun
-        self._items: list[dict] = [{}] * len(labels)
+        self._items = [Result()] * len(labels)
         # In what looks like a loop, ansible-core 2.19 hides only items that are marked themselves.
         self._hidden = {"_ansible_no_log": True} if no_log else {}
-        self._item_warnings: dict[
-            tuple[Message, bool], list[str]
-        ] = {}  # by what is said, and if of each alone
+        # By what is said, and if of each alone.
+        self._item_warnings: dict[tuple[Message, bool], list[str]] = {}
         self.total, self.added, self.failed = len(labels), 0, 0
         self._reason = ""  # why items were not begun
 
-    def add(self, number: int, result: dict) -> None:
+    def add(self, number: int, result: Result) -> None:
         """Add the result of one item."""
-        item = {"item": self._labels[number], **self._shortened(result), **self._hidden}
-        for warning in item.pop("warnings"):
-            said = warning._replace(asset="", since=""), bool(warning.asset)
-            self._item_warnings.setdefault(said, []).append(self._labels[number])
-        self._items[number] = item
+        label, warnings = self._labels[number], result.warnings
+        said = result.msg
+        if warnings and not said.text:
+            asset = next((warning.asset for warning in warnings if warning.asset), "")
+            said = Message(" ".join(warning.text for warning in warnings), asset)
+        is_told = result.plan in ("differs", "in_doubt")  # by the plan, in fewer words
+        for warning in warnings:
+            if not (is_told and warning.asset):
+                same = warning._replace(asset="", since=""), bool(warning.asset)
+                self._item_warnings.setdefault(same, []).append(label)
+        self._items[number] = replace(
+            result.kept(LIST, SCREEN),
+            item=label,
+            msg=said,
+            warnings=(),
+            request_attempts=result.request_attempts or 0,
+            more=self._hidden,
+        )
         self.added += 1
-        self.failed += item["failed"]
+        self.failed += result.failed
 
     def skip(self, number: int, reason: str) -> None:
         """Add an item that was not begun, with its plan if it has one."""
         self._reason, before = reason, self._items[number]
-        planned = {
-            name: before[name] for name in ("plan", "asset", "diff", *_PLANNED) if name in before
-        }
         asset = f"{self._noun} {self._labels[number]}"
         msg = Message(f"it was not begun: {reason}. Nothing was sent for it.", asset)
-        self.add(number, dict(planned, changed=False, skipped=True, outcome=NOT_SENT, msg=msg))
+        result = replace(before, outcome=NOT_SENT, changed=False, skipped=True, msg=msg)
+        self.add(number, result)
 
     def changed(self) -> list[int]:
         """Return the numbers of the items that were changed, or would be."""
-        return [number for number, item in enumerate(self._items) if item.get("changed")]
+        return [number for number, item in enumerate(self._items) if item.changed]
 
-    def _shortened(self, result: dict) -> dict:
-        """Return what is kept of the result of a single task, with the text of the service
-        unchanged.
-        """
-        result = {"failed": False, "status": None, "request_attempts": 0, **result}
-        warnings: list[Message] = result.get("warnings", [])
-        if warnings and not result.get("msg"):
-            asset = next((warning.asset for warning in warnings if warning.asset), "")
-            result["msg"] = Message(" ".join(warning.text for warning in warnings), asset)
-        names = [
-            name
-            for name in (*SHOWN, *_FOR_PEOPLE)
-            if result.get(name) is not None or name == "status"
-        ]
-        is_told = result.get("plan") in ("differs", "in_doubt")  # by the plan, in fewer words
-        kept = {name: result[name] for name in names}
-        return dict(
-            kept, warnings=[warning for warning in warnings if not (is_told and warning.asset)]
-        )
-
-    def done(self, next_step: str = _RESULTS_SAY) -> dict[str, Any]:
+    def done(self, next_step: str = _RESULTS_SAY) -> Result:
         """Return the result of the list for people: of all items, with their whole assets.
 
         `next_step`: where to look for what is known of each item.
         """
         items, counts = self._items, self._counts()
-        result = {
-            "changed": counts["changed"] > 0,
-            "outcome": gravest(NOT_SENT, *{item["outcome"] for item in items}),
-            "counts": counts,
-            "results": items,
-        }
-        diffs = [item.pop("diff") for item in items if "diff" in item]
-        if diffs:
-            result["diff"] = [
-                _of_changes(diff) for diff in diffs if diff["before"] != diff["after"]
-            ]
-        if self.not_listed is not None:
-            result["not_listed"] = self.not_listed
-        if counts["failed"] or counts["not_begun"]:
-            result.update(failed=True, msg=self._msg(counts, next_step))
-        return dict(result, warnings=[*self.warnings, *self._same_ids(), *self._some_warnings()])
+        diffs = [item.diff for item in items if item.diff is not None]
+        changing = [_of_changes(diff) for diff in diffs if diff["before"] != diff["after"]]
+        is_failed = bool(counts["failed"] or counts["not_begun"])
+        return Result(
+            changed=counts["changed"] > 0,
+            outcome=gravest(NOT_SENT, *{item.outcome for item in items}),
+            counts=counts,
+            results=tuple(replace(item, diff=None) for item in items),
+            diff=changing if diffs else None,
+            not_listed=None if self.not_listed is None else tuple(self.not_listed),
+            failed=is_failed,
+            msg=Message(self._msg(counts, next_step) if is_failed else ""),
+            warnings=(*self.warnings, *self._same_ids(), *self._some_warnings()),
+        )
 
-    def returned(self, result: dict, which: str) -> dict:
+    def returned(self, result: Result, which: str) -> Result:
         """Return the result of the list as its task returns it, with facts, and a warning if it is
         too large.
 
@@ -152,50 +115,42 @@ class ListResult:
         what failed, is in doubt, differs or was not begun; where the result would become too large,
         only the first that were begun.
         """
-        items = [self._returned(item) for item in result["results"]]
-        facts = {item["item"]: item["asset"] for item in items if _is_known(item)}
+        items = [self._returned(item) for item in result.results or ()]
+        facts = {item.item: item.asset for item in items if _is_known(item)}
         shown = items if which == "all" else [item for item in items if _is_problem(item)]
-        result = {**result, "results": shown, "ansible_facts": {self._spec.name: facts}}
-        if "not_listed" in result:
-            result["not_listed"] = result["not_listed"][:_MOST_NOT_LISTED]
-        if which == "problems" and len(json.dumps(result)) >= _LARGE:
-            result["results"] = [item for item in shown if "skipped" not in item][:_MOST_PROBLEMS]
-        if len(json.dumps(result)) >= _LARGE:
-            result["warnings"] = [
-                *result["warnings"],
-                _TOO_LARGE.format(self._spec.named("asset_fields")),
-            ]
+        result = replace(result, results=tuple(shown), ansible_facts={self._spec.name: facts})
+        if result.not_listed:
+            result = replace(result, not_listed=result.not_listed[:_MOST_NOT_LISTED])
+        if which == "problems" and _is_large(result):
+            begun = [item for item in shown if not item.skipped]
+            result = replace(result, results=tuple(begun[:_MOST_PROBLEMS]))
+        if _is_large(result):
+            advice = _TOO_LARGE.format(self._spec.named("asset_fields"))
+            result = replace(result, warnings=(*result.warnings, advice))
         return result
 
-    def _returned(self, item: dict) -> dict:
-        """Return an item with the fields of its asset that are asked for, and without what only
-        people look at.
-        """
-        kept = {name: value for name, value in in_words(item).items() if name not in _FOR_PEOPLE}
-        return {**kept, "asset": picked(item["asset"], self._fields)} if "asset" in item else kept
+    def _returned(self, item: Result) -> Result:
+        """Return an item with the fields of its asset that are asked for."""
+        return item if item.asset is None else replace(item, asset=picked(item.asset, self._fields))
 
     def _counts(self) -> dict[str, int]:
-        outcomes = Counter(item["outcome"] for item in self._items)
-        plans = Counter(item.get("plan") for item in self._items)
+        outcomes = Counter(item.outcome for item in self._items)
+        plans = Counter(item.plan for item in self._items)
         counts = {outcome: outcomes[outcome] for outcome in OUTCOMES}
-        counts.update(
-            {
-                name: sum(item.get(name, False) for item in self._items)
-                for name in ("changed", "failed")
-            }
-        )
-        counts["not_begun"] = sum("skipped" in item for item in self._items)
+        counts["changed"] = sum(item.changed for item in self._items)
+        counts["failed"] = sum(item.failed for item in self._items)
+        counts["not_begun"] = sum(item.skipped for item in self._items)
         counts.update({plan: plans[plan] for plan in _PLANS if plans[plan]})
         return counts if self.not_listed is None else dict(counts, not_listed=len(self.not_listed))
 
     def _msg(self, counts: dict[str, int], next_step: str) -> str:
-        failed = [item for item in self._items if item["failed"]]
-        by_outcome = sorted(failed, key=lambda item: OUTCOMES.index(item["outcome"]))
+        failed = [item for item in self._items if item.failed]
+        by_outcome = sorted(failed, key=lambda item: OUTCOMES.index(item.outcome))
         effects = ", ".join(
             f"{count:,} {effect}"
             for effect, count in Counter(map(_known_effect, by_outcome)).items()
         )
-        names, number = listing([item["item"] for item in failed]), len(self._items)
+        names, number = listing([str(item.item) for item in failed]), len(self._items)
         parts = (
             [f"{len(failed):,} of {number:,} {self._noun}s failed ({effects}): {names}."]
             if failed
@@ -213,7 +168,7 @@ class ListResult:
     def _same_ids(self) -> list[str]:
         named: dict[str, list[str]] = {}
         for item in self._items:
-            named.setdefault(str(item.get("asset", {}).get("id") or ""), []).append(item["item"])
+            named.setdefault(str((item.asset or {}).get("id") or ""), []).append(str(item.item))
         return [
             f"{self._noun}s {listing(names)} have the same id, {for_message(each)}: look up which of them exist."
             for each, names in named.items()
@@ -233,27 +188,29 @@ class ListResult:
         ]
 
 
-def _known_effect(item: dict) -> str:
+def _known_effect(item: Result) -> str:
     """Return in words what is known of a failed item; an accepted one with an asset failed in the
     ledger.
     """
-    if item["outcome"] == ACCEPTED:
-        return (
-            "accepted but not recorded" if "asset" in item else "accepted without a usable answer"
-        )
-    return {NOT_SENT: "not sent", UNKNOWN: "in doubt"}.get(item["outcome"], item["outcome"])
+    if item.outcome == ACCEPTED:
+        return "accepted but not recorded" if item.asset else "accepted without a usable answer"
+    return {NOT_SENT: "not sent", UNKNOWN: "in doubt"}.get(item.outcome, item.outcome)
 
 
-def _is_known(item: dict) -> bool:
+def _is_known(item: Result) -> bool:
     """Whether the facts have an item: the service has the asset, or would have it, and a field of
     it was asked for.
     """
-    return bool(item.get("asset")) and item["outcome"] in (ACCEPTED, NOT_SENT)
+    return bool(item.asset) and item.outcome in (ACCEPTED, NOT_SENT)
 
 
-def _is_problem(item: dict) -> bool:
+def _is_problem(item: Result) -> bool:
     """Whether somebody has to look at an item."""
-    return item["failed"] or "differs" in item or "skipped" in item or item["outcome"] == UNKNOWN
+    return item.failed or bool(item.differs) or item.skipped or item.outcome == UNKNOWN
+
+
+def _is_large(result: Result) -> bool:
+    return len(json.dumps(result.as_ansible())) >= _LARGE
 
 
 def _of_changes(diff: dict) -> dict:

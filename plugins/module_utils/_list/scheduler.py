@@ -15,6 +15,7 @@ import time
 from typing import Any, Callable
 
 from .._errors import NOT_SENT, UNKNOWN, EndOfThread
+from .._result import Result
 from .pace import NEUTRAL, OVERLOADED, RATE_LIMITED, Dispatch, Pace
 
 _POLL_INTERVAL = (
@@ -112,7 +113,7 @@ class Scheduler:
             str  # returns the name under which the user gives an option
         )
         self.reason = ""  # why no more items are begun, empty while they are
-        self.ended: dict[int, dict] = {}
+        self.ended: dict[int, Result] = {}
         self.begun: dict[int, Slot] = {}  # items that have not ended yet
         self._pending = [
             (0.0, item) for item in range(items)
@@ -217,7 +218,7 @@ class Scheduler:
             return math.inf
         return max(self._pending[0][0] - now, self.pace.wait(now))
 
-    def _finish(self, item: int, slot: Slot, result: dict | None) -> None:
+    def _finish(self, item: int, slot: Slot, result: Result | None) -> None:
         with self.lock:
             slot.release(NEUTRAL)
             del self.begun[item]
@@ -225,11 +226,11 @@ class Scheduler:
                 heapq.heappush(self._pending, (self.clock() + _HELD_DELAY, item))
                 return
             self.ended[item] = result
-            failed = result.get("failed", False)
+            failed = result.failed
             self._failures += failed
-            in_doubt = result["outcome"] == UNKNOWN and slot.attempts > 0
+            in_doubt = result.outcome == UNKNOWN and slot.attempts > 0
             self._unknown += in_doubt
-            if failed and (in_doubt or slot.lacked_room or result["outcome"] == NOT_SENT):
+            if failed and (in_doubt or slot.lacked_room or result.outcome == NOT_SENT):
                 self.pace.item_failed(slot.last, in_doubt and slot.feedback == OVERLOADED)
             self._keep_limits()
 

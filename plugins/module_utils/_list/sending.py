@@ -15,13 +15,14 @@ from typing import Any
 
 from .._call.policy import Event, meaning
 from .._errors import NOT_SENT, UNKNOWN, InvalidInput, Overtaken, ServicesError
+from .._result import Result
 from .._task.signals import GRACE
 from .._task.specs import ModuleSpec
 from .._task.task import Context, Planned, carry_out, interrupted, perform
 from .items import Faults, prepare_all, require_approved, with_defaults
 from .pace import Pace
 from .paced import Connections, PacedTransport, most_connections
-from .result import SHOWN, ListResult
+from .result import ListResult
 from .scheduler import Scheduler, Slot
 
 
@@ -33,7 +34,7 @@ def send_all(spec: ModuleSpec, params: dict, context: Context, ledger: Any = Non
     """
     is_over = True
     try:
-        params, context = with_defaults(spec, params), replace(context, fields=SHOWN)
+        params = with_defaults(spec, params)
         planned = _planned(spec, params, context.check_mode, ledger)
         if context.approved is not None:
             require_approved(planned, context.approved, context.secrets, ledger)
@@ -86,15 +87,17 @@ def _add_settled(
     return to_send
 
 
-def _without_request(planned: Planned, in_doubt: str, context: Context) -> dict:
+def _without_request(planned: Planned, in_doubt: str, context: Context) -> Result:
     """Return the result of a task that sends nothing; `in_doubt`: the option."""
-    if not planned.error:
-        details = planned.plan.details() if context.check_mode else {}
-        return {**perform(planned, context), **context.secrets.scrub(details)}
-    result = context.secrets.scrub(planned.error.result())
-    if in_doubt == "skip":
-        result.update(failed=False, warnings=[result["msg"]])
-    return dict(result, plan="in_doubt") if context.check_mode else result
+    if planned.error:
+        result = context.secrets.scrub(Result.of_error(planned.error))
+        if in_doubt == "skip":
+            result = replace(result, failed=False, warnings=(result.msg,))
+        return replace(result, plan="in_doubt") if context.check_mode else result
+    result = perform(planned, context)
+    if not context.check_mode:
+        return result
+    return replace(result, **context.secrets.scrub_data(planned.plan.details()))
 
 
 class _Sending:
@@ -152,34 +155,30 @@ class _Sending:
         return not attempts
 
     def _add_each(
-        self, result: ListResult, ended: dict[int, dict], attempts: dict[int, int], reason: str
+        self, result: ListResult, ended: dict[int, Result], attempts: dict[int, int], reason: str
     ) -> None:
         """Add how each item ended; `attempts`: how many were made for each that did not end in
         time.
         """
         late = {index: self._abandoned(index, made, reason) for index, made in attempts.items()}
-        not_sent = [index for index, each in late.items() if each["outcome"] == NOT_SENT]
+        not_sent = [index for index, each in late.items() if each.outcome == NOT_SENT]
         if not_sent and self._ledger:
             self._ledger.give_up([(self._planned[index].task, late[index]) for index in not_sent])
         for index, number in enumerate(self._numbers):
             if index in late:
                 result.add(number, late[index])
-            elif index in ended and "skipped" not in ended[index]:
+            elif index in ended and not ended[index].skipped:
                 result.add(number, ended[index])
             else:
                 result.skip(number, reason)
 
-    def _abandoned(self, index: int, attempts: int, reason: str) -> dict:
+    def _abandoned(self, index: int, attempts: int, reason: str) -> Result:
         """Return the result of an item that did not end in time."""
-        task = self._planned[index].task
-        result = interrupted(
-            task, UNKNOWN if attempts else NOT_SENT, ServicesError(reason)
-        ).result()
-        return (
-            self._ledger.with_next_step(result, task, result["outcome"]) if self._ledger else result
-        )
+        task, outcome = self._planned[index].task, UNKNOWN if attempts else NOT_SENT
+        result = Result.of_error(interrupted(task, outcome, ServicesError(reason)))
+        return self._ledger.with_next_step(result, task, outcome) if self._ledger else result
 
-    def _do(self, index: int, slot: Slot) -> dict | None:
+    def _do(self, index: int, slot: Slot) -> Result | None:
         """Do one item in a thread of the scheduler; return None while another run holds its asset."""
         paced = PacedTransport(self._connections, slot)
         context = replace(self._context, connect=lambda settings: paced, sleep=slot.pause)
@@ -191,22 +190,21 @@ class _Sending:
         except Overtaken:
             return None
         except ServicesError as error:
-            result = context.secrets.scrub(error.result())
+            result = context.secrets.scrub(Result.of_error(error))
         if self._ledger and self._ledger.lost:
             self._scheduler.stop(self._ledger.lost)
-        event, _reason = meaning(result.get("status") or 0)
+        event, _reason = meaning(result.status or 0)
         if event == Event.UNAUTHORIZED:  # cannot be renewed, or was refused again
             self._scheduler.stop(
-                f"the service does not accept the access token (status {result['status']})"
+                f"the service does not accept the access token (status {result.status})"
             )
         if slot.was_refused and not slot.attempts:
-            result = dict(changed=False, skipped=True, outcome=NOT_SENT)
-        times = dict(begun_after=started - self._began, seconds=time.monotonic() - started)
-        waits = [
-            (round(began - self._began, 3), round(seconds, 3)) for began, seconds in slot.waits
-        ]
-        return {
-            **result,
-            **{name: round(seconds, 3) for name, seconds in times.items()},
-            "waits": waits,
-        }
+            result = Result(skipped=True)
+        return replace(
+            result,
+            begun_after=round(started - self._began, 3),
+            seconds=round(time.monotonic() - started, 3),
+            waits=tuple(
+                (round(began - self._began, 3), round(seconds, 3)) for began, seconds in slot.waits
+            ),
+        )

@@ -8,16 +8,17 @@ and returned.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Callable, Iterable, Mapping
 
 from .. import _fields
 from .._call.client import Client
 from .._call.operation import Operation
-from .._errors import NOT_SENT, InvalidInput, Message, RequestFailed, ServicesError
+from .._errors import InvalidInput, Message, RequestFailed, ServicesError
 from .._fields import ABSENT, Difference, overlay, prune, unsent, value_at
 from .._http import strict_json
+from .._result import Result
 from .._secrets import PLACEHOLDERS, without_placeholders
 
 # The fields of every asset (docs/openapi.yaml).
@@ -81,20 +82,21 @@ class Plan:
         """Return what people look at: what is sent, what changes of what is known, and what of it
         is not sent.
         """
-        changes = [each.named("new", "old") for each in self.changes]
-        unsent = (
-            []
-            if self.settled
-            else [{"name": ".".join(path), "value": it} for path, it in self.unsent().items()]
-        )
-        sent = {} if self.settled else {"body": self.body}
-        return {**sent, "known": self.known, "changes": changes, "unsent": unsent}
+        changes = tuple(each.named("new", "old") for each in self.changes)
+        details: dict[str, Any] = {"known": self.known, "changes": changes}
+        if not self.settled:
+            unsent = self.unsent().items()
+            details["unsent"] = tuple({"name": ".".join(path), "value": it} for path, it in unsent)
+            details["body"] = self.body
+        return details
 
     def shown(self, operation: Operation, check_mode: bool) -> dict[str, Any]:
         """Return what a result says of the plan."""
-        differs = {"differs": [*self.differs]} if self.differs else {}
-        word = operation.word if not self.settled else "differs" if differs else "keep"
-        return {"plan": word, **differs} if check_mode else differs
+        differs = {"differs": self.differs}
+        if not check_mode:
+            return differs
+        word = "differs" if self.differs else "keep"
+        return {"plan": word if self.settled else operation.word, **differs}
 
 
 @dataclass(frozen=True, eq=False)
@@ -177,19 +179,13 @@ def with_extra(attributes: dict | None, extra: dict | None, typed: dict) -> dict
 
 def apply(
     resource: Resource, wanted: Wanted, plan: Plan, check_mode: bool, client: Client
-) -> dict[str, Any]:
+) -> Result:
     """Apply a plan and return the task's result; raise InvalidInput or RequestFailed."""
     operation = resource.operation
     request = client.request(operation, wanted.segment, plan.encoded())
     shown = {"method": request.method, "url": request.url, "body": plan.body}
     told = {**client.not_sent, **plan.shown(operation, check_mode)}
-    result = {
-        "changed": not plan.settled,
-        "outcome": NOT_SENT,
-        "status": None,
-        "request": shown,
-        **told,
-    }
+    result = Result(changed=not plan.settled, request=shown, **told)
     if plan.settled:
         asset, warnings = plan.known, _difference_warnings(operation, wanted, plan, result)
     elif check_mode:
@@ -204,21 +200,19 @@ def apply(
             error.details["request"] = shown
             raise
         lost = resource.lost(plan, asset) if plan.known else []
-        result.update(
-            accepted, **({"lost": [each.named("known", "now") for each in lost]} if lost else {})
-        )
+        losses = tuple(each.named("known", "now") for each in lost)
+        result = replace(result, lost=losses, **accepted)
         warnings = [
             *_unexpected_values(resource, wanted, plan, asset),
             *_losses(operation, wanted.key, lost),
         ]
     diff = _diff(f"{operation.noun} {wanted.key}", plan.known, asset)
-    return dict(
-        result, asset=asset, warnings=warnings, ansible_facts={operation.resource: asset}, diff=diff
-    )
+    facts = {operation.resource: asset}
+    return replace(result, asset=asset, warnings=tuple(warnings), ansible_facts=facts, diff=diff)
 
 
 def _difference_warnings(
-    operation: Operation, wanted: Wanted, plan: Plan, result: dict
+    operation: Operation, wanted: Wanted, plan: Plan, result: Result
 ) -> list[Message]:
     """Return a warning if a settled asset differs from what is wanted; raise ServicesError where
     that is a failure.
@@ -229,7 +223,7 @@ def _difference_warnings(
     said = Message(f"{why}: {', '.join(plan.differs)}.", f"{operation.noun} {wanted.key}")
     if wanted.fails_on_difference:
         hint = f"Nothing was sent. Give the values that are recorded, or set {wanted.fails_on_difference}: warn."
-        told = {name: result[name] for name in ("request", "plan", "differs") if name in result}
+        told = dict(request=result.request, plan=result.plan, differs=result.differs)
         raise ServicesError(said.then(hint), asset=plan.known, **told)
     return [said]
 

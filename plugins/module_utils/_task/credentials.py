@@ -84,7 +84,7 @@ def _text(value: object) -> str:
 def shown_options(params: dict, secrets: Secrets) -> dict:
     """Return the options as the invocation shows them."""
     shown = {name: _shown(name, value) for name, value in params.items()}
-    return secrets.scrub({"invocation": shown})["invocation"]
+    return secrets.scrub_data(shown)
 
 
 def _shown(name: str, value: Any) -> Any:

@@ -16,9 +16,10 @@ from typing import Any, Callable
 from ansible.module_utils.basic import AnsibleModule
 
 from .._call.tokens import FetchedToken, Memory
-from .._errors import NOT_SENT, InvalidInput, ServicesError, in_words
+from .._errors import NOT_SENT, InvalidInput, ServicesError
 from .._http.transport import Transport
 from .._resources.flow import Recorded
+from .._result import Result
 from .signals import Signals, deferred
 from .specs import ModuleSpec
 from .task import RECORDED, Context, carry_out, perform, prepare
@@ -75,14 +76,14 @@ def run_module(
         result = _many(module.options, context, send_all) if send_all else _one(module, context)
     except ServicesError as error:
         result = module.options.failed(error)
-    result = in_words(result)
-    for warning in (*secrets.warnings(), *result.pop("warnings", ())):
-        module.warn(warning)
-    end = module.fail_json if result.pop("failed", False) else module.exit_json
-    end(**result, invocation=module.options.invocation())
+    for warning in (*secrets.warnings(), *result.warnings):
+        module.warn(str(warning))
+    returned = replace(result, failed=False, warnings=()).as_ansible()
+    end = module.fail_json if result.failed else module.exit_json
+    end(**returned, invocation=module.options.invocation())
 
 
-def _one(module: ServicesModule, context: Context) -> dict:
+def _one(module: ServicesModule, context: Context) -> Result:
     """Do the task of a module for one asset."""
     task = prepare(module.options.spec.resource, module.options.params, module.check_mode)
     planned = task.planned(Recorded(**module.recorded) if module.recorded else None)
@@ -91,7 +92,7 @@ def _one(module: ServicesModule, context: Context) -> dict:
 
 def _many(
     options: Options, context: Context, send_all: Callable[[ModuleSpec, dict, Context], Any]
-) -> dict:
+) -> Result:
     """Do the tasks of a list, ended by signals and by the loss of the connection."""
     for option, why in _ELSEWHERE.items():
         if options.params[option]:

@@ -9,8 +9,8 @@ from __future__ import annotations
 import json
 import time
 from contextlib import nullcontext
-from dataclasses import dataclass
-from typing import Any, Callable, Container, ContextManager
+from dataclasses import dataclass, replace
+from typing import Any, Callable, ContextManager
 
 from .. import _secrets
 from .._call.client import Client
@@ -22,6 +22,7 @@ from .._http import strict_json
 from .._http.connecting import ConnectionSettings
 from .._resources import KEYS, flow
 from .._resources.flow import Plan, Recorded, Resource, Wanted
+from .._result import LIST, SCREEN, Result
 from .._secrets import Secrets
 from . import options
 from .signals import Interrupted
@@ -78,7 +79,6 @@ class Context:
     )
     sleep: Callable[[float], None] = time.sleep  # waits the given seconds before a further attempt
     diff_mode: bool = False
-    fields: Container[str] | None = None  # of the result that are wanted; None for all
     no_log: bool = False
     # What only a list needs:
     approved: dict[str, dict] | None = None  # the bodies that may be sent, by name or id; None: any
@@ -94,8 +94,8 @@ def prepare(resource: Resource, params: dict, check_mode: bool = False) -> Task:
 
 
 def carry_out(
-    planned: Planned, context: Context, send: Callable[[Planned], dict], ledger: Any = None
-) -> dict:
+    planned: Planned, context: Context, send: Callable[[Planned], Result], ledger: Any = None
+) -> Result:
     """Carry out a planned task and return its result.
 
     `send`: sends the request of a plan and returns the result; `ledger`: a Recording. Raise
@@ -115,13 +115,12 @@ def carry_out(
         )
 
 
-def perform(planned: Planned, context: Context) -> dict:
-    """Do what is planned in this process and return the result, with `outcome` and `warnings`, both
-    as Messages.
+def perform(planned: Planned, context: Context) -> Result:
+    """Do what is planned in this process and return the result as the user sees it.
 
     Our own errors become a failed result, and so does an interrupt.
     """
-    task, result = planned.task, {}
+    task, result = planned.task, None
     client = Client(
         task.settings,
         context.connect,
@@ -136,17 +135,15 @@ def perform(planned: Planned, context: Context) -> dict:
                     task.resource, task.wanted, planned.plan, context.check_mode, client
                 )
             except ServicesError as error:
-                result = error.result()
+                result = Result.of_error(error)
     except (Interrupted, MemoryError) as error:
-        result = result or interrupted(task, client.outcome, error).result()
+        result = result or Result.of_error(interrupted(task, client.outcome, error))
     for token in client.tokens:
         context.secrets.add(token)
     unchecked = [] if task.settings.connection.validate_certs else [_UNCHECKED]
-    warnings = [
-        *map(Message, (*unchecked, *_blank(task), *client.warnings)),
-        *result.get("warnings", ()),
-    ]
-    return presentable(dict(result, warnings=warnings), context)
+    said = map(Message, (*unchecked, *_blank(task), *client.warnings))
+    result = replace(result, warnings=(*said, *result.warnings))
+    return presentable(result.kept(LIST, SCREEN) if task.is_listed else result, context)
 
 
 def _blank(task: Task) -> list[str]:
@@ -173,18 +170,13 @@ def interrupted(task: Task, outcome: str, error: BaseException) -> RequestFailed
     return RequestFailed(said, outcome)
 
 
-def presentable(result: dict, context: Context) -> dict:
+def presentable(result: Result, context: Context) -> Result:
     """Return the result as the user sees it: `diff` only if requested, and no secret anywhere."""
-    named = result.keys() - ({"diff"} if not context.diff_mode else set())
-    wanted = [
-        key for key in result if key in named and (context.fields is None or key in context.fields)
-    ]
-    shown = context.secrets.scrub({key: result[key] for key in wanted})
-    if "error_body" in shown:  # truncated only now: scrubbing cannot match half a secret
-        shown["error_body"] = _scrubbed_body(result["error_body"], context.secrets)[
-            :LONGEST_ERROR_BODY
-        ]
-    return shown
+    shown = context.secrets.scrub(result if context.diff_mode else replace(result, diff=None))
+    if not result.error_body:
+        return shown
+    body = _scrubbed_body(result.error_body, context.secrets)
+    return replace(shown, error_body=body[:LONGEST_ERROR_BODY])  # never half a secret
 
 
 def _scrubbed_body(body: str, secrets: Secrets) -> str:

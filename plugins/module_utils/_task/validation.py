@@ -22,6 +22,7 @@ from ansible.module_utils.parsing.convert_bool import boolean
 
 from .._errors import InvalidInput, ServicesError
 from .._fields import SECONDS, number, text
+from .._result import Result
 from .._secrets import Secrets, is_credential_name, printable
 from .credentials import secrets_of, shown_options
 from .specs import EXAMPLES, INSTEAD, ModuleSpec
@@ -59,10 +60,10 @@ class Options:
             raise InvalidInput(self.problem)
         return self.params
 
-    def failed(self, error: ServicesError) -> dict:
+    def failed(self, error: ServicesError) -> Result:
         """Return the scrubbed result of the failed task."""
         error = error.renamed(self.spec.named) if isinstance(error, InvalidInput) else error
-        return self.secrets.scrub(error.result())
+        return self.secrets.scrub(Result.of_error(error))
 
     def invocation(self) -> dict:
         """Return the options as results show them."""

@@ -223,7 +223,7 @@ def _asset_to_record(item: Item, secrets: Secrets) -> Asset:
     found = asset.get(option, name)
     if found != name:
         raise InvalidInput("asset", f"its {option} is {found!r}, but the entry is for {name}")
-    scrubbed = secrets.scrub({"asset": {option: name, **asset}})["asset"]
+    scrubbed = secrets.scrub_data({option: name, **asset})
     recorded = _with_types(item.key.resource, without_placeholders(scrubbed))
     if recorded.get("id") is None and option != "id":
         raise InvalidInput(

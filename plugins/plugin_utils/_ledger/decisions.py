@@ -12,7 +12,7 @@ lost. `unknown`: it may or may not have been processed. docs/docsite/rst/ledger.
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import replace
 
 from ...module_utils._errors import (
     ACCEPTED,
@@ -21,11 +21,11 @@ from ...module_utils._errors import (
     UNKNOWN,
     Message,
     ServicesError,
-    message_of,
     sentence,
 )
 from ...module_utils._http.urls import canonical_url
 from ...module_utils._resources.flow import Recorded
+from ...module_utils._result import Result
 from ...module_utils._secrets import printable, without_placeholders
 from ...module_utils._task.task import Planned, Task
 from .entries import ABSENT, DONE, INTENT, Change, Ended, Entry
@@ -78,6 +78,8 @@ NEXT = {
 class InDoubt(ServicesError):
     """An earlier task may have created the asset already."""
 
+    has_changed = False  # this task sent nothing
+
     def __init__(self, entry: Entry, task: Task, command: str) -> None:
         """`command`: the shell command that lists what is in doubt, with the commands that settle
         it.
@@ -96,10 +98,6 @@ class InDoubt(ServicesError):
             )
         )
 
-    def result(self) -> dict:
-        """Return the result of the failed task, which itself changed nothing."""
-        return dict(super().result(), changed=False)
-
 
 def planned(task: Task, entry: Entry | None, command: str) -> Planned:
     """Return the task with its plan, or with why it sends nothing, given its entry; `command`: as
@@ -113,13 +111,13 @@ def planned(task: Task, entry: Entry | None, command: str) -> Planned:
     return task.planned(Recorded(entry.sent, entry.asset) if relied_on else None, entry)
 
 
-def ending(begun: Change, result: dict[str, Any], seconds: float = 0.0) -> Change:
+def ending(begun: Change, result: Result, seconds: float = 0.0) -> Change:
     """Return the change that ends an attempt, with its row of the history; `begun`: the one that
     began it.
     """
     before, entry = begun.before, begun.after
-    outcome, asset = result["outcome"], result.get("asset")
-    state, trace_id = AFTER.get((outcome, asset is not None), UNKNOWN), result.get("trace_id") or ""
+    outcome, asset = result.outcome, result.asset
+    state, trace_id = AFTER.get((outcome, asset is not None), UNKNOWN), result.trace_id or ""
     after = before
     if state:
         recorded = entry.asset if asset is None else without_placeholders(asset)
@@ -129,19 +127,19 @@ def ending(begun: Change, result: dict[str, Any], seconds: float = 0.0) -> Chang
         to_state=after.state if after else ABSENT,
         run=entry.run,
         outcome=outcome,
-        status=result.get("status"),
-        message=str(result.get("msg", "")),
+        status=result.status,
+        message=str(result.msg),
         seconds=round(seconds, 3),
         trace_id=trace_id,
     )
     return Change(begun.key, entry, after, ended)
 
 
-def unrecorded(result: dict[str, Any], problem: str, task: Task) -> dict[str, Any]:
+def unrecorded(result: Result, problem: str, task: Task) -> Result:
     """Return the failure of a task whose outcome could not be recorded, with everything that came
     back.
     """
-    outcome, operation, said = result["outcome"], task.resource.operation, message_of(result)
+    outcome, operation, said = result.outcome, task.resource.operation, result.msg
     next_step = (
         _SETTLE[outcome]
         if operation.method == "POST"
@@ -152,7 +150,7 @@ def unrecorded(result: dict[str, Any], problem: str, task: Task) -> dict[str, An
         f"{the} outcome is {outcome}, but it could not be recorded: {sentence(problem)} {next_step}"
     )
     said = said if said.text else Message("", f"{operation.noun} {task.wanted.key}")
-    return dict(result, failed=True, changed=outcome == ACCEPTED, msg=said.then(why))
+    return replace(result, failed=True, changed=outcome == ACCEPTED, msg=said.then(why))
 
 
 def warning_of_others(task: Task, found: dict[str, list[str]]) -> str:

@@ -16,6 +16,7 @@ from contextlib import suppress
 from typing import Any, Callable, NamedTuple
 
 from ...module_utils._errors import EndOfThread, Overtaken
+from ...module_utils._result import Result
 from ...module_utils._task.signals import LEDGER_GRACE
 from .decisions import ending
 from .entries import Change, Entry, Key, Kind, LedgerError, LedgerLost
@@ -73,7 +74,7 @@ class Queue:
         with suppress(LedgerError):  # a lost ledger has released it
             self._do(self._release, key)
 
-    def give_up(self, results: dict[Key, dict]) -> None:
+    def give_up(self, results: dict[Key, Result]) -> None:
         """Record the results of attempts that were begun but sent nothing; later jobs for these
         keys do nothing.
 
@@ -164,7 +165,7 @@ class Queue:
     def _release(self, keys: list[Key]) -> list[None]:
         return [self._ledger.release(key) for key in keys]
 
-    def _give_up(self, asked: list[dict[Key, dict]]) -> list[None]:
+    def _give_up(self, asked: list[dict[Key, Result]]) -> list[None]:
         (results,) = asked
         self._given_up |= results.keys()
         begun = [
@@ -173,7 +174,7 @@ class Queue:
         self._ledger.write([ending(change, result) for change, result in begun], Kind.END)
         return [None]
 
-    def _try_to_give_up(self, results: dict[Key, dict]) -> None:
+    def _try_to_give_up(self, results: dict[Key, Result]) -> None:
         with EndOfThread(str):  # whatever happens, nobody waits for it
             self._do(self._give_up, results)
 

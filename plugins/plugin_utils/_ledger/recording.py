@@ -10,11 +10,13 @@ from __future__ import annotations
 
 import time
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any, Iterator, NamedTuple
 
-from ...module_utils._errors import Message, Overtaken, ServicesError, message_of
+from ...module_utils._errors import Message, Overtaken, ServicesError
 from ...module_utils._fields import as_json
 from ...module_utils._http.urls import canonical_url
+from ...module_utils._result import Result
 from ...module_utils._secrets import Secrets, without_placeholders
 from ...module_utils._task.task import Planned, Task
 from . import decisions
@@ -113,7 +115,7 @@ class Recording:
         for _attempt in range(
             2
         ):  # the entry may have changed since it was read, but does not while it is locked
-            sent = without_placeholders(self._secrets.scrub({"sent": planned.plan.body})["sent"])
+            sent = without_placeholders(self._secrets.scrub_data(planned.plan.body))
             intent = Entry(
                 INTENT, sent, planned.entry.asset if planned.entry else {}, run=self._run
             )
@@ -135,7 +137,7 @@ class Recording:
         why = "another task began to work on it at the same time, so this one sent nothing. Run it again later."
         raise Overtaken(Message(why, f"{planned.task.resource.operation.noun} {key.name}"))
 
-    def finish(self, begun: Begun, result: dict) -> dict:
+    def finish(self, begun: Begun, result: Result) -> Result:
         """Record how a task ended and return its result, with what to do next where the asset is in
         doubt.
         """
@@ -155,7 +157,7 @@ class Recording:
             return decisions.unrecorded(result, problem, task)
         return self.with_next_step(result, task, change.after.state if change.after else None)
 
-    def with_next_step(self, result: dict, task: Task, state: str | None) -> dict:
+    def with_next_step(self, result: Result, task: Task, state: str | None) -> Result:
         """Return the result, with how to settle a creation whose entry is now in this state."""
         if (
             task.resource.operation.method != "POST"
@@ -163,10 +165,8 @@ class Recording:
             or state not in decisions.NEXT
         ):
             return result
-        return dict(
-            result,
-            msg=message_of(result).then(decisions.NEXT[state])._replace(command=self._command),
-        )
+        said = result.msg.then(decisions.NEXT[state])._replace(command=self._command)
+        return replace(result, msg=said)
 
     def created_since_plan(self, tasks: list[Task]) -> set[str]:
         """Return the names of assets that were created or adopted since the plan was made that was
@@ -187,7 +187,7 @@ class Recording:
         """Close the ledger of a list, which no thread uses any more."""
         self._ledger.close()
 
-    def give_up(self, results: list[tuple[Task, dict]]) -> None:
+    def give_up(self, results: list[tuple[Task, Result]]) -> None:
         """Record that these tasks of a list, which did not end in time and can no longer send, sent
         nothing.
         """

@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from typing import Any
 
 from ...module_utils._errors import (
@@ -14,16 +15,17 @@ from ...module_utils._errors import (
     NOT_SENT,
     UNKNOWN,
     InvalidInput,
+    Message,
     RequestFailed,
     ServicesError,
-    in_words,
 )
+from ...module_utils._result import Result
 from ...module_utils._task.options import LEDGER_VARIABLE
 from ...module_utils._task.signals import Interrupted, Signals, deferred
 from ...module_utils._task.specs import ModuleSpec
 from ...module_utils._task.validation import Options, validate
 from .._ledger.location import absolute
-from .ansible_core import Result, TaskAction, untrusted, wants_invocation
+from .ansible_core import Returned, TaskAction, untrusted, wants_invocation
 from .display import leave_message, prepare_display
 from .role import ONLY_CHECKS, names_in_role, spec_in_role
 from .run_memory import run_memory
@@ -45,37 +47,37 @@ class Attempts:
 
     def __init__(self) -> None:
         self._task: object = None
-        self._creation: Result = {}
+        self._creation: Result | None = None
         self._has_changed = False
 
     def begin(self, task: object) -> None:
         """Forget the attempts of any other task; the task object is the same for all of its own."""
         if task is not self._task:
-            self._task, self._creation, self._has_changed = task, {}, False
+            self._task, self._creation, self._has_changed = task, None, False
 
     @property
     def outcome(self) -> str:
         """Return the outcome of a creation that may have happened, otherwise NOT_SENT."""
-        return str(self._creation.get("outcome", NOT_SENT))
+        return self._creation.outcome if self._creation else NOT_SENT
 
     def remember_creation(self, result: Result) -> None:
         """Keep further attempts from sending the request of this result again."""
-        self._creation = dict(result)
+        self._creation = result
 
-    def creation(self) -> Result:
-        """Return the result of an attempt that repeats no creation, empty for one that may send."""
+    def creation(self) -> Result | None:
+        """Return the result of an attempt that repeats no creation, None for one that may send."""
         result = self._creation
-        if result.get("failed"):
-            return dict(result, msg=f"{_WHY} The earlier attempt: {result['msg']}")
-        return dict(result, warnings=[*result.get("warnings", []), _WHY]) if result else {}
+        if result and result.failed:
+            return replace(result, msg=Message(f"{_WHY} The earlier attempt: {result.msg}"))
+        return replace(result, warnings=(*result.warnings, _WHY)) if result else None
 
     def end(self, result: Result) -> Result:
         """Return the result of an attempt, which is `changed` if an earlier one was."""
-        self._has_changed = self._has_changed or bool(result.get("changed"))
+        self._has_changed = self._has_changed or result.changed
         if self._has_changed:
-            result = dict(result, changed=True)
+            result = replace(result, changed=True)
         if self._creation:  # as the ledger and the keyword timeout left it
-            self._creation = dict(result)
+            self._creation = result
         return result
 
 
@@ -98,7 +100,7 @@ class Action(TaskAction):
             prepare_display()
             run_memory()
 
-    def work(self, options: Options) -> Result:
+    def work(self, options: Options) -> Result | Returned:
         """Do the task, given valid options, and return the result; raise ServicesError."""
         raise NotImplementedError
 
@@ -144,24 +146,25 @@ class Action(TaskAction):
 
     def remember(self, result: Result) -> Result:
         """Return the result; `until` does not repeat a creation that may have happened."""
-        if self.creates and result["outcome"] in (UNKNOWN, ACCEPTED):
+        if self.creates and result.outcome in (UNKNOWN, ACCEPTED):
             _ATTEMPTS.remember_creation(result)
         return result
 
-    def run(self, tmp: Any = None, task_vars: dict[str, Any] | None = None) -> Result:
+    def run(self, tmp: Any = None, task_vars: dict[str, Any] | None = None) -> Returned:
         """Run the task for one host and item, and return the result."""
         super().run(tmp, task_vars)
         self.task_vars = task_vars or {}
         self.controller_environment = dict(os.environ)
         _ATTEMPTS.begin(self.task)
-        return _ATTEMPTS.creation() or self._run()
+        result = _ATTEMPTS.creation() or self._run()
+        return untrusted(result.as_ansible())
 
     def _run(self) -> Result:
         with deferred() as self.signals:
-            result = _ATTEMPTS.end(untrusted(in_words(self._result())))
-            if self.signals.caught and "msg" in result:
-                hidden = f"{self.module}: a task with no_log was interrupted; its outcome is {result['outcome']}."
-                leave_message(hidden if self.keywords.no_log else result["msg"])
+            result = _ATTEMPTS.end(self._result())
+            if self.signals.caught and result.msg.text:
+                hidden = f"{self.module}: a task with no_log was interrupted; its outcome is {result.outcome}."
+                leave_message(hidden if self.keywords.no_log else str(result.msg))
         self.signals.terminate()
         if is_orphan():
             # The result would fill a pipe that nobody reads, so this worker would never end.
@@ -180,11 +183,12 @@ class Action(TaskAction):
                 result = self.hand_over() or self._work_result()
                 return self._with_warning(result)
         except InvalidInput as error:  # in a keyword or a variable
-            return error.result()
+            return Result.of_error(error)
         except Interrupted as error:
             outcome = _ATTEMPTS.outcome
             effect = " before it sent anything. Run it again" if outcome == NOT_SENT else ""
-            return RequestFailed(f"The task was interrupted ({error}){effect}.", outcome).result()
+            failure = RequestFailed(f"The task was interrupted ({error}){effect}.", outcome)
+            return Result.of_error(failure)
 
     def _require_ledger(self) -> None:
         """Raise InvalidInput for a task of the role without a ledger."""
@@ -203,19 +207,17 @@ class Action(TaskAction):
         options = validate(self.spec, self.options_given())
         try:
             options.valid()
-            result = self.work(options)
+            returned = self.work(options)
         except ServicesError as error:
-            result = options.failed(error)
+            returned = options.failed(error)
+        result = returned if isinstance(returned, Result) else Result.from_ansible(returned)
         if self.module_was_started:  # it has warned, and shown its options
             return result
         if not self.keywords.diff:
-            result.pop("diff", None)
-        warnings = [*options.secrets.warnings(), *result.pop("warnings", ())]
-        if warnings:
-            result["warnings"] = warnings
+            result = replace(result, diff=None)
         if wants_invocation(self.task_vars):
-            result["invocation"] = options.invocation()
-        return result
+            result = replace(result, invocation=options.invocation())
+        return replace(result, warnings=(*options.secrets.warnings(), *result.warnings))
 
     def _with_warning(self, result: Result) -> Result:
         """Return the result; the first of a run that created without a ledger warns.
@@ -223,9 +225,9 @@ class Action(TaskAction):
         An empty ledger says that this is meant.
         """
         is_recorded = self.given("ledger") is not None or os.environ.get(LEDGER_VARIABLE)
-        has_created = self.creates and (result.get("changed") or result.get("outcome") == UNKNOWN)
+        has_created = self.creates and (result.changed or result.outcome == UNKNOWN)
         if is_recorded or not has_created or self.keywords.no_log:
             return result
         if not run_memory().is_first(_UNRECORDED):
             return result
-        return dict(result, warnings=[*result.get("warnings", ()), _UNRECORDED])
+        return replace(result, warnings=(*result.warnings, _UNRECORDED))

@@ -27,7 +27,7 @@ from ansible.utils.vars import load_extra_vars
 
 from .worker import require_parent
 
-Result = Dict[str, Any]  # of a task or a module, as Ansible takes it
+Returned = Dict[str, Any]  # of a task or a module, as Ansible takes it
 _Data = TypeVar("_Data")
 
 # Since ansible-core 2.19 a string is never templated unless it is marked as trusted.
@@ -137,12 +137,12 @@ def _prefix_without(env_prefix: Callable[..., str], prefix: str, **variables: ob
     return env_prefix(**kept)
 
 
-def is_python_too_old(result: Result) -> bool:
+def is_python_too_old(result: Returned) -> bool:
     """Return whether ansible-core refused the target's Python, which it does before the module."""
     return bool(_PYTHON_TOO_OLD.match(str(result.get("msg"))))
 
 
-def why_failed(result: Result) -> str:
+def why_failed(result: Returned) -> str:
     """Return why ansible-core says a module failed; since 2.19 only `exception` may say it."""
     if result.get("msg"):
         return str(result["msg"])
@@ -291,7 +291,7 @@ class TaskAction(ActionBase):
 
     def _low_level_execute_command(
         self, cmd: str, sudoable: bool = True, *arguments: Any, **more: Any
-    ) -> Result:
+    ) -> Returned:
         """Run a command on the target; raise ServicesError instead of the module in an orphan."""
         run = partial(super()._low_level_execute_command, cmd, sudoable, *arguments, **more)
         if not sudoable:
@@ -301,7 +301,7 @@ class TaskAction(ActionBase):
         with running_once(self._connection) if self.creates else nullcontext():
             return dict(run())
 
-    def run_shell(self) -> Result:
+    def run_shell(self) -> Returned:
         """Run a no-op in a shell on the target, as the user of the module; return `rc` and output.
 
         This finds an unreachable host, or a user that it cannot become, provably before the module
@@ -320,7 +320,7 @@ class TaskAction(ActionBase):
         """Keep variables with this prefix out of all commands of the task on the target."""
         keep_from_shell(self._connection, prefix)
 
-    def run_module(self, arguments: dict[str, Any]) -> Result:
+    def run_module(self, arguments: dict[str, Any]) -> Returned:
         """Run the module with these arguments, which are modified, and return its result."""
         wrap_async = self.keywords.is_async and not self._connection.has_native_async
         result = self._execute_module(

@@ -10,7 +10,7 @@ from ...module_utils._task.validation import Options
 from .._ledger.location import absolute
 from .._ledger.store import Ledger
 from .action import Action
-from .ansible_core import Result
+from .ansible_core import Returned
 from .ledgers import reused_ledger
 from .role import FILE
 
@@ -31,11 +31,11 @@ class LedgerAction(Action):
 class EditingAction(LedgerAction):
     """Edits entries of the ledger."""
 
-    def edit(self, ledger: Ledger, options: Options, check_mode: bool) -> Result:
+    def edit(self, ledger: Ledger, options: Options, check_mode: bool) -> Returned:
         """Edit entries, in check mode none, and return the result; raise ServicesError."""
         raise NotImplementedError
 
-    def work(self, options: Options) -> Result:
+    def work(self, options: Options) -> Returned:
         """A ledger that does not exist is made only for an edit that adds something."""
         params = options.params
         if not self.keywords.check_mode:

@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import time
 from contextlib import closing
+from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, Iterable
 
 from ...module_utils._errors import NOT_SENT, REJECTED, InvalidInput
 from ...module_utils._http.transport import Transport, require_libraries
 from ...module_utils._http.urls import canonical_url
 from ...module_utils._list.sending import send_all
+from ...module_utils._result import DETAIL, Result
 from ...module_utils._task.options import settings_from
 from ...module_utils._task.validation import Options
 from .._ledger.location import open_ledger, shown_location
@@ -26,14 +28,12 @@ from .._screen.assets import assets_of
 from .._screen.plan import plan_lines
 from .._screen.report import AboutList, Report
 from .._screen.screen import Progress, result_lines
-from .ansible_core import Result, run_id
+from .ansible_core import run_id
 from .display import say, show_lines
 from .ledgers import ledger_location, open_own_ledger
 from .send_one import SendingAction
 from .worker import is_orphan
 
-# The keys of a failed result that the screen, the report and the ledger have, too.
-_DETAILS = ("ansible_facts", "results", "not_listed", "diff")
 _LEDGER_ELSEWHERE = (
     "a list can use one only on the controller: add delegate_to: localhost and become: false"
 )
@@ -70,15 +70,15 @@ class SendingListAction(SendingAction):
         began = time.monotonic()
         result = send_all(self.spec, params, context, recording)
         if self.only_checks:
-            return dict(changed=False, outcome=NOT_SENT)
+            return Result()
         done = result.done(self._next_step(params))
         about = _about_list(ledger, recording, history_rows)
         about = about._replace(interrupted=self._why_to_stop() or None)
-        self._show(report, time.monotonic() - began, done, about)
+        done = self._show(report, time.monotonic() - began, done, about)
         returned = result.returned(done, params["results"])
-        if self.spec.names and returned.get("failed"):
-            returned = _without_details(returned)
-        if recording and queue and _may_go_on(recording, params, done["results"]):
+        if self.spec.names and returned.failed:
+            returned = returned.without(DETAIL)  # callbacks print all of it
+        if recording and queue and _may_go_on(recording, params, done.results or ()):
             return returned
         return self.remember(returned)
 
@@ -108,21 +108,25 @@ class SendingListAction(SendingAction):
 
     def _show(
         self, report: Report | None, seconds: float, result: Result, about: AboutList
-    ) -> None:
-        """Report the whole result, and show on the screen what the list did, or would do."""
+    ) -> Result:
+        """Report the result, and show on the screen what the list did, or would do.
+
+        Return it with a warning if it cannot be reported.
+        """
         operation, width = self.spec.sent.operation, self.screen_width
         assets = assets_of(operation, result)
         problem = report.add(operation, assets, about) if report else ""
         if problem:
-            result["warnings"].append(problem)
+            result = replace(result, warnings=(*result.warnings, problem))
         if self.keywords.no_log or self.signals.caught:
-            return
+            return result
         if self.keywords.check_mode:
             lines = plan_lines(operation, assets, width)
         else:
             lines = result_lines(operation, assets, seconds, width)
         where = [report.where] if report and not problem else []
         show_lines([*lines, *where])
+        return result
 
     def _why_to_stop(self) -> str:
         """Return why to end the list now, empty to go on."""
@@ -145,7 +149,7 @@ class SendingListAction(SendingAction):
         return f"{known}Look on the service for those in doubt before you send the list again: no ledger knows them."
 
 
-def _may_go_on(recording: Recording, params: dict[str, Any], items: list[Result]) -> bool:
+def _may_go_on(recording: Recording, params: dict[str, Any], items: Iterable[Result]) -> bool:
     """Return whether a further attempt of `until` sends only what certainly did not happen.
 
     The ledger keeps the rest from it.
@@ -153,9 +157,9 @@ def _may_go_on(recording: Recording, params: dict[str, Any], items: list[Result]
     if recording.lost or params["force"]:
         return False
     for item in items:
-        if "skipped" in item:
+        if item.skipped:
             return True
-        if item["failed"] and item["outcome"] in (NOT_SENT, REJECTED):
+        if item.failed and item.outcome in (NOT_SENT, REJECTED):
             return True
     return False
 
@@ -166,8 +170,3 @@ def _about_list(ledger: Ledger | None, recording: Recording | None, history_rows
         return AboutList()
     warnings = [ledger.used_elsewhere, *recording.warnings]
     return AboutList(ledger.ledger_id or None, history_rows, tuple(filter(None, warnings)))
-
-
-def _without_details(result: Result) -> Result:
-    """Return a failed result as the role returns it, of which callbacks print everything."""
-    return {name: value for name, value in result.items() if name not in _DETAILS}

@@ -8,18 +8,20 @@ from __future__ import annotations
 
 import os
 import time
+from dataclasses import replace
 from functools import cache, partial
 from importlib.util import find_spec
 from typing import Any
 
 from ...module_utils._http.connecting import ConnectionSettings
 from ...module_utils._http.transport import Transport
+from ...module_utils._result import Result
 from ...module_utils._secrets import printable
 from ...module_utils._task.task import Context, Planned, carry_out, perform, prepare
 from ...module_utils._task.validation import Options
 from .._ledger.recording import Recording
 from .action import Action
-from .ansible_core import Result, run_id
+from .ansible_core import run_id
 from .display import say
 from .ledgers import reused_ledger
 from .run_memory import shared_token
@@ -77,9 +79,7 @@ class SendingAction(Action):
         recording = Recording(ledger, options.secrets, run_id(), check_mode)
         (planned,) = recording.look_up([task])
         result = carry_out(planned, context, send, recording)
-        if recording.warnings:
-            result = dict(result, warnings=[*recording.warnings, *result.get("warnings", ())])
-        return result
+        return replace(result, warnings=(*recording.warnings, *result.warnings))
 
     def _wait(self, asset: str, seconds: float) -> None:
         """Wait before a further attempt, and say so if that takes a second or more."""

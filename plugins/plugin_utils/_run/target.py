@@ -7,19 +7,20 @@
 from __future__ import annotations
 
 import os
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 from ansible.errors import AnsibleConnectionFailure, AnsibleError
 
 from ...module_utils._call.operation import effect_of
-from ...module_utils._errors import NOT_SENT, UNKNOWN, ServicesError
+from ...module_utils._errors import NOT_SENT, UNKNOWN, Message, ServicesError
+from ...module_utils._result import Result
 from ...module_utils._task.options import ENVIRONMENT_PREFIX
 from ...module_utils._task.signals import Interrupted
 from ...module_utils._task.task import RECORDED, Planned
 from ...module_utils._task.validation import validate, variable_of
 from .action import Action
-from .ansible_core import Result, is_python_too_old, why_failed
+from .ansible_core import Returned, is_python_too_old, why_failed
 from .worker import environment
 
 _NOT_THERE = " A machine that does not exist cannot be logged in to: add delegate_to: localhost."
@@ -78,29 +79,29 @@ class Target:
                     return _no_shell(shell)
                 result = action.run_module(dict(self._given))
         except AnsibleConnectionFailure as error:
-            lost = dict(self._no_result(error), unreachable=True)
             # Ansible would poll a job whose start was lost unless it failed, and return a result of
             # its own.
-            return dict(lost, failed=True) if action.keywords.is_async else lost
+            lost = replace(self._no_result(error), failed=action.keywords.is_async)
+            return replace(lost, more={"unreachable": True})
         except ServicesError as error:  # the run of Ansible has ended
-            return error.result()
+            return Result.of_error(error)
         except (AnsibleError, Interrupted) as error:
-            return dict(self._no_result(error), failed=True)
-        return result if "outcome" in result else self._with_outcome(result)
+            return self._no_result(error)
+        return Result.from_ansible(result) if "outcome" in result else self._with_outcome(result)
 
-    def _with_outcome(self, result: Result) -> Result:
+    def _with_outcome(self, returned: Returned) -> Result:
         """Return a result that the module did not make, with `outcome`.
 
         Either a job was started, or ansible-core says why the module failed.
         """
-        cannot_start = result.get("rc") in _SHELL_CANNOT_START or is_python_too_old(result)
+        result = Result.from_ansible(returned)
+        cannot_start = returned.get("rc") in _SHELL_CANNOT_START or is_python_too_old(returned)
         is_check = self._action.keywords.check_mode
         outcome = NOT_SENT if cannot_start or is_check else UNKNOWN
-        if "ansible_job_id" in result and not result.get("failed"):
-            return dict(result, outcome=outcome)
-        msg = self._message(why_failed(result), outcome)
-        own = dict(failed=True, changed=False, outcome=outcome, msg=msg)
-        return {**result, **self._scrubbed(own)}
+        if "ansible_job_id" in returned and not result.failed:
+            return replace(result, outcome=outcome)
+        failure = self._failure(self._message(why_failed(returned), outcome), outcome)
+        return replace(result, failed=True, changed=False, outcome=outcome, msg=failure.msg)
 
     def _no_result(self, error: BaseException) -> Result:
         """Return what is known of a module that gave no result."""
@@ -108,7 +109,7 @@ class Target:
         msg = self._message(str(error), outcome)
         if isinstance(error, AnsibleConnectionFailure) and outcome == NOT_SENT:
             msg += _NOT_THERE
-        return self._scrubbed(dict(changed=False, outcome=outcome, msg=msg))
+        return self._failure(msg, outcome)
 
     def _message(self, why: str, outcome: str) -> str:
         """Return the message about a module that gave no result."""
@@ -123,13 +124,13 @@ class Target:
         problem = f"the module{request} gave no result ({why.rstrip('.')})"
         return f"{asset}: {problem}. {effect_of(operation, outcome)}"
 
-    def _scrubbed(self, result: Result) -> Result:
+    def _failure(self, msg: str, outcome: str) -> Result:
         secrets = validate(self._action.spec, self._action.options_given()).secrets
-        return dict(secrets.scrub(result))
+        return Result(outcome=outcome, failed=True, msg=Message(secrets.scrub_message(msg)))
 
 
-def _no_shell(shell: Result) -> Result:
+def _no_shell(shell: Returned) -> Result:
     output = [shell.get("stderr", "").strip(), shell.get("stdout", "").strip()]
     said = " ".join(filter(None, output))
     msg = f"No shell can be run on the target as the user of the task: {said}"
-    return dict(failed=True, changed=False, outcome=NOT_SENT, msg=msg, rc=shell["rc"])
+    return Result(failed=True, msg=Message(msg), more={"rc": shell["rc"]})

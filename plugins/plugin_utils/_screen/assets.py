@@ -7,11 +7,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any, Iterable, Mapping, TypedDict
 
 from ...module_utils._call.operation import Operation
-from ...module_utils._errors import NOT_SENT, REJECTED, UNKNOWN, message_of
+from ...module_utils._errors import NOT_SENT, REJECTED, UNKNOWN
+from ...module_utils._result import REPORT, Result, keys
 
 IN_DOUBT, DIFFERS, NOT_BEGUN = "in doubt", "differs", "not begun"
 NOT_LISTED, UNCHANGED = "not listed", "unchanged"
@@ -84,7 +85,6 @@ class Asset:
 
 
 _EMPTY: tuple[object, ...] = (None, "", (), [])
-_FIELDS = {field.name for field in fields(Asset)}
 
 
 @dataclass(frozen=True)
@@ -114,45 +114,48 @@ class Run:
         return run
 
 
-def assets_of(operation: Operation, result: Mapping[str, Any]) -> list[Asset]:
+def assets_of(operation: Operation, result: Result) -> list[Asset]:
     """Return the assets of the result of a list, the ones that are not listed last."""
-    assets = [_asset(operation, item) for item in result["results"]]
-    for name in result.get("not_listed", ()):
+    assets = [_asset(operation, item) for item in result.results or ()]
+    for name in result.not_listed or ():
         gone = Asset(operation.resource, name, NOT_LISTED, NOT_SENT, False, False, skipped=True)
         assets.append(gone)
     return assets
 
 
-def _asset(operation: Operation, item: Mapping[str, Any]) -> Asset:
-    envelope, message = item.get("asset") or {}, message_of(item)
+def _asset(operation: Operation, item: Result) -> Asset:
+    envelope, present = item.asset or {}, item.present()
     attributes = envelope.get("attributes")
-    known = {name: value for name, value in item.items() if name in _FIELDS}
+    known = {name: present[name] for name in keys(REPORT) if name in present}
     known.update(
         resource=operation.resource,
-        name=item["item"],
+        name=item.item,
         result=_result(operation, item),
+        outcome=item.outcome,
+        changed=item.changed,
+        failed=item.failed,
         id=envelope.get("id"),
         address=attributes.get("ip") if isinstance(attributes, dict) else None,
-        msg=str(message),
-        cause=message.text,
-        command=message.command,
-        since=message.since,
+        msg=str(item.msg),
+        cause=item.msg.text,
+        command=item.msg.command,
+        since=item.msg.since,
     )
     return Asset(**known)
 
 
-def _result(operation: Operation, item: Mapping[str, Any]) -> str:
+def _result(operation: Operation, item: Result) -> str:
     """Return in words how an item of a list has ended, or what is to become of it."""
-    if "plan" in item:
-        return _PLANS[item["plan"]]
-    if "skipped" in item:
+    if item.plan:
+        return _PLANS[item.plan]
+    if item.skipped:
         return NOT_BEGUN
-    if item["outcome"] in _BY_OUTCOME:
-        return _BY_OUTCOME[item["outcome"]]
-    if item["changed"]:
+    if item.outcome in _BY_OUTCOME:
+        return _BY_OUTCOME[item.outcome]
+    if item.changed:
         return operation.done
-    other = "not sent" if item["failed"] else UNCHANGED
-    return DIFFERS if "differs" in item else other
+    other = "not sent" if item.failed else UNCHANGED
+    return DIFFERS if item.differs else other
 
 
 def tally(operation: Operation, assets: Iterable[Asset], is_plan: bool) -> dict[str, int]:

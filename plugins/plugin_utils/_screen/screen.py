@@ -10,11 +10,12 @@ import math
 import textwrap
 import time
 from collections import Counter
-from typing import Any, Callable, Iterable, Mapping
+from typing import Callable, Iterable
 
 from ...module_utils._call.operation import Operation
 from ...module_utils._errors import REJECTED, UNKNOWN, listing
 from ...module_utils._resources import RESOURCES
+from ...module_utils._result import Result
 from ...module_utils._secrets import printable
 from ...module_utils._task.signals import GRACE
 from .._ledger.entries import INTENT, Entry, Key
@@ -42,7 +43,7 @@ class Progress:
         self,
         total: int,
         settled: int,
-        ended: Iterable[Mapping[str, Any]],
+        ended: Iterable[Result],
         in_flight: int,
         is_ending: bool,
     ) -> None:
@@ -58,7 +59,7 @@ class Progress:
         now = self._clock()
         if now < self._due:
             return
-        outcomes = Counter(result["outcome"] for result in ended)
+        outcomes = Counter(result.outcome for result in ended)
         done = sum(outcomes.values())
         rate = (done - self._done) / (now - self._last)
         self._last, self._done, self._due = now, done, now + _NEXT_LINE

@@ -17,8 +17,8 @@ from ansible_collections.infrastructure.services.plugins.module_utils._errors im
     ServicesError,
     TokenError,
     gravest,
-    in_words,
 )
+from ansible_collections.infrastructure.services.plugins.module_utils._result import Result
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -35,7 +35,7 @@ CASES = [
 @pytest.mark.parametrize(("error", "outcome", "msg"), CASES)
 def test_an_error_becomes_a_failed_task(error, outcome, msg):
     changed = outcome == "accepted"  # done by the service, so it must not look undone
-    assert in_words(error.result()) == {
+    assert Result.of_error(error).as_ansible() == {
         "failed": True,
         "changed": changed,
         "outcome": outcome,
@@ -55,7 +55,7 @@ def test_an_error_becomes_a_failed_task(error, outcome, msg):
     ],
 )
 def test_invalid_input_says_once_that_nothing_was_sent(problem, msg):
-    told = in_words(InvalidInput(*problem).result())
+    told = Result.of_error(InvalidInput(*problem)).as_ansible()
     assert told == {"failed": True, "changed": False, "outcome": "not_sent", "msg": msg}
 
 
@@ -69,8 +69,9 @@ def test_every_error_is_reported():
 
 
 def test_the_facts_of_an_error_are_in_the_result():
-    result = RequestFailed("failed", "rejected", status=403, request_attempts=1).result()
-    assert (result["status"], result["request_attempts"]) == (403, 1)
+    error = RequestFailed("failed", "rejected", status=403, request_attempts=1)
+    result = Result.of_error(error)
+    assert (result.status, result.request_attempts) == (403, 1)
 
 
 def test_the_outcomes_are_ordered_by_severity():

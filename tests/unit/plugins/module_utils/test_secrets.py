@@ -11,11 +11,14 @@ import json
 import re
 import threading
 from collections.abc import Iterator
+from dataclasses import replace
 from urllib.parse import parse_qsl, quote, quote_plus, urlencode
 
 import pytest
 from ansible.module_utils.common.parameters import remove_values
 from ansible_collections.infrastructure.services.plugins.module_utils import _secrets
+from ansible_collections.infrastructure.services.plugins.module_utils._errors import Message
+from ansible_collections.infrastructure.services.plugins.module_utils._result import Result
 from ansible_collections.infrastructure.services.plugins.module_utils._secrets import (
     Secrets,
     basic,
@@ -96,8 +99,9 @@ def texts(value: object) -> Iterator[str]:
 def test_each_form_is_masked_in_values_and_in_keys(secret, show):
     shown = show(secret)
     keys = {f"key {shown}": [{"deep": shown}], f"_ansible_{shown}": 1, shown: [{shown: 2}]}
-    result = {"msg": f"it said {shown}.", "asset": keys, "changed": True}
-    scrubbed = presentable(result, Context(False, secrets(secret), None, diff_mode=True))
+    result = Result(msg=Message(f"it said {shown}."), asset=keys, changed=True)
+    context = Context(False, secrets(secret), None, diff_mode=True)
+    scrubbed = presentable(result, context).as_ansible()
     assert not [text for text in texts(scrubbed) if shown in text]
     assert scrubbed["changed"] is True
 
@@ -232,17 +236,17 @@ MACHINE = {
 def test_names_ids_bodies_and_outcomes_are_not_changed(credentials, name):
     """Whatever the credentials are, if the options state the same value openly or they are short."""
     asset = dict(MACHINE, description=name)
-    result = {
-        "outcome": "accepted",
-        "changed": True,
-        "failed": False,
-        "status": 403,
-        "asset": asset,
-        "request": {"url": "https://company01.example.com/x", "body": asset},
-        "ansible_facts": {"m": asset},
-    }
-    scrubbed = secrets(*credentials, public=asset).scrub(dict(result, msg="no"))
-    assert scrubbed == dict(result, msg=scrubbed["msg"])
+    result = Result(
+        outcome="accepted",
+        changed=True,
+        status=403,
+        asset=asset,
+        request={"url": "https://company01.example.com/x", "body": asset},
+        ansible_facts={"m": asset},
+        msg=Message("no"),
+    )
+    scrubbed = secrets(*credentials, public=asset).scrub(result)
+    assert scrubbed == replace(result, msg=scrubbed.msg)
 
 
 @pytest.mark.parametrize(
@@ -255,7 +259,8 @@ def test_names_ids_bodies_and_outcomes_are_not_changed(credentials, name):
 )
 def test_a_weak_credential_is_masked_in_messages_as_a_whole_word(credential, said, shown):
     known = secrets(credential, public={"name": "company01"})
-    assert known.scrub({"msg": said, "warnings": [said]}) == {"msg": shown, "warnings": [shown]}
+    scrubbed = known.scrub(Result(msg=Message(said), warnings=(Message(said),)))
+    assert scrubbed == Result(msg=Message(shown), warnings=(Message(shown),))
     assert bool(known.warnings()) is (credential != "long-secret")
 
 
@@ -288,10 +293,9 @@ def test_basic_credentials_are_recognised_in_both_encodings(user, password):
 
 
 def test_the_keys_of_a_result_are_kept_whatever_the_secret_is():
-    scrubbed = presentable(
-        {"warnings": [], "asset": {"warnings": "w"}}, Context(False, secrets("warnings"), None)
-    )
-    assert set(scrubbed) == {"warnings", "asset"}
+    result = Result(warnings=(Message("w"),), asset={"warnings": "w"})
+    scrubbed = presentable(result, Context(False, secrets("warnings"), None)).as_ansible()
+    assert scrubbed["warnings"] == ["w"]
     assert "warnings" not in scrubbed["asset"]
 
 
@@ -334,7 +338,7 @@ def test_a_secret_that_another_thread_adds_meanwhile_is_not_lost():
 
     known.add("first-secret", derived())
     threads[0].join()
-    assert known.scrub({"msg": "other-secret first-secret"}) == {"msg": "******** ********"}
+    assert known.scrub_message("other-secret first-secret") == "******** ********"
 
 
 def test_a_thread_that_adds_a_secret_can_rely_on_it_although_another_is_adding_it_too(monkeypatch):
@@ -342,7 +346,7 @@ def test_a_thread_that_adds_a_secret_can_rely_on_it_although_another_is_adding_i
 
     def second() -> None:
         known.add("secret-of-both")
-        said.append(known.scrub({"msg": "it is secret-of-both"}))
+        said.append(known.scrub_message("it is secret-of-both"))
 
     def slow(secret: str) -> frozenset:
         threads.append(None if threads else meanwhile(second))
@@ -351,7 +355,7 @@ def test_a_thread_that_adds_a_secret_can_rely_on_it_although_another_is_adding_i
     monkeypatch.setattr(_secrets, "forms", slow)
     known.add("secret-of-both")
     threads[0].join()
-    assert said == [{"msg": "it is ********"}]
+    assert said == ["it is ********"]
 
 
 DIGITS = st.text("0123456789:", min_size=8, max_size=10)

@@ -13,6 +13,7 @@ from __future__ import annotations
 import random
 import threading
 import time
+from dataclasses import replace
 
 import pytest
 from ansible_collections.infrastructure.services.plugins.module_utils._errors import (
@@ -30,11 +31,12 @@ from ansible_collections.infrastructure.services.plugins.module_utils._list.pace
 from ansible_collections.infrastructure.services.plugins.module_utils._list.scheduler import (
     Scheduler,
 )
+from ansible_collections.infrastructure.services.plugins.module_utils._result import Result
 from support.virtual_time import VirtualTime
 
-DONE = {"outcome": ACCEPTED}
-DOUBTFUL = {"outcome": UNKNOWN, "failed": True}
-REFUSED = {"outcome": REJECTED, "failed": True}
+DONE = Result(outcome=ACCEPTED)
+DOUBTFUL = Result(outcome=UNKNOWN, failed=True)
+REFUSED = Result(outcome=REJECTED, failed=True)
 
 
 def nothing() -> str:
@@ -72,7 +74,7 @@ class AtOnce:
         self._sleep, self._in_flight, self._lock = sleep, 0, threading.Lock()
         self.peak, self.seen = 0, []
 
-    def do(self, item, slot) -> dict:
+    def do(self, item, slot) -> Result:
         """Process an item."""
         assert slot.acquire()
         with self._lock:
@@ -83,13 +85,13 @@ class AtOnce:
         with self._lock:
             self._in_flight -= 1
         slot.release(OK)
-        return {"outcome": ACCEPTED, "item": item}
+        return replace(DONE, item=str(item))
 
     def check(self, scheduler: Scheduler, items: int, most: int) -> None:
         """Each item is done once, and no more at once than allowed."""
         assert sorted(self.seen) == list(range(items))
-        results = {item: each["item"] for item, each in scheduler.ended.items()}
-        assert results == {item: item for item in range(items)}
+        results = {item: each.item for item, each in scheduler.ended.items()}
+        assert results == {item: str(item) for item in range(items)}
         assert 4 <= self.peak <= most
         assert (scheduler.begun, scheduler.reason) == ({}, "")
 

@@ -13,12 +13,14 @@ import json
 import threading
 import time
 from contextlib import nullcontext
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
 from ansible_collections.infrastructure.services.plugins.module_utils._errors import (
     AttemptFailed,
     InvalidInput,
+    Message,
 )
 from ansible_collections.infrastructure.services.plugins.module_utils._http.exchange import Answer
 from ansible_collections.infrastructure.services.plugins.module_utils._list import (
@@ -463,7 +465,8 @@ def test_an_answer_that_could_not_be_recorded_is_reported_as_such():
             return nullcontext(SimpleNamespace(planned=planned, intent=True))
 
         def finish(self, begun, result):
-            return dict(result, failed=True, msg="it could not be recorded: disk full")
+            said = Message("it could not be recorded: disk full")
+            return replace(result, failed=True, msg=said)
 
         def say_waiting(self):
             pass

@@ -11,6 +11,7 @@ from urllib.parse import quote
 
 import pytest
 from ansible_collections.infrastructure.services.plugins.module_utils._http import transport
+from ansible_collections.infrastructure.services.plugins.module_utils._result import Result
 from ansible_collections.infrastructure.services.plugins.module_utils._secrets import Secrets
 from ansible_collections.infrastructure.services.plugins.module_utils._task import options, task
 from support import CREATE, RESOURCES, SPECS, UPDATE, run_exactly, run_task
@@ -85,13 +86,13 @@ def test_a_blank_at_an_end_of_a_name_raises_a_warning(module, option, key, is_wa
 
 
 def test_the_diff_is_shown_when_requested():
-    result = {"a": 1, "diff": {}}
+    result = Result(diff={})
 
-    def shown(result, **how):
+    def shown(**how):
         return task.presentable(result, task.Context(False, Secrets(), None, **how))
 
-    assert shown(result, diff_mode=False) == {"a": 1}
-    assert shown(result, diff_mode=True) == {"a": 1, "diff": {}}
+    assert shown(diff_mode=False) == Result()
+    assert shown(diff_mode=True) == result
 
 
 @pytest.mark.parametrize("check_mode", [False, True])

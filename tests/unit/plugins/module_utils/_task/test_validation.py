@@ -327,10 +327,10 @@ def test_a_value_from_the_environment_is_refused_by_the_name_of_its_variable(mon
 def test_all_that_is_wrong_ends_once_with_what_is_known_of_the_effect():
     with pytest.raises(InvalidInput) as refused:
         validate(VIRTUAL_MACHINE, {**LEAST, "nmae": 1, "cpu": 4, "timeout": "x"}).valid()
-    assert str(refused.value.result()["msg"]).endswith(
+    assert str(refused.value.final_message).endswith(
         '; timeout: "x" is not a number of seconds. Nothing was sent.'
     )
-    assert str(refused.value.result()["msg"]).count("Nothing was sent.") == 1
+    assert str(refused.value.final_message).count("Nothing was sent.") == 1
 
 
 @pytest.mark.parametrize("example", EXAMPLES)

@@ -13,12 +13,12 @@ import pytest
 from ansible_collections.infrastructure.services.plugins.module_utils._errors import (
     ACCEPTED,
     OUTCOMES,
-    in_words,
 )
 from ansible_collections.infrastructure.services.plugins.module_utils._resources.flow import Wanted
 from ansible_collections.infrastructure.services.plugins.module_utils._resources.virtual_machine import (
     VIRTUAL_MACHINE,
 )
+from ansible_collections.infrastructure.services.plugins.module_utils._result import Result
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger import (
     decisions,
     entries,
@@ -67,7 +67,7 @@ def test_a_refusal_distinguishes_an_unusable_answer_from_an_unknown_outcome(stat
         resource=VIRTUAL_MACHINE, wanted=Wanted("web01", {}), is_listed=is_listed
     )
     entry = entries.Entry(state, {}, {}, "2026-01-02T03:04:05Z")
-    told = in_words(decisions.InDoubt(entry, task, "list them").result())
+    told = Result.of_error(decisions.InDoubt(entry, task, "list them")).as_ansible()
     accepted = "the service accepted it, but its answer was lost or unusable"
     how = accepted if state == ACCEPTED else "how it ended is not known"
     assert f"create it at 2026-01-02T03:04:05Z; {how}." in told["msg"]

@@ -22,6 +22,7 @@ from ansible_collections.infrastructure.services.plugins.module_utils._errors im
     ServicesError,
 )
 from ansible_collections.infrastructure.services.plugins.module_utils._list import items
+from ansible_collections.infrastructure.services.plugins.module_utils._result import Result
 from ansible_collections.infrastructure.services.plugins.module_utils._secrets import Secrets
 from ansible_collections.infrastructure.services.plugins.module_utils._task.specs import (
     VIRTUAL_MACHINES,
@@ -245,7 +246,7 @@ def test_assets_given_up_are_restored_and_nothing_more_is_written_for_them(ledge
     with ThreadPoolExecutor(1) as pool:
         late = pool.submit(writer.begin, wanted("vm2"))
         assert started.wait(60)
-        writer.give_up({key(name): {"outcome": "not_sent"} for name in ("vm1", "vm2", "vm3")})
+        writer.give_up({key(name): Result() for name in ("vm1", "vm2", "vm3")})
         assert late.result()[0]
     with pytest.raises(Overtaken):
         writer.begin(wanted("vm3"))
@@ -281,19 +282,19 @@ def recording(ledger, check_mode: bool = False) -> Recording:
     return Recording(ledger, Secrets(), "run", check_mode, None if check_mode else Queue(ledger))
 
 
-def carried_out(many: Recording, planned, sent: list | None = None) -> dict:
+def carried_out(many: Recording, planned, sent: list | None = None) -> Result:
     """Return the result of an asset that the service accepts; `sent`: receives what was sent."""
     context = Context(False, Secrets(), connect=None)
 
     def send(planned):
         if sent is not None:
             sent.append(planned.task.wanted.key)
-        return dict(changed=True, outcome=ACCEPTED, asset={"id": "vm-1"}, status=201)
+        return Result(changed=True, outcome=ACCEPTED, asset={"id": "vm-1"}, status=201)
 
     try:
         return carry_out(planned, context, send, many)
     except ServicesError as error:
-        return error.result()
+        return Result.of_error(error)
 
 
 def write(ledger, name: str, state: str) -> None:
@@ -329,7 +330,7 @@ def test_an_intent_is_in_doubt_unless_another_run_holds_its_lock(ledger, holder)
         pass
     end()
     result = carried_out(many, planned)
-    assert (result["failed"], result["changed"], result["outcome"]) == (True, False, "unknown")
+    assert (result.failed, result.changed, result.outcome) == (True, False, "unknown")
 
 
 def test_the_threads_of_a_list_use_the_ledger_by_its_queue_only(ledger, monkeypatch):
@@ -339,7 +340,7 @@ def test_the_threads_of_a_list_use_the_ledger_by_its_queue_only(ledger, monkeypa
     write(ledger, "vm1", INTENT)
     monkeypatch.setattr(many, "_ledger", None)
     result = carried_out(many, planned)
-    assert (result["failed"], result["outcome"]) == (True, "unknown")
+    assert (result.failed, result.outcome) == (True, "unknown")
 
 
 def test_an_asset_that_another_run_has_since_created_is_kept(ledger):
@@ -347,7 +348,7 @@ def test_an_asset_that_another_run_has_since_created_is_kept(ledger):
     (planned,) = many.look_up(tasks("vm1"))
     write(ledger, "vm1", DONE)
     result = carried_out(many, planned, sent)
-    assert (sent, result["changed"], result["asset"]) == ([], False, {"id": "1"})
+    assert (sent, result.changed, result.asset) == ([], False, {"id": "1"})
 
 
 def test_assets_that_are_recorded_but_not_listed_are_named(ledger):

@@ -29,6 +29,7 @@ from ansible_collections.infrastructure.services.plugins.plugin_utils._screen.pl
 from ansible_collections.infrastructure.services.plugins.plugin_utils._screen.text import shown
 from hypothesis import given
 from hypothesis import strategies as st
+from support.results import result_from
 
 COMMAND = "ansible-playbook infrastructure.services.in_doubt -e ledger=/srv/fleet.db"
 SINCE = "2026-11-22T10:02:03Z"
@@ -69,7 +70,7 @@ def lines_of(
     result = ListResult(spec, [*items], None)
     result.not_listed = [*not_listed]
     for number, item in enumerate(items.values()):
-        result.add(number, item)
+        result.add(number, result_from(item))
     operation = spec.resource.operation
     return plan_lines(operation, assets_of(operation, result.done()), width)
 

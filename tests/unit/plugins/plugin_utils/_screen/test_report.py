@@ -43,6 +43,7 @@ from ansible_collections.infrastructure.services.plugins.plugin_utils._screen.re
 )
 from jsonschema import Draft202012Validator
 from support.checkout import CHECKOUT
+from support.results import result_from
 
 NO_LEDGER = AboutList()
 MACHINE, ROLE = (spec.resource.operation for spec in (VIRTUAL_MACHINES, APPLICATION_ROLES))
@@ -122,7 +123,9 @@ def add(
     report: Report, items: list[dict], about: AboutList = NO_LEDGER, operation=MACHINE, **more
 ) -> str:
     """Add the result of a list to a report."""
-    return report.add(operation, assets_of(operation, {"results": items, **more}), about)
+    return report.add(
+        operation, assets_of(operation, result_from({"results": items, **more})), about
+    )
 
 
 def runs(path: str) -> list[dict]:

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 from ansible_collections.infrastructure.services.plugins.module_utils._errors import InvalidInput
+from ansible_collections.infrastructure.services.plugins.module_utils._result import Result
 from ansible_collections.infrastructure.services.plugins.module_utils._task.specs import (
     VIRTUAL_MACHINES,
 )
@@ -33,23 +34,9 @@ from support.others import (
 )
 
 MACHINE, SERVICE = VIRTUAL_MACHINES.resource.operation, "https://infrastructure.example.com"
-RESULT = {
-    "results": [
-        {
-            "item": "a",
-            "outcome": "accepted",
-            "changed": True,
-            "failed": False,
-            "status": 201,
-            "asset": {"id": "1"},
-        }
-    ]
-}
-PLAN = {
-    "results": [
-        {"item": "a", "plan": "keep", "outcome": "not_sent", "changed": False, "failed": False}
-    ]
-}
+DONE = Result(item="a", outcome="accepted", changed=True, status=201, asset={"id": "1"})
+RESULT = Result(results=(DONE,))
+PLAN = Result(results=(Result(item="a", plan="keep"),))
 
 
 def write(path: Path, is_plan: bool = False) -> None:
@@ -57,7 +44,7 @@ def write(path: Path, is_plan: bool = False) -> None:
     assert add(report, PLAN if is_plan else RESULT) == ""
 
 
-def add(report: Report, result: dict) -> str:
+def add(report: Report, result: Result) -> str:
     return report.add(MACHINE, assets_of(MACHINE, result), AboutList())
 
 

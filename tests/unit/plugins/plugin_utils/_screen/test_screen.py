@@ -22,6 +22,7 @@ from ansible_collections.infrastructure.services.plugins.plugin_utils._screen.sc
     Progress,
     result_lines,
 )
+from support.results import result_from
 
 OPERATION = VIRTUAL_MACHINES.resource.operation
 COMMAND = "ansible-playbook infrastructure.services.in_doubt -e ledger=/srv/fleet.db"
@@ -48,7 +49,7 @@ def collected(items: dict[str, dict]) -> ListResult:
         said = (
             {"msg": item["msg"]._replace(asset=f"virtual machine {name}")} if "msg" in item else {}
         )
-        result.add(number, {**item, **said})
+        result.add(number, result_from({**item, **said}))
     return result
 
 
@@ -154,7 +155,7 @@ def test_only_problems_are_listed_if_that_is_asked_for():
         "e": dict(UNCHANGED, skipped=True),
     }
     collection = collected(items)
-    result = collection.returned(collection.done(), "problems")
+    result = collection.returned(collection.done(), "problems").as_ansible()
     assert [item["item"] for item in result["results"]] == ["b", "d", "e"]
     assert [*result["ansible_facts"]["compute_virtual_machines"]] == ["a", "c", "d", "e"]
 
@@ -165,9 +166,9 @@ def test_what_was_not_begun_is_only_counted_where_the_result_would_be_too_large_
     collection = collected(items)
     done = collection.done()
     result = collection.returned(done, "problems")
-    assert [item["item"] for item in result["results"]] == ["b"]
-    assert (result["counts"]["not_begun"], len(done["results"])) == (10_000, 10_002)
-    assert len(collection.returned(done, "all")["results"]) == 10_002
+    assert [item.item for item in result.results] == ["b"]
+    assert (result.counts["not_begun"], len(done.results)) == (10_000, 10_002)
+    assert len(collection.returned(done, "all").results) == 10_002
 
 
 def test_of_thousands_of_failures_a_hundred_are_in_a_result_for_awx():
@@ -175,8 +176,8 @@ def test_of_thousands_of_failures_a_hundred_are_in_a_result_for_awx():
     items = {f"vm{number:04}": refused for number in range(4_000)}
     collection = collected(items)
     result = collection.returned(collection.done(), "problems")
-    assert (len(result["results"]), result["counts"]["failed"]) == (100, 4_000)
-    assert not any("700,000" in warning for warning in result["warnings"])
+    assert (len(result.results), result.counts["failed"]) == (100, 4_000)
+    assert not any("700,000" in warning for warning in result.warnings)
 
 
 @pytest.mark.parametrize(
@@ -198,14 +199,15 @@ def test_progress_counts_the_whole_list(times, said):
     clock, lines = iter([0.0, *(moment for moment, _done in times)]), []
     progress = Progress("virtual machine", lines.append, lambda: next(clock))
     for _moment, done in times:
-        progress(500, 100, [CREATED] * done, 4, is_ending=False)
+        progress(500, 100, [result_from(CREATED)] * done, 4, is_ending=False)
     assert lines == said
 
 
 def test_progress_says_how_many_were_rejected_once_there_are_any():
     clock, lines = iter([0.0, 2.0]), []
     progress = Progress("virtual machine", lines.append, lambda: next(clock))
-    progress(10_000, 8_000, [CREATED, CREATED, lost("rejected")], 256, is_ending=False)
+    ended = [result_from(item) for item in (CREATED, CREATED, lost("rejected"))]
+    progress(10_000, 8_000, ended, 256, is_ending=False)
     assert lines == [
         "virtual machines: 8,003 of 10,000, 256 in flight, 0 in doubt, 1 rejected, 2/s"
     ]
