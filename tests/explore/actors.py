@@ -35,6 +35,7 @@ from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.de
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.entries import (
     ABSENT,
     PRESENT,
+    Entry,
     Key,
 )
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.moving import (
@@ -96,7 +97,7 @@ class Run:
         self.doomed: Actor | None = (
             None  # who is killed when the service has carried out its request
         )
-        self.mistakes = 0  # of users who remove what was created since they looked
+        self.mistakes = 0  # of users who remove what was, or is being, created since they looked
         world.told = self.state
 
     def state(self) -> str:
@@ -109,6 +110,17 @@ class Run:
 
     def are_ended(self, actors: Iterable[Actor]) -> bool:
         return all(actor.has_ended or actor.process.is_dead for actor in actors)
+
+    def is_at_work(self, entry: Entry | None, name: str) -> bool:
+        """Whether the task that wrote an entry goes on, although a session was lost with its lock."""
+        if entry is None or self.world.losses_left > 0:
+            return False
+        if any((who, what) == (entry.run, name) for who, what, _result in self.results):
+            return False
+        return any(
+            actor.process.name == entry.run and not actor.process.is_dead
+            for actor in self.world.actors
+        )
 
     def process(self, kind: str) -> Process:
         return Process(f"{kind} {1 + len(self.world.actors)}")
@@ -239,15 +251,16 @@ def user(run: Run, place: Place, name: str, as_list: bool = False) -> Actor:
                 return dict(outcome=NOT_SENT, failed=True)
             run.world.point("a look at the service")
             ids = run.world.see(tuple(run.made.get(name, ())))
+            is_early = run.is_at_work(planned.entry, name)
             entry = dict(resource=CREATE, base_url=URL, name=name, state=PRESENT if ids else ABSENT)
             entry["asset"] = {"id": ids[-1]} if ids else None
             entry["changed_at"] = None  # all stamps are the same here, so it could tell nothing
 
             def note(edit: editing.Edit) -> None:
-                """Others changed the entry since the user looked: the decision is not about what is
-                removed.
-                """
-                run.mistakes += not ids and edit.before not in (None, planned.entry)
+                """Others changed the entry since the user looked, or are still at work on it."""
+                is_other = edit.before not in (None, planned.entry)
+                is_wrong = is_other or is_early or run.is_at_work(edit.before, name)
+                run.mistakes += not ids and is_wrong
 
             ledger.note = note
             if as_list:

@@ -127,12 +127,15 @@ class File:
     def require_privileges(self) -> None:
         pass
 
-    def prepare(self, create: Iterable[tuple[str, tuple]]) -> bool:
-        return 0 not in self.write(create, Kind.EDIT) if create else True
+    def check(self) -> None:
+        pass
 
-    def lock(self, number: int, waiting) -> bool:
+    def create(self, statements: Iterable[tuple[str, tuple]]) -> bool:
+        return 0 not in self.write(statements, Kind.EDIT)
+
+    def lock(self, number: int, wait: bool) -> bool:
         self._world.point("a lock")
-        if waiting:
+        if wait:
             self._world.wait(lambda: self._place.locks.get(number, self) is self)
         return self._place.take(number, self)
 

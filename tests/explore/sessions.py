@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import math
 import sqlite3
 import zlib
 from collections.abc import Iterable, Iterator
@@ -55,8 +54,6 @@ class Session:
         self._place, self._world = place, place.world
         self._process = place.world.running.process
         self.closed = self.is_lost = False
-        self.lacks_lock = False  # that the thread tried to take again which looks after it
-        self.deadline = math.inf
         self.name = f"{self._process.name} {len(self._process.at_death)}"
         self.info = SimpleNamespace(backend_pid=zlib.crc32(self.name.encode()), user="me")
         self._sent: list | None = None  # in a pipeline
@@ -168,6 +165,4 @@ class Cursor:
             place.release(number, session)
         if "try" not in self.statement:
             return True
-        is_taken = place.take(number, session)
-        session.lacks_lock = not is_taken and place.world.running.is_background
-        return is_taken
+        return place.take(number, session)

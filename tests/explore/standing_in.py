@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -18,7 +17,6 @@ from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger im
     entries,
     moving,
     postgresql,
-    postgresql_library,
     queue,
     recording,
     store,
@@ -33,7 +31,6 @@ _USERS = (
     (recording, "time"),
     (queue, "time", "threading"),
     (postgresql, "time", "threading"),
-    (postgresql_library, "threading", "signal"),
     (entries, "datetime", "os"),
     (moving, "os"),
 )
@@ -46,7 +43,6 @@ class StandingIn:
 
     world: World
     getuid = staticmethod(os.getuid)
-    SIG_BLOCK = SIG_SETMASK = 0
 
     def monotonic(self) -> float:
         return self.world.see(self.world.now)
@@ -64,21 +60,9 @@ class StandingIn:
         before = world.see(world.releases)
         world.wait(lambda: seconds < LOOKING and world.releases != before, seconds)
 
-    def valid_signals(self) -> set:
-        return set()
-
-    def pthread_sigmask(self, how: int, signals: set) -> set:
-        return signals
-
-    def Thread(self, target, daemon):  # noqa: N802 - as threading has it
-        process = self.world.running.process
-        return SimpleNamespace(start=lambda: self.world.add(process, target, is_background=True))
-
-    def Event(self) -> Event:  # noqa: N802 - as threading has it
-        return Event(self.world)
-
-    def RLock(self) -> RLock:  # noqa: N802 - as threading has it
-        return RLock(self.world)
+    def Timer(self, seconds, act, arguments):  # noqa: N802 - as threading has it
+        """Return a timer that never ends: each answer comes at once, or is lost."""
+        return SimpleNamespace(start=lambda: None, cancel=lambda: None)
 
     def Condition(self) -> Condition:  # noqa: N802 - as threading has it
         return Condition(self.world)
@@ -92,62 +76,17 @@ class StandingIn:
                     patched.enter_context(mock.patch.object(module, name, self))
             patched.enter_context(mock.patch.object(editing, "_write", written))
             library = SimpleNamespace(
-                Error=Error, OperationalError=OperationalError, Pipeline=Session.Pipeline
+                Error=Error,
+                OperationalError=OperationalError,
+                Pipeline=Session.Pipeline,
+                connect=Session.connect,
             )
             for name, value in {
                 "psycopg_library": lambda: library,
-                "connection_class": lambda: Session,
                 "parsed_url": lambda url: {"host": url},
             }.items():
                 patched.enter_context(mock.patch.object(postgresql, name, value))
             yield
-
-
-class Event:
-    """What the thread waits on that looks after a session: it wakes once one has ended.
-
-    It wakes another time after that, and as long as it lacks a lock; in between it would find
-    nothing.
-    """
-
-    def __init__(self, world: World) -> None:
-        self._world, self._is_set, self._looks_again = world, False, False
-
-    def set(self) -> None:
-        self._is_set = True
-
-    def is_set(self) -> bool:
-        return self._is_set
-
-    def wait(self, seconds: float) -> bool:
-        sessions = self._world.running.process.sessions
-
-        def is_needed() -> bool:
-            return self._is_set or any(session.is_lost for session in sessions.values())
-
-        looks_again = self._looks_again or any(session.lacks_lock for session in sessions.values())
-        self._looks_again = self._world.wait(is_needed, seconds if looks_again else math.inf)
-        return self._is_set
-
-
-class RLock:
-    """As that of threading."""
-
-    def __init__(self, world: World) -> None:
-        self._world, self._owner, self._count = world, None, 0
-
-    def __enter__(self) -> None:
-        me = self._world.running
-        if self._owner is not me:
-            if self._owner:
-                self._world.wait(lambda: self._owner is None)
-            self._owner = me
-        self._count += 1
-
-    def __exit__(self, *_error) -> None:
-        self._count -= 1
-        if not self._count:
-            self._owner = None
 
 
 class Condition:

@@ -7,13 +7,10 @@ service.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
-from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger import recording
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.location import (
     open_ledger,
 )
@@ -78,15 +75,6 @@ def opened() -> Iterator[Callable[..., Ledger]]:
     yield opened
     for ledger in ledgers:
         ledger.close()
-
-
-@pytest.fixture
-def impatient(monkeypatch) -> None:
-    """Do not wait for PostgreSQL to replace a session that it has ended; for tests in which it ends
-    none.
-    """
-    time_of_recording = SimpleNamespace(monotonic=time.monotonic, sleep=lambda seconds: None)
-    monkeypatch.setattr(recording, "time", time_of_recording)
 
 
 @pytest.fixture(scope="module")

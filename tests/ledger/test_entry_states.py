@@ -27,8 +27,6 @@ from ledger.tasks import TOKEN, key, task
 from support import CREATE, RESOURCES, UPDATE
 from support.databases import schema_in
 
-pytestmark = pytest.mark.usefixtures("impatient")
-
 ASSET = {"id": "id-1", "name": "web01", "attributes": {"cpu": 4}}
 ROLE = "role-0001"
 

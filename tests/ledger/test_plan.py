@@ -28,8 +28,6 @@ from ledger.entries import put
 from support import CREATE, UPDATE
 from support.lists import run_list
 
-pytestmark = pytest.mark.usefixtures("impatient")
-
 PLURALS = {CREATE: VIRTUAL_MACHINES, UPDATE: APPLICATION_ROLES}
 ATTRIBUTES = {CREATE: ({"cpu": 4}, {"cpu": 8}), UPDATE: ({"login": True}, {"login": False})}
 PLANS = {CREATE: {"create", "keep", "differs", "in_doubt"}, UPDATE: {"update", "keep"}}

@@ -343,7 +343,7 @@ def test_many_processes_open_a_ledger_that_does_not_exist_yet(location, opened, 
 def test_the_cost_of_an_entry_does_not_grow(tmp_path, opened):
     """From 1,000 to 100,000 entries, the median cost of a task's statements grows by at most half."""
     ledger, costs = opened(str(tmp_path / "ledger.db")), {}
-    ledger.database._durable = True  # keeps synchronous off, since this test measures statements
+    ledger.database._is_durable = True  # keeps synchronous off, since this test measures statements
     ledger.database.execute("PRAGMA synchronous = OFF")
     for count in range(1, 100_001):
         name = KEY._replace(name=f"web{count:06}")

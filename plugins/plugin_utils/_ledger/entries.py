@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The values of the ledger: keys, entries, ended attempts, and changes."""
+"""The values of a ledger: keys, entries, ended attempts and changes, and the errors it raises."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pwd
 from datetime import datetime, timezone
 from enum import Enum
 from functools import cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ...module_utils._errors import ACCEPTED, UNKNOWN, InvalidInput
 
@@ -20,9 +20,7 @@ from ...module_utils._errors import ACCEPTED, UNKNOWN, InvalidInput
 INTENT, DONE = "intent", "done"
 STATES = (INTENT, DONE, ACCEPTED, UNKNOWN)
 ABSENT = "absent"  # how the history says that there is no entry
-PRESENT = (
-    "present"  # the state that ledger_entry is asked for; ledger_info lists the states of entries
-)
+PRESENT = "present"  # what ledger_entry is asked for; ledger_info lists the states above
 
 
 class LedgerError(InvalidInput):
@@ -30,15 +28,11 @@ class LedgerError(InvalidInput):
 
 
 class Unanswered(LedgerError):
-    """A statement failed for reasons outside of it, so that a write may have been committed all the
-    same.
-    """
+    """A statement failed for outside reasons; a write may have been committed all the same."""
 
 
 class LedgerLost(Unanswered):
-    """The ledger does not answer, and a new connection to it cannot be made, or others do not let
-    go of its file.
-    """
+    """The ledger does not answer, and cannot be connected to again, or others keep its file busy."""
 
 
 class Key(NamedTuple):
@@ -50,16 +44,12 @@ class Key(NamedTuple):
 
 
 class Entry(NamedTuple):
-    """What is remembered: the state, the body that was sent, the envelope that came back (empty for
-    none).
-    """
+    """What is remembered: the state, the body that was sent, the envelope that came back ({}: none)."""
 
     state: str
-    sent: dict
-    asset: dict
-    began_at: str = (
-        ""  # UTC, `YYYY-MM-DDTHH:MM:SSZ`; empty until it is written, as changed_at and by
-    )
+    sent: dict[str, Any]
+    asset: dict[str, Any]
+    began_at: str = ""  # UTC, `YYYY-MM-DDTHH:MM:SSZ`; empty until it is written, as the next two
     changed_at: str = ""
     by: str = ""  # user@controller
     run: str = ""  # shared by all processes of one ansible run
@@ -68,9 +58,7 @@ class Entry(NamedTuple):
 
 
 class Ended(NamedTuple):
-    """How one attempt ended: a row of the history. The states may be ABSENT; `seconds` is how long
-    it took.
-    """
+    """How one attempt ended: a row of the history. The states may be ABSENT; it took `seconds`."""
 
     from_state: str
     to_state: str
@@ -112,9 +100,7 @@ class Kind(Enum):
 
 
 class Change(NamedTuple):
-    """One write: `before` as it was read (None: no entry), `after` (None: deleted), and its history
-    row.
-    """
+    """One write: `before` as it was read (None: no entry), `after` (None: deleted), history row."""
 
     key: Key
     before: Entry | None
@@ -124,8 +110,7 @@ class Change(NamedTuple):
 
 
 def stamped(change: Change) -> Change:
-    """Return the change with a new revision, and with the author and the current time where none is
-    given.
+    """Return the change with a new revision, and author and current time where none is given.
 
     The revision is random: a counter would start again when an entry is deleted and created anew,
     and an overtaken task could then finish the entry of another one.
@@ -134,20 +119,20 @@ def stamped(change: Change) -> Change:
     revision = int.from_bytes(os.urandom(8), "big") >> 1
     after, ended = change.after, change.ended
     if after:
-        stamps = dict(
+        after = after._replace(
             began_at=after.began_at or now,
             changed_at=after.changed_at or now,
             by=after.by or author(),
+            revision=revision,
         )
-        after = after._replace(**stamps, revision=revision)
     if ended:
         ended = ended._replace(at=ended.at or now, by=ended.by or author())
     return change._replace(after=after, ended=ended, revision=revision)
 
 
 NOT_A_LEDGER = (
-    "file is not a database, and is left as it is. Give the path of a ledger, or of a new one; if this was one,"
-    " restore it from a backup"
+    "file is not a database, and is left as it is. Give the path of a ledger, or of a new one; if"
+    " this was one, restore it from a backup"
 )
 
 

@@ -2,9 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The lock file beside an SQLite ledger: made and opened so that nobody else's file is touched, and
-locked by bytes.
-"""
+"""The lock file beside an SQLite ledger, locked by bytes; no other file is ever touched."""
 
 from __future__ import annotations
 
@@ -19,12 +17,12 @@ from .paths import is_trusted
 
 
 def open_lock_file(ledger: str) -> int:
-    """Return the descriptor of the lock file, which gets the mode of the ledger; -1 when permission
-    is denied.
+    """Return the descriptor of the lock file, -1 if permission is denied.
 
-    Raises OSError for a file that somebody else has put there.
+    The file gets the mode of the ledger. Raises OSError for one that somebody else has put there.
     """
-    of_ledger, lock = os.stat(ledger), f"{ledger}.lock"
+    of_ledger = os.stat(ledger)
+    lock = f"{ledger}.lock"
     flags = os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK
     try:
         with suppress(FileExistsError):
@@ -42,16 +40,13 @@ def open_lock_file(ledger: str) -> int:
 
 
 def _require_own_lock(found: os.stat_result, of_ledger: os.stat_result, lock: str) -> None:
-    """Raise OSError for a lock file of a user who may not write to the ledger, and could stop all
-    who do.
-    """
+    """Raise OSError for the lock file of a user who may not write to the ledger, but could stop it."""
     is_shared = of_ledger.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
     if not stat.S_ISREG(found.st_mode):
         raise OSError(errno.EINVAL, f"{lock} is not a regular file. Remove it")
     if not (is_shared or found.st_uid == of_ledger.st_uid or is_trusted(found.st_uid)):
-        raise OSError(
-            errno.EINVAL, f"{lock} belongs to a user who may not write to the ledger. Remove it"
-        )
+        problem = f"{lock} belongs to a user who may not write to the ledger. Remove it"
+        raise OSError(errno.EINVAL, problem)
 
 
 def _give_mode(descriptor: int, mode: int) -> None:
@@ -66,18 +61,21 @@ def _give_mode(descriptor: int, mode: int) -> None:
 
 
 def set_lock(descriptor: int, number: int, how: int) -> bool:
-    """Lock or unlock a byte of a file, as `how` says to flock(2); return False if another one has
-    it; raise OSError.
+    """Lock or unlock a byte of a file, as `how` of flock(2) says; do nothing for descriptor -1.
+
+    Return False if another task has the lock. Raises OSError.
     """
-    kind = fcntl.F_UNLCK if how == fcntl.LOCK_UN else fcntl.F_WRLCK
-    with suppress(BlockingIOError):
-        if descriptor >= 0 and hasattr(fcntl, "F_OFD_SETLK"):
+    if descriptor < 0:
+        return True
+    try:
+        if hasattr(fcntl, "F_OFD_SETLK"):
+            kind = fcntl.F_UNLCK if how == fcntl.LOCK_UN else fcntl.F_WRLCK
             command = fcntl.F_OFD_SETLK if how & fcntl.LOCK_NB else fcntl.F_OFD_SETLKW
             # struct flock: l_type, l_whence, l_start, l_len, l_pid
-            fcntl.fcntl(
-                descriptor, command, struct.pack("hhqqi4x", kind, os.SEEK_SET, number, 1, 0)
-            )
-        elif descriptor >= 0:  # not on Linux: the locks belong to the process
+            lock = struct.pack("hhqqi4x", kind, os.SEEK_SET, number, 1, 0)
+            fcntl.fcntl(descriptor, command, lock)
+        else:  # not on Linux: the locks belong to the process
             fcntl.lockf(descriptor, how, 1, number)
-        return True
-    return False
+    except BlockingIOError:
+        return False
+    return True

@@ -70,9 +70,9 @@ def move_ledger(source: Ledger, open_target: Callable[[bool], Ledger], check_mod
 
 def _wait_for_turn(source: Ledger) -> None:
     number = lock_number(_TURN)
-    if not source.database.lock(number, None):
+    if not source.database.lock(number, wait=False):
         source.say_waiting([_TURN], None)
-        source.database.lock(number, source.database.interruptible)
+        source.database.lock(number, wait=True)
 
 
 def _look(

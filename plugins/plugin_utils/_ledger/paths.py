@@ -2,9 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Paths through directories that others may write to: a symbolic link of another user is never
-followed.
-"""
+"""Paths through directories that others may write to; links of other users are not followed."""
 
 from __future__ import annotations
 
@@ -16,9 +14,8 @@ from contextlib import contextmanager
 from typing import Iterator
 
 _MOST_LINKS = 40  # in one path, as on Linux
-_PART = (
-    getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW
-)  # needs no permission to list it
+# O_PATH needs no permission to list the directory.
+_PART = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW
 
 
 def real_path(path: str) -> str:
@@ -29,26 +26,33 @@ def real_path(path: str) -> str:
     found, left, links = os.sep, path.split(os.sep)[::-1], 0
     while left:
         part = left.pop()
-        if part in ("", os.curdir, os.pardir):
-            found = os.path.dirname(found) if part == os.pardir else found
+        if part in ("", os.curdir):
+            continue
+        if part == os.pardir:
+            found = os.path.dirname(found)
             continue
         step = os.path.join(found, part)
         owner = _owner_of_link(step)
         if owner is None:
             found = step
             continue
-        if not is_trusted(owner):
-            raise ValueError(
-                f"{path} leads through {step}, a symbolic link of {_user(owner)}, who may change where it leads."
-                " Give a path without that link"
-            )
+        _require_trusted(path, step, owner)
         links += 1
         if links > _MOST_LINKS:
             raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), path)
         target = os.readlink(step)
-        found = os.sep if os.path.isabs(target) else found
+        if os.path.isabs(target):
+            found = os.sep
         left += target.split(os.sep)[::-1]
     return found
+
+
+def _require_trusted(path: str, link: str, owner: int) -> None:
+    if not is_trusted(owner):
+        raise ValueError(
+            f"{path} leads through {link}, a symbolic link of {_user(owner)}, who may change where"
+            " it leads. Give a path without that link"
+        )
 
 
 def is_trusted(owner: int) -> bool:

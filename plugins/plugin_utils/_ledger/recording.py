@@ -62,9 +62,6 @@ class Recording:
         self._ledger, self._secrets, self._run, self._check_mode = ledger, secrets, run, check_mode
         self._is_list, self._writer = queue is not None, queue or ledger
         self._command = playbook_command(ledger, "in_doubt")
-        self._patience = (
-            0.0 if ledger.file else 1.5
-        )  # seconds, more than a session takes to be replaced
         self._unrecorded = ""  # why an outcome could not be recorded
         self.warnings: list[str] = []  # of all tasks together
 
@@ -84,21 +81,14 @@ class Recording:
         """Return an entry as the task that works on it leaves it; a list does not wait, and begins
         the asset later.
         """
-        for look in range(2):
-            if self._check_mode or entry is None or entry.state != INTENT:
-                break
-            if (
-                look
-            ):  # a session that PostgreSQL has ended is replaced by one that takes its locks again
-                time.sleep(self._patience)
-                self._patience = 0.0  # once for all tasks
-            if not self._ledger.lock(key, wait=not self._is_list):
-                return None
-            try:
-                entry = self._ledger.get(key)
-            finally:
-                self._ledger.release(key)
-        return entry
+        if self._check_mode or entry is None or entry.state != INTENT:
+            return entry
+        if not self._ledger.lock(key, wait=not self._is_list):
+            return None
+        try:
+            return self._ledger.get(key)
+        finally:
+            self._ledger.release(key)
 
     @contextmanager
     def begun(self, planned: Planned) -> Iterator[Begun]:

@@ -2,8 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The ledger in one SQLite file, which after each commit is the whole ledger: its journal is a
-rollback journal.
+"""The ledger in one SQLite file, with a rollback journal: after each commit the file is complete.
 
 Locks are bytes of `<path>.lock`. They belong to the open file, not to the process, so that two
 ledgers of one process exclude each other, too (fcntl_locking(2), open file description locks).
@@ -16,44 +15,42 @@ import os
 import platform
 import sqlite3
 import time
-import zlib
 from contextlib import closing, contextmanager, nullcontext, suppress
-from typing import Callable, ContextManager, Iterable, Iterator
+from typing import Callable, ContextManager, Iterable, Iterator, Sequence
 from urllib.parse import quote
 
+from .database import Row, Statement, Value
 from .entries import NOT_A_LEDGER, Kind, LedgerError, LedgerLost, Use, first_line
+from .ledger_file import application_id_of, has_journal, identity, require_same_file
 from .lock_file import open_lock_file, set_lock
 from .tables import TABLES_IN_SQLITE
 
 _BUSY_TIMEOUT = 60.0  # seconds to wait for other writers, each of which takes milliseconds
 _STEP = 1.0  # seconds of one such wait in SQLite, which no signal ends
-_WRITING = 0  # the byte that is locked while a ledger is opened for writing or written to; no key has this number
-_LOCKED, _NO_PERMISSION = (
-    "database is locked",
-    ("readonly", "unable to open", "I/O"),
-)  # in texts of SQLite
+_WRITING = 0  # the byte that is locked while a ledger is opened for writing or written to
+_LOCKED = "database is locked"  # in texts of SQLite
+_NO_PERMISSION = ("readonly", "unable to open", "I/O")
 _UNDO = (
-    ". A run was killed while it wrote, and what it began has to be undone. Read the ledger once, for example with"
-    " ledger_info, as a user who may write to it, to its -journal and to their directory"
+    ". A run was killed while it wrote, and what it began has to be undone. Read the ledger once,"
+    " for example with ledger_info, as a user who may write to it, to its -journal and to their"
+    " directory"
 )
-_ERRORS = (sqlite3.Error, UnicodeError)  # UnicodeError: a lone surrogate, which UTF-8 cannot encode
+_ERRORS = (sqlite3.Error, UnicodeError)  # UnicodeError: a lone surrogate, which is no UTF-8
 
 
 class SqliteDatabase:
-    """Opened for reading, it neither creates nor changes a file: each statement uses a connection
-    of its own.
-    """
+    """Implements Database. Opened for reading, it uses a new connection for each statement."""
 
-    number = "INTEGER PRIMARY KEY AUTOINCREMENT"  # a column that numbers the rows in the order of their insertion
-    interruptible: Callable[[], ContextManager] = (
-        nullcontext  # around waits for others before something is begun
-    )
+    number = "INTEGER PRIMARY KEY AUTOINCREMENT"
 
     def __init__(self, path: str, read_only: bool = False) -> None:
         """Open the file at an absolute path, and create it unless `read_only`; raise LedgerError."""
         self.where = self.shown = path
         self.file = os.path.realpath(path)
-        self._connection, self._locks, self._durable = None, -1, None
+        self.interruptible: Callable[[], ContextManager[object]] = nullcontext
+        self._connection: sqlite3.Connection | None = None  # None: open for reading
+        self._locks = -1
+        self._is_durable: bool | None = None
         try:
             if not read_only:
                 self._open()
@@ -61,14 +58,12 @@ class SqliteDatabase:
             self.close()
             reason = getattr(error, "strerror", None) or _said(error)
             raise LedgerError(f"ledger: {self.where} cannot be opened: {reason}") from None
-        self.lock(_WRITING, nullcontext)  # so that it is not the journal of a write that goes on
-        self._was_cut_off = os.path.exists(f"{self.file}-journal")  # SQLite plays it back unseen
+        self.lock(_WRITING, wait=True)  # the journal of a write that is going on has to go first
+        self._was_cut_off = has_journal(self.file)  # SQLite plays it back unseen
         self.unlock(_WRITING)
 
     def _open(self) -> None:
-        """Create the files readable by their owner only, which SQLite would not; keep those that
-        exist.
-        """
+        """Create the files that are missing, which only their owner may read, and connect."""
         with suppress(FileExistsError):
             os.close(os.open(self.file, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
         self._identity = identity(self.file)
@@ -76,63 +71,55 @@ class SqliteDatabase:
         self._locks = open_lock_file(self.file)
 
     def tables(self) -> set[str]:
-        """Return which tables of ours there are; raise LedgerError."""
-        return (
-            {name for (name,) in self.execute(TABLES_IN_SQLITE)}
-            if os.path.exists(self.file)
-            else set()
-        )
+        if not os.path.exists(self.file):
+            return set()
+        return {name for (name,) in self.execute(TABLES_IN_SQLITE)}
 
     def use(self) -> Use:
-        """Return where this process uses the file."""
         _device, inode = identity(self.file) or (0, 0)
         return Use(self.file, inode, platform.node())
 
     def require_privileges(self) -> None:
         """Do nothing: whoever can open the file for writing can record a request."""
 
-    def prepare(self, create: Iterable[tuple[str, tuple]]) -> bool:
-        """Check a file that is not where it was last used; to write, mark it and create tables;
-        raise LedgerError.
-
-        `create`: the statements with their values, in one transaction. Return False if one of them
-        changed no row, so that none had an effect.
-        """
+    def check(self) -> None:
         if not self._connection:
-            self._is_checked()
-            return True
-        self.lock(_WRITING, nullcontext)
+            if not self._is_in_place():
+                self._require_whole()
+            return
+        self.lock(_WRITING, wait=True)
         try:
-            self.execute(
-                "PRAGMA journal_mode = DELETE"
-            )  # another program may have set WAL; one that stays may mislead
-            if not self._is_checked():
+            # Another program may have set WAL, and a journal that is kept may mislead.
+            self.execute("PRAGMA journal_mode = DELETE")
+            if not self._is_in_place():
+                self._require_whole()
                 self.execute(f"PRAGMA application_id = {application_id_of(self.file)}")
-            return 0 not in self.write(create, Kind.EDIT) if create else True
         finally:
             self.unlock(_WRITING)
 
-    def _is_checked(self) -> bool:
-        """Whether the file is where it was last used; if not, or after a write was cut off, raise
-        LedgerError if torn.
+    def create(self, statements: Iterable[Statement]) -> bool:
+        return 0 not in self.write(statements, Kind.EDIT)
 
-        Without the journal of that write the file stays torn, and with one of another time SQLite
-        tears it.
+    def _is_in_place(self) -> bool:
+        """Return whether the file is where it was last used, and its last write was not cut off."""
+        if self._was_cut_off:
+            return False
+        return self.execute("PRAGMA application_id") == [(application_id_of(self.file),)]
+
+    def _require_whole(self) -> None:
+        """Raise LedgerError if half a write is in the file.
+
+        Without the journal of that write the file stays torn, and SQLite tears it with another one.
         """
-        if not self._was_cut_off and self.execute("PRAGMA application_id") == [
-            (application_id_of(self.file),)
-        ]:
-            return True
         ((found,),) = self.execute("PRAGMA integrity_check(1)")
         if found != "ok":
             raise LedgerError(
-                f"ledger: {self.where} is incomplete or damaged ({found.splitlines()[-1]}). If it was moved or copied"
-                " after a run was killed, put it back beside the file that ends in -journal, and read it there once"
+                f"ledger: {self.where} is incomplete or damaged ({found.splitlines()[-1]}). If it"
+                " was moved or copied after a run was killed, put it back beside the file that ends"
+                " in -journal, and read it there once"
             )
-        return False
 
     def close(self) -> None:
-        """Close the database and release its locks."""
         if self._connection:
             self._connection.close()
         if self._locks >= 0:
@@ -141,119 +128,86 @@ class SqliteDatabase:
 
     __del__ = close
 
-    def lock(self, number: int, waiting: Callable[[], ContextManager] | None) -> bool:
-        """Take the lock of this number, if need be after a wait within `waiting`; without it,
-        return False instead.
-
-        Raises LedgerError.
-        """
+    def lock(self, number: int, wait: bool) -> bool:
         try:
             if set_lock(self._locks, number, fcntl.LOCK_EX | fcntl.LOCK_NB):
                 return True
-            if waiting:
-                with waiting():
+            if wait:
+                with self.interruptible():
                     set_lock(self._locks, number, fcntl.LOCK_EX)
         except OSError as error:
-            raise LedgerError(
-                f"ledger: {self.where}.lock cannot be locked: {error.strerror}"
-            ) from None
-        return bool(waiting)
+            problem = f"{self.where}.lock cannot be locked: {error.strerror}"
+            raise LedgerError(f"ledger: {problem}") from None
+        return wait
 
     def unlock(self, number: int) -> None:
-        with suppress(
-            OSError
-        ):  # the work is done: the lock ends with the process, and until then others wait
+        # The work is done: the lock ends with the process, and until then others wait.
+        with suppress(OSError):
             set_lock(self._locks, number, fcntl.LOCK_UN)
 
-    def execute(self, statement: str, values: Iterable = ()) -> list[tuple]:
-        """Return the rows of a statement with its values in place of `?`; raise LedgerError."""
+    def execute(self, statement: str, values: Sequence[Value] = ()) -> list[Row]:
         with self._translated():
             if self._connection:
                 require_same_file(self.where, self._identity)
-                return _patiently(self._connection, statement, values)
-            with closing(
-                _connect(self.file)
-            ) as connection:  # may write: after a kill, reading begins with a rollback
+                return _execute(self._connection, statement, values)
+            # May write: after a kill, reading begins with a rollback.
+            with closing(_connect(self.file)) as connection:
                 connection.execute("PRAGMA query_only = ON")
-                return _patiently(connection, statement, values)
+                return _execute(connection, statement, values)
 
-    def write(self, statements: Iterable[tuple[str, tuple]], kind: Kind) -> list[int]:
-        """Execute statements in one transaction; return how many rows each has changed.
-
-        Raises LedgerError. Kind.EDIT has no effect if one of the statements changes no row.
-        """
-        durable, whole = kind is not Kind.END, kind is Kind.EDIT
+    def write(self, statements: Iterable[Statement], kind: Kind) -> list[int]:
+        connection = self._connection
+        if not connection:
+            raise LedgerError(f"ledger: {self.where} is open for reading only")
         with self._translated():
-            if durable != self._durable:
-                self._connection.execute(f"PRAGMA synchronous = {'EXTRA' if durable else 'NORMAL'}")
-                self._durable = durable
+            self._sync_commits(connection, kind is not Kind.END)
             try:
-                with self.interruptible() if durable else nullcontext():
-                    with suppress(
-                        LedgerError
-                    ):  # a turn: those who wait for SQLite's lock try it now and then
-                        self.lock(_WRITING, nullcontext)
-                    _patiently(self._connection, "BEGIN IMMEDIATE")
-                require_same_file(self.where, self._identity)
-                counts = [
-                    self._connection.execute(statement, values).rowcount
-                    for statement, values in statements
-                ]
-                _patiently(self._connection, "ROLLBACK" if whole and 0 in counts else "COMMIT")
+                with nullcontext() if kind is Kind.END else self.interruptible():
+                    self._begin(connection)
+                counts = [connection.execute(*statement).rowcount for statement in statements]
+                has_effect = kind is not Kind.EDIT or 0 not in counts
+                _execute(connection, "COMMIT" if has_effect else "ROLLBACK")
                 return counts
             finally:
-                if self._connection.in_transaction:
+                if connection.in_transaction:
                     with suppress(sqlite3.Error):
-                        self._connection.execute("ROLLBACK")
+                        connection.execute("ROLLBACK")
                 self.unlock(_WRITING)
+
+    def _sync_commits(self, connection: sqlite3.Connection, is_durable: bool) -> None:
+        """Choose whether a commit survives a power failure, or only the death of this process."""
+        if is_durable != self._is_durable:
+            connection.execute(f"PRAGMA synchronous = {'EXTRA' if is_durable else 'NORMAL'}")
+            self._is_durable = is_durable
+
+    def _begin(self, connection: sqlite3.Connection) -> None:
+        """Begin a transaction, in turn: a waiting SQLite only tries its own lock now and then."""
+        with suppress(OSError):
+            set_lock(self._locks, _WRITING, fcntl.LOCK_EX)
+        _execute(connection, "BEGIN IMMEDIATE")
+        require_same_file(self.where, self._identity)
 
     @contextmanager
     def _translated(self) -> Iterator[None]:
+        """Turn errors of SQLite into LedgerError."""
         try:
             yield
         except _ERRORS as error:
-            problem = f"ledger: {self.where}: {_said(error)}"
-            if _LOCKED in problem:
-                raise LedgerLost(
-                    f"{problem}: others have been writing to it, or reading it in one transaction, for"
-                    f" {_BUSY_TIMEOUT:g} s. When you run it again, use fewer forks, or end what reads it"
-                ) from None
-            is_half_written = os.path.exists(f"{self.file}-journal") and any(
-                text in problem for text in _NO_PERMISSION
+            raise self._failure(_said(error)) from None
+
+    def _failure(self, reason: str) -> LedgerError:
+        problem = f"ledger: {self.where}: {reason}"
+        if _LOCKED in reason:
+            return LedgerLost(
+                f"{problem}: others have been writing to it, or reading it in one transaction, for"
+                f" {_BUSY_TIMEOUT:g} s. When you run it again, use fewer forks, or end what reads it"
             )
-            raise LedgerError(f"{problem}{_UNDO if is_half_written else ''}") from None
+        is_refused = any(text in reason for text in _NO_PERMISSION)
+        return LedgerError(problem + _UNDO if is_refused and has_journal(self.file) else problem)
 
 
 def _said(error: Exception) -> str:
     return NOT_A_LEDGER if "is not a database" in str(error) else first_line(error)
-
-
-def require_same_file(path: str, before: tuple[int, int] | None) -> None:
-    """Raise LedgerError if a file that was opened has been replaced; `before`: its identity then."""
-    if before != identity(path):
-        raise LedgerError(
-            f"ledger: {path} was removed or replaced while it was in use. Restore the file that has the recorded"
-            " entries, then run again"
-        )
-
-
-def identity(file: str) -> tuple[int, int] | None:
-    """Return what distinguishes a file from another one; None when there is no file."""
-    with suppress(OSError, ValueError):
-        status = os.stat(file)
-        return status.st_dev, status.st_ino
-    return None
-
-
-def application_id_of(file: str) -> int:
-    """Return the application_id of a file: a number that does not match once it is copied, moved or
-    renamed.
-    """
-    _device, inode = identity(file) or (
-        0,
-        0,
-    )  # the number of the device may change when it is mounted again
-    return 1 + zlib.crc32(repr((inode, file)).encode()) % (2**31 - 1)
 
 
 def _connect(path: str) -> sqlite3.Connection:
@@ -263,12 +217,10 @@ def _connect(path: str) -> sqlite3.Connection:
     )
 
 
-def _patiently(
-    connection: sqlite3.Connection, statement: str, values: Iterable = ()
-) -> list[tuple]:
-    """Return the rows of a statement that may have to wait for others; a signal ends the wait;
-    raise sqlite3.Error.
-    """
+def _execute(
+    connection: sqlite3.Connection, statement: str, values: Sequence[Value] = ()
+) -> list[Row]:
+    """Return the rows of a statement that may have to wait for others; a signal ends the wait."""
     until = time.monotonic() + _BUSY_TIMEOUT
     while True:
         try:

@@ -2,9 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The tables of the ledger, and the statements that read and write them: the same on SQLite and on
-PostgreSQL.
-"""
+"""The tables of the ledger and the statements about them, the same on SQLite and on PostgreSQL."""
 
 import re
 
@@ -12,126 +10,130 @@ _NOT_PLAIN = re.compile(r"[^A-Za-z0-9]+")  # what JSON or LIKE may write in anot
 
 SCHEMA_VERSION = 4  # of the tables; it stands in the last of them
 IN_USE, MOVING, MOVED, FILLING = "in use", "moving", "moved", "filling"  # the states of a ledger
+ENTRY_TABLE = "infrastructure_services_entry"
+HISTORY_TABLE = "infrastructure_services_history"
+SCHEMA_TABLE = "infrastructure_services_schema"
+MOVED_TABLE = "infrastructure_services_moved"  # the entries of a ledger that was moved
 
-# `number` depends on the database. Run in one transaction; has no effect if another process was
-# first.
+# `number` depends on the database. Run in one transaction, which has no effect if another
+# process was first.
 CREATE = (
     (
-        "CREATE TABLE IF NOT EXISTS infrastructure_services_entry (base_url TEXT NOT NULL, resource TEXT NOT NULL,"
-        " name TEXT NOT NULL, state TEXT NOT NULL, sent TEXT NOT NULL, asset TEXT NOT NULL, began_at TEXT NOT NULL,"
-        ' changed_at TEXT NOT NULL, "by" TEXT NOT NULL, run TEXT NOT NULL, trace_id TEXT NOT NULL,'
-        " revision BIGINT NOT NULL, PRIMARY KEY (base_url, resource, name))"
+        f"CREATE TABLE IF NOT EXISTS {ENTRY_TABLE} (base_url TEXT NOT NULL,"
+        " resource TEXT NOT NULL, name TEXT NOT NULL, state TEXT NOT NULL, sent TEXT NOT NULL,"
+        " asset TEXT NOT NULL, began_at TEXT NOT NULL, changed_at TEXT NOT NULL,"
+        ' "by" TEXT NOT NULL, run TEXT NOT NULL, trace_id TEXT NOT NULL, revision BIGINT NOT NULL,'
+        " PRIMARY KEY (base_url, resource, name))"
     ),
     (
-        "CREATE TABLE IF NOT EXISTS infrastructure_services_history (number {number}, base_url TEXT NOT NULL,"
-        " resource TEXT NOT NULL, name TEXT NOT NULL, from_state TEXT NOT NULL, to_state TEXT NOT NULL,"
-        ' at TEXT NOT NULL, "by" TEXT NOT NULL, run TEXT NOT NULL, outcome TEXT NOT NULL,'
-        " status INTEGER, message TEXT NOT NULL, seconds REAL, trace_id TEXT NOT NULL, revision BIGINT NOT NULL)"
+        f"CREATE TABLE IF NOT EXISTS {HISTORY_TABLE} (number {{number}}, base_url TEXT NOT NULL,"
+        " resource TEXT NOT NULL, name TEXT NOT NULL, from_state TEXT NOT NULL,"
+        ' to_state TEXT NOT NULL, at TEXT NOT NULL, "by" TEXT NOT NULL, run TEXT NOT NULL,'
+        " outcome TEXT NOT NULL, status INTEGER, message TEXT NOT NULL, seconds REAL,"
+        " trace_id TEXT NOT NULL, revision BIGINT NOT NULL)"
     ),
     (
         "CREATE INDEX IF NOT EXISTS infrastructure_services_history_of"
-        " ON infrastructure_services_history (base_url, resource, name)"
+        f" ON {HISTORY_TABLE} (base_url, resource, name)"
     ),
     (
         # One row: the state of the ledger with the move that it belongs to, and where the ledger
         # was last used.
-        "CREATE TABLE IF NOT EXISTS infrastructure_services_schema (version INTEGER PRIMARY KEY,"
+        f"CREATE TABLE IF NOT EXISTS {SCHEMA_TABLE} (version INTEGER PRIMARY KEY,"
         " ledger_id TEXT NOT NULL, state TEXT NOT NULL, move TEXT NOT NULL, place TEXT NOT NULL,"
         " path TEXT NOT NULL, inode BIGINT NOT NULL, host TEXT NOT NULL)"
     ),
 )
 # Fails if there is a row already, unless it is to have no effect then.
-INSERT_MARK = "INSERT INTO infrastructure_services_schema VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
+INSERT_MARK = f"INSERT INTO {SCHEMA_TABLE} VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
 INSERT_FIRST_MARK = f"{INSERT_MARK} ON CONFLICT DO NOTHING"
-SET_USE = "UPDATE infrastructure_services_schema SET path = ?, inode = ?, host = ?"
+SET_USE = f"UPDATE {SCHEMA_TABLE} SET path = ?, inode = ?, host = ?"
 TABLES_IN_SQLITE = (
-    "SELECT name FROM sqlite_master"
-    " WHERE name IN ('infrastructure_services_entry', 'infrastructure_services_schema')"
+    f"SELECT name FROM sqlite_master WHERE name IN ('{ENTRY_TABLE}', '{SCHEMA_TABLE}')"
 )
-TABLES_IN_POSTGRESQL = (  # from pg_class: to_regclass may have cached, before a lock was granted, that there are none
+# Not by to_regclass: it may have cached, before a lock was granted, that there are none.
+TABLES_IN_POSTGRESQL = (
     "SELECT relname FROM pg_class WHERE pg_table_is_visible(oid)"
-    " AND relname IN ('infrastructure_services_entry', 'infrastructure_services_schema')"
+    f" AND relname IN ('{ENTRY_TABLE}', '{SCHEMA_TABLE}')"
 )
-SCHEMA = "SELECT * FROM infrastructure_services_schema ORDER BY version DESC"  # other versions have other columns
+SCHEMA = f"SELECT * FROM {SCHEMA_TABLE} ORDER BY version DESC"  # other versions have other columns
 
 IS_KEY = "base_url = ? AND resource = ? AND name = ?"
 COLUMNS = 'state, sent, asset, began_at, changed_at, "by", run, trace_id, revision'
 GET = (
-    f"SELECT name, {COLUMNS} FROM infrastructure_services_entry"
+    f"SELECT name, {COLUMNS} FROM {ENTRY_TABLE}"
     " WHERE base_url = ? AND resource = ? AND name IN ({})"
 )
-ENTRIES = (
-    f"SELECT base_url, resource, name, {COLUMNS} FROM infrastructure_services_entry WHERE {{}}"
-)
-_WHILE_IN_USE = f"EXISTS (SELECT 1 FROM infrastructure_services_schema WHERE state = '{IN_USE}')"
+ENTRIES = f"SELECT base_url, resource, name, {COLUMNS} FROM {ENTRY_TABLE} WHERE {{}}"
+_WHILE_IN_USE = f"EXISTS (SELECT 1 FROM {SCHEMA_TABLE} WHERE state = '{IN_USE}')"
 INSERT = (
-    f"INSERT INTO infrastructure_services_entry (base_url, resource, name, {COLUMNS}) SELECT {', '.join('?' * 12)}"
+    f"INSERT INTO {ENTRY_TABLE} (base_url, resource, name, {COLUMNS}) SELECT {', '.join('?' * 12)}"
     f" WHERE {_WHILE_IN_USE} ON CONFLICT (base_url, resource, name) DO NOTHING"
 )
 UPDATE = (
-    "UPDATE infrastructure_services_entry SET state = ?, sent = ?, asset = ?, began_at = ?, changed_at = ?,"
+    f"UPDATE {ENTRY_TABLE} SET state = ?, sent = ?, asset = ?, began_at = ?, changed_at = ?,"
     f' "by" = ?, run = ?, trace_id = ?, revision = ? WHERE {IS_KEY} AND revision = ?'
 )
 BEGIN = f"{UPDATE} AND {_WHILE_IN_USE}"
-DELETE = f"DELETE FROM infrastructure_services_entry WHERE {IS_KEY} AND revision = ?"
+DELETE = f"DELETE FROM {ENTRY_TABLE} WHERE {IS_KEY} AND revision = ?"
 ENDED = 'from_state, to_state, at, "by", run, outcome, status, message, seconds, trace_id'
 RECORD = (
-    f"INSERT INTO infrastructure_services_history (base_url, resource, name, {ENDED}, revision)"
+    f"INSERT INTO {HISTORY_TABLE} (base_url, resource, name, {ENDED}, revision)"
     f" VALUES ({', '.join('?' * 14)})"
 )
-HISTORY = (  # clocks of controllers differ, and a second has many rows: the number alone gives the order
-    f"SELECT name, {ENDED} FROM infrastructure_services_history"
+# Clocks of controllers differ, and a second has many rows: only the number gives the order.
+HISTORY = (
+    f"SELECT name, {ENDED} FROM {HISTORY_TABLE}"
     " WHERE base_url = ? AND resource = ? AND name IN ({}) ORDER BY number"
 )
-NUMBER_OF_ROW = (
-    "SELECT number FROM infrastructure_services_history ORDER BY number LIMIT 1 OFFSET ?"
-)
+NUMBER_OF_ROW = f"SELECT number FROM {HISTORY_TABLE} ORDER BY number LIMIT 1 OFFSET ?"
 CREATED_SINCE = (
-    "SELECT DISTINCT name FROM infrastructure_services_history"
-    " WHERE base_url = ? AND resource = ? AND name IN ({}) AND to_state IN ('done', 'accepted') AND number > ?"
+    f"SELECT DISTINCT name FROM {HISTORY_TABLE}"
+    " WHERE base_url = ? AND resource = ? AND name IN ({})"
+    " AND to_state IN ('done', 'accepted') AND number > ?"
 )
-COUNT_STATES = "SELECT state, count(*) FROM infrastructure_services_entry GROUP BY state"
-COUNT_IN_DOUBT = "SELECT count(*) FROM infrastructure_services_entry WHERE state <> 'done'"
-IS_RECORDED = f"SELECT 1 FROM infrastructure_services_history WHERE {IS_KEY} AND revision = ?"
-SEEN = "SELECT 1 FROM infrastructure_services_entry WHERE base_url = ? LIMIT 1"
+COUNT_STATES = f"SELECT state, count(*) FROM {ENTRY_TABLE} GROUP BY state"
+COUNT_IN_DOUBT = f"SELECT count(*) FROM {ENTRY_TABLE} WHERE state <> 'done'"
+IS_RECORDED = f"SELECT 1 FROM {HISTORY_TABLE} WHERE {IS_KEY} AND revision = ?"
+SEEN = f"SELECT 1 FROM {ENTRY_TABLE} WHERE base_url = ? LIMIT 1"
 ELSEWHERE = (
-    "SELECT name, base_url FROM infrastructure_services_entry"
+    f"SELECT name, base_url FROM {ENTRY_TABLE}"
     " WHERE base_url <> ? AND resource = ? AND name IN ({}) ORDER BY base_url"
 )
 
 # To move a ledger. Each change of a mark names the state and the move that it follows.
 SET_MARK = (
-    "UPDATE infrastructure_services_schema SET state = ?, move = ?, place = ?"
+    f"UPDATE {SCHEMA_TABLE} SET state = ?, move = ?, place = ?"
     " WHERE ledger_id = ? AND state = ? AND move = ?"
 )
-CLOSE = "ALTER TABLE infrastructure_services_entry RENAME TO infrastructure_services_moved"  # no session finds it
-OPEN = "ALTER TABLE infrastructure_services_moved RENAME TO infrastructure_services_entry"
-IN_FLIGHT = "SELECT base_url, resource, name, revision FROM infrastructure_services_entry WHERE state = 'intent'"
+CLOSE = f"ALTER TABLE {ENTRY_TABLE} RENAME TO {MOVED_TABLE}"  # no session finds it
+OPEN = f"ALTER TABLE {MOVED_TABLE} RENAME TO {ENTRY_TABLE}"
+IN_FLIGHT = f"SELECT base_url, resource, name, revision FROM {ENTRY_TABLE} WHERE state = 'intent'"
 ONLY_THESE_IN_FLIGHT = (  # `,1,2,`: the revisions, twice
-    "UPDATE infrastructure_services_schema SET state = state WHERE NOT EXISTS (SELECT 1 FROM"
-    " infrastructure_services_moved WHERE state = 'intent' AND replace(?, ',' || revision || ',', '') = ?)"
+    f"UPDATE {SCHEMA_TABLE} SET state = state WHERE NOT EXISTS (SELECT 1 FROM"
+    f" {MOVED_TABLE} WHERE state = 'intent' AND replace(?, ',' || revision || ',', '') = ?)"
 )
-DROP = tuple(
-    f"DROP TABLE infrastructure_services_{table}" for table in ("entry", "history", "schema")
+DROP = (
+    f"DROP TABLE {ENTRY_TABLE}",
+    f"DROP TABLE {HISTORY_TABLE}",
+    f"DROP TABLE {SCHEMA_TABLE}",
 )
 COUNT = "SELECT count(*) FROM infrastructure_services_{}"
 PAGE = 60  # rows of one statement; SQLite took 999 values at most before 3.32
 ENTRIES_AFTER = (
-    f"SELECT base_url, resource, name, {COLUMNS} FROM infrastructure_services_moved"
+    f"SELECT base_url, resource, name, {COLUMNS} FROM {MOVED_TABLE}"
     f" WHERE (base_url, resource, name) > (?, ?, ?) ORDER BY base_url, resource, name LIMIT {PAGE}"
 )
 HISTORY_AFTER = (
-    f"SELECT number, base_url, resource, name, {ENDED}, revision FROM infrastructure_services_history"
+    f"SELECT number, base_url, resource, name, {ENDED}, revision FROM {HISTORY_TABLE}"
     f" WHERE number > ? ORDER BY number LIMIT {PAGE}"
 )
-COPY_ENTRIES = (
-    f"INSERT INTO infrastructure_services_entry (base_url, resource, name, {COLUMNS}) VALUES {{}}"
+COPY_ENTRIES = f"INSERT INTO {ENTRY_TABLE} (base_url, resource, name, {COLUMNS}) VALUES {{}}"
+COPY_HISTORY = (
+    f"INSERT INTO {HISTORY_TABLE} (base_url, resource, name, {ENDED}, revision) VALUES {{}}"
 )
-COPY_HISTORY = f"INSERT INTO infrastructure_services_history (base_url, resource, name, {ENDED}, revision) VALUES {{}}"
 
 
 def like(text: str) -> str:
-    """Return a pattern of LIKE for all that may contain a text, be it as JSON: by its letters and
-    digits alone.
-    """
+    """Return a pattern of LIKE for all that may contain a text, also as JSON; letters and digits count."""
     return _NOT_PLAIN.sub("%", f"%{text}%")

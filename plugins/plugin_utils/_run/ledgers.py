@@ -10,8 +10,8 @@ import os
 from typing import Any
 
 from ...module_utils._errors import InvalidInput
+from .._ledger.ledger_file import identity, require_same_file
 from .._ledger.location import no_ledger_yet, open_ledger, resolved
-from .._ledger.sqlite import identity, require_same_file
 from .._ledger.store import Ledger
 from .._screen.screen import waiting_line
 from .action import Action

@@ -1,0 +1,171 @@
+# Copyright (c) 2026, the infrastructure.services contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What tells one ledger file from another, and what is checked before SQLite opens one."""
+
+from __future__ import annotations
+
+import os
+import stat
+import time
+import zlib
+from contextlib import suppress
+from typing import Dict, Tuple
+
+from ...module_utils._errors import InvalidInput
+from .entries import NOT_A_LEDGER, LedgerError
+
+_MAGIC = b"SQLite format 3\0"  # how an SQLite file begins (https://www.sqlite.org/fileformat.html)
+_APPLICATION_ID_AT = 68  # where the application_id is in the file
+_LEAST_SIZE = 512  # bytes of a database of one page; SQLite overwrites a smaller file
+_BESIDE = ("-journal", "-wal", "-shm", ".lock")  # ends of the names of files beside a ledger
+_LOOKS = 40  # at a journal
+_PAUSE = 0.05  # seconds between them
+_Identity = Tuple[int, int]
+# Descriptors, never closed: SQLite would lose its locks on the file.
+_opened: Dict[_Identity, int] = {}
+
+
+def identity(file: str) -> _Identity | None:
+    """Return what distinguishes a file from another one, None if there is no file."""
+    with suppress(OSError, ValueError):
+        status = os.stat(file)
+        return status.st_dev, status.st_ino
+    return None
+
+
+def require_same_file(path: str, before: _Identity | None) -> None:
+    """Raise LedgerError if a file was replaced since its identity was `before`."""
+    if before != identity(path):
+        raise LedgerError(
+            f"ledger: {path} was removed or replaced while it was in use. Restore the file that has"
+            " the recorded entries, then run again"
+        )
+
+
+def application_id_of(file: str) -> int:
+    """Return a number for the file that no longer matches once it is copied, moved or renamed."""
+    # Without the device, whose number may change when it is mounted again.
+    _device, inode = identity(file) or (0, 0)
+    return 1 + zlib.crc32(repr((inode, file)).encode()) % (2**31 - 1)
+
+
+def has_journal(file: str) -> bool:
+    """Return whether a write is going on, or was cut off."""
+    return os.path.exists(f"{file}-journal")
+
+
+def check_file(file: str, where: str) -> None:
+    """Raise InvalidInput if a real path cannot be a ledger, before anything is created beside it.
+
+    `where`: the path that the user gave.
+    """
+    if os.path.isdir(file):
+        raise InvalidInput("ledger", f"{where} is a directory; give a file in it")
+    if not os.path.isdir(os.path.dirname(file)):
+        problem = f"{where} cannot be opened: its directory does not exist; create it"
+        raise InvalidInput("ledger", problem)
+    _check_files_beside(file)
+    try:
+        status = os.lstat(file)
+    except OSError:  # there is none yet, or SQLite says what is wrong
+        return
+    problem = _problem_of(file, status)
+    if problem:
+        raise InvalidInput("ledger", f"{where}{problem}")
+    _check_journal(file, where)
+
+
+def _check_files_beside(file: str) -> None:
+    """Raise InvalidInput if a file beside the ledger would be written somewhere else.
+
+    Whoever may write to the directory could otherwise have another file of this user overwritten.
+    """
+    for end in _BESIDE:
+        with suppress(OSError):
+            if not stat.S_ISREG(os.lstat(f"{file}{end}").st_mode):
+                raise InvalidInput(
+                    "ledger",
+                    f"{file}{end} is a symbolic link or no regular file, and belongs to the ledger"
+                    " by its name. Remove it",
+                )
+
+
+def _problem_of(file: str, status: os.stat_result) -> str:
+    """Return why an existing file cannot be a ledger, '' if it may be one."""
+    if not stat.S_ISREG(status.st_mode):
+        return " is not a regular file; give the path of a ledger, or of a new one"
+    if status.st_nlink > 1:
+        return (
+            f" has {status.st_nlink} names (hard links), and each would have its own journal."
+            " Remove all names but one, and use that one or symbolic links to it"
+        )
+    if _is_mount_point(file):
+        return (
+            " is mounted by itself, without the journal that belongs beside it. Mount its directory"
+        )
+    if status.st_size and not _may_be_sqlite(file, status.st_size):
+        return f": {NOT_A_LEDGER}"
+    return ""
+
+
+def _may_be_sqlite(file: str, size: int) -> bool:
+    """Return whether the file begins as a database, cannot be read, or was cut off."""
+    if size < _LEAST_SIZE:
+        return False
+    try:
+        return _bytes_in(file, len(_MAGIC), 0) == _MAGIC or has_journal(file)
+    except OSError:
+        return True
+
+
+def _is_mount_point(file: str) -> bool:
+    """Return whether /proc/self/mountinfo lists the file (proc_pid_mountinfo(5), on Linux)."""
+    try:
+        with open("/proc/self/mountinfo", "rb") as mounts:
+            points = [line.split()[4] for line in mounts]
+    except OSError:
+        return False
+    unescaped = [point.decode("unicode_escape").encode("latin-1") for point in points]
+    return os.fsencode(file) in unescaped
+
+
+def _check_journal(file: str, where: str) -> None:
+    """Raise InvalidInput for the journal of another file, with which SQLite would undo writes.
+
+    A run that is killed while it writes leaves one. It belongs to a file that was last used at this
+    path. The journals of other tasks exist for some milliseconds each.
+    """
+    for _look in range(_LOOKS):
+        if not _has_foreign_journal(file):
+            return
+        time.sleep(_PAUSE)
+    raise InvalidInput(
+        "ledger",
+        f"{where} was last used under another path or as another file, and {file}-journal is beside"
+        " it, which a write leaves when it is cut off. Keep copies of both. If the journal belongs"
+        f" to this file, let SQLite finish: sqlite3 {file} 'PRAGMA integrity_check'. If another"
+        " file left it, as before a backup was restored, remove it",
+    )
+
+
+def _has_foreign_journal(file: str) -> bool:
+    """Return whether there is a journal although the file was last used elsewhere."""
+    try:
+        if not os.path.getsize(f"{file}-journal"):
+            return False
+        found = int.from_bytes(_bytes_in(file, 4, _APPLICATION_ID_AT), "big")
+    except OSError:  # there is no journal, or SQLite says what is wrong
+        return False
+    return found not in (0, application_id_of(file))
+
+
+def _bytes_in(file: str, count: int, start: int) -> bytes:
+    """Return bytes of a file; raise OSError."""
+    known = identity(file)
+    if known is None:
+        raise FileNotFoundError(file)
+    if known not in _opened:
+        _opened[known] = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    return os.pread(_opened[known], count, start)
