@@ -44,5 +44,5 @@ class ActionModule(LedgerAction):
             write_entries(file, result["entries"])
             lines = written_lines(file, result["entries"], settle_command(ledger, file))
         if self.variable(SHOWS_TABLE):
-            show_lines(lines, stderr=False)
+            show_lines(lines)
         return dict(result, text=lines, **({"file": file} if file else {}))

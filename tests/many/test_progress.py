@@ -51,10 +51,28 @@ def test_progress_does_not_disturb_a_callback_that_prints_a_document(start, serv
     run.end()
     assert json.loads(run.printed)[0]["accepted"] == 60
     assert re.search(r"virtual machines: \d+ of 60, \d+ in flight, 0 in doubt, ", run.errors)
+    assert "virtual machines: 60 created, 0 unchanged, 0 in doubt, 0 rejected, " in run.errors
+
+
+@pytest.mark.parametrize("callback", ["default", "minimal"])
+def test_the_plan_and_the_end_are_on_stdout(start, callback):
+    """So that `--check | tee plan.txt` has the plan, and a log of CI all in order."""
+    environment = {"ANSIBLE_STDOUT_CALLBACK": callback}
+    plan = start(2, arguments=("--check",), environment=environment)
+    plan.end()
+    counts = "virtual machines: 2 to create\n  each:  cpu 4\n  + vm0\n  + vm1\n"
+    assert counts in plan.printed
+    if callback == "default":
+        tasks = plan.printed.split("TASK [")
+        assert tasks[1].partition(counts)[2].startswith("changed: [localhost]")
+    run = start(2, environment=environment)
+    run.end()
+    assert "virtual machines: 2 created, 0 unchanged, 0 in doubt, 0 rejected, " in run.printed
+    assert "virtual machines" not in plan.errors + run.errors
 
 
 def test_lines_have_the_colors_of_ansible_if_somebody_sees_them(start):
-    """Those of stderr depend on whether it is a terminal, which ANSIBLE_FORCE_COLOR overrides."""
+    """Those of stdout depend on whether it is a terminal, which ANSIBLE_FORCE_COLOR overrides."""
     line = "+ vm0 cpu 4"
     for forced, expected in (
         ("1", f"\x1b[1;34m {line}\x1b[0m"),
@@ -66,8 +84,8 @@ def test_lines_have_the_colors_of_ansible_if_somebody_sees_them(start):
             environment={"ANSIBLE_FORCE_COLOR": forced, "ANSIBLE_COLOR_OK": "bright blue"},
         )
         run.end()
-        assert expected in run.errors
-        assert ("\x1b" in run.errors) is (forced == "1")
+        assert expected in " ".join(run.printed.split())
+        assert ("\x1b" in run.printed) is (forced == "1")
 
 
 @pytest.mark.matrix

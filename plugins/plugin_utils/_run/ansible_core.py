@@ -11,7 +11,7 @@ import os
 import re
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cache, cached_property, partial
 from typing import Any, Callable, Dict, Iterator, TypeVar
 
 import ansible.template
@@ -22,6 +22,7 @@ from ansible.module_utils.common import json as core_json
 from ansible.playbook.block import Block
 from ansible.plugins.action import ActionBase
 from ansible.plugins.connection import ConnectionBase
+from ansible.plugins.loader import callback_loader
 from ansible.utils.display import Display
 from ansible.utils.vars import load_extra_vars
 
@@ -41,12 +42,22 @@ _INVOCATION = "INJECT_INVOCATION"
 # connection was lost.
 _RETRIES = "reconnection_retries"
 
+# Callbacks that print lines; most others of that kind inherit from one of them.
+_PRINT_LINES = {f"ansible.plugins.callback.{name}" for name in ("default", "minimal", "oneline")}
+
 _PYTHON_TOO_OLD = re.compile("(?:Ansible|ansible-core) requires .*Python.* Current version: ")
 
 
 def setting(name: str) -> Any:
     """Return a setting of ansible-core as this run reads it."""
     return vars(constants)[name]
+
+
+@cache
+def prints_lines() -> bool:
+    """Return whether the callback of this run prints lines, as those of ansible-core do."""
+    callback = callback_loader.get(setting("DEFAULT_STDOUT_CALLBACK"), class_only=True)
+    return bool({base.__module__ for base in getattr(callback, "__mro__", ())} & _PRINT_LINES)
 
 
 def run_directory() -> str:

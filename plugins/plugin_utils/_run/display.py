@@ -14,7 +14,6 @@ import atexit
 import hashlib
 import multiprocessing
 import os
-import sys
 import time
 from contextlib import suppress
 from functools import cache
@@ -24,7 +23,7 @@ from typing import Iterable
 from ansible.utils.display import Display
 
 from ...module_utils._task.signals import Signals
-from .ansible_core import call_first_display, run_directory, setting
+from .ansible_core import call_first_display, prints_lines, run_directory, setting
 
 _MESSAGE = "infrastructure.services-message-"
 _POLL_INTERVAL = 0.1  # seconds
@@ -47,26 +46,26 @@ def prepare_display() -> None:
     atexit.register(_end_display, os.getpid())
 
 
-def show_lines(lines: Iterable[str], stderr: bool = True) -> None:
-    """Display lines, on stderr where stdout stays a document that a callback prints."""
-    shown = list(lines)
-    if not call_first_display(_METHOD, shown, stderr):
-        _display_lines(shown, stderr)
+def show_lines(lines: Iterable[str]) -> None:
+    """Display a plan or an end on stdout, or on stderr where a callback prints a document."""
+    _show(list(lines), stderr=not prints_lines())
+
+
+def _show(lines: list[str], stderr: bool) -> None:
+    if not call_first_display(_METHOD, lines, stderr):
+        _display_lines(lines, stderr)
 
 
 def _display_lines(lines: list[str], stderr: bool) -> None:
     for line in lines:
-        _display(line, color_of(line), stderr)
+        # Ansible knows whether stdout shows colors, and does not ask that of stderr.
+        _display(line, None if stderr else color_of(line), stderr)
 
 
 def color_of(line: str) -> str | None:
-    """Return the color of a line on stderr, None for that of the terminal.
-
-    Ansible itself leaves out colors with ANSIBLE_NOCOLOR.
-    """
+    """Return the color of a line, None for that of the terminal."""
     mark = line[2:4].removesuffix(" ")
-    has_colors = sys.stderr.isatty() or setting("ANSIBLE_FORCE_COLOR")
-    return setting(f"COLOR_{_COLORS[mark]}") if has_colors and mark in _COLORS else None
+    return setting(f"COLOR_{_COLORS[mark]}") if mark in _COLORS else None
 
 
 def _display(line: str, color: str | None, stderr: bool = True) -> None:
@@ -79,11 +78,11 @@ def _display(line: str, color: str | None, stderr: bool = True) -> None:
 
 
 def say(signals: Signals, line: str) -> None:
-    """Display a line, also when Ansible no longer displays what workers say."""
+    """Display a line on stderr, also when Ansible no longer displays what workers say."""
     if signals.caught:
         leave_message(line)
     else:
-        show_lines([line])
+        _show([line], stderr=True)
 
 
 def leave_message(message: str) -> None:
