@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 import re
-from typing import Any, Iterable
+from typing import Any, Iterable, Iterator
 from urllib.parse import unquote, unquote_plus
 
 from .. import _secrets
@@ -15,16 +15,15 @@ from .._http.urls import named_in_environment
 from .._resources import WORDS
 from .._secrets import Secrets
 from . import options
+from .options import Params
 
 _WITH_SCHEME = re.compile(r"[A-Za-z-]+ +([^\s,;]+)")  # the value of a header such as `Bearer abc`
 _URLS = ("to", "ledger", "base_url", "auth_url")
 _MAY_HOLD_SECRETS = re.compile("[?@]|^postgres")  # a URL that does
 
 
-def secrets_of(own: Iterable[str], params: dict) -> Secrets:
-    """Return the secrets that the options hold, valid or not; `own`: the names of the module's own
-    options.
-    """
+def secrets_of(own: Iterable[str], params: Params) -> Secrets:
+    """Return the secrets in options, valid or not; `own`: the names of the module's own options."""
     public = [{name: params.get(name) for name in (*own, "base_url")}, WORDS]
     client, client_secret = _text(params.get("client_id")), _text(params.get("client_secret"))
     basic = _secrets.basic(client, client_secret) if client and client_secret else ()
@@ -41,58 +40,57 @@ def secrets_of(own: Iterable[str], params: dict) -> Secrets:
     return Secrets(public, [(credential, derived) for credential, derived in found if credential])
 
 
-def _credentials_in_fields(params: dict) -> list[str]:
-    """Return the values of parameters and headers that are credentials; where those are not a dict,
-    all of it.
+def _credentials_in_fields(params: Params) -> Iterator[str]:
+    """Yield the values of parameters and headers that are credentials.
+
+    If those are not a dict, all of it is one.
     """
-    found = []
     for option in ("auth_parameters", "headers"):
         fields = params.get(option) or {}
         named = fields.items() if isinstance(fields, dict) else [("secret", fields)]
-        values = [_text(value) for name, value in named if _secrets.is_credential_name(str(name))]
-        schemes = map(_WITH_SCHEME.fullmatch, values if option == "headers" else ())
-        found += [*values, *(match[1] for match in schemes if match)]
-    return found
+        for name, value in named:
+            if not _secrets.is_credential_name(str(name)):
+                continue
+            yield _text(value)
+            after_scheme = _WITH_SCHEME.fullmatch(_text(value))
+            if option == "headers" and after_scheme:
+                yield after_scheme[1]
 
 
-def _credentials_in_urls(params: dict) -> set[str]:
-    """Return the passwords in URLs, and the values in the query of auth_url, as they are written
-    and decoded.
-    """
+def _credentials_in_urls(params: Params) -> set[str]:
+    """Return the passwords in URLs, and the values in the query of auth_url, also decoded."""
     urls = [_text(params.get(option)) for option in _URLS]
     members = [member.partition("=") for member in urls[-1].partition("?")[2].split("&")]
     values = {value or name for name, _sign, value in members}  # a member without a value is one
     return {*_secrets.password_in(*urls), *values, *map(unquote_plus, values)}
 
 
-def _credentials_of_proxies(params: dict) -> list[tuple[str, set[str]]]:
-    """Return the passwords of the proxies, each with the Basic credentials that are made of it."""
+def _credentials_of_proxies(params: Params) -> Iterator[tuple[str, set[str]]]:
+    """Yield the passwords of the proxies, each with the Basic credentials that are made of it."""
     urls = () if params.get("use_proxy") is False else named_in_environment()[:2]
-    users = [unquote(url.partition("://")[2].partition(":")[0]) for url in urls]
-    passwords = [
-        (user, password) for user, url in zip(users, urls) for password in _secrets.password_in(url)
-    ]
-    return [(password, _secrets.basic(user, password)) for user, password in passwords]
+    for url in urls:
+        user = unquote(url.partition("://")[2].partition(":")[0])
+        for password in _secrets.password_in(url):
+            yield password, _secrets.basic(user, password)
 
 
 def _text(value: object) -> str:
-    return (
-        str(value) if isinstance(value, (str, int, float)) and not isinstance(value, bool) else ""
-    )
+    is_text = isinstance(value, (str, int, float)) and not isinstance(value, bool)
+    return str(value) if is_text else ""
 
 
-def shown_options(params: dict, secrets: Secrets) -> dict:
+def shown_options(params: Params, secrets: Secrets) -> Params:
     """Return the options as the invocation shows them."""
     shown = {name: _shown(name, value) for name, value in params.items()}
     return secrets.scrub_data(shown)
 
 
 def _shown(name: str, value: Any) -> Any:
-    if value is None or name not in options.ARGUMENT_SPEC:
+    option = options.ARGUMENT_SPEC.get(name)
+    if value is None or option is None:
         return value
-    if options.ARGUMENT_SPEC[name].get("no_log") or (
-        name in _URLS and _MAY_HOLD_SECRETS.search(str(value))
-    ):
+    may_hold_secrets = name in _URLS and _MAY_HOLD_SECRETS.search(str(value))
+    if option.get("no_log") or may_hold_secrets:
         return _secrets.HIDDEN
     if name == "headers" and isinstance(value, dict):
         return {

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import os
 import re
+from typing import Any, Dict, TypeVar
 
 from ansible.module_utils.common.parameters import env_fallback
 
@@ -20,6 +21,10 @@ from .._http.connecting import ConnectionSettings
 from .._http.urls import Proxies, checked_url, named_in_environment
 from .._version import VERSION
 
+Option = Dict[str, Any]  # of an argument spec
+Params = Dict[str, Any]  # the validated options of a task
+_Number = TypeVar("_Number", int, float)
+
 ENVIRONMENT_PREFIX = "INFRASTRUCTURE_SERVICES_"
 LEDGER_VARIABLE = f"{ENVIRONMENT_PREFIX}LEDGER"
 USER_AGENT = f"infrastructure.services/{VERSION}"
@@ -27,12 +32,12 @@ API = "/api/v1"  # the start of every path of the service (docs/openapi.yaml)
 DAY = 86400.0  # seconds
 
 
-def _environment(option: str, *others: str) -> dict:
-    """Return the fallback of an option; `validation` passes over a variable that is empty."""
+def _environment(option: str, *others: str) -> Option:
+    """Return the fallback of an option; `validation` ignores empty variables."""
     return dict(fallback=(env_fallback, [ENVIRONMENT_PREFIX + option.upper(), *others]))
 
 
-ARGUMENT_SPEC = dict(
+ARGUMENT_SPEC: dict[str, Option] = dict(
     base_url=dict(type="str", required=True, **_environment("base_url")),
     access_token=dict(type="str", no_log=True, **_environment("access_token")),
     auth_url=dict(type="str", **_environment("auth_url")),
@@ -63,13 +68,11 @@ ARGUMENT_SPEC = dict(
     force=dict(type="bool", default=False),
 )
 
-_CONTROL = re.compile(
-    r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]"
-)  # surrogates too: UTF-8 cannot encode them
-
+# Surrogates, too: UTF-8 cannot encode them.
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 
 # The additional options of the modules for a list.
-MANY = dict(
+MANY: dict[str, Option] = dict(
     concurrency=dict(type="int", default=10, **_environment("concurrency")),
     max_unknown=dict(type="int", default=1),
     max_failures=dict(type="int", default=0),
@@ -83,12 +86,10 @@ MANY = dict(
 MOST_AT_ONCE = 256
 
 
-def settings_from(params: dict, check_mode: bool = False) -> Settings:
-    """Return the settings of a task; raise InvalidInput, naming the option, for a value that cannot
-    be used.
+def settings_from(params: Params, check_mode: bool = False) -> Settings:
+    """Return the settings of a task; raise InvalidInput for a value that cannot be used.
 
-    In check mode, which sends nothing, what gives a token may be missing; whoever plans need not be
-    able to send.
+    Check mode sends nothing, so it needs no token.
     """
     return Settings(
         base_url=_base_url(params),
@@ -104,10 +105,8 @@ def settings_from(params: dict, check_mode: bool = False) -> Settings:
     )
 
 
-def _connection(params: dict) -> ConnectionSettings:
-    """Return how to connect, including what the environment says, which may change between items of
-    a loop.
-    """
+def _connection(params: Params) -> ConnectionSettings:
+    """Return how to connect; the environment may change between items of a loop."""
     return ConnectionSettings(
         connect_timeout=in_range("connect_timeout", params["connect_timeout"], above=True),
         proxies=named_in_environment() if params["use_proxy"] else Proxies(),
@@ -119,13 +118,12 @@ def _connection(params: dict) -> ConnectionSettings:
     )
 
 
-def _base_url(params: dict) -> str:
+def _base_url(params: Params) -> str:
     base_url = checked_url("base_url", params["base_url"], params["allow_http"]).rstrip("/")
     if base_url.lower().endswith(API):
         right = base_url[: -len(API)].rstrip("/")
-        raise InvalidInput(
-            "base_url", f"must not end in {API}, which every path starts with; give {right}"
-        )
+        problem = f"must not end in {API}, which every path starts with; give {right}"
+        raise InvalidInput("base_url", problem)
     return base_url
 
 
@@ -142,15 +140,15 @@ def _token(token: str | None, auth_url: str | None, check_mode: bool) -> str | N
     raise InvalidInput("access_token", f"{problem}{scheme}")
 
 
-def _credentials(params: dict, check_mode: bool) -> Credentials:
+def _credentials(params: Params, check_mode: bool) -> Credentials:
     for option in ("client_id", "client_secret"):
         if _CONTROL.search(params[option] or ""):
             raise InvalidInput(option, "contains a line break or another control character")
-    auth_url = params["auth_url"]  # only check mode goes on without one
+    auth_url = params["auth_url"] or ""  # only check mode goes on without one
+    if auth_url:
+        auth_url = checked_url("auth_url", auth_url, params["allow_http"], query=True)
     credentials = Credentials(
-        auth_url=checked_url("auth_url", auth_url, params["allow_http"], query=True)
-        if auth_url
-        else "",
+        auth_url=auth_url,
         client_id=params["client_id"],
         client_secret=params["client_secret"],
         client_authentication=params["client_authentication"],
@@ -158,31 +156,26 @@ def _credentials(params: dict, check_mode: bool) -> Credentials:
         parameters=checked_parameters(params["auth_parameters"]),
         http_agent=params["http_agent"],
     )
-    is_complete = (credentials.client_id and credentials.client_secret) or params["auth_parameters"]
-    if not is_complete and not check_mode:
-        raise InvalidInput(
-            "auth_url", "needs client_id and client_secret, or auth_parameters for another grant"
-        )
+    has_client = credentials.client_id and credentials.client_secret
+    if not has_client and not params["auth_parameters"] and not check_mode:
+        problem = "needs client_id and client_secret, or auth_parameters for another grant"
+        raise InvalidInput("auth_url", problem)
     return credentials
 
 
 def _header(option: str, value: str) -> str:
     if _CONTROL.search(value) or not value.isascii():
-        raise InvalidInput(
-            option, "contains a line break, another control character or one that is not ASCII"
-        )
+        problem = "contains a line break, another control character or one that is not ASCII"
+        raise InvalidInput(option, problem)
     return value
 
 
 def in_range(
-    option: str, value: float, least: float = 0, most: float = math.inf, above: bool = False
-) -> float:
-    """Return a number from `least` to `most`, without `least` itself if `above`; raise InvalidInput
-    for another one.
-    """
+    option: str, value: _Number, least: float = 0, most: float = math.inf, above: bool = False
+) -> _Number:
+    """Return a number from `least` to `most`, not `least` itself if `above`; raise InvalidInput."""
     if least <= value <= most and not (above and value == least):
         return value
     limit = f" and at most {most:g}" if most < math.inf else ""
-    raise InvalidInput(
-        option, f"must be {'greater than' if above else 'at least'} {least:g}{limit}"
-    )
+    start = "greater than" if above else "at least"
+    raise InvalidInput(option, f"must be {start} {least:g}{limit}")

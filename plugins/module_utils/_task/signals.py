@@ -2,9 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Ends a task in order when a signal terminates it or its process: what is known of its requests is
-recorded.
-"""
+"""Ends a task in order when a signal terminates it: the result of its requests is recorded."""
 
 from __future__ import annotations
 
@@ -12,19 +10,16 @@ import os
 import signal
 import threading
 from contextlib import contextmanager
+from types import FrameType
 from typing import Iterator
 
 GRACE = 10.0  # seconds for requests in flight when a task is told to stop
-LEDGER_GRACE = (
-    1.0  # seconds for the ledger to withdraw the intents of requests that were never sent
-)
+LEDGER_GRACE = 1.0  # seconds for the ledger to withdraw intents of requests that were never sent
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class Interrupted(BaseException):
-    """A signal came to terminate the process, or the keyword `timeout` expired, while a request was
-    in flight.
-    """
+    """A signal, or the keyword `timeout`, interrupted the task while a request was in flight."""
 
 
 class Signals:
@@ -45,7 +40,7 @@ class Signals:
         if self.caught:
             os.kill(os.getpid(), self.caught[0])
 
-    def note(self, number: int, _frame) -> None:
+    def note(self, number: int, _frame: FrameType | None) -> None:
         """Handle a signal: remember it, and raise within `raised`."""
         if number == signal.SIGALRM:
             self.is_late = True
@@ -56,9 +51,8 @@ class Signals:
     def _raise(self) -> None:
         if self._raises and (self.caught or self.is_late):
             self._raises = False
-            raise Interrupted(
-                f"signal {self.name}" if self.caught else "the keyword timeout expired"
-            )
+            cause = f"signal {self.name}" if self.caught else "the keyword timeout expired"
+            raise Interrupted(cause)
 
     @contextmanager
     def raised(self) -> Iterator[None]:
@@ -77,22 +71,23 @@ class Signals:
 
 @contextmanager
 def deferred() -> Iterator[Signals]:
-    """Defer the signals that terminate a process or a task; in any thread but the main one, do
-    nothing.
-    """
-    if threading.current_thread() is not threading.main_thread():
-        yield Signals()
-        return
+    """Defer the signals that terminate a process or a task; do nothing outside the main thread."""
     signals = Signals()
-    heeded = [
-        number for number in _SIGNALS if signal.getsignal(number) is not signal.SIG_IGN
-    ]  # as under nohup
-    heeded += (
-        [signal.SIGALRM] if callable(signal.getsignal(signal.SIGALRM)) else []
-    )  # as for the keyword `timeout`
-    before = {number: signal.signal(number, signals.note) for number in heeded}
+    if threading.current_thread() is not threading.main_thread():
+        yield signals
+        return
+    before = {number: signal.signal(number, signals.note) for number in _heeded()}
     try:
         yield signals
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+def _heeded() -> Iterator[int]:
+    """Yield the signals that have an effect now."""
+    for number in _SIGNALS:
+        if signal.getsignal(number) is not signal.SIG_IGN:  # as under nohup
+            yield number
+    if callable(signal.getsignal(signal.SIGALRM)):  # as for the keyword `timeout`
+        yield signal.SIGALRM

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Mapping
+from typing import Any, Mapping, Sequence
 
 from .._fields import DATE_TIME
 from .._resources import KEYS, application_role, virtual_machine
 from .._resources.flow import Resource
-from .options import ARGUMENT_SPEC, MANY
+from .options import ARGUMENT_SPEC, MANY, Option, Params
 
+Constraints = Mapping[str, Sequence[Sequence[Any]]]
 IN_DOUBT = "in_doubt"  # every state but done
 _STATES = ("intent", "done", "accepted", "unknown")
 
@@ -38,19 +39,16 @@ class ModuleSpec:
     """One module. The items of a list of assets have the options of the module for one."""
 
     name: str  # of the module, and of the fact that a list returns
-    own: dict[str, dict]  # the argument spec of its own options
-    constraints: dict[str, list] = field(
-        default_factory=dict
-    )  # across options; for a list: those of each item
+    own: dict[str, Option]  # the argument spec of its own options
+    # Across options; for a list: those of each item.
+    constraints: Constraints = field(default_factory=dict)
     resource: Resource | None = None  # None: the module works on the ledger alone
     option: str = ""  # holds the list; empty for a module for one asset
-    item_options: dict[str, dict] = field(
-        default_factory=dict
-    )  # the argument spec of one item of the list
+    # The argument spec of one item of the list.
+    item_options: dict[str, Option] = field(default_factory=dict)
     shared: tuple[str, ...] = ()  # options of the resource that are given once, for all items
-    names: Mapping[str, str] = field(
-        default_factory=dict
-    )  # of the variables of a role that set the options
+    # Of the variables of a role that set the options.
+    names: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def key(self) -> str:
@@ -69,11 +67,9 @@ class ModuleSpec:
         return self.names.get(option, option)
 
     @cached_property
-    def options(self) -> dict[str, dict]:
-        """Return the argument spec of all options that it takes; items are validated one by one
-        (`_list/items`).
-        """
-        ledger_only = {} if self.resource else {"base_url": dict(type="str")}
+    def options(self) -> dict[str, Option]:
+        """Return the argument spec of all options; `_list/items` validates items one by one."""
+        ledger_only: dict[str, Option] = {} if self.resource else {"base_url": dict(type="str")}
         return {**ARGUMENT_SPEC, **ledger_only, **self.own}
 
     @cached_property
@@ -86,19 +82,15 @@ class ModuleSpec:
         options = self.options if self.resource else self.own
         if not self.option:
             return dict(argument_spec=options, **self.constraints)
-        items = dict(
-            self.own[self.option], elements="dict", options=self.item_options, **self.constraints
-        )
-        return dict(argument_spec={**options, self.option: items})
+        items = {"elements": "dict", "options": self.item_options, **self.constraints}
+        return dict(argument_spec={**options, self.option: {**self.own[self.option], **items}})
 
-    def shown(self, params: dict) -> dict:
+    def shown(self, params: Params) -> Params:
         """Return the options with the number of items instead of the items."""
         items = params.get(self.option)
-        return (
-            dict(params, **{self.option: f"{len(items)} items"})
-            if isinstance(items, list)
-            else params
-        )
+        if not isinstance(items, list):
+            return params
+        return {**params, self.option: f"{len(items)} items"}
 
 
 def _for_one(resource: Resource) -> ModuleSpec:
@@ -106,20 +98,20 @@ def _for_one(resource: Resource) -> ModuleSpec:
 
 
 def _for_list(resource: Resource, option: str, *shared: str) -> ModuleSpec:
-    own = {
-        option: dict(type="list", required=True),
-        **{name: resource.options[name] for name in shared},
-        **MANY,
-    }
-    items = {name: option for name, option in resource.options.items() if name not in shared}
     return ModuleSpec(
-        f"{resource.operation.resource}s",
-        own,
-        resource.constraints,
-        resource,
-        option,
-        items,
-        shared,
+        name=f"{resource.operation.resource}s",
+        own={
+            option: dict(type="list", required=True),
+            **{name: resource.options[name] for name in shared},
+            **MANY,
+        },
+        constraints=resource.constraints,
+        resource=resource,
+        option=option,
+        item_options={
+            name: option for name, option in resource.options.items() if name not in shared
+        },
+        shared=shared,
     )
 
 
