@@ -29,16 +29,16 @@ from ansible_collections.infrastructure.services.plugins.module_utils._http.exch
     Answer,
     Request,
 )
-from ansible_collections.infrastructure.services.plugins.module_utils._list.pace import Dispatch
-from ansible_collections.infrastructure.services.plugins.module_utils._list.paced import (
-    Connections,
-    PacedTransport,
+from ansible_collections.infrastructure.services.plugins.module_utils._list.congestion import (
+    Dispatch,
 )
-from ansible_collections.infrastructure.services.plugins.module_utils._list.scheduler import (
-    Scheduler,
+from ansible_collections.infrastructure.services.plugins.module_utils._list.item_transport import (
+    Connections,
+    ItemTransport,
 )
 from ansible_collections.infrastructure.services.plugins.module_utils._result import Result
 
+from .scheduling import Scheduled
 from .virtual_time import VirtualTime
 
 
@@ -147,7 +147,7 @@ def simulate(
     """Let the scheduler create items; `method`: the column of the retry policy."""
     time, server = VirtualTime(), _Server(service)
     server.time = time
-    scheduler = Scheduler(
+    scheduler = Scheduled(
         items,
         _Worker(server, method),
         pace,
@@ -208,7 +208,7 @@ class _Worker:
         self._request = Request(method, "http://service", {"Authorization": "Bearer t"}, b"")
 
     def __call__(self, item: int, slot) -> dict:
-        transport, effects = PacedTransport(self._connections, slot), []
+        transport, effects = ItemTransport(self._connections, slot.gate, slot.item), []
 
         def attempt() -> AttemptResult:
             result = self._attempt(transport)
@@ -220,7 +220,7 @@ class _Worker:
         )
         return Result(outcome=gravest(*effects), failed=last.event != Event.SUCCESS)
 
-    def _attempt(self, transport: PacedTransport) -> AttemptResult:
+    def _attempt(self, transport: ItemTransport) -> AttemptResult:
         try:
             answer = transport.send(self._request, 60.0)
         except ServicesError as error:  # the scheduler has stopped

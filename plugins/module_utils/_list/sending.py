@@ -2,9 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Does for a list of assets what a single task does for one, several at once: plans all, sends,
-then reports.
-"""
+"""Does for a list of assets what a task does for one: plans all of them, sends, reports."""
 
 from __future__ import annotations
 
@@ -19,42 +17,52 @@ from .._result import Result
 from .._task.signals import GRACE
 from .._task.specs import ModuleSpec
 from .._task.task import Context, Planned, carry_out, interrupted, perform
+from .congestion import CongestionControl
+from .gate import Gate, Item, Limits
+from .item_transport import Connections, ItemTransport, most_connections
 from .items import Faults, prepare_all, require_approved, with_defaults
-from .pace import Pace
-from .paced import Connections, PacedTransport, most_connections
 from .result import ListResult
-from .scheduler import Scheduler, Slot
+from .scheduler import Scheduler
 
 
-def send_all(spec: ModuleSpec, params: dict, context: Context, ledger: Any = None) -> ListResult:
-    """Run the tasks of a list and return what became of them; raise ServicesError before anything
-    is sent.
+def send_all(
+    spec: ModuleSpec, params: dict[str, Any], context: Context, ledger: Any = None
+) -> ListResult:
+    """Do the tasks of a list and return their results; raise ServicesError before anything is sent.
 
     `ledger`: a Recording; it is closed, unless threads are left that may still use it.
     """
-    is_over = True
+    sending = None
     try:
         params = with_defaults(spec, params)
-        planned = _planned(spec, params, context.check_mode, ledger)
+        planned = _plan_all(spec, params, context.check_mode, ledger)
         if context.approved is not None:
             require_approved(planned, context.approved, context.secrets, ledger)
         labels = [each.task.wanted.key for each in planned]
         result = ListResult(spec, labels, params["asset_fields"], context.no_log)
         to_send = _add_settled(spec, planned, params, context, result)
         if to_send:
-            is_over = _Sending(spec, planned, to_send, params, context, ledger).send(result)
+            some = [planned[number] for number in to_send]
+            sending = _Sending(spec, some, params, context, ledger)
+            ended = sending.send(result)
+            for index, number in enumerate(to_send):
+                if index in ended:
+                    result.add(number, ended[index])
+                else:
+                    result.skip(number, sending.reason)
         if ledger:
             result.warnings = ledger.warnings
-            result.not_listed = (
-                ledger.not_listed([each.task for each in planned]) if context.check_mode else None
-            )
+        if ledger and context.check_mode:
+            result.not_listed = ledger.not_listed([each.task for each in planned])
     finally:
-        if ledger and is_over:
+        if ledger and not (sending and sending.is_in_flight):
             ledger.close()
     return result
 
 
-def _planned(spec: ModuleSpec, params: dict, check_mode: bool, ledger: Any) -> list[Planned]:
+def _plan_all(
+    spec: ModuleSpec, params: dict[str, Any], check_mode: bool, ledger: Any
+) -> list[Planned]:
     """Return the tasks of a list with their plans; raise InvalidInput with the faults of all."""
     tasks, faults = prepare_all(spec, params, check_mode), Faults(spec)
     planned = ledger.look_up(tasks) if ledger else [task.planned() for task in tasks]
@@ -62,29 +70,34 @@ def _planned(spec: ModuleSpec, params: dict, check_mode: bool, ledger: Any) -> l
         if isinstance(each.error, InvalidInput):
             faults.add(number, params[spec.option][number], each.error.msg)
     faults.raise_if_any()
-    return planned
+    return list(planned)
 
 
 def _add_settled(
-    spec: ModuleSpec, planned: list[Planned], params: dict, context: Context, result: ListResult
+    spec: ModuleSpec,
+    planned: list[Planned],
+    params: dict[str, Any],
+    context: Context,
+    result: ListResult,
 ) -> list[int]:
-    """Add the results of the tasks that send nothing, in check mode of all; return the numbers of
-    the others.
+    """Add the results of the tasks that send nothing, in check mode of all tasks.
+
+    Return the numbers of the others.
     """
     to_send = []
     for number, each in enumerate(planned):
-        if each.error or each.plan.settled or context.check_mode:
-            result.add(number, _without_request(each, params["in_doubt"], context))
-        else:
+        if each.plan and not each.plan.settled and not context.check_mode:
             to_send.append(number)
+        else:
+            result.add(number, _without_request(each, params["in_doubt"], context))
     doubtful = sum(each.error is not None for each in planned)
-    if doubtful and params["in_doubt"] == "stop":
-        are = "is" if doubtful == 1 else "are"
-        reason = f"{doubtful:,} of the list {are} in doubt ({spec.named('in_doubt')}: stop)"
-        for number in (*to_send, *result.changed()):
-            result.skip(number, reason)
-        to_send = []
-    return to_send
+    if not doubtful or params["in_doubt"] != "stop":
+        return to_send
+    are = "is" if doubtful == 1 else "are"
+    reason = f"{doubtful:,} of the list {are} in doubt ({spec.named('in_doubt')}: stop)"
+    for number in (*to_send, *result.changed()):
+        result.skip(number, reason)
+    return []
 
 
 def _without_request(planned: Planned, in_doubt: str, context: Context) -> Result:
@@ -95,116 +108,119 @@ def _without_request(planned: Planned, in_doubt: str, context: Context) -> Resul
             result = replace(result, failed=False, warnings=(result.msg,))
         return replace(result, plan="in_doubt") if context.check_mode else result
     result = perform(planned, context)
-    if not context.check_mode:
-        return result
-    return replace(result, **context.secrets.scrub_data(planned.plan.details()))
+    if planned.plan and context.check_mode:
+        return replace(result, **context.secrets.scrub_data(planned.plan.details()))
+    return result
 
 
 class _Sending:
-    """Sends what has to be sent, from several threads."""
+    """Sends the requests of a list from several threads."""
 
     def __init__(
         self,
         spec: ModuleSpec,
         planned: list[Planned],
-        to_send: list[int],
-        params: dict,
+        params: dict[str, Any],
         context: Context,
         ledger: Any,
     ) -> None:
-        self._planned, self._numbers = [planned[number] for number in to_send], to_send
-        self._spec, self._params, self._context, self._ledger = spec, params, context, ledger
+        self.is_in_flight = False  # whether threads are left that may still be sending
+        self._spec, self._planned = spec, planned
+        self._params, self._context, self._ledger = params, context, ledger
 
-    def send(self, result: ListResult) -> bool:
-        """Add to the result how each item ended or why it was not begun; return whether all threads
-        have ended.
+    @property
+    def reason(self) -> str:
+        """Why items were not begun."""
+        return self._gate.reason
+
+    def send(self, before: ListResult) -> dict[int, Result]:
+        """Return the results by index; an item without one was not begun.
+
+        `before`: has the results of the tasks that send nothing.
         """
         params, settings = self._params, self._planned[0].task.settings
         self._connections = Connections(partial(self._context.connect, settings.connection))
         most = most_connections(params["concurrency"])
-        pace, self._began = Pace(most, settings.retry_max_delay), time.monotonic()
-        limits = {name: params[name] for name in ("max_unknown", "max_failures")}
-        self._scheduler = scheduler = Scheduler(
-            len(self._numbers), self._do, pace, failures=result.failed, **limits
+        limits = Limits(
+            params["max_unknown"], params["max_failures"], before.failed, self._spec.named
         )
-        scheduler.named = self._spec.named
-        settled = result.added
+        control = CongestionControl(most, settings.retry_max_delay)
+        self._gate, self._began = Gate(len(self._planned), control, limits), time.monotonic()
+        scheduler = Scheduler(self._gate, self._do)
+        report = partial(self._report, scheduler, before.total, before.added)
+        # Already, as when a timeout expires while the ledger is opened.
+        reason = self._context.watch()
+        if reason:
+            self._gate.stop(reason)
+        scheduler.run(most, GRACE, self._context.watch, report)
+        return self._ended()
 
-        def progress() -> None:
-            ended = list(scheduler.ended.values())
-            in_flight = sum(
-                slot.attempts > 0 and not slot.feedback for slot in list(scheduler.begun.values())
-            )
-            if self._ledger:
-                self._ledger.say_waiting()
-            self._context.progress(result.total, settled, ended, in_flight, scheduler.is_ending)
+    def _report(self, scheduler: Scheduler, total: int, settled: int) -> None:
+        """Say how far the list is."""
+        if self._ledger:
+            self._ledger.say_waiting()
+        results = [item.result for item in list(self._gate.ended)]
+        in_flight = sum(item.is_in_flight for item in list(self._gate.begun.values()))
+        self._context.progress(total, settled, results, in_flight, scheduler.is_ending)
 
-        if (
-            reason := self._context.watch()
-        ):  # already, as when a timeout expires while the ledger is opened
-            scheduler.stop(reason)
-        scheduler.run(most, GRACE, self._context.watch, progress)
-        with scheduler.lock:  # a thread that has not sent by now gets no slot, so it never sends
-            ended, attempts = (
-                dict(scheduler.ended),
-                {index: slot.attempts for index, slot in scheduler.begun.items()},
-            )
-        self._add_each(result, ended, attempts, scheduler.reason)
-        if not attempts:
+    def _ended(self) -> dict[int, Result]:
+        """Return the results of the items that were begun, once the gate lets nothing in."""
+        with self._gate.lock:
+            ended, late = list(self._gate.ended), list(self._gate.begun.values())
+        self.is_in_flight = bool(late)
+        if not late:
             self._connections.close()
-        return not attempts
+        results = {
+            item.number: item.result for item in ended if item.result and not item.result.skipped
+        }
+        results.update({item.number: self._late_result(item) for item in late})
+        # Closed, the gate never lets them send.
+        unsent = [item.number for item in late if not item.attempts]
+        if unsent and self._ledger:
+            self._ledger.give_up([(self._planned[each].task, results[each]) for each in unsent])
+        return results
 
-    def _add_each(
-        self, result: ListResult, ended: dict[int, Result], attempts: dict[int, int], reason: str
-    ) -> None:
-        """Add how each item ended; `attempts`: how many were made for each that did not end in
-        time.
-        """
-        late = {index: self._abandoned(index, made, reason) for index, made in attempts.items()}
-        not_sent = [index for index, each in late.items() if each.outcome == NOT_SENT]
-        if not_sent and self._ledger:
-            self._ledger.give_up([(self._planned[index].task, late[index]) for index in not_sent])
-        for index, number in enumerate(self._numbers):
-            if index in late:
-                result.add(number, late[index])
-            elif index in ended and not ended[index].skipped:
-                result.add(number, ended[index])
-            else:
-                result.skip(number, reason)
-
-    def _abandoned(self, index: int, attempts: int, reason: str) -> Result:
-        """Return the result of an item that did not end in time."""
-        task, outcome = self._planned[index].task, UNKNOWN if attempts else NOT_SENT
-        result = Result.of_error(interrupted(task, outcome, ServicesError(reason)))
+    def _late_result(self, item: Item) -> Result:
+        """Return the result of an item that did not end in time: what it sent is in doubt."""
+        task, outcome = self._planned[item.number].task, UNKNOWN if item.attempts else NOT_SENT
+        result = Result.of_error(interrupted(task, outcome, ServicesError(self.reason)))
         return self._ledger.with_next_step(result, task, outcome) if self._ledger else result
 
-    def _do(self, index: int, slot: Slot) -> Result | None:
-        """Do one item in a thread of the scheduler; return None while another run holds its asset."""
-        paced = PacedTransport(self._connections, slot)
-        context = replace(self._context, connect=lambda settings: paced, sleep=slot.pause)
+    def _do(self, item: Item) -> Result | None:
+        """Do one item in a thread; return None while another run holds its asset."""
         started = time.monotonic()
         try:
-            result = carry_out(
-                self._planned[index], context, partial(perform, context=context), self._ledger
-            )
+            result = self._carry_out(item)
         except Overtaken:
             return None
-        except ServicesError as error:
-            result = context.secrets.scrub(Result.of_error(error))
-        if self._ledger and self._ledger.lost:
-            self._scheduler.stop(self._ledger.lost)
-        event, _reason = meaning(result.status or 0)
-        if event == Event.UNAUTHORIZED:  # cannot be renewed, or was refused again
-            self._scheduler.stop(
-                f"the service does not accept the access token (status {result.status})"
-            )
-        if slot.was_refused and not slot.attempts:
+        self._stop_if_useless(result)
+        if item.was_refused and not item.attempts:
             result = Result(skipped=True)
+        waits = [(began - self._began, seconds) for began, seconds in item.waits]
         return replace(
             result,
             begun_after=round(started - self._began, 3),
             seconds=round(time.monotonic() - started, 3),
-            waits=tuple(
-                (round(began - self._began, 3), round(seconds, 3)) for began, seconds in slot.waits
-            ),
+            waits=tuple((round(began, 3), round(seconds, 3)) for began, seconds in waits),
         )
+
+    def _carry_out(self, item: Item) -> Result:
+        """Carry out the task of an item as a single task does; raise Overtaken."""
+        transport = ItemTransport(self._connections, self._gate, item)
+        context = replace(self._context, connect=lambda settings: transport, sleep=self._gate.pause)
+        planned, send = self._planned[item.number], partial(perform, context=context)
+        try:
+            return carry_out(planned, context, send, self._ledger)
+        except Overtaken:
+            raise
+        except ServicesError as error:
+            return context.secrets.scrub(Result.of_error(error))
+
+    def _stop_if_useless(self, result: Result) -> None:
+        """Let nothing more begin without the ledger, or with a token that is refused for good."""
+        if self._ledger and self._ledger.lost:
+            self._gate.stop(self._ledger.lost)
+        event, _reason = meaning(result.status or 0)
+        if event == Event.UNAUTHORIZED:  # cannot be renewed, or was refused again
+            status = f"status {result.status}"
+            self._gate.stop(f"the service does not accept the access token ({status})")

@@ -21,17 +21,15 @@ from ansible_collections.infrastructure.services.plugins.module_utils._errors im
     REJECTED,
     UNKNOWN,
 )
-from ansible_collections.infrastructure.services.plugins.module_utils._list.pace import (
+from ansible_collections.infrastructure.services.plugins.module_utils._list.congestion import (
     NEUTRAL,
     OK,
     OVERLOADED,
     RATE_LIMITED,
-    Pace,
-)
-from ansible_collections.infrastructure.services.plugins.module_utils._list.scheduler import (
-    Scheduler,
+    CongestionControl,
 )
 from ansible_collections.infrastructure.services.plugins.module_utils._result import Result
+from support.scheduling import Scheduled
 from support.virtual_time import VirtualTime
 
 DONE = Result(outcome=ACCEPTED)
@@ -51,10 +49,12 @@ def run_of(
     grace: float = 1.0,
     time: VirtualTime | None = None,
     **limits,
-) -> Scheduler:
+) -> Scheduled:
     """Return a scheduler that has finished; `do` processes one item, given its number and its slot."""
     time = time or VirtualTime()
-    scheduler = Scheduler(items, do, Pace(most), clock=time.monotonic, threads=time, **limits)
+    scheduler = Scheduled(
+        items, do, CongestionControl(most), clock=time.monotonic, threads=time, **limits
+    )
     scheduler.run(most, grace, watch, nothing)
     return scheduler
 
@@ -87,7 +87,7 @@ class AtOnce:
         slot.release(OK)
         return replace(DONE, item=str(item))
 
-    def check(self, scheduler: Scheduler, items: int, most: int) -> None:
+    def check(self, scheduler: Scheduled, items: int, most: int) -> None:
         """Each item is done once, and no more at once than allowed."""
         assert sorted(self.seen) == list(range(items))
         results = {item: each.item for item, each in scheduler.ended.items()}
@@ -98,7 +98,7 @@ class AtOnce:
 
 def test_each_item_is_done_once_by_real_threads():
     attempts = AtOnce(time.sleep)
-    scheduler = Scheduler(500, attempts.do, Pace(16))
+    scheduler = Scheduled(500, attempts.do, CongestionControl(16))
     scheduler.run(16, 60.0, nothing, nothing)
     attempts.check(scheduler, 500, 16)
 
@@ -128,7 +128,7 @@ def test_items_that_are_retried_or_held_are_all_done_in_whatever_order_the_threa
 
     scheduler = run_of(40, do, most=6, time=virtual)
     assert (sorted(scheduler.ended), scheduler.begun, scheduler.reason) == (list(range(40)), {}, "")
-    assert (scheduler.pace.in_flight, scheduler.begun) == (0, {})
+    assert (scheduler.control.in_flight, scheduler.begun) == (0, {})
 
 
 def test_an_item_that_another_run_holds_is_put_back_and_holds_up_no_other():
@@ -176,7 +176,7 @@ def test_a_further_attempt_goes_before_a_new_item(seed):
             slot.pause(0.5)
         return DONE
 
-    scheduler = Scheduler(4, do, Pace(1), clock=virtual.monotonic, threads=virtual)
+    scheduler = Scheduled(4, do, CongestionControl(1), clock=virtual.monotonic, threads=virtual)
     scheduler.run(3, 1.0, nothing, nothing)
     assert order == [0, 1, 0, 2, 3]
 
@@ -265,7 +265,7 @@ def test_after_a_stop_it_waits_for_what_is_in_flight_and_lists_what_did_not_end(
     )
     assert 11 <= virtual.monotonic() < 12  # the grace period, and not what item 0 takes
     assert sorted(scheduler.ended) == [1, 2, 3]
-    assert {item: slot.attempts for item, slot in scheduler.begun.items()} == {0: 1}
+    assert {number: item.attempts for number, item in scheduler.begun.items()} == {0: 1}
     assert scheduler.reason == "Ctrl-C"
     virtual.sleep(100)
     assert began == [0, 1, 2, 3]
@@ -295,10 +295,10 @@ def test_a_stop_between_the_beginning_of_an_item_and_its_first_attempt_prevents_
     def do(item, slot):
         scheduler.stop("the ledger is lost")
         assert not slot.acquire()
-        assert (slot.attempts, slot.was_refused) == (0, True)
+        assert (slot.item.attempts, slot.item.was_refused) == (0, True)
         return REFUSED
 
-    scheduler = Scheduler(10, do, Pace(4), clock=virtual.monotonic, threads=virtual)
+    scheduler = Scheduled(10, do, CongestionControl(4), clock=virtual.monotonic, threads=virtual)
     scheduler.run(4, 1.0, nothing, nothing)
     assert (virtual.errors, len(scheduler.ended), scheduler.begun) == ([], 1, {})
 
@@ -315,7 +315,7 @@ def test_a_released_slot_is_taken_at_once():
             slot.pause(0.25)
         return DONE
 
-    scheduler = Scheduler(4, do, Pace(1), clock=virtual.monotonic, threads=virtual)
+    scheduler = Scheduled(4, do, CongestionControl(1), clock=virtual.monotonic, threads=virtual)
     scheduler.run(4, 1.0, nothing, nothing)
     assert began == [number / 4 for number in range(8)]
 

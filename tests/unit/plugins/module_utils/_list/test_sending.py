@@ -24,6 +24,7 @@ from ansible_collections.infrastructure.services.plugins.module_utils._errors im
 )
 from ansible_collections.infrastructure.services.plugins.module_utils._http.exchange import Answer
 from ansible_collections.infrastructure.services.plugins.module_utils._list import (
+    gate,
     scheduler,
     sending,
 )
@@ -435,13 +436,11 @@ def test_an_early_end_is_reported_for_each_item(monkeypatch):
 
 
 def test_items_that_do_not_finish_in_time_are_in_doubt(monkeypatch):
-    finish = scheduler.Scheduler._finish
+    end = gate.Gate.end
     monkeypatch.setattr(sending, "GRACE", 0.5)
     monkeypatch.setattr(scheduler, "_POLL_INTERVAL", 0.1)
     silent, ended = threading.Event(), []
-    monkeypatch.setattr(
-        scheduler.Scheduler, "_finish", lambda *item: finish(*item) or ended.append(item)
-    )
+    monkeypatch.setattr(gate.Gate, "end", lambda *item: end(*item) or ended.append(item))
     service = Service({"vm2": lambda request: silent.wait(60) and None})
     result = run(
         service, VIRTUAL_MACHINES, machines(3), watch=lambda: "Ctrl-C" if len(ended) == 2 else ""

@@ -2,7 +2,9 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Limits the requests in flight and the requests per second; pure: the caller supplies the clock.
+"""Congestion control: how many requests may be in flight, and how many a second.
+
+Nothing here waits or locks; the caller supplies the clock and one thread at a time.
 
 The width, which limits the requests in flight, follows TCP's slow start and congestion avoidance
 (RFC 5681): it doubles each round, is halved on overload, and then grows by one a round. A 429 (RFC
@@ -20,9 +22,8 @@ from typing import NamedTuple
 OK, OVERLOADED, RATE_LIMITED, NEUTRAL = "ok", "overloaded", "rate limited", "neutral"
 
 FIRST = 4  # requests in flight in the first round
-IN_A_ROW = (
-    5  # consecutive failed requests, the last one a probe, that show that the service is down
-)
+# Consecutive failed items, the last one with a probe, that show that the service is down.
+IN_A_ROW = 5
 _WINDOW = 1.0  # seconds over which successes are counted to estimate the rate
 _SHORTEST_ROUND = 0.1  # seconds
 _RECOVERY = 4.0  # seconds from a lowered rate back to the estimated limit
@@ -75,10 +76,8 @@ class Rate:
 
     def lower(self, dispatch: Dispatch, now: float) -> None:
         """Lower the rate after a 429."""
-        first, got = (
-            dispatch.rate == math.inf,
-            sum(at > now - _WINDOW for at in self._successes) / _WINDOW,
-        )
+        first = dispatch.rate == math.inf
+        got = sum(at > now - _WINDOW for at in self._successes) / _WINDOW
         if first:
             self._base = max(FIRST, got)
         else:
@@ -91,13 +90,11 @@ class Rate:
         self._next = max(self._next, now + min(longest, 2 ** min(refusals, 10) / self.now()))
 
 
-class Pace:
-    """Decides when the next request may be sent, and adapts to how each one ended; not thread-safe."""
+class CongestionControl:
+    """Decides when the next request may be sent, and adapts to how each one ended."""
 
     def __init__(self, most: int, longest_wait: float = math.inf) -> None:
-        """`most`: upper bound of the width; `longest_wait`: the longest pause or Retry-After, in
-        seconds.
-        """
+        """`most`: upper bound of the width; `longest_wait`: of a pause or Retry-After, seconds."""
         self.width = float(min(FIRST, most))
         self.failing = False  # whether nothing has succeeded since a failure
         self.stop_reason = ""  # why no more requests may be sent, empty while they may
@@ -106,17 +103,15 @@ class Pace:
         self._doubling = True
         self._rate = Rate()
         self.dispatched = 0  # requests so far
-        self._backed_off_at = (
-            0  # `dispatched` at the last back-off, which covers all earlier requests
-        )
+        # `dispatched` at the last back-off, which covers all earlier requests.
+        self._backed_off_at = 0
         self._held_until = -math.inf
         self._failed_in_a_row = self._refused_in_a_row = 0
 
     def wait(self, now: float) -> float:
-        """Return the seconds until the next request may be sent, infinity when time alone will not
-        permit it.
-        """
-        if self.stop_reason or self.in_flight >= (1 if self.failing else int(self.width + 1e-6)):
+        """Return the seconds until the next request may be sent, infinity if it waits for others."""
+        room = 1 if self.failing else int(self.width + 1e-6)
+        if self.stop_reason or self.in_flight >= room:
             return math.inf
         return max(0.0, self._held_until - now, self._rate.wait(now))
 
@@ -137,9 +132,8 @@ class Pace:
         if feedback == OK:
             self._grow(dispatch, now)
         elif feedback in (OVERLOADED, RATE_LIMITED):
-            self._held_until = max(
-                self._held_until, now + min(retry_after or 0.0, self._longest_wait)
-            )
+            hold = min(retry_after or 0.0, self._longest_wait)
+            self._held_until = max(self._held_until, now + hold)
             if dispatch.number > self._backed_off_at:
                 self._back_off(dispatch, feedback, now)
             self.failing = True
@@ -156,10 +150,10 @@ class Pace:
             self._refused_in_a_row += 1
 
     def item_failed(self, dispatch: Dispatch | None, left_in_doubt: bool) -> None:
-        """Note that an item failed without the service deciding on it; `dispatch`: of its last
-        request, if any.
+        """Note that an item failed without the service deciding on it.
 
-        `left_in_doubt`: whether overload left it in doubt, so that this width is never tried again.
+        `dispatch`: of its last request, if any; `left_in_doubt`: whether overload left it in doubt,
+        so that this width is never tried again.
         """
         if dispatch and left_in_doubt:
             self._most = max(1, min(self._most, dispatch.in_flight - 1))
@@ -177,10 +171,9 @@ class Pace:
         if dispatch.number <= self._backed_off_at:
             return
         self._held_until = -math.inf
-        if (
-            2 * max(dispatch.in_flight, self.in_flight) >= dispatch.width
-        ):  # otherwise the width is not the bottleneck
-            growth = min(1.0, (now - dispatch.at) / _SHORTEST_ROUND)
-            self.width = min(
-                self._most, self.width + growth * (1 if self._doubling else 1 / dispatch.width)
-            )
+        if 2 * max(dispatch.in_flight, self.in_flight) < dispatch.width:
+            return  # the width is not what limits
+        growth = min(1.0, (now - dispatch.at) / _SHORTEST_ROUND)
+        if not self._doubling:
+            growth /= dispatch.width
+        self.width = min(self._most, self.width + growth)

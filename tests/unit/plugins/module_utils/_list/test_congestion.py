@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The pace: what holds for any sequence of results, and how it copes with healthy, limited and dead
+"""Congestion control: what holds for any sequence of results, and how it copes with healthy, limited and dead
 services.
 """
 
@@ -12,14 +12,14 @@ import itertools
 import math
 
 import pytest
-from ansible_collections.infrastructure.services.plugins.module_utils._list.pace import (
+from ansible_collections.infrastructure.services.plugins.module_utils._list.congestion import (
     FIRST,
     IN_A_ROW,
     NEUTRAL,
     OK,
     OVERLOADED,
     RATE_LIMITED,
-    Pace,
+    CongestionControl,
 )
 from hypothesis import given
 from hypothesis import strategies as st
@@ -34,21 +34,21 @@ FEEDBACKS = st.tuples(
 )
 
 
-def dispatch_all(pace: Pace, now: float) -> list:
+def dispatch_all(pace: CongestionControl, now: float) -> list:
     dispatches = []
     while pace.wait(now) <= 0:
         dispatches.append(pace.dispatch(now))
     return dispatches
 
 
-def complete_all(pace: Pace, dispatches: list, feedback: str, now: float) -> None:
+def complete_all(pace: CongestionControl, dispatches: list, feedback: str, now: float) -> None:
     for dispatch in dispatches:
         pace.completed(dispatch, feedback, now)
 
 
 @given(st.integers(1, 256), st.lists(FEEDBACKS, max_size=120))
 def test_never_more_at_once_than_allowed_nor_a_width_that_cost_an_asset(most, ends):
-    pace, now, in_flight, costly, last_before = Pace(most), 0.0, [], math.inf, 0
+    pace, now, in_flight, costly, last_before = CongestionControl(most), 0.0, [], math.inf, 0
     for feedback, in_doubt, passed, asked, which in ends:
         in_flight += dispatch_all(pace, now)
         assert len(in_flight) == pace.in_flight <= most
@@ -71,7 +71,7 @@ def test_never_more_at_once_than_allowed_nor_a_width_that_cost_an_asset(most, en
 
 @given(st.lists(st.floats(0.5, 2), min_size=1, max_size=12))
 def test_a_width_doubles_each_round_while_all_is_well(rounds):
-    pace, now, width = Pace(256), 0.0, FIRST
+    pace, now, width = CongestionControl(256), 0.0, FIRST
     for seconds in rounds:
         dispatches = dispatch_all(pace, now)
         assert len(dispatches) == width
@@ -81,7 +81,7 @@ def test_a_width_doubles_each_round_while_all_is_well(rounds):
 
 
 def test_it_halves_once_for_all_that_left_before_and_then_grows_by_one_a_round():
-    pace = Pace(64)
+    pace = CongestionControl(64)
     complete_all(pace, dispatch_all(pace, 0), OK, 1)
     complete_all(pace, dispatch_all(pace, 1), OK, 2)
     first = dispatch_all(pace, 2)
@@ -95,7 +95,7 @@ def test_it_halves_once_for_all_that_left_before_and_then_grows_by_one_a_round()
 
 
 def test_nothing_but_one_probe_leaves_while_nothing_gets_through():
-    pace = Pace(64)
+    pace = CongestionControl(64)
     first = dispatch_all(pace, 0)
     pace.completed(first[0], OVERLOADED, 1)
     assert pace.wait(1) == math.inf
@@ -107,7 +107,7 @@ def test_nothing_but_one_probe_leaves_while_nothing_gets_through():
 
 
 def test_a_retry_after_is_kept_by_all_until_something_that_left_later_gets_through():
-    pace = Pace(4)
+    pace = CongestionControl(4)
     first = dispatch_all(pace, 0)
     pace.completed(first[0], RATE_LIMITED, 1, 7.0)
     complete_all(pace, first[1:], OK, 1.5)
@@ -119,7 +119,7 @@ def test_a_retry_after_is_kept_by_all_until_something_that_left_later_gets_throu
 
 @pytest.mark.parametrize("longest", [0, 3])
 def test_no_pause_is_longer_than_the_longest_wait(longest):
-    pace, now = Pace(1, longest_wait=longest), 0.0
+    pace, now = CongestionControl(1, longest_wait=longest), 0.0
     for _refusal in range(12):
         pace.completed(pace.dispatch(now), RATE_LIMITED, now)
         assert pace.wait(now) <= longest + 0.5
@@ -127,7 +127,7 @@ def test_no_pause_is_longer_than_the_longest_wait(longest):
 
 
 def test_no_retry_after_holds_the_list_for_longer_than_is_borne():
-    pace = Pace(4, longest_wait=30)
+    pace = CongestionControl(4, longest_wait=30)
     first = dispatch_all(pace, 0)
     pace.completed(first[0], RATE_LIMITED, 1, 3600.0)
     pace.completed(first[1], RATE_LIMITED, 1, 3600.0)
@@ -137,7 +137,7 @@ def test_no_retry_after_holds_the_list_for_longer_than_is_borne():
 
 
 def test_a_long_retry_after_of_one_asset_does_not_end_the_others():
-    pace = Pace(4, longest_wait=0)
+    pace = CongestionControl(4, longest_wait=0)
     for now in range(0, 400, 20):
         pace.completed(pace.dispatch(now), OVERLOADED, now, 3600.0)
         assert pace.wait(now + 10) <= 0
@@ -146,7 +146,7 @@ def test_a_long_retry_after_of_one_asset_does_not_end_the_others():
 
 
 def test_failures_in_a_row_end_it_after_a_probe_and_a_success_between_does_not():
-    pace = Pace(1)
+    pace = CongestionControl(1)
     for number in range(3 * IN_A_ROW):
         dispatch = pace.dispatch(number)
         if number % IN_A_ROW == IN_A_ROW - 1:
@@ -165,28 +165,30 @@ def test_failures_in_a_row_end_it_after_a_probe_and_a_success_between_does_not()
 @pytest.mark.parametrize("retry_after", [None, 2.0])
 @pytest.mark.parametrize("max_unknown", [0, 1])
 def test_a_dead_service_leaves_a_few_in_doubt(max_unknown, retry_after):
-    ours = simulate(dead(503, retry_after), 1000, Pace(64, 30), 64, max_unknown=max_unknown)
+    ours = simulate(
+        dead(503, retry_after), 1000, CongestionControl(64, 30), 64, max_unknown=max_unknown
+    )
     assert 1 <= ours.in_doubt <= 5
     assert ours.created == 0
 
 
 def test_a_dead_service_is_not_asked_for_all_even_where_repeating_is_safe():
-    ours = simulate(dead(503), 1000, Pace(64, 30), 64, method="PUT")
+    ours = simulate(dead(503), 1000, CongestionControl(64, 30), 64, method="PUT")
     assert ours.in_doubt <= 5
     assert sum(ours.statuses.values()) <= 60
 
 
 def test_a_service_that_throttles_everything_is_not_asked_for_all():
-    assert sum(simulate(dead(429), 1000, Pace(64, 30), 64).statuses.values()) <= 60
+    assert sum(simulate(dead(429), 1000, CongestionControl(64, 30), 64).statuses.values()) <= 60
 
 
 def test_a_service_that_dies_in_the_middle_costs_what_was_on_its_way_and_one_probe():
-    ours = simulate(dead(503, since=3.0), 1000, Pace(64, 30), 64)
+    ours = simulate(dead(503, since=3.0), 1000, CongestionControl(64, 30), 64)
     assert ours.in_doubt <= ours.peak + 1
 
 
 def test_a_service_that_is_well_gets_all_that_is_allowed_after_four_rounds():
-    ours = simulate(healthy(1.0), 1000, Pace(50), 50)
+    ours = simulate(healthy(1.0), 1000, CongestionControl(50), 50)
     assert ours.created == 1000
     assert ours.peak == 50
     assert ours.seconds <= 1.25 * 1000 / 50
@@ -199,7 +201,7 @@ def test_a_limit_of_room_costs_next_to_no_asset_and_little_throughput(slow_above
         for width in (16, 24, 32)
     )
     fixed = simulate(limited_in_room(32, slow_above), 1000, Fixed(64), 64)
-    ours = simulate(limited_in_room(32, slow_above), 1000, Pace(64), 64)
+    ours = simulate(limited_in_room(32, slow_above), 1000, CongestionControl(64), 64)
     assert fixed.in_doubt >= 10 * ours.in_doubt > 0
     assert ours.rate >= 0.8 * best
 
@@ -213,7 +215,9 @@ EVERY = itertools.product([32, 64], [0.002, 0.02, 0.1, 0.5], [None, 1.0])
     [pytest.param(*case, marks=() if case in SOME else pytest.mark.stress) for case in EVERY],
 )
 def test_a_limit_of_rate_is_found_and_kept(threads, seconds, retry_after):
-    ours = simulate(limited_in_rate(50, seconds, retry_after), 1000, Pace(threads, 30), threads)
+    ours = simulate(
+        limited_in_rate(50, seconds, retry_after), 1000, CongestionControl(threads, 30), threads
+    )
     assert ours.created == 1000
     assert ours.rate >= 0.9 * 50
     assert ours.statuses[429] < 0.05 * sum(ours.statuses.values())
