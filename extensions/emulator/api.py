@@ -23,7 +23,7 @@ from .load import Load
 from .messages import JSON, RefusalError, Request, Response, json_response, read_json
 from .scripts import Script, script
 from .settings import DEFAULT, Settings
-from .store import ConflictError, Store, UnknownError, completed
+from .store import Asset, ConflictError, Store, UnknownError, completed
 from .tokens import Tokens
 
 OAUTH_PATH = "/oauth/token"
@@ -104,17 +104,17 @@ class Api:
         limited = operation is not None and operation != "token"
         try:
             with self.load.turn(settings) if limited else nullcontext():
-                wait(settings.delay.get(operation, settings.delay.get("any", 0)))
+                wait(settings.delay.get(operation or "any", settings.delay.get("any", 0)))
                 return self.handle(request)
         except RefusalError as refusal:
             return Response(refusal.status, refusal.headers)
 
-    def snapshot(self) -> dict[str, list[dict]]:
+    def snapshot(self) -> dict[str, list[Asset]]:
         """Return all assets, oldest first."""
         with self._lock:
             return self.store.snapshot()
 
-    def seed(self, asset_id: str, asset: object) -> dict:
+    def seed(self, asset_id: str, asset: object) -> Asset:
         """Store a role as if it had always existed; raise ValueError if it is not an application
         role.
         """
@@ -191,14 +191,14 @@ class Api:
             if not match or not self.tokens.good(match[1], self.settings):
                 raise RefusalError(401, ("WWW-Authenticate", 'Bearer realm="emulator"'))
 
-    def _body(self, request: Request, operation: openapi.Operation) -> dict:
+    def _body(self, request: Request, operation: openapi.Operation) -> Asset:
         if request.media_type != JSON:
             raise RefusalError(415)
         try:
             body = read_json(request.body)
         except ValueError:
             raise RefusalError(400) from None
-        if not operation.body.is_valid(body):
+        if not isinstance(body, dict) or not operation.body.is_valid(body):
             raise RefusalError(422)
         # What the interface leaves open: `strict` demands every field of a creation.
         required = (
@@ -208,7 +208,7 @@ class Api:
             raise RefusalError(422)
         return body
 
-    def _apply(self, operation: openapi.Operation, asset_id: str, body: dict) -> Response:
+    def _apply(self, operation: openapi.Operation, asset_id: str, body: Asset) -> Response:
         settings, kind = self.settings, operation.collection
         try:
             if operation.creates:

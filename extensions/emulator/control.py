@@ -7,7 +7,7 @@ conversation.
 
 from __future__ import annotations
 
-from typing import Callable, Sequence
+from typing import Callable, Sequence, TypeVar
 from urllib.parse import parse_qs, unquote
 
 from .api import Api
@@ -16,6 +16,7 @@ from .messages import Request, Response, json_response, read_json
 
 PREFIX = "/_emulator/"
 _DONE = json_response(200, {})
+_Item = TypeVar("_Item")
 
 
 def is_control(request: Request) -> bool:
@@ -46,9 +47,10 @@ def _message(status: int, text: str) -> Response:
     return json_response(status, {"message": text})
 
 
-def _newest(request: Request, items: Sequence) -> Sequence:
-    """Return the newest N items when the query says `last=N`, else all; raise ValueError if N is
-    not a number.
+def _newest(request: Request, items: Sequence[_Item]) -> Sequence[_Item]:
+    """Return the newest N items if the query says `last=N`, otherwise all of them.
+
+    Raises ValueError if N is not a number.
     """
     last = parse_qs(request.target.partition("?")[2]).get("last", [str(len(items))])[-1]
     if not (last.isascii() and last.isdigit()):

@@ -29,21 +29,16 @@ class Entry:
     fault: str | None = None
 
     def as_dict(self) -> dict[str, object]:
-        """Return the entry in a form for JSON: `body` as text, or `body_base64` when it is not
-        UTF-8.
-        """
+        """Return the entry as JSON has it: `body` is text, or None with `body_base64`."""
         try:
-            body = {"body": self.request.body.decode("utf-8")}
+            body: dict[str, object] = {"body": self.request.body.decode("utf-8")}
         except UnicodeDecodeError:
-            body = {
-                "body": None,
-                "body_base64": base64.b64encode(self.request.body).decode("ascii"),
-            }
+            encoded = base64.b64encode(self.request.body).decode("ascii")
+            body = {"body": None, "body_base64": encoded}
+        arrived = datetime.fromtimestamp(self.seconds, tz=timezone.utc)
         return {
             "number": self.number,
-            "time": datetime.fromtimestamp(self.seconds, tz=timezone.utc).isoformat(
-                timespec="milliseconds"
-            ),
+            "time": arrived.isoformat(timespec="milliseconds"),
             "connection": self.connection,
             "operation": self.operation,
             "method": self.request.method,

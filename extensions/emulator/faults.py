@@ -76,12 +76,12 @@ KINDS = {
 
 
 def _is_count(value: object) -> bool:
-    return is_whole(value) and value >= 0
+    return is_whole(value, 0)
 
 
 def is_seconds(value: object) -> bool:
     """Whether the value is a number of seconds that is reasonable to wait."""
-    return (is_whole(value) or isinstance(value, float)) and 0 <= value <= 3600
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value <= 3600
 
 
 def _is_text(value: object) -> bool:
@@ -113,7 +113,7 @@ RULES: dict[str, Callable[[object], bool]] = {
     "count": lambda value: value is None or _is_count(value),
     "skip": _is_count,
     "when": _is_text,
-    "status": lambda value: is_whole(value) and 100 <= value <= 999,
+    "status": lambda value: is_whole(value, 100, 999),
     "headers": _is_headers,
     "body": _is_text,
     "location": _is_field,

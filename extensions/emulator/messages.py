@@ -89,9 +89,9 @@ def json_response(status: int, value: object, applied: bool = False) -> Response
     return Response(status, (("Content-Type", JSON),), json.dumps(value).encode("ascii"), applied)
 
 
-def is_whole(value: object) -> bool:
-    """Whether the value is a whole number; Python's True and False are not."""
-    return isinstance(value, int) and not isinstance(value, bool)
+def is_whole(value: object, least: float = -math.inf, most: float = math.inf) -> bool:
+    """Whether the value is a whole number in this range; Python's True and False are not."""
+    return isinstance(value, int) and not isinstance(value, bool) and least <= value <= most
 
 
 def read_json(raw: bytes) -> object:

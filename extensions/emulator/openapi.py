@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
 from pathlib import Path
+from typing import Any, Dict
 
 import yaml
 from jsonschema import Draft202012Validator, FormatChecker
@@ -20,6 +21,7 @@ DOCUMENT = Path(__file__).resolve().parents[2] / "docs" / "openapi.yaml"
 _DATE_TIME = re.compile(
     r"(\d{4}-\d\d-\d\d)[Tt](\d\d:\d\d:\d\d)(?:\.\d+)?([Zz]|[+-]\d\d:\d\d)", re.ASCII
 )
+Document = Dict[str, Any]  # the OpenAPI document, or an object in it
 _METHODS = ("get", "put", "post", "delete", "options", "head", "patch", "trace")
 
 
@@ -45,13 +47,13 @@ class Operation:
 
 
 @cache
-def load(path: Path = DOCUMENT) -> dict:
+def load(path: Path = DOCUMENT) -> Document:
     """Return the document with every `$ref` replaced by what it points to; all callers share it."""
     document = yaml.safe_load(path.read_text(encoding="utf-8"))
-    return _inline(document, document)
+    return {key: _inline(value, document) for key, value in document.items()}
 
 
-def operations(document: dict) -> list[Operation]:
+def operations(document: Document) -> list[Operation]:
     """Return the operations of a loaded document."""
     return [
         _operation(template, method, described)
@@ -61,7 +63,7 @@ def operations(document: dict) -> list[Operation]:
     ]
 
 
-def _operation(template: str, method: str, described: dict) -> Operation:
+def _operation(template: str, method: str, described: Document) -> Operation:
     service, collection = template.split("/")[4:6]  # of /api/v1/services/SERVICE/COLLECTION
     body = _schema(described["requestBody"])
     _envelope, own = _schema(described["responses"]["2XX"])["allOf"]
@@ -79,7 +81,7 @@ def _operation(template: str, method: str, described: dict) -> Operation:
     )
 
 
-def validator(schema: dict) -> Draft202012Validator:
+def validator(schema: Document) -> Draft202012Validator:
     """Return a validator that also checks `date-time`, the only format that the interface names."""
     formats = FormatChecker(formats=())
     formats.checks("date-time")(is_date_time)
@@ -101,8 +103,9 @@ def is_date_time(value: object) -> bool:
     return True
 
 
-def _schema(described: dict) -> dict:
-    return described["content"]["application/json"]["schema"]
+def _schema(described: Document) -> Document:
+    schema: Document = described["content"]["application/json"]["schema"]
+    return schema
 
 
 def _expression(template: str) -> re.Pattern[str]:
@@ -115,7 +118,7 @@ def _expression(template: str) -> re.Pattern[str]:
     )
 
 
-def _inline(node: object, document: dict) -> object:
+def _inline(node: object, document: Document) -> object:
     if isinstance(node, list):
         return [_inline(item, document) for item in node]
     if not isinstance(node, dict):

@@ -119,7 +119,7 @@ class Server(socketserver.ThreadingTCPServer):
         if seconds and self.stopping.wait(seconds):
             raise ConnectionAbortedError
 
-    def shutdown_request(self, request: socket.socket) -> None:
+    def shutdown_request(self, request: object) -> None:
         """Let the handler end the connection: a FIN sent here would precede its reset."""
 
 
@@ -129,7 +129,7 @@ class Running:
     def __init__(self, server: Server) -> None:
         self._server = server
         scheme = "https" if server.ssl_context is not None else "http"
-        host, port = server.server_address[:2]
+        host, port = server.socket.getsockname()[:2]
         self.api = server.api
         self.url = f"{scheme}://{host}:{port}{server.prefix}"
         self._thread = threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True)

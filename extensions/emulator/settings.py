@@ -21,7 +21,7 @@ def _is_bool(value: object) -> bool:
 
 
 def _is_success(value: object) -> bool:
-    return is_whole(value) and 200 <= value <= 299
+    return is_whole(value, 200, 299)
 
 
 def _is_text_or_null(value: object) -> bool:
@@ -33,7 +33,7 @@ def _is_int_or_null(value: object) -> bool:
 
 
 def _is_count_or_null(least: int) -> Callable[[object], bool]:
-    return lambda value: value is None or (is_whole(value) and value >= least)
+    return lambda value: value is None or is_whole(value, least)
 
 
 def _is_delay(value: object) -> bool:

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import uuid
 from datetime import datetime, timezone
-from typing import Callable, Iterable
+from typing import Any, Callable, Dict, Iterable
 
 from .openapi import Operation
 
 ROLES = "application_roles"
+Asset = Dict[str, Any]  # a JSON object with the fields of openapi.yaml
 
 
 class ConflictError(Exception):
@@ -30,11 +31,11 @@ class Store:
     def __init__(
         self, envelope: tuple[str, ...], clock: Callable[[], float], collections: Iterable[str]
     ) -> None:
-        self.assets: dict[str, dict[str, dict]] = {collection: {} for collection in collections}
+        self.assets: dict[str, dict[str, Asset]] = {collection: {} for collection in collections}
         self._envelope = envelope
         self._clock = clock
 
-    def create(self, operation: Operation, body: dict, unique: bool) -> dict:
+    def create(self, operation: Operation, body: Asset, unique: bool) -> Asset:
         """Store a new asset; raise ConflictError when names are `unique` and this one is taken."""
         assets = self.assets[operation.collection]
         if unique and any(asset.get("name") == body.get("name") for asset in assets.values()):
@@ -49,9 +50,10 @@ class Store:
         assets[asset_id] = asset
         return asset
 
-    def update(self, collection: str, asset_id: str, body: dict, mode: str, create: bool) -> dict:
-        """Merge the body into the asset, or `replace` it (`mode`); raise UnknownError unless it may
-        `create` one.
+    def update(self, collection: str, asset_id: str, body: Asset, mode: str, create: bool) -> Asset:
+        """Merge the body into the asset, or replace it; raise UnknownError if there is none.
+
+        `mode`: `merge` or `replace`; `create`: create the asset if there is none.
         """
         assets = self.assets[collection]
         if asset_id not in assets and not create:
@@ -60,16 +62,16 @@ class Store:
         assets[asset_id] = {**merged(before, body), "id": asset_id}
         return assets[asset_id]
 
-    def seed(self, asset_id: str, asset: dict) -> dict:
+    def seed(self, asset_id: str, asset: Asset) -> Asset:
         """Store a role as if it had always existed."""
         self.assets[ROLES][asset_id] = {"service": "cassandra", **asset, "id": asset_id}
         return self.assets[ROLES][asset_id]
 
-    def snapshot(self) -> dict[str, list[dict]]:
+    def snapshot(self) -> dict[str, list[Asset]]:
         """Return all assets, oldest first."""
         return {kind: list(assets.values()) for kind, assets in self.assets.items()}
 
-    def _generated(self, body: dict, number: int) -> dict:
+    def _generated(self, body: Asset, number: int) -> Asset:
         """Return the attributes that the service fills in if they are not sent; each asset gets the
         next address.
         """
@@ -84,7 +86,7 @@ class Store:
         }
 
 
-def merged(below: dict, above: dict) -> dict:
+def merged(below: Asset, above: Asset) -> Asset:
     """Return `above` merged into `below`: objects member by member, everything else, even null and
     arrays, replaced.
     """
@@ -97,7 +99,7 @@ def merged(below: dict, above: dict) -> dict:
     return result
 
 
-def completed(asset: dict, envelope: tuple[str, ...], attributes: tuple[str, ...]) -> dict:
+def completed(asset: Asset, envelope: tuple[str, ...], attributes: tuple[str, ...]) -> Asset:
     """Return the asset with null for every documented field that has no value."""
     whole = {**dict.fromkeys(envelope), **asset}
     whole["attributes"] = {**dict.fromkeys(attributes), **(whole["attributes"] or {})}

@@ -1,8 +1,9 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""HTTP/1.1 on a socket: h11 reads the requests; answers are rendered here, so that a fault can cut
-one anywhere.
+"""HTTP/1.1 on a socket: h11 reads the requests, and this file renders the answers.
+
+A fault can cut such an answer anywhere.
 """
 
 from __future__ import annotations
@@ -72,22 +73,27 @@ def render(response: Response, close: bool = False) -> tuple[bytes, bytes]:
 
 def _read(peer: socket.socket, connection: h11.Connection) -> tuple[h11.Request, bytes]:
     """Return the head of one request and its body."""
-    head, body = None, bytearray()
-    while not isinstance(event := connection.next_event(), h11.EndOfMessage):
-        if event is h11.NEED_DATA:
-            connection.receive_data(_receive(peer, connection))
-        elif isinstance(event, h11.Request):
-            head = event
-        else:
-            body += event.data
-            if len(body) > MAX_BODY:
-                raise RefusalError(413)
+    head = _next_event(peer, connection)
+    if not isinstance(head, h11.Request):
+        raise ConnectionAbortedError
+    body = bytearray()
+    while isinstance(data := _next_event(peer, connection), h11.Data):
+        body += data.data
+        if len(body) > MAX_BODY:
+            raise RefusalError(413)
     return head, bytes(body)
+
+
+def _next_event(peer: socket.socket, connection: h11.Connection) -> object:
+    """Return the next event of h11, once enough data has arrived."""
+    while (event := connection.next_event()) is h11.NEED_DATA:
+        connection.receive_data(_receive(peer, connection))
+    return event
 
 
 def _receive(peer: socket.socket, connection: h11.Connection) -> bytes:
     if connection.they_are_waiting_for_100_continue:
-        go_on = h11.InformationalResponse(status_code=100, headers=(), reason=b"Continue")
+        go_on = h11.InformationalResponse(status_code=100, headers=[], reason=b"Continue")
         peer.sendall(connection.send(go_on))
     data = peer.recv(65536)
     if not data:

@@ -7,7 +7,7 @@
 ServicesError
 |-- InvalidInput      an option cannot be used                   not_sent
 |-- MissingLibrary    a Python library is not installed          not_sent
-|-- Overtaken         another task works on the asset          not_sent
+|-- Overtaken         another task works on the asset            not_sent
 |-- AttemptFailed     one attempt got no answer                  not_sent or unknown
 |-- TokenError        the token endpoint returned no token       not_sent
 `-- RequestFailed     the request did not succeed                any of the four outcomes
@@ -16,7 +16,6 @@ ServicesError
 from __future__ import annotations
 
 import sys
-from contextlib import AbstractContextManager
 from typing import Any, Callable, NamedTuple
 
 # Every entry to the collection imports this file before anything that needs a later Python.
@@ -38,9 +37,7 @@ MAX_FAULTS = 100  # of a list, in one message
 
 
 def gravest(*outcomes: str) -> str:
-    """Return what is known of several attempts together: one that may have happened outweighs a
-    later rejection.
-    """
+    """Return what is known of several attempts together; a later rejection undoes none of them."""
     return max(outcomes, key=OUTCOMES.index)
 
 
@@ -56,14 +53,13 @@ def listing(parts: list[str], most: int = _MAX_LISTED, between: str = ", ") -> s
 
 
 class Message(NamedTuple):
-    """What a failure or a warning says, in parts; the parts may quote the service, so no code takes
-    a text apart.
+    """What a failure or a warning says, in parts.
+
+    The parts may quote the service, so no code takes a text apart.
     """
 
     text: str  # what happened, what is known of the effect, what to do next
-    asset: str = (
-        ""  # which one, such as `virtual machine web01`; empty if it is about the whole task
-    )
+    asset: str = ""  # such as `virtual machine web01`; '' if it is about the whole task
     command: str = ""  # lists what is in doubt, in a shell
     since: str = ""  # when the asset came into doubt
 
@@ -77,7 +73,7 @@ class Message(NamedTuple):
 
 
 class ServicesError(Exception):
-    """The base of all errors of this collection; its text is shown to users and contains no secret."""
+    """The base of our errors; users see its text, which contains no secret."""
 
     outcome = NOT_SENT
 
@@ -99,15 +95,17 @@ class ServicesError(Exception):
         return self.message
 
 
-class EndOfThread(AbstractContextManager):
-    """A context that is all that a thread does: it tells why the thread ends, empty if nothing
-    unexpected was raised.
+class EndOfThread:
+    """A context around all that a thread does: tells why the thread ends, '' for no error.
 
     threading would write an error to stderr, whose lock Ansible's main thread may hold for ever.
     """
 
     def __init__(self, tell: Callable[[str], None]) -> None:
         self._tell = tell
+
+    def __enter__(self) -> None:
+        """Let the thread begin."""
 
     def __exit__(self, kind: type[BaseException] | None, error: object, traceback: object) -> bool:
         self._tell(f"an unexpected {kind.__name__} in this collection" if kind else "")
@@ -143,7 +141,7 @@ class Overtaken(ServicesError):
 class AttemptFailed(ServicesError):
     """One attempt got no answer.
 
-    `sent`: whether a byte of the request was handed to the socket; `hopeless`: retrying cannot
+    `sent`: whether a byte of the request was handed to the socket; `hopeless`: no retry can
     help.
     """
 

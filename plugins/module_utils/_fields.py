@@ -11,36 +11,41 @@ import math
 import re
 import sys
 from datetime import datetime, timedelta, timezone
-from typing import Iterable, Iterator, NamedTuple
+from typing import Any, Callable, Dict, Iterable, Iterator, Match, NamedTuple, Tuple
 
-# ISO 8601, extended or basic; an unquoted YAML timestamp has this form too once it is converted to
-# text.
+# ISO 8601, extended or basic; an unquoted YAML timestamp becomes this form as text.
 _DATE_TIME = re.compile(
     r"(?P<year>\d{4})(?P<dash>-?)(?P<month>\d\d)(?P=dash)(?P<day>\d\d)"
     r"(?:[Tt]|[ ]+)(?P<hour>\d\d)(?P<colon>:?)(?P<minute>\d\d)(?:(?P=colon)(?P<second>\d\d)(?:[.,]\d+)?)?"
     r"[ ]*(?:[Zz]|(?P<sign>[+-])(?P<zone_hour>[01]\d|2[0-3])(?::?(?P<zone_minute>[0-5]\d))?)?",
     re.ASCII,
 )
-_NUMBER = re.compile(
-    r"\s*[+-]?\d{1,400}(\.\d+)?([eE][+-]?\d+)?\s*", re.ASCII
-)  # Python refuses too many digits
+# Python refuses too many digits.
+_NUMBER = re.compile(r"\s*[+-]?\d{1,400}(\.\d+)?([eE][+-]?\d+)?\s*", re.ASCII)
+_PARTS = ("year", "month", "day", "hour", "minute", "second", "zone_hour", "zone_minute")
 _INDEX = re.compile(r"\[\d+\]")
 _LONGEST_SHOWN = 100  # characters of a value in a message
 ABSENT = object()
 _EXACT = 2**53  # above this a double cannot represent every integer
 
+Path = Tuple[str, ...]  # the keys that lead to a field
+DeepPath = Tuple["str | int", ...]  # the same, with places in lists
+Spec = Dict[str, Dict[str, Any]]  # the argument spec of options
+Asset = Dict[str, Any]  # the JSON of an asset, or a body
+
 
 class Type(str):
-    """An option type that documentation gives by the name of one of ansible-core's, converted by a
-    rule of its own.
-    """
+    """An option type with the documented name of one of ansible-core's, and a rule of its own."""
 
-    def __new__(cls, documented: str, convert) -> Type:
+    convert: Callable[[object], object]
+
+    def __new__(cls, documented: str, convert: Callable[[object], object]) -> Type:
+        """`convert`: returns a value that can be used; raises TypeError or ValueError."""
         self = super().__new__(cls, documented)
         self.convert = convert
         return self
 
-    def __call__(self, value):
+    def __call__(self, value: object) -> object:
         return self.convert(value)
 
 
@@ -49,9 +54,7 @@ class Type(str):
 
 
 def text(value: object) -> str:
-    """Return a string; raise TypeError for a boolean, list or dict, whose spelling Python would
-    choose.
-    """
+    """Return a string; raise TypeError for a value whose spelling Python would choose."""
     if isinstance(value, bool) or not isinstance(value, (str, int, float)):
         raise TypeError("must be a string (a word such as yes, no, true or false needs quotes)")
     if isinstance(value, float):
@@ -60,10 +63,9 @@ def text(value: object) -> str:
 
 
 def number(value: object) -> int | float:
-    """Return a finite number, as an int when it is whole, so that 4 is sent as `4` and not as
-    `4.0`.
+    """Return a finite number; raise TypeError or ValueError.
 
-    Raises TypeError or ValueError.
+    A whole one is an int, so that 4 is sent as `4` and not as `4.0`.
     """
     if isinstance(value, str) and _NUMBER.fullmatch(value):
         value = float(value) if set(".eE") & set(value) else int(value)
@@ -80,10 +82,9 @@ def number(value: object) -> int | float:
 
 
 def date_time(value: object) -> str:
-    """Return an ISO 8601 date-time as `YYYY-MM-DDTHH:MM:SSZ` (docs/openapi.yaml); without a zone it
-    is UTC.
+    """Return an ISO 8601 date-time as `YYYY-MM-DDTHH:MM:SSZ` (docs/openapi.yaml).
 
-    Raises ValueError.
+    Without a zone it is UTC. Raises ValueError.
     """
     match = _DATE_TIME.fullmatch(value.strip()) if isinstance(value, str) else None
     problem = "must be a date-time such as 2026-01-02T03:04:05Z"
@@ -97,11 +98,11 @@ def date_time(value: object) -> str:
         raise ValueError(f"{problem} ({error})") from None
 
 
-def _moment(match: re.Match) -> datetime:
+def _moment(match: Match[str]) -> datetime:
     """Return the moment that a date-time denotes, in UTC; raise ValueError or OverflowError."""
-    parts = (int(match[name] or 0) for name in ("year", "month", "day", "hour", "minute", "second"))
-    moment = datetime(*parts, tzinfo=timezone.utc)
-    offset = timedelta(hours=int(match["zone_hour"] or 0), minutes=int(match["zone_minute"] or 0))
+    part = {name: int(digits or 0) for name, digits in match.groupdict().items() if name in _PARTS}
+    offset = timedelta(hours=part.pop("zone_hour"), minutes=part.pop("zone_minute"))
+    moment = datetime(**part, tzinfo=timezone.utc)
     return moment + offset if match["sign"] == "-" else moment - offset
 
 
@@ -109,25 +110,26 @@ DATE_TIME = Type("str", date_time)
 SECONDS = Type("float", number)
 
 
-def prune(value: object) -> object:
-    """Return the value without null members, at every level: null means not given, which is not
-    sent.
-    """
+def prune(value: object) -> Any:
+    """Return the JSON value without null members at any level: null means not given."""
     if isinstance(value, dict):
         return {key: prune(item) for key, item in value.items() if item is not None}
-    return [prune(item) for item in value] if isinstance(value, list) else value
+    if isinstance(value, list):
+        return [prune(item) for item in value]
+    return value
 
 
-def overlay(below: object, above: object) -> object:
-    """Return `below` overlaid with `above`: dicts key by key, everything else replaced, even by an
-    empty dict.
+def overlay(below: Asset, above: Asset) -> Asset:
+    """Return `below` overlaid with `above`: dicts key by key, everything else replaced.
+
+    An empty dict in `above` also replaces.
     """
-    if not (isinstance(below, dict) and isinstance(above, dict)):
-        return above
-    return {
-        **below,
-        **{key: overlay(below.get(key), item) if item else item for key, item in above.items()},
-    }
+    overlaid = {**below, **above}
+    for key, item in above.items():
+        old = below.get(key)
+        if isinstance(old, dict) and isinstance(item, dict) and item:
+            overlaid[key] = overlay(old, item)
+    return overlaid
 
 
 class Difference(NamedTuple):
@@ -138,20 +140,14 @@ class Difference(NamedTuple):
     found: object  # ABSENT where there is none
 
     def describe(self, template: str) -> str:
-        """Return the field with both values; `template`: such as `{wanted} asked for, {found}
-        recorded`.
-        """
-        return f"{self.field} ({template.format(wanted=_shown(self.wanted), found=_shown(self.found))})"
+        """Return the field and both values; `template`: `{wanted} asked for, {found} recorded`."""
+        values = template.format(wanted=_shown(self.wanted), found=_shown(self.found))
+        return f"{self.field} ({values})"
 
     def named(self, wanted: str, found: str) -> dict[str, object]:
-        """Return the field as `name` and both values under these names, one that is absent left
-        out.
-        """
-        values = {wanted: self.wanted, found: self.found}
-        return {
-            "name": self.field,
-            **{name: value for name, value in values.items() if value is not ABSENT},
-        }
+        """Return the field as `name` and both values under these names, unless one is absent."""
+        values = {"name": self.field, wanted: self.wanted, found: self.found}
+        return {name: value for name, value in values.items() if value is not ABSENT}
 
 
 def differences(
@@ -162,32 +158,29 @@ def differences(
     An empty dict or list differs from a full one. `instants`: the dotted names of the date-times,
     which are compared as moments; list elements have no index there.
     """
+    differing: list[Difference] = []
     if isinstance(wanted, dict) and isinstance(found, dict) and (wanted or not found):
-        pairs = [
-            (item, found.get(key, ABSENT), f"{name}.{key}" if name else str(key))
-            for key, item in wanted.items()
-        ]
+        for key, item in wanted.items():
+            inner = f"{name}.{key}" if name else str(key)
+            differing += differences(item, found.get(key, ABSENT), instants, inner)
     elif isinstance(wanted, list) and isinstance(found, list) and len(wanted) == len(found):
-        pairs = [(item, found[index], f"{name}[{index}]") for index, item in enumerate(wanted)]
-    else:
-        same = _same(wanted, found, _INDEX.sub("", name) in instants)
-        return [] if same else [Difference(name, wanted, found)]
-    return [
-        difference
-        for one, other, field in pairs
-        for difference in differences(one, other, instants, field)
-    ]
+        for index, item in enumerate(wanted):
+            differing += differences(item, found[index], instants, f"{name}[{index}]")
+    elif not _same(wanted, found, _INDEX.sub("", name) in instants):
+        differing.append(Difference(name, wanted, found))
+    return differing
 
 
-def unsent(
-    known: object, sent: object, path: tuple[str, ...] = ()
-) -> dict[tuple[str, ...], object]:
-    """Return the fields that are known and not sent, by their path; a list is one field, null or
-    empty is not known.
+def unsent(known: object, sent: object, path: Path = ()) -> dict[Path, object]:
+    """Return the fields that are known and not sent, by their path.
+
+    A list is one field; null or empty is not known.
     """
-    if not isinstance(known, dict) or not known:
-        return {} if known in (None, [], {}) else {path: known}
-    found: dict[tuple[str, ...], object] = {}
+    if known in (None, [], {}):
+        return {}
+    if not isinstance(known, dict):
+        return {path: known}
+    found: dict[Path, object] = {}
     for key, value in known.items():
         if not isinstance(sent, dict) or key not in sent:
             found.update(unsent(value, None, (*path, key)))
@@ -196,12 +189,8 @@ def unsent(
     return found
 
 
-def leaves(
-    value: object, path: tuple[str | int, ...] = ()
-) -> Iterator[tuple[tuple[str | int, ...], object]]:
-    """Yield each value that holds no others, by its path: keys as text, as in JSON, and places in
-    lists as numbers.
-    """
+def leaves(value: object, path: DeepPath = ()) -> Iterator[tuple[DeepPath, object]]:
+    """Yield each value that holds no others, by its path; keys are text, as in JSON."""
     if isinstance(value, dict) and value:
         for key, item in value.items():
             yield from leaves(item, (*path, str(key)))
@@ -212,20 +201,15 @@ def leaves(
         yield path, value
 
 
-def as_json(value: object) -> dict[tuple[str | int, ...], str]:
-    """Return each value that holds no others as JSON, by its path; two values have the same ones if
-    their JSON is.
-    """
+def as_json(value: object) -> dict[DeepPath, str]:
+    """Return each value that holds no others as JSON, by its path."""
     return {path: json.dumps(item, ensure_ascii=False) for path, item in leaves(value)}
 
 
 def dotted(path: Iterable[str | int]) -> str:
-    """Return a path as people read it, such as `volumes[0].size_gb`; one key with a dot in it looks
-    like two.
-    """
-    return "".join(
-        f"[{step}]" if isinstance(step, int) else f".{step}" for step in path
-    ).removeprefix(".")
+    """Return a path as people read it, such as `volumes[0].size_gb`."""
+    steps = [f"[{step}]" if isinstance(step, int) else f".{step}" for step in path]
+    return "".join(steps).removeprefix(".")
 
 
 def json_differences(
@@ -242,25 +226,26 @@ def json_differences(
 
 
 def value_at(asset: object, path: Iterable[str]) -> object:
-    """Return the value of a field, ABSENT where there is none."""
+    """Return the value of a field, ABSENT if there is none."""
     for key in path:
         asset = asset.get(key, ABSENT) if isinstance(asset, dict) else ABSENT
     return asset
 
 
-def date_time_fields(options: dict, name: str) -> frozenset[str]:
+def date_time_fields(options: Spec, name: str) -> frozenset[str]:
     """Return the dotted names of the date-times among the suboptions of an option."""
-    found = {f"{name}.{key}" for key, option in options.items() if option["type"] is DATE_TIME}
-    inner = (
-        date_time_fields(option.get("options", {}), f"{name}.{key}")
-        for key, option in options.items()
-    )
-    return frozenset(found.union(*inner))
+    found: set[str] = set()
+    for key, option in options.items():
+        if option["type"] is DATE_TIME:
+            found.add(f"{name}.{key}")
+        found |= date_time_fields(option.get("options", {}), f"{name}.{key}")
+    return frozenset(found)
 
 
 def _same(one: object, other: object, is_instant: bool) -> bool:
-    """Whether two JSON values are equal: 4 and 4.0 are, and one instant written in two ways; 1 and
-    true are not.
+    """Return whether two JSON values are equal: 4 and 4.0 are, 1 and true are not.
+
+    `is_instant`: one moment written in two ways is equal.
     """
     if isinstance(one, bool) or isinstance(other, bool):
         return one is other

@@ -11,7 +11,7 @@ import importlib
 
 import pytest
 import yaml
-from ansible_collections.infrastructure.services.plugins.module_utils._resources.flow import (
+from ansible_collections.infrastructure.services.plugins.module_utils._resources.planning import (
     ENVELOPE,
 )
 from emulator import faults, openapi, server

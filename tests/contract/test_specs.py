@@ -15,7 +15,7 @@ import yaml
 from ansible_collections.infrastructure.services.plugins.module_utils import _version
 from ansible_collections.infrastructure.services.plugins.module_utils._resources import (
     application_role,
-    flow,
+    planning,
 )
 from ansible_collections.infrastructure.services.plugins.module_utils._task import (
     options as shared_options,
@@ -76,7 +76,7 @@ def test_attributes_are_those_of_the_document(schema, resource):
 
 
 def test_the_envelope_is_that_of_the_document():
-    strings = dict.fromkeys(flow.ENVELOPE, "string")
+    strings = dict.fromkeys(planning.ENVELOPE, "string")
     assert of_schema(SCHEMAS["Envelope"]) == {**strings, "attributes": "object"}
 
 
@@ -107,7 +107,7 @@ def test_the_emulator_knows_every_field_and_answers_with_the_envelope(service, r
     assert (result["outcome"], result["warnings"]) == ("accepted", [])
     assert result["request"]["body"]["attributes"] == whole
     assert result["asset"]["attributes"] == whole
-    assert set(result["asset"]) == set(flow.ENVELOPE)
+    assert set(result["asset"]) == set(planning.ENVELOPE)
 
 
 @pytest.mark.parametrize("resource", RESOURCES)

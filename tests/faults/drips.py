@@ -147,10 +147,10 @@ class TimedTransport(Transport):
 
     seconds = 0.0
 
-    def send(self, *args):
+    def send_once(self, *args):
         started = time.monotonic()
         try:
-            return super().send(*args)
+            return super().send_once(*args)
         finally:
             self.seconds = time.monotonic() - started
 

@@ -73,11 +73,11 @@ class SplitTransport:
     def __init__(self, settings) -> None:
         self._real = Transport(settings)
 
-    def send(self, request: Request, timeout: float) -> Answer:
+    def send_once(self, request: Request, timeout: float) -> Answer:
         """Make one attempt."""
         if OTHER in request.url or OTHER.encode() in request.body:
             return Answer(201, {}, json.dumps({"id": OTHER, "name": OTHER}).encode())
-        return self._real.send(request, timeout)
+        return self._real.send_once(request, timeout)
 
     @property
     def has_sent(self) -> bool:

@@ -100,9 +100,9 @@ def limited(location: str, url: str, mode: str, when: str = "") -> Iterator[dict
     """Run (`mode`: run or check) a task whose files may not grow from `before` it or from `after`
     its answer.
     """
-    real = Transport.send
+    real = Transport.send_once
 
-    def send(*arguments, **options):
+    def send_once(*arguments, **options):
         try:
             return real(*arguments, **options)
         finally:
@@ -111,7 +111,7 @@ def limited(location: str, url: str, mode: str, when: str = "") -> Iterator[dict
     if when == "before":
         _fill()
     elif when == "after":
-        Transport.send = send
+        Transport.send_once = send_once
     yield task(location, base_url=url, check_mode=mode == "check")
 
 
@@ -187,7 +187,7 @@ KILLED_AT = {
     "before the intent": lambda: _around(Ledger, "begin", "before"),
     "after the intent": lambda: _around(Ledger, "begin", "after"),
     "while the service works": lambda: None,  # by the test
-    "after the answer": lambda: _around(Transport, "send", "after"),
+    "after the answer": lambda: _around(Transport, "send_once", "after"),
     "before the record": lambda: _around(Ledger, "finish", "before"),
     "after the record": lambda: _around(Ledger, "finish", "after"),
 }

@@ -76,9 +76,9 @@ def test_a_server_that_goes_down_while_the_service_works_loses_nothing(
     }
     if ending in faulty:
         service.api.add_fault(faults.parse(faulty[ending]))
-    real = Transport.send
+    real = Transport.send_once
 
-    def send(*arguments, **options):
+    def send_once(*arguments, **options):
         try:
             return real(*arguments, **options)
         finally:
@@ -86,7 +86,7 @@ def test_a_server_that_goes_down_while_the_service_works_loses_nothing(
 
     options = {"base_url": service.url, "name": ending, "retries": 0}
     with monkeypatch.context() as patch:
-        patch.setattr(Transport, "send", send)
+        patch.setattr(Transport, "send_once", send_once)
         patch.setattr(store, "_LOSS_GRACE", 0.1)
         failed = task(server.url, **options)
     outcome = {"success": "accepted", "refusal": "rejected", "drop": "unknown"}[ending]

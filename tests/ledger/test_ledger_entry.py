@@ -10,7 +10,7 @@ import threading
 
 import pytest
 from ansible_collections.infrastructure.services.plugins.module_utils._errors import ServicesError
-from ansible_collections.infrastructure.services.plugins.module_utils._resources.flow import (
+from ansible_collections.infrastructure.services.plugins.module_utils._resources.planning import (
     ENVELOPE,
 )
 from ansible_collections.infrastructure.services.plugins.module_utils._secrets import Secrets

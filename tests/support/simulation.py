@@ -180,7 +180,7 @@ class _Server:
         self.at_once = self.peak = 0
         self.last = 1e-9  # when the last asset was created
 
-    def send(self, request: Request, timeout: float) -> Answer:
+    def send_once(self, request: Request, timeout: float) -> Answer:
         """Answer as the simulated service does, after the time that it takes."""
         self.at_once += 1
         self.peak = max(self.peak, self.at_once)
@@ -222,7 +222,7 @@ class _Worker:
 
     def _attempt(self, transport: ItemTransport) -> AttemptResult:
         try:
-            answer = transport.send(self._request, 60.0)
+            answer = transport.send_once(self._request, 60.0)
         except ServicesError as error:  # the scheduler has stopped
             return AttemptResult(Event.TOKEN_UNAVAILABLE, error.msg)
         return AttemptResult(meaning(answer.status)[0], "", answer.status, answer.headers)

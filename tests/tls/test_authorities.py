@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from ansible.module_utils import urls
 from ansible_collections.infrastructure.services.plugins.module_utils._http import (
-    connecting,
+    tls_context,
     transport,
 )
 from support import CREATE, run_task
@@ -79,7 +79,7 @@ def test_which_authorities_are_trusted(
 @pytest.mark.parametrize(("system", "brought"), [("ca", "other_ca"), ("other_ca", "ca")])
 def test_system_and_requests_are_both_trusted(certificates, https, monkeypatch, system, brought):
     monkeypatch.setenv("SSL_CERT_FILE", getattr(certificates, system))
-    monkeypatch.setattr(transport, "where", lambda: getattr(certificates, brought))
+    monkeypatch.setattr(transport, "DEFAULT_CA_BUNDLE_PATH", getattr(certificates, brought))
     service = https(certificates.context("good"))
     assert run_task(CREATE, base_url=service.url)["outcome"] == "accepted"
     assert (
@@ -96,9 +96,9 @@ def found_by_uri(monkeypatch):
     def found(data: bytes) -> None:
         monkeypatch.setattr(urls, "get_ca_certs", lambda: (*real[:-2], bytearray(data), real[-1]))
 
-    connecting._context.cache_clear()
+    tls_context._new_context.cache_clear()
     yield found
-    connecting._context.cache_clear()
+    tls_context._new_context.cache_clear()
 
 
 @pytest.mark.parametrize("is_found", [True, False])

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import time
 from functools import partial
-from typing import Any, Callable
+from typing import Any, Callable, TypeVar
 
 from .._errors import (
     NOT_SENT,
@@ -21,13 +21,22 @@ from .._errors import (
     TokenError,
     gravest,
 )
-from .._http.connecting import ConnectionSettings
-from .._http.exchange import Answer, Request
-from .._secrets import printable
-from .operation import Operation, message, read_answer
-from .policy import AttemptResult, Event, retry
+from .._http.exchange import Answer, Request, Sender
+from .._http.tls_context import ConnectionSettings
+from .operation import Operation, failure_message, read_answer
+from .policy import AttemptResult, Event, event_of, retry
 from .settings import Settings
-from .tokens import FetchedToken, Token, missing_scopes, read_token, token_request
+from .tokens import (
+    Credentials,
+    FetchedToken,
+    GivenToken,
+    Token,
+    build_token_request,
+    missing_scopes,
+    read_token,
+)
+
+Value = TypeVar("Value")
 
 
 class Client:
@@ -36,37 +45,36 @@ class Client:
     No transport is created, and no token fetched, before the first request.
     """
 
+    _transport: Sender  # from the first call on
+    _token: str  # of the last attempt
+
     def __init__(
         self,
         settings: Settings,
-        connect: Callable[[ConnectionSettings], Any],
-        token_source=FetchedToken,
+        connect: Callable[[ConnectionSettings], Sender],
+        token_source: Callable[[Credentials, Callable[[], Token]], FetchedToken] = FetchedToken,
         guard: Callable[[], None] = lambda: None,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
-        """`connect`: returns a transport, whose `send` makes one attempt; called once.
+        """`connect`: returns a transport; called once.
 
-        `token_source`: takes the credentials and a function that fetches a token, returns the
-        source of tokens; `guard`: called before each request, token requests included, raises a
-        ServicesError when nothing may be sent any more; `sleep`: waits for this many seconds before
-        a further attempt.
+        `token_source`: takes the credentials and a function that fetches a token; `guard`: called
+        before each request, token requests included, raises a ServicesError if nothing may be sent
+        any more; `sleep`: waits for this many seconds before a further attempt.
         """
         self.settings = settings
         self.tokens: set[str] = set()  # all that were used; each is a secret
         self.warnings: list[str] = []
         self._effects: list[str] = []  # what is known of each attempt that has ended
         self._in_flight = False  # whether there is one that has not
-        self.not_sent = self._counted()  # what a result says when there was no attempt
         self._connect, self._guard, self._sleep = connect, guard, sleep
-        # None: the token of the user, which cannot be renewed
-        self._source = (
-            None if settings.access_token else token_source(settings.credentials, self._fetch_token)
-        )
+        self._source: FetchedToken | GivenToken = GivenToken(settings.access_token or "")
+        if settings.credentials:
+            fetch = partial(self._fetch_token, settings.credentials)
+            self._source = token_source(settings.credentials, fetch)
 
-    def request(self, operation: Operation, segment: str, body: bytes) -> Request:
-        """Return the request of an operation; `segment`: the percent-encoded id, empty where the
-        path has none.
-        """
+    def build_request(self, operation: Operation, segment: str, body: bytes) -> Request:
+        """Return the request of an operation; `segment`: the percent-encoded id, '' for none."""
         headers = {
             "Content-Type": "application/json",
             "Accept": "application/json",
@@ -75,35 +83,32 @@ class Client:
             **dict(self.settings.headers),
         }
         url = self.settings.base_url + operation.path.format(id=segment)
-        return Request(operation.method, url, headers, body)
+        return Request(operation.method, url, headers, body, "from base_url")
 
     def call(
         self, operation: Operation, request: Request, key: str = ""
-    ) -> tuple[dict, dict[str, Any]]:
-        """Send the request as the policy allows; return the envelope, and what else a result says
-        of the success.
+    ) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Send the request as the policy allows; return the envelope and details of the success.
 
-        `key`: the name or id of the asset, for the message of a failure. Raises RequestFailed with
-        what is known of the effect, and before anything is sent MissingLibrary or InvalidInput (a
-        TLS file).
+        `key`: the name or id of the asset, for messages. Raises RequestFailed with what is known of
+        the effect, and before anything is sent MissingLibrary or InvalidInput (a TLS file).
         """
         self._transport = self._connect(self.settings.connection)
-        attempt = partial(self._attempt, operation, request)
-        last = retry(attempt, request.method, self.settings, self._renew, self._sleep)
-        told = dict(status=last.status, **self._counted())
-        if last.event == Event.SUCCESS:
-            return last.value, dict(told, outcome=last.event.effect)
-        msg = message(operation, request, last, self.outcome, len(self._effects), key)
-        raise RequestFailed(msg, self.outcome, **last.details, **told)
+        attempt = partial(self._attempt_with_token, operation, request)
+        last = retry(attempt, request.method, self.settings, self._renew_token, self._sleep)
+        details = {"status": last.status, **self.counts()}
+        if last.value is not None:
+            return last.value, {**details, "outcome": last.event.effect}
+        attempts = len(self._effects)
+        msg = failure_message(operation, request, last, self.outcome, attempts, key)
+        raise RequestFailed(msg, self.outcome, **last.details, **details)
 
-    def _counted(self) -> dict[str, Any]:
+    def counts(self) -> dict[str, Any]:
         """Return what a result says of the attempts: how many there were, and the trace id."""
-        counted = {"request_attempts": len(self._effects)}  # `attempts` is a word of `until`
-        return (
-            {**counted, "trace_id": self.settings.trace.trace_id}
-            if self.settings.trace
-            else counted
-        )
+        counts: dict[str, Any] = {"request_attempts": len(self._effects)}
+        if self.settings.trace:
+            counts["trace_id"] = self.settings.trace.trace_id
+        return counts
 
     @property
     def outcome(self) -> str:
@@ -111,71 +116,57 @@ class Client:
         is_sent = self._in_flight and self._transport.has_sent
         return gravest(*self._effects, UNKNOWN if is_sent else NOT_SENT)
 
-    def _attempt(self, operation: Operation, request: Request) -> AttemptResult:
+    def _attempt_with_token(
+        self, operation: Operation, request: Request
+    ) -> AttemptResult[dict[str, Any]]:
         try:
-            self._token = self._source.token() if self._source else self.settings.access_token
+            self._token = self._source.token()
             self.tokens.add(self._token)
-            authorized = {**request.headers, "Authorization": f"Bearer {self._token}"}
+            headers = {**request.headers, "Authorization": f"Bearer {self._token}"}
             if self.settings.trace:
-                authorized["traceparent"] = self.settings.trace.traceparent()
+                headers["traceparent"] = self.settings.trace.traceparent()
             self._in_flight = True
-            result = self._send(
-                request._replace(headers=authorized), partial(read_answer, operation)
-            )
+            read = partial(read_answer, operation)
+            result = self._attempt(request._replace(headers=headers), read)
             self._effects.append(result.event.effect)
             if result.event == Event.UNAUTHORIZED:
-                result = result._replace(reason=f"{result.reason} (the token {self._origin})")
+                result = result.because(f"{result.reason} (the token {self._source.origin})")
         except ServicesError as error:  # there is no token, or the guard forbids sending
             result = AttemptResult(Event.TOKEN_UNAVAILABLE, error.msg)
         self._in_flight = False
         return result
 
-    @property
-    def _origin(self) -> str:
-        if not self._source:
-            return "is that of access_token"
-        credentials = self.settings.credentials
-        client = (
-            f" for the client {printable(credentials.client_id)}" if credentials.client_id else ""
-        )
-        return f"comes from {credentials.auth_url}{client}"
+    def _renew_token(self) -> bool:
+        """Discard the token of the last attempt; return False if there can be no other."""
+        return self._source.renew(self._token)
 
-    def _renew(self) -> bool:
-        """Discard the token of the last attempt; return False when there can be no other."""
-        return self._source is not None and self._source.renew(self._token)
-
-    def _fetch_token(self) -> Token:
+    def _fetch_token(self, credentials: Credentials) -> Token:
         """Return a new token; raise TokenError.
 
         The policy is that for a PUT: the request may be repeated, since a second token does no
         harm.
         """
-        credentials = self.settings.credentials
-        attempt = partial(self._send, token_request(credentials), read_token)
+        attempt = partial(self._attempt, build_token_request(credentials), read_token)
         last = retry(attempt, "PUT", self.settings, sleep=self._sleep)
-        if last.event != Event.SUCCESS:
+        if last.value is None:
             raise TokenError(
                 f"no access token from {credentials.auth_url} (auth_url): {last.reason}"
             )
         missing = missing_scopes(credentials, last.value)
         if missing:
             self.warnings.append(
-                f"The token endpoint granted less than was asked for (scopes): {', '.join(missing)} is missing,"
-                " so the service may refuse the operation. Allow it for the client, or ask for less."
+                "The token endpoint granted less than was asked for (scopes):"
+                f" {', '.join(missing)} is missing, so the service may refuse the operation."
+                " Allow it for the client, or ask for less."
             )
         return last.value
 
-    def _send(self, request: Request, read: Callable[[Answer], AttemptResult]) -> AttemptResult:
+    def _attempt(
+        self, request: Request, read: Callable[[Answer], AttemptResult[Value]]
+    ) -> AttemptResult[Value]:
         """Make one attempt; raise what the guard raises."""
         self._guard()
         try:
-            return read(self._transport.send(request, self.settings.timeout))
+            return read(self._transport.send_once(request, self.settings.timeout))
         except AttemptFailed as error:
-            event = (
-                Event.UNANSWERED
-                if error.sent
-                else Event.UNSENT_HOPELESS
-                if error.hopeless
-                else Event.UNSENT
-            )
-            return AttemptResult(event, error.msg)
+            return AttemptResult(event_of(error), error.msg)

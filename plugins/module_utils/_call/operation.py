@@ -2,11 +2,11 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What an operation of the service is, how its answers are read, and how its failures are reported."""
+"""What an operation of the service is, how its answers are read, and what its failures say."""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from .._errors import ACCEPTED, NOT_SENT, REJECTED, UNKNOWN, Message
 from .._http import strict_json
@@ -36,13 +36,11 @@ _EFFECTS = {
     ACCEPTED: "The service accepted the request, so the {noun} was {done}: do not repeat it.",
 }
 _LONGEST_ERROR = 20_000  # bytes; a longer body is not scrubbed, and so not shown
-_REQUEST_IDS = ("x-request-id", "x-correlation-id", "traceparent")
+_IDS = ("x-request-id", "x-correlation-id", "traceparent")  # of a request, in headers
 
 
-def read_answer(operation: Operation, answer: Answer) -> AttemptResult:
-    """Return the result of an answered attempt: any 2xx with a JSON object is a success
-    (docs/openapi.yaml).
-    """
+def read_answer(operation: Operation, answer: Answer) -> AttemptResult[dict[str, Any]]:
+    """Return the result of an answered attempt: a 2xx with a JSON object is a success."""
     event, text = meaning(answer.status)
     reason, value = text.format(**operation._asdict()), None
     if event == Event.SUCCESS:
@@ -51,49 +49,48 @@ def read_answer(operation: Operation, answer: Answer) -> AttemptResult:
         except strict_json.InvalidJSON as error:
             event = Event.ANSWER_CUT if answer.cut else Event.ANSWER_UNUSABLE
             reason = f"{reason}, but its answer cannot be used: {answer.problem or error}"
-    details = {} if event == Event.SUCCESS else _details(answer)
+    details = {} if value is not None else _failure_details(answer)
     return AttemptResult(event, reason, answer.status, answer.headers, value, details)
 
 
-def _details(answer: Answer) -> dict[str, str]:
-    """Return the body of a failure, and the Location of a 2xx, which may be all that is known of
-    the asset's id.
+def _failure_details(answer: Answer) -> dict[str, str]:
+    """Return the body of a failure, and the Location of a 2xx, which may tell the id of the asset.
 
     Never truncated, since scrubbing cannot match half a secret; a body that is too long to be
     scrubbed is omitted.
     """
-    details = {
-        "error_body": printable(answer.body[:_LONGEST_ERROR].decode("utf-8", "replace")).strip()
-    }
+    details = {}
+    body = printable(answer.body[:_LONGEST_ERROR].decode("utf-8", "replace")).strip()
     if len(answer.body) > _LONGEST_ERROR:
-        details["error_body"] = "(too long to be shown)"
-    if 200 <= answer.status < 300:
-        details["location"] = for_message(answer.headers.get("Location", ""))
-    return {name: said for name, said in details.items() if said}
+        body = "(too long to be shown)"
+    if body:
+        details["error_body"] = body
+    location = answer.headers.get("Location", "")
+    if location and 200 <= answer.status < 300:
+        details["location"] = for_message(location)
+    return details
 
 
-def message(
+def failure_message(
     operation: Operation,
     request: Request,
-    last: AttemptResult,
+    last: AttemptResult[dict[str, Any]],
     outcome: str,
     attempts: int = 1,
     key: str = "",
 ) -> Message:
-    """Return which asset it is (`key`: its name or id), what happened, what is known of the effect,
-    what to do next.
+    """Return which asset it is, what happened, what is known of the effect, and what to do next.
+
+    `key`: the name or id of the asset.
     """
-    status = f"status {last.status}: " if last.status else ""
     times = f" (attempt {attempts})" if attempts > 1 else ""
-    asset = f"{operation.noun} {printable(key)}" if key else ""
+    status = f"status {last.status}: " if last.status else ""
     why = f"{status}{last.reason}".rstrip(".")
     text = f"{request.method} {request.url}{times}: {why}. {effect_of(operation, outcome)}"
-    ids = [
-        f"{name}: {for_message(last.headers[name])}"
-        for name in _REQUEST_IDS
-        if name in last.headers
-    ]
-    return Message(f"{text} [{', '.join(ids)}]" if ids else text, asset)
+    ids = [f"{name}: {for_message(last.headers[name])}" for name in _IDS if name in last.headers]
+    if ids:
+        text = f"{text} [{', '.join(ids)}]"
+    return Message(text, f"{operation.noun} {printable(key)}" if key else "")
 
 
 def effect_of(operation: Operation, outcome: str) -> str:

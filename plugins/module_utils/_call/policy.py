@@ -2,11 +2,11 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What each status of an answer means (RFC 9110), and when a request is sent again: nothing else
-decides either.
+"""What each status of an answer means (RFC 9110), and when a request is sent again.
 
-Each status is one event of the policy; the text explains what the service does not, since its error
-bodies are empty (docs/openapi.yaml). `{missing}` and `{exists}` come from the operation.
+Nothing else decides either. Each status is one event of the policy; the text explains what the
+service does not, since its error bodies are empty (docs/openapi.yaml). `{missing}` and `{exists}`
+come from the operation.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from __future__ import annotations
 import random
 import re
 import time
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 from email.utils import parsedate_to_datetime
 from enum import Enum
-from itertools import count
-from typing import Any, Callable, Mapping, NamedTuple
+from typing import Callable, Generic, Mapping, Protocol, TypeVar
 
-from .._errors import ACCEPTED, NOT_SENT, REJECTED, UNKNOWN
-from .._http.causes import REQUIRES_CREDENTIALS
+from .._errors import ACCEPTED, NOT_SENT, REJECTED, UNKNOWN, AttemptFailed
+from .._http.failures import REQUIRES_CREDENTIALS
 
 NEVER, AGAIN, NEW_TOKEN = "never", "again", "once, with a new token"
 FIRST_DELAY = 1.0  # seconds; doubles with each further attempt
@@ -112,76 +112,102 @@ _IRREGULAR = (
 
 
 def meaning(status: int) -> tuple[Event, str]:
-    """Return the event, a row of the policy, for an answer with this status, and the text that
-    explains it.
-    """
+    """Return the event for an answer with this status, and the text that explains it."""
     return _BY_STATUS.get(status) or _CLASSES.get(status // 100, _IRREGULAR)
 
 
-class AttemptResult(NamedTuple):
+def event_of(error: AttemptFailed) -> Event:
+    """Return the event for an attempt that got no answer."""
+    if error.sent:
+        return Event.UNANSWERED
+    return Event.UNSENT_HOPELESS if error.hopeless else Event.UNSENT
+
+
+Value = TypeVar("Value")
+
+
+@dataclass(frozen=True)
+class AttemptResult(Generic[Value]):
     """The result of one attempt: what happened, and what else is known of it."""
 
     event: Event
     reason: str = ""  # for the user, without a secret
     status: int | None = None
-    headers: Mapping[str, str] = {}
-    value: Any = None  # of a success
-    details: Mapping[str, str] = {}  # what else the service said, for the result of a failure
+    headers: Mapping[str, str] = field(default_factory=dict)
+    value: Value | None = None  # of a success
+    details: Mapping[str, str] = field(default_factory=dict)  # for the result of a failure
+
+    def because(self, reason: str) -> AttemptResult[Value]:
+        """Return the result with another reason."""
+        return replace(self, reason=reason)
+
+
+class Limits(Protocol):
+    """The options that limit further attempts."""
+
+    @property
+    def retries(self) -> int:
+        """How many there may be."""
+
+    @property
+    def retry_max_delay(self) -> float:
+        """The longest wait before one, in seconds."""
 
 
 def retry_after(value: str | None, now: datetime) -> float | None:
-    """Return the seconds that a Retry-After header asks for (RFC 9110 10.2.3), None when it is
-    missing or malformed.
+    """Return the seconds that a Retry-After header asks for (RFC 9110 section 10.2.3).
+
+    None if it is missing or malformed.
     """
     value = (value or "").strip()
     if re.fullmatch("[0-9]+", value):
         return float(value)
     try:
-        moment = parsedate_to_datetime(value)
+        moment: datetime = parsedate_to_datetime(value)
     except (TypeError, ValueError, OverflowError):
         return None
-    is_utc = not moment.utcoffset()  # HTTP has no other zone; one of its formats names none
-    return max(0.0, (moment.replace(tzinfo=timezone.utc) - now).total_seconds()) if is_utc else None
+    if moment.utcoffset():  # HTTP has only UTC; one of its formats names no zone
+        return None
+    return max(0.0, (moment.replace(tzinfo=timezone.utc) - now).total_seconds())
 
 
 def delay(attempt: int, longest: float, fraction: float, asked: float | None) -> float:
-    """Return the seconds before the next attempt: what the service asked for, or exponential
-    backoff with full jitter.
+    """Return the seconds before the next attempt: those asked for, or exponential with full jitter.
 
     `attempt`: how many have been made; `longest`: retry_max_delay in seconds; `fraction`: random,
-    from 0 to 1.
+    from 0 to 1; `asked`: by the service.
     """
     if asked is not None:
         return asked
-    return fraction * min(longest, FIRST_DELAY * 2 ** min(attempt - 1, 60))
+    return fraction * min(longest, FIRST_DELAY * 2.0 ** min(attempt - 1, 60))
 
 
 def retry(
-    attempt: Callable[[], AttemptResult],
+    attempt: Callable[[], AttemptResult[Value]],
     method: str,
-    limits,
+    limits: Limits,
     renew: Callable[[], bool] = lambda: False,
     sleep: Callable[[float], None] = time.sleep,
     fraction: Callable[[], float] = random.random,
-) -> AttemptResult:
-    """Make attempts until the policy allows no further one; return the last, with the reason why
-    there is no other.
+) -> AttemptResult[Value]:
+    """Make attempts until the policy allows no further one; return the result of the last.
 
-    `limits`: has `retries` and `retry_max_delay` (seconds); `renew`: discards the token, returns
-    False when there can be no other.
+    `renew`: discards the token, returns False if there can be no other.
     """
-    renewed, longest = 0, limits.retry_max_delay
-    for tried in count(1):
+    repeated, longest, is_renewed = 0, limits.retry_max_delay, False
+    while True:
         result = attempt()
         again = result.event.again[method]
-        if again == NEW_TOKEN and not renewed and renew():
-            wait, renewed = 0.0, 1
-        elif again == AGAIN and tried - renewed <= limits.retries:
+        if again == NEW_TOKEN and not is_renewed and renew():
+            is_renewed, wait = True, 0.0
+        elif again == AGAIN and repeated < limits.retries:
+            repeated += 1
             asked = retry_after(result.headers.get("Retry-After"), datetime.now(timezone.utc))
-            wait = delay(tried - renewed, longest, fraction(), asked)
+            wait = delay(repeated, longest, fraction(), asked)
         else:
             return result
         if wait > longest:
-            why = f"it asks for a wait of {wait:.15g} seconds, longer than retry_max_delay ({longest:g})"
-            return result._replace(reason="; ".join(filter(None, (result.reason, why))))
+            why = f"it asks for a wait of {wait:.15g} seconds"
+            reason = f"{why}, longer than retry_max_delay ({longest:g})"
+            return result.because(f"{result.reason}; {reason}" if result.reason else reason)
         sleep(wait)

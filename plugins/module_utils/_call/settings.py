@@ -2,8 +2,9 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What a call needs to know of the task's options: among them the headers that the user adds (RFC
-9110 section 5), and the one that continues a trace (W3C Trace Context).
+"""The options that a call needs, with the headers that the user adds (RFC 9110 section 5).
+
+One header continues a trace (W3C Trace Context).
 """
 
 from __future__ import annotations
@@ -11,11 +12,11 @@ from __future__ import annotations
 import re
 import secrets
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Mapping, NamedTuple
 
 from .._errors import InvalidInput
 from .._fields import text
-from .._http.connecting import ConnectionSettings
+from .._http.tls_context import ConnectionSettings
 from .tokens import Credentials
 
 # What the collection sets itself, and what belongs to one connection (RFC 9110 section 7.6.1).
@@ -52,9 +53,7 @@ class Settings:
     credentials: Credentials | None
     connection: ConnectionSettings
     http_agent: str
-    headers: tuple[
-        tuple[str, str], ...
-    ]  # of requests to the service, in addition to those that the collection sets
+    headers: tuple[tuple[str, str], ...]  # of requests to the service, in addition to our own
     trace: Trace | None  # from the environment
     timeout: float  # seconds, one attempt
     retries: int
@@ -69,38 +68,38 @@ def trace_of(traceparent: str) -> Trace | None:
     return Trace(match["trace"], match["flags"])
 
 
-def checked_headers(headers: dict | None) -> tuple[tuple[str, str], ...]:
-    """Return the option `headers` without nulls; raise InvalidInput for a header that cannot be
-    sent.
-    """
-    checked, seen = [], {}
+def checked_headers(headers: Mapping[str, object] | None) -> tuple[tuple[str, str], ...]:
+    """Return the option `headers` without nulls; raise InvalidInput if one cannot be sent."""
+    checked: list[tuple[str, str]] = []
+    seen: dict[str, str] = {}
     for given, value in (headers or {}).items():
         name = str(given)
-        if not _NAME.fullmatch(name):
-            raise InvalidInput(
-                "headers", "contains a name that is empty or has a character that none can have"
-            )
-        if _RESERVED.fullmatch(name):
-            raise InvalidInput(
-                "headers", f"{name} cannot be given: the collection or the connection sets it"
-            )
         other = seen.setdefault(name.lower(), name)
-        if other is not name:
-            raise InvalidInput(
-                "headers",
-                f"{other} and {name} are the same header, whatever the case; give it once",
-            )
+        problem = _header_problem(name, other)
+        if problem:
+            raise InvalidInput("headers", problem)
         if value is not None:
             checked.append((name, _checked_value(name, value)))
     return tuple(checked)
 
 
+def _header_problem(name: str, other: str) -> str:
+    """Return what is wrong with the name of a header, '' if nothing is; `other`: its first name."""
+    if not _NAME.fullmatch(name):
+        return "contains a name that is empty or has a character that none can have"
+    if _RESERVED.fullmatch(name):
+        return f"{name} cannot be given: the collection or the connection sets it"
+    if other is not name:
+        return f"{other} and {name} are the same header, whatever the case; give it once"
+    return ""
+
+
 def _checked_value(name: str, value: object) -> str:
     try:
-        value = text(value)
+        checked = text(value)
     except TypeError as error:
         raise InvalidInput("headers", f"the value of {name}: {error}") from None
-    if not _VALUE.fullmatch(value):
+    if not _VALUE.fullmatch(checked):
         problem = "contains a line break, another control character or one that is not Latin-1"
         raise InvalidInput("headers", f"the value of {name} {problem}")
-    return value
+    return checked

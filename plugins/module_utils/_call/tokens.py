@@ -2,9 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Bearer tokens (RFC 6750): one given by the user, or one from a token endpoint (RFC 6749 section
-4.4).
-"""
+"""Bearer tokens (RFC 6750): given by the user, or from a token endpoint (RFC 6749 section 4.4)."""
 
 from __future__ import annotations
 
@@ -13,18 +11,17 @@ import re
 import threading
 import time
 from base64 import b64encode
-from typing import Any, Callable, ContextManager, NamedTuple
+from typing import Any, Callable, ContextManager, Mapping, NamedTuple
 from urllib.parse import quote_plus, urlencode
 
 from .._errors import InvalidInput, TokenError
 from .._http import strict_json
 from .._http.exchange import Answer, Request
-from .._secrets import for_message
+from .._secrets import for_message, printable
 from .policy import AttemptResult, Event, meaning
 
-TOKEN = re.compile(
-    r"[!-~]+"
-)  # printable ASCII without spaces: a little more than RFC 6750 section 2.1 allows
+# Printable ASCII without spaces: a little more than RFC 6750 section 2.1 allows.
+TOKEN = re.compile(r"[!-~]+")
 _MARGIN = 30.0  # seconds before its expiry from which a token is no longer used
 _FORM = {
     "Content-Type": "application/x-www-form-urlencoded",
@@ -32,47 +29,78 @@ _FORM = {
     "Accept-Encoding": "identity",
 }
 # What to do about the errors of RFC 6749 section 5.2, and about statuses.
-_ADVICE = {
-    **dict.fromkeys((404, 405), "check auth_url"),
+_ADVICE: dict[str | int, str] = {
+    404: "check auth_url",
+    405: "check auth_url",
     "invalid_client": "check client_id, client_secret and client_authentication",
     "invalid_scope": "check scopes",
-    **dict.fromkeys(("invalid_grant", "unsupported_grant_type"), "check auth_parameters"),
+    "invalid_grant": "check auth_parameters",
+    "unsupported_grant_type": "check auth_parameters",
 }
 
 
 class Token(NamedTuple):
-    """An access token, the time (seconds of time.time) until which it is used, and the scope that
-    was granted.
-    """
+    """An access token."""
 
     value: str
-    use_until: float
-    scope: str | None = None  # None: what was requested (RFC 6749 section 5.1)
+    use_until: float  # seconds of time.time
+    scope: str | None = None  # granted; None: what was requested (RFC 6749 section 5.1)
+
+
+class Credentials(NamedTuple):
+    """Everything that goes into a token request; hashable, so that it can identify the token."""
+
+    auth_url: str
+    client_id: str | None
+    client_secret: str | None
+    client_authentication: str
+    scopes: tuple[str, ...]
+    parameters: tuple[tuple[str, str], ...]
+    http_agent: str
 
 
 class Memory:
-    """The state of a token, shared by the threads of a process: `token` and `use_until`, or `error`
-    and `failed_at`.
+    """The state of a token, shared by the threads of a process.
+
+    It has `token` and `use_until`, or `error` and `failed_at`.
     """
 
     def __init__(self) -> None:
         self._lock = threading.RLock()
         self._content: dict[str, Any] = {}
 
-    def alone(self) -> ContextManager:
+    def alone(self) -> ContextManager[object]:
         """Return a context manager that is an exclusive lock."""
         return self._lock
 
     def read(self) -> dict[str, Any]:
+        """Return the state, empty if there is none."""
         return self._content
 
     def write(self, content: dict[str, Any]) -> None:
+        """Replace the state."""
         self._content = content
 
 
+class GivenToken:
+    """The token of the user."""
+
+    origin = "is that of access_token"
+
+    def __init__(self, token: str) -> None:
+        self._token = token
+
+    def token(self) -> str:
+        """Return the token."""
+        return self._token
+
+    def renew(self, _refused: str) -> bool:
+        """Return False: it cannot be replaced."""
+        return False
+
+
 class FetchedToken:
-    """A token that is fetched once for all holders of a memory, and used until it expires or is
-    refused.
+    """A token that is fetched once for all holders of a memory, until it expires or is refused.
 
     One of them fetches it while the others wait. A failure is shared with those that waited, so
     that a hundred hosts do not try a dead endpoint one by one.
@@ -81,11 +109,18 @@ class FetchedToken:
     def __init__(
         self, credentials: Credentials, fetch: Callable[[], Token], memory: Memory | None = None
     ) -> None:
-        self._fetch = fetch
+        self._credentials, self._fetch = credentials, fetch
         self._memory = memory or Memory()
 
+    @property
+    def origin(self) -> str:
+        """Where the token comes from, for messages."""
+        client = self._credentials.client_id
+        named = f" for the client {printable(client)}" if client else ""
+        return f"comes from {self._credentials.auth_url}{named}"
+
     def token(self) -> str:
-        """Return a token that can still be used; raise TokenError, or whatever else `fetch` raises."""
+        """Return a token that can still be used; raise TokenError, or whatever `fetch` raises."""
         asked_at = time.time()
         token = _usable(self._memory.read(), asked_at)
         if token:
@@ -97,9 +132,7 @@ class FetchedToken:
             return _usable(known, time.time()) or self._fetch_for_all()
 
     def renew(self, refused: str) -> bool:
-        """Discard the token that the service refused, unless there is a newer one; return True: it
-        can be replaced.
-        """
+        """Discard the refused token, unless there is a newer one; return True: it can be replaced."""
         with self._memory.alone():
             if self._memory.read().get("token") == refused:
                 self._memory.write({})
@@ -115,36 +148,22 @@ class FetchedToken:
         return token.value
 
 
-def _usable(known: dict[str, Any], now: float) -> str:
-    return known.get("token", "") if now < known.get("use_until", 0) else ""
+def _usable(known: Mapping[str, Any], now: float) -> str:
+    return str(known["token"]) if now < known.get("use_until", 0) else ""
 
 
-class Credentials(NamedTuple):
-    """Everything that goes into a token request; hashable, so that it can identify the token."""
-
-    auth_url: str
-    client_id: str | None
-    client_secret: str | None
-    client_authentication: str
-    scopes: tuple[str, ...]
-    parameters: tuple[tuple[str, str], ...]
-    http_agent: str
-
-
-def checked_parameters(parameters: dict | None) -> tuple[tuple[str, str], ...]:
-    """Return `auth_parameters` as form fields, without nulls; raise InvalidInput for a value that
-    is not a scalar.
-    """
-    given = {name: value for name, value in (parameters or {}).items() if value is not None}
-    for name, value in given.items():
+def checked_parameters(parameters: Mapping[str, object] | None) -> tuple[tuple[str, str], ...]:
+    """Return `auth_parameters` as form fields, without nulls; raise InvalidInput for a list or dict."""
+    fields = []
+    for name, value in (parameters or {}).items():
+        if value is None:
+            continue
         if not isinstance(value, (str, int, float)):
-            raise InvalidInput(
-                "auth_parameters", f"the value of {name!r} must be a string, a number or a boolean"
-            )
-    return tuple(
-        (str(name), str(value).lower() if isinstance(value, bool) else str(value))
-        for name, value in given.items()
-    )
+            why = f"the value of {name!r} must be a string, a number or a boolean"
+            raise InvalidInput("auth_parameters", why)
+        text = str(value).lower() if isinstance(value, bool) else str(value)
+        fields.append((str(name), text))
+    return tuple(fields)
 
 
 def missing_scopes(credentials: Credentials, token: Token) -> list[str]:
@@ -155,12 +174,10 @@ def missing_scopes(credentials: Credentials, token: Token) -> list[str]:
     return [scope for scope in asked if scope not in token.scope.split()]
 
 
-def token_request(credentials: Credentials) -> Request:
+def build_token_request(credentials: Credentials) -> Request:
     """Return the token request (RFC 6749 sections 2.3.1 and 4.4.2)."""
-    form, headers = (
-        {"grant_type": "client_credentials"},
-        dict(_FORM, **{"User-Agent": credentials.http_agent}),
-    )
+    form = {"grant_type": "client_credentials"}
+    headers = {**_FORM, "User-Agent": credentials.http_agent}
     client_id, secret = credentials.client_id, credentials.client_secret
     if credentials.scopes:
         form["scope"] = " ".join(credentials.scopes)
@@ -168,25 +185,20 @@ def token_request(credentials: Credentials) -> Request:
         pair = f"{quote_plus(client_id)}:{quote_plus(secret)}"
         headers["Authorization"] = f"Basic {b64encode(pair.encode('ascii')).decode('ascii')}"
     elif client_id:
-        form.update(
-            {"client_id": client_id, "client_secret": secret}
-            if secret
-            else {"client_id": client_id}
-        )
+        form["client_id"] = client_id
+        if secret:
+            form["client_secret"] = secret
     form.update(credentials.parameters)
-    return Request("POST", credentials.auth_url, headers, urlencode(form).encode("ascii"))
+    body = urlencode(form).encode("ascii")
+    return Request("POST", credentials.auth_url, headers, body, "from auth_url")
 
 
-def read_token(answer: Answer) -> AttemptResult:
-    """Return the token in the answer of the token endpoint (RFC 6749 5.1), or why there is none
-    (5.2).
-    """
-    event, reason, fields, token = (
-        meaning(answer.status)[0],
-        f"it answered with status {answer.status}",
-        {},
-        None,
-    )
+def read_token(answer: Answer) -> AttemptResult[Token]:
+    """Return the token in an answer of the token endpoint (RFC 6749 5.1), or why it has none (5.2)."""
+    event, _text = meaning(answer.status)
+    reason = f"it answered with status {answer.status}"
+    fields: dict[str, Any] = {}
+    token = None
     try:
         fields = strict_json.decode_object(answer.body)
         token = _token_in(fields) if event == Event.SUCCESS else None
@@ -198,38 +210,34 @@ def read_token(answer: Answer) -> AttemptResult:
     return AttemptResult(event, reason, answer.status, answer.headers, token)
 
 
-def _token_in(fields: dict) -> Token:
+def _token_in(fields: Mapping[str, object]) -> Token:
     """Return the token of a successful answer; raise ValueError."""
-    value, kind, scope = (
-        fields.get("access_token"),
-        fields.get("token_type", "Bearer"),
-        fields.get("scope"),
-    )
+    value, kind, scope = fields.get("access_token"), fields.get("token_type"), fields.get("scope")
     if not (isinstance(value, str) and TOKEN.fullmatch(value)):
         raise ValueError("without a usable access_token")
-    if not (isinstance(kind, str) and kind.lower() == "bearer"):
+    if "token_type" in fields and str(kind).lower() != "bearer":
         raise ValueError("its token_type is not Bearer")
     use_until = time.time() + _usable_for(fields.get("expires_in"))
     return Token(value, use_until, scope if isinstance(scope, str) else None)
 
 
-def _with_error(reason: str, fields: dict, status: int) -> str:
-    """Return the reason with what the token endpoint says of it, and what to do about it."""
-    said = [
-        text
-        for text in (fields.get("error"), fields.get("error_description"))
-        if isinstance(text, str)
-    ]
-    advice = [_ADVICE[key] for key in (*said[:1], status) if key in _ADVICE][:1]
-    return "; ".join([": ".join([reason, *map(for_message, said)]), *advice])
+def _with_error(reason: str, fields: Mapping[str, object], status: int) -> str:
+    """Return the reason, what the token endpoint says of it, and what to do about it."""
+    error, description = fields.get("error"), fields.get("error_description")
+    said = [for_message(text) for text in (error, description) if isinstance(text, str)]
+    advice = _ADVICE.get(error if isinstance(error, str) else "") or _ADVICE.get(status)
+    explained = ": ".join([reason, *said])
+    return f"{explained}; {advice}" if advice else explained
 
 
 def _usable_for(lifetime: object) -> float:
-    """Return for how many seconds to use a token that lasts `lifetime`; if unknown, until it is
-    refused.
-    """
-    try:
-        seconds = math.nan if isinstance(lifetime, bool) else float(lifetime)
-    except (TypeError, ValueError, OverflowError):
-        seconds = math.nan
-    return math.inf if math.isnan(seconds) else max(0.0, seconds - min(_MARGIN, seconds / 2))
+    """Return for how many seconds to use a token of this lifetime; if unknown, until it is refused."""
+    seconds = math.nan
+    if isinstance(lifetime, (str, int, float)) and not isinstance(lifetime, bool):
+        try:
+            seconds = float(lifetime)
+        except (ValueError, OverflowError):
+            seconds = math.nan
+    if math.isnan(seconds):
+        return math.inf
+    return max(0.0, seconds - min(_MARGIN, seconds / 2))

@@ -2,4 +2,4 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""One attempt at one request: transport, sockets, causes of failure, TLS, URLs and JSON."""
+"""One attempt at one request: transport, connections, sockets, failures, TLS, URLs and JSON."""

@@ -2,15 +2,13 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""A request and its answer; where the body of an answer ends (RFC 9112 section 6.3), and how it is
-compressed.
-"""
+"""A request and its answer: where the body ends (RFC 9112 section 6.3), and how it is compressed."""
 
 from __future__ import annotations
 
 import zlib
 from contextlib import suppress
-from typing import Mapping, NamedTuple
+from typing import Mapping, NamedTuple, Protocol
 
 # Bytes to receive in one attempt, whatever they are: status line, headers, interim answers, chunk
 # sizes, trailers, body, and what a proxy says to CONNECT. Also the most of a decompressed body.
@@ -27,6 +25,7 @@ class Request(NamedTuple):
     url: str
     headers: Mapping[str, str]
     body: bytes
+    option: str = ""  # that names the host, for messages
 
 
 class Answer(NamedTuple):
@@ -35,42 +34,57 @@ class Answer(NamedTuple):
     status: int
     headers: Mapping[str, str]
     body: bytes = b""
-    problem: str = ""  # why the body cannot be relied on; empty when it can
-    cut: bool = False  # whether it was cut off, or may have been, since only the end of the connection delimits it
+    problem: str = ""  # why the body cannot be relied on; '' if it can
+    # Whether it was cut off, or may have been, since only the end of the connection delimits it.
+    cut: bool = False
+
+
+class Sender(Protocol):
+    """What sends single attempts."""
+
+    @property
+    def has_sent(self) -> bool:
+        """Whether a byte of the last attempt was handed to the socket."""
+
+    def send_once(self, request: Request, timeout: float) -> Answer:
+        """Make one attempt within `timeout` seconds; raise AttemptFailed."""
 
 
 class TooLong(OSError):
-    """More than MAX_ANSWER bytes arrived; an OSError, since urllib3 closes the connection after
-    one.
-    """
+    """More than MAX_ANSWER bytes arrived; urllib3 closes the connection after an OSError."""
 
 
 class Unusable(ValueError):
     """The body cannot be decoded."""
 
 
-def framing(headers: Mapping[str, str]) -> tuple[str, int | None]:
-    """Return what is wrong with the headers that delimit the body and name its coding, and the
-    Content-Length.
+def body_framing(headers: Mapping[str, str]) -> tuple[str, int | None]:
+    """Return what is wrong with the headers that delimit and encode the body, and the length.
 
-    The problem is empty when nothing is wrong; the length is None when there is none. Equal lengths
-    count as one.
+    The problem is '' if nothing is wrong; the length is None if there is none. Equal lengths count
+    as one.
     """
-    lengths = _lengths(headers)
+    lengths = _content_lengths(headers)
     if not all(length.isascii() and length.isdigit() for length in lengths):
         return "its Content-Length is not a number", None
-    problem, length = "", next(iter(lengths), None)
+    problem, length = _framing_problem(headers, lengths), None
+    if lengths and not problem:
+        length = _number(lengths.pop())
+        if length > MAX_ANSWER:
+            return too_long(), None
+    return problem, length
+
+
+def _framing_problem(headers: Mapping[str, str], lengths: set[str]) -> str:
     if len(lengths) > 1:
-        problem = "it has two Content-Lengths"
-    elif lengths and "Transfer-Encoding" in headers:
-        problem = "it has both a Content-Length and a Transfer-Encoding"
-    elif headers.get("Transfer-Encoding", "chunked").strip().lower() != "chunked":
-        problem = "its Transfer-Encoding is unknown"
-    elif _coding(headers) not in ("identity", "", *_WINDOWS):
-        problem = "it is compressed in a way that was not asked for"
-    elif length is not None and _number(length) > MAX_ANSWER:
-        problem = too_long()
-    return problem, None if problem or length is None else _number(length)
+        return "it has two Content-Lengths"
+    if lengths and "Transfer-Encoding" in headers:
+        return "it has both a Content-Length and a Transfer-Encoding"
+    if headers.get("Transfer-Encoding", "chunked").strip().lower() != "chunked":
+        return "its Transfer-Encoding is unknown"
+    if _coding(headers) not in ("identity", "", *_WINDOWS):
+        return "it is compressed in a way that was not asked for"
+    return ""
 
 
 def too_long() -> str:
@@ -81,21 +95,19 @@ def too_long() -> str:
 def decoded(body: bytes, headers: Mapping[str, str]) -> bytes:
     """Return the decompressed body, at most one byte more than MAX_ANSWER; raise Unusable.
 
-    Compression is never requested, but gateways may compress anyway (RFC 9110 section 12.5.3 allows
-    it).
+    Compression is never requested, but gateways may compress anyway (RFC 9110 section 12.5.3).
     """
-    if _coding(headers) not in _WINDOWS or not body:
+    windows = _WINDOWS.get(_coding(headers))
+    if not windows or not body:
         return body
-    for window in _WINDOWS[_coding(headers)]:
+    for window in windows:
         with suppress(zlib.error):
             return _decompressed(body, window)
     raise Unusable("it is not compressed as its headers say")
 
 
 def _decompressed(body: bytes, window: int) -> bytes:
-    """Return the body, one member of compressed data (RFC 1952 section 2.2); raise Unusable for
-    anything after it.
-    """
+    """Return the body, one member of compressed data (RFC 1952 2.2); raise Unusable for more."""
     decoder = zlib.decompressobj(window)
     plain = decoder.decompress(body, MAX_ANSWER + 1)
     if not decoder.eof and len(plain) <= MAX_ANSWER:
@@ -109,16 +121,13 @@ def _coding(headers: Mapping[str, str]) -> str:
     return headers.get("Content-Encoding", "").strip().lower()
 
 
-def _lengths(headers: Mapping[str, str]) -> set[str]:
-    """Return the distinct values of Content-Length; urllib3 joins header lines of one name with
-    commas.
-    """
-    given = headers.get("Content-Length")
-    return set() if given is None else {length.strip() for length in given.split(",")}
+def _content_lengths(headers: Mapping[str, str]) -> set[str]:
+    """Return the distinct lengths; urllib3 joins header lines of one name with commas."""
+    if "Content-Length" not in headers:
+        return set()
+    return {length.strip() for length in headers["Content-Length"].split(",")}
 
 
 def _number(digits: str) -> int:
-    """Return the number, or a large one for a large one: int() raises ValueError for thousands of
-    digits.
-    """
+    """Return the number, or a large one for thousands of digits, for which int() raises an error."""
     return int(digits.lstrip("0")[:20] or "0")

@@ -8,17 +8,15 @@ from __future__ import annotations
 
 import json
 import math
+from typing import Any
 
 from .._errors import InvalidInput
 
 MAX_DEPTH = 64
 MAX_INTEGER_DIGITS = 4300
 MAX_SIGNS = 300_000  # brackets, commas and colons in an answer: each may take 180 bytes of memory
-_RESERVED = {
-    "__ansible_type",
-    "__ansible_unsafe",
-    "__ansible_vault",
-}  # Ansible turns such dicts into its own objects
+# Ansible turns dicts with such a key into its own objects.
+_RESERVED = {"__ansible_type", "__ansible_unsafe", "__ansible_vault"}
 # json.dumps would make an encoder each time
 _encode = json.JSONEncoder(allow_nan=False, ensure_ascii=False, separators=(",", ":")).encode
 
@@ -28,31 +26,21 @@ class InvalidJSON(ValueError):
 
 
 def encode(value: object, option: str) -> bytes:
-    """Return the value as UTF-8 JSON; raise InvalidInput, naming `option`, for what JSON cannot
-    represent.
-    """
+    """Return the value as UTF-8 JSON; raise InvalidInput, naming `option`, if JSON has none."""
     try:
         if depth(value) > MAX_DEPTH:
             raise InvalidInput(option, f"is nested deeper than {MAX_DEPTH} levels")
         return _encode(value).encode("utf-8")
     except UnicodeEncodeError:
-        raise InvalidInput(
-            option, "contains a character that UTF-8 cannot encode (a lone surrogate)"
-        ) from None
+        why = "contains a character that UTF-8 cannot encode (a lone surrogate)"
+        raise InvalidInput(option, why) from None
     except (TypeError, ValueError):
         why = "contains a value that JSON cannot represent (NaN, infinity, a date, a huge number)"
         raise InvalidInput(option, why) from None
 
 
-def texts(values: dict[str, object]) -> dict[str, str]:
-    """Return the values of options as JSON; raise as `encode` does."""
-    return {option: encode(value, option).decode("utf-8") for option, value in values.items()}
-
-
-def decode_object(raw: bytes) -> dict:
-    """Return the JSON object in `raw`; raise InvalidJSON for anything else, without quoting any of
-    it.
-    """
+def decode_object(raw: bytes) -> dict[str, Any]:
+    """Return the JSON object in `raw`; raise InvalidJSON for anything else, and quote none of it."""
     if sum(map(raw.count, (b"{", b"[", b",", b":"))) > MAX_SIGNS:
         raise InvalidJSON(f"it has more than {MAX_SIGNS:,} parts")
     try:
@@ -79,17 +67,16 @@ def decode_object(raw: bytes) -> dict:
 
 
 def depth(value: object) -> int:
-    """Return how deep objects and arrays are nested, without recursion; any depth above MAX_DEPTH
-    is MAX_DEPTH + 1.
-    """
+    """Return how deep objects and arrays are nested; MAX_DEPTH + 1 for more than MAX_DEPTH."""
     levels, layer = 0, [value]
-    while layer := [item for item in layer if isinstance(item, (dict, list))]:
-        levels += 1
-        if levels > MAX_DEPTH:
+    while levels <= MAX_DEPTH:
+        inner: list[object] = []
+        containers = [item for item in layer if isinstance(item, (dict, list))]
+        if not containers:
             break
-        layer = [
-            child for item in layer for child in (item.values() if isinstance(item, dict) else item)
-        ]
+        for item in containers:
+            inner += item.values() if isinstance(item, dict) else item
+        levels, layer = levels + 1, inner
     return levels
 
 
@@ -110,15 +97,12 @@ def _bounded(digits: str) -> int:
     try:
         return int(digits)
     except ValueError:
-        raise InvalidJSON(
-            "it contains an integer of more digits than PYTHONINTMAXSTRDIGITS allows"
-        ) from None
+        why = "it contains an integer of more digits than PYTHONINTMAXSTRDIGITS allows"
+        raise InvalidJSON(why) from None
 
 
-def unique_members(pairs: list) -> dict:
-    """Return the members of a JSON object; raise InvalidJSON for a key that is there twice or that
-    Ansible reserves.
-    """
+def unique_members(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    """Return the members of a JSON object; raise InvalidJSON for a repeated or reserved key."""
     members = dict(pairs)
     for key in _RESERVED & members.keys():
         raise InvalidJSON(f"it contains the key {key}, which Ansible reserves")

@@ -79,7 +79,7 @@ class ItemTransport:
     def __init__(self, connections: Connections, gate: Gate, item: Item) -> None:
         self._connections, self._gate, self._item = connections, gate, item
 
-    def send(self, request: Request, timeout: float) -> Answer:
+    def send_once(self, request: Request, timeout: float) -> Answer:
         """Make one attempt, within `timeout` seconds.
 
         Raise AttemptFailed, or ServicesError once nothing more is to be sent.
@@ -103,7 +103,7 @@ class ItemTransport:
     def _send(self, request: Request, timeout: float) -> Answer:
         with self._connections.one() as transport:
             try:
-                return transport.send(request, timeout)
+                return transport.send_once(request, timeout)
             finally:
                 self.has_sent = transport.has_sent
 

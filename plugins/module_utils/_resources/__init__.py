@@ -2,14 +2,13 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What the two resources are, and the flow that they share."""
+"""What the two resources are, and how a task plans and applies what it wants of one."""
 
 from __future__ import annotations
 
-from typing import Any
-
+from .._fields import Spec
 from .application_role import APPLICATION_ROLE
-from .flow import ENVELOPE
+from .planning import ENVELOPE
 from .virtual_machine import VIRTUAL_MACHINE
 
 RESOURCES = {
@@ -20,18 +19,17 @@ RESOURCES = {
 KEYS = {APPLICATION_ROLE.operation.resource: "id", VIRTUAL_MACHINE.operation.resource: "name"}
 
 
-def _names(options: dict[str, Any]) -> set[str]:
+def _names(options: Spec) -> set[str]:
     """Return the names of options and of their suboptions."""
-    return set(options).union(*(_names(option.get("options", {})) for option in options.values()))
+    names = set(options)
+    for option in options.values():
+        names |= _names(option.get("options", {}))
+    return names
 
 
 # What assets and requests contain whatever a task is given, the names of fields among it.
 WORDS = [*ENVELOPE]
 for _resource in RESOURCES.values():
     _operation = _resource.operation
-    WORDS += [
-        _operation.resource,
-        _operation.path,
-        _operation.noun,
-        *sorted(_names(_resource.options)),
-    ]
+    WORDS += [_operation.resource, _operation.path, _operation.noun]
+    WORDS += sorted(_names(_resource.options))

@@ -6,12 +6,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from .._call.operation import Operation
 from .._errors import InvalidInput
-from .._fields import ABSENT, DATE_TIME, overlay, prune
+from .._fields import ABSENT, DATE_TIME, Asset, overlay, prune
 from .._http.urls import path_segment
 from .._secrets import holds_placeholder, without_placeholders
-from .flow import Plan, Recorded, Resource, Wanted, fields, require_usable, with_extra
+from .planning import Plan, Recorded, Resource, Wanted, fields, require_usable, with_extra
 
 OPERATION = Operation(
     resource="cassandra_application_role",
@@ -51,75 +53,68 @@ OPTIONS = dict(
     current=dict(type="dict"),
     send=dict(type="str", choices=["given", "complete"], default="given"),
 )
-CONSTRAINTS = dict(
+CONSTRAINTS: dict[str, list[Any]] = dict(
     required_one_of=[(*FIELDS, "attributes", "extra_attributes", "body")],
     mutually_exclusive=[("body", field) for field in (*FIELDS, "attributes", "extra_attributes")],
 )
 
 
-def read(params: dict) -> Wanted:
-    """Return the update that the options ask for; raise InvalidInput."""
-    require_usable(params, OPTIONS, only_compared=["current"])
-    identifier, current = params["id"], params["current"] or None
-    segment = path_segment("id", identifier)
-    if current and current.get("id") not in (None, identifier):
-        raise InvalidInput("current", f"is the asset {current['id']!r}, but id is {identifier!r}")
-    body = _given(params) if params["body"] is None else params["body"]
-    if not body or body == {"attributes": {}}:
+class ApplicationRole(Resource):
+    """A role, which an operation updates by its id."""
+
+    def read(self, params: dict[str, Any]) -> Wanted:
+        """Return the update that the options ask for; raise InvalidInput."""
+        require_usable(params, OPTIONS, only_compared=["current"])
+        identifier, current = params["id"], params["current"] or None
+        segment = path_segment("id", identifier)
+        if current and current.get("id") not in (None, identifier):
+            why = f"is the asset {current['id']!r}, but id is {identifier!r}"
+            raise InvalidInput("current", why)
         option = "attributes" if params["body"] is None else "body"
-        raise InvalidInput(option, "there is nothing to update: no field is given")
-    is_complete = params["send"] == "complete"
-    return Wanted(
-        identifier, body, segment, {"id": identifier}, current, is_complete, params["force"]
-    )
+        body = _given(params) if params["body"] is None else params["body"]
+        if body in ({}, {"attributes": {}}):
+            raise InvalidInput(option, "there is nothing to update: no field is given")
+        certain = {"id": identifier}
+        is_complete = params["send"] == "complete"
+        return Wanted(identifier, body, segment, certain, current, is_complete, params["force"])
+
+    def plan(self, wanted: Wanted, recorded: Recorded | None) -> Plan:
+        """Return the plan for the update; raise InvalidInput."""
+        known = wanted.current or (recorded.asset if recorded else None)
+        body = wanted.body
+        if wanted.is_complete:
+            body = overlay(prune(self._whole(known, recorded)), wanted.body)
+        if known is None:
+            return Plan(body, changes=tuple(self.differences(body, {"attributes": {}})))
+        compared = without_placeholders(known)
+        if not wanted.force and not self.differences(wanted.body, compared):
+            return Plan(body, known, settled=True)
+        # Each attribute is a change of its own.
+        found = {**compared, "attributes": compared.get("attributes") or {}}
+        return Plan(body, known, changes=tuple(self.differences(body, found)))
+
+    def _whole(self, known: Asset | None, recorded: Recorded | None) -> Asset:
+        """Return the known asset if all of it can be sent; raise InvalidInput."""
+        if known is None:
+            why = "complete needs the asset as it is now: give current, or a ledger that has it"
+            raise InvalidInput("send", why)
+        if holds_placeholder(known):
+            why = "it contains a placeholder for a secret"
+            raise InvalidInput("send", f"complete cannot send the known asset: {why}")
+        sent = self.differences(prune(recorded.sent), known) if recorded else []
+        lacking = [difference.field for difference in sent if difference.found in (ABSENT, None)]
+        if lacking:
+            why = f"it lacks {', '.join(lacking)}, which was sent before; give current"
+            raise InvalidInput("send", f"complete cannot send the known asset: {why}")
+        return known
 
 
-def plan(wanted: Wanted, recorded: Recorded | None) -> Plan:
-    """Return the plan for the update; raise InvalidInput."""
-    known = wanted.current or (recorded.asset if recorded else None)
-    body = (
-        overlay(prune(_whole(known, recorded)), wanted.body) if wanted.is_complete else wanted.body
-    )
-    compared = without_placeholders(known) if known else {}
-    settled = (
-        known is not None
-        and not wanted.force
-        and not APPLICATION_ROLE.differences(wanted.body, compared)
-    )
-    whole = {
-        **compared,
-        "attributes": compared.get("attributes") or {},
-    }  # each attribute is a change of its own
-    return Plan(
-        body, known, settled, () if settled else tuple(APPLICATION_ROLE.differences(body, whole))
-    )
-
-
-def _whole(known: dict | None, recorded: Recorded | None) -> dict:
-    """Return the known asset when all of it can be sent; raise InvalidInput."""
-    if known is None:
-        raise InvalidInput(
-            "send", "complete needs the asset as it is now: give current, or a ledger that has it"
-        )
-    if holds_placeholder(known):
-        raise InvalidInput(
-            "send", "complete cannot send the known asset: it contains a placeholder for a secret"
-        )
-    sent = APPLICATION_ROLE.differences(prune(recorded.sent), known) if recorded else ()
-    lacking = [difference.field for difference in sent if difference.found in (ABSENT, None)]
-    if lacking:
-        why = f"it lacks {', '.join(lacking)}, which was sent before; give current"
-        raise InvalidInput("send", f"complete cannot send the known asset: {why}")
-    return known
-
-
-def _given(params: dict) -> dict:
+def _given(params: dict[str, Any]) -> Asset:
     body = {field: params[field] for field in FIELDS if params[field] is not None}
-    if params["attributes"] is not None or params["extra_attributes"] is not None:
-        body["attributes"] = with_extra(
-            params["attributes"], params["extra_attributes"], ATTRIBUTES
-        )
+    typed, extra = params["attributes"], params["extra_attributes"]
+    if typed is not None or extra is not None:
+        body["attributes"] = with_extra(typed, extra, ATTRIBUTES)
     return body
 
 
-APPLICATION_ROLE = Resource(OPERATION, ATTRIBUTES, OPTIONS, CONSTRAINTS, read, plan)
+APPLICATION_ROLE = ApplicationRole(OPERATION, ATTRIBUTES, OPTIONS, CONSTRAINTS)

@@ -18,7 +18,7 @@ from ansible.module_utils.basic import AnsibleModule
 from .._call.tokens import FetchedToken, Memory
 from .._errors import NOT_SENT, InvalidInput, ServicesError
 from .._http.transport import Transport
-from .._resources.flow import Recorded
+from .._resources.planning import Recorded
 from .._result import Result
 from .signals import Signals, deferred
 from .specs import ModuleSpec

@@ -17,7 +17,7 @@ from .._call.settings import Settings, checked_headers, trace_of
 from .._call.tokens import TOKEN, Credentials, checked_parameters
 from .._errors import InvalidInput
 from .._fields import SECONDS
-from .._http.connecting import ConnectionSettings
+from .._http.tls_context import ConnectionSettings
 from .._http.urls import Proxies, checked_url, named_in_environment
 from .._version import VERSION
 

@@ -12,7 +12,7 @@ from typing import Any, Mapping, Sequence
 
 from .._fields import DATE_TIME
 from .._resources import KEYS, application_role, virtual_machine
-from .._resources.flow import Resource
+from .._resources.planning import Resource
 from .options import ARGUMENT_SPEC, MANY, Option, Params
 
 Constraints = Mapping[str, Sequence[Sequence[Any]]]

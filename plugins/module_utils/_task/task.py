@@ -19,9 +19,10 @@ from .._call.settings import Settings
 from .._call.tokens import FetchedToken
 from .._errors import UNKNOWN, InvalidInput, Message, RequestFailed, ServicesError
 from .._http import strict_json
-from .._http.connecting import ConnectionSettings
-from .._resources import KEYS, flow
-from .._resources.flow import Plan, Recorded, Resource, Wanted
+from .._http.tls_context import ConnectionSettings
+from .._resources import KEYS
+from .._resources.applying import apply_plan
+from .._resources.planning import Plan, Recorded, Resource, Wanted
 from .._result import LIST, SCREEN, Result
 from .._secrets import Secrets
 from . import options
@@ -131,7 +132,7 @@ def perform(planned: Planned, context: Context) -> Result:
     try:
         with context.interruptible():
             try:
-                result = flow.apply(
+                result = apply_plan(
                     task.resource, task.wanted, planned.plan, context.check_mode, client
                 )
             except ServicesError as error:

@@ -15,7 +15,7 @@ from typing import Any, Dict, Iterable, NamedTuple, Optional, Tuple, Union
 
 from ...module_utils._fields import DATE_TIME
 from ...module_utils._resources import RESOURCES
-from ...module_utils._resources.flow import ENVELOPE
+from ...module_utils._resources.planning import ENVELOPE
 from ...module_utils._secrets import printable
 from ...module_utils._task.validation import nearest
 from .faults import Faults

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Dict, NamedTuple
 
 from ...module_utils._resources import KEYS, RESOURCES
-from ...module_utils._resources.flow import ENVELOPE
+from ...module_utils._resources.planning import ENVELOPE
 from ...module_utils._secrets import printable
 from .._ledger.entries import ABSENT, DONE, PRESENT, STATES
 from .cells import read_cells

@@ -18,7 +18,7 @@ from typing import Dict, Iterable, Mapping
 from ...module_utils._errors import InvalidInput
 from ...module_utils._fields import dotted, leaves
 from ...module_utils._resources import KEYS, RESOURCES
-from ...module_utils._resources.flow import ENVELOPE
+from ...module_utils._resources.planning import ENVELOPE
 from ...module_utils._secrets import printable
 
 _FIRST = ("name", "id", "state", "since", "address", "base_url", "resource", "by")

@@ -17,7 +17,7 @@ from ...module_utils._errors import ACCEPTED, UNKNOWN, InvalidInput, ServicesErr
 from ...module_utils._http import strict_json
 from ...module_utils._http.urls import canonical_url, checked_url
 from ...module_utils._resources import KEYS, RESOURCES
-from ...module_utils._resources.flow import ENVELOPE
+from ...module_utils._resources.planning import ENVELOPE
 from ...module_utils._secrets import Secrets, without_placeholders
 from ...module_utils._task.validation import converted
 from .entries import ABSENT, DONE, INTENT, PRESENT, STATES, Entry, Key

@@ -24,7 +24,7 @@ from ...module_utils._errors import (
     sentence,
 )
 from ...module_utils._http.urls import canonical_url
-from ...module_utils._resources.flow import Recorded
+from ...module_utils._resources.planning import Recorded
 from ...module_utils._result import Result
 from ...module_utils._secrets import printable, without_placeholders
 from ...module_utils._task.task import Planned, Task

@@ -13,7 +13,7 @@ from functools import cache, partial
 from importlib.util import find_spec
 from typing import Any
 
-from ...module_utils._http.connecting import ConnectionSettings
+from ...module_utils._http.tls_context import ConnectionSettings
 from ...module_utils._http.transport import Transport
 from ...module_utils._result import Result
 from ...module_utils._secrets import printable

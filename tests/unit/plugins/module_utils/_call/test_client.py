@@ -217,7 +217,7 @@ class Guarded:
 
     def call(self, resource: str):
         operation = RESOURCES[resource].operation
-        return self.client.call(operation, self.client.request(operation, "a", b"{}"))
+        return self.client.call(operation, self.client.build_request(operation, "a", b"{}"))
 
 
 IDENTITY = {"access_token": "", "client_id": "c", "client_secret": "s3cret-s3cret"}
@@ -252,7 +252,7 @@ def test_a_guard_stops_every_further_request(resource, fetches, answers, lets, o
 def test_a_client_builds_nothing_before_it_sends():
     with serving(answer(201, ASSET)) as wire:
         guarded = Guarded(wire, 1)
-        guarded.client.request(RESOURCES[CREATE].operation, "", b"{}")
+        guarded.client.build_request(RESOURCES[CREATE].operation, "", b"{}")
         assert (guarded.built, wire.connections) == ([], 0)
         guarded.call(CREATE)
         assert len(guarded.built) == 1

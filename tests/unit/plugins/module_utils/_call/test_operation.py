@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pytest
 from ansible_collections.infrastructure.services.plugins.module_utils._call.operation import (
-    message,
+    failure_message,
     read_answer,
 )
 from ansible_collections.infrastructure.services.plugins.module_utils._call.policy import (
@@ -97,7 +97,9 @@ def test_a_status_is_described_in_the_terms_of_the_operation(operation, status, 
 )
 def test_a_message_says_what_is_known_of_the_effect(operation, outcome, effect):
     told = str(
-        message(operation, REQUEST, AttemptResult(Event.UNANSWERED, "the line went dead"), outcome)
+        failure_message(
+            operation, REQUEST, AttemptResult(Event.UNANSWERED, "the line went dead"), outcome
+        )
     )
     assert told.startswith("POST https://service.example/a: the line went dead. ")
     assert effect in told
@@ -112,7 +114,7 @@ def test_a_message_says_what_is_known_of_the_effect(operation, outcome, effect):
 )
 def test_a_message_starts_with_the_asset(operation, key, begin):
     last = AttemptResult(Event.UNANSWERED, "the line went dead")
-    assert str(message(operation, REQUEST, last, "unknown", key=key)).startswith(begin)
+    assert str(failure_message(operation, REQUEST, last, "unknown", key=key)).startswith(begin)
 
 
 @pytest.mark.parametrize(
@@ -141,7 +143,7 @@ def test_a_failure_keeps_what_the_service_said(answer, details):
 def test_a_message_says_status_attempts_and_request_ids():
     headers = {"x-request-id": "r-1", "traceparent": "00-a-b\x1b[31m", "x-other": "o"}
     last = AttemptResult(Event.THROTTLED, "too many requests", 429, headers)
-    told = str(message(CREATE, REQUEST, last, "rejected", attempts=3))
+    told = str(failure_message(CREATE, REQUEST, last, "rejected", attempts=3))
     assert "(attempt 3): status 429: too many requests. " in told
     assert "[x-request-id: r-1, traceparent: 00-a-b" in told
     assert told.isprintable()

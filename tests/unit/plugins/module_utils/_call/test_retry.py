@@ -121,7 +121,7 @@ def test_no_sequence_of_attempts_violates_the_policy(method, limits, future, ren
     if method == "POST":
         repeated = {result.event for result in past[:-1]}
         assert repeated & HANDED_OVER <= {Event.THROTTLED, Event.UNAUTHORIZED}
-    assert last._replace(reason="") == past[-1]
+    assert last.because("") == past[-1]
 
 
 @pytest.mark.parametrize(

@@ -17,10 +17,10 @@ from ansible_collections.infrastructure.services.plugins.module_utils._call.toke
     FetchedToken,
     Memory,
     Token,
+    build_token_request,
     checked_parameters,
     missing_scopes,
     read_token,
-    token_request,
 )
 from ansible_collections.infrastructure.services.plugins.module_utils._errors import (
     InvalidInput,
@@ -52,7 +52,7 @@ CREDENTIALS = Credentials("https://id.example/token", "web", "s3cret", "basic", 
     ],
 )
 def test_the_token_request_follows_the_rfc(changed, authorization, form):
-    request = token_request(CREDENTIALS._replace(**changed))
+    request = build_token_request(CREDENTIALS._replace(**changed))
     assert (request.method, request.url) == ("POST", "https://id.example/token")
     assert request.headers["Content-Type"] == "application/x-www-form-urlencoded"
     assert request.headers["User-Agent"] == "agent/1"

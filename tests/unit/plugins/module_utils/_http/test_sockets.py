@@ -7,46 +7,29 @@ takes them.
 
 from __future__ import annotations
 
-import ast
-import http.client
-import inspect
-import re
 import socket
 import threading
-from contextlib import ExitStack
 
 import pytest
-from ansible_collections.infrastructure.services.plugins.module_utils._http import (
-    connecting,
-    sockets,
-)
-from ansible_collections.infrastructure.services.plugins.module_utils._http.causes import Phase
-from ansible_collections.infrastructure.services.plugins.module_utils._http.connecting import (
-    ConnectionSettings,
-    look_up,
-)
+from ansible_collections.infrastructure.services.plugins.module_utils._http import sockets
 from ansible_collections.infrastructure.services.plugins.module_utils._http.exchange import (
     MAX_ANSWER,
-    Request,
     TooLong,
 )
-from ansible_collections.infrastructure.services.plugins.module_utils._http.final_response import (
-    FinalResponse,
+from ansible_collections.infrastructure.services.plugins.module_utils._http.sockets import (
+    Meter,
+    MeteredSocket,
+    Phase,
+    look_up,
 )
-from ansible_collections.infrastructure.services.plugins.module_utils._http.sockets import Meter
-from ansible_collections.infrastructure.services.plugins.module_utils._http.transport import (
-    Transport,
-)
-from support.wire import answer, serving
-from urllib3.connection import HTTPSConnection
 
 
-def metered(seconds: float) -> tuple[sockets._MeteredSocket, socket.socket, Meter]:
+def metered(seconds: float) -> tuple[MeteredSocket, socket.socket, Meter]:
     """Return a metered socket, its other end, and its meter, in an attempt of `seconds`."""
     meter = Meter(connect_timeout=1)
     meter.start(seconds)
     ours, theirs = socket.socketpair()
-    return sockets._MeteredSocket(ours, meter), theirs, meter
+    return MeteredSocket(ours, meter), theirs, meter
 
 
 def test_a_meter_knows_how_much_time_is_left():
@@ -72,7 +55,7 @@ def test_the_limit_counts_what_a_proxy_says_to_connect_and_what_the_service_says
     meter.received = MAX_ANSWER - 2
     theirs.sendall(b"abc")
     tunnel, stream = (
-        sockets._MeteredSocket(sock._sock, meter, counting=False).makefile("rb"),
+        MeteredSocket(sock._sock, meter, counting=False).makefile("rb"),
         sock.makefile("rb"),
     )
     assert tunnel.raw.read(1) == b"a"
@@ -94,7 +77,7 @@ def test_bytes_count_before_the_kernel_takes_them():
 
 def test_bytes_sent_to_a_proxy_do_not_count():
     sock, theirs, meter = metered(5)
-    sockets._MeteredSocket(sock, meter, counting=False).sendall(b"CONNECT")
+    MeteredSocket(sock, meter, counting=False).sendall(b"CONNECT")
     assert theirs.recv(7) == b"CONNECT"
     sock.close()
     theirs.close()
@@ -134,7 +117,7 @@ def test_an_end_of_stream_is_remembered():
 
 @pytest.mark.parametrize("address", ["127.0.0.1", "::1"])
 def test_an_ip_address_is_not_looked_up(address, monkeypatch):
-    monkeypatch.setattr(connecting.threading, "Thread", None)  # name look-ups run in one
+    monkeypatch.setattr(sockets.threading, "Thread", None)  # name look-ups run in one
     assert look_up(address, 80, 0)[0][4][:2] == (address, 80)
 
 
@@ -160,71 +143,6 @@ def test_a_name_is_looked_up_where_no_thread_can_be_started(monkeypatch):
         with pytest.raises(socket.gaierror):
             look_up("a" * 64 + ".example", 80, 5)
     assert "127.0.0.1" in {address[4][0] for address in look_up("localhost", 80, 5)}
-
-
-@pytest.fixture
-def swallowing():
-    """Return an address that accepts no further connection: its backlog is full, and the kernel
-    drops what arrives.
-    """
-    with ExitStack() as stack:
-        listener = stack.enter_context(socket.create_server(("127.0.0.2", 0), backlog=0))
-        for _connection in range(4):
-            waiting = stack.enter_context(socket.socket())
-            waiting.setblocking(False)
-            waiting.connect_ex(listener.getsockname())
-        yield listener.getsockname()
-
-
-@pytest.mark.parametrize(("most", "connect_timeout", "share"), [(2.0, 0.8, 0.4), (0.2, 10.0, 0.2)])
-def test_an_address_that_drops_packets_does_not_use_up_the_time(
-    monkeypatch, swallowing, most, connect_timeout, share
-):
-    """The second address is tried once the first has used its share, at most two seconds (RFC 8305
-    section 8).
-    """
-    assert sockets.MAX_ATTEMPT_DELAY == 2.0
-    monkeypatch.setattr(sockets, "MAX_ATTEMPT_DELAY", most)
-    given, original = [], sockets._MeteredConnection._connected
-
-    def connected(self, sock, address, seconds):
-        given.append(seconds)
-        return original(self, sock, address, seconds)
-
-    monkeypatch.setattr(sockets._MeteredConnection, "_connected", connected)
-    with serving(answer(200, {})) as wire:
-        port = int(wire.url.rpartition(":")[2])
-        way = socket.AF_INET, socket.SOCK_STREAM, 0, ""
-        monkeypatch.setattr(
-            socket, "getaddrinfo", lambda *_args: [(*way, swallowing), (*way, ("127.0.0.1", port))]
-        )
-        sender = Transport(ConnectionSettings(connect_timeout=connect_timeout))
-        assert sender.send(Request("POST", "http://two.example/a", {}, b"{}"), 60).status == 200
-        assert 0 < given[0] <= share
-        assert share * 0.9 < given[1] < connect_timeout
-        sender.close()
-
-
-def test_each_undocumented_name_that_is_used_exists():
-    """A version of urllib3 or http.client that lacks one fails here, naming it."""
-    said = set(re.findall("`(_[a-z_]+)`", sockets._MeteredConnection.__doc__))
-    tree = ast.parse(inspect.getsource(sockets._MeteredConnection)).body[0]
-    own = {node.name for node in tree.body if isinstance(node, ast.FunctionDef)} - {
-        "_new_conn",
-        "_tunnel",
-    }
-    used = {
-        node.attr
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Attribute) and node.attr.startswith("_")
-    }
-    used |= {"_new_conn"}  # overridden
-    assert used - own == said
-    connection = HTTPSConnection("service.example")
-    connection.set_tunnel("other.example", 443)
-    assert [name for name in sorted(said) if not hasattr(connection, name)] == []
-    assert "`_read_next_chunk_size`" in FinalResponse.__doc__
-    assert hasattr(http.client.HTTPResponse, "_read_next_chunk_size")
 
 
 def test_a_slow_look_up_ends_in_time(monkeypatch):

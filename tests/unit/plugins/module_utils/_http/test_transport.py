@@ -24,22 +24,23 @@ from ansible_collections.infrastructure.services.plugins.module_utils._errors im
     MissingLibrary,
 )
 from ansible_collections.infrastructure.services.plugins.module_utils._http import (
-    connecting,
+    connections,
     exchange,
     sockets,
+    tls_context,
 )
 from ansible_collections.infrastructure.services.plugins.module_utils._http import (
     transport as transport_module,
 )
-from ansible_collections.infrastructure.services.plugins.module_utils._http.connecting import (
+from ansible_collections.infrastructure.services.plugins.module_utils._http.exchange import Request
+from ansible_collections.infrastructure.services.plugins.module_utils._http.tls_context import (
     ConnectionSettings,
 )
-from ansible_collections.infrastructure.services.plugins.module_utils._http.exchange import Request
 from ansible_collections.infrastructure.services.plugins.module_utils._http.transport import (
     Transport,
 )
 from ansible_collections.infrastructure.services.plugins.module_utils._http.urls import Proxies
-from requests.certs import where
+from requests.utils import DEFAULT_CA_BUNDLE_PATH
 from support.wire import Last, answer, running, serving
 from urllib3.connection import HTTPSConnection
 
@@ -67,7 +68,7 @@ def attempt(*answers: bytes, times: int = 1, **settings):
         sender = transport(**settings)
         try:
             for _number in range(times):
-                got = sender.send(request(wire.url), 5)
+                got = sender.send_once(request(wire.url), 5)
         finally:
             sender.close()
         return got, wire
@@ -287,10 +288,10 @@ def test_after_an_answer_that_is_malformed_or_too_long_its_connection_is_closed(
     """The server sees the end of it, and the next request uses another one."""
     with running(lambda sent: said if sent.connection == 1 else answer(200, {})) as wire:
         sender = transport()
-        first = sender.send(request(wire.url), 5)
+        first = sender.send_once(request(wire.url), 5)
         while len(wire._open) > 0:  # the server's side of the connection
             time.sleep(0.001)
-        second = sender.send(request(wire.url), 5)
+        second = sender.send_once(request(wire.url), 5)
         sender.close()
     assert (first.status, bool(first.problem), second.problem) == (200, True, "")
     assert [sent.connection for sent in wire.sent] == [1, 2]
@@ -378,7 +379,7 @@ def test_after_a_pause_a_new_connection_is_kept_alive_as_the_first_one_was(monke
         sender = transport()
         for pause in (0, 1, 4, 1, 4, 1):
             clock[0] += pause
-            sender.send(request(wire.url), 5)
+            sender.send_once(request(wire.url), 5)
         sender.close()
     assert [sent.connection for sent in wire.sent] == [1, 1, 2, 2, 3, 3]
 
@@ -397,7 +398,7 @@ def test_a_refused_connection_sent_nothing():
         with pytest.raises(
             AttemptFailed, match=r"no connection: .*refused \(127\.0\.0\.1 port \d+\)"
         ) as failed:
-            transport().send(request(f"http://127.0.0.1:{taken.getsockname()[1]}"), 5)
+            transport().send_once(request(f"http://127.0.0.1:{taken.getsockname()[1]}"), 5)
     assert (failed.value.sent, failed.value.hopeless, failed.value.outcome) == (
         False,
         False,
@@ -418,7 +419,7 @@ def test_a_name_that_does_not_exist_is_hopeless_and_a_failing_name_server_is_not
     with pytest.raises(
         AttemptFailed, match=r"the host name .*\(service\.example port 80\)"
     ) as failed:
-        transport().send(request("http://service.example"), 5)
+        transport().send_once(request("http://service.example"), 5)
     assert (failed.value.sent, failed.value.hopeless) == (False, hopeless)
 
 
@@ -427,13 +428,13 @@ def test_a_silent_service_is_given_up_in_time():
         socket.create_server(("127.0.0.1", 0)) as silent,
         pytest.raises(AttemptFailed, match="in time") as failed,
     ):
-        transport().send(request(f"http://127.0.0.1:{silent.getsockname()[1]}"), 0.1)
+        transport().send_once(request(f"http://127.0.0.1:{silent.getsockname()[1]}"), 0.1)
     assert failed.value.sent is True
 
 
 SLOW = {  # how far the attempt gets before its time is up, the scheme, and the message
     "look_up": ("http", r"connecting timed out \(localhost port \d+\)"),
-    "_connected": (
+    "_connect_to": (
         "http",
         r"this attempt timed out before the request was sent \(localhost port \d+\)",
     ),
@@ -449,10 +450,10 @@ def test_a_timeout_before_the_request_is_reported_and_nothing_was_sent(monkeypat
     """The step itself succeeds, but too late."""
     scheme, says = SLOW[step]
     owner = (
-        sockets
+        connections
         if step == "look_up"
-        else sockets._MeteredConnection
-        if step == "_connected"
+        else connections.MeteredConnection
+        if step == "_connect_to"
         else HTTPSConnection
     )
     real, passed = getattr(owner, step), [0]
@@ -463,15 +464,15 @@ def test_a_timeout_before_the_request_is_reported_and_nothing_was_sent(monkeypat
         return done
 
     monkeypatch.setattr(owner, step, late)
-    monkeypatch.setattr(
-        sockets, "time", SimpleNamespace(monotonic=lambda: time.monotonic() + passed[0])
-    )
+    clock = SimpleNamespace(monotonic=lambda: time.monotonic() + passed[0])
+    for module in (sockets, connections):
+        monkeypatch.setattr(module, "time", clock)
     with serving(answer(200), answer(200)) as wire:
         url = wire.url.replace("127.0.0.1", "localhost")
         to = "https://service.example" if scheme == "https" else url
         proxies = Proxies(https=url)
         with pytest.raises(AttemptFailed, match=says) as failed:
-            transport(proxies=proxies).send(request(to), 60)
+            transport(proxies=proxies).send_once(request(to), 60)
         assert (failed.value.sent, failed.value.hopeless, failed.value.outcome) == (
             False,
             False,
@@ -483,7 +484,7 @@ def test_a_timeout_before_the_request_is_reported_and_nothing_was_sent(monkeypat
 def test_no_time_at_all_sends_nothing():
     with serving(answer(200)) as wire:
         with pytest.raises(AttemptFailed, match="timed out before the request was sent") as failed:
-            transport().send(request(wire.url), 1e-9)
+            transport().send_once(request(wire.url), 1e-9)
         assert (failed.value.sent, failed.value.hopeless, wire.sent) == (False, False, [])
 
 
@@ -492,7 +493,7 @@ def test_a_proxy_with_an_unknown_scheme_is_refused():
     with pytest.raises(
         AttemptFailed, match=r"environment names is neither (an )?http:// nor (an )?https://"
     ) as failed:
-        transport(proxies=proxies).send(request("http://192.0.2.1"), 5)
+        transport(proxies=proxies).send_once(request("http://192.0.2.1"), 5)
     assert (failed.value.sent, failed.value.hopeless) == (False, True)
 
 
@@ -513,7 +514,7 @@ def test_a_proxy_with_an_unknown_scheme_is_refused():
 def test_a_malformed_proxy_is_said_to_be_the_one_that_the_environment_names(url):
     proxies = Proxies(http=url)
     with pytest.raises(AttemptFailed) as failed:
-        transport(proxies=proxies).send(request("http://192.0.2.1"), 5)
+        transport(proxies=proxies).send_once(request("http://192.0.2.1"), 5)
     assert (failed.value.sent, failed.value.hopeless) == (False, True)
     assert "the proxy that the environment names is" in failed.value.msg
     assert "secret" not in failed.value.msg
@@ -527,7 +528,7 @@ def test_a_proxy_that_is_not_there_is_tried(url):
     with pytest.raises(
         AttemptFailed, match=r"no connection: .*the proxy that the environment names"
     ):
-        transport(proxies=proxies).send(request("http://192.0.2.1"), 5)
+        transport(proxies=proxies).send_once(request("http://192.0.2.1"), 5)
 
 
 @pytest.mark.parametrize(
@@ -581,7 +582,7 @@ def test_headers_that_do_not_fit_into_memory_are_not_an_answer(monkeypatch):
 def test_a_day_of_timeout_is_not_an_error():
     with serving(answer(200, {})) as wire:
         sender = transport(connect_timeout=1e10)
-        assert sender.send(request(wire.url), 86400.0).status == 200
+        assert sender.send_once(request(wire.url), 86400.0).status == 200
         sender.close()
 
 
@@ -592,7 +593,7 @@ def test_a_refusing_proxy_is_said_to_be_the_one_that_the_environment_names():
         with pytest.raises(
             AttemptFailed, match=r"refused \(127.0.0.1 port \d+, the proxy that the environment"
         ):
-            transport(proxies=Proxies(https=proxy)).send(request("https://service.example"), 5)
+            transport(proxies=Proxies(https=proxy)).send_once(request("https://service.example"), 5)
 
 
 def test_the_transports_of_several_threads_share_a_context(monkeypatch):
@@ -603,12 +604,16 @@ def test_the_transports_of_several_threads_share_a_context(monkeypatch):
         made.append(1)
         return empty(ssl.PROTOCOL_TLS_CLIENT)
 
-    monkeypatch.setattr(connecting.ssl, "create_default_context", create)
+    monkeypatch.setattr(tls_context.ssl, "create_default_context", create)
     settings = [
         ConnectionSettings(connect_timeout=seconds, system_trust=("/a", None)) for seconds in (1, 2)
     ]
-    assert len({connecting.context(each, where()) for each in settings}) == len(made) == 1
-    connecting.context(settings[0]._replace(system_trust=("/b", None)), where())
+    assert (
+        len({tls_context.tls_context(each, DEFAULT_CA_BUNDLE_PATH) for each in settings})
+        == len(made)
+        == 1
+    )
+    tls_context.tls_context(settings[0]._replace(system_trust=("/b", None)), DEFAULT_CA_BUNDLE_PATH)
     assert len(made) == 2
 
 
@@ -623,6 +628,6 @@ def test_urllib3_logs_nothing_and_others_do_while_a_request_is_in_flight(caplog)
 
     with running(choose) as wire, caplog.at_level(logging.DEBUG):
         sender = transport()
-        sender.send(request(wire.url), 10)
+        sender.send_once(request(wire.url), 10)
         sender.close()
     assert caplog.messages == ["progress"]

@@ -53,12 +53,12 @@ class Service:
     def connect(self, settings) -> SimpleNamespace:
         with self._lock:
             self.opened += 1
-        return SimpleNamespace(send=self.send, close=self.close, has_sent=True)
+        return SimpleNamespace(send_once=self.send_once, close=self.close, has_sent=True)
 
     def close(self) -> None:
         self.closed += 1
 
-    def send(self, request, timeout) -> Answer:
+    def send_once(self, request, timeout) -> Answer:
         if request.url.endswith("/token"):
             self.tokens += 1
             token = {"access_token": f"fetched-token-{self.tokens}", "expires_in": 3600}
@@ -505,13 +505,13 @@ def test_a_list_opens_no_more_connections_than_the_system_grants():
     class Transport:
         has_sent = is_open = False
 
-        def send(self, request, timeout):
+        def send_once(self, request, timeout):
             with lock:
                 if not self.is_open and service.opened >= allowed:
                     raise AttemptFailed("Too many open files", sent=False)
                 service.opened += not self.is_open
                 self.is_open = True
-            return service.send(request, timeout)
+            return service.send_once(request, timeout)
 
         def close(self):
             pass

@@ -14,7 +14,7 @@ import pytest
 from ansible_collections.infrastructure.services.plugins.module_utils._resources.application_role import (
     FIELDS,
 )
-from ansible_collections.infrastructure.services.plugins.module_utils._resources.flow import (
+from ansible_collections.infrastructure.services.plugins.module_utils._resources.planning import (
     Recorded,
 )
 from ansible_collections.infrastructure.services.plugins.module_utils._secrets import (

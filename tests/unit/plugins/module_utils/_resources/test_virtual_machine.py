@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from ansible_collections.infrastructure.services.plugins.module_utils._resources.flow import (
+from ansible_collections.infrastructure.services.plugins.module_utils._resources.planning import (
     Recorded,
 )
 from ansible_collections.infrastructure.services.plugins.module_utils._resources.virtual_machine import (

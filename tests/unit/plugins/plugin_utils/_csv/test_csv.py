@@ -17,7 +17,7 @@ from ansible_collections.infrastructure.services.plugins.filter.csv import Filte
 from ansible_collections.infrastructure.services.plugins.module_utils._errors import InvalidInput
 from ansible_collections.infrastructure.services.plugins.module_utils._fields import DATE_TIME
 from ansible_collections.infrastructure.services.plugins.module_utils._resources import RESOURCES
-from ansible_collections.infrastructure.services.plugins.module_utils._resources.flow import (
+from ansible_collections.infrastructure.services.plugins.module_utils._resources.planning import (
     ENVELOPE,
 )
 from ansible_collections.infrastructure.services.plugins.module_utils._task.specs import (

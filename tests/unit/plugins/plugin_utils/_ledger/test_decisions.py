@@ -14,7 +14,9 @@ from ansible_collections.infrastructure.services.plugins.module_utils._errors im
     ACCEPTED,
     OUTCOMES,
 )
-from ansible_collections.infrastructure.services.plugins.module_utils._resources.flow import Wanted
+from ansible_collections.infrastructure.services.plugins.module_utils._resources.planning import (
+    Wanted,
+)
 from ansible_collections.infrastructure.services.plugins.module_utils._resources.virtual_machine import (
     VIRTUAL_MACHINE,
 )

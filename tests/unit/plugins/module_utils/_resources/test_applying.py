@@ -1,9 +1,7 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The flow that all operations share: what is sent, predicted, compared and returned, with and
-without check mode.
-"""
+"""Applying a plan: what is sent, predicted, compared and returned, with and without check mode."""
 
 from __future__ import annotations
 
@@ -11,7 +9,7 @@ import math
 
 import pytest
 from ansible_collections.infrastructure.services.plugins.module_utils._errors import InvalidInput
-from ansible_collections.infrastructure.services.plugins.module_utils._resources.flow import (
+from ansible_collections.infrastructure.services.plugins.module_utils._resources.planning import (
     ENVELOPE,
     with_extra,
 )

@@ -1,0 +1,116 @@
+# Copyright (c) 2026, the infrastructure.services contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Applies a plan: predicts its result in check mode, and sends its request otherwise."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from .._call.client import Client
+from .._errors import Message, RequestFailed, ServicesError
+from .._fields import ABSENT, Asset, Difference, overlay
+from .._result import Result
+from .planning import ENVELOPE, Plan, Resource, Wanted
+
+
+def apply_plan(
+    resource: Resource, wanted: Wanted, plan: Plan, check_mode: bool, client: Client
+) -> Result:
+    """Apply a plan and return the task's result; raise InvalidInput or RequestFailed."""
+    operation = resource.operation
+    title = f"{operation.noun} {wanted.key}"
+    request = client.build_request(operation, wanted.segment, plan.encoded())
+    shown = {"method": request.method, "url": request.url, "body": plan.body}
+    details = {**client.counts(), "differs": plan.differs}
+    if check_mode:
+        details["plan"] = plan.word(operation)
+    result = Result(changed=not plan.settled, request=shown, **details)
+    asset: Asset = plan.known or {}
+    warnings: list[Message] = []
+    if plan.settled:
+        warnings = _difference_warnings(wanted, plan, title, result)
+    elif check_mode:
+        asset = _predicted(wanted, plan)
+    else:
+        try:
+            asset, accepted = client.call(operation, request, wanted.key)
+        except RequestFailed as error:
+            error.details["request"] = shown
+            raise
+        lost = resource.lost(plan, asset)
+        losses = tuple(field.named("known", "now") for field in lost)
+        result = replace(result, lost=losses, **accepted)
+        unexpected = _unexpected_values(resource, wanted, plan, asset)
+        warnings = [Message(text, title) for text in (*unexpected, *_losses(lost))]
+    return replace(
+        result,
+        asset=asset,
+        warnings=tuple(warnings),
+        ansible_facts={operation.resource: asset},
+        diff=_diff(title, plan.known, asset),
+    )
+
+
+def _predicted(wanted: Wanted, plan: Plan) -> Asset:
+    """Return the asset that a request would leave, as far as that is known."""
+    envelope = {**dict.fromkeys(ENVELOPE), **(plan.known or {}), **wanted.certain}
+    return overlay(envelope, plan.body)
+
+
+def _difference_warnings(
+    wanted: Wanted, plan: Plan, title: str, result: Result
+) -> list[Message]:
+    """Return a warning if a settled asset differs from what is wanted.
+
+    Raises ServicesError if that is a failure.
+    """
+    if not plan.differs:
+        return []
+    why = "it is recorded with different values, and the service has no operation to update it"
+    message = Message(f"{why}: {', '.join(plan.differs)}.", title)
+    if not wanted.fails_on_difference:
+        return [message]
+    option = wanted.fails_on_difference
+    hint = f"Nothing was sent. Give the values that are recorded, or set {option}: warn."
+    raise ServicesError(
+        message.then(hint),
+        asset=plan.known,
+        request=result.request,
+        plan=result.plan,
+        differs=result.differs,
+    )
+
+
+def _unexpected_values(resource: Resource, wanted: Wanted, plan: Plan, asset: Asset) -> list[str]:
+    """Return a warning if fields came back with other values; an empty dict may come back filled."""
+    sent = {**wanted.certain, **plan.body}
+    fields = [
+        difference.describe("{wanted} sent, {found} came back")
+        for difference in resource.differences(sent, asset)
+        if difference.found is not ABSENT and difference.wanted != {}
+    ]
+    if not fields:
+        return []
+    return [f"these fields came back different from what was sent: {', '.join(fields)}."]
+
+
+def _losses(lost: list[Difference]) -> list[str]:
+    """Return a warning if an update may have removed fields."""
+    if not lost:
+        return []
+    fields = ", ".join(difference.describe("{wanted} known, {found} now") for difference in lost)
+    what = "these fields were known and not sent, and came back different or not at all"
+    why = "The service replaces what is not sent, or somebody else changed it."
+    return [f"{what}: {fields}. {why} To send the whole asset, set send: complete."]
+
+
+def _diff(title: str, known: Asset | None, after: Asset) -> dict[str, Any]:
+    return {
+        "before": known or {},
+        "after": after,
+        "before_header": f"{title} ({'as known' if known else 'not known'})",
+        "after_header": title,
+    }

@@ -1,0 +1,168 @@
+# Copyright (c) 2026, the infrastructure.services contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""A resource, what a task wants of it, and the plan: what would be sent and what would change."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field
+from typing import Any, Iterable, Mapping
+
+from .. import _fields
+from .._call.operation import Operation
+from .._errors import InvalidInput
+from .._fields import Asset, Difference, Path, Spec, prune, unsent, value_at
+from .._http import strict_json
+from .._secrets import PLACEHOLDERS, without_placeholders
+
+# The fields of every asset (docs/openapi.yaml).
+ENVELOPE = ("id", "name", "description", "service", "attributes", "platform", "region", "tenant")
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """What the ledger has recorded of an asset: the body that was sent, and the envelope that came."""
+
+    sent: Asset
+    asset: Asset
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What a task asks for, checked."""
+
+    key: str  # the name or id that identifies the asset among those of its kind
+    body: Asset  # what was given
+    segment: str = ""  # the id as a segment of the path
+    # Envelope fields that are certain, in addition to those of the body.
+    certain: Mapping[str, str] = field(default_factory=dict)
+    current: Asset | None = None  # the asset as the user knows it
+    is_complete: bool = False  # whether to send the whole asset
+    force: bool = False
+    fails_on_difference: str = ""  # the option that says so; '': a difference is a warning
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a task would do; computed without contacting the service."""
+
+    body: Asset  # what would be sent
+    known: Asset | None = None  # the asset as it is now, as far as known
+    settled: bool = False  # whether nothing needs to be sent
+    changes: tuple[Difference, ...] = ()  # what is wanted, against what is known or recorded
+
+    def encoded(self) -> bytes:
+        """Return the body to send, empty if there is none; raise InvalidInput if JSON has no such."""
+        return b"" if self.settled else strict_json.encode(self.body, "the body")
+
+    @property
+    def differs(self) -> tuple[str, ...]:
+        """The fields of a settled asset that differ from the recorded ones, with both values."""
+        template = "{wanted} asked for, {found} recorded"
+        return tuple(change.describe(template) for change in self.changes) if self.settled else ()
+
+    def unsent(self) -> dict[Path, object]:
+        """Return the fields of the known asset that are not sent, without masked ones."""
+        return unsent({**without_placeholders(self.known or {}), "id": None}, self.body)
+
+    def details(self) -> dict[str, Any]:
+        """Return what people look at: what is sent, what of the known changes, what is not sent."""
+        changes = tuple(change.named("new", "old") for change in self.changes)
+        details: dict[str, Any] = {"known": self.known, "changes": changes}
+        if not self.settled:
+            unsent = self.unsent().items()
+            details["unsent"] = tuple({"name": ".".join(path), "value": it} for path, it in unsent)
+            details["body"] = self.body
+        return details
+
+    def word(self, operation: Operation) -> str:
+        """Return what the task would do, in one word."""
+        if not self.settled:
+            return operation.word
+        return "differs" if self.differs else "keep"
+
+
+class Resource(ABC):
+    """One kind of asset and the operation on it; each is a singleton."""
+
+    def __init__(
+        self,
+        operation: Operation,
+        attributes: Spec,
+        options: Spec,
+        constraints: Mapping[str, list[Any]] = {},
+    ) -> None:
+        """The specs are of the suboptions of `attributes` and of the module's own options.
+
+        `constraints`: what ansible-core checks across options.
+        """
+        self.operation = operation
+        self.attributes = attributes
+        self.options = options
+        self.constraints = constraints
+        self._instants = _fields.date_time_fields(attributes, "attributes")
+
+    @abstractmethod
+    def read(self, params: dict[str, Any]) -> Wanted:
+        """Return what validated options ask for; raise InvalidInput."""
+
+    @abstractmethod
+    def plan(self, wanted: Wanted, recorded: Recorded | None) -> Plan:
+        """Return the plan; raise InvalidInput."""
+
+    def differences(self, wanted: Asset, found: Asset) -> list[Difference]:
+        """Return the fields of an envelope or body that differ in another one."""
+        if repr(wanted) == repr(found):  # a shortcut: most assets of a long list are identical
+            return []
+        return _fields.differences(wanted, found, self._instants)
+
+    def lost(self, plan: Plan, asset: Asset) -> list[Difference]:
+        """Return the fields that were known, were not sent, and came back different or not at all.
+
+        An answer that repeats only what was sent tells nothing of them.
+        """
+        if not plan.known:
+            return []
+        others = asset.keys() & set(ENVELOPE) - plan.body.keys() - {"id"}
+        part, sent = asset.get("attributes"), plan.body.get("attributes") or {}
+        tells = bool(others)
+        tells_attributes = tells or (isinstance(part, dict) and bool(part.keys() - sent))
+        found = []
+        for path, value in plan.unsent().items():
+            name, now = ".".join(path), value_at(asset, path)
+            is_told = tells_attributes if path[0] == "attributes" else tells
+            if is_told and _fields.differences(value, now, self._instants, name):
+                found.append(Difference(name, value, now))
+        return found
+
+
+def fields(kind: str, *names: str) -> Spec:
+    """Return the argument spec of fields of one type."""
+    return {name: {"type": kind} for name in names}
+
+
+def require_usable(
+    params: Mapping[str, Any], options: Iterable[str], only_compared: Iterable[str] = ()
+) -> None:
+    """Raise InvalidInput for a value that JSON cannot represent or that is a masked secret.
+
+    `only_compared`: the options in which Ansible's placeholder for a secret does no harm.
+    """
+    for option in options:
+        written = strict_json.encode(params[option], option).decode("utf-8")
+        is_masked = any(placeholder in written for placeholder in PLACEHOLDERS)
+        if is_masked and option not in only_compared:
+            why = "contains a placeholder for a secret, so it is not the real value"
+            raise InvalidInput(option, why)
+
+
+def with_extra(attributes: Asset | None, extra: Asset | None, typed: Spec) -> Asset:
+    """Return the attributes to send, typed and extra ones, without nulls; raise InvalidInput."""
+    for key in extra or {}:
+        if key in typed:
+            why = f"{key} is an option of attributes; give it there"
+            raise InvalidInput("extra_attributes", why)
+    pruned: Asset = prune({**(attributes or {}), **(extra or {})})
+    return pruned
