@@ -190,7 +190,7 @@ def build_token_request(credentials: Credentials) -> Request:
             form["client_secret"] = secret
     form.update(credentials.parameters)
     body = urlencode(form).encode("ascii")
-    return Request("POST", credentials.auth_url, headers, body, "from auth_url")
+    return Request("POST", credentials.auth_url, headers, body)
 
 
 def read_token(answer: Answer) -> AttemptResult[Token]:

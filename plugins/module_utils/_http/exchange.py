@@ -25,7 +25,7 @@ class Request(NamedTuple):
     url: str
     headers: Mapping[str, str]
     body: bytes
-    option: str = ""  # that names the host, for messages
+    origin: str = ""  # of the URL, for messages
 
 
 class Answer(NamedTuple):

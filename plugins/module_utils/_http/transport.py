@@ -86,7 +86,7 @@ class Transport:
             self.close()
         is_reused = origin in self._last_used
         proxy = self._settings.proxies.for_url(request.url)
-        self._meter.start(timeout, _PROXY if proxy else request.option)
+        self._meter.start(timeout, _PROXY if proxy else request.origin)
         try:
             answer = self._exchange(request, proxy)
         except AttemptFailed:

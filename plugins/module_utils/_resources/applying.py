@@ -60,9 +60,7 @@ def _predicted(wanted: Wanted, plan: Plan) -> Asset:
     return overlay(envelope, plan.body)
 
 
-def _difference_warnings(
-    wanted: Wanted, plan: Plan, title: str, result: Result
-) -> list[Message]:
+def _difference_warnings(wanted: Wanted, plan: Plan, title: str, result: Result) -> list[Message]:
     """Return a warning if a settled asset differs from what is wanted.
 
     Raises ServicesError if that is a failure.

@@ -18,13 +18,15 @@ from . import options
 from .options import Params
 
 _WITH_SCHEME = re.compile(r"[A-Za-z-]+ +([^\s,;]+)")  # the value of a header such as `Bearer abc`
-_URLS = ("to", "ledger", "base_url", "auth_url")
+_LEDGERS = ("to", "ledger")  # URLs that may have a password
+_URLS = (*_LEDGERS, "base_url", "auth_url")
 _MAY_HOLD_SECRETS = re.compile("[?@]|^postgres")  # a URL that does
 
 
 def secrets_of(own: Iterable[str], params: Params) -> Secrets:
     """Return the secrets in options, valid or not; `own`: the names of the module's own options."""
-    public = [{name: params.get(name) for name in (*own, "base_url")}, WORDS]
+    names = {*own, "base_url"} - {*_LEDGERS}
+    public = [{name: params.get(name) for name in names}, WORDS]
     client, client_secret = _text(params.get("client_id")), _text(params.get("client_secret"))
     basic = _secrets.basic(client, client_secret) if client and client_secret else ()
     plain = {

@@ -281,6 +281,11 @@ def test_a_missing_library_is_reported_before_anything_is_sent():
             guarded.call(CREATE)
 
 
+def test_a_connection_that_fails_is_said_to_lead_to_the_host_of_base_url():
+    result = run_task(CREATE, base_url="http://127.0.0.1:9", retries=0)
+    assert "no connection: Connection refused (127.0.0.1 port 9, from base_url)" in result["msg"]
+
+
 def test_waiting_is_delegated_to_the_given_function():
     with serving(answer(429, None, "Retry-After: 7"), answer(201, ASSET)) as wire:
         guarded = Guarded(wire, 2)

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import pytest
+from ansible_collections.infrastructure.services.plugins.module_utils._result import Result
 from ansible_collections.infrastructure.services.plugins.module_utils._task import specs
 from ansible_collections.infrastructure.services.plugins.module_utils._task.credentials import (
     secrets_of,
@@ -20,7 +21,8 @@ SPECS = [specs.LEDGER_ENTRY, specs.LEDGER_ENTRIES, specs.LEDGER_INFO, specs.LEDG
 def test_a_long_password_in_the_url_of_a_ledger_is_masked_without_a_warning(spec, option):
     secrets = secrets_of(spec.own, {option: URL})
     assert secrets.warnings() == []
-    assert secrets.scrub({"asset": URL}) == {"asset": URL.replace("a-long-pass-word", "********")}
+    masked = {"url": URL.replace("a-long-pass-word", "********")}
+    assert secrets.scrub(Result(asset={"url": URL})).asset == masked
 
 
 @pytest.mark.parametrize(
