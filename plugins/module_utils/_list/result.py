@@ -13,7 +13,7 @@ from collections import Counter
 from dataclasses import replace
 from typing import Any, Iterable
 
-from .._errors import ACCEPTED, NOT_SENT, OUTCOMES, UNKNOWN, Message, gravest, listing
+from .._errors import ACCEPTED, NOT_SENT, OUTCOMES, REJECTED, UNKNOWN, Message, gravest, listing
 from .._result import LIST, SCREEN, Result
 from .._secrets import for_message
 from .._task.specs import ModuleSpec
@@ -58,15 +58,19 @@ class ListResult:
         if warnings and not said.text:
             asset = next((warning.asset for warning in warnings if warning.asset), "")
             said = Message(" ".join(warning.text for warning in warnings), asset)
-        is_told = result.plan in ("differs", "in_doubt")  # by the plan, in fewer words
+        is_told = result.plan in ("differs", "in_doubt", "update")  # by the plan, in fewer words
         for warning in warnings:
             if not (is_told and warning.asset):
                 same = warning._replace(asset="", since=""), bool(warning.asset)
                 self._item_warnings.setdefault(same, []).append(label)
+        body = result.body
+        if result.outcome == REJECTED and result.request:
+            body = result.request["body"]
         self._items[number] = replace(
             result.kept(LIST, SCREEN),
             item=label,
             msg=said,
+            body=body,
             warnings=(),
             request_attempts=result.request_attempts or 0,
             more=self._hidden,
