@@ -13,6 +13,7 @@ of an item that outlasts it is tested on the function
 from __future__ import annotations
 
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -112,7 +113,10 @@ def test_an_interrupted_list_loses_nothing_that_was_sent(start, service, tmp_pat
     assert recorded.keys() == service.created.keys()
     if reports:
         (one,) = runs(tmp_path)
-        assert one["state"] == "ended"
+        assert (one["state"], bool(one["interrupted"])) == ("ended", True)
+        page = (tmp_path / "fleet.html").read_text(encoding="utf-8")
+        heading = rf"</small>Interrupted, {one['interrupted']}: .*\d+ not begun of 600"
+        assert re.search(heading, page)
         assert {
             asset["name"] for asset in one["assets"] if asset["outcome"] == "unknown"
         } == in_doubt

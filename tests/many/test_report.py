@@ -47,6 +47,7 @@ def test_the_end_of_a_run_is_reported(run, service, tmp_path):
         403,
         True,
     )
+    assert told["vm3"]["body"] == {"name": "vm3", "attributes": {"cpu": 4}}
     assert "x-request-id: ***" in told["vm4"]["msg"]
     assert all(asset["seconds"] >= 0.05 and asset["trace_id"] == TRACE for asset in told.values())
 

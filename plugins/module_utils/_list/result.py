@@ -13,7 +13,7 @@ from collections import Counter
 from dataclasses import replace
 from typing import Any, Iterable
 
-from .._errors import ACCEPTED, NOT_SENT, OUTCOMES, REJECTED, UNKNOWN, Message, gravest, listing
+from .._errors import ACCEPTED, NOT_SENT, OUTCOMES, UNKNOWN, Message, gravest, listing
 from .._result import LIST, SCREEN, Result
 from .._secrets import for_message
 from .._task.specs import ModuleSpec
@@ -63,14 +63,10 @@ class ListResult:
             if not (is_told and warning.asset):
                 same = warning._replace(asset="", since=""), bool(warning.asset)
                 self._item_warnings.setdefault(same, []).append(label)
-        body = result.body
-        if result.outcome == REJECTED and result.request:
-            body = result.request["body"]
         self._items[number] = replace(
             result.kept(LIST, SCREEN),
             item=label,
             msg=said,
-            body=body,
             warnings=(),
             request_attempts=result.request_attempts or 0,
             more=self._hidden,

@@ -17,7 +17,7 @@ from .._call.client import Client
 from .._call.operation import effect_of
 from .._call.settings import Settings
 from .._call.tokens import FetchedToken
-from .._errors import UNKNOWN, InvalidInput, Message, RequestFailed, ServicesError
+from .._errors import REJECTED, UNKNOWN, InvalidInput, Message, RequestFailed, ServicesError
 from .._http import strict_json
 from .._http.tls_context import ConnectionSettings
 from .._resources import KEYS
@@ -144,7 +144,11 @@ def perform(planned: Planned, context: Context) -> Result:
     unchecked = [] if task.settings.connection.validate_certs else [_UNCHECKED]
     said = map(Message, (*unchecked, *_blank(task), *client.warnings))
     result = replace(result, warnings=(*said, *result.warnings))
-    return presentable(result.kept(LIST, SCREEN) if task.is_listed else result, context)
+    if task.is_listed:
+        result = result.kept(LIST, SCREEN)
+        if result.outcome == REJECTED:  # the report has what was sent
+            result = replace(result, body=planned.plan.body)
+    return presentable(result, context)
 
 
 def _blank(task: Task) -> list[str]:

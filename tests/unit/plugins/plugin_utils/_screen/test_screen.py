@@ -111,12 +111,11 @@ def test_no_line_but_a_command_is_wider_than_the_screen():
 
 def test_what_was_sent_for_a_rejected_machine_is_for_people_alone():
     body = {"name": "a", "attributes": {"cpu": 4}}
-    refused = {**lost("rejected", Message("status 422: no.")), "request": {"body": body}}
+    refused = {**lost("rejected", Message("status 422: no.")), "body": body}
     assert listed({"a": refused})[0].body == body
     collection = collected({"a": refused})
     (item,) = collection.returned(collection.done(), "all").as_ansible()["results"]
     assert "body" not in item
-    assert "request" not in item
 
 
 def test_items_with_one_cause_are_named_together():
