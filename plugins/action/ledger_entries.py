@@ -16,6 +16,7 @@ from ..plugin_utils._ledger.store import Ledger
 from ..plugin_utils._run.ansible_core import Returned, run_id
 from ..plugin_utils._run.display import show_lines
 from ..plugin_utils._run.ledger_actions import EditingAction
+from ..plugin_utils._run.role import DELIMITER
 from ..plugin_utils._screen.ledger_table import edit_lines
 
 
@@ -28,7 +29,9 @@ class ActionModule(EditingAction):
         """Return the options; the entries are those of a file for the playbook `settle`."""
         given = super().options_given()
         file = self.file_of_playbook()
-        return dict(given, entries=entries_in(file)) if file else given
+        if not file:
+            return given
+        return dict(given, entries=entries_in(file, self.variable(DELIMITER) or ""))
 
     def edit(self, ledger: Ledger, options: Options, check_mode: bool) -> Returned:
         return edit_entries(ledger, options.params, check_mode, options.secrets, run_id())

@@ -15,7 +15,7 @@ from ..plugin_utils._run.ansible_core import Returned
 from ..plugin_utils._run.display import show_lines
 from ..plugin_utils._run.ledger_actions import LedgerAction
 from ..plugin_utils._run.ledgers import reused_ledger
-from ..plugin_utils._run.role import SHOWS_TABLE
+from ..plugin_utils._run.role import DELIMITER, SHOWS_TABLE
 from ..plugin_utils._screen.ledger_table import ledger_lines, nothing_found, written_lines
 
 _FILTERS = ("base_url", "resource", "names", "states", "changed_since", "run")
@@ -41,7 +41,7 @@ class ActionModule(LedgerAction):
         if not result["exists"]:
             return dict(result, text=lines)
         if file and not self.keywords.check_mode:
-            write_entries(file, result["entries"])
+            write_entries(file, result["entries"], self.variable(DELIMITER) or ",")
             lines = written_lines(file, result["entries"], settle_command(ledger, file))
         if self.variable(SHOWS_TABLE):
             show_lines(lines)

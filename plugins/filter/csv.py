@@ -11,27 +11,45 @@ from typing import Callable
 from ansible.errors import AnsibleFilterError
 
 from ..module_utils._errors import InvalidInput
+from ..module_utils._resources import RESOURCES
+from ..module_utils._task.options import Option
+from ..module_utils._task.validation import validated
+from ..plugin_utils._csv.layout import Layout
 from ..plugin_utils._csv.reading import read_csv
 from ..plugin_utils._csv.writing import csv_of
 from ..plugin_utils._run.ansible_core import untrusted
 
+_READING: dict[str, Option] = {
+    "entries": {"type": "bool", "default": False},
+    "resource": {"type": "str", "choices": [*RESOURCES], "default": "compute_virtual_machine"},
+    "delimiter": {"type": "str", "default": ""},
+    "decimal": {"type": "str", "default": ""},
+    "columns": {"type": "dict", "default": {}},
+    "ignore": {"type": "list", "elements": "str", "default": []},
+}
 
-def from_csv(
-    text: str, entries: bool = False, resource: str = "compute_virtual_machine", delimiter: str = ""
-) -> object:
+
+def from_csv(text: str, **given: object) -> object:
     """Return the items or entries in a CSV text, never to be templated."""
+    if isinstance(text, (list, dict)):
+        raise AnsibleFilterError("from_csv: it needs the text of a CSV file, and was given a list")
+    options, problems = validated(_READING, {}, given)
+    if problems:
+        raise AnsibleFilterError(f"from_csv: {'; '.join(problems)}")
+    columns = {str(heading): str(name) for heading, name in options["columns"].items()}
     try:
-        return untrusted(read_csv(text, entries, resource, delimiter))
+        layout = Layout(options["delimiter"], options["decimal"], columns, options["ignore"])
+        return untrusted(read_csv(text, options["entries"], options["resource"], layout))
     except InvalidInput as error:
         raise AnsibleFilterError(error.msg) from None
 
 
-def to_csv(entries: object) -> str:
+def to_csv(entries: object, delimiter: str = ",") -> str:
     """Return entries of the ledger as CSV text."""
     if not isinstance(entries, (list, tuple)):
         raise AnsibleFilterError("to_csv: it needs a list of entries, as ledger_info returns them")
     try:
-        return csv_of(entries)
+        return csv_of(entries, delimiter)
     except InvalidInput as error:
         raise AnsibleFilterError(error.msg) from None
 

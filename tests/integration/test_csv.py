@@ -165,6 +165,27 @@ def test_forty_in_doubt_are_settled_by_one_file_all_or_none(ansible_once, servic
     assert [state for state, _id in states] == ["done"] * 27 + ["unknown"]
 
 
+def test_semicolons_go_out_and_come_back(ansible_once, service):
+    ledger, file = ansible_once.directory / "fleet.db", ansible_once.directory / "machines.csv"
+    file.write_text("sep=;\nname;cpu;team\nweb01;1.5;a;b\nweb02;4;\n".replace("a;b", '"a;b"'))
+    ansible_once.playbook(creating(ledger, str(file))).ok()
+    given = {"ledger": str(ledger), "file": "out.csv", "delimiter": ";"}
+    ansible_once.playbook(SHOW, "-e", json.dumps(given), PWD=str(ansible_once.directory)).ok()
+    out = ansible_once.directory / "out.csv"
+    header, row, _other = out.read_text(encoding="utf-8").splitlines()
+    assert header.startswith("name;id;state;")
+    assert '"""1.5""";"a;b"' in row
+    for more in ({}, {"delimiter": ""}):
+        said = ansible_once.playbook(SETTLE, "-e", json.dumps({**given, **more})).ok().output
+        assert "ledger entries: 2 unchanged; 0 still in doubt" in said
+    refused = ansible_once.playbook(SHOW, "-e", json.dumps({**given, "delimiter": ";;"}))
+    assert "exists and is not empty" in " ".join(refused.output.split())
+    other = {**given, "delimiter": ";;", "file": "other.csv"}
+    refused = ansible_once.playbook(SHOW, "-e", json.dumps(other))
+    assert "delimiter: must be one character such as ;, not" in " ".join(refused.output.split())
+    assert not (ansible_once.directory / "other.csv").exists()
+
+
 def known(ansible_once, ledger: Path) -> list[dict]:
     file = ansible_once.directory / "known.csv"
     file.unlink(missing_ok=True)

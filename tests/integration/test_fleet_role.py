@@ -496,6 +496,9 @@ NAMED = {  # By what a message names: the variables of the role.
     "fleet_concurrency": {"fleet_concurrency": 0},
     "fleet_max_unknown": {"fleet_max_unknown": -1},
     "fleet_application_roles: must be a list": {"fleet_application_roles": {"id": "a"}},
+    "fleet_virtual_machines: must be a list (CSV becomes one by | infrastructure": {
+        "fleet_virtual_machines": "name,cpu\nweb01,4\n"
+    },
     "name: is the same as that of fleet_virtual_machines[0]": {
         "fleet_virtual_machines": [{"name": "a"}] * 2
     },

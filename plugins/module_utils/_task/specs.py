@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Mapping, Sequence
 
-from .._fields import DATE_TIME
+from .._fields import DATE_TIME, Type
 from .._resources import KEYS, application_role, virtual_machine
 from .._resources.planning import Resource
 from .options import ARGUMENT_SPEC, MANY, Option, Params
@@ -82,7 +82,7 @@ class ModuleSpec:
         options = self.options if self.resource else self.own
         if not self.option:
             return dict(argument_spec=options, **self.constraints)
-        items = {"elements": "dict", "options": self.item_options, **self.constraints}
+        items = {"type": "list", "elements": "dict", "options": self.item_options, **self.constraints}
         return dict(argument_spec={**options, self.option: {**self.own[self.option], **items}})
 
     def shown(self, params: Params) -> Params:
@@ -93,6 +93,17 @@ class ModuleSpec:
         return {**params, self.option: f"{len(items)} items"}
 
 
+def _items(value: object) -> list[object]:
+    """Return a list of items; raise TypeError for anything else, also for text with commas."""
+    if isinstance(value, list):
+        return value
+    hint = " (CSV becomes one by | infrastructure.services.from_csv)"
+    raise TypeError(f"must be a list{hint if isinstance(value, str) else ''}")
+
+
+_ITEMS = dict(type=Type("list", _items), required=True)
+
+
 def _for_one(resource: Resource) -> ModuleSpec:
     return ModuleSpec(resource.operation.resource, resource.options, resource.constraints, resource)
 
@@ -101,7 +112,7 @@ def _for_list(resource: Resource, option: str, *shared: str) -> ModuleSpec:
     return ModuleSpec(
         name=f"{resource.operation.resource}s",
         own={
-            option: dict(type="list", required=True),
+            option: _ITEMS,
             **{name: resource.options[name] for name in shared},
             **MANY,
         },
@@ -149,7 +160,7 @@ LEDGER_ENTRIES = ModuleSpec(
     dict(
         **_LEDGER,
         base_url=dict(ARGUMENT_SPEC["base_url"], required=False),
-        entries=dict(type="list", required=True),
+        entries=_ITEMS,
     ),
     LEDGER_ENTRY.constraints,
     option="entries",

@@ -213,7 +213,8 @@ def _wrong_type(option: Option, name: str, value: Any, error: Exception) -> str:
     seen = _shown_of(option, name, value)
     if option["type"] is SECONDS:
         return f"{seen} is not a number of seconds"
-    return f"{_NEEDS.get(option['type'], error)}{_such_as(option)}, not {seen}"
+    expected = error if callable(option["type"]) else _NEEDS.get(option["type"], error)
+    return f"{expected}{_such_as(option)}, not {seen}"
 
 
 def _such_as(option: Option) -> str:

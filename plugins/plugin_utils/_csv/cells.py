@@ -10,16 +10,19 @@ import json
 from typing import Dict, Union
 
 from ...module_utils._fields import dotted
-from ...module_utils._task.validation import converted
-from .columns import Column, Option, Path
+from ...module_utils._task.options import Option
+from ...module_utils._task.validation import converted, shown
+from .columns import Column, Path
 from .faults import Faults
+from .layout import Layout
 from .rows import Row
 
+Values = Dict[str, object]  # by the names of fields
 Places = Dict[Union[str, int], object]  # values by the steps of their paths
 
 
-def read_cells(row: Row, columns: list[Column], faults: Faults) -> dict[str, object]:
-    """Return the values of a row by their names; an empty cell is not given."""
+def read_cells(row: Row, columns: list[Column], layout: Layout, faults: Faults) -> Values:
+    """Return the values of a row; an empty cell is not given."""
     filled = [column for column in columns if row.cell(column.number)]
     _find_gaps(row, filled, faults)
     values: Places = {}
@@ -27,11 +30,12 @@ def read_cells(row: Row, columns: list[Column], faults: Faults) -> dict[str, obj
         above = _dict_above(values, column.path)
         last = column.path[-1]
         if column.option is None:
-            faults.add_to_cell(row.line, f"{column.label}: this row's resource has none")
+            problem = "this row's resource has no such field. Leave it empty, or the column out"
+            faults.add_to_cell(row.line, f"{column.label}: {problem}")
         elif above is None or last in above:
             faults.add_to_cell(row.line, f"{column.label}: another column has a part of it")
         else:
-            above[last] = _converted(row, column, column.option, faults)
+            above[last] = _converted(row, column, column.option, layout, faults)
     return {str(name): _with_lists(value) for name, value in values.items()}
 
 
@@ -59,14 +63,20 @@ def _dict_above(values: Places, path: Path) -> Places | None:
     return inner
 
 
-def _converted(row: Row, column: Column, option: Option, faults: Faults) -> object:
+def _converted(row: Row, column: Column, option: Option, layout: Layout, faults: Faults) -> object:
     """Return a cell in the type of its option."""
+    cell = row.cell(column.number)
+    value = _decoded(cell, option)
     problems: list[str] = []
-    value = _decoded(row.cell(column.number), option)
-    found: object = converted(option, value, str(column.path[-1]), column.label, problems)
+    try:
+        if value is cell and option["type"] == "float":
+            value = layout.with_decimal_point(cell)
+        value = converted(option, value, str(column.path[-1]), column.label, problems)
+    except ValueError as error:
+        problems.append(f"{column.label}: {error}")
     for problem in problems:
-        faults.add_to_cell(row.line, problem)
-    return found
+        faults.add_to_cell(row.line, problem, shown(value))
+    return value
 
 
 def _decoded(cell: str, option: Option) -> object:

@@ -11,17 +11,20 @@ A column is named for the field that it holds, at any depth: `cpu`, `subnet.mask
 from __future__ import annotations
 
 import re
-from typing import Any, Dict, Iterable, NamedTuple, Optional, Tuple, Union
+from typing import Mapping, NamedTuple, Optional, Tuple, Union
 
+from ...module_utils._errors import listing
 from ...module_utils._fields import DATE_TIME
-from ...module_utils._resources import RESOURCES
+from ...module_utils._resources import KEYS, RESOURCES
 from ...module_utils._resources.planning import ENVELOPE
 from ...module_utils._secrets import printable
+from ...module_utils._task.options import Option
 from ...module_utils._task.validation import nearest
 from .faults import Faults
+from .layout import Layout
+from .rows import Table
 
 Path = Tuple[Union[str, int], ...]  # names of fields and places in lists
-Option = Dict[str, Any]  # its argument spec
 
 _TEXT: Option = {"type": "str"}
 _DICT: Option = {"type": "dict"}
@@ -32,62 +35,89 @@ _FIELDS: dict[str, Option] = {
     **dict.fromkeys(("asset", "extra_attributes"), _DICT),
     "since": {"type": DATE_TIME},
 }
+_SENT = {*ENVELOPE} - {"id", "attributes"}  # if the resource has them
 _UNREAD = ("address", "by")  # what an exported ledger also has
+_LONGEST_SHOWN = 60  # characters in a message
 _PATH = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*|\[\d{1,6}\])*")
 _STEP = re.compile(r"([A-Za-z_]\w*)|\[(\d+)\]")
 
 
-class Column(NamedTuple):
-    """A column that is read."""
+class Heading(NamedTuple):
+    """A cell of the header."""
 
-    number: int  # from 1
-    name: str
+    number: int  # of the column, from 1
+    text: str  # as it is in the file
+    name: str  # of the field, in our words
+
+
+class Column(NamedTuple):
+    """What a column holds in rows of one resource."""
+
+    number: int
+    label: str  # what messages call it
     path: Path  # where the value belongs
     option: Optional[Option]  # None if the resource has no such field
 
-    @property
-    def label(self) -> str:
-        """Return what messages call the column."""
-        return f"column {self.number} ({self.name})"
+
+def read_header(table: Table, layout: Layout) -> list[Heading]:
+    """Return the headings of the columns that are read."""
+    headings = []
+    for number, text in enumerate(table.header.cells, 1):
+        is_blank = not text and not any(row.cell(number) for row in table.rows)
+        name = layout.columns.get(text, text)
+        if not is_blank and text not in layout.ignore and name not in _UNREAD:
+            headings.append(Heading(number, text, name))
+    return headings
 
 
-def find_columns(
-    header: list[str], resources: Iterable[str], faults: Faults
-) -> dict[str, list[Column]]:
-    """Return the columns that are read, by the resource of a row."""
-    columns: dict[str, list[Column]] = {resource: [] for resource in resources}
-    for number, name in enumerate(header, 1):
-        of_each = {resource: _column(number, name, resource) for resource in columns}
-        if name in header[: number - 1]:
-            faults.add_to_cell(1, f"column {number}: {printable(name)} is there twice")
-        elif name in _UNREAD:
-            continue
-        elif not any(column.option for column in of_each.values()):
-            faults.add_to_cell(1, f"column {number}: {_unknown(name, columns)}")
-        for resource, column in of_each.items():
-            columns[resource].append(column)
+def find_columns(headings: list[Heading], resource: str, is_sent: bool) -> list[Column]:
+    """Return what the columns hold in rows of a resource that are sent, or else recorded."""
+    columns = []
+    for number, text, name in headings:
+        if name in _FIELDS:
+            path: Path = (name,)
+            is_lacking = is_sent and name in _SENT and name not in RESOURCES[resource].options
+            option = None if is_lacking else _FIELDS[name]
+        else:
+            path = ("attributes", *_parsed_path(name.removeprefix("attributes.")))
+            option = _option_at(path, resource)
+        columns.append(Column(number, f"column {number} ({_shortened(text)})", path, option))
     return columns
 
 
-def _unknown(name: str, resources: Iterable[str]) -> str:
-    """Return what is wrong with a name that no field has."""
-    names = [*ENVELOPE, *_FIELDS]
-    for resource in resources:
-        names += RESOURCES[resource].attributes
-    near = nearest(name, names)
-    hint = "attributes go by their names, others into extra_attributes"
-    if near:
-        hint = f"did you mean {near}?"
-    return f"there is no {printable(name) or 'empty name'} ({hint})"
+def find_header_faults(
+    line: int, headings: list[Heading], columns: Mapping[str, list[Column]], faults: Faults
+) -> None:
+    """Find headings that are unknown, missing or there twice; `columns`: by resource."""
+    names = [heading.name for heading in headings]
+    fields = [*ENVELOPE, *_FIELDS]
+    found: set[int] = set()
+    for resource, of_resource in columns.items():
+        fields += RESOURCES[resource].attributes
+        found.update(column.number for column in of_resource if column.option)
+        if names and KEYS[resource] not in names:
+            faults.add(line, f"there is no column {KEYS[resource]}")
+    unknown = []
+    for index, (number, text, name) in enumerate(headings):
+        near = nearest(name, fields)
+        if name in names[:index]:
+            faults.add_to_cell(line, f"column {number}: {_shortened(name)} is there twice")
+        elif name in _FIELDS or number in found:
+            continue
+        elif near:
+            problem = f"there is no {_shortened(name)} (did you mean {near}?)"
+            faults.add_to_cell(line, f"column {number}: {problem}")
+        else:
+            unknown.append(f"{number} ({_shortened(text)})")
+    if unknown:
+        hint = "name the field of each with columns, or leave it out with ignore"
+        faults.add(line, f"no field has the name of column {listing(unknown)}: {hint}")
 
 
-def _column(number: int, name: str, resource: str) -> Column:
-    """Return the column of this name in rows of a resource."""
-    if name in _FIELDS:
-        return Column(number, name, (name,), _FIELDS[name])
-    path = _parsed_path(name.removeprefix("attributes."))
-    option = _option_at(path, RESOURCES[resource].attributes) if path else None
-    return Column(number, name, ("attributes", *path), option)
+def _shortened(text: str) -> str:
+    """Return a name or heading for a message."""
+    name = printable(text)
+    return name if len(name) <= _LONGEST_SHOWN else f"{name[:_LONGEST_SHOWN]}..."
 
 
 def _parsed_path(name: str) -> Path:
@@ -97,15 +127,16 @@ def _parsed_path(name: str) -> Path:
     return tuple(key or int(place) for key, place in _STEP.findall(name))
 
 
-def _option_at(path: Path, attributes: Option) -> Option | None:
+def _option_at(path: Path, resource: str) -> Option | None:
     """Return the option at a path, None if there is none."""
-    option: Option = {"type": "dict", "options": attributes}
+    attributes: Option = {"type": "dict", "options": RESOURCES[resource].attributes}
+    option: Option = {"options": {"attributes": attributes}}
     for step in path:
-        is_list = option.get("elements")
-        if is_list and isinstance(step, int):
-            option = {**option, "type": is_list, "elements": None}
-        elif is_list or step not in option.get("options", {}):
+        element = option.get("elements")
+        if element and isinstance(step, int):
+            option = {**option, "type": element, "elements": None}
+        elif element or step not in option.get("options", {}):
             return None
         else:
             option = option["options"][step]
-    return option
+    return None if option is attributes else option

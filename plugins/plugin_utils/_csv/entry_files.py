@@ -12,7 +12,9 @@ from pathlib import Path
 
 from ...module_utils._errors import InvalidInput
 from ...module_utils._secrets import printable
+from .layout import Layout
 from .reading import read_csv
+from .rows import why_unreadable
 from .writing import csv_of
 
 
@@ -25,10 +27,10 @@ def require_new_file(file: str) -> None:
         raise InvalidInput("file", f"{printable(file)} {why}")
 
 
-def write_entries(file: str, entries: list[dict[str, object]]) -> None:
+def write_entries(file: str, entries: list[dict[str, object]], delimiter: str) -> None:
     """Write entries to a new file that only its owner can read; raise InvalidInput."""
     require_new_file(file)
-    text = _json_of(entries) if file.endswith(".json") else csv_of(entries)
+    text = _json_of(entries) if file.endswith(".json") else csv_of(entries, delimiter)
     try:
         descriptor = os.open(file, os.O_CREAT | os.O_WRONLY | os.O_NOFOLLOW, 0o600)
         with open(descriptor, "w", encoding="utf-8", newline="") as stream:
@@ -42,17 +44,22 @@ def _json_of(entries: list[dict[str, object]]) -> str:
     return json.dumps(entries, indent=4, ensure_ascii=False) + "\n"
 
 
-def entries_in(file: str) -> object:
-    """Return the entries in a file, from JSON whatever it holds; raise InvalidInput."""
+def entries_in(file: str, delimiter: str = "") -> object:
+    """Return the entries in a file, from JSON whatever it holds; raise InvalidInput.
+
+    `delimiter`: empty to find it out.
+    """
     try:
-        text = Path(file).read_text("utf-8")
+        content = Path(file).read_bytes()
     except OSError as error:
         raise InvalidInput("file", f"{printable(file)} cannot be read: {error.strerror}") from None
-    except UnicodeDecodeError:
-        raise InvalidInput("file", f"{printable(file)} is not UTF-8") from None
-    if not file.endswith(".json"):
-        return read_csv(text, entries=True)
-    try:
-        return json.loads(text)
-    except ValueError as error:
-        raise InvalidInput("file", f"{printable(file)} is not JSON ({error})") from None
+    if file.endswith(".json"):
+        try:
+            return json.loads(content)
+        except ValueError as error:
+            raise InvalidInput("file", f"{printable(file)} is not JSON ({error})") from None
+    text = content.decode(errors="surrogateescape")
+    problem = why_unreadable(text)
+    if problem:
+        raise InvalidInput("file", f"{printable(file)} {problem}")
+    return read_csv(text, entries=True, layout=Layout(delimiter))

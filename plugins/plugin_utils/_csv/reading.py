@@ -6,19 +6,22 @@
 
 from __future__ import annotations
 
-from typing import Dict, NamedTuple
+from dataclasses import replace
+from typing import NamedTuple
 
+from ...module_utils._errors import InvalidInput
 from ...module_utils._resources import KEYS, RESOURCES
 from ...module_utils._resources.planning import ENVELOPE
-from ...module_utils._secrets import printable
+from ...module_utils._resources.virtual_machine import VIRTUAL_MACHINE
+from ...module_utils._task.validation import nearest, shown
 from .._ledger.entries import ABSENT, DONE, PRESENT, STATES
-from .cells import read_cells
-from .columns import find_columns
+from .cells import Values, read_cells
+from .columns import Heading, find_columns, find_header_faults, read_header
 from .faults import Faults
-from .rows import Row, read_rows
+from .layout import Layout
+from .rows import Row, Table, read_table, why_unreadable
 
-Values = Dict[str, object]  # by the names of options
-
+_OUR_LAYOUT = Layout()
 _DOUBTFUL = {*STATES} - {DONE}
 
 
@@ -36,46 +39,61 @@ class Asset(NamedTuple):
 
 
 def read_csv(
-    text: str, entries: bool = False, resource: str = "compute_virtual_machine", delimiter: str = ""
+    text: str,
+    entries: bool = False,
+    resource: str = VIRTUAL_MACHINE.operation.resource,
+    layout: Layout = _OUR_LAYOUT,
 ) -> list[Values]:
     """Return the items or entries that a text lists; raise InvalidInput with all that is wrong.
 
-    `resource`: of rows that do not name theirs; `delimiter`: empty to find it out.
+    `resource`: of rows that do not name theirs.
     """
+    problem = why_unreadable(text)
+    if problem:
+        raise InvalidInput("from_csv", f"the text {problem}")
     faults = Faults()
-    assets = _read_assets(text, resource, delimiter, faults)
-    for asset in assets:
-        if not asset.values.get(asset.key):
-            faults.add(asset.line, f"{asset.key} is empty")
+    table = read_table(text, layout.delimiter, faults)
+    layout = replace(layout, delimiter=table.delimiter)
+    assets = _read_assets(table, layout, resource, not entries, faults)
     faults.raise_if_any()
     if entries:
         return [{"line": asset.line, **_entry(asset)} for asset in assets]
     return [_item(asset) for asset in assets]
 
 
-def _read_assets(text: str, resource: str, delimiter: str, faults: Faults) -> list[Asset]:
-    header, *rows = read_rows(text, delimiter, faults) or [Row(1, [])]
-    resources = [_resource_of(row, header, faults) or resource for row in rows]
+def _read_assets(
+    table: Table, layout: Layout, resource: str, is_sent: bool, faults: Faults
+) -> list[Asset]:
+    headings = read_header(table, layout)
+    resources = [_resource_of(row, headings, faults) or resource for row in table.rows]
     faults.raise_if_any()
-    columns = find_columns(header.cells, resources or [resource], faults)
+    columns = {each: find_columns(headings, each, is_sent) for each in resources or [resource]}
+    find_header_faults(table.header.line, headings, columns, faults)
+    faults.raise_if_any()
     assets = []
-    for row, each in zip(rows, resources):
-        if len(row.cells) != len(header.cells):
-            faults.add(row.line, _wrong_length(row, header))
-        assets.append(Asset(row.line, each, read_cells(row, columns[each], faults)))
+    for row, each in zip(table.rows, resources):
+        if len(row.cells) != len(table.header.cells):
+            faults.add(row.line, _wrong_length(row, table.header))
+        asset = Asset(row.line, each, read_cells(row, columns[each], layout, faults))
+        if not asset.values.get(asset.key):
+            faults.add(row.line, f"{asset.key} is empty")
+        assets.append(asset)
     return assets
 
 
-def _resource_of(row: Row, header: Row, faults: Faults) -> str:
+def _resource_of(row: Row, headings: list[Heading], faults: Faults) -> str:
     """Return the resource that a row names, empty if it names none."""
-    if "resource" not in header.cells:
-        return ""
-    number = header.cells.index("resource") + 1
-    resource = row.cell(number)
-    if resource and resource not in RESOURCES:
-        problem = f"{printable(resource)} is none; there are {', '.join(RESOURCES)}"
-        faults.add_to_cell(row.line, f"column {number} (resource): {problem}")
-    return resource
+    for heading in headings:
+        resource = row.cell(heading.number)
+        if heading.name != "resource" or not resource:
+            continue
+        if resource not in RESOURCES:
+            near = nearest(resource, RESOURCES)
+            hint = f"did you mean {near}?" if near else f"there are {', '.join(RESOURCES)}"
+            problem = f"column {heading.number} (resource): {shown(resource)} is none ({hint})"
+            faults.add_to_cell(row.line, problem, shown(resource))
+        return resource
+    return ""
 
 
 def _wrong_length(row: Row, header: Row) -> str:

@@ -8,12 +8,19 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from typing import NamedTuple
 
 from .faults import Faults
 
 _DELIMITERS = ",;\t|"
 _LONGEST_CELL = 1 << 24  # characters
+_NAMED_DELIMITER = re.compile(
+    r'"?sep=([^"\r\n ])\1*"?\s*[\r\n]'
+)  # the first line, for a spreadsheet
+# How the content of workbooks begins, in a text of bytes that are not UTF-8 (PEP 383).
+_WORKBOOKS = ("PK\x03\x04", "\udcd0\udccf\x11")
+_SAVE = "Save the sheet as CSV in UTF-8"
 
 
 class Row(NamedTuple):
@@ -27,12 +34,27 @@ class Row(NamedTuple):
         return self.cells[number - 1] if number <= len(self.cells) else ""
 
 
-def read_rows(text: str, delimiter: str, faults: Faults) -> list[Row]:
-    """Return the rows, the header first; `delimiter`: empty to find it out."""
+class Table(NamedTuple):
+    """The rows of a text."""
+
+    delimiter: str
+    header: Row
+    rows: list[Row]
+
+
+def read_table(text: str, delimiter: str, faults: Faults) -> Table:
+    """Return the rows; `delimiter`: empty to find it out."""
     text = text.removeprefix("\ufeff")
+    named = _NAMED_DELIMITER.match(text)
+    if not delimiter:
+        delimiter = named[1] if named else _likely_delimiter(text)
+    header, *rows = _rows(text, delimiter, faults)[1 if named else 0 :] or [Row(1, [])]
+    return Table(delimiter, header, rows)
+
+
+def _rows(text: str, delimiter: str, faults: Faults) -> list[Row]:
     csv.field_size_limit(_LONGEST_CELL)
-    file = io.StringIO(text, newline="")
-    reader = csv.reader(file, delimiter=delimiter or _likely_delimiter(text), strict=True)
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
     rows = []
     line = 1
     try:
@@ -51,8 +73,23 @@ def _likely_delimiter(text: str) -> str:
     first_line = text.replace("\r", "\n").partition("\n")[0]
 
     def number_of_cells(delimiter: str) -> int:
-        for cells in csv.reader([first_line], delimiter=delimiter):
-            return len(cells)
-        return 0
+        return len(next(csv.reader([first_line], delimiter=delimiter), []))
 
     return max(_DELIMITERS, key=number_of_cells)
+
+
+def why_unreadable(text: str) -> str:
+    """Return why a text is not CSV in UTF-8, and what to do; empty if it may be.
+
+    `text`: with surrogates for bytes that are not UTF-8.
+    """
+    if text.startswith(_WORKBOOKS):
+        return f"is a workbook. {_SAVE}"
+    if "\0" in text:
+        return f"is UTF-16, which some programs call Unicode text. {_SAVE}"
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        line = text.count("\n", 0, error.start) + 1
+        return f"is not UTF-8 in line {line}. {_SAVE}, or run: iconv -f WINDOWS-1252 -t UTF-8"
+    return ""

@@ -20,6 +20,7 @@ from ...module_utils._fields import dotted, leaves
 from ...module_utils._resources import KEYS, RESOURCES
 from ...module_utils._resources.planning import ENVELOPE
 from ...module_utils._secrets import printable
+from .layout import require_delimiter
 
 _FIRST = ("name", "id", "state", "since", "address", "base_url", "resource", "by")
 _NEEDED = ("resource", "sent", "asset", "changed_at")  # of an entry
@@ -45,15 +46,16 @@ Entry = Mapping[str, object]  # as ledger_info returns it
 Cells = Dict[str, str]  # by the names of columns
 
 
-def csv_of(entries: Iterable[object]) -> str:
+def csv_of(entries: Iterable[object], delimiter: str = ",") -> str:
     """Return entries, as ledger_info returns them, as CSV; raise InvalidInput for anything else."""
-    rows = [_cells(_checked(number, entry)) for number, entry in enumerate(entries)]
+    require_delimiter(delimiter)
+    rows = [_cells(_checked(number, entry), delimiter) for number, entry in enumerate(entries)]
     columns = dict.fromkeys(_FIRST)
     for row in rows:
         columns.update(dict.fromkeys(row))
     columns.pop("asset", None)
     file = io.StringIO()
-    writer = csv.DictWriter(file, [*columns, "asset"], lineterminator="\n")
+    writer = csv.DictWriter(file, [*columns, "asset"], delimiter=delimiter, lineterminator="\n")
     writer.writeheader()
     writer.writerows(rows)
     return file.getvalue()
@@ -79,7 +81,7 @@ def _no_entry(number: int, problem: str) -> InvalidInput:
     return InvalidInput("to_csv", f"[{number}] is no entry as ledger_info returns it: {problem}")
 
 
-def _cells(entry: Entry) -> Cells:
+def _cells(entry: Entry, delimiter: str) -> Cells:
     """Return the cells of an entry; `asset` is the whole envelope as JSON."""
     resource = str(entry["resource"])
     sent, asset = _dict(entry["sent"]), _dict(entry["asset"])
@@ -99,11 +101,11 @@ def _cells(entry: Entry) -> Cells:
     cells = {}
     for name in (*_FIRST, *ENVELOPE):
         if values.get(name) is not None:
-            cells[name] = _cell(values[name])
+            cells[name] = _cell(values[name], delimiter)
     for path, value in leaves({name: attributes[name] for name in attributes if name in typed}):
         name = dotted(path)
         if value is not None and path:
-            cells[f"attributes.{name}" if name in ENVELOPE else name] = _cell(value)
+            cells[f"attributes.{name}" if name in ENVELOPE else name] = _cell(value, delimiter)
     cells["extra_attributes"] = _json(extra) if extra else ""
     cells["asset"] = _json(asset) if asset else ""
     return cells
@@ -113,8 +115,10 @@ def _dict(value: object) -> dict[str, object]:
     return value if isinstance(value, dict) else {}
 
 
-def _cell(value: object) -> str:
+def _cell(value: object, delimiter: str) -> str:
     """Return a value as the text of a cell."""
+    if isinstance(value, float) and delimiter != ",":  # 1.5 becomes a date where 1,5 is a number
+        value = str(value)
     if isinstance(value, str) and _is_kept_by_spreadsheets(value):
         return value
     return _json(value)

@@ -212,8 +212,7 @@ def test_blanks_around_a_cell_are_none_of_its_value():
         (
             "name,volumes[2].name,volumes[0].name\na,b,c\nd,,e\nf,g,\n",
             [
-                "line 2, column 2 (volumes[2].name): volumes[1] is not given",
-                "line 4, column 2 (volumes[2].name): volumes[1] is not given",
+                "line 2, column 2 (volumes[2].name): volumes[1] is not given (also in line 4)",
             ],
         ),
         (
@@ -222,7 +221,10 @@ def test_blanks_around_a_cell_are_none_of_its_value():
         ),
         (
             "name,cpu\nweb01,four\nweb02,4\n,1\nweb03,x\n",
-            ["line 2, column 2 (cpu): ", "line 4: name is empty", "line 5, column 2 (cpu): "],
+            [
+                'line 2, column 2 (cpu): must be a number, not "four" (also in line 5)',
+                "line 4: name is empty",
+            ],
         ),
         ("name,cpu\nweb01,4,5\n", ["line 2: it has 3 cells, and there are 2 columns"]),
         ("name,name\na,b\n", ["line 1, column 2: name is there twice"]),
@@ -230,7 +232,12 @@ def test_blanks_around_a_cell_are_none_of_its_value():
             'name,volumes,volumes[0].name\na,"[]",b\n',
             ["line 2, column 3 (volumes[0].name): another column has a part"],
         ),
-        ("name,resource\na,machine\n", ["line 2, column 2 (resource): machine is none"]),
+        (
+            "name,resource\na,machine\n",
+            [
+                'line 2, column 2 (resource): "machine" is none (did you mean compute_virtual_machine?)'
+            ],
+        ),
         ('name,team\na,"b\n', ["line 2: it is not CSV"]),
         ("name,subnet.masq\na,b\n", ["line 1, column 2: there is no subnet.masq"]),
         ("name,volumes[0][1]\na,b\n", ["line 1, column 2: there is no volumes[0][1]"]),
@@ -242,8 +249,8 @@ def test_blanks_around_a_cell_are_none_of_its_value():
         (
             f"resource,name,id,cpu,login\n{ROLE},,r,4,\n{MACHINE},a,,4,true\n",
             [
-                "line 2, column 4 (cpu): this row's resource has none",
-                "line 3, column 5 (login): this row's resource has none",
+                "line 2, column 4 (cpu): this row's resource has no such field",
+                "line 3, column 5 (login): this row's resource has no such field",
             ],
         ),
         (

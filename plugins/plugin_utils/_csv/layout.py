@@ -1,0 +1,57 @@
+# Copyright (c) 2026, the infrastructure.services contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""How a CSV text is written: what separates cells, the names of columns, and numbers."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import Mapping, Sequence
+
+from ...module_utils._errors import InvalidInput
+from ...module_utils._task.validation import shown
+
+_COMMA_NUMBER = re.compile(r"[+-]?(\d+|\d{1,3}(\.\d{3})+)(,\d+)?([eE][+-]?\d+)?")
+_MAYBE_THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2}(\.\d{3})+")
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The layout that the user names; raises InvalidInput for what is none."""
+
+    delimiter: str = ""  # empty: the one that splits the header into the most cells
+    decimal: str = ""  # empty: a point, unless 1.000 may be a thousand
+    columns: Mapping[str, str] = field(default_factory=dict)  # our names by the team's headings
+    ignore: Sequence[str] = ()  # headings
+
+    def __post_init__(self) -> None:
+        if self.delimiter:
+            require_delimiter(self.delimiter)
+        if self.decimal not in ("", ",", "."):
+            raise InvalidInput("decimal", f'must be "," or ".", not {shown(self.decimal)}')
+
+    def with_decimal_point(self, number: str) -> str:
+        """Return the text of a number with a decimal point; raise ValueError if it may mean two.
+
+        A text that is no number may come back as it is.
+        """
+        is_comma_number = _COMMA_NUMBER.fullmatch(number)
+        if self.decimal == ",":
+            if not is_comma_number:
+                raise ValueError(f"must be a number with a decimal comma, not {shown(number)}")
+            return number.replace(".", "").replace(",", ".")
+        if not self.decimal and self.delimiter != "," and _MAYBE_THOUSANDS.fullmatch(number):
+            why = "may be thousands or have decimals"
+            raise ValueError(f'{shown(number)} {why}; set decimal to "," or "."')
+        if "," in number and is_comma_number:
+            hint = 'if the comma begins decimals, set decimal to ","'
+            raise ValueError(f"must be a number, not {shown(number)}; {hint}")
+        return number
+
+
+def require_delimiter(delimiter: str) -> None:
+    """Raise InvalidInput for what cannot separate cells."""
+    if len(delimiter) != 1 or delimiter in '"\r\n ':
+        raise InvalidInput("delimiter", f"must be one character such as ;, not {shown(delimiter)}")
