@@ -82,7 +82,12 @@ class ModuleSpec:
         options = self.options if self.resource else self.own
         if not self.option:
             return dict(argument_spec=options, **self.constraints)
-        items = {"type": "list", "elements": "dict", "options": self.item_options, **self.constraints}
+        items = {
+            "type": "list",
+            "elements": "dict",
+            "options": self.item_options,
+            **self.constraints,
+        }
         return dict(argument_spec={**options, self.option: {**self.own[self.option], **items}})
 
     def shown(self, params: Params) -> Params:
