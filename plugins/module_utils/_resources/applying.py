@@ -6,10 +6,12 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from typing import Any
 
 from .._call.client import Client
+from .._call.operation import Operation
 from .._errors import Message, RequestFailed, ServicesError
 from .._fields import ABSENT, Asset, Difference, overlay
 from .._result import Result
@@ -34,6 +36,7 @@ def apply_plan(
         warnings = _difference_warnings(wanted, plan, title, result)
     elif check_mode:
         asset = _predicted(wanted, plan)
+        warnings = [Message(text, title) for text in _risks(operation, plan)]
     else:
         try:
             asset, accepted = client.call(operation, request, wanted.key)
@@ -44,7 +47,7 @@ def apply_plan(
         losses = tuple(field.named("known", "now") for field in lost)
         result = replace(result, lost=losses, **accepted)
         unexpected = _unexpected_values(resource, wanted, plan, asset)
-        warnings = [Message(text, title) for text in (*unexpected, *_losses(lost))]
+        warnings = [Message(text, title) for text in (*unexpected, *_losses(resource, plan, lost))]
     return replace(
         result,
         asset=asset,
@@ -95,14 +98,41 @@ def _unexpected_values(resource: Resource, wanted: Wanted, plan: Plan, asset: As
     return [f"these fields came back different from what was sent: {', '.join(fields)}."]
 
 
-def _losses(lost: list[Difference]) -> list[str]:
-    """Return a warning if an update may have removed fields."""
+def _risks(operation: Operation, plan: Plan) -> list[str]:
+    """Return a warning if an update would remove fields of a service that replaces."""
+    names = [".".join(path) for path in plan.unsent()]
+    if not names or operation.method != "PUT":
+        return []
+    what = f"these fields are known and not sent: {', '.join(names)}"
+    return [f"{what}. A service that replaces drops them; send: complete keeps them."]
+
+
+def _losses(resource: Resource, plan: Plan, lost: list[Difference]) -> list[str]:
+    """Return a warning if an update may have removed fields, with how to restore them."""
     if not lost:
         return []
     fields = ", ".join(difference.describe("{wanted} known, {found} now") for difference in lost)
     what = "these fields were known and not sent, and came back different or not at all"
     why = "The service replaces what is not sent, or somebody else changed it."
-    return [f"{what}: {fields}. {why} To send the whole asset, set send: complete."]
+    old = json.dumps(_options_of(resource, plan, lost), ensure_ascii=False)
+    how = "to the task (to its body, if it has one), set send: complete, and run it again"
+    return [f"{what}: {fields}. {why} To restore the known values, add {old} {how}."]
+
+
+def _options_of(resource: Resource, plan: Plan, lost: list[Difference]) -> dict[str, Any]:
+    """Return the known values of lost fields as options of a task."""
+    names = {difference.field for difference in lost}
+    options: dict[str, Any] = {}
+    for path, value in plan.unsent().items():
+        if ".".join(path) in names:
+            outer, *inner = path
+            if outer == "attributes" and inner and inner[0] not in resource.attributes:
+                outer = "extra_attributes"
+            holder = options
+            for key in (outer, *inner)[:-1]:
+                holder = holder.setdefault(key, {})
+            holder[path[-1]] = value
+    return options
 
 
 def _diff(title: str, known: Asset | None, after: Asset) -> dict[str, Any]:

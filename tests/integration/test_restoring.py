@@ -1,0 +1,63 @@
+# Copyright (c) 2026, the infrastructure.services contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A role loses fields, check mode names them beforehand, and the message restores them."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import yaml
+
+UPDATE = "infrastructure.services.cassandra_application_role"
+ATTRIBUTES = {"login": True, "cluster_id": "eu/a", "new_field": [1]}
+KNOWN = {"id": "role-1", "name": "reader", "attributes": ATTRIBUTES}
+ADOPTING = {
+    "infrastructure.services.ledger_entry": {
+        "ledger": "roles.db",
+        "resource": "cassandra_application_role",
+        "id": "role-1",
+        "asset": KNOWN,
+    }
+}
+GIVEN = {"id": "role-1", "ledger": "roles.db", "attributes": {"login": False}}
+
+
+def warning(run, begin: str) -> str:
+    (found,) = [
+        text
+        for line in run.results
+        for text in line["result"].get("warnings", ())
+        if begin in text
+    ]
+    return found
+
+
+def test_what_a_role_loses_is_told_beforehand_and_the_message_restores_it(ansible_once, service):
+    service.settings(put="replace")
+    service.seed("role-1", name="reader")
+    ansible_once.tasks(yaml.safe_dump([ADOPTING])).ok()
+
+    task = yaml.safe_dump([{UPDATE: GIVEN}])
+    plan = ansible_once.tasks(task, "--check").ok()
+    assert warning(plan, "known and not sent").endswith(
+        "these fields are known and not sent: name, attributes.cluster_id, attributes.new_field."
+        " A service that replaces drops them; send: complete keeps them."
+    )
+    said = warning(ansible_once.tasks(task).ok(), "were known and not sent")
+    old = json.loads(re.search(r"add (\{.*\}) to the task", said)[1])
+    assert old == {
+        "name": "reader",
+        "attributes": {"cluster_id": "eu/a"},
+        "extra_attributes": {"new_field": [1]},
+    }
+
+    attributes = {**GIVEN["attributes"], **old.pop("attributes")}
+    again = {**GIVEN, **old, "attributes": attributes, "send": "complete"}
+    ansible_once.tasks(yaml.safe_dump([{UPDATE: again}])).ok()
+    *_before, sent = service.bodies()
+    assert sent["name"] == "reader"
+    assert sent["attributes"] == {**ATTRIBUTES, "login": False}
+    settled = ansible_once.tasks(yaml.safe_dump([{UPDATE: again}])).ok()
+    assert settled.results[0]["result"]["outcome"] == "not_sent"
