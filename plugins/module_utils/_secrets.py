@@ -10,13 +10,12 @@ import base64
 import json
 import re
 import threading
-from dataclasses import replace
 from functools import lru_cache
 from typing import Any, Callable, Iterable, TypeVar
 from urllib.parse import quote, quote_plus, unquote, unquote_plus
 
 from ._errors import Message
-from ._result import MASKING, NEVER, TEXT, Result
+from ._result import DATA, MASKING, NEVER, Result
 
 # What replaces a secret that is part of a text, and one that is all of it; the same as in
 # ansible-core.
@@ -170,16 +169,17 @@ class Secrets:
 
     def scrub(self, result: Result) -> Result:
         """Return a task's result with the credentials masked."""
-        values = {**result.present(), "more": result.more}
+        values = {key: it for key, it in result.present().items() if MASKING[key] != NEVER}
+        if result.more:
+            values["more"] = result.more
         if not _mentions(values.values(), self._everywhere | self._in_messages):
             return result
-        return replace(result, **{key: self._scrubbed(key, it) for key, it in values.items()})
+        return result.but(**{key: self._scrubbed(key, it) for key, it in values.items()})
 
     def _scrubbed(self, key: str, value: object) -> Any:
-        masking = MASKING.get(key, TEXT)
-        if masking == TEXT:
-            return self.scrub_message(value)
-        return value if masking == NEVER else _each(value, self._masked)
+        if MASKING.get(key) == DATA:
+            return _each(value, self._masked)
+        return self.scrub_message(value)
 
     def scrub_data(self, value: T) -> T:
         """Return data, such as a body, with the credentials masked that are unlike it."""

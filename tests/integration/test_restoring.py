@@ -26,10 +26,7 @@ GIVEN = {"id": "role-1", "ledger": "roles.db", "attributes": {"login": False}}
 
 def warning(run, begin: str) -> str:
     (found,) = [
-        text
-        for line in run.results
-        for text in line["result"].get("warnings", ())
-        if begin in text
+        text for line in run.results for text in line["result"].get("warnings", ()) if begin in text
     ]
     return found
 

@@ -26,7 +26,7 @@ class AnyTransport(Protocol):
 
     has_sent: bool
 
-    def send(self, request: Request, timeout: float) -> Answer:
+    def send_once(self, request: Request, timeout: float) -> Answer:
         """Return the answer; raise AttemptFailed."""
 
     def close(self) -> None:

@@ -2,19 +2,19 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The items of a list: each is validated like the options of the single module, and held to the
-plan that was approved.
+"""The items of a list: each is validated like the options of the module for one asset.
 
-All that is wrong is reported at once, before anything is sent.
+All faults are reported at once, before anything is sent.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, Mapping
 
 from .._errors import MAX_FAULTS, InvalidInput, ServicesError, listing
 from .._fields import json_differences
+from .._result import Json
 from .._secrets import Secrets
 from .._task.options import MOST_AT_ONCE, in_range, settings_from
 from .._task.specs import ModuleSpec
@@ -24,17 +24,19 @@ from .._task.validation import shown, validated
 _VERBATIM = (".body", ".current")  # options in which a null is a value
 
 
-def prepare_all(spec: ModuleSpec, params: dict, check_mode: bool = False) -> list[Task]:
+def prepare_all(spec: ModuleSpec, params: dict[str, Any], check_mode: bool = False) -> list[Task]:
     """Return the task of each item; raise InvalidInput with the faults of all items."""
     settings = settings_from(params, check_mode)
     in_range("concurrency", params["concurrency"], 1, MOST_AT_ONCE)
     in_range("max_unknown", params["max_unknown"])
     in_range("max_failures", params["max_failures"])
     given = {name: params[name] for name in ("force", *spec.shared)}
-    tasks, faults, first = [], Faults(spec), {}
+    faults = Faults(spec)
+    tasks: list[Task] = []
+    first: dict[str, int] = {}  # the number of the first item, by its name or id
     for number, item in enumerate(params[spec.option]):
         try:
-            wanted = spec.resource.read({**validated_item(spec, item), **given})
+            wanted = spec.sent.read({**validated_item(spec, item), **given})
         except ServicesError as error:
             faults.add(number, item, error.msg)
             continue
@@ -44,31 +46,29 @@ def prepare_all(spec: ModuleSpec, params: dict, check_mode: bool = False) -> lis
         first.setdefault(wanted.key, number)
         if wanted.fails_on_difference:
             wanted = replace(wanted, fails_on_difference=spec.named(wanted.fails_on_difference))
-        tasks.append(Task(spec.resource, settings, wanted, is_listed=True))
+        tasks.append(Task(spec.sent, settings, wanted, is_listed=True))
     faults.raise_if_any()
     return tasks
 
 
-def with_defaults(spec: ModuleSpec, params: dict) -> dict:
+def with_defaults(spec: ModuleSpec, params: dict[str, Any]) -> dict[str, Any]:
     """Return the options with `defaults` merged into each item."""
-    defaults, given = params["defaults"], params[spec.option]
-    return (
-        {**params, spec.option: [_merged(defaults, item) for item in given]} if defaults else params
-    )
+    defaults = params["defaults"]
+    if not defaults:
+        return params
+    return {**params, spec.option: [_merged(defaults, item) for item in params[spec.option]]}
 
 
 def _merged(below: Any, above: Any, name: str = "") -> Any:
-    """Return `above` merged over `below`, recursing into dicts; null counts as not given, except
-    within _VERBATIM.
-    """
-    if isinstance(below, dict) and isinstance(above, dict) and name not in _VERBATIM:
-        return {
-            **below,
-            **{
-                key: _merged(below.get(key), value, f"{name}.{key}") for key, value in above.items()
-            },
-        }
-    return below if above is None else above
+    """Return `above` merged over `below`; except within _VERBATIM, null counts as not given."""
+    if above is None:
+        return below
+    if not isinstance(below, dict) or not isinstance(above, dict) or name in _VERBATIM:
+        return above
+    merged = dict(below)
+    for key, value in above.items():
+        merged[key] = _merged(below.get(key), value, f"{name}.{key}")
+    return merged
 
 
 class Faults:
@@ -82,28 +82,27 @@ class Faults:
         """Add a fault of one item; raise InvalidInput at once for a module that has no list."""
         if not self._spec.option:
             raise InvalidInput(msg)
-        key = item.get(self._spec.key) or item.get("id") if isinstance(item, dict) else None
-        place = (
-            f"line {item['line']}" if isinstance(item, dict) and "line" in item else f"[{number}]"
-        )
-        label = f"{place} ({key})" if key and isinstance(key, (str, int)) else place
+        label, key = f"[{number}]", None
+        if isinstance(item, dict):
+            key = item.get(self._spec.key) or item.get("id")
+            if "line" in item:
+                label = f"line {item['line']}"
+        if key and isinstance(key, (str, int)):
+            label = f"{label} ({key})"
         self._items.setdefault(msg, []).append(label)
 
     def raise_if_any(self) -> None:
         """Raise InvalidInput if there are faults."""
         if not self._items:
             return
-        count = sum(map(len, self._items.values()))
-        told = listing(
-            [f"{listing(items)}: {msg}" for msg, items in self._items.items()], MAX_FAULTS, "; "
-        )
-        raise InvalidInput(
-            self._spec.option,
-            f"{count:,} {'item is' if count == 1 else 'items are'} invalid: {told}.",
-        )
+        count = sum(len(items) for items in self._items.values())
+        items_are = "item is" if count == 1 else "items are"
+        faults = [f"{listing(items)}: {msg}" for msg, items in self._items.items()]
+        told = listing(faults, MAX_FAULTS, "; ")
+        raise InvalidInput(self._spec.option, f"{count:,} {items_are} invalid: {told}.")
 
 
-def validated_item(spec: ModuleSpec, item: Any) -> dict:
+def validated_item(spec: ModuleSpec, item: Any) -> dict[str, Any]:
     """Return the options of one item; raise ServicesError with all that is wrong with them."""
     if not isinstance(item, dict):
         instead = f"; write it as - {spec.key}: {item}" if isinstance(item, str) else ""
@@ -115,34 +114,35 @@ def validated_item(spec: ModuleSpec, item: Any) -> dict:
 
 
 def require_approved(
-    planned: list[Planned], approved: dict[str, dict], secrets: Secrets, ledger: Any = None
+    planned: list[Planned], approved: Mapping[str, Json], secrets: Secrets, ledger: Any = None
 ) -> None:
-    """Raise InvalidInput unless each asset that would be sent is approved, and was not created
-    since.
+    """Raise InvalidInput unless each asset that would be sent is approved and was not created since.
 
     `approved`: the bodies of the plan, by name or id; credentials are masked in them, as they are
     here. `ledger`: a Recording.
     """
-    to_send = [each for each in planned if each.plan and not each.plan.settled]
-    creations = [each.task for each in to_send if each.task.resource.operation.method == "POST"]
+    to_send = [
+        (each.task, each.plan.body) for each in planned if each.plan and not each.plan.settled
+    ]
+    creations = [task for task, _body in to_send if task.resource.operation.method == "POST"]
     created = ledger.created_since_plan(creations) if ledger else set()
     faults = []
-    for each in to_send:
-        name, body = each.task.wanted.key, secrets.scrub_data(each.plan.body)
+    for task, body in to_send:
+        name = task.wanted.key
         if name in created:
-            faults.append(
-                f"{name}: it was created since the plan was made, and an approval is good for one creation"
-            )
+            why = "it was created since the plan was made, and an approval is good for one creation"
         elif name not in approved:
-            faults.append(f"{name}: the plan does not send it")
-        elif differing := _differing(body, approved[name]):
-            faults.append(f"{name}: {differing}")
+            why = "the plan does not send it"
+        else:
+            why = _differing(secrets.scrub_data(body), approved[name])
+        if why:
+            faults.append(f"{name}: {why}")
     if faults:
         told = f"{len(faults):,} not approved as listed now: {listing(faults, MAX_FAULTS, '; ')}"
         raise InvalidInput("approved", f"{told}. Make a new plan (--check) and have it approved")
 
 
-def _differing(body: dict, approved: dict) -> str:
+def _differing(body: Json, approved: Json) -> str:
     """Return the fields whose JSON differs, with both values; empty for none."""
     found = json_differences(body, approved)
     return ", ".join(f"{field} ({now} now, {then} approved)" for field, now, then in found)

@@ -10,11 +10,10 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from dataclasses import replace
 from typing import Any, Iterable
 
 from .._errors import ACCEPTED, NOT_SENT, OUTCOMES, UNKNOWN, Message, gravest, listing
-from .._result import LIST, SCREEN, Result
+from .._result import Json, Result
 from .._secrets import for_message
 from .._task.specs import ModuleSpec
 
@@ -42,7 +41,7 @@ class ListResult:
             None  # names that only the ledger has, None if it was not asked
         )
         self._spec, self._labels, self._fields = spec, labels, fields
-        self._noun = spec.resource.operation.noun
+        self._noun = spec.sent.operation.noun
         self._items = [Result()] * len(labels)
         # In what looks like a loop, ansible-core 2.19 hides only items that are marked themselves.
         self._hidden = {"_ansible_no_log": True} if no_log else {}
@@ -63,8 +62,7 @@ class ListResult:
             if not (is_told and warning.asset):
                 same = warning._replace(asset="", since=""), bool(warning.asset)
                 self._item_warnings.setdefault(same, []).append(label)
-        self._items[number] = replace(
-            result.kept(LIST, SCREEN),
+        self._items[number] = result.but(
             item=label,
             msg=said,
             warnings=(),
@@ -79,7 +77,7 @@ class ListResult:
         self._reason, before = reason, self._items[number]
         asset = f"{self._noun} {self._labels[number]}"
         msg = Message(f"it was not begun: {reason}. Nothing was sent for it.", asset)
-        result = replace(before, outcome=NOT_SENT, changed=False, skipped=True, msg=msg)
+        result = before.but(outcome=NOT_SENT, changed=False, skipped=True, msg=msg)
         self.add(number, result)
 
     def changed(self) -> list[int]:
@@ -99,7 +97,7 @@ class ListResult:
             changed=counts["changed"] > 0,
             outcome=gravest(NOT_SENT, *{item.outcome for item in items}),
             counts=counts,
-            results=tuple(replace(item, diff=None) for item in items),
+            results=tuple(item.but(diff=None) for item in items),
             diff=changing if diffs else None,
             not_listed=None if self.not_listed is None else tuple(self.not_listed),
             failed=is_failed,
@@ -118,20 +116,20 @@ class ListResult:
         items = [self._returned(item) for item in result.results or ()]
         facts = {item.item: item.asset for item in items if _is_known(item)}
         shown = items if which == "all" else [item for item in items if _is_problem(item)]
-        result = replace(result, results=tuple(shown), ansible_facts={self._spec.name: facts})
+        result = result.but(results=tuple(shown), ansible_facts={self._spec.name: facts})
         if result.not_listed:
-            result = replace(result, not_listed=result.not_listed[:_MOST_NOT_LISTED])
+            result = result.but(not_listed=result.not_listed[:_MOST_NOT_LISTED])
         if which == "problems" and _is_large(result):
             begun = [item for item in shown if not item.skipped]
-            result = replace(result, results=tuple(begun[:_MOST_PROBLEMS]))
+            result = result.but(results=tuple(begun[:_MOST_PROBLEMS]))
         if _is_large(result):
             advice = _TOO_LARGE.format(self._spec.named("asset_fields"))
-            result = replace(result, warnings=(*result.warnings, advice))
+            result = result.but(warnings=(*result.warnings, advice))
         return result
 
     def _returned(self, item: Result) -> Result:
         """Return an item with the fields of its asset that are asked for."""
-        return item if item.asset is None else replace(item, asset=picked(item.asset, self._fields))
+        return item if item.asset is None else item.but(asset=picked(item.asset, self._fields))
 
     def _counts(self) -> dict[str, int]:
         outcomes = Counter(item.outcome for item in self._items)
@@ -158,7 +156,7 @@ class ListResult:
         )
         if counts["not_begun"]:
             done = (
-                f"{counts['changed']:,} were {self._spec.resource.operation.done}, "
+                f"{counts['changed']:,} were {self._spec.sent.operation.done}, "
                 if counts["changed"]
                 else ""
             )
@@ -213,22 +211,24 @@ def _is_large(result: Result) -> bool:
     return len(json.dumps(result.as_ansible())) >= _LARGE
 
 
-def _of_changes(diff: dict) -> dict:
+def _of_changes(diff: Json) -> Json:
     """Return a diff with only the fields and attributes that change."""
     before, after = _differing(diff["before"], diff["after"])
-    sides = [each.get("attributes") for each in (before, after)]
-    if all(isinstance(side, dict) for side in sides):
-        before["attributes"], after["attributes"] = _differing(*sides)
+    old, new = before.get("attributes"), after.get("attributes")
+    if isinstance(old, dict) and isinstance(new, dict):
+        before["attributes"], after["attributes"] = _differing(old, new)
     return {**diff, "before": before, "after": after}
 
 
-def _differing(before: dict, after: dict) -> tuple[dict, dict]:
+def _differing(before: Json, after: Json) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return the members of two dicts that differ."""
     names = [name for name in {**before, **after} if before.get(name) != after.get(name)]
-    return tuple({name: side[name] for name in names if name in side} for side in (before, after))
+    old = {name: before[name] for name in names if name in before}
+    new = {name: after[name] for name in names if name in after}
+    return old, new
 
 
-def picked(asset: dict, fields: Iterable[str] | None, above: str = "") -> dict:
+def picked(asset: Json, fields: Iterable[str] | None, above: str = "") -> Json:
     """Return the given fields of an envelope, all of it for None; a missing field is left out.
 
     `above`: the start of the dotted names of its fields, where it is a part of an envelope.

@@ -109,7 +109,7 @@ def _without_request(planned: Planned, in_doubt: str, context: Context) -> Resul
         return replace(result, plan="in_doubt") if context.check_mode else result
     result = perform(planned, context)
     if planned.plan and context.check_mode:
-        return replace(result, **context.secrets.scrub_data(planned.plan.details()))
+        return result.but(**context.secrets.scrub_data(planned.plan.details()))
     return result
 
 
@@ -197,8 +197,7 @@ class _Sending:
         if item.was_refused and not item.attempts:
             result = Result(skipped=True)
         waits = [(began - self._began, seconds) for began, seconds in item.waits]
-        return replace(
-            result,
+        return result.but(
             begun_after=round(started - self._began, 3),
             seconds=round(time.monotonic() - started, 3),
             waits=tuple((round(began, 3), round(seconds, 3)) for began, seconds in waits),

@@ -7,7 +7,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from typing import Any
 
 from .._call.client import Client
@@ -45,11 +44,10 @@ def apply_plan(
             raise
         lost = resource.lost(plan, asset)
         losses = tuple(field.named("known", "now") for field in lost)
-        result = replace(result, lost=losses, **accepted)
+        result = result.but(lost=losses, **accepted)
         unexpected = _unexpected_values(resource, wanted, plan, asset)
         warnings = [Message(text, title) for text in (*unexpected, *_losses(resource, plan, lost))]
-    return replace(
-        result,
+    return result.but(
         asset=asset,
         warnings=tuple(warnings),
         ansible_facts={operation.resource: asset},

@@ -9,8 +9,8 @@ from __future__ import annotations
 import json
 import time
 from contextlib import nullcontext
-from dataclasses import dataclass, replace
-from typing import Any, Callable, ContextManager
+from dataclasses import dataclass
+from typing import Any, Callable, ContextManager, Mapping
 
 from .. import _secrets
 from .._call.client import Client
@@ -23,7 +23,7 @@ from .._http.tls_context import ConnectionSettings
 from .._resources import KEYS
 from .._resources.applying import apply_plan
 from .._resources.planning import Plan, Recorded, Resource, Wanted
-from .._result import LIST, SCREEN, Result
+from .._result import Json, Result
 from .._secrets import Secrets
 from . import options
 from .signals import Interrupted
@@ -63,6 +63,12 @@ class Planned:
     entry: Any = None  # of the ledger, as it was read
     error: ServicesError | None = None  # instead of a plan
 
+    def required_plan(self) -> Plan:
+        """Return the plan; raise the error that there is instead."""
+        if self.plan is None:
+            raise self.error or ServicesError("there is no plan")
+        return self.plan
+
 
 @dataclass(frozen=True)
 class Context:
@@ -71,25 +77,21 @@ class Context:
     check_mode: bool
     secrets: Secrets  # also receives the fetched tokens
     connect: Callable[[ConnectionSettings], Any]  # makes a transport or returns a cached one
-    token_source: Callable = FetchedToken  # of tokens that are fetched
-    guard: Callable[[], None] = lambda: (
-        None
-    )  # raises ServicesError when nothing may be sent any more
-    interruptible: Callable[[], ContextManager] = (
-        nullcontext  # what may interrupt a task does so within it
-    )
+    token_source: Callable[..., Any] = FetchedToken  # of tokens that are fetched
+    guard: Callable[[], None] = lambda: None  # raises ServicesError once nothing may be sent
+    # What may interrupt a task does so within it.
+    interruptible: Callable[[], ContextManager[None]] = nullcontext
     sleep: Callable[[float], None] = time.sleep  # waits the given seconds before a further attempt
     diff_mode: bool = False
     no_log: bool = False
     # What only a list needs:
-    approved: dict[str, dict] | None = None  # the bodies that may be sent, by name or id; None: any
+    approved: Mapping[str, Json] | None = None  # the bodies that may be sent, by name; None: any
     watch: Callable[[], str] = str  # why to stop now, empty to go on
-    progress: Callable[..., None] = lambda *numbers: (
-        None
-    )  # says how far it is; takes what Progress of the screen takes
+    # Says how far it is; takes what Progress of the screen takes.
+    progress: Callable[..., None] = lambda *numbers: None
 
 
-def prepare(resource: Resource, params: dict, check_mode: bool = False) -> Task:
+def prepare(resource: Resource, params: dict[str, Any], check_mode: bool = False) -> Task:
     """Return the task that validated options ask for; raise InvalidInput."""
     return Task(resource, options.settings_from(params, check_mode), resource.read(params))
 
@@ -102,18 +104,16 @@ def carry_out(
     `send`: sends the request of a plan and returns the result; `ledger`: a Recording. Raise
     ServicesError before anything is sent.
     """
-    if planned.error:
-        raise planned.error
-    if planned.plan.settled:
+    plan = planned.required_plan()
+    if plan.settled:
         return perform(planned, context)
     if context.check_mode or not ledger:
         return send(planned)
     with ledger.begun(planned) as begun:
-        return (
-            ledger.finish(begun, send(begun.planned))
-            if begun.intent
-            else perform(begun.planned, context)
-        )
+        if not begun.intent:  # another task has done it meanwhile
+            return perform(begun.planned, context)
+        finished: Result = ledger.finish(begun, send(begun.planned))
+        return finished
 
 
 def perform(planned: Planned, context: Context) -> Result:
@@ -121,7 +121,8 @@ def perform(planned: Planned, context: Context) -> Result:
 
     Our own errors become a failed result, and so does an interrupt.
     """
-    task, result = planned.task, None
+    task, plan = planned.task, planned.required_plan()
+    result: Result | None = None
     client = Client(
         task.settings,
         context.connect,
@@ -132,9 +133,7 @@ def perform(planned: Planned, context: Context) -> Result:
     try:
         with context.interruptible():
             try:
-                result = apply_plan(
-                    task.resource, task.wanted, planned.plan, context.check_mode, client
-                )
+                result = apply_plan(task.resource, task.wanted, plan, context.check_mode, client)
             except ServicesError as error:
                 result = Result.of_error(error)
     except (Interrupted, MemoryError) as error:
@@ -143,45 +142,46 @@ def perform(planned: Planned, context: Context) -> Result:
         context.secrets.add(token)
     unchecked = [] if task.settings.connection.validate_certs else [_UNCHECKED]
     said = map(Message, (*unchecked, *_blank(task), *client.warnings))
-    result = replace(result, warnings=(*said, *result.warnings))
+    result = result.but(warnings=(*said, *result.warnings))
     if task.is_listed:
-        result = result.kept(LIST, SCREEN)
-        if result.outcome == REJECTED:  # the report has what was sent
-            result = replace(result, body=planned.plan.body)
+        result = _of_list(result, plan)
     return presentable(result, context)
 
 
+def _of_list(result: Result, plan: Plan) -> Result:
+    """Return a result without its copies of the asset; the report has what was rejected."""
+    body = plan.body if result.outcome == REJECTED else None
+    return result.but(request=None, ansible_facts=None, body=body)
+
+
 def _blank(task: Task) -> list[str]:
-    """Return the warning for a name or id with a blank at an end, which is hard to see but makes it
-    another asset.
-    """
-    resource, key = task.resource.operation.resource, task.wanted.key
-    if key == key.strip():
+    """Return the warning for a name or id with a blank at an end, which is hard to see."""
+    option, key = KEYS[task.resource.operation.resource], task.wanted.key
+    other = key.strip()
+    if key == other:
         return []
-    return [
-        f'{KEYS[resource]}: "{key}" begins or ends with a blank, so it is another asset than "{key.strip()}".'
-    ]
+    why = f'"{key}" begins or ends with a blank, so it is another asset than "{other}"'
+    return [f"{option}: {why}."]
 
 
 def interrupted(task: Task, outcome: str, error: BaseException) -> RequestFailed:
     """Return the failure of a task that was interrupted from outside."""
     operation, wanted = task.resource.operation, task.wanted
     what = f"the task was interrupted ({str(error) or type(error).__name__})"
-    url = f"{task.settings.base_url}{operation.path.format(id=wanted.segment)}"
-    request = f" while {operation.method} {url} was in flight" if outcome == UNKNOWN else ""
-    said = Message(
-        f"{what}{request}. {effect_of(operation, outcome)}", f"{operation.noun} {wanted.key}"
-    )
-    return RequestFailed(said, outcome)
+    if outcome == UNKNOWN:
+        url = f"{task.settings.base_url}{operation.path.format(id=wanted.segment)}"
+        what = f"{what} while {operation.method} {url} was in flight"
+    text = f"{what}. {effect_of(operation, outcome)}"
+    return RequestFailed(Message(text, f"{operation.noun} {wanted.key}"), outcome)
 
 
 def presentable(result: Result, context: Context) -> Result:
     """Return the result as the user sees it: `diff` only if requested, and no secret anywhere."""
-    shown = context.secrets.scrub(result if context.diff_mode else replace(result, diff=None))
+    shown = context.secrets.scrub(result if context.diff_mode else result.but(diff=None))
     if not result.error_body:
         return shown
     body = _scrubbed_body(result.error_body, context.secrets)
-    return replace(shown, error_body=body[:LONGEST_ERROR_BODY])  # never half a secret
+    return shown.but(error_body=body[:LONGEST_ERROR_BODY])  # never half a secret
 
 
 def _scrubbed_body(body: str, secrets: Secrets) -> str:
@@ -190,7 +190,7 @@ def _scrubbed_body(body: str, secrets: Secrets) -> str:
         said = json.loads(body)
         is_deep = strict_json.depth(said) > strict_json.MAX_DEPTH
     except ValueError:
-        return secrets.scrub_message(body)
+        return str(secrets.scrub_message(body))
     except RecursionError:
         is_deep = True
     if is_deep:
