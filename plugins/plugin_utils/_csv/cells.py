@@ -30,7 +30,7 @@ def read_cells(row: Row, columns: list[Column], layout: Layout, faults: Faults) 
         above = _dict_above(values, column.path)
         last = column.path[-1]
         if column.option is None:
-            problem = "this row's resource has no such field. Leave it empty, or the column out"
+            problem = "this row's resource has no such field: empty the cell, or ignore the column"
             faults.add_to_cell(row.line, f"{column.label}: {problem}")
         elif above is None or last in above:
             faults.add_to_cell(row.line, f"{column.label}: another column has a part of it")
