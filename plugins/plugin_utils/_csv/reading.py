@@ -12,7 +12,6 @@ from typing import NamedTuple
 from ...module_utils._errors import InvalidInput
 from ...module_utils._resources import KEYS, RESOURCES
 from ...module_utils._resources.planning import ENVELOPE
-from ...module_utils._resources.virtual_machine import VIRTUAL_MACHINE
 from ...module_utils._task.validation import nearest, shown
 from .._ledger.entries import ABSENT, DONE, PRESENT, STATES
 from .cells import Values, read_cells
@@ -41,7 +40,7 @@ class Asset(NamedTuple):
 def read_csv(
     text: str,
     entries: bool = False,
-    resource: str = VIRTUAL_MACHINE.operation.resource,
+    resource: str = "compute_virtual_machine",
     layout: Layout = _OUR_LAYOUT,
 ) -> list[Values]:
     """Return the items or entries that a text lists; raise InvalidInput with all that is wrong.

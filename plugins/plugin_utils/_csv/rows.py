@@ -15,10 +15,9 @@ from .faults import Faults
 
 _DELIMITERS = ",;\t|"
 _LONGEST_CELL = 1 << 24  # characters
-_NAMED_DELIMITER = re.compile(
-    r'"?sep=([^"\r\n ])\1*"?\s*[\r\n]'
-)  # the first line, for a spreadsheet
-# How the content of workbooks begins, in a text of bytes that are not UTF-8 (PEP 383).
+# The first line that some spreadsheet programs write and read.
+_NAMED_DELIMITER = re.compile(r'"?sep=([^"\r\n ])\1*"?\s*[\r\n]')
+# How workbooks begin; bytes that are not UTF-8 are surrogates (PEP 383).
 _WORKBOOKS = ("PK\x03\x04", "\udcd0\udccf\x11")
 _SAVE = "Save the sheet as CSV in UTF-8"
 
