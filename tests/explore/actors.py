@@ -21,6 +21,9 @@ from ansible_collections.infrastructure.services.plugins.module_utils._errors im
 )
 from ansible_collections.infrastructure.services.plugins.module_utils._result import Result
 from ansible_collections.infrastructure.services.plugins.module_utils._secrets import Secrets
+from ansible_collections.infrastructure.services.plugins.module_utils._task.place import (
+    Place as PlaceOfTask,
+)
 from ansible_collections.infrastructure.services.plugins.module_utils._task.task import (
     Context,
     Planned,
@@ -55,7 +58,7 @@ from .threads import Actor, Process
 
 URL = "https://service"
 _SECRETS = Secrets()
-_CONTEXT = Context(False, _SECRETS, connect=None)
+_CONTEXT = Context(False, _SECRETS, PlaceOfTask())
 _AGAIN = 5  # times that an item of a list is tried while another run holds it
 # What may become of a request: whether it is carried out, and the outcome.
 _FATES = {

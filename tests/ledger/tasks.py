@@ -10,11 +10,9 @@ from dataclasses import replace
 from ansible_collections.infrastructure.services.plugins.module_utils._errors import (
     ServicesError,
 )
-from ansible_collections.infrastructure.services.plugins.module_utils._http.transport import (
-    Transport,
-)
 from ansible_collections.infrastructure.services.plugins.module_utils._result import Result
 from ansible_collections.infrastructure.services.plugins.module_utils._task import credentials
+from ansible_collections.infrastructure.services.plugins.module_utils._task.place import Place
 from ansible_collections.infrastructure.services.plugins.module_utils._task.task import (
     Context,
     carry_out,
@@ -42,7 +40,7 @@ def task(ledger: Ledger | str, resource: str = CREATE, check_mode: bool = False,
     secrets = credentials.secrets_of(RESOURCES[resource].options, params)
     own = isinstance(ledger, str)
 
-    context = Context(check_mode, secrets, Transport, diff_mode=True)
+    context = Context(check_mode, secrets, Place(), diff_mode=True)
     try:
         ledger = open_ledger(ledger, check_mode) if own else ledger
         recording = Recording(ledger, secrets, "run-of-the-tests", check_mode)

@@ -27,6 +27,8 @@ from ansible_collections.infrastructure.services.plugins.module_utils._task.vali
     validate,
 )
 
+from .places import PlaceOfTests
+
 RESOURCES = {
     resource.operation.resource: resource for resource in (VIRTUAL_MACHINE, APPLICATION_ROLE)
 }
@@ -53,7 +55,7 @@ def run_exactly(
 ) -> dict:
     """Return the result of a task that has exactly these options."""
     given = validate(SPECS[resource], options)
-    context = task.Context(check_mode, given.secrets, connect, diff_mode=True)
+    context = task.Context(check_mode, given.secrets, PlaceOfTests(connect), diff_mode=True)
     try:
         planned = task.prepare(RESOURCES[resource], given.valid()).planned(recorded)
         result = task.carry_out(planned, context, lambda planned: task.perform(planned, context))

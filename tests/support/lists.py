@@ -5,12 +5,6 @@
 
 from __future__ import annotations
 
-from functools import partial
-
-from ansible_collections.infrastructure.services.plugins.module_utils._call.tokens import (
-    FetchedToken,
-    Memory,
-)
 from ansible_collections.infrastructure.services.plugins.module_utils._http.transport import (
     Transport,
 )
@@ -27,6 +21,8 @@ from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.re
     Recording,
 )
 
+from .places import PlaceOfTests
+
 TOKEN = "token-of-the-tests"
 
 
@@ -40,21 +36,23 @@ def run_list(
     location: str = "",
     run: str = "run-of-the-tests",
     recording: type = Recording,
+    approved: dict | None = None,
+    no_log: bool = False,
     **more,
 ) -> dict:
     """Return the result of a list; raise InvalidInput for options that are not valid.
 
-    `ledger`: a Recording; `location`: where to open one for this list. `more`: further fields of
-    the Context.
+    `ledger`: a Recording; `location`: where to open one for this list. `more`: functions
+    of the place.
     """
     least = {"retry_max_delay": 0, **({} if "auth_url" in options else {"access_token": TOKEN})}
-    given, memory = validate(spec, {**least, **options}), Memory()
+    given = validate(spec, {**least, **options})
     params, secrets = given.valid(), given.secrets
-    token_source = partial(FetchedToken, memory=memory)
-    context = Context(check_mode, secrets, connect, token_source, diff_mode=True, **more)
+    place = PlaceOfTests(connect, **more)
+    context = Context(check_mode, secrets, place, diff_mode=True, no_log=no_log)
     if location:
         store = open_ledger(location, check_mode)
-        queue, after = None if check_mode else Queue(store), 0 if "approved" in more else None
+        queue, after = None if check_mode else Queue(store), None if approved is None else 0
         ledger = recording(store, secrets, run, check_mode, queue, after)
-    result = send_all(spec, params, context, ledger)
+    result = send_all(spec, params, context, ledger, approved)
     return {"warnings": [], **result.returned(result.done(), params["results"]).as_ansible()}

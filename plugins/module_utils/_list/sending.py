@@ -14,6 +14,7 @@ from typing import Any
 from .._call.policy import Event, meaning
 from .._errors import NOT_SENT, UNKNOWN, InvalidInput, Overtaken, ServicesError
 from .._result import Result
+from .._task.place import ItemPlace
 from .._task.signals import GRACE
 from .._task.specs import ModuleSpec
 from .._task.task import Context, Planned, carry_out, interrupted, perform
@@ -26,18 +27,23 @@ from .scheduler import Scheduler
 
 
 def send_all(
-    spec: ModuleSpec, params: dict[str, Any], context: Context, ledger: Any = None
+    spec: ModuleSpec,
+    params: dict[str, Any],
+    context: Context,
+    ledger: Any = None,
+    approved: dict[str, dict[str, Any]] | None = None,
 ) -> ListResult:
     """Do the tasks of a list and return their results; raise ServicesError before anything is sent.
 
-    `ledger`: a Recording; it is closed, unless threads are left that may still use it.
+    `ledger`: a Recording; it is closed, unless threads are left that may still use it. `approved`:
+    the bodies that may be sent, by name or id, None for any.
     """
     sending = None
     try:
         params = with_defaults(spec, params)
         planned = _plan_all(spec, params, context.check_mode, ledger)
-        if context.approved is not None:
-            require_approved(planned, context.approved, context.secrets, ledger)
+        if approved is not None:
+            require_approved(planned, approved, context.secrets, ledger)
         labels = [each.task.wanted.key for each in planned]
         result = ListResult(spec, labels, params["asset_fields"], context.no_log)
         to_send = _add_settled(spec, planned, params, context, result)
@@ -139,7 +145,9 @@ class _Sending:
         `before`: has the results of the tasks that send nothing.
         """
         params, settings = self._params, self._planned[0].task.settings
-        self._connections = Connections(partial(self._context.connect, settings.connection))
+        self._connections = Connections(
+            partial(self._context.place.open_transport, settings.connection)
+        )
         most = most_connections(params["concurrency"])
         limits = Limits(
             params["max_unknown"], params["max_failures"], before.failed, self._spec.named
@@ -149,19 +157,19 @@ class _Sending:
         scheduler = Scheduler(self._gate, self._do)
         report = partial(self._report, scheduler, before.total, before.added)
         # Already, as when a timeout expires while the ledger is opened.
-        reason = self._context.watch()
+        reason = self._context.place.why_to_stop()
         if reason:
             self._gate.stop(reason)
-        scheduler.run(most, GRACE, self._context.watch, report)
+        scheduler.run(most, GRACE, self._context.place.why_to_stop, report)
         return self._ended()
 
     def _report(self, scheduler: Scheduler, total: int, settled: int) -> None:
         """Say how far the list is."""
         if self._ledger:
             self._ledger.say_waiting()
-        results = [item.result for item in list(self._gate.ended)]
+        results = [item.result for item in list(self._gate.ended) if item.result]
         in_flight = sum(item.is_in_flight for item in list(self._gate.begun.values()))
-        self._context.progress(total, settled, results, in_flight, scheduler.is_ending)
+        self._context.place.show_progress(total, settled, results, in_flight, scheduler.is_ending)
 
     def _ended(self) -> dict[int, Result]:
         """Return the results of the items that were begun, once the gate lets nothing in."""
@@ -206,7 +214,8 @@ class _Sending:
     def _carry_out(self, item: Item) -> Result:
         """Carry out the task of an item as a single task does; raise Overtaken."""
         transport = ItemTransport(self._connections, self._gate, item)
-        context = replace(self._context, connect=lambda settings: transport, sleep=self._gate.pause)
+        place = ItemPlace(self._context.place, transport, self._gate.pause)
+        context = replace(self._context, place=place)
         planned, send = self._planned[item.number], partial(perform, context=context)
         try:
             return carry_out(planned, context, send, self._ledger)

@@ -7,25 +7,22 @@
 from __future__ import annotations
 
 import json
-import time
-from contextlib import nullcontext
 from dataclasses import dataclass
-from typing import Any, Callable, ContextManager, Mapping
+from typing import Any, Callable
 
 from .. import _secrets
 from .._call.client import Client
 from .._call.operation import effect_of
 from .._call.settings import Settings
-from .._call.tokens import FetchedToken
 from .._errors import REJECTED, UNKNOWN, InvalidInput, Message, RequestFailed, ServicesError
 from .._http import strict_json
-from .._http.tls_context import ConnectionSettings
 from .._resources import KEYS
 from .._resources.applying import apply_plan
 from .._resources.planning import Plan, Recorded, Resource, Wanted
-from .._result import Json, Result
+from .._result import Result
 from .._secrets import Secrets
 from . import options
+from .place import Place
 from .signals import Interrupted
 
 # What the action plugin passes of the ledger to the module: the fields of a Recorded.
@@ -72,23 +69,13 @@ class Planned:
 
 @dataclass(frozen=True)
 class Context:
-    """What a task needs from the place where it runs."""
+    """What a task is told beside its options."""
 
     check_mode: bool
     secrets: Secrets  # also receives the fetched tokens
-    connect: Callable[[ConnectionSettings], Any]  # makes a transport or returns a cached one
-    token_source: Callable[..., Any] = FetchedToken  # of tokens that are fetched
-    guard: Callable[[], None] = lambda: None  # raises ServicesError once nothing may be sent
-    # What may interrupt a task does so within it.
-    interruptible: Callable[[], ContextManager[None]] = nullcontext
-    sleep: Callable[[float], None] = time.sleep  # waits the given seconds before a further attempt
+    place: Place
     diff_mode: bool = False
     no_log: bool = False
-    # What only a list needs:
-    approved: Mapping[str, Json] | None = None  # the bodies that may be sent, by name; None: any
-    watch: Callable[[], str] = str  # why to stop now, empty to go on
-    # Says how far it is; takes what Progress of the screen takes.
-    progress: Callable[..., None] = lambda *numbers: None
 
 
 def prepare(resource: Resource, params: dict[str, Any], check_mode: bool = False) -> Task:
@@ -121,17 +108,17 @@ def perform(planned: Planned, context: Context) -> Result:
 
     Our own errors become a failed result, and so does an interrupt.
     """
-    task, plan = planned.task, planned.required_plan()
+    task, plan, place = planned.task, planned.required_plan(), context.place
     result: Result | None = None
     client = Client(
         task.settings,
-        context.connect,
-        context.token_source,
-        guard=context.guard,
-        sleep=context.sleep,
+        place.connect,
+        place.token_source,
+        guard=place.require_reader,
+        sleep=place.wait,
     )
     try:
-        with context.interruptible():
+        with place.interruptible():
             try:
                 result = apply_plan(task.resource, task.wanted, plan, context.check_mode, client)
             except ServicesError as error:

@@ -20,9 +20,9 @@ import tempfile
 import threading
 from contextlib import contextmanager
 from functools import cache
-from typing import Any, Callable, ContextManager, Iterator
+from typing import Any, ContextManager, Iterator
 
-from ...module_utils._call.tokens import Credentials, FetchedToken, Memory, Token
+from ...module_utils._call.tokens import Credentials, Memory
 
 _SIZE = 1 << 20  # bytes, enough for some hundred tokens
 _HEAD = 4  # bytes, the length of what follows
@@ -110,8 +110,3 @@ class TokenMemory(Memory):
 def run_memory() -> RunMemory:
     """Return the memory of this run."""
     return RunMemory()
-
-
-def shared_token(credentials: Credentials, fetch: Callable[[], Token]) -> FetchedToken:
-    """Return the token that this run shares."""
-    return FetchedToken(credentials, fetch, TokenMemory(run_memory(), credentials))

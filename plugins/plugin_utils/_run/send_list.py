@@ -13,7 +13,7 @@ from functools import partial
 from typing import Any, Iterable
 
 from ...module_utils._errors import NOT_SENT, REJECTED, InvalidInput
-from ...module_utils._http.transport import Transport, require_libraries
+from ...module_utils._http.transport import require_libraries
 from ...module_utils._http.urls import canonical_url
 from ...module_utils._list.sending import send_all
 from ...module_utils._result import DETAIL, Result
@@ -28,10 +28,11 @@ from .._screen.assets import assets_of
 from .._screen.plan import plan_lines
 from .._screen.report import AboutList, Report
 from .._screen.screen import Progress, result_lines
+from .action import Action
 from .ansible_core import run_id
 from .display import say, show_lines
 from .ledgers import ledger_location, open_own_ledger
-from .send_one import SendingAction
+from .send_one import SendingAction, Worker
 from .worker import is_orphan
 
 _LEDGER_ELSEWHERE = (
@@ -60,20 +61,15 @@ class SendingListAction(SendingAction):
         if ledger:
             recording = Recording(ledger, options.secrets, run_id(), check_mode, queue, after)
         history_rows = ledger.count_history() if ledger and report else 0
-        context = self.context(
-            options,
-            connect=Transport,
-            approved=approved.bodies if approved else None,
-            watch=self._why_to_stop,
-            progress=Progress(self.spec.sent.operation.noun, partial(say, self.signals)),
-        )
+        place = ListPlace(self)
+        bodies = approved.bodies if approved else None
         began = time.monotonic()
-        result = send_all(self.spec, params, context, recording)
+        result = send_all(self.spec, params, self.context(options, place), recording, bodies)
         if self.only_checks:
             return Result()
         done = result.done(self._next_step(params))
         about = _about_list(ledger, recording, history_rows)
-        about = about._replace(interrupted=self._why_to_stop() or None)
+        about = about._replace(interrupted=place.why_to_stop() or None)
         done = self._show(report, time.monotonic() - began, done, about)
         returned = result.returned(done, params["results"])
         if self.spec.names and returned.failed:
@@ -128,14 +124,6 @@ class SendingListAction(SendingAction):
         show_lines([*lines, *where])
         return result
 
-    def _why_to_stop(self) -> str:
-        """Return why to end the list now, empty to go on."""
-        if self.signals.caught:
-            return f"the task received {self.signals.name}"
-        if self.signals.is_late:
-            return f"the keyword timeout ({self.keywords.timeout} seconds) expired"
-        return "the run of Ansible that the task belongs to has ended" if is_orphan() else ""
-
     def _next_step(self, params: dict[str, Any]) -> str:
         """Return where each item is explained; after a signal, nobody receives the results."""
         if not self.signals.caught:
@@ -147,6 +135,28 @@ class SendingListAction(SendingAction):
             in_doubt = "The playbook infrastructure.services.in_doubt lists what is in doubt, with commands."
             return f"{known}{in_doubt} Then run it again, which goes on."
         return f"{known}Look on the service for those in doubt before you send the list again: no ledger knows them."
+
+
+class ListPlace(Worker):
+    """The worker for a list."""
+
+    def __init__(self, action: Action) -> None:
+        super().__init__(action)
+        noun = action.spec.sent.operation.noun
+        self._progress = Progress(noun, partial(say, action.signals))
+
+    def show_progress(
+        self, total: int, settled: int, ended: Iterable[Result], in_flight: int, is_ending: bool
+    ) -> None:
+        self._progress(total, settled, ended, in_flight, is_ending)
+
+    def why_to_stop(self) -> str:
+        signals = self._action.signals
+        if signals.caught:
+            return f"the task received {signals.name}"
+        if signals.is_late:
+            return f"the keyword timeout ({self._action.keywords.timeout} seconds) expired"
+        return "the run of Ansible that the task belongs to has ended" if is_orphan() else ""
 
 
 def _may_go_on(recording: Recording, params: dict[str, Any], items: Iterable[Result]) -> bool:

@@ -7,16 +7,17 @@
 from __future__ import annotations
 
 import os
-import time
 from dataclasses import replace
-from functools import cache, partial
+from functools import cache
 from importlib.util import find_spec
-from typing import Any
+from typing import Callable, ContextManager
 
+from ...module_utils._call.tokens import Credentials, FetchedToken, Token
 from ...module_utils._http.tls_context import ConnectionSettings
 from ...module_utils._http.transport import Transport
 from ...module_utils._result import Result
 from ...module_utils._secrets import printable
+from ...module_utils._task.place import Place
 from ...module_utils._task.task import Context, Planned, carry_out, perform, prepare
 from ...module_utils._task.validation import Options
 from .._ledger.recording import Recording
@@ -24,7 +25,7 @@ from .action import Action
 from .ansible_core import run_id
 from .display import say
 from .ledgers import reused_ledger
-from .run_memory import shared_token
+from .run_memory import TokenMemory, run_memory
 from .target import Target
 from .worker import require_parent
 
@@ -45,29 +46,17 @@ class SendingAction(Action):
             return None
         return self.remember(Target(self, self.options_given()).run())
 
-    def context(self, options: Options, **more: Any) -> Context:
-        """Return what a task needs from this process; `more`: fields of it."""
-        return Context(
-            check_mode=self.keywords.check_mode,
-            secrets=options.secrets,
-            token_source=shared_token,
-            guard=require_parent,
-            diff_mode=self.keywords.diff,
-            no_log=self.keywords.no_log,
-            **more,
-        )
+    def context(self, options: Options, place: Place) -> Context:
+        """Return what a task is told beside its options."""
+        keywords = self.keywords
+        return Context(keywords.check_mode, options.secrets, place, keywords.diff, keywords.no_log)
 
     def work(self, options: Options) -> Result:
         params = self.with_absolute_paths(options.params)
         check_mode = self.keywords.check_mode
         task = prepare(self.spec.sent, params, check_mode)
         asset = f"{task.resource.operation.noun} {task.wanted.key}"
-        context = self.context(
-            options,
-            connect=reused_transport,
-            interruptible=self.signals.raised,
-            sleep=partial(self._wait, asset),
-        )
+        context = self.context(options, TaskPlace(self, asset))
         target = None if self.runs_here else Target(self, options.given)
 
         def send(planned: Planned) -> Result:
@@ -81,12 +70,39 @@ class SendingAction(Action):
         result = carry_out(planned, context, send, recording)
         return replace(result, warnings=(*recording.warnings, *result.warnings))
 
-    def _wait(self, asset: str, seconds: float) -> None:
-        """Wait before a further attempt, and say so if that takes a second or more."""
-        if seconds >= 1 and not self.keywords.no_log:
-            line = f"{asset}: waiting {seconds:,.0f} s before a further attempt"
-            say(self.signals, printable(line))
-        time.sleep(seconds)
+
+class Worker(Place):
+    """The Ansible worker."""
+
+    def __init__(self, action: Action) -> None:
+        self._action = action
+
+    def token_source(self, credentials: Credentials, fetch: Callable[[], Token]) -> FetchedToken:
+        return FetchedToken(credentials, fetch, TokenMemory(run_memory(), credentials))
+
+    def require_reader(self) -> None:
+        require_parent()
+
+
+class TaskPlace(Worker):
+    """The worker for one asset: what it opens is reused by the next items of a loop."""
+
+    def __init__(self, action: Action, asset: str) -> None:
+        super().__init__(action)
+        self._asset = asset
+
+    def connect(self, settings: ConnectionSettings) -> Transport:
+        return reused_transport(settings)
+
+    def interruptible(self) -> ContextManager[None]:
+        return self._action.signals.raised()
+
+    def wait(self, seconds: float) -> None:
+        """Wait, and say so if that takes a second or more."""
+        if seconds >= 1 and not self._action.keywords.no_log:
+            line = f"{self._asset}: waiting {seconds:,.0f} s before a further attempt"
+            say(self._action.signals, printable(line))
+        super().wait(seconds)
 
 
 def reused_transport(settings: ConnectionSettings) -> Transport:

@@ -28,6 +28,7 @@ from ansible_collections.infrastructure.services.plugins.module_utils._secrets i
     password_in,
     without_placeholders,
 )
+from ansible_collections.infrastructure.services.plugins.module_utils._task.place import Place
 from ansible_collections.infrastructure.services.plugins.module_utils._task.task import (
     Context,
     presentable,
@@ -100,7 +101,7 @@ def test_each_form_is_masked_in_values_and_in_keys(secret, show):
     shown = show(secret)
     keys = {f"key {shown}": [{"deep": shown}], f"_ansible_{shown}": 1, shown: [{shown: 2}]}
     result = Result(msg=Message(f"it said {shown}."), asset=keys, changed=True)
-    context = Context(False, secrets(secret), None, diff_mode=True)
+    context = Context(False, secrets(secret), Place(), diff_mode=True)
     scrubbed = presentable(result, context).as_ansible()
     assert not [text for text in texts(scrubbed) if shown in text]
     assert scrubbed["changed"] is True
@@ -294,7 +295,7 @@ def test_basic_credentials_are_recognised_in_both_encodings(user, password):
 
 def test_the_keys_of_a_result_are_kept_whatever_the_secret_is():
     result = Result(warnings=(Message("w"),), asset={"warnings": "w"})
-    scrubbed = presentable(result, Context(False, secrets("warnings"), None)).as_ansible()
+    scrubbed = presentable(result, Context(False, secrets("warnings"), Place())).as_ansible()
     assert scrubbed["warnings"] == ["w"]
     assert "warnings" not in scrubbed["asset"]
 

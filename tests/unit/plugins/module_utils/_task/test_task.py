@@ -14,6 +14,7 @@ from ansible_collections.infrastructure.services.plugins.module_utils._http impo
 from ansible_collections.infrastructure.services.plugins.module_utils._result import Result
 from ansible_collections.infrastructure.services.plugins.module_utils._secrets import Secrets
 from ansible_collections.infrastructure.services.plugins.module_utils._task import options, task
+from ansible_collections.infrastructure.services.plugins.module_utils._task.place import Place
 from support import CREATE, RESOURCES, SPECS, UPDATE, run_exactly, run_task
 from support.wire import Last, answer, running, serving
 
@@ -89,7 +90,7 @@ def test_the_diff_is_shown_when_requested():
     result = Result(diff={})
 
     def shown(**how):
-        return task.presentable(result, task.Context(False, Secrets(), None, **how))
+        return task.presentable(result, task.Context(False, Secrets(), Place(), **how))
 
     assert shown(diff_mode=False) == Result()
     assert shown(diff_mode=True) == result

@@ -24,6 +24,7 @@ from ansible_collections.infrastructure.services.plugins.module_utils._errors im
 from ansible_collections.infrastructure.services.plugins.module_utils._list import items
 from ansible_collections.infrastructure.services.plugins.module_utils._result import Result
 from ansible_collections.infrastructure.services.plugins.module_utils._secrets import Secrets
+from ansible_collections.infrastructure.services.plugins.module_utils._task.place import Place
 from ansible_collections.infrastructure.services.plugins.module_utils._task.specs import (
     VIRTUAL_MACHINES,
 )
@@ -284,7 +285,7 @@ def recording(ledger, check_mode: bool = False) -> Recording:
 
 def carried_out(many: Recording, planned, sent: list | None = None) -> Result:
     """Return the result of an asset that the service accepts; `sent`: receives what was sent."""
-    context = Context(False, Secrets(), connect=None)
+    context = Context(False, Secrets(), Place())
 
     def send(planned):
         if sent is not None:
