@@ -16,7 +16,6 @@ from .store import Ledger
 
 _PLAYBOOK = "ansible-playbook infrastructure.services"
 _ENTRY = "ansible localhost -m infrastructure.services.ledger_entry"
-_HIDDEN = f"${{{LEDGER_VARIABLE}:?}}"  # the shell says so if the user has not set it
 # Any other character could mean something else to a shell or to Ansible, even another option.
 _PLAIN = re.compile(r"[\w.@%+:,/~\[\]-]+")
 
@@ -26,7 +25,7 @@ def playbook_command(ledger: Ledger, playbook: str) -> str:
     shown, command = ledger.database.shown, f"{_PLAYBOOK}.{playbook}"
     if shown and shlex.quote(shown) == shown:
         return f"{command} -e ledger={shown}"
-    return f"{_in_environment(shown)} {command}"
+    return f"{_in_environment(shown)}{command}"
 
 
 def settle_commands(ledger: Ledger) -> list[str]:
@@ -58,11 +57,14 @@ def settling(ledger: Ledger, key: Key, entry: Entry) -> dict[str, list[str]]:
     if _PLAIN.fullmatch(shown):
         command = f"{_ENTRY} -a 'ledger={shown} {given}"
     else:
-        command = f"{_in_environment(shown)} {_ENTRY} -a '{given}"
+        command = f"{_in_environment(shown)}{_ENTRY} -a '{given}"
     return {"settle": [f"{command} asset=id='", f"{command} state=absent'"]}
 
 
 def _in_environment(shown: str) -> str:
-    """Return how a command begins that takes the ledger from the environment."""
+    """Return how a command begins that takes the ledger from the environment.
+
+    Nothing if its URL has a password: the user has set the variable, or Ansible names it.
+    """
     # Without double quotes, which a message would escape.
-    return f"{LEDGER_VARIABLE}={shlex.quote(shown) if shown else _HIDDEN}"
+    return f"{LEDGER_VARIABLE}={shlex.quote(shown)} " if shown else ""
