@@ -14,20 +14,15 @@ from typing import Callable, Iterator, Protocol
 
 from .._call.policy import Event, meaning, retry_after
 from .._errors import UNKNOWN, AttemptFailed, ServicesError
-from .._http.exchange import Answer, Request
+from .._http.exchange import Answer, Request, Sender
 from .congestion import NEUTRAL, OK, OVERLOADED, RATE_LIMITED
 from .gate import Gate, Item
 
 _SPARE_FILES = 12  # descriptors: of a ledger, and of a name look-up
 
 
-class AnyTransport(Protocol):
+class AnyTransport(Sender, Protocol):
     """What makes one attempt at one request."""
-
-    has_sent: bool
-
-    def send_once(self, request: Request, timeout: float) -> Answer:
-        """Return the answer; raise AttemptFailed."""
 
     def close(self) -> None:
         """Close its connections."""
