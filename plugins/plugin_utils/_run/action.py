@@ -20,7 +20,7 @@ from ...module_utils._errors import (
     ServicesError,
 )
 from ...module_utils._result import Result
-from ...module_utils._task.options import LEDGER_VARIABLE
+from ...module_utils._task.options import LEDGER_VARIABLE, Params
 from ...module_utils._task.signals import Interrupted, Signals, deferred
 from ...module_utils._task.specs import ModuleSpec
 from ...module_utils._task.validation import Options, validate
@@ -108,7 +108,7 @@ class Action(TaskAction):
         """Return the result of the module if it does the whole task, None for one done here."""
         return None
 
-    def options_given(self) -> dict[str, Any]:
+    def options_given(self) -> Params:
         """Return the options of the task, not yet validated; raise InvalidInput."""
         try:
             return dict(self.all_given())
@@ -137,12 +137,18 @@ class Action(TaskAction):
         """
         return absolute(option, path, self.playbook_directory, self.given(option) is None)
 
-    def with_absolute_paths(self, params: dict[str, Any]) -> dict[str, Any]:
-        """Return valid options with absolute paths; raise InvalidInput for one in a collection."""
+    def with_absolute_paths(self, options: Params) -> Params:
+        """Return options, valid or not, with absolute paths.
+
+        Raise InvalidInput for a path in a collection; the module refuses one that is no text.
+        """
+        texts = {name: options.get(name) for name in self.spec.paths}
         paths = {
-            name: self.absolute_path(name, params[name]) for name in self.spec.paths if params[name]
+            name: self.absolute_path(name, os.path.expandvars(text))
+            for name, text in texts.items()
+            if text and isinstance(text, str)
         }
-        return {**params, **paths}
+        return {**options, **paths}
 
     def remember(self, result: Result) -> Result:
         """Return the result; `until` does not repeat a creation that may have happened."""

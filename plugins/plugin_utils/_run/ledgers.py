@@ -7,9 +7,9 @@
 from __future__ import annotations
 
 import os
-from typing import Any
 
 from ...module_utils._errors import InvalidInput
+from ...module_utils._task.options import Params
 from .._ledger.ledger_file import identity, require_same_file
 from .._ledger.location import no_ledger_yet, open_ledger, resolved
 from .._ledger.store import Ledger
@@ -31,9 +31,7 @@ def ledger_location(action: Action, ledger: str, option: str = "ledger") -> str:
     return resolved(ledger, action.playbook_directory, action.given(option) is None)
 
 
-def open_own_ledger(
-    action: Action, params: dict[str, Any], location: str, read_only: bool
-) -> Ledger:
+def open_own_ledger(action: Action, params: Params, location: str, read_only: bool) -> Ledger:
     """Open a ledger for this task alone; raise LedgerError or MissingLibrary."""
     with action.signals.raised():
         ledger = _open(location, read_only, _required_by(action, params))
@@ -43,7 +41,7 @@ def open_own_ledger(
 
 
 def reused_ledger(
-    action: Action, params: dict[str, Any], read_only: bool, shows_news: bool = True
+    action: Action, params: Params, read_only: bool, shows_news: bool = True
 ) -> Ledger:
     """Return the ledger of a task, which the next items of a loop reuse.
 
@@ -60,7 +58,7 @@ def reused_ledger(
     return ledger
 
 
-def _required_by(action: Action, params: dict[str, Any]) -> str:
+def _required_by(action: Action, params: Params) -> str:
     """Return the option that requires the ledger to exist, empty for none."""
     return "" if params["ledger_create"] else action.spec.named("ledger_create")
 

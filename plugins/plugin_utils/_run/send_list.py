@@ -10,14 +10,14 @@ import time
 from contextlib import closing
 from dataclasses import replace
 from functools import partial
-from typing import Any, Iterable
+from typing import Iterable
 
 from ...module_utils._errors import NOT_SENT, REJECTED, InvalidInput
 from ...module_utils._http.transport import require_libraries
 from ...module_utils._http.urls import canonical_url
 from ...module_utils._list.sending import send_all
 from ...module_utils._result import DETAIL, Result
-from ...module_utils._task.options import settings_from
+from ...module_utils._task.options import Params, settings_from
 from ...module_utils._task.validation import Options
 from .._ledger.location import open_ledger, shown_location
 from .._ledger.queue import Queue
@@ -78,16 +78,14 @@ class SendingListAction(SendingAction):
             return returned
         return self.remember(returned)
 
-    def _report(self, params: dict[str, Any], location: str, service: str) -> Report | None:
+    def _report(self, params: Params, location: str, service: str) -> Report | None:
         """Return the report of the list, None for none; raise InvalidInput."""
         if not params["report"]:
             return None
         is_plan = self.keywords.check_mode and not self.only_checks
         return Report(params["report"], location, run_id(), service, is_plan)
 
-    def _approved_plan(
-        self, params: dict[str, Any], location: str, service: str
-    ) -> ApprovedPlan | None:
+    def _approved_plan(self, params: Params, location: str, service: str) -> ApprovedPlan | None:
         """Return the plan that was approved, None for none.
 
         Raise InvalidInput, before a ledger is made, for a plan that was made against another one.
@@ -124,7 +122,7 @@ class SendingListAction(SendingAction):
         show_lines([*lines, *where])
         return result
 
-    def _next_step(self, params: dict[str, Any]) -> str:
+    def _next_step(self, params: Params) -> str:
         """Return where each item is explained; after a signal, nobody receives the results."""
         if not self.signals.caught:
             return "See above."
@@ -159,7 +157,7 @@ class ListPlace(Worker):
         return "the run of Ansible that the task belongs to has ended" if is_orphan() else ""
 
 
-def _may_go_on(recording: Recording, params: dict[str, Any], items: Iterable[Result]) -> bool:
+def _may_go_on(recording: Recording, params: Params, items: Iterable[Result]) -> bool:
     """Return whether a further attempt of `until` sends only what certainly did not happen.
 
     The ledger keeps the rest from it.

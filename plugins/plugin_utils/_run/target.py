@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import os
 from dataclasses import asdict, replace
-from typing import Any
 
 from ansible.errors import AnsibleConnectionFailure, AnsibleError
 
 from ...module_utils._call.operation import effect_of
 from ...module_utils._errors import NOT_SENT, UNKNOWN, Message, ServicesError
 from ...module_utils._result import Result
-from ...module_utils._task.options import ENVIRONMENT_PREFIX
+from ...module_utils._task.options import ENVIRONMENT_PREFIX, Params
 from ...module_utils._task.signals import Interrupted
 from ...module_utils._task.task import RECORDED, Planned
 from ...module_utils._task.validation import validate, variable_of
@@ -30,14 +29,14 @@ _SHELL_CANNOT_START = (126, 127)  # POSIX: the command was found but cannot be r
 class Target:
     """Runs the module of a task, and reports what is known however that ends."""
 
-    def __init__(self, action: Action, given: dict[str, Any]) -> None:
+    def __init__(self, action: Action, given: Params) -> None:
         """Raise InvalidInput for a path that cannot be meant; `given`: the options of the task."""
         self._action = action
         self._given = {**given, **self._from_environment(given)}
         if action.keywords.is_local:
-            self._given.update(self._absolute_paths())
+            self._given = action.with_absolute_paths(self._given)
 
-    def _from_environment(self, given: dict[str, Any]) -> dict[str, str]:
+    def _from_environment(self, given: Params) -> dict[str, str]:
         """Return the options that variables set, also those of the controller.
 
         Its files may be missing on the target: a path on another machine comes from the keyword
@@ -51,15 +50,6 @@ class Target:
             if variable and (is_known or variable in action.task_environment):
                 found[name] = os.environ[variable]
         return found
-
-    def _absolute_paths(self) -> dict[str, str]:
-        """Return the paths as the worker takes them; the module itself refuses one that is no text."""
-        texts = {name: self._given.get(name) for name in self._action.spec.paths}
-        return {
-            name: self._action.absolute_path(name, os.path.expandvars(text))
-            for name, text in texts.items()
-            if text and isinstance(text, str)
-        }
 
     def send(self, planned: Planned) -> Result:
         """Run the module for a task whose ledger stays on the controller."""
