@@ -21,9 +21,7 @@ from ._result import DATA, MASKING, NEVER, Result
 # ansible-core.
 PLACEHOLDER, HIDDEN = PLACEHOLDERS = ("********", "VALUE_SPECIFIED_IN_NO_LOG_PARAMETER")
 SHORTEST = 8  # characters; a credential of this length is unlikely to be a name or an id by chance
-_DISTINCT = (
-    32  # characters; a credential of this length is unlikely to be part of a longer word by chance
-)
+_DISTINCT = 32  # characters; one of this length is unlikely to be part of a longer word by chance
 
 # Names of parameters and headers whose values are credentials (SECURITY.md): by a match anywhere in
 # the name or by one of its words, unless the last word marks it as metadata: `subject_token_type`
@@ -46,9 +44,7 @@ _PASSWORD_OPTION = re.compile(
     r"(?:password|passwd|secret)\s*=\s*('(?:[^'\\]|\\.)*'|[^&\s]*)", re.IGNORECASE
 )
 _ESCAPE = re.compile("%[0-9A-F]{2}")
-_LONGEST_QUOTED = (
-    1000  # characters; the error descriptions of identity providers have a few hundred
-)
+_LONGEST_QUOTED = 1000  # characters; identity providers describe errors in a few hundred
 
 
 T = TypeVar("T")
@@ -56,9 +52,7 @@ T = TypeVar("T")
 
 @lru_cache  # all items of a loop have the same secrets
 def forms(secret: str) -> frozenset[str]:
-    """Return the secret verbatim, URL-quoted, JSON-escaped, as its repr() and as messages show it;
-    nothing if empty.
-    """
+    """Return the secret verbatim, URL-quoted, JSON-escaped, as repr() and as messages show it."""
     quoted = {
         quote(secret, "", errors="replace"),
         quote(secret, errors="replace"),
@@ -66,7 +60,8 @@ def forms(secret: str) -> frozenset[str]:
     }
     shown = quoted | {_ESCAPE.sub(lambda escape: escape[0].lower(), form) for form in quoted}
     shown |= {secret, repr(secret)[1:-1], printable(secret)}
-    in_json = {_in_json(secret)} | {json.dumps(form)[1:-1] for form in (secret, repr(secret)[1:-1])}
+    in_json = {_in_json(secret)}
+    in_json |= {json.dumps(form)[1:-1] for form in (secret, repr(secret)[1:-1])}
     shown |= in_json | {form.replace("/", r"\/") for form in in_json}  # as PHP escapes it
     return frozenset(shown - {""})
 
@@ -92,8 +87,7 @@ def basic(user: str, password: str) -> set[str]:
 
 
 def password_in(*urls: str) -> set[str]:
-    """Return the passwords in URLs, or in what libpq would accept as one, as they are written and
-    decoded.
+    """Return the passwords in URLs, or in libpq's other form, as they are written and decoded.
 
     A password that is not percent-encoded may contain any of `/ @ # ?`, so it may end at the first
     or the last `@`.
@@ -114,9 +108,7 @@ def printable(text: str) -> str:
 
 
 def for_message(text: str) -> str:
-    """Return text from a server, fit for a message; never truncated, since scrubbing cannot match
-    half a secret.
-    """
+    """Return text from a server for a message; never cut, since half a secret is not found."""
     return printable(text) if len(text) <= _LONGEST_QUOTED else "(too long to be shown)"
 
 
@@ -196,20 +188,17 @@ class Secrets:
         return _each(value, masked)
 
     def _masked(self, part: object) -> object:
-        """Return a text or number masked as ansible-core does it, whose function for this is
-        deprecated since 2.22.
-        """
-        if (
-            not self._everywhere
-            or isinstance(part, bool)
-            or not isinstance(part, (str, int, float))
-        ):
+        """Return a text or number masked as ansible-core's function does (deprecated in 2.22)."""
+        is_maskable = isinstance(part, (str, int, float)) and not isinstance(part, bool)
+        if not self._everywhere or not is_maskable:
             return part
         text = masked = str(part)
         for secret in sorted(self._everywhere, key=len, reverse=True):
             masked = masked.replace(secret, PLACEHOLDER)
-        is_whole = masked != text and (text in self._everywhere or not isinstance(part, str))
-        return HIDDEN if is_whole else masked if isinstance(part, str) else part
+        if masked == text:
+            return part
+        is_whole = text in self._everywhere or not isinstance(part, str)
+        return HIDDEN if is_whole else masked
 
 
 def holds_placeholder(value: object) -> bool:
@@ -219,25 +208,19 @@ def holds_placeholder(value: object) -> bool:
 
 
 def without_placeholders(value: object) -> Any:
-    """Return the value without the dict members that contain a placeholder and are not dicts
-    themselves.
-    """
+    """Return the value without the dict members, dicts apart, that contain a placeholder."""
     if not isinstance(value, dict) or not holds_placeholder(value):
         return value
-    whole = {
-        key: item
-        for key, item in value.items()
-        if isinstance(item, dict) or not holds_placeholder(item)
-    }
-    return {
-        key: without_placeholders(item) for key, item in whole.items() if not holds_placeholder(key)
-    }
+    kept = {}
+    for key, item in value.items():
+        is_known = isinstance(item, dict) or not holds_placeholder(item)
+        if is_known and not holds_placeholder(key):
+            kept[key] = without_placeholders(item)
+    return kept
 
 
 def _each(value: object, mask: Callable[[object], object]) -> Any:
-    """Return the value with each key, string and number masked; core's sanitize_keys would skip
-    some keys.
-    """
+    """Return the value with each key, string and number masked; core would skip some keys."""
     if isinstance(value, dict):
         return {_each(key, mask): _each(item, mask) for key, item in value.items()}
     if isinstance(value, Message):
@@ -250,21 +233,20 @@ def _each(value: object, mask: Callable[[object], object]) -> Any:
 @lru_cache(maxsize=16)
 def _words(secrets: frozenset[str]) -> re.Pattern[str]:
     """Return a pattern that matches any of the secrets as a whole word."""
-    longest_first = [
-        *sorted(map(re.escape, secrets), key=len, reverse=True),
-        "(?!)",
-    ]  # matches nothing
+    if not secrets:
+        return re.compile("(?!)")  # matches nothing
+    longest_first = sorted(map(re.escape, secrets), key=len, reverse=True)
     return re.compile(rf"(?<!\w)(?:{'|'.join(longest_first)})(?!\w)")
 
 
 def _mentions(values: Iterable[object], secrets: set[str]) -> bool:
-    """Whether any secret occurs; JSON escapes character by character, so searching the JSON text
-    finds all of them.
-
-    One value at a time: several hold the same answer, which may be large.
-    """
+    """Whether any secret occurs in the JSON of the values, which escapes letter by letter."""
     written = [_in_json(secret) for secret in secrets]
-    return any(any(map(_json(value).__contains__, written)) for value in values)
+    for value in values:  # one at a time: several hold the same answer, which may be large
+        text = _json(value)
+        if any(secret in text for secret in written):
+            return True
+    return False
 
 
 @lru_cache(maxsize=1024)

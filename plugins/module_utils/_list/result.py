@@ -2,9 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The result of a list: one result of the same shape for each item, whatever its outcome, and the
-totals.
-"""
+"""The result of a list: a result of the same shape for each item, and the totals."""
 
 from __future__ import annotations
 
@@ -25,7 +23,12 @@ _RESULTS_SAY = "results says what is known of each, and what to do."
 _MOST_WARNINGS = 20
 _MOST_PROBLEMS = 100  # where the result would be too large with all of them
 _MOST_NOT_LISTED = 1_000  # names, of some tens of characters each
-_LARGE = 680_000  # characters; ansible-runner and AWX drop a result of more than 700,000, with the invocation
+_LARGE = 680_000  # characters; the invocation comes on top
+_EFFECTS = {
+    NOT_SENT: "not sent",
+    UNKNOWN: "in doubt",
+    ACCEPTED: "accepted without a usable answer",
+}
 _PLANS = ("create", "update", "keep", "differs", "in_doubt")
 
 
@@ -37,9 +40,8 @@ class ListResult:
     ) -> None:
         """`fields`: dotted names of the envelope fields to return, None for all."""
         self.warnings: list[str] = []  # about all items together
-        self.not_listed: list[str] | None = (
-            None  # names that only the ledger has, None if it was not asked
-        )
+        # Names that only the ledger has, None if it was not asked.
+        self.not_listed: list[str] | None = None
         self._spec, self._labels, self._fields = spec, labels, fields
         self._noun = spec.sent.operation.noun
         self._items = [Result()] * len(labels)
@@ -52,22 +54,19 @@ class ListResult:
 
     def add(self, number: int, result: Result) -> None:
         """Add the result of one item."""
-        label, warnings = self._labels[number], result.warnings
-        said = result.msg
-        if warnings and not said.text:
-            asset = next((warning.asset for warning in warnings if warning.asset), "")
-            said = Message(" ".join(warning.text for warning in warnings), asset)
+        label, msg = self._labels[number], result.msg
+        if result.warnings and not msg.text:
+            assets = [warning.asset for warning in result.warnings if warning.asset]
+            text = " ".join(warning.text for warning in result.warnings)
+            msg = Message(text, assets[0] if assets else "")
         is_told = result.plan in ("differs", "in_doubt", "update")  # by the plan, in fewer words
-        for warning in warnings:
+        for warning in result.warnings:
             if not (is_told and warning.asset):
                 same = warning._replace(asset="", since=""), bool(warning.asset)
                 self._item_warnings.setdefault(same, []).append(label)
+        attempts = result.request_attempts or 0
         self._items[number] = result.but(
-            item=label,
-            msg=said,
-            warnings=(),
-            request_attempts=result.request_attempts or 0,
-            more=self._hidden,
+            item=label, msg=msg, warnings=(), request_attempts=attempts, more=self._hidden
         )
         self.added += 1
         self.failed += result.failed
@@ -106,12 +105,10 @@ class ListResult:
         )
 
     def returned(self, result: Result, which: str) -> Result:
-        """Return the result of the list as its task returns it, with facts, and a warning if it is
-        too large.
+        """Return the result of the list as its task returns it, with facts.
 
-        `result`: from `done`; `which`: the items that `results` is to have, `all` or `problems`:
-        what failed, is in doubt, differs or was not begun; where the result would become too large,
-        only the first that were begun.
+        `result`: from `done`; `which`: the items that `results` is to have, `all` or `problems`,
+        of which a result that would be too large has only the first that were begun.
         """
         items = [self._returned(item) for item in result.results or ()]
         facts = {item.item: item.asset for item in items if _is_known(item)}
@@ -142,36 +139,30 @@ class ListResult:
         return counts if self.not_listed is None else dict(counts, not_listed=len(self.not_listed))
 
     def _msg(self, counts: dict[str, int], next_step: str) -> str:
+        """Return what failed, what was not begun, and what to do next."""
+        done, parts = self._spec.sent.operation.done, []
         failed = [item for item in self._items if item.failed]
-        by_outcome = sorted(failed, key=lambda item: OUTCOMES.index(item.outcome))
-        effects = ", ".join(
-            f"{count:,} {effect}"
-            for effect, count in Counter(map(_known_effect, by_outcome)).items()
-        )
-        names, number = listing([str(item.item) for item in failed]), len(self._items)
-        parts = (
-            [f"{len(failed):,} of {number:,} {self._noun}s failed ({effects}): {names}."]
-            if failed
-            else []
-        )
+        if failed:
+            of_all = f"{len(failed):,} of {self.total:,} {self._noun}s failed"
+            names = listing([str(item.item) for item in failed])
+            parts.append(f"{of_all} ({_known_effects(failed)}): {names}.")
         if counts["not_begun"]:
-            done = (
-                f"{counts['changed']:,} were {self._spec.sent.operation.done}, "
-                if counts["changed"]
-                else ""
-            )
-            parts.append(f"{done}{counts['not_begun']:,} were not begun: {self._reason}.")
+            changed = f"{counts['changed']:,} were {done}, " if counts["changed"] else ""
+            parts.append(f"{changed}{counts['not_begun']:,} were not begun: {self._reason}.")
         return " ".join([*parts, next_step])
 
     def _same_ids(self) -> list[str]:
+        """Return a warning for each id that several assets have."""
         named: dict[str, list[str]] = {}
         for item in self._items:
-            named.setdefault(str((item.asset or {}).get("id") or ""), []).append(str(item.item))
-        return [
-            f"{self._noun}s {listing(names)} have the same id, {for_message(each)}: look up which of them exist."
-            for each, names in named.items()
-            if each and len(names) > 1
-        ][:_MOST_WARNINGS]
+            if item.asset and item.asset.get("id"):
+                named.setdefault(str(item.asset["id"]), []).append(str(item.item))
+        warnings = []
+        for found, names in named.items():
+            if len(names) > 1:
+                same = f"{self._noun}s {listing(names)} have the same id, {for_message(found)}"
+                warnings.append(f"{same}: look up which of them exist.")
+        return warnings[:_MOST_WARNINGS]
 
     def _some_warnings(self) -> list[str]:
         """Return the warnings about items, the same one about several of them once."""
@@ -180,25 +171,26 @@ class ListResult:
             same = f" (the same is true of {listing(others)})" if others else ""
             unique.append(f"{self._noun} {name}{same}: {said}" if is_of_each else str(said))
         more = len(unique) - _MOST_WARNINGS
-        return [
-            *unique[:_MOST_WARNINGS],
-            *([f"And {more:,} more warnings; results has them."] if more > 0 else []),
-        ]
+        if more > 0:
+            return [*unique[:_MOST_WARNINGS], f"And {more:,} more warnings; results has them."]
+        return unique
+
+
+def _known_effects(failed: list[Result]) -> str:
+    """Return in words what is known of failed items, and of how many."""
+    graver_last = sorted(failed, key=lambda item: OUTCOMES.index(item.outcome))
+    found = Counter(_known_effect(item) for item in graver_last)
+    return ", ".join(f"{count:,} {effect}" for effect, count in found.items())
 
 
 def _known_effect(item: Result) -> str:
-    """Return in words what is known of a failed item; an accepted one with an asset failed in the
-    ledger.
-    """
-    if item.outcome == ACCEPTED:
-        return "accepted but not recorded" if item.asset else "accepted without a usable answer"
-    return {NOT_SENT: "not sent", UNKNOWN: "in doubt"}.get(item.outcome, item.outcome)
+    if item.outcome == ACCEPTED and item.asset is not None:
+        return "accepted but not recorded"
+    return _EFFECTS.get(item.outcome, item.outcome)
 
 
 def _is_known(item: Result) -> bool:
-    """Whether the facts have an item: the service has the asset, or would have it, and a field of
-    it was asked for.
-    """
+    """Whether the service has the asset, or would have it, and a field of it was asked for."""
     return bool(item.asset) and item.outcome in (ACCEPTED, NOT_SENT)
 
 
