@@ -1,0 +1,140 @@
+# Copyright (c) 2026, the infrastructure.services contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The commands that the documents name, run in this process by the real actions."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from importlib import import_module
+from pathlib import Path
+from typing import Any, Iterator
+
+import pytest
+from ansible.parsing.dataloader import DataLoader
+from ansible.playbook.block import Block
+from ansible.playbook.play import Play
+from ansible.playbook.play_context import PlayContext
+from ansible.playbook.task import Task
+from ansible.plugins import loader as plugin_loaders
+from ansible.plugins.loader import connection_loader
+from ansible.template import Templar
+from ansible_collections.infrastructure.services.plugins.plugin_utils._run import display
+
+ACTIONS = "ansible_collections.infrastructure.services.plugins.action."
+
+
+@dataclass
+class Ended:
+    """A command that has ended: its result, and the lines that it displayed."""
+
+    result: dict[str, Any]
+    lines: list[str]
+
+    @property
+    def said(self) -> str:
+        """Everything that a person could read."""
+        messages = [*self.lines, *self.result.get("warnings", []), str(self.result.get("msg", ""))]
+        return "\n".join(messages)
+
+
+@dataclass
+class Terminal:
+    """Somebody at a terminal: a directory, and the URL of the service."""
+
+    directory: Path
+    base_url: str
+    lines: list[str] = field(default_factory=list)
+
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        """Read what actions display."""
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(display, "_display", lambda line, *_more: self.lines.append(line))
+            yield
+
+    def run(
+        self,
+        module: str,
+        options: dict[str, Any],
+        check_mode: bool = False,
+        variables: dict[str, Any] | None = None,
+    ) -> Ended:
+        """Run a task of a playbook of its own; an unexpected error is raised."""
+        loader = DataLoader()
+        loader.set_basedir(str(self.directory))
+        task = Task(block=Block(play=Play()))
+        task.action, task.args = f"infrastructure.services.{module}", options
+        task.check_mode, task.diff = check_mode, False
+        context = PlayContext()
+        action = import_module(ACTIONS + module).ActionModule(
+            task=task,
+            connection=connection_loader.get("local", context),
+            play_context=context,
+            loader=loader,
+            templar=Templar(loader=loader, variables=variables or {}),
+            shared_loader_obj=plugin_loaders,
+        )
+        begin = len(self.lines)
+        with self.reading():
+            result = action.run(task_vars=variables or {})
+        action.cleanup(force=True)
+        return Ended(result, self.lines[begin:])
+
+    def send_list(self, names: list[str], ledger: str, **more: Any) -> Ended:
+        """Run the list of a fleet of machines."""
+        check_mode = more.pop("check_mode", False)
+        options = {
+            "base_url": self.base_url,
+            "access_token": "a-token-of-this-test",
+            "virtual_machines": [{"name": name, "attributes": {"cpu": 4}} for name in names],
+            "ledger": ledger,
+            "retries": 0,
+            "max_unknown": 0,
+            **more,
+        }
+        return self.run("compute_virtual_machines", options, check_mode)
+
+    def send_one(self, name: str, ledger: str, **more: Any) -> Ended:
+        """Create one machine, as in a playbook of a single task."""
+        options = {
+            "base_url": self.base_url,
+            "access_token": "a-token-of-this-test",
+            "name": name,
+            "attributes": {"cpu": 4},
+            "ledger": ledger,
+            "retries": 0,
+            **more,
+        }
+        return self.run("compute_virtual_machine", options)
+
+    def list_in_doubt(self, ledger: str, file: str) -> Ended:
+        """Run the playbook in_doubt with a file."""
+        options = {"ledger": ledger, "states": ["in_doubt"]}
+        variables = {"__file": str(self.directory / file), "__shows_table": True}
+        return self.run("ledger_info", options, variables=variables)
+
+    def settle(self, ledger: str, file: str) -> Ended:
+        """Run the playbook settle."""
+        options = {"ledger": ledger, "base_url": self.base_url, "entries": []}
+        return self.run("ledger_entries", options, variables={"__file": str(self.directory / file)})
+
+    def edit(self, ledger: str, name: str, **edit: Any) -> Ended:
+        """Adopt, settle, correct or forget one machine."""
+        options = {
+            "ledger": ledger,
+            "base_url": self.base_url,
+            "resource": "compute_virtual_machine",
+            "name": name,
+            **edit,
+        }
+        return self.run("ledger_entry", options)
+
+    def move(self, ledger: str, to: str) -> Ended:
+        """Run the playbook move_ledger."""
+        return self.run("ledger_move", {"ledger": ledger, "to": to})
+
+    def recorded(self, ledger: str) -> Ended:
+        """Read a whole ledger."""
+        return self.run("ledger_info", {"ledger": ledger})
