@@ -5,10 +5,13 @@
 
 from __future__ import annotations
 
+import os
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from datetime import datetime, timedelta, timezone
 from importlib import import_module
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, Iterator
 
 import pytest
@@ -20,7 +23,11 @@ from ansible.playbook.task import Task
 from ansible.plugins import loader as plugin_loaders
 from ansible.plugins.loader import connection_loader
 from ansible.template import Templar
-from ansible_collections.infrastructure.services.plugins.plugin_utils._run import display
+from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger import entries
+from ansible_collections.infrastructure.services.plugins.plugin_utils._run import display, ledgers
+from ansible_collections.infrastructure.services.plugins.plugin_utils._run.run_memory import (
+    run_memory,
+)
 
 ACTIONS = "ansible_collections.infrastructure.services.plugins.action."
 
@@ -46,13 +53,25 @@ class Terminal:
     directory: Path
     base_url: str
     lines: list[str] = field(default_factory=list)
+    seconds: int = 0  # each command begins a minute after the one before
 
     @contextmanager
-    def reading(self) -> Iterator[None]:
-        """Read what actions display."""
+    def in_a_run_of_its_own(self) -> Iterator[None]:
+        """Forget what one run of Ansible keeps for its tasks, and read what actions display."""
+        self.seconds += 60
+        moment = datetime(2026, 1, 1, tzinfo=timezone.utc) + timedelta(seconds=self.seconds)
+        clock = SimpleNamespace(now=lambda _zone: moment)
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(display, "_display", lambda line, *_more: self.lines.append(line))
-            yield
+            patch.setattr(entries, "datetime", clock)
+            try:
+                yield
+            finally:
+                for ledger in ledgers._ledgers.values():
+                    ledger.close()
+                ledgers._ledgers.clear()
+                os.close(run_memory()._file)
+                run_memory.cache_clear()
 
     def run(
         self,
@@ -77,7 +96,7 @@ class Terminal:
             shared_loader_obj=plugin_loaders,
         )
         begin = len(self.lines)
-        with self.reading():
+        with self.in_a_run_of_its_own():
             result = action.run(task_vars=variables or {})
         action.cleanup(force=True)
         return Ended(result, self.lines[begin:])
