@@ -193,7 +193,16 @@ class Person(RuleBasedStateMachine):
 
     @rule(list_file=lists)
     def settle(self, list_file) -> None:
-        """A list, an old one too, changes only the entries that it is about."""
+        self.settle_by(list_file)
+
+    @rule(list_file=lists, names=SOME_NAMES, fates=SOME_FATES)
+    def settle_twice_by_one_file(self, list_file, names, fates) -> None:
+        self.settle_by(list_file)
+        self.send(names, fates)
+        self.settle_by(list_file)
+
+    def settle_by(self, list_file: tuple[str, dict[str, str]]) -> None:
+        """Settle by a list; an old one, too, changes only the entries that it is about."""
         file, seen = list_file
         before = self.states()
         self.note(self.terminal.settle(self.ledger, file))
