@@ -577,9 +577,8 @@ application roles: 1 updated, 0 unchanged, 0 in doubt, 0 rejected, N s
       these fields were known and not sent, and came back different or not at
       all: name ("reader" known, null now), attributes.login (true known, null
       now). The service replaces what is not sent, or somebody else changed it.
-      To restore the known values, add {"name": "reader", "attributes":
-      {"login": true}} to the task (to its body, if it has one), set send:
-      complete, and run it again.
+      To restore them, add {"name": "reader", "attributes": {"login": true}} to
+      the task or its body, with send: complete.
 report: fleet.html, .json, .xml
 """
 

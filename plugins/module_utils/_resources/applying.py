@@ -113,8 +113,8 @@ def _losses(resource: Resource, plan: Plan, lost: list[Difference]) -> list[str]
     what = "these fields were known and not sent, and came back different or not at all"
     why = "The service replaces what is not sent, or somebody else changed it."
     old = json.dumps(_options_of(resource, plan, lost), ensure_ascii=False)
-    how = "to the task (to its body, if it has one), set send: complete, and run it again"
-    return [f"{what}: {fields}. {why} To restore the known values, add {old} {how}."]
+    how = f"To restore them, add {old} to the task or its body, with send: complete."
+    return [f"{what}: {fields}. {why} {how}"]
 
 
 def _options_of(resource: Resource, plan: Plan, lost: list[Difference]) -> dict[str, Any]:
