@@ -33,7 +33,7 @@ _CHANGED = [
     for pattern in (
         r"0\d+|\d{16,}",  # 0012 becomes 12
         r"[+-]?(\d+[.,'\s])*\d+([.,]\d*)?(e[+-]?\d+)?\s*%?",  # 12.10 becomes 12.1, 1E5 100000
-        r"\d{1,4}([-/.]\d{1,4}){1,2}",  # 1-2 and 1/2/26 become dates
+        r"\d{1,4}([-/.]\d{1,4}){1,2}(t[\d:.]+z?)?",  # 1-2 becomes a date, a date-time too
         r"\d{1,4}(:\d{1,2}){1,2}(\.\d+)?(\s*[ap]m)?",  # 1:30 becomes a time
         r"true|false|wahr|falsch|vrai|faux|verdadero|falso",
         rf"(\d{{1,2}}[-. ]*)?({_MONTH})[a-z]*[-. ]*\d{{0,4}}",  # MAR1 becomes a date

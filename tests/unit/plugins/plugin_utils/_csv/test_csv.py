@@ -328,6 +328,7 @@ def test_what_is_in_doubt_is_settled_by_the_cells_that_are_filled_in():
         "12345678901234567",
         "1-2",
         "2026-01-02",
+        "2026-01-02T03:04:05Z",
         "1/2/26",
         "3.4.2026",
         "1:30",
