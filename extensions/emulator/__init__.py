@@ -1,6 +1,4 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A double of the Infrastructure Service for demos, scenarios and continuous integration; see
-README.md here.
-"""
+"""A fake Infrastructure Service for demos, scenarios and CI; README.md here describes it."""

@@ -140,9 +140,7 @@ def port(text: str) -> int:
 
 
 def delay(text: str) -> tuple[str, float]:
-    """Return the operation and the seconds of `--delay`; raise ArgumentTypeError if those are not a
-    number.
-    """
+    """Return the operation and the seconds of `--delay`; raise ArgumentTypeError for no number."""
     operation, _equals, seconds = text.rpartition("=")
     try:
         return operation or "any", float(seconds)

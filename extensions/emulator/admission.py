@@ -1,8 +1,7 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which requests are answered: none that a page of somebody else sends from a browser on this
-machine.
+"""Admission of requests: a page of somebody else in a browser on this machine can send none.
 
 Such a page can name the emulator by a name of its own, whose address it changes to 127.0.0.1 (DNS
 rebinding), or send what needs no permission of the emulator, such as a form.

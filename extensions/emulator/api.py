@@ -1,9 +1,7 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The service as a function: a request in, an answer out. Sockets, time and faults on the wire are
-elsewhere.
-"""
+"""The service as a function: a request in, an answer out, without sockets, time and faults."""
 
 from __future__ import annotations
 
@@ -31,9 +29,7 @@ _BEARER = re.compile(r"bearer +(\S.*)", re.IGNORECASE)
 
 
 class Api:
-    """The operations of the service, the token endpoint, and everything they remember until
-    `reset`.
-    """
+    """The operations, the token endpoint, and everything they remember until `reset`."""
 
     def __init__(
         self,
@@ -74,9 +70,7 @@ class Api:
     def answer(
         self, request: Request, connection: int, close: bool, wait: Callable[[float], object]
     ) -> Script:
-        """Record the request, process it unless a fault prevents that, and return what happens on
-        the wire.
-        """
+        """Record the request, process it unless a fault prevents that, and return the script."""
         operation = self.operation(request)
         with self._lock:
             self._count += 1
@@ -115,9 +109,7 @@ class Api:
             return self.store.snapshot()
 
     def seed(self, asset_id: str, asset: object) -> Asset:
-        """Store a role as if it had always existed; raise ValueError if it is not an application
-        role.
-        """
+        """Store a role as if it had always existed; raise ValueError if it is none."""
         if not isinstance(asset, dict) or not self._role.is_valid(asset):
             raise ValueError("an asset is an object with the fields of an application role")
         with self._lock:

@@ -1,9 +1,7 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The control endpoints under `/_emulator/`: JSON in, JSON out, no authentication, not part of the
-conversation.
-"""
+"""The control endpoints under `/_emulator/`: JSON in, JSON out, no authentication, not logged."""
 
 from __future__ import annotations
 
@@ -25,9 +23,7 @@ def is_control(request: Request) -> bool:
 
 
 def handle(api: Api, request: Request) -> Response:
-    """Answer a control request: 200, 400 with a message for bad input, 404 and 405 for an unknown
-    path or method.
-    """
+    """Answer a control request: 200, 400 with a message, 404 or 405."""
     name, _slash, rest = request.path[len(PREFIX) :].partition("/")
     methods = _ROUTES.get(f"{name}/{{id}}" if rest else name)
     if methods is None:

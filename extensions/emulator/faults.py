@@ -1,9 +1,7 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The faults as data: what one is, and which one a request meets. scripts.py has what then happens
-on the wire.
-"""
+"""The faults as data: what one is, and which one a request meets; scripts.py executes it."""
 
 from __future__ import annotations
 
@@ -53,9 +51,7 @@ class Fault:
 
 @dataclass(frozen=True)
 class Kind:
-    """When a kind of fault can strike (the first is the default), and its parameters: None means
-    required.
-    """
+    """When a kind can strike (the first is the default); a parameter of None is required."""
 
     moments: tuple[str, ...]
     parameters: dict[str, object]
@@ -127,9 +123,7 @@ RULES: dict[str, Callable[[object], bool]] = {
 
 
 def parse(said: object) -> Fault:
-    """Return the fault that a JSON value describes; raise ValueError with a message for the user if
-    it is invalid.
-    """
+    """Return the fault that a JSON value describes; raise ValueError with a message."""
     if not isinstance(said, dict) or not RULES["kind"](said.get("kind")):
         raise ValueError(f"a fault is an object whose kind is one of {', '.join(KINDS)}")
     kind = KINDS[said["kind"]]
@@ -154,8 +148,7 @@ def parse(said: object) -> Fault:
 def select(
     faults: tuple[Fault, ...], operation: str | None
 ) -> tuple[Fault | None, tuple[Fault, ...]]:
-    """Return the fault that this request meets, if any, and the faults that are left for the next
-    one.
+    """Return the fault that this request meets, if any, and the faults that are left.
 
     A request meets at most one: the first, in the order they were queued, that matches its
     operation and has let enough requests pass.

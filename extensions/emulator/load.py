@@ -1,9 +1,7 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""How much load the service accepts: a rate, a number of requests in progress, and a queue of
-waiting ones.
-"""
+"""The load that the service accepts: a rate, requests in progress, and a queue of others."""
 
 from __future__ import annotations
 
@@ -18,9 +16,7 @@ from .settings import Settings
 
 
 class Load:
-    """The requests that were begun in the last second, that are in progress, and that wait for
-    their turn.
-    """
+    """The requests that started in the last second, that are in progress, and that wait."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
@@ -57,9 +53,7 @@ class Load:
         return False
 
     def _take_slot(self, capacity: int | None, queue: int | None) -> bool:
-        """Wait while `capacity` requests are in progress; return False if `queue` others are
-        waiting already.
-        """
+        """Wait while `capacity` requests are in progress; return False if `queue` others wait."""
         if capacity is not None and (self._working >= capacity or self._waiting):
             if queue is not None and self._waiting >= queue:
                 return False

@@ -18,8 +18,7 @@ _AUTHORITY = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^/?#]*")
 
 @dataclass(frozen=True)
 class Request:
-    """One request as it was on the wire: `target` and `headers` are unchanged, in their order and
-    their case.
+    """One request as it was on the wire: `target` and `headers` are unchanged.
 
     `prefix` comes before every path of the emulator.
     """
@@ -47,9 +46,7 @@ class Request:
 
     @property
     def is_absolute(self) -> bool:
-        """Whether the target has absolute form, as a client sends it to a proxy (RFC 9112 section
-        3.2.2).
-        """
+        """Whether the target has absolute form, as for a proxy (RFC 9112 section 3.2.2)."""
         return _AUTHORITY.match(self.target) is not None
 
     @property
@@ -69,9 +66,7 @@ class Response:
 
     @property
     def has_body(self) -> bool:
-        """Whether a message with this status has a body, even an empty one (RFC 9110 section
-        6.4.1).
-        """
+        """Whether a message with this status has a body (RFC 9110 section 6.4.1)."""
         return self.status >= 200 and self.status not in (204, 304)
 
 

@@ -1,9 +1,7 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the emulator needs of the OpenAPI document: operations with their paths, and validators
-built once.
-"""
+"""The operations of the OpenAPI document with their paths, and validators built once."""
 
 from __future__ import annotations
 
@@ -27,9 +25,7 @@ _METHODS = ("get", "put", "post", "delete", "options", "head", "patch", "trace")
 
 @dataclass(frozen=True)
 class Operation:
-    """One operation of the service: a POST creates an asset, a PUT updates the one whose id is in
-    the path.
-    """
+    """One operation: a POST creates an asset, a PUT updates the one whose id is in the path."""
 
     name: str  # its operationId
     method: str

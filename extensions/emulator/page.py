@@ -1,9 +1,7 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""`GET /`: the page for people, with the operations of the service and headers that allow it only
-what it needs.
-"""
+"""`GET /`: the page for people, with headers that allow it only what it needs."""
 
 from __future__ import annotations
 
@@ -20,16 +18,12 @@ _INLINE = re.compile(rb"<(script|style)>(.*?)</\1>", re.DOTALL)
 
 
 def is_page(request: Request) -> bool:
-    """Whether the request is for the page, even for the prefix without its slash; it is not part of
-    the service.
-    """
+    """Return whether the request is for the page, even without the slash after the prefix."""
     return request.method == "GET" and (request.path == "/" or _lacks_slash(request))
 
 
 def handle(request: Request) -> Response:
-    """Answer with the page; with a redirect if the slash is missing, since its relative URLs need
-    it.
-    """
+    """Answer with the page, or with a redirect if the slash is missing: it has relative URLs."""
     if _lacks_slash(request):
         return Response(308, (("Location", f"{request.prefix}/"),))
     body = content()
@@ -43,9 +37,7 @@ def content() -> bytes:
 
 
 def policy(body: bytes) -> str:
-    """Return a Content-Security-Policy that allows only these scripts and styles, and never treats
-    text as markup.
-    """
+    """Return a Content-Security-Policy that allows only these scripts and styles."""
     allowed: dict[str, list[str]] = {"script": [], "style": []}
     for kind, text in _INLINE.findall(body):
         digest = base64.b64encode(hashlib.sha256(text).digest()).decode("ascii")

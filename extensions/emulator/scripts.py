@@ -1,9 +1,7 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What happens on the wire when an answer meets a fault: pure functions that return the steps of
-the server.
-"""
+"""What happens on the wire if an answer meets a fault: pure functions that return steps."""
 
 from __future__ import annotations
 
@@ -18,9 +16,7 @@ from .wire import render
 
 @dataclass(frozen=True)
 class Step:
-    """Wait `seconds`, then send `data`, then end the connection by `drop` (FIN) or `reset` (RST),
-    or keep it ("").
-    """
+    """Wait `seconds`, send `data`, and end the connection by FIN (drop), RST (reset) or not ()."""
 
     seconds: float = 0.0
     data: bytes = b""
@@ -36,9 +32,7 @@ class Script:
 
 
 def script(fault: Fault | None, response: Response, close: bool) -> Script:
-    """Return what happens on the wire; `close` says that the connection ends with this answer
-    anyway.
-    """
+    """Return what happens on the wire; `close`: the connection ends with this answer anyway."""
     if fault is None:
         return _plain(response, close)
     return _SCRIPTS[fault.kind](fault, response, close)

@@ -1,9 +1,7 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The sockets: reads requests, lets the API answer, and executes the steps of the answer. Nothing
-is decided here.
-"""
+"""The sockets: reads requests, lets the API answer, and executes the steps of the answer."""
 
 from __future__ import annotations
 
@@ -50,9 +48,7 @@ class Connection(socketserver.BaseRequestHandler):
                 self._play(script(None, Response(refusal.status, refusal.headers), close=True))
 
     def _answer(self, request: Request, number: int, last: bool) -> Script:
-        """Return what happens on the wire for a request; a refused one is not part of the
-        conversation.
-        """
+        """Return what happens on the wire for a request; a refused one is not logged."""
         server = self.server
         default_port = 443 if server.ssl_context is not None else 80
         refused = admission.refusal(
@@ -105,9 +101,7 @@ class Server(socketserver.ThreadingTCPServer):
         super().__init__(address, Connection)
 
     def answer(self, request: Request, number: int, close: bool) -> Script:
-        """Return what happens on the wire for this request; `close` says that it is the last of its
-        connection.
-        """
+        """Return what happens on the wire; `close`: the request is the last of its connection."""
         if control.is_control(request):
             return script(None, control.handle(self.api, request), close)
         if page.is_page(request):

@@ -107,9 +107,7 @@ class Settings:
                 raise ValueError(f"{name} cannot be {getattr(self, name)!r}")
 
     def changed(self, values: object) -> Settings:
-        """Return the settings with these values changed; raise ValueError for an unknown name or a
-        wrong value.
-        """
+        """Return the settings with these values changed; raise ValueError for a wrong one."""
         if not isinstance(values, dict) or not set(values) <= set(RULES):
             raise ValueError(f"the settings are an object with any of {', '.join(RULES)}")
         return replace(self, **values)

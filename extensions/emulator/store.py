@@ -24,9 +24,7 @@ class UnknownError(Exception):
 
 
 class Store:
-    """The assets of each collection by id, as they were last written; an asset is never changed in
-    place.
-    """
+    """The assets of each collection by id; an asset is never changed in place."""
 
     def __init__(
         self, envelope: tuple[str, ...], clock: Callable[[], float], collections: Iterable[str]
@@ -72,9 +70,7 @@ class Store:
         return {kind: list(assets.values()) for kind, assets in self.assets.items()}
 
     def _generated(self, body: Asset, number: int) -> Asset:
-        """Return the attributes that the service fills in if they are not sent; each asset gets the
-        next address.
-        """
+        """Return the attributes that the service fills in; each asset gets the next address."""
         now = datetime.fromtimestamp(int(self._clock()), tz=timezone.utc)
         named = {"name": body["name"]} if "name" in body else {}
         address = ".".join(str(part) for part in (10, *number.to_bytes(3, "big")))
@@ -87,9 +83,7 @@ class Store:
 
 
 def merged(below: Asset, above: Asset) -> Asset:
-    """Return `above` merged into `below`: objects member by member, everything else, even null and
-    arrays, replaced.
-    """
+    """Return `above` merged into `below`: objects by member, everything else replaced."""
     result = dict(below)
     for key, item in above.items():
         old = result.get(key)

@@ -62,9 +62,7 @@ class Tokens:
         return Response(200, (*response.headers, _NO_STORE), response.body, applied=True)
 
     def good(self, token: str, settings: Settings) -> bool:
-        """Whether the operations accept the token: an issued one until it expires, else the static
-        one, else any.
-        """
+        """Return whether operations accept the token: an issued one, the static one, or any."""
         if token in self._issued:
             expires = self._issued[token]
             return expires is None or self._clock() < expires
@@ -77,9 +75,7 @@ class Tokens:
         self._issued = dict.fromkeys(self._issued, 0.0)
 
     def summary(self) -> dict[str, int]:
-        """Return how many token requests there were, how many tokens were issued, and how many are
-        still valid.
-        """
+        """Return how many tokens were requested, issued, and are still valid."""
         now = self._clock()
         good = sum(expires is None or now < expires for expires in self._issued.values())
         return {"requests": self.requests, "issued": len(self._issued), "good": good}

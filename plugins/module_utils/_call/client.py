@@ -2,9 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Calls an operation of the service: returns its success, or raises an error that says what is
-known of the effect.
-"""
+"""Calls an operation: returns its success, or raises an error that says what is known of it."""
 
 from __future__ import annotations
 
@@ -21,6 +19,7 @@ from .._errors import (
     TokenError,
     gravest,
 )
+from .._fields import Asset
 from .._http.exchange import Answer, Request, Sender
 from .._http.tls_context import ConnectionSettings
 from .operation import Operation, failure_message, read_answer
@@ -87,7 +86,7 @@ class Client:
 
     def call(
         self, operation: Operation, request: Request, key: str = ""
-    ) -> tuple[dict[str, Any], dict[str, Any]]:
+    ) -> tuple[Asset, dict[str, Any]]:
         """Send the request as the policy allows; return the envelope and details of the success.
 
         `key`: the name or id of the asset, for messages. Raises RequestFailed with what is known of
@@ -116,9 +115,7 @@ class Client:
         is_sent = self._in_flight and self._transport.has_sent
         return gravest(*self._effects, UNKNOWN if is_sent else NOT_SENT)
 
-    def _attempt_with_token(
-        self, operation: Operation, request: Request
-    ) -> AttemptResult[dict[str, Any]]:
+    def _attempt_with_token(self, operation: Operation, request: Request) -> AttemptResult[Asset]:
         try:
             self._token = self._source.token()
             self.tokens.add(self._token)

@@ -6,9 +6,10 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from .._errors import ACCEPTED, NOT_SENT, REJECTED, UNKNOWN, Message
+from .._fields import Asset
 from .._http import strict_json
 from .._http.exchange import Answer, Request
 from .._secrets import for_message, printable
@@ -39,7 +40,7 @@ _LONGEST_ERROR = 20_000  # bytes; a longer body is not scrubbed, and so not show
 _IDS = ("x-request-id", "x-correlation-id", "traceparent")  # of a request, in headers
 
 
-def read_answer(operation: Operation, answer: Answer) -> AttemptResult[dict[str, Any]]:
+def read_answer(operation: Operation, answer: Answer) -> AttemptResult[Asset]:
     """Return the result of an answered attempt: a 2xx with a JSON object is a success."""
     event, text = meaning(answer.status)
     reason, value = text.format(**operation._asdict()), None
@@ -74,7 +75,7 @@ def _failure_details(answer: Answer) -> dict[str, str]:
 def failure_message(
     operation: Operation,
     request: Request,
-    last: AttemptResult[dict[str, Any]],
+    last: AttemptResult[Asset],
     outcome: str,
     attempts: int = 1,
     key: str = "",

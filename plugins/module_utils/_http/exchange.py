@@ -13,6 +13,7 @@ from typing import Mapping, NamedTuple, Protocol
 # Bytes to receive in one attempt, whatever they are: status line, headers, interim answers, chunk
 # sizes, trailers, body, and what a proxy says to CONNECT. Also the most of a decompressed body.
 MAX_ANSWER = 4 * 1024 * 1024
+TOO_LONG = f"it is longer than {MAX_ANSWER} bytes"
 # The wbits argument of zlib: with a gzip header, a zlib header, or no header, which some servers
 # send as deflate.
 _WINDOWS = {"gzip": (31,), "x-gzip": (31,), "deflate": (15, -15)}
@@ -71,7 +72,7 @@ def body_framing(headers: Mapping[str, str]) -> tuple[str, int | None]:
     if lengths and not problem:
         length = _number(lengths.pop())
         if length > MAX_ANSWER:
-            return too_long(), None
+            return TOO_LONG, None
     return problem, length
 
 
@@ -85,11 +86,6 @@ def _framing_problem(headers: Mapping[str, str], lengths: set[str]) -> str:
     if _coding(headers) not in ("identity", "", *_WINDOWS):
         return "it is compressed in a way that was not asked for"
     return ""
-
-
-def too_long() -> str:
-    """Return what is wrong with an answer of more than MAX_ANSWER bytes."""
-    return f"it is longer than {MAX_ANSWER} bytes"
 
 
 def decoded(body: bytes, headers: Mapping[str, str]) -> bytes:

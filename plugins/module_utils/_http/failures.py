@@ -15,7 +15,7 @@ import ssl
 from typing import Iterator
 
 from .._errors import AttemptFailed
-from .exchange import MAX_ANSWER, TooLong, too_long
+from .exchange import MAX_ANSWER, TOO_LONG, TooLong
 from .sockets import Meter, Phase
 
 REQUIRES_CREDENTIALS = "requires credentials; put them in the proxy's URL, or set use_proxy: false"
@@ -43,7 +43,7 @@ def body_problem(error: BaseException, meter: Meter) -> tuple[str, bool]:
     """Return why a body could not be read to its end, and whether it was cut off."""
     cause = _root_cause(error)
     if isinstance(cause, TooLong):
-        return too_long(), False
+        return TOO_LONG, False
     if any(isinstance(link, socket.timeout) for link in _chain(error)):
         return "it took too long", True
     if meter.ended or isinstance(cause, OSError):

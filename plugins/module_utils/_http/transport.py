@@ -11,7 +11,6 @@ nor follows redirects.
 
 from __future__ import annotations
 
-import base64
 import http.client
 import logging
 import math
@@ -60,7 +59,8 @@ class Transport:
             tls_context(settings, DEFAULT_CA_BUNDLE_PATH)
         self._meter = Meter(settings.connect_timeout)
         self._pools = metered_pools(self._meter)
-        self._managers: dict[str, urllib3.PoolManager] = {}  # by the URL of the proxy, '' for none
+        # By the URL of the proxy, '' for none, and whether there is TLS.
+        self._managers: dict[tuple[str, bool], urllib3.PoolManager] = {}
         self._last_used: dict[str, float] = {}  # when the connection to each origin was last used
         # Origins that close idle connections early, perhaps as one is used again.
         self._closes_early: set[str] = set()
@@ -143,28 +143,29 @@ class Transport:
 
     def _route(self, url: str, proxy: str) -> tuple[urllib3.HTTPConnectionPool, str]:
         """Return the connection pool for a URL, and the target for the request line."""
-        parts, manager = urlsplit(url), self._manager(proxy)
-        is_tls = parts.scheme == "https" or _is_https(proxy)
-        context = self._tls_context() if is_tls else None
-        pool = manager.connection_from_url(url, {"ssl_context": context})
+        parts = urlsplit(url)
+        is_tls = parts.scheme == "https" or proxy[:6].lower() == "https:"
+        pool = self._manager(proxy, is_tls).connection_from_url(url)
         if proxy and parts.scheme == "http":
             return pool, url
         return pool, f"{parts.path or '/'}{'?' if parts.query else ''}{parts.query}"
 
-    def _manager(self, proxy: str) -> urllib3.PoolManager:
+    def _manager(self, proxy: str, is_tls: bool) -> urllib3.PoolManager:
         """Return the pools of connections through a proxy, or of direct ones; raise AttemptFailed."""
-        if proxy not in self._managers:
-            manager = urllib3.PoolManager()
+        key = proxy, is_tls
+        if key not in self._managers:
             if proxy:
                 require_usable_proxy(proxy)
-                context = self._tls_context() if _is_https(proxy) else None
+            context = self._tls_context() if is_tls else None
+            manager = urllib3.PoolManager(ssl_context=context)
+            if proxy:
                 headers = _proxy_headers(proxy)
                 manager = urllib3.ProxyManager(
-                    proxy, proxy_headers=headers, proxy_ssl_context=context
+                    proxy, proxy_headers=headers, proxy_ssl_context=context, ssl_context=context
                 )
             manager.pool_classes_by_scheme = self._pools
-            self._managers[proxy] = manager
-        return self._managers[proxy]
+            self._managers[key] = manager
+        return self._managers[key]
 
     def _tls_context(self) -> ssl.SSLContext:
         context = tls_context(self._settings, DEFAULT_CA_BUNDLE_PATH)
@@ -190,7 +191,7 @@ class Transport:
         if cut and (length is not None or "Transfer-Encoding" in headers):
             problem = problem or "the connection ended too early"
         elif len(body) > exchange.MAX_ANSWER:
-            problem = exchange.too_long()
+            problem = exchange.TOO_LONG
         return Answer(status, headers, b"" if problem else body, problem, cut)
 
 
@@ -216,15 +217,14 @@ def _numbers(version: str) -> tuple[int, ...]:
     return tuple(map(int, re.findall("[0-9]+", version)[:2]))
 
 
-def _is_https(url: str) -> bool:
-    return url[:6].lower() == "https:"
-
-
 def _proxy_headers(proxy: str) -> dict[str, str]:
     """Return Basic credentials in UTF-8 (RFC 7617 section 2.1), if the URL has any."""
     user, password = get_auth_from_url(proxy)
-    pair = base64.b64encode(f"{user}:{password}".encode("utf-8", "replace")).decode("ascii")
-    return {"Proxy-Authorization": f"Basic {pair}"} if user else {}
+    if not user:
+        return {}
+    # urllib3 encodes them as Latin-1.
+    pair = f"{user}:{password}".encode("utf-8", "replace").decode("latin-1")
+    return dict(urllib3.make_headers(proxy_basic_auth=pair))
 
 
 def _pieces(response: urllib3.BaseHTTPResponse, length: int | None) -> Iterator[bytes]:
