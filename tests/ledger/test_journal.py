@@ -17,7 +17,7 @@ import tempfile
 import threading
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, closing, nullcontext
+from contextlib import ExitStack, closing
 from pathlib import Path
 
 import pytest
@@ -334,7 +334,7 @@ def test_a_signal_ends_a_wait_for_those_who_write(path, opened, held):
     with deferred() as signals, closing(sqlite3.connect(path, isolation_level=None)) as other:
         ledger.database.interruptible = signals.raised
         if held == "turn":
-            stopped.database.lock(0, nullcontext)
+            stopped.database.lock(0, wait=True)
         else:
             other.execute("BEGIN IMMEDIATE")
         threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT)).start()
@@ -375,7 +375,7 @@ def test_writers_take_turns(path, opened, fork, service):
     ledger = opened(path)
     with fork("loop", path, service.url, MACHINES) as loop:
         loop.wait()
-        ledger.database.lock(0, nullcontext)
+        ledger.database.lock(0, wait=True)
         until(lambda: waiting(path) == 1)
         ledger.database.unlock(0)
         assert {result["outcome"] for result in loop.results()} == {"accepted"}

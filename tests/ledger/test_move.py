@@ -19,6 +19,7 @@ from typing import Any
 
 import pytest
 from ansible_collections.infrastructure.services.plugins.module_utils._errors import InvalidInput
+from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger import sqlite
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.entries import (
     ABSENT,
     DONE,
@@ -40,9 +41,6 @@ from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.mo
 )
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.postgresql import (
     PostgresDatabase,
-)
-from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.sqlite import (
-    SqliteDatabase,
 )
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.store import Ledger
 from ledger.entries import begin, finish, history, put, write
@@ -108,9 +106,9 @@ def filled(places, opened) -> tuple[str, str]:
 @pytest.fixture
 def unlocked(monkeypatch) -> None:
     """Behind a pooler: nobody waits for anybody."""
-    for database in (SqliteDatabase, PostgresDatabase):
-        monkeypatch.setattr(database, "lock", lambda self, number, waiting: True)
-        monkeypatch.setattr(database, "unlock", lambda self, number: None)
+    monkeypatch.setattr(sqlite, "set_lock", lambda descriptor, number, how: True)
+    monkeypatch.setattr(PostgresDatabase, "lock", lambda self, number, wait: True)
+    monkeypatch.setattr(PostgresDatabase, "unlock", lambda self, number: None)
 
 
 def fill(ledger: Ledger, count: int) -> None:

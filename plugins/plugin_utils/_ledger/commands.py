@@ -29,7 +29,7 @@ def playbook_command(ledger: Ledger, playbook: str) -> str:
 
 
 def settle_commands(ledger: Ledger) -> list[str]:
-    """Return the commands that list what is in doubt in a file, and that record it when filled in."""
+    """Return the commands that list what is in doubt in a file, and that record the file."""
     return [
         f"{playbook_command(ledger, 'in_doubt')} -e file=in_doubt.csv",
         f"{playbook_command(ledger, 'settle')} -e file=in_doubt.csv",

@@ -31,7 +31,7 @@ class Database(Protocol):
         """Return where this process uses the ledger file, an empty Use on PostgreSQL."""
 
     def check(self) -> None:
-        """Check the file of an existing ledger, and prepare it for writing unless it is read-only."""
+        """Check the file of a ledger, and prepare it unless it is open for reading only."""
 
     def create(self, statements: Iterable[Statement]) -> bool:
         """Create the tables in one transaction; return False if it had no effect."""

@@ -32,7 +32,7 @@ class Unanswered(LedgerError):
 
 
 class LedgerLost(Unanswered):
-    """The ledger does not answer, and cannot be connected to again, or others keep its file busy."""
+    """The ledger does not answer and no new connection can be made, or its file is busy."""
 
 
 class Key(NamedTuple):
@@ -44,7 +44,7 @@ class Key(NamedTuple):
 
 
 class Entry(NamedTuple):
-    """What is remembered: the state, the body that was sent, the envelope that came back ({}: none)."""
+    """What is remembered: state, body that was sent, envelope that came back ({}: none)."""
 
     state: str
     sent: dict[str, Any]

@@ -7,24 +7,22 @@
 from __future__ import annotations
 
 import os
+import sqlite3
 import stat
 import time
 import zlib
-from contextlib import suppress
-from typing import Dict, Tuple
+from contextlib import closing, suppress
+from typing import Tuple
+from urllib.parse import quote
 
 from ...module_utils._errors import InvalidInput
 from .entries import NOT_A_LEDGER, LedgerError
 
-_MAGIC = b"SQLite format 3\0"  # how an SQLite file begins (https://www.sqlite.org/fileformat.html)
-_APPLICATION_ID_AT = 68  # where the application_id is in the file
 _LEAST_SIZE = 512  # bytes of a database of one page; SQLite overwrites a smaller file
 _BESIDE = ("-journal", "-wal", "-shm", ".lock")  # ends of the names of files beside a ledger
 _LOOKS = 40  # at a journal
 _PAUSE = 0.05  # seconds between them
 _Identity = Tuple[int, int]
-# Descriptors, never closed: SQLite would lose its locks on the file.
-_opened: Dict[_Identity, int] = {}
 
 
 def identity(file: str) -> _Identity | None:
@@ -49,6 +47,11 @@ def application_id_of(file: str) -> int:
     # Without the device, whose number may change when it is mounted again.
     _device, inode = identity(file) or (0, 0)
     return 1 + zlib.crc32(repr((inode, file)).encode()) % (2**31 - 1)
+
+
+def sqlite_uri(file: str, options: str) -> str:
+    """Return the URI of a file for sqlite3.connect."""
+    return f"file:{quote(os.fsencode(file))}?{options}"
 
 
 def has_journal(file: str) -> bool:
@@ -115,9 +118,12 @@ def _may_be_sqlite(file: str, size: int) -> bool:
     if size < _LEAST_SIZE:
         return False
     try:
-        return _bytes_in(file, len(_MAGIC), 0) == _MAGIC or has_journal(file)
-    except OSError:
+        _application_id_in(file)
+    except sqlite3.OperationalError:
         return True
+    except sqlite3.DatabaseError:
+        return has_journal(file)
+    return True
 
 
 def _is_mount_point(file: str) -> bool:
@@ -155,17 +161,18 @@ def _has_foreign_journal(file: str) -> bool:
     try:
         if not os.path.getsize(f"{file}-journal"):
             return False
-        found = int.from_bytes(_bytes_in(file, 4, _APPLICATION_ID_AT), "big")
-    except OSError:  # there is no journal, or SQLite says what is wrong
+        found = _application_id_in(file)
+    except (OSError, sqlite3.Error):  # there is no journal, or SQLite says what is wrong later
         return False
     return found not in (0, application_id_of(file))
 
 
-def _bytes_in(file: str, count: int, start: int) -> bytes:
-    """Return bytes of a file; raise OSError."""
-    known = identity(file)
-    if known is None:
-        raise FileNotFoundError(file)
-    if known not in _opened:
-        _opened[known] = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
-    return os.pread(_opened[known], count, start)
+def _application_id_in(file: str) -> int:
+    """Return the application_id as it is in the file, whatever its journal says.
+
+    Raises sqlite3.OperationalError if it cannot be read, DatabaseError if it is no database.
+    """
+    uri = sqlite_uri(file, "mode=ro&immutable=1")
+    with closing(sqlite3.connect(uri, uri=True)) as connection:
+        ((found,),) = connection.execute("PRAGMA application_id").fetchall()
+    return int(found)

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""From the option `ledger` to an open ledger: a path is SQLite, a postgresql:// URL is PostgreSQL."""
+"""From the option `ledger` to an open ledger: a path is SQLite, a URL is PostgreSQL."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ def open_lock_file(ledger: str) -> int:
 
 
 def _require_own_lock(found: os.stat_result, of_ledger: os.stat_result, lock: str) -> None:
-    """Raise OSError for the lock file of a user who may not write to the ledger, but could stop it."""
+    """Raise OSError for a lock file of a user who may not write to the ledger."""
     is_shared = of_ledger.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
     if not stat.S_ISREG(found.st_mode):
         raise OSError(errno.EINVAL, f"{lock} is not a regular file. Remove it")

@@ -235,7 +235,7 @@ class PostgresDatabase:
 
     @contextmanager
     def _bounded(self, statements: int = 1) -> Iterator[None]:
-        """Shut the connection down if the server does not answer in time, which libpq never does."""
+        """Shut the connection down if the server does not answer in time; libpq never does."""
         seconds = _STATEMENT_SECONDS + statements * _ROW_SECONDS
         timer = threading.Timer(seconds, self._shut_down, [self._connection])
         timer.daemon = True

@@ -32,7 +32,7 @@ _WRONG = {
 def psycopg_library() -> ModuleType:
     """Return the library; raise MissingLibrary."""
     try:
-        import psycopg  # noqa: PLC0415 (a process without such a ledger should not pay for the import)
+        import psycopg  # noqa: PLC0415 (others should not pay for the import)
     except ImportError:
         raise MissingLibrary(
             "ledger: the Python library psycopg (3) is needed on the controller for a"
@@ -45,7 +45,7 @@ def psycopg_library() -> ModuleType:
 
 
 def parsed_url(url: str) -> Parameters:
-    """Return the URL as libpq parses it; raise LedgerError without quoting it: it has a password."""
+    """Return the URL as libpq parses it; raise LedgerError, which quotes no password."""
     psycopg = psycopg_library()
     try:
         parsed = psycopg.conninfo.conninfo_to_dict(url)

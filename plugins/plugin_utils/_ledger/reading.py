@@ -14,7 +14,7 @@ from ...module_utils._http import strict_json
 from ...module_utils._secrets import printable
 from . import tables as sql
 from .database import Database, Row, Value
-from .entries import Ended, Entry, Key, LedgerError, LedgerLost, Mark, Unanswered, Use
+from .entries import DONE, Ended, Entry, Key, LedgerError, LedgerLost, Mark, Unanswered, Use
 
 _AT_ONCE = 500  # names in one statement; SQLite took 999 values at most before 3.32
 _TOO_DEEP = f"is nested deeper than {strict_json.MAX_DEPTH} levels"
@@ -50,7 +50,7 @@ class LedgerReader:
     def entries(
         self, where: Mapping[str, Sequence[Value]], named: Callable[[str], bool]
     ) -> list[tuple[Key, Entry]]:
-        """Return the entries that meet all conditions (SQL: values) and whose name `named` accepts."""
+        """Return the entries that meet all conditions (SQL: values) and have a `named` name."""
         conditions = " AND ".join(where) or "1 = 1"
         values = [value for some in where.values() for value in some]
         rows = self._read(sql.ENTRIES.format(conditions), values)
@@ -90,11 +90,13 @@ class LedgerReader:
 
     def count_in_doubt(self) -> int:
         """Return how many entries are in doubt."""
-        return self._count(sql.COUNT_IN_DOUBT)
+        counts = self.count_states()
+        return sum(counts.values()) - counts.get(DONE, 0)
 
     def count_history(self) -> int:
         """Return how many rows the history has; a move keeps their order."""
-        return self._count(sql.COUNT.format("history"))
+        rows = self._read(sql.COUNT.format("history"))
+        return int(rows[0][0]) if rows else 0
 
     def mark(self) -> Mark:
         """Return the state of the ledger and its last move."""
@@ -119,19 +121,15 @@ class LedgerReader:
         if version != sql.SCHEMA_VERSION:
             raise LedgerError(
                 f"ledger: {self.where} was written by another version of this collection, or by"
-                f" something else (schema {version}, not {sql.SCHEMA_VERSION}). Use the version that"
-                " wrote it, or another ledger"
+                f" something else (schema {version}, not {sql.SCHEMA_VERSION})."
+                " Use the version that wrote it, or another ledger"
             )
         return version, Mark(*rows[0][1:5]), Use(*rows[0][5:])
-
-    def _count(self, statement: str) -> int:
-        rows = self._read(statement)
-        return int(rows[0][0]) if rows else 0
 
     def _read_some(
         self, statement: str, base_url: str, resource: str, names: Iterable[str], *values: int
     ) -> Iterator[Row]:
-        """Yield the rows about some names; `values`: those that follow the names in the statement."""
+        """Yield the rows about some names; `values` follow the names in the statement."""
         names = list(names)
         for start in range(0, len(names), _AT_ONCE):
             some = names[start : start + _AT_ONCE]
@@ -167,7 +165,7 @@ class LedgerReader:
 
 
 def _parsed(text: str) -> Any:
-    """Return JSON as a value; raise ValueError if it is not JSON, or deeper than what is recorded."""
+    """Return JSON as a value; raise ValueError if it is no JSON, or deeper than any recorded."""
     try:
         value = json.loads(text)
     except RecursionError:

@@ -17,11 +17,10 @@ import sqlite3
 import time
 from contextlib import closing, contextmanager, nullcontext, suppress
 from typing import Callable, ContextManager, Iterable, Iterator, Sequence
-from urllib.parse import quote
 
 from .database import Row, Statement, Value
 from .entries import NOT_A_LEDGER, Kind, LedgerError, LedgerLost, Use, first_line
-from .ledger_file import application_id_of, has_journal, identity, require_same_file
+from .ledger_file import application_id_of, has_journal, identity, require_same_file, sqlite_uri
 from .lock_file import open_lock_file, set_lock
 from .tables import TABLES_IN_SQLITE
 
@@ -44,7 +43,7 @@ class SqliteDatabase:
     number = "INTEGER PRIMARY KEY AUTOINCREMENT"
 
     def __init__(self, path: str, read_only: bool = False) -> None:
-        """Open the file at an absolute path, and create it unless `read_only`; raise LedgerError."""
+        """Open the file at an absolute path; create it unless `read_only`; raise LedgerError."""
         self.where = self.shown = path
         self.file = os.path.realpath(path)
         self.interruptible: Callable[[], ContextManager[object]] = nullcontext
@@ -199,8 +198,9 @@ class SqliteDatabase:
         problem = f"ledger: {self.where}: {reason}"
         if _LOCKED in reason:
             return LedgerLost(
-                f"{problem}: others have been writing to it, or reading it in one transaction, for"
-                f" {_BUSY_TIMEOUT:g} s. When you run it again, use fewer forks, or end what reads it"
+                f"{problem}: others have been writing to it, or reading it in one transaction,"
+                f" for {_BUSY_TIMEOUT:g} s. When you run it again, use fewer forks, or end what"
+                " reads it"
             )
         is_refused = any(text in reason for text in _NO_PERMISSION)
         return LedgerError(problem + _UNDO if is_refused and has_journal(self.file) else problem)
@@ -211,9 +211,12 @@ def _said(error: Exception) -> str:
 
 
 def _connect(path: str) -> sqlite3.Connection:
-    uri = f"file:{quote(os.fsencode(path))}?mode=rw"
     return sqlite3.connect(
-        uri, timeout=_STEP, isolation_level=None, check_same_thread=False, uri=True
+        sqlite_uri(path, "mode=rw"),
+        timeout=_STEP,
+        isolation_level=None,
+        check_same_thread=False,
+        uri=True,
     )
 
 

@@ -93,7 +93,6 @@ CREATED_SINCE = (
     " AND to_state IN ('done', 'accepted') AND number > ?"
 )
 COUNT_STATES = f"SELECT state, count(*) FROM {ENTRY_TABLE} GROUP BY state"
-COUNT_IN_DOUBT = f"SELECT count(*) FROM {ENTRY_TABLE} WHERE state <> 'done'"
 IS_RECORDED = f"SELECT 1 FROM {HISTORY_TABLE} WHERE {IS_KEY} AND revision = ?"
 SEEN = f"SELECT 1 FROM {ENTRY_TABLE} WHERE base_url = ? LIMIT 1"
 ELSEWHERE = (
@@ -135,5 +134,5 @@ COPY_HISTORY = (
 
 
 def like(text: str) -> str:
-    """Return a pattern of LIKE for all that may contain a text, also as JSON; letters and digits count."""
+    """Return a pattern of LIKE for all that may contain the letters and digits of a text."""
     return _NOT_PLAIN.sub("%", f"%{text}%")
