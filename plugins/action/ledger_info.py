@@ -10,7 +10,7 @@ from ..module_utils._task.specs import LEDGER_INFO
 from ..module_utils._task.validation import Options
 from ..plugin_utils._csv.entry_files import require_new_file, write_entries
 from ..plugin_utils._ledger.commands import settle_command, settle_commands
-from ..plugin_utils._ledger.listing import listed
+from ..plugin_utils._ledger.listing import list_entries
 from ..plugin_utils._run.ansible_core import Returned
 from ..plugin_utils._run.display import show_lines
 from ..plugin_utils._run.ledger_actions import LedgerAction
@@ -31,7 +31,7 @@ class ActionModule(LedgerAction):
         if file:
             require_new_file(file)
         ledger = reused_ledger(self, params, read_only=True)
-        result = listed(ledger, params)
+        result = list_entries(ledger, params)
         settle = settle_commands(ledger)
         if not result["entries"]:
             filters = {name: params[name] for name in _FILTERS if params[name]}

@@ -44,9 +44,9 @@ from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.en
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.moving import (
     move_ledger,
 )
-from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.queue import Queue
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.recording import (
     Begun,
+    ListRecording,
     Recording,
 )
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.store import Ledger
@@ -169,8 +169,8 @@ class Run:
 class Remembered(Recording):
     """Remembers who began last."""
 
-    def __init__(self, run: Run, ledger: Ledger, queue: Queue | None = None) -> None:
-        super().__init__(ledger, _SECRETS, run.world.running.process.name, queue=queue)
+    def __init__(self, run: Run, ledger: Ledger) -> None:
+        super().__init__(ledger, _SECRETS, run.world.running.process.name)
         self._of_run = run
 
     def _begin(self, key: Key, planned: Planned) -> Begun:
@@ -178,6 +178,10 @@ class Remembered(Recording):
         if begun.intent:
             self._of_run.begun[key.name] = self._of_run.world.running.process.name
         return begun
+
+
+class RememberedList(Remembered, ListRecording):
+    """Does so for a list."""
 
 
 def task(
@@ -214,7 +218,7 @@ def fleet(run: Run, place: Place, *names: str) -> Actor:
     def act() -> None:
         def work() -> dict:
             ledger = Ledger(place.opened())
-            recording = Remembered(run, ledger, Queue(ledger))
+            recording = RememberedList(run, ledger)
             items: list[Actor] = []
             for planned in recording.look_up(
                 [wanted(CREATE, name, is_listed=True) for name in names]

@@ -31,7 +31,9 @@ from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.en
     Key,
     LedgerError,
 )
-from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.listing import listed
+from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.listing import (
+    list_entries,
+)
 from ledger.entries import history, put
 from support import CREATE, UPDATE
 
@@ -185,9 +187,9 @@ def test_what_ledger_info_returns_can_be_given_back(edit):
     before = states(edit)
 
     def info() -> list[dict]:
-        return listed(edit.ledger, validate(LEDGER_INFO, {"ledger": "x", "history": True}).valid())[
-            "entries"
-        ]
+        return list_entries(
+            edit.ledger, validate(LEDGER_INFO, {"ledger": "x", "history": True}).valid()
+        )["entries"]
 
     result = edit(*info(), base_url=None)
     assert (result["changed"], result["counts"]["unchanged"]) == (False, 5)

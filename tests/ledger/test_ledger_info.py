@@ -33,7 +33,9 @@ from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.en
     Key,
     Kind,
 )
-from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.listing import listed
+from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.listing import (
+    list_entries,
+)
 from ledger.entries import put, write
 from support import CREATE, UPDATE
 
@@ -59,7 +61,7 @@ def info(location, opened):
 
     def info(**options) -> dict:
         least = {"ledger": "x", "base_url": None}
-        return listed(
+        return list_entries(
             opened(location, read_only=True), validate(LEDGER_INFO, {**least, **options}).valid()
         )
 
@@ -163,7 +165,7 @@ def test_the_commands_that_settle_a_machine(info, name, state, commands):
 def test_a_ledger_whose_path_is_not_plain_goes_into_the_environment(tmp_path, opened):
     ledger = opened(str(tmp_path / "it's ours.db"))
     put(ledger, Key(URL, CREATE, "web01"), FLEET[Key(URL, CREATE, "web02")])
-    (entry,) = listed(ledger, validate(LEDGER_INFO, {"ledger": "x"}).valid())["entries"]
+    (entry,) = list_entries(ledger, validate(LEDGER_INFO, {"ledger": "x"}).valid())["entries"]
     for command in entry["settle"]:
         variable, *_words, arguments = shlex.split(command)
         assert variable == f"INFRASTRUCTURE_SERVICES_LEDGER={ledger.where}"
@@ -306,7 +308,7 @@ def test_a_hundred_thousand_entries_are_filtered_in_under_a_second(tmp_path, ope
         ({"states": None, "names": ["web0000*"]}, 100),
     ):
         started = time.process_time()
-        result = listed(opened(path, read_only=True), {**nothing, **filters})
+        result = list_entries(opened(path, read_only=True), {**nothing, **filters})
         assert time.process_time() - started < 1
         assert len(result["entries"]) == count
 

@@ -23,7 +23,9 @@ from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.en
     Key,
     Kind,
 )
-from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.listing import listed
+from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.listing import (
+    list_entries,
+)
 from ledger.entries import put
 from support import CREATE, UPDATE
 from support.lists import run_list
@@ -117,10 +119,10 @@ def words(planned: dict) -> dict[str, str]:
 @pytest.mark.parametrize(("resource", "options"), OPTIONS, ids=str)
 def test_the_next_run_does_what_the_plan_says(fleet, resource, options):
     assets = fleet(resource)
-    before = listed(assets.ledger, LIST)["entries"]
+    before = list_entries(assets.ledger, LIST)["entries"]
     planned = assets.run(check_mode=True, **options)
     plan = words(planned)
-    assert (assets.sent(), listed(assets.ledger, LIST)["entries"]) == (set(), before)
+    assert (assets.sent(), list_entries(assets.ledger, LIST)["entries"]) == (set(), before)
     assert set(plan.values()) <= PLANS[resource] | {"skipped"}
     assert ("skipped" in plan.values()) == (options.get("in_doubt") == "stop")
     assert planned["not_listed"] == [SURPLUS]
@@ -220,7 +222,9 @@ def test_a_list_from_the_ledger_changes_nothing(fleet, resource):
             {"id": "extra", "name": "extra", "attributes": attributes},
         ),
     )
-    entries = listed(assets.ledger, {**LIST, "resource": resource, "states": [DONE]})["entries"]
+    entries = list_entries(assets.ledger, {**LIST, "resource": resource, "states": [DONE]})[
+        "entries"
+    ]
     assert len(entries) == 4
     given = [entry["options"] for entry in entries]
     assert {item["plan"] for item in assets.run(check_mode=True, given=given)["results"]} == {
@@ -229,6 +233,6 @@ def test_a_list_from_the_ledger_changes_nothing(fleet, resource):
     result = assets.run(given=given)
     assert (result["changed"], result["counts"]["failed"], assets.sent()) == (False, 0, set())
     assert (
-        listed(assets.ledger, {**LIST, "resource": resource, "states": [DONE]})["entries"]
+        list_entries(assets.ledger, {**LIST, "resource": resource, "states": [DONE]})["entries"]
         == entries
     )

@@ -25,7 +25,7 @@ from ansible_collections.infrastructure.services.plugins.module_utils._task.spec
     VIRTUAL_MACHINES,
 )
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.recording import (
-    Recording,
+    ListRecording,
 )
 from support.lists import run_list
 
@@ -40,7 +40,12 @@ def run(
     options = {"base_url": url, "concurrency": at_once, "max_unknown": 0, **options}
     options["virtual_machines"] = [{"name": name} for name in names]
     return run_list(
-        VIRTUAL_MACHINES, options, location=location, run="run", recording=Recording, watch=watch
+        VIRTUAL_MACHINES,
+        options,
+        location=location,
+        run="run",
+        recording=ListRecording,
+        watch=watch,
     )
 
 

@@ -16,9 +16,8 @@ from ansible_collections.infrastructure.services.plugins.module_utils._task.vali
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.location import (
     open_ledger,
 )
-from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.queue import Queue
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.recording import (
-    Recording,
+    ListRecording,
 )
 
 from .places import PlaceOfTests
@@ -35,14 +34,14 @@ def run_list(
     ledger=None,
     location: str = "",
     run: str = "run-of-the-tests",
-    recording: type = Recording,
+    recording: type = ListRecording,
     approved: dict | None = None,
     no_log: bool = False,
     **more,
 ) -> dict:
     """Return the result of a list; raise InvalidInput for options that are not valid.
 
-    `ledger`: a Recording; `location`: where to open one for this list. `more`: functions
+    `ledger`: a ListRecording; `location`: where to open one for this list. `more`: functions
     of the place.
     """
     least = {"retry_max_delay": 0, **({} if "auth_url" in options else {"access_token": TOKEN})}
@@ -52,7 +51,7 @@ def run_list(
     context = Context(check_mode, secrets, place, diff_mode=True, no_log=no_log)
     if location:
         store = open_ledger(location, check_mode)
-        queue, after = None if check_mode else Queue(store), None if approved is None else 0
-        ledger = recording(store, secrets, run, check_mode, queue, after)
+        after = None if approved is None else 0
+        ledger = recording(store, secrets, run, check_mode, after)
     result = send_all(spec, params, context, ledger, approved)
     return {"warnings": [], **result.returned(result.done(), params["results"]).as_ansible()}

@@ -40,6 +40,11 @@ class Task:
     wanted: Wanted
     is_listed: bool = False  # whether it is one of a list
 
+    @property
+    def asset(self) -> str:
+        """What messages call the asset, such as `virtual machine web01`."""
+        return f"{self.resource.operation.noun} {self.wanted.key}"
+
     def planned(self, recorded: Recorded | None = None, entry: Any = None) -> Planned:
         """Return the task with its plan, given what the ledger has recorded: `recorded` if it can
         be relied on.

@@ -81,47 +81,41 @@ class InDoubt(ServicesError):
     has_changed = False  # this task sent nothing
 
     def __init__(self, entry: Entry, task: Task, command: str) -> None:
-        """`command`: the shell command that lists what is in doubt, with the commands that settle
-        it.
-        """
+        """`command`: the shell command that lists the entries in doubt and how to settle them."""
         self.outcome = ACCEPTED if entry.state == ACCEPTED else UNKNOWN
-        force = (
-            "" if task.is_listed or entry.state == ACCEPTED else _FORCE
-        )  # it would send all of a list again
         text = (
-            f"the ledger says that a task began to create it at {entry.began_at}; {_HOW[self.outcome]}. This task sent"
-            f" nothing. {_SETTLE[self.outcome]}{force}"
+            f"the ledger says that a task began to create it at {entry.began_at};"
+            f" {_HOW[self.outcome]}. This task sent nothing. {_SETTLE[self.outcome]}"
         )
-        super().__init__(
-            Message(
-                text, f"{task.resource.operation.noun} {task.wanted.key}", command, entry.began_at
-            )
-        )
+        if not task.is_listed and entry.state != ACCEPTED:  # force sends all of a list again
+            text += _FORCE
+        super().__init__(Message(text, task.asset, command, entry.began_at))
 
 
 def planned(task: Task, entry: Entry | None, command: str) -> Planned:
-    """Return the task with its plan, or with why it sends nothing, given its entry; `command`: as
-    in InDoubt.
-    """
-    operation, force = task.resource.operation, task.wanted.force
-    found = ON_FINDING[entry.state if entry else None][operation.method]
+    """Return the task with its plan, or with why it sends nothing; `command`: as in InDoubt."""
+    if entry is None:
+        return task.planned()
+    method, force, recorded = task.resource.operation.method, task.wanted.force, None
+    found = ON_FINDING[entry.state][method]
     if found == REFUSE and not force:
         return Planned(task, entry=entry, error=InDoubt(entry, task, command))
-    relied_on = found == COMPARE and not (force and operation.method == "POST")
-    return task.planned(Recorded(entry.sent, entry.asset) if relied_on else None, entry)
+    if found == COMPARE and not (force and method == "POST"):
+        recorded = Recorded(entry.sent, entry.asset)
+    return task.planned(recorded, entry)
 
 
 def ending(begun: Change, result: Result, seconds: float = 0.0) -> Change:
-    """Return the change that ends an attempt, with its row of the history; `begun`: the one that
-    began it.
-    """
+    """Return the change that ends an attempt, with its row of the history; `begun`: its intent."""
     before, entry = begun.before, begun.after
-    outcome, asset = result.outcome, result.asset
-    state, trace_id = AFTER.get((outcome, asset is not None), UNKNOWN), result.trace_id or ""
-    after = before
+    if entry is None:
+        raise ValueError("only an intent can end")
+    outcome, asset, trace_id = result.outcome, result.asset, result.trace_id or ""
+    state, after = AFTER.get((outcome, asset is not None), UNKNOWN), before
     if state:
-        recorded = entry.asset if asset is None else without_placeholders(asset)
-        after = entry._replace(state=state, asset=recorded, changed_at="", trace_id=trace_id)
+        after = entry._replace(state=state, changed_at="", trace_id=trace_id)
+        if asset is not None:
+            after = after._replace(asset=without_placeholders(asset))
     ended = Ended(
         from_state=before.state if before else ABSENT,
         to_state=after.state if after else ABSENT,
@@ -136,31 +130,23 @@ def ending(begun: Change, result: Result, seconds: float = 0.0) -> Change:
 
 
 def unrecorded(result: Result, problem: str, task: Task) -> Result:
-    """Return the failure of a task whose outcome could not be recorded, with everything that came
-    back.
-    """
-    outcome, operation, said = result.outcome, task.resource.operation, result.msg
-    next_step = (
-        _SETTLE[outcome]
-        if operation.method == "POST"
-        else "Run it again, which sends it once more."
-    )
-    the = "The" if said.text else "the"
-    why = (
-        f"{the} outcome is {outcome}, but it could not be recorded: {sentence(problem)} {next_step}"
-    )
-    said = said if said.text else Message("", f"{operation.noun} {task.wanted.key}")
-    return replace(result, failed=True, changed=outcome == ACCEPTED, msg=said.then(why))
+    """Return a result as the failure to record it, with everything that came back."""
+    outcome, said = result.outcome, result.msg
+    next_step = "Run it again, which sends it once more."
+    if task.resource.operation.method == "POST":
+        next_step = _SETTLE[outcome]
+    why = f"outcome is {outcome}, but it could not be recorded: {sentence(problem)} {next_step}"
+    said = said.then(f"The {why}") if said.text else Message(f"the {why}", task.asset)
+    return replace(result, failed=True, changed=outcome == ACCEPTED, msg=said)
 
 
 def warning_of_others(task: Task, found: dict[str, list[str]]) -> str:
-    """Return a warning of assets that are recorded at other base_urls than that of `task`; `found`:
-    these, by name.
-    """
+    """Return a warning of assets that are recorded at other base_urls, which `found` has by name."""
     (name, others), more = next(iter(found.items())), len(found) - 1
     same = f" The same is true of {more:,} other{'s' if more > 1 else ''}." if more else ""
     return printable(
-        f"{task.resource.operation.noun} {name}: the ledger has one of this name at {', '.join(others)}, and"
-        f" nothing yet at {canonical_url(task.settings.base_url)}. If both are the same service, use the base_url that"
-        f" is recorded; otherwise they are two different assets.{same}"
+        f"{task.resource.operation.noun} {name}: the ledger has one of this name at"
+        f" {', '.join(others)}, and nothing yet at {canonical_url(task.settings.base_url)}. If both"
+        " are the same service, use the base_url that is recorded; otherwise they are two"
+        f" different assets.{same}"
     )

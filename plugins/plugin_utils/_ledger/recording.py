@@ -2,19 +2,17 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Runs a task under the ledger: look up what is recorded, record the intent, send, record the
-outcome.
-"""
+"""Runs tasks under the ledger: look up the entries, record the intent, send, record the outcome."""
 
 from __future__ import annotations
 
 import time
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any, Iterator, NamedTuple
+from typing import Iterator, NamedTuple
 
 from ...module_utils._errors import Message, Overtaken, ServicesError
-from ...module_utils._fields import as_json
+from ...module_utils._fields import json_differences
 from ...module_utils._http.urls import canonical_url
 from ...module_utils._result import Result
 from ...module_utils._secrets import Secrets, without_placeholders
@@ -22,11 +20,16 @@ from ...module_utils._task.task import Planned, Task
 from . import decisions
 from .commands import playbook_command
 from .entries import INTENT, Change, Entry, Key, LedgerError
+from .queue import Queue
 from .store import Ledger
 
 _NO_LONGER = (
-    "another run changed it at the same time, so what would be sent is not what was approved, and nothing was sent."
-    " Make a new plan (--check) and have it approved."
+    "another run changed it at the same time, so what would be sent is not what was approved, and"
+    " nothing was sent. Make a new plan (--check) and have it approved."
+)
+_OVERTAKEN = (
+    "another task began to work on it at the same time, so this one sent nothing. Run it again"
+    " later."
 )
 
 
@@ -37,53 +40,49 @@ class Begun(NamedTuple):
     intent: Change | None = None
     at: float = 0.0  # seconds, on the clock of time.monotonic
 
+    @property
+    def is_decided(self) -> bool:
+        """Whether its request, or that there is none, is certain."""
+        return self.intent is not None or self.planned.required_plan().settled
+
 
 class Recording:
-    """What the tasks of one service and resource do with the ledger: look up, begin, finish; raises
-    LedgerError.
-    """
+    """What a task for one asset does with the ledger: look up, begin, finish; raises LedgerError."""
+
+    _waits = True  # for other tasks that work on an asset, before it is planned
 
     def __init__(
-        self,
-        ledger: Ledger,
-        secrets: Secrets,
-        run: str,
-        check_mode: bool = False,
-        queue: Any = None,
-        approved_after: int | None = None,
+        self, ledger: Ledger, secrets: Secrets, run: str, check_mode: bool = False
     ) -> None:
-        """`run`: names the run of Ansible; `queue`: writes for the threads of a list, None for a
-        single task.
-
-        `approved_after`: how many rows the history had when the plan was made that was approved;
-        None if any body may be sent.
-        """
-        self._approved_after = approved_after
+        """`run` names the run of Ansible."""
         self._ledger, self._secrets, self._run, self._check_mode = ledger, secrets, run, check_mode
-        self._is_list, self._writer = queue is not None, queue or ledger
+        self._writer: Ledger | Queue = ledger
         self._command = playbook_command(ledger, "in_doubt")
         self._unrecorded = ""  # why an outcome could not be recorded
         self.warnings: list[str] = []  # of all tasks together
 
     def look_up(self, tasks: list[Task]) -> list[Planned]:
         """Return the tasks with their plans, or with why they send nothing."""
-        keys = [key_of(task) for task in tasks]
-        entries = self._ledger.get_many(*keys[0][:2], [key.name for key in keys]) if keys else {}
-        new = [key.name for key in keys if key.name not in entries]
-        if new and (found := self._ledger.other_services(*keys[0][:2], new)):
-            self.warnings.append(decisions.warning_of_others(tasks[0], found))
-        current = [self._current(key, entries.get(key.name)) for key in keys]
-        return [
-            decisions.planned(task, entry, self._command) for task, entry in zip(tasks, current)
-        ]
+        if not tasks:
+            return []
+        base_url, resource, _name = key_of(tasks[0])
+        names = [task.wanted.key for task in tasks]
+        entries = self._ledger.get_many(base_url, resource, names)
+        new = [name for name in names if name not in entries]
+        others = self._ledger.other_services(base_url, resource, new) if new else {}
+        if others:
+            self.warnings.append(decisions.warning_of_others(tasks[0], others))
+        return [self._plan(task, entries.get(task.wanted.key)) for task in tasks]
 
-    def _current(self, key: Key, entry: Entry | None) -> Entry | None:
-        """Return an entry as the task that works on it leaves it; a list does not wait, and begins
-        the asset later.
-        """
-        if self._check_mode or entry is None or entry.state != INTENT:
-            return entry
-        if not self._ledger.lock(key, wait=not self._is_list):
+    def _plan(self, task: Task, entry: Entry | None) -> Planned:
+        """Return a task with its plan, once no other task works on its asset."""
+        if entry and entry.state == INTENT and not self._check_mode:
+            entry = self._left_by_others(key_of(task))
+        return decisions.planned(task, entry, self._command)
+
+    def _left_by_others(self, key: Key) -> Entry | None:
+        """Return an entry as the task that works on it leaves it; None to begin the asset later."""
+        if not self._ledger.lock(key, wait=self._waits):
             return None
         try:
             return self._ledger.get(key)
@@ -92,9 +91,7 @@ class Recording:
 
     @contextmanager
     def begun(self, planned: Planned) -> Iterator[Begun]:
-        """Record the intent and hold the lock of the asset within the context; raise Overtaken or
-        InDoubt.
-        """
+        """Record the intent and hold the asset's lock in the context; raise Overtaken or InDoubt."""
         key = key_of(planned.task)
         try:
             yield self._begin(key, planned)
@@ -102,112 +99,121 @@ class Recording:
             self._writer.release(key)
 
     def _begin(self, key: Key, planned: Planned) -> Begun:
-        for _attempt in range(
-            2
-        ):  # the entry may have changed since it was read, but does not while it is locked
-            sent = without_placeholders(self._secrets.scrub_data(planned.plan.body))
-            intent = Entry(
-                INTENT, sent, planned.entry.asset if planned.entry else {}, run=self._run
-            )
-            is_ours, entry = self._writer.begin(Change(key, planned.entry, intent))
-            if is_ours:
-                return Begun(planned, Change(key, planned.entry, entry), time.monotonic())
-            entry = (
-                entry if self._is_list else self._current(key, entry)
-            )  # threads use the ledger by its queue only
-            body, planned = planned.plan.body, decisions.planned(planned.task, entry, self._command)
-            if planned.error:
-                raise planned.error
-            if planned.plan.settled:
-                return Begun(planned)
-            if self._approved_after is not None and as_json(planned.plan.body) != as_json(body):
-                raise ServicesError(
-                    Message(_NO_LONGER, f"{planned.task.resource.operation.noun} {key.name}")
-                )
-        why = "another task began to work on it at the same time, so this one sent nothing. Run it again later."
-        raise Overtaken(Message(why, f"{planned.task.resource.operation.noun} {key.name}"))
+        begun = self._try_to_begin(key, planned)
+        if not begun.is_decided:
+            # The entry changed after it was read; while it is locked, it does not change again.
+            begun = self._try_to_begin(key, begun.planned)
+        if not begun.is_decided:
+            raise Overtaken(Message(_OVERTAKEN, planned.task.asset))
+        return begun
+
+    def _try_to_begin(self, key: Key, planned: Planned) -> Begun:
+        """Record the intent; if the entry has changed, plan the task anew instead."""
+        body = self._secrets.scrub_data(planned.required_plan().body)
+        asset = planned.entry.asset if planned.entry else {}
+        intent = Entry(INTENT, without_placeholders(body), asset, run=self._run)
+        is_ours, entry = self._writer.begin(Change(key, planned.entry, intent))
+        if is_ours:
+            return Begun(planned, Change(key, planned.entry, entry), time.monotonic())
+        return Begun(self._plan_anew(planned, entry))
+
+    def _plan_anew(self, planned: Planned, entry: Entry | None) -> Planned:
+        """Return a task with the plan for another entry; raise ServicesError if there is none."""
+        again = decisions.planned(planned.task, entry, self._command)
+        again.required_plan()
+        return again
 
     def finish(self, begun: Begun, result: Result) -> Result:
-        """Record how a task ended and return its result, with what to do next where the asset is in
-        doubt.
-        """
-        task, change = (
-            begun.planned.task,
-            decisions.ending(begun.intent, result, time.monotonic() - begun.at),
-        )
-        try:
-            problem = (
-                ""
-                if self._writer.finish(change)
-                else "another task changed the entry at the same time"
-            )
-        except LedgerError as error:
-            problem = self._unrecorded = error.msg
-        if problem:
-            return decisions.unrecorded(result, problem, task)
-        return self.with_next_step(result, task, change.after.state if change.after else None)
-
-    def with_next_step(self, result: Result, task: Task, state: str | None) -> Result:
-        """Return the result, with how to settle a creation whose entry is now in this state."""
-        if (
-            task.resource.operation.method != "POST"
-            or task.wanted.force
-            or state not in decisions.NEXT
-        ):
+        """Record how a task ended and return its result, with the next step if it is in doubt."""
+        task, seconds = begun.planned.task, time.monotonic() - begun.at
+        if begun.intent is None:
             return result
-        said = result.msg.then(decisions.NEXT[state])._replace(command=self._command)
-        return replace(result, msg=said)
+        change = decisions.ending(begun.intent, result, seconds)
+        try:
+            is_recorded = self._writer.finish(change)
+        except LedgerError as error:
+            self._unrecorded = error.msg
+            return decisions.unrecorded(result, error.msg, task)
+        if not is_recorded:
+            problem = "another task changed the entry at the same time"
+            return decisions.unrecorded(result, problem, task)
+        return self.with_next_step(result, task, change.after.state if change.after else "")
+
+    def with_next_step(self, result: Result, task: Task, state: str) -> Result:
+        """Return the result, with how to settle a creation whose entry is now in this state."""
+        is_creation = task.resource.operation.method == "POST"
+        if not is_creation or task.wanted.force or state not in decisions.NEXT:
+            return result
+        message = result.msg.then(decisions.NEXT[state])
+        return replace(result, msg=message._replace(command=self._command))
+
+
+class ListRecording(Recording):
+    """What the tasks of a list, all of one service and resource, do with the ledger from threads."""
+
+    _waits = False
+
+    def __init__(
+        self,
+        ledger: Ledger,
+        secrets: Secrets,
+        run: str,
+        check_mode: bool = False,
+        approved_after: int | None = None,
+    ) -> None:
+        """`approved_after`: the rows of the history when the approved plan was made; None: no plan."""
+        super().__init__(ledger, secrets, run, check_mode)
+        self._approved_after = approved_after
+        self._writer = self._queue = Queue(ledger)
+
+    def _plan_anew(self, planned: Planned, entry: Entry | None) -> Planned:
+        """Return a task with its plan as Recording does; raise ServicesError if it is not approved."""
+        again = super()._plan_anew(planned, entry)
+        plan, approved = again.required_plan(), planned.required_plan()
+        is_checked = self._approved_after is not None and not plan.settled
+        if is_checked and json_differences(plan.body, approved.body):
+            raise ServicesError(Message(_NO_LONGER, planned.task.asset))
+        return again
 
     def created_since_plan(self, tasks: list[Task]) -> set[str]:
-        """Return the names of assets that were created or adopted since the plan was made that was
-        approved.
-        """
+        """Return the names of assets that were created or adopted since the approved plan was made."""
         if not tasks or self._approved_after is None:
             return set()
         base_url, resource, _name = key_of(tasks[0])
         names = [task.wanted.key for task in tasks]
         return self._ledger.created_since(base_url, resource, names, self._approved_after)
 
-    def say_waiting(self) -> None:
-        """Say which assets of a list wait for other tasks."""
-        if self._is_list:
-            self._writer.say_waiting()
-
-    def close(self) -> None:
-        """Close the ledger of a list, which no thread uses any more."""
-        self._ledger.close()
-
-    def give_up(self, results: list[tuple[Task, Result]]) -> None:
-        """Record that these tasks of a list, which did not end in time and can no longer send, sent
-        nothing.
-        """
-        self._writer.give_up({key_of(task): result for task, result in results})
-
-    @property
-    def lost(self) -> str:
-        """Why no more assets of a list are begun: their outcomes could not be recorded either;
-        empty while they can.
-        """
-        if self._writer.lost:
-            return f"the ledger cannot be used ({self._writer.lost.msg})"
-        return f"an outcome could not be recorded ({self._unrecorded})" if self._unrecorded else ""
-
     def not_listed(self, tasks: list[Task]) -> list[str]:
-        """Return the names of the assets that are recorded at the same service but not in the list."""
+        """Return the names that are recorded at the same service but not in the list."""
         if not tasks:
             return []
         base_url, resource, _name = key_of(tasks[0])
-        where, listed = (
-            {"base_url = ?": (base_url,), "resource = ?": (resource,)},
-            {task.wanted.key for task in tasks},
-        )
-        return [
-            key.name for key, _entry in self._ledger.entries(where, lambda name: name not in listed)
-        ]
+        where = {"base_url = ?": (base_url,), "resource = ?": (resource,)}
+        names = {task.wanted.key for task in tasks}
+        found = self._ledger.entries(where, lambda name: name not in names)
+        return [key.name for key, _entry in found]
+
+    def say_waiting(self) -> None:
+        """Say which assets wait for other tasks."""
+        self._queue.say_waiting()
+
+    def give_up(self, results: list[tuple[Task, Result]]) -> None:
+        """Record that tasks which did not end in time, and can no longer send, sent nothing."""
+        self._queue.give_up({key_of(task): result for task, result in results})
+
+    @property
+    def lost(self) -> str:
+        """Why no more assets are begun: outcomes could not be recorded; empty while they can."""
+        if self._queue.lost:
+            return f"the ledger cannot be used ({self._queue.lost.msg})"
+        return f"an outcome could not be recorded ({self._unrecorded})" if self._unrecorded else ""
+
+    def close(self) -> None:
+        """Close the ledger, which no thread uses any more."""
+        self._ledger.close()
 
 
 def key_of(task: Task) -> Key:
     """Return the ledger's key for the asset of a task."""
-    return Key(
-        canonical_url(task.settings.base_url), task.resource.operation.resource, task.wanted.key
-    )
+    base_url = canonical_url(task.settings.base_url)
+    return Key(base_url, task.resource.operation.resource, task.wanted.key)

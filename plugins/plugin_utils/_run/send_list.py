@@ -20,8 +20,7 @@ from ...module_utils._result import DETAIL, Result
 from ...module_utils._task.options import Params, settings_from
 from ...module_utils._task.validation import Options
 from .._ledger.location import open_ledger, shown_location
-from .._ledger.queue import Queue
-from .._ledger.recording import Recording
+from .._ledger.recording import ListRecording
 from .._ledger.store import Ledger
 from .._screen.approval import ApprovedPlan, approved_plan
 from .._screen.assets import assets_of
@@ -55,11 +54,10 @@ class SendingListAction(SendingAction):
         approved = self._approved_plan(params, location, service)
         # Each list opens its own ledger, because its threads may outlive it.
         ledger = open_own_ledger(self, params, location, check_mode) if location else None
-        queue = Queue(ledger) if ledger and not check_mode else None
-        after = approved.history_rows if approved else None
         recording = None
         if ledger:
-            recording = Recording(ledger, options.secrets, run_id(), check_mode, queue, after)
+            after = approved.history_rows if approved else None
+            recording = ListRecording(ledger, options.secrets, run_id(), check_mode, after)
         history_rows = ledger.count_history() if ledger and report else 0
         place = ListPlace(self)
         bodies = approved.bodies if approved else None
@@ -74,7 +72,7 @@ class SendingListAction(SendingAction):
         returned = result.returned(done, params["results"])
         if self.spec.names and returned.failed:
             returned = returned.without(DETAIL)  # callbacks print all of it
-        if recording and queue and _may_go_on(recording, params, done.results or ()):
+        if recording and not check_mode and _may_go_on(recording, params, done.results or ()):
             return returned
         return self.remember(returned)
 
@@ -157,7 +155,7 @@ class ListPlace(Worker):
         return "the run of Ansible that the task belongs to has ended" if is_orphan() else ""
 
 
-def _may_go_on(recording: Recording, params: Params, items: Iterable[Result]) -> bool:
+def _may_go_on(recording: ListRecording, params: Params, items: Iterable[Result]) -> bool:
     """Return whether a further attempt of `until` sends only what certainly did not happen.
 
     The ledger keeps the rest from it.
@@ -172,7 +170,9 @@ def _may_go_on(recording: Recording, params: Params, items: Iterable[Result]) ->
     return False
 
 
-def _about_list(ledger: Ledger | None, recording: Recording | None, history_rows: int) -> AboutList:
+def _about_list(
+    ledger: Ledger | None, recording: ListRecording | None, history_rows: int
+) -> AboutList:
     """Return what the report says of the whole list and its ledger."""
     if not ledger or not recording:
         return AboutList()

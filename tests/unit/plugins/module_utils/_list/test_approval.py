@@ -12,7 +12,7 @@ from ansible_collections.infrastructure.services.plugins.module_utils._task.spec
     VIRTUAL_MACHINES,
 )
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.recording import (
-    Recording,
+    ListRecording,
 )
 from support.lists import run_list
 from support.wire import answer, serving
@@ -144,7 +144,7 @@ def test_what_another_run_changes_after_the_comparison_is_not_sent_over_what_was
                 "results"
             ][0]
 
-        class Overtaken(Recording):
+        class Overtaken(ListRecording):
             def look_up(self, tasks):
                 found = super().look_up(tasks)
                 update(others, run="another")

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 from ansible_collections.infrastructure.services.plugins.module_utils._errors import (
@@ -21,6 +20,7 @@ from ansible_collections.infrastructure.services.plugins.module_utils._resources
     VIRTUAL_MACHINE,
 )
 from ansible_collections.infrastructure.services.plugins.module_utils._result import Result
+from ansible_collections.infrastructure.services.plugins.module_utils._task.task import Task
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger import (
     decisions,
     entries,
@@ -65,9 +65,7 @@ def test_every_state_and_outcome_is_in_the_table():
     "state", sorted(state for state, moves in ON_FINDING.items() if moves["POST"] == REFUSE)
 )
 def test_a_refusal_distinguishes_an_unusable_answer_from_an_unknown_outcome(state, is_listed):
-    task = SimpleNamespace(
-        resource=VIRTUAL_MACHINE, wanted=Wanted("web01", {}), is_listed=is_listed
-    )
+    task = Task(VIRTUAL_MACHINE, settings=None, wanted=Wanted("web01", {}), is_listed=is_listed)
     entry = entries.Entry(state, {}, {}, "2026-01-02T03:04:05Z")
     told = Result.of_error(decisions.InDoubt(entry, task, "list them")).as_ansible()
     accepted = "the service accepted it, but its answer was lost or unusable"

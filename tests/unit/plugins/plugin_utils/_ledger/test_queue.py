@@ -52,7 +52,7 @@ from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.lo
 )
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.queue import Queue
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.recording import (
-    Recording,
+    ListRecording,
 )
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.store import (
     lock_number,
@@ -279,11 +279,11 @@ def tasks(*names: str, force: bool = False) -> list:
     return items.prepare_all(VIRTUAL_MACHINES, validate(VIRTUAL_MACHINES, given).valid())
 
 
-def recording(ledger, check_mode: bool = False) -> Recording:
-    return Recording(ledger, Secrets(), "run", check_mode, None if check_mode else Queue(ledger))
+def recording(ledger, check_mode: bool = False) -> ListRecording:
+    return ListRecording(ledger, Secrets(), "run", check_mode)
 
 
-def carried_out(many: Recording, planned, sent: list | None = None) -> Result:
+def carried_out(many: ListRecording, planned, sent: list | None = None) -> Result:
     """Return the result of an asset that the service accepts; `sent`: receives what was sent."""
     context = Context(False, Secrets(), Place())
 
