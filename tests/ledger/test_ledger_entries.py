@@ -91,6 +91,18 @@ def test_what_is_hard_to_see_in_a_csv_is_refused(edit):
     assert settled["counts"]["settled_present"] == 1
 
 
+def test_one_id_is_not_filled_in_for_two_machines_in_doubt(edit):
+    """As when a row of the file of `in_doubt` was copied, whose state stays as it was."""
+    for name in ("web01", "web02"):
+        put(edit.ledger, Key(URL, CREATE, name), Entry(UNKNOWN, {**SENT, "name": name}, {}))
+    rows = [machine(name, state=UNKNOWN, asset={"id": "i-1"}) for name in ("web01", "web02")]
+    with pytest.raises(
+        ServicesError, match=r"\[1\] \(web02\): asset: its id is that of web01, too"
+    ):
+        edit(*rows)
+    assert states(edit) == {"web01": UNKNOWN, "web02": UNKNOWN}
+
+
 @pytest.mark.parametrize("identifier", ["i-1", 7, "%_\\x", 'é "x"'])
 def test_an_id_that_is_recorded_for_another_name_is_refused(edit, identifier):
     edit(machine("web01", asset={"id": identifier}), machine("other", asset={"id": "x"}))

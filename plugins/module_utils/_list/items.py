@@ -56,19 +56,19 @@ def with_defaults(spec: ModuleSpec, params: dict[str, Any]) -> dict[str, Any]:
     defaults = params["defaults"]
     if not defaults:
         return params
-    return {**params, spec.option: [_merged(defaults, item) for item in params[spec.option]]}
+    return {**params, spec.option: [merged(defaults, item) for item in params[spec.option]]}
 
 
-def _merged(below: Any, above: Any, name: str = "") -> Any:
+def merged(below: Any, above: Any, name: str = "") -> Any:
     """Return `above` merged over `below`; except within _VERBATIM, null counts as not given."""
     if above is None:
         return below
     if not isinstance(below, dict) or not isinstance(above, dict) or name in _VERBATIM:
         return above
-    merged = dict(below)
+    found = dict(below)
     for key, value in above.items():
-        merged[key] = _merged(below.get(key), value, f"{name}.{key}")
-    return merged
+        found[key] = merged(below.get(key), value, f"{name}.{key}")
+    return found
 
 
 class Faults:

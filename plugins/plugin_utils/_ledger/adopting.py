@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 from ...module_utils._errors import ACCEPTED, UNKNOWN, InvalidInput, ServicesError
 from ...module_utils._http import strict_json
 from ...module_utils._http.urls import canonical_url, checked_url
+from ...module_utils._list.items import merged
 from ...module_utils._resources import KEYS, RESOURCES
 from ...module_utils._resources.planning import ENVELOPE
 from ...module_utils._secrets import Secrets, without_placeholders
@@ -186,22 +187,12 @@ def _correct(key: Key, asset: Asset, before: Entry) -> Edit:
             f"its id is {asset['id']!r}, but {known!r} is recorded. If that one is gone, forget the"
             " entry first (state: absent)",
         )
-    corrected = _merged(before.asset, {**asset, "id": known} if known else asset)
+    corrected = merged(before.asset, {**asset, "id": known} if known else asset, "asset")
     if corrected == before.asset:
         return Edit(key, before, before, UNCHANGED)
-    sent = _merged(before.sent, _body_of(asset)) if asset.get("attributes") else before.sent
+    sent = merged(before.sent, _body_of(asset), "sent") if asset.get("attributes") else before.sent
     after = before._replace(sent=sent, asset=corrected, changed_at="")
     return Edit(key, before, after, CORRECTED)
-
-
-def _merged(below: Any, above: Any) -> Any:
-    """Return `above` laid over `below`, which keeps what `above` lacks or has as null, at any depth."""
-    if not isinstance(below, dict) or not isinstance(above, dict):
-        return below if above is None else above
-    merged = dict(below)
-    for name, value in above.items():
-        merged[name] = _merged(below.get(name), value)
-    return merged
 
 
 def _body_of(asset: Asset) -> Asset:

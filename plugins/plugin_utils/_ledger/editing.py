@@ -26,7 +26,7 @@ from .adopting import (
     edit_of,
     item_of,
 )
-from .entries import ABSENT, INTENT, PRESENT, Change, Ended, Entry, Key, Kind, LedgerError
+from .entries import ABSENT, DONE, INTENT, Change, Ended, Entry, Key, Kind, LedgerError
 from .store import Ledger
 from .tables import like
 
@@ -141,7 +141,7 @@ def _add_repeated(items: list[Item], faults: Faults) -> None:
         first = by_key.setdefault(item.key, item)
         if first is not item:
             faults.add(item.number, item.given, f"is the same entry as [{first.number}]")
-        elif item.state == PRESENT and item.asset_id:
+        elif item.asset_id and item.state not in (ABSENT, DONE):
             first = by_id.setdefault((item.key.base_url, item.key.resource, item.asset_id), item)
             if first is not item:
                 fault = f"asset: its id is that of {first.key.name}, too"
@@ -242,41 +242,29 @@ def _diff(edits: list[Edit]) -> dict[str, dict[str, str]]:
     """Return the fields that changed, a line for each entry that had or has some."""
     diff: dict[str, dict[str, str]] = {"before": {}, "after": {}}
     for edit in edits:
-        name = f"{edit.key.resource} {edit.key.name} at {edit.key.base_url}"
-        for side, fields in zip(diff.values(), _changed_fields(edit)):
+        before, after = _shown(edit.before), _shown(edit.after)
+        if edit.before is None:
+            after.pop("sent", None)  # made of the asset
+        changed = json_differences(before or None, after or None, absent="null")
+        for side, value in (("before", 1), ("after", 2)):
+            fields = [f"{each[0]} {each[value]}" for each in changed if each[value] != "null"]
             if fields:
-                side[name] = ", ".join(fields)
+                name = f"{edit.key.resource} {edit.key.name} at {edit.key.base_url}"
+                diff[side][name] = ", ".join(fields)
     return diff
 
 
-def _changed_fields(edit: Edit) -> tuple[list[str], list[str]]:
-    """Return the fields that an edit changes, with their values before and after."""
-    shown = _shown(edit.after)
-    if edit.before is None:
-        shown.pop("sent", None)  # made of the asset
-    before, after = [], []
-    for field, one, other in json_differences(_shown(edit.before), shown, absent="null"):
-        if field and one != "null":
-            before.append(f"{field} {one}")
-        if field and other != "null":
-            after.append(f"{field} {other}")
-    return before, after
-
-
 def _warnings(edits: list[Edit], ledger: Ledger) -> dict[str, list[str]]:
-    """Return warnings of fields that are taken from what was sent, and of entries that are not there."""
-    taken: dict[tuple[str, str], list[str]] = defaultdict(list)
-    missing: dict[tuple[str, str], list[str]] = defaultdict(list)
+    """Return warnings of fields taken from what was sent, and of entries that do not exist."""
+    told: dict[tuple[str, str], list[str]] = defaultdict(list)
     for edit in edits:
+        about = ""
         if edit.taken:
-            taken[edit.key.resource, ", ".join(edit.taken)].append(edit.key.name)
-        if edit.before is None and edit.after is None:
-            missing[edit.key.resource, edit.key.base_url].append(edit.key.name)
-    warnings = []
-    for (resource, fields), names in taken.items():
-        what = f"{fields} recorded as sent, since asset has no such field."
-        warnings.append(f"{resource} {listing(names)}: {what}")
-    for (resource, base_url), names in missing.items():
-        what = f"no entry of this name for {base_url} in {ledger.where}; nothing was removed."
-        warnings.append(f"{resource} {listing(names)}: {what}")
+            about = f"{', '.join(edit.taken)} recorded as sent, since asset has no such field."
+        elif edit.before is None and edit.after is None:
+            where = f"{edit.key.base_url} in {ledger.where}"
+            about = f"no entry of this name for {where}; nothing was removed."
+        if about:
+            told[edit.key.resource, about].append(edit.key.name)
+    warnings = [f"{resource} {listing(names)}: {what}" for (resource, what), names in told.items()]
     return {"warnings": warnings} if warnings else {}

@@ -65,8 +65,7 @@ class Recording:
         """Return the tasks with their plans, or with why they send nothing."""
         if not tasks:
             return []
-        base_url, resource, _name = key_of(tasks[0])
-        names = [task.wanted.key for task in tasks]
+        base_url, resource, names = _keys_of(tasks)
         entries = self._ledger.get_many(base_url, resource, names)
         new = [name for name in names if name not in entries]
         others = self._ledger.other_services(base_url, resource, new) if new else {}
@@ -179,18 +178,16 @@ class ListRecording(Recording):
         """Return the names of assets that were created or adopted since the approved plan was made."""
         if not tasks or self._approved_after is None:
             return set()
-        base_url, resource, _name = key_of(tasks[0])
-        names = [task.wanted.key for task in tasks]
-        return self._ledger.created_since(base_url, resource, names, self._approved_after)
+        return self._ledger.created_since(*_keys_of(tasks), self._approved_after)
 
     def not_listed(self, tasks: list[Task]) -> list[str]:
         """Return the names that are recorded at the same service but not in the list."""
         if not tasks:
             return []
-        base_url, resource, _name = key_of(tasks[0])
+        base_url, resource, names = _keys_of(tasks)
         where = {"base_url = ?": (base_url,), "resource = ?": (resource,)}
-        names = {task.wanted.key for task in tasks}
-        found = self._ledger.entries(where, lambda name: name not in names)
+        listed = set(names)
+        found = self._ledger.entries(where, lambda name: name not in listed)
         return [key.name for key, _entry in found]
 
     def say_waiting(self) -> None:
@@ -211,6 +208,12 @@ class ListRecording(Recording):
     def close(self) -> None:
         """Close the ledger, which no thread uses any more."""
         self._ledger.close()
+
+
+def _keys_of(tasks: list[Task]) -> tuple[str, str, list[str]]:
+    """Return the base_url and resource of a list's tasks, and their names."""
+    key = key_of(tasks[0])
+    return key.base_url, key.resource, [task.wanted.key for task in tasks]
 
 
 def key_of(task: Task) -> Key:
