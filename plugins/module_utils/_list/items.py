@@ -119,7 +119,7 @@ def require_approved(
     """Raise InvalidInput unless each asset that would be sent is approved and was not created since.
 
     `approved`: the bodies of the plan, by name or id; credentials are masked in them, as they are
-    here. `ledger`: a Recording.
+    here. `ledger`: a ListRecording.
     """
     to_send = [
         (each.task, each.plan.body) for each in planned if each.plan and not each.plan.settled

@@ -35,7 +35,7 @@ def send_all(
 ) -> ListResult:
     """Do the tasks of a list and return their results; raise ServicesError before anything is sent.
 
-    `ledger`: a Recording; it is closed, unless threads are left that may still use it. `approved`:
+        `ledger`: a Recording; it is closed, unless threads are left that may still use it. `approved`:
     the bodies that may be sent, by name or id, None for any.
     """
     sending = None
