@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
@@ -14,7 +15,8 @@ from ansible_collections.infrastructure.services.plugins.module_utils._task impo
 from ansible_collections.infrastructure.services.plugins.plugin_utils._screen.formats import FORMATS
 
 ROOT = Path(__file__).resolve().parents[2]
-PIPELINES = sorted((ROOT / "docs/ci").glob("*.yml"))
+PIPELINES = [ROOT / "docs/ci/github.yml", ROOT / "docs/ci/gitlab-ci.yml"]
+PINNED = ("ansible-core", "psycopg[binary]")  # as the tests have them
 
 
 @pytest.mark.parametrize("path", PIPELINES, ids=lambda path: path.stem)
@@ -36,6 +38,29 @@ def test_a_pipeline_names_variables_and_files_that_exist(path):
 
 @pytest.mark.parametrize("path", PIPELINES, ids=lambda path: path.stem)
 def test_a_pipeline_plans_first_and_carries_out_what_was_approved(path):
-    runs = re.findall(r"ansible-playbook (.*)", path.read_text(encoding="utf-8"))
+    runs = re.findall(r"ansible-playbook (fleet.*)", path.read_text(encoding="utf-8"))
     assert ["--check" in run for run in runs] == [True, False]
     assert ["fleet_approved=" in run for run in runs] == [False, True]
+
+
+@pytest.mark.parametrize("path", PIPELINES, ids=lambda path: path.stem)
+def test_a_pipeline_installs_the_versions_that_are_tested(path):
+    text = path.read_text(encoding="utf-8")
+    ours = (ROOT / "tests/requirements.txt").read_text(encoding="utf-8")
+    version = yaml.safe_load((ROOT / "galaxy.yml").read_text(encoding="utf-8"))["version"]
+    for name in PINNED:
+        (pin, *_older) = re.findall(rf"^({re.escape(name)}==\S+)", ours, re.MULTILINE)
+        assert f"'{pin}'" in text
+    assert f"collection install infrastructure.services:=={version}\n" in text
+    assert not re.search(r"pip install.*'[\w\[\]-]+[<>]", text)
+
+
+@pytest.mark.parametrize("path", PIPELINES, ids=lambda path: path.stem)
+def test_the_job_that_runs_unreviewed_code_is_given_no_token(path):
+    """Nor is one given to all jobs."""
+    whole = yaml.safe_load(path.read_text(encoding="utf-8"))
+    jobs = whole.get("jobs", whole)
+    others = {name: value for name, value in whole.items() if name not in ("jobs", *jobs)}
+    assert "TOKEN" not in json.dumps([others, jobs["plan"], whole.get("default")]).upper()
+    assert set(jobs["plan"].get("permissions", {}).values()) <= {"read"}
+    assert jobs["apply"]["environment"] == "production"

@@ -12,37 +12,29 @@ import subprocess
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
-from urllib.parse import parse_qs
 
 import pytest
 from ecosystem.conftest import git
 from faults.behaviours import whole
 from support.checkout import CHECKOUT
-from support.databases import postgres_server, schema_in
+from support.databases import postgres_server, reader_of, schema_in
 from support.running import BIN, TOKEN, Ansible
-from support.service import Peer, Script, Service
+from support.service import Peer, Received, Service
 
 __all__ = ["postgres_server"]
 
 pytestmark = pytest.mark.stress
 
 RUNNER = CHECKOUT / ".build/gitlab/node_modules/.bin/gitlab-ci-local"
-IMAGE = (
-    "  image: python:3.12\n"  # which would need a container; without one the runner uses a shell
-)
+# It would need a container; without one the runner uses a shell.
+IMAGE = "  image: python:3.12.12\n"
+FLEET = (CHECKOUT / "docs/ci/fleet.yml").read_text(encoding="utf-8")
+LISTED = "".join(f"          - name: vm{number}\n" for number in range(5))
 REQUEST = 7  # the number of the merge request
 PROJECT = "/api/v4/projects/1"
-COMMENTS = f"{PROJECT}/merge_requests/{REQUEST}/notes"
-ARTIFACT = f"{PROJECT}/jobs/artifacts/refs%2Fmerge-requests%2F{REQUEST}%2Fhead/raw/fleet.plan.json?job=plan"
-FLEET = """
-- hosts: localhost
-  gather_facts: false
-  roles:
-    - role: infrastructure.services.fleet
-      vars:
-        fleet_ledger: "{{ lookup('ansible.builtin.env', 'INFRASTRUCTURE_SERVICES_LEDGER') }}"
-        fleet_virtual_machines: "{{ lookup('file', 'machines.csv') | infrastructure.services.from_csv }}"
-"""
+REQUEST_URL = f"{PROJECT}/merge_requests/{REQUEST}"
+COMMENTS = f"{REQUEST_URL}/notes"
+MARK = "<!-- fleet: the plan -->"
 EMPTY = '{"fleet_virtual_machines": [], "fleet_application_roles": []}'  # as on the page
 FIRST = """
 - hosts: localhost
@@ -52,40 +44,81 @@ FIRST = """
 """
 
 
-def gitlab(artifacts: Path) -> Script:
-    """Answer what the pipeline asks GitLab for: a comment, the merge request of a commit, an
-    artifact of its plan.
-    """
+class GitLab:
+    """What the pipeline asks GitLab for, in a project with one merge request."""
 
-    def script(peer: Peer) -> bool:
+    def __init__(self, artifacts: Path) -> None:
+        self.artifacts = artifacts
+        self.notes: list[dict] = [{"id": 1, "body": "Looks good"}]
+        self.merged: list[dict] = []  # the merge requests of each commit
+        self.is_expired = False
+
+    def script(self, peer: Peer) -> bool:
+        """Answer one request."""
         if not (request := peer.request()):
             return False
-        if request.path == ARTIFACT:
-            peer.say(whole((artifacts / "plan/fleet.plan.json").read_bytes(), status="200 OK"))
-        elif request.path.startswith(f"{PROJECT}/repository/commits/"):
-            peer.say(whole(json.dumps([{"iid": REQUEST}]).encode(), status="200 OK"))
-        else:
-            peer.say(
-                whole(b"{}", status="201 Created" if request.path == COMMENTS else "404 Not Found")
-            )
+        status, body = self._answer(request)
+        peer.say(whole(body, status=status))
         return True
 
-    return script
+    def _answer(self, request: Received) -> tuple[str, bytes]:
+        path, _question, _query = request.path.partition("?")
+        if path == f"{PROJECT}/jobs/11/artifacts/fleet.plan.json" and not self.is_expired:
+            return "200 OK", (self.artifacts / "plan/fleet.plan.json").read_bytes()
+        answers = {
+            COMMENTS: self.notes,
+            REQUEST_URL: {"head_pipeline": {"id": 5}},
+            f"{PROJECT}/pipelines/5/jobs": [
+                {"id": 11, "name": "plan"},
+                {"id": 12, "name": "other"},
+            ],
+        }
+        if path.startswith(COMMENTS) and request.method != "GET":
+            return "200 OK", json.dumps(self._write(path, json.loads(request.body))).encode()
+        if path.startswith(f"{PROJECT}/repository/commits/"):
+            return "200 OK", json.dumps(self._of_commit(path.split("/")[6])).encode()
+        if path in answers:
+            return "200 OK", json.dumps(answers[path]).encode()
+        return "404 Not Found", b"{}"
+
+    def _write(self, path: str, note: dict) -> dict:
+        if path == COMMENTS:
+            self.notes.append({"id": len(self.notes) + 1, **note})
+        else:
+            (written,) = [each for each in self.notes if path == f"{COMMENTS}/{each['id']}"]
+            written.update(note)
+        return note
+
+    def _of_commit(self, commit: str) -> list[dict]:
+        none = dict(state="merged", merge_commit_sha=None, squash_commit_sha=None, sha="f" * 40)
+        return [{"iid": REQUEST, **none, **each(commit)} for each in self.merged]
+
+    @property
+    def comments(self) -> list[str]:
+        """The comments of the pipeline."""
+        return [note["body"] for note in self.notes[1:]]
 
 
 class Pipeline:
     """A project whose jobs are run by the local runner."""
 
     def __init__(
-        self, directory: Path, collections: Path, url: str, ledger: str, gitlab: Service
+        self, directory: Path, collections: Path, url: str, ledger: str, gitlab: GitLab, api: str
     ) -> None:
         self.directory, self.gitlab, self.ledger = directory, gitlab, ledger
+        # By environment, as the file says.
+        self._scoped = {
+            "plan": {"INFRASTRUCTURE_SERVICES_LEDGER": reader_of(ledger)},
+            "comment": {"API_TOKEN": "token-for-comments"},
+            "apply": {
+                "API_TOKEN": "token-for-reading",
+                "INFRASTRUCTURE_SERVICES_ACCESS_TOKEN": TOKEN,
+                "INFRASTRUCTURE_SERVICES_LEDGER": ledger,
+            },
+        }
         self._variables = {
             "INFRASTRUCTURE_SERVICES_BASE_URL": url,
-            "INFRASTRUCTURE_SERVICES_ACCESS_TOKEN": TOKEN,
-            "INFRASTRUCTURE_SERVICES_LEDGER": ledger,
-            "API_TOKEN": "token-of-the-project",
-            "CI_API_V4_URL": f"{gitlab.url}/api/v4",
+            "CI_API_V4_URL": f"{api}/api/v4",
             "CI_PROJECT_ID": "1",
             "CI_MERGE_REQUEST_IID": str(REQUEST),
             "CI_DEFAULT_BRANCH": "main",
@@ -95,7 +128,7 @@ class Pipeline:
 
     def run(self, job: str, source: str) -> subprocess.CompletedProcess:
         """Run a job of a pipeline that was started by a merge request or by a push."""
-        wanted = {**self._variables, "CI_PIPELINE_SOURCE": source}
+        wanted = {**self._variables, **self._scoped[job], "CI_PIPELINE_SOURCE": source}
         line = [
             RUNNER,
             job,
@@ -137,16 +170,17 @@ def pipeline(tmp_path, collections, service, postgres_server) -> Iterator[Pipeli
     text = (CHECKOUT / "docs/ci/gitlab-ci.yml").read_text(encoding="utf-8")
     assert IMAGE in text
     (project / ".gitlab-ci.yml").write_text(text.replace(IMAGE, ""), encoding="utf-8")
-    (project / "fleet.yml").write_text(FLEET, encoding="utf-8")
-    (project / "machines.csv").write_text(
-        "name,cpu\n" + "".join(f"vm{number},4\n" for number in range(5))
-    )
+    head, _old, rest = FLEET.partition("          - name: shop01\n")
+    rest = rest[rest.index("        fleet_application_role_defaults") :]
+    (project / "fleet.yml").write_text(head + LISTED + rest, encoding="utf-8")
     git(project, "init", "--quiet", "--initial-branch", "main")
     git(project, "remote", "add", "origin", "git@gitlab.example.com:team/fleet.git")
     git(project, "add", "--all")
     git(project, "commit", "--quiet", "--message", "A fleet")
-    with Service(gitlab(project / ".gitlab-ci-local/artifacts")) as answering:
-        yield Pipeline(project, collections, service.url, schema_in(postgres_server), answering)
+    answers = GitLab(project / ".gitlab-ci-local/artifacts")
+    with Service(answers.script) as api:
+        ledger = schema_in(postgres_server)
+        yield Pipeline(project, collections, service.url, ledger, answers, api.url)
 
 
 def play(ansible: Ansible, playbook: str, ledger: str, *variables: str) -> None:
@@ -176,19 +210,36 @@ def test_a_plan_is_commented_approved_and_carried_out_and_a_lost_answer_settled(
     refused = pipeline.run("plan", "merge_request_event")
     assert refused.returncode
     assert "fleet_ledger_create is false" in refused.stdout
+    commented = pipeline.run("comment", "merge_request_event")
+    assert commented.returncode == 0, commented.stdout
+    (comment,) = pipeline.gitlab.comments
+    assert comment.startswith(f"{MARK}\n\n**The plan failed**")
+    assert "fleet_ledger_create is false" in comment
     ansible_once.playbook(FLEET, "-e", EMPTY, INFRASTRUCTURE_SERVICES_LEDGER=pipeline.ledger).ok()
     ansible_once.playbook(FIRST).ok()
     play(ansible_once, "move_ledger", pipeline.ledger, "ledger=fleet.db", f"to={pipeline.ledger}")
 
     planned = pipeline.run("plan", "merge_request_event")
     assert planned.returncode == 0, planned.stdout
-    (comment,) = [parse_qs(asked.body.decode())["body"][0] for asked in pipeline.gitlab.received]
-    assert "**compute virtual machines**: 4 to create, 1 unchanged" in comment
-    assert comment.count("<code>vm") == 4
-    assert {"fleet.plan.html", "fleet.plan.json"} <= {
-        path.name for path in (pipeline.artifacts / "plan").iterdir()
-    }
+    commented = pipeline.run("comment", "merge_request_event")
+    assert commented.returncode == 0, commented.stdout
+    (comment,) = pipeline.gitlab.comments  # in place of the other one
+    assert comment.startswith(f"{MARK}\n\n")
+    assert "failed" not in comment
+    assert "4 to create" in comment
+    assert comment.count("<code>vm") == 5  # one of them differs
     assert len(service.conversation()) == 1
+
+    direct = pipeline.run("apply", "push")
+    assert direct.returncode
+    assert "is not the merge of a merge request" in direct.stdout
+    pipeline.gitlab.merged = [lambda commit: {"merge_commit_sha": commit}]
+    pipeline.gitlab.is_expired = True
+    expired = pipeline.run("apply", "push")
+    assert expired.returncode
+    assert "The plan of merge request 7 has expired." in expired.stdout
+    assert len(service.conversation()) == 1
+    pipeline.gitlab.is_expired = False
 
     service.fault(kind="drop", when="after", count=1)
     applied = pipeline.run("apply", "push")
@@ -197,9 +248,8 @@ def test_a_plan_is_commented_approved_and_carried_out_and_a_lost_answer_settled(
     (run,) = json.loads((pipeline.artifacts / "apply/fleet.json").read_text())["runs"]
     (doubtful,) = [asset["name"] for asset in run["assets"] if asset["result"] == "in doubt"]
 
-    again = pipeline.run(
-        "apply", "push"
-    )  # goes on with the others, and sends the doubtful one no second time
+    # It goes on with the others, and sends the doubtful one no second time.
+    again = pipeline.run("apply", "push")
     assert again.returncode
     created = Counter(body["name"] for body in service.bodies())
     assert created == Counter(f"vm{number}" for number in range(5)), created
@@ -207,8 +257,4 @@ def test_a_plan_is_commented_approved_and_carried_out_and_a_lost_answer_settled(
     settle(ansible_once, pipeline.ledger, doubtful)
     settled = pipeline.run("apply", "push")
     assert settled.returncode == 0, settled.stdout
-    assert "5 unchanged" in settled.stdout
     assert len(service.conversation()) == 5
-    assert {asked.headers["private-token"] for asked in pipeline.gitlab.received} == {
-        "token-of-the-project"
-    }

@@ -142,3 +142,15 @@ def schema_in(url: str) -> str:
     with psycopg.connect(url, autocommit=True) as connection:
         connection.execute(f"CREATE SCHEMA {name}")
     return f"{url}&options=-csearch_path%3D{name}"
+
+
+def reader_of(ledger: str) -> str:
+    """Return the URL of a ledger for a role that may only read it, as the page on PostgreSQL has it."""
+    schema = ledger.rpartition("%3D")[2]
+    with psycopg.connect(ledger, autocommit=True) as connection:
+        connection.execute(f"CREATE ROLE {schema}_plan LOGIN")
+        connection.execute(f"GRANT USAGE ON SCHEMA {schema} TO {schema}_plan")
+        connection.execute(
+            f"ALTER DEFAULT PRIVILEGES IN SCHEMA {schema} GRANT SELECT ON TABLES TO {schema}_plan"
+        )
+    return ledger.replace("//postgres:@", f"//{schema}_plan@")
