@@ -11,6 +11,7 @@ from typing import Any
 from ..module_utils._task.specs import LEDGER_ENTRIES
 from ..module_utils._task.validation import Options
 from ..plugin_utils._csv.entry_files import entries_in
+from ..plugin_utils._ledger.adopting import addition_of, edit_of
 from ..plugin_utils._ledger.editing import edit_entries
 from ..plugin_utils._ledger.store import Ledger
 from ..plugin_utils._run.ansible_core import Returned, run_id
@@ -18,6 +19,7 @@ from ..plugin_utils._run.display import show_lines
 from ..plugin_utils._run.ledger_actions import EditingAction
 from ..plugin_utils._run.role import DELIMITER
 from ..plugin_utils._screen.ledger_table import edit_lines
+from ..plugin_utils._screen.recovered import entries_in_reports
 
 
 class ActionModule(EditingAction):
@@ -26,15 +28,19 @@ class ActionModule(EditingAction):
     spec = LEDGER_ENTRIES
 
     def options_given(self) -> dict[str, Any]:
-        """Return the options; the entries are those of a file for the playbook `settle`."""
+        """Return the options; for some playbooks, the entries are those of files."""
         given = super().options_given()
-        file = self.file_of_playbook()
+        reports, file = self.reports_of_playbook(), self.file_of_playbook()
+        if reports:
+            return dict(given, entries=entries_in_reports(reports))
         if not file:
             return given
         return dict(given, entries=entries_in(file, self.variable(DELIMITER) or ""))
 
     def edit(self, ledger: Ledger, options: Options, check_mode: bool) -> Returned:
-        return edit_entries(ledger, options.params, check_mode, options.secrets, run_id())
+        decision = addition_of if self.reports_of_playbook() else edit_of
+        secrets = options.secrets
+        return edit_entries(ledger, options.params, check_mode, secrets, run_id(), decision)
 
     def work(self, options: Options) -> Returned:
         result = super().work(options)

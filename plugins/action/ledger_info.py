@@ -6,10 +6,11 @@
 
 from __future__ import annotations
 
+from ..module_utils._task.options import LEDGER_VARIABLE
 from ..module_utils._task.specs import LEDGER_INFO
 from ..module_utils._task.validation import Options
 from ..plugin_utils._csv.entry_files import require_new_file, write_entries
-from ..plugin_utils._ledger.commands import settle_command, settle_commands
+from ..plugin_utils._ledger.commands import needs_variable, settle_command, settle_commands
 from ..plugin_utils._ledger.listing import list_entries
 from ..plugin_utils._run.ansible_core import Returned
 from ..plugin_utils._run.display import show_lines
@@ -38,6 +39,8 @@ class ActionModule(LedgerAction):
             lines = [nothing_found(result["ledger"], filters, ledger.count_states())]
         else:
             lines = ledger_lines(result, settle)
+            if needs_variable(ledger) and any("settle" in entry for entry in result["entries"]):
+                lines.append(f"The commands take the ledger from {LEDGER_VARIABLE}.")
         if not result["exists"]:
             return dict(result, text=lines)
         if file and not self.keywords.check_mode:

@@ -149,7 +149,9 @@ counts:
     unchanged: 0
     in_doubt: 3
 names:
-  description: The names or ids of the entries that were changed, by what was done to them.
+  description:
+    - The names or ids of the entries that were changed, by what was done to them.
+    - C(in_doubt) has those of the list that are left in doubt.
   returned: on success
   type: dict
   sample:
@@ -158,6 +160,7 @@ names:
     settled_absent: []
     corrected: []
     forgotten: []
+    in_doubt: []
 outcome:
   description: Always V(not_sent), since nothing is sent to the service.
   returned: always

@@ -156,7 +156,7 @@ def test_forty_in_doubt_are_settled_by_one_file_all_or_none(ansible_once, servic
     write(doubtful, found)
     said = ansible_once.playbook(SETTLE, "-e", "file=in_doubt.csv", **environment).ok().output
     assert (
-        "ledger entries: 25 settled as present, 14 settled as absent, 1 unchanged; 1 still in doubt"
+        "ledger entries: 25 settled as present, 14 settled as absent, 1 left in doubt; 1 still in doubt"
         in said
     )
     refused = ansible_once.playbook(SETTLE, "-e", "file=in_doubt.csv", **environment)

@@ -443,6 +443,33 @@ def test_only_what_was_approved_is_sent(ansible_once, service):
     assert "virtual machines: 0 created, 3 unchanged, " in again
 
 
+def test_five_of_a_fleet_are_tried_first(ansible_once, service):
+    """The others are left out, in the plan and at the end, and are not taken for removed ones."""
+    machines = [{"name": f"vm{number:02}"} for number in range(12)]
+    roles = [{"id": "role-0001", "attributes": {"login": False}}]
+    fleet = dict(fleet_application_roles=roles, fleet_report="fleet.json")
+    ansible_once.playbook(yaml.safe_dump([of_fleet(machines[:1], fleet_ledger="fleet.db")])).ok()
+    only = dict(fleet, fleet_only="vm0[0-3], vm11")
+    play = yaml.safe_dump([of_fleet(machines, **only)])
+    plan = ansible_once.playbook(play, "--check").ok().output
+    assert "virtual machines: 4 to create, 1 unchanged\n" in plan
+    left_out = "are left out (fleet_only: vm0[0-3], vm11)\n"
+    assert f"  7 more of the list {left_out}" in plan
+    assert f"  1 more of the list {left_out}" in plan  # of the roles
+    assert (
+        "7 more of the list are left out" in (ansible_once.directory / "fleet.plan.md").read_text()
+    )
+    end = ansible_once.playbook(play).ok().output
+    assert "virtual machines: 4 created, 1 unchanged, " in end
+    assert f"  7 more of the list {left_out}" in end
+    assert len(service.conversation()) == 5
+    play = yaml.safe_dump([of_fleet(machines, **dict(fleet, fleet_only=["vm1*", "web01"]))])
+    refused = ansible_once.playbook(play)
+    assert refused.rc == 2
+    assert "fleet_only: web01 is in neither list" in refused.output
+    assert len(service.conversation()) == 5
+
+
 def test_an_approved_plan_is_good_for_its_ledger_and_for_one_creation(ansible_once, service):
     machines = [{"name": f"vm{number}"} for number in range(3)]
     plan, approved = {"fleet_report": "fleet.json"}, {"fleet_approved": "fleet.plan.json"}
@@ -452,10 +479,11 @@ def test_an_approved_plan_is_good_for_its_ledger_and_for_one_creation(ansible_on
     def run(**more) -> str:
         return " ".join(
             ansible_once.playbook(
-                yaml.safe_dump([of_fleet(machines, **approved, **more)])
+                yaml.safe_dump([of_fleet(machines, **{**approved, **more})])
             ).output.split()
         )
 
+    assert "there is no file" in run(fleet_approved="nosuch.json")
     told = "fleet.plan.json' was made against the ledger"
     assert told in run(fleet_ledger="misspelt.db")
     assert not (ansible_once.directory / "misspelt.db").exists()

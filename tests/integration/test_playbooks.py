@@ -411,6 +411,58 @@ def test_a_ledger_that_does_not_exist_is_not_taken_for_an_empty_one(ansible_once
     assert f"There is no ledger at {path}" in run.output
 
 
+def test_a_watcher_fails_if_something_is_in_doubt_or_there_is_no_ledger(ansible_once, service):
+    watch = ["-e", "ledger=fleet.db", "-e", "fail=true"]
+    assert ansible_once.playbook(IN_DOUBT, *watch).rc == 2
+    service.fault(kind="drop", when="after")
+    ansible_once.playbook(create(ansible_once.directory / "fleet.db", "web01", "web02"))
+    ansible_once.playbook(IN_DOUBT, *watch[:2]).ok()
+    failed = ansible_once.playbook(IN_DOUBT, *watch)
+    assert failed.rc == 2
+    assert "If web01 is there, record it" in failed.output
+    assert f"1 in doubt in {ansible_once.directory}/fleet.db: see above." in failed.output
+    absent = "ledger=fleet.db resource=compute_virtual_machine name=web01 state=absent"
+    ansible_once.adhoc("infrastructure.services.ledger_entry", absent).ok()
+    ansible_once.playbook(IN_DOUBT, *watch).ok()
+
+
+def test_a_ledger_has_what_reports_have_and_nothing_in_doubt_is_created(ansible_once, service):
+    """A ledger is lost; an older one has an entry of its own, which stays as it is."""
+    again = "infrastructure.services.ledger_from_report"
+
+    def run(names: str, report: str) -> Run:
+        machines = [{"name": name, "attributes": ATTRIBUTES} for name in names.split()]
+        options = {
+            "virtual_machines": machines,
+            "ledger": "fleet.db",
+            "report": report,
+            "in_doubt": "skip",
+            "concurrency": 1,
+        }
+        task = {"name": "Create", "infrastructure.services.compute_virtual_machines": options}
+        return ansible_once.tasks(json.dumps([task]))
+
+    assert run("old", "old.json").rc == 0
+    (ansible_once.directory / "fleet.db").rename(ansible_once.directory / "backup.db")
+    service.fault(kind="drop", when="after")
+    assert run("lost", "first.json").rc == 2
+    run("there lost", "second.json").ok()
+    (ansible_once.directory / "backup.db").replace(ansible_once.directory / "fleet.db")
+    variables = ["-e", "ledger=fleet.db", "-e", "report=second.json,first.json,old.json"]
+    planned = ansible_once.playbook(again, *variables, "--check").ok().output
+    assert "1 adopted, 1 unchanged, 1 recorded as in doubt; 1 still in doubt" in planned
+    done = ansible_once.playbook(again, *variables).ok().output
+    assert "1 adopted, 1 unchanged, 1 recorded as in doubt; 1 still in doubt" in done
+    assert "  recorded as in doubt: lost\n" in done
+    done = ansible_once.playbook(again, *variables).ok().output
+    assert "2 unchanged, 1 left in doubt; 1 still in doubt" in done
+    run("old there lost", "third.json").ok()
+    assert len(service.conversation()) == 3
+    refused = ansible_once.playbook(again, "-e", "report=fleet.db", "-e", "ledger=fleet.db")
+    assert refused.rc == 2
+    assert "fleet.db is no report of a run" in refused.output
+
+
 def create(ledger: Path, *names: str) -> str:
     """A play that creates machines, and goes on when that fails."""
     return (

@@ -71,6 +71,13 @@ def merged(below: Any, above: Any, name: str = "") -> Any:
     return found
 
 
+def place_of(number: int, item: Any) -> str:
+    """Return where an item is: its line in a file, or its place in the list."""
+    if isinstance(item, dict) and "line" in item:
+        return f"line {item['line']}"
+    return f"[{number}]"
+
+
 class Faults:
     """What is wrong with the items of a list, gathered so that all of it is reported at once."""
 
@@ -82,11 +89,9 @@ class Faults:
         """Add a fault of one item; raise InvalidInput at once for a module that has no list."""
         if not self._spec.option:
             raise InvalidInput(msg)
-        label, key = f"[{number}]", None
+        label, key = place_of(number, item), None
         if isinstance(item, dict):
             key = item.get(self._spec.key) or item.get("id")
-            if "line" in item:
-                label = f"line {item['line']}"
         if key and isinstance(key, (str, int)):
             label = f"{label} ({key})"
         self._items.setdefault(msg, []).append(label)

@@ -197,7 +197,10 @@ def converted(
         return {**value, **found} if is_open else found
     if "choices" in option and value not in option["choices"]:
         choices = ", ".join(option["choices"])
-        problems.append(f"{place}: must be one of {choices}, not {_shown_of(option, name, value)}")
+        near = nearest(str(value), option["choices"])
+        hint = f". Did you mean {near}?" if near else ""
+        shown = _shown_of(option, name, value)
+        problems.append(f"{place}: must be one of {choices}, not {shown}{hint}")
     return value
 
 

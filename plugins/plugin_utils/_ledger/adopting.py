@@ -27,6 +27,7 @@ from .entries import ABSENT, DONE, INTENT, PRESENT, STATES, Entry, Key
 ADOPTED, CORRECTED, FORGOTTEN, UNCHANGED = "adopted", "corrected", "forgotten", "unchanged"
 SETTLED_PRESENT, SETTLED_ABSENT = "settled_present", "settled_absent"
 KINDS = (ADOPTED, SETTLED_PRESENT, SETTLED_ABSENT, CORRECTED, FORGOTTEN, UNCHANGED)
+RECORDED_IN_DOUBT = "recorded_in_doubt"  # only by addition_of
 
 _IN_DOUBT = (INTENT, ACCEPTED, UNKNOWN)
 _STATE_WORDS = (ABSENT, PRESENT, *STATES)
@@ -96,6 +97,16 @@ def edit_of(item: Item, before: Entry | None, secrets: Secrets) -> Edit:
     if before.state == DONE:
         return _correct(item.key, asset, before)
     return _confirm(item.key, asset, before)
+
+
+def addition_of(item: Item, before: Entry | None, secrets: Secrets) -> Edit:
+    """Return what an item adds: a doubt stays one, and an entry that is there stays as it is."""
+    if before is not None:
+        return Edit(item.key, before, before, UNCHANGED)
+    if item.state not in _IN_DOUBT:
+        return edit_of(item, None, secrets)
+    sent = item.given.get("sent") if isinstance(item.given, dict) else None
+    return Edit(item.key, None, Entry(item.state, sent or {}, {}), RECORDED_IN_DOUBT)
 
 
 def _require_as_seen(item: Item, before: Entry | None) -> None:

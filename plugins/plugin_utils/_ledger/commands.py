@@ -68,3 +68,8 @@ def _in_environment(shown: str) -> str:
     """
     # Without double quotes, which a message would escape.
     return f"{LEDGER_VARIABLE}={shlex.quote(shown)} " if shown else ""
+
+
+def needs_variable(ledger: Ledger) -> bool:
+    """Return whether the commands rely on the variable of the environment that has the ledger."""
+    return not ledger.database.shown

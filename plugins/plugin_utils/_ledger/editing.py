@@ -8,16 +8,17 @@ from __future__ import annotations
 
 from collections import defaultdict
 from contextlib import ExitStack
-from typing import Any, Iterable
+from typing import Any, Callable, Iterable, Optional
 
 from ...module_utils._errors import NOT_SENT, ServicesError, listing
 from ...module_utils._fields import json_differences
-from ...module_utils._list.items import Faults, validated_item
+from ...module_utils._list.items import Faults, place_of, validated_item
 from ...module_utils._resources import KEYS
 from ...module_utils._secrets import Secrets
 from ...module_utils._task.specs import LEDGER_ENTRIES, LEDGER_ENTRY
 from .adopting import (
     KINDS,
+    RECORDED_IN_DOUBT,
     SETTLED_ABSENT,
     SETTLED_PRESENT,
     UNCHANGED,
@@ -26,7 +27,7 @@ from .adopting import (
     edit_of,
     item_of,
 )
-from .entries import ABSENT, DONE, INTENT, Change, Ended, Entry, Key, Kind, LedgerError
+from .entries import ABSENT, DONE, INTENT, PRESENT, Change, Ended, Entry, Key, Kind, LedgerError
 from .store import Ledger
 from .tables import like
 
@@ -34,6 +35,7 @@ from .tables import like
 _UNUSED = {"sent", "options", "began_at", "by", "run", "trace_id", "history", "settle", "line"}
 
 Result = dict[str, Any]
+Decision = Callable[[Item, Optional[Entry], Secrets], Edit]
 
 
 def edit_entry(
@@ -58,20 +60,27 @@ def edit_entry(
 
 
 def edit_entries(
-    ledger: Ledger, params: dict[str, Any], check_mode: bool, secrets: Secrets, run: str = ""
+    ledger: Ledger,
+    params: dict[str, Any],
+    check_mode: bool,
+    secrets: Secrets,
+    run: str = "",
+    decision: Decision = edit_of,
 ) -> Result:
     """Edit a list of entries and return the result of ledger_entries; raise ServicesError."""
     faults = Faults(LEDGER_ENTRIES)
     items = _items(params, faults)
-    edits = _edit_all(ledger, items, faults, check_mode, secrets, run)
+    edits = _edit_all(ledger, items, faults, check_mode, secrets, run, decision)
     names: dict[str, list[str]] = {kind: [] for kind in KINDS}
     for edit in edits:
-        names[edit.kind].append(edit.key.name)
+        names.setdefault(edit.kind, []).append(edit.key.name)
     counts = {kind: len(found) for kind, found in names.items()}
     counts["in_doubt"] = ledger.count_in_doubt()
     if check_mode:
         counts["in_doubt"] -= counts[SETTLED_PRESENT] + counts[SETTLED_ABSENT]
+        counts["in_doubt"] += counts.get(RECORDED_IN_DOUBT, 0)
     unchanged = names.pop(UNCHANGED)
+    names["in_doubt"] = [edit.key.name for edit in edits if _is_left_in_doubt(edit)]
     return dict(
         changed=len(unchanged) < len(edits),
         outcome=NOT_SENT,
@@ -80,6 +89,10 @@ def edit_entries(
         diff=_diff(edits),
         **_warnings(edits, ledger),
     )
+
+
+def _is_left_in_doubt(edit: Edit) -> bool:
+    return edit.kind == UNCHANGED and _state_of(edit.after) not in (ABSENT, DONE)
 
 
 def _items(params: dict[str, Any], faults: Faults) -> list[Item]:
@@ -105,7 +118,13 @@ def _options(given: object, base_url: str | None) -> dict[str, Any]:
 
 
 def _edit_all(
-    ledger: Ledger, items: list[Item], faults: Faults, check_mode: bool, secrets: Secrets, run: str
+    ledger: Ledger,
+    items: list[Item],
+    faults: Faults,
+    check_mode: bool,
+    secrets: Secrets,
+    run: str,
+    decision: Decision = edit_of,
 ) -> list[Edit]:
     """Edit all entries, or none; raise InvalidInput with all faults, or LedgerError.
 
@@ -115,7 +134,7 @@ def _edit_all(
     _add_repeated(items, faults)
     _add_taken(ledger, items, faults)
     before = _read(ledger, [item.key for item in items])
-    edits = _decide(items, before, secrets, faults)
+    edits = _decide(items, before, secrets, faults, decision)
     if check_mode:
         return edits
     in_flight = sorted(key for key, entry in before.items() if _state_of(entry) == INTENT)
@@ -126,7 +145,7 @@ def _edit_all(
             ledger.lock(key, wait=True)
         if in_flight:
             now = {**before, **_read(ledger, in_flight)}
-            edits = _decide(items, now, secrets, faults)
+            edits = _decide(items, now, secrets, faults, decision)
             for edit in edits:
                 if edit.kind != UNCHANGED and edit.before != before[edit.key]:
                     raise _overtaken(edit.key, edit.before)
@@ -140,7 +159,8 @@ def _add_repeated(items: list[Item], faults: Faults) -> None:
     for item in items:
         first = by_key.setdefault(item.key, item)
         if first is not item:
-            faults.add(item.number, item.given, f"is the same entry as [{first.number}]")
+            same = place_of(first.number, first.given)
+            faults.add(item.number, item.given, f"is the same entry as {same}")
         elif item.asset_id and item.state not in (ABSENT, DONE):
             first = by_id.setdefault((item.key.base_url, item.key.resource, item.asset_id), item)
             if first is not item:
@@ -167,13 +187,17 @@ def _add_taken(ledger: Ledger, items: list[Item], faults: Faults) -> None:
 
 
 def _decide(
-    items: list[Item], entries: dict[Key, Entry | None], secrets: Secrets, faults: Faults
+    items: list[Item],
+    entries: dict[Key, Entry | None],
+    secrets: Secrets,
+    faults: Faults,
+    decision: Decision,
 ) -> list[Edit]:
     """Return what becomes of the entries; raise InvalidInput with all faults."""
     edits = []
     for item in items:
         try:
-            edits.append(edit_of(item, entries[item.key], secrets))
+            edits.append(decision(item, entries[item.key], secrets))
         except ServicesError as error:
             faults.add(item.number, item.given, error.msg)
     faults.raise_if_any()

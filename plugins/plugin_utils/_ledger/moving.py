@@ -239,4 +239,4 @@ def _place(ledger: Ledger) -> str:
     if ledger.file:
         return ledger.file
     ((schema,),) = ledger.database.execute("SELECT current_schema()")
-    return f"{ledger.where}, schema {schema}"
+    return f"{ledger.where.partition(', schema ')[0]}, schema {schema}"

@@ -27,6 +27,7 @@ _WRONG = {
     "port": re.compile(r"[^\d,]"),
     "dbname": re.compile(r"[@#?%:/\s]"),
 }
+_SCHEMA = re.compile(r"-c ?search_path=(\S+)")  # in libpq's options
 
 
 def psycopg_library() -> ModuleType:
@@ -62,9 +63,11 @@ def parsed_url(url: str) -> Parameters:
 
 
 def described(asked: Parameters) -> str:
-    """Return host, port and database of a ledger, without user and password."""
+    """Return host, port, database and schema of a ledger, without user and password."""
     port = f":{asked['port']}" if "port" in asked else ""
-    return f"postgresql://{asked.get('host', '')}{port}/{asked.get('dbname', '')}"
+    database = f"postgresql://{asked.get('host', '')}{port}/{asked.get('dbname', '')}"
+    schema = _SCHEMA.search(asked.get("options") or "")
+    return f"{database}, schema {schema[1]}" if schema else database
 
 
 def has_password(asked: Parameters) -> bool:

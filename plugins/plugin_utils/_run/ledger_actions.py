@@ -12,7 +12,7 @@ from .._ledger.store import Ledger
 from .action import Action
 from .ansible_core import Returned
 from .ledgers import reused_ledger
-from .role import FILE
+from .role import FILE, REPORTS
 
 
 class LedgerAction(Action):
@@ -26,6 +26,12 @@ class LedgerAction(Action):
         """
         given = self.variable(FILE)
         return absolute("file", str(given), self.playbook_directory) if given else ""
+
+    def reports_of_playbook(self) -> list[str]:
+        """Return the absolute paths of the reports that a playbook was given; raise InvalidInput."""
+        given = self.variable(REPORTS) or []
+        paths = given.split(",") if isinstance(given, str) else given
+        return [absolute("report", str(path).strip(), self.playbook_directory) for path in paths]
 
 
 class EditingAction(LedgerAction):

@@ -20,6 +20,7 @@ from ...module_utils._task.validation import nearest
 # Variables of a task in the role or in a playbook:
 FILE = "__file"  # the file that the playbook was given
 DELIMITER = "__delimiter"  # what separates the cells of that file, empty for the default
+REPORTS = "__reports"  # the reports that the playbook was given
 ONLY_CHECKS = "__only_checks"  # the task finds faults before the first request, and shows nothing
 SHOWS_TABLE = "__shows_table"  # the task shows a table instead of JSON
 _TAKES = "__variables"  # the names of all variables that the playbook takes

@@ -31,6 +31,7 @@ from .action import Action
 from .ansible_core import run_id
 from .display import say, show_lines
 from .ledgers import ledger_location, open_own_ledger
+from .only import Only
 from .send_one import SendingAction, Worker
 from .worker import is_orphan
 
@@ -49,6 +50,8 @@ class SendingListAction(SendingAction):
         if not self.runs_here:
             require_libraries()
             raise InvalidInput("ledger", _LEDGER_ELSEWHERE)
+        only = Only(self)
+        params[self.spec.option] = only.of(params[self.spec.option])
         service = canonical_url(settings_from(params, check_mode).base_url)
         report = self._report(params, location, service)
         approved = self._approved_plan(params, location, service)
@@ -65,10 +68,11 @@ class SendingListAction(SendingAction):
         result = send_all(self.spec, params, self.context(options, place), recording, bodies)
         if self.only_checks:
             return Result()
+        result.not_listed = only.without_left_out(result.not_listed)
         done = result.done(self._next_step(params))
         about = _about_list(ledger, recording, history_rows)
         about = about._replace(interrupted=place.why_to_stop() or None)
-        done = self._show(report, time.monotonic() - began, done, about)
+        done = self._show(report, time.monotonic() - began, done, about, only.words())
         returned = result.returned(done, params["results"])
         if self.spec.names and returned.failed:
             returned = returned.without(DETAIL)  # callbacks print all of it
@@ -99,14 +103,20 @@ class SendingListAction(SendingAction):
         return plan
 
     def _show(
-        self, report: Report | None, seconds: float, result: Result, about: AboutList
+        self,
+        report: Report | None,
+        seconds: float,
+        result: Result,
+        about: AboutList,
+        notes: list[str],
     ) -> Result:
         """Report the result, and show on the screen what the list did, or would do.
 
-        Return it with a warning if it cannot be reported.
+        Return it with a warning if it cannot be reported. `notes`: about the whole list.
         """
         operation, width = self.spec.sent.operation, self.screen_width
         assets = assets_of(operation, result)
+        about = about._replace(warnings=(*about.warnings, *notes))
         problem = report.add(operation, assets, about) if report else ""
         if problem:
             result = replace(result, warnings=(*result.warnings, problem))
@@ -117,7 +127,7 @@ class SendingListAction(SendingAction):
         else:
             lines = result_lines(operation, assets, seconds, width)
         where = [report.where] if report and not problem else []
-        show_lines([*lines, *where])
+        show_lines([*lines, *(f"  {note}" for note in notes), *where])
         return result
 
     def _next_step(self, params: Params) -> str:

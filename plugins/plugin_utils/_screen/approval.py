@@ -71,6 +71,8 @@ def approved_plan(path: str, resource: str, service: str) -> ApprovedPlan:
 
 
 def _text_of(path: str) -> str:
+    if not os.path.lexists(path):
+        raise InvalidInput("approved", f"there is no file {path!r}")
     try:
         return Path(path).read_text("utf-8") if os.path.isfile(path) else ""
     except (OSError, ValueError) as error:

@@ -31,6 +31,7 @@ _FILL_IN = (
 )
 _ROLES = "A Cassandra role needs no settling: run its task again, which is safe."
 _BY_TASK = "{} cannot be put on a command line: use a task of infrastructure.services.ledger_entry."
+_WORDS = {"in_doubt": "left in doubt", "recorded_in_doubt": "recorded as in doubt"}
 Entries = Sequence[Mapping[str, Any]]  # as ledger_info returns them
 
 
@@ -83,7 +84,9 @@ def edit_lines(
     counts: Mapping[str, int], names: Mapping[str, list[str]], is_plan: bool
 ) -> list[str]:
     """Return what the edit of a list has done, or would do: a line of counts, then the names."""
-    done = {_words(kind): count for kind, count in counts.items() if count and kind != "in_doubt"}
+    left = names.get("in_doubt", [])
+    known = {**counts, "in_doubt": len(left), "unchanged": counts["unchanged"] - len(left)}
+    done = {_words(kind): count for kind, count in known.items() if count}
     begin = "ledger entries in check mode" if is_plan else "ledger entries"
     lines = [f"{begin}: {counted(done) or EMPTY}; {counts['in_doubt']:,} still in doubt"]
     for kind, found in names.items():
@@ -93,6 +96,8 @@ def edit_lines(
 
 
 def _words(kind: str) -> str:
+    if kind in _WORDS:
+        return _WORDS[kind]
     return kind.replace("_", " as ")
 
 

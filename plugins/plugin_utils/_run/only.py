@@ -1,0 +1,69 @@
+# Copyright (c) 2026, the infrastructure.services contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The variable `fleet_only` of the role: a part of its lists, such as five machines of 500."""
+
+from __future__ import annotations
+
+from fnmatch import fnmatchcase
+from typing import Any
+
+from ...module_utils._errors import InvalidInput, listing
+from ...module_utils._secrets import printable
+from ...module_utils._task.validation import converted
+from .action import Action
+
+_ONLY = "fleet_only"
+_KEYS = {"fleet_virtual_machines": "name", "fleet_application_roles": "id"}
+
+
+class Only:
+    """Which items of the lists of a role are meant; all of them without `fleet_only`."""
+
+    def __init__(self, action: Action) -> None:
+        """Raise InvalidInput for a value that is no list of names, or that names nothing."""
+        self._key, self._globs = action.spec.key, []
+        self.left_out: list[str] = []
+        given = action.variable(_ONLY) if action.spec.names else None
+        if not given:
+            return
+        problems: list[str] = []
+        option = dict(type="list", elements="str")
+        self._globs = converted(option, given, _ONLY, _ONLY, problems)
+        if problems:
+            raise InvalidInput("; ".join(problems))
+        known = []
+        for name, key in _KEYS.items():
+            known += [_name_of(item, key) for item in action.variable(name) or ()]
+        for glob in self._globs:
+            if not any(fnmatchcase(name, glob) for name in known):
+                raise InvalidInput(_ONLY, f"{printable(glob)} is in neither list")
+
+    def of(self, items: list[Any]) -> list[Any]:
+        """Return the items that are meant, with those that are no item; note the names of others."""
+        if not self._globs:
+            return items
+        meant = []
+        for item in items:
+            name = _name_of(item, self._key)
+            if not name or any(fnmatchcase(name, glob) for glob in self._globs):
+                meant.append(item)
+            else:
+                self.left_out.append(name)
+        return meant
+
+    def without_left_out(self, names: list[str] | None) -> list[str] | None:
+        """Return recorded names without those that are listed and left out."""
+        return names and [name for name in names if name not in self.left_out]
+
+    def words(self) -> list[str]:
+        """Return the line that says how many are left out, none if all are meant."""
+        if not self.left_out:
+            return []
+        only = printable(listing(self._globs))
+        return [f"{len(self.left_out):,} more of the list are left out ({_ONLY}: {only})"]
+
+
+def _name_of(item: Any, key: str) -> str:
+    return str(item.get(key) or "") if isinstance(item, dict) else ""

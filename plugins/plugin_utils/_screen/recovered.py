@@ -1,0 +1,61 @@
+# Copyright (c) 2026, the infrastructure.services contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Entries for a ledger from the reports of runs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from ...module_utils._errors import InvalidInput
+from ...module_utils._resources.virtual_machine import VIRTUAL_MACHINE
+from ...module_utils._secrets import printable
+from .._ledger.entries import PRESENT
+from .assets import ENDED, IN_DOUBT, Asset, Run
+from .report import run_in
+
+_MACHINE = VIRTUAL_MACHINE.operation.resource
+_NO_REPORT = "is no report of a run; give the .json file that the option report names"
+
+
+def entries_in_reports(paths: list[str]) -> list[dict[str, Any]]:
+    """Return the machines that exist or may exist, for ledger_entries; raise InvalidInput.
+
+    One that exists by any report is not in doubt, and the latest report has its id.
+    """
+    entries: dict[tuple[str, str], dict[str, Any]] = {}
+    for run in sorted(map(_run_in_file, paths), key=lambda run: run.began_at):
+        for asset in run.assets:
+            entry = _entry(run, asset)
+            key = run.service, asset.name
+            if entry and (key not in entries or entry["state"] == PRESENT):
+                entries[key] = entry
+    return [*entries.values()]
+
+
+def _run_in_file(path: str) -> Run:
+    try:
+        run = run_in(Path(path).read_text("utf-8"))
+    except OSError as error:
+        why = f"{printable(path)} cannot be read: {error.strerror}"
+        raise InvalidInput("report", why) from None
+    except UnicodeDecodeError:
+        run = None
+    if run is None or run.state != ENDED:
+        raise InvalidInput("report", f"{printable(path)} {_NO_REPORT}")
+    return run
+
+
+def _entry(run: Run, asset: Asset) -> dict[str, Any] | None:
+    """Return the entry of an asset, None if nothing is known to exist."""
+    named = dict(resource=asset.resource, base_url=run.service, name=asset.name)
+    if asset.resource != _MACHINE:
+        return None  # a role may be sent again, and the report lacks what is known of it
+    if asset.result == IN_DOUBT:
+        return dict(named, state=asset.outcome, sent=asset.body or {})
+    if asset.id is None:
+        return None
+    attributes = {"ip": asset.address} if asset.address else {}
+    return dict(named, state=PRESENT, asset={"id": asset.id, "attributes": attributes})
