@@ -12,6 +12,15 @@ import re
 import textwrap
 
 
+def _of_items(option: str, documented: str) -> str:
+    """Return the documentation of the options of one asset as that of the items of a list.
+
+    O(ledger) is not an option of an item.
+    """
+    inside = re.sub(r"O\((?!ledger)", f"O({option}[].", documented.partition("options:\n")[2])
+    return f"options:\n  {option}:\n    suboptions:\n{textwrap.indent(inside, '    ')}"
+
+
 class ModuleDocFragment:
     """C(infrastructure.services.assets.virtual_machine) and others; those for lists follow below."""
 
@@ -275,18 +284,5 @@ options:
     default: given
 """
 
-
-def _of_items(option: str, documented: str) -> str:
-    """Return the documentation of the options as that of the items of a list; O(ledger) is not an
-    option of an item.
-    """
-    inside = re.sub(r"O\((?!ledger)", f"O({option}[].", documented.partition("options:\n")[2])
-    return f"options:\n  {option}:\n    suboptions:\n{textwrap.indent(inside, '    ')}"
-
-
-ModuleDocFragment.VIRTUAL_MACHINES = _of_items(
-    "virtual_machines", ModuleDocFragment.VIRTUAL_MACHINE
-)
-ModuleDocFragment.APPLICATION_ROLES = _of_items(
-    "application_roles", ModuleDocFragment.APPLICATION_ROLE
-)
+    VIRTUAL_MACHINES = _of_items("virtual_machines", VIRTUAL_MACHINE)
+    APPLICATION_ROLES = _of_items("application_roles", APPLICATION_ROLE)

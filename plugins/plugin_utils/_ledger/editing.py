@@ -27,7 +27,7 @@ from .adopting import (
     edit_of,
     item_of,
 )
-from .entries import ABSENT, DONE, INTENT, PRESENT, Change, Ended, Entry, Key, Kind, LedgerError
+from .entries import ABSENT, DONE, INTENT, Change, Ended, Entry, Key, Kind, LedgerError
 from .store import Ledger
 from .tables import like
 
