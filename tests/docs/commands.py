@@ -53,9 +53,11 @@ _PLAYBOOKS, _EMULATOR = (
     "tests/integration/test_playbooks.py",
     "tests/integration/test_emulator_playbook.py",
 )
+_CSV = "tests/integration/test_csv.py"
 _VERIFY = "tests/ecosystem/test_verify.py"
 _PIPELINE = "tests/ecosystem/test_gitlab.py::test_a_plan_is_commented_approved_and_carried_out_and_a_lost_answer_settled"
 _PLAYBOOK = "ansible-playbook infrastructure.services"
+_FROM_THE_CONTROLLER = "from_the_controller_whatever_the_inventory_says"
 # The start of a command that no page runs by itself, the longer ones first: the test or the script
 # that runs it. What stands in a sentence only, and in a block as well, need not be here; nor do
 # targets of make.
@@ -86,11 +88,11 @@ RUN_BY = {
     f'{_PLAYBOOK}.emulator -e \'{{"emulator_settings": ': f"{_EMULATOR}::test_the_emulator_stays_in_the_background_and_has_the_settings",
     f"{_PLAYBOOK}.demo -e ": ".ci/run",  # in tests/tools/demo
     f"{_PLAYBOOK}.demo": f"{_PLAYBOOKS}::test_the_demo_needs_no_variable_and_leaves_no_emulator",
-    f"{_PLAYBOOK}.create_virtual_machine -e '{{": f"{_PLAYBOOKS}::test_one_asset_is_sent_from_the_controller_whatever_the_inventory_says",
-    f"{_PLAYBOOK}.update_cassandra_application_role -e '{{": f"{_PLAYBOOKS}::test_one_asset_is_sent_from_the_controller_whatever_the_inventory_says",
-    "ansible-playbook -i hosts.yml --forks 20 infrastructure.services.create_fleet ": f"{_PLAYBOOKS}::test_a_fleet_is_created_from_the_controller_whatever_the_inventory_says",
+    f"{_PLAYBOOK}.create_virtual_machine -e '{{": f"{_PLAYBOOKS}::test_one_asset_is_sent_{_FROM_THE_CONTROLLER}",
+    f"{_PLAYBOOK}.update_cassandra_application_role -e '{{": f"{_PLAYBOOKS}::test_one_asset_is_sent_{_FROM_THE_CONTROLLER}",
+    "ansible-playbook -i hosts.yml --forks 20 infrastructure.services.create_fleet ": f"{_PLAYBOOKS}::test_a_fleet_is_created_{_FROM_THE_CONTROLLER}",
     f"{_PLAYBOOK}.show_ledger -e ledger=fleet.db -e names=": f"{_PLAYBOOKS}::test_the_ledger_is_shown_as_a_table",
-    f"{_PLAYBOOK}.show_ledger -e ledger=fleet.db -e file=": "tests/integration/test_csv.py::test_a_fleet_from_a_file_is_exported_and_read_back_without_a_difference",
+    f"{_PLAYBOOK}.show_ledger -e ledger=fleet.db -e file=": f"{_CSV}::test_a_fleet_from_a_file_is_exported_and_read_back_without_a_difference",
     f"{_PLAYBOOK}.in_doubt -e fail=true": f"{_PLAYBOOKS}::test_a_watcher_fails_if_something_is_in_doubt_or_there_is_no_ledger",
     f"{_PLAYBOOK}.in_doubt -e ledger=fleet.db -e fail=true": f"{_PLAYBOOKS}::test_a_watcher_fails_if_something_is_in_doubt_or_there_is_no_ledger",
     f"{_PLAYBOOK}.settle -e ledger=fleet.db -e file=existing.csv": "tests/integration/test_csv.py::test_machines_that_exist_already_are_adopted_from_a_file",

@@ -54,7 +54,10 @@ class Scheduled:
         self.control = control
         self.gate = Gate(items, control, Limits(**limits), clock, threads)
         self.stop, self.begun = self.gate.stop, self.gate.begun
-        work = lambda item: do(item.number, Slot(self.gate, item))  # noqa: E731
+
+        def work(item):
+            return do(item.number, Slot(self.gate, item))
+
         self.run = Scheduler(self.gate, work, threads).run
 
     @property

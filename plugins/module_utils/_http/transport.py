@@ -123,7 +123,7 @@ class Transport:
         """
         try:
             pool, target = self._route(request.url, proxy)
-            return pool.urlopen(
+            return pool.request(
                 request.method,
                 target,
                 body=request.body,
