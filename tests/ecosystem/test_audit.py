@@ -15,6 +15,7 @@ import pytest
 import yaml
 from ansible_collections.infrastructure.services.plugins.module_utils._errors import Message
 from ansible_collections.infrastructure.services.plugins.module_utils._list.result import ListResult
+from ansible_collections.infrastructure.services.plugins.module_utils._result import Result
 from ansible_collections.infrastructure.services.plugins.module_utils._task.specs import (
     VIRTUAL_MACHINES,
 )
@@ -54,10 +55,9 @@ def many(*results: dict) -> dict:
         VIRTUAL_MACHINES, [f"label{number}" for number in range(len(results))], None
     )
     for number, result in enumerate(results):
-        collected.add(
-            number, {"msg": "", **result, "warnings": [*map(Message, result.get("warnings", ()))]}
-        )
-    result = collected.returned(collected.done(), "problems")
+        warnings = [*map(Message, result.get("warnings", ()))]
+        collected.add(number, Result.from_ansible({**result, "warnings": warnings}))
+    result = collected.returned(collected.done(), "problems").as_ansible()
     ((_module, facts),) = result["ansible_facts"].items()
     return {**result, "ansible_facts": dict.fromkeys(PLURAL.values(), facts)}
 

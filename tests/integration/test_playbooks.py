@@ -343,6 +343,7 @@ OF_ROLE = {
     "fleet_asset_fields": ["id", "name"],
     "fleet_in_doubt": "skip",
     "fleet_on_difference": "fail",
+    "fleet_only": [],
     "fleet_max_unknown": 3,
     "fleet_max_failures": 4,
     "fleet_report": "fleet.json",

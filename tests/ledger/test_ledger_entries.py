@@ -156,6 +156,7 @@ def test_entries_are_adopted_corrected_and_forgotten_together(edit, check_mode):
         "settled_absent": ["gone"],
         "corrected": ["other"],
         "forgotten": [],
+        "in_doubt": [],
     }
     assert (result["changed"], result["outcome"]) == (True, "not_sent")
     assert result["warnings"] == [

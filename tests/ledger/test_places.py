@@ -112,7 +112,7 @@ PLACES = {
     ),
     "text": (lambda path: file(path, b"not a ledger\n" * 500), NO_LEDGER, True),
     "a letter": (lambda path: file(path, b"x"), NO_LEDGER, True),
-    "truncated": (truncated, "database disk image is malformed", True),
+    "truncated": (truncated, "is not a database", True),
     "all but its header lost": (
         lambda path: file(path, written(path).read_bytes()[:200]),
         "is not a database",

@@ -224,7 +224,8 @@ def _proxy_headers(proxy: str) -> dict[str, str]:
         return {}
     # urllib3 encodes them as Latin-1.
     pair = f"{user}:{password}".encode("utf-8", "replace").decode("latin-1")
-    return dict(urllib3.make_headers(proxy_basic_auth=pair))
+    (credentials,) = urllib3.make_headers(proxy_basic_auth=pair).values()
+    return {"Proxy-Authorization": credentials}
 
 
 def _pieces(response: urllib3.BaseHTTPResponse, length: int | None) -> Iterator[bytes]:

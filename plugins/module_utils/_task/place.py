@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import time
 from contextlib import nullcontext
-from typing import Callable, ContextManager, Iterable
+from typing import TYPE_CHECKING, Callable, ContextManager, Iterable
 
 from .._call.tokens import Credentials, FetchedToken, Memory, Token
 from .._http.exchange import Sender
 from .._http.tls_context import ConnectionSettings
-from .._http.transport import Transport
 from .._result import Result
+
+if TYPE_CHECKING:
+    from .._http.transport import Transport
 
 
 class Place:
@@ -25,6 +27,9 @@ class Place:
 
     def open_transport(self, settings: ConnectionSettings) -> Transport:
         """Return a new transport; raise MissingLibrary or InvalidInput."""
+        # It imports requests, which a task that sends nothing does not need.
+        from .._http.transport import Transport  # noqa: PLC0415
+
         return Transport(settings)
 
     def connect(self, settings: ConnectionSettings) -> Sender:
