@@ -284,5 +284,14 @@ options:
     default: given
 """
 
-    VIRTUAL_MACHINES = _of_items("virtual_machines", VIRTUAL_MACHINE)
-    APPLICATION_ROLES = _of_items("application_roles", APPLICATION_ROLE)
+    VIRTUAL_MACHINES: str
+    APPLICATION_ROLES: str
+
+
+# Not in the class: the sanity tests expect only texts there.
+ModuleDocFragment.VIRTUAL_MACHINES = _of_items(
+    "virtual_machines", ModuleDocFragment.VIRTUAL_MACHINE
+)
+ModuleDocFragment.APPLICATION_ROLES = _of_items(
+    "application_roles", ModuleDocFragment.APPLICATION_ROLE
+)

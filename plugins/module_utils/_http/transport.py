@@ -105,9 +105,9 @@ class Transport:
         try:
             response = self._open(request, proxy)
         except InvalidHeader:  # urllib3 has read all headers, so it is an answer
-            status, headers = self._meter.whole_head()
+            head = self._meter.whole_head()
             problem = "it has two Content-Lengths"
-            return Answer(status, CaseInsensitiveDict(headers.items()), problem=problem)
+            return Answer(head.status, CaseInsensitiveDict(head.headers.items()), problem=problem)
         try:
             self._meter.whole_head()
             return self._read(response)

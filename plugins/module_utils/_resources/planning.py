@@ -92,7 +92,7 @@ class Resource(ABC):
         operation: Operation,
         attributes: Spec,
         options: Spec,
-        constraints: Mapping[str, list[Any]] = {},
+        constraints: Mapping[str, list[Any]] | None = None,
     ) -> None:
         """The specs are of the suboptions of `attributes` and of the module's own options.
 
@@ -101,7 +101,7 @@ class Resource(ABC):
         self.operation = operation
         self.attributes = attributes
         self.options = options
-        self.constraints = constraints
+        self.constraints: Mapping[str, list[Any]] = constraints or {}
         self._instants = _fields.date_time_fields(attributes, "attributes")
 
     @abstractmethod

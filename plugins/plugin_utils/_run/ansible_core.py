@@ -83,7 +83,7 @@ def call_first_display(method: str, *arguments: object) -> bool:
 
 def untrusted(data: _Data) -> _Data:
     """Return data of which no string is ever templated."""
-    if _trust:
+    if _trust is not None:
         return data
     from ansible.utils.unsafe_proxy import wrap_var  # noqa: PLC0415 (deprecated since it does nothing)
 
@@ -107,7 +107,7 @@ def inventory_data(data: Any) -> Any:
         return data
     if "{" in data or "(" in data or data.startswith("#"):
         return untrusted(data)
-    return _trust(data) if _trust else data
+    return data if _trust is None else _trust(data)
 
 
 def taken_names(inventory: InventoryData) -> set[str]:
@@ -275,7 +275,7 @@ class TaskAction(ActionBase):
     def all_given(self) -> Any:
         """Return the options as a module gets them; raise TypeError or ValueError if it cannot."""
         make_encoder = getattr(core_json, "get_module_encoder", None)
-        if make_encoder:  # since ansible-core 2.19
+        if make_encoder is not None:  # since ansible-core 2.19
             encoder = make_encoder("legacy", core_json.Direction.CONTROLLER_TO_MODULE)()
         else:
             legacy: Any = core_json.AnsibleJSONEncoder
