@@ -548,5 +548,6 @@ def test_a_template_or_a_variable_without_a_ledger_is_an_error(run, config, vari
         **variables,
     )
     assert done.returncode != 0
-    assert says in done.stderr
+    said = "".join(done.stderr.split())  # ansible-core breaks a line anywhere in a long path
+    assert "".join(says.split()) in said
     assert "Traceback" not in done.stderr
