@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 import os
 import shutil
 import tempfile
@@ -162,7 +163,9 @@ class Person(RuleBasedStateMachine):
 
     @rule(target=lists, names=SOME_NAMES, fates=DOUBTS, blank=st.sets(st.sampled_from(NAMES)))
     def list_in_doubt(self, names, fates, blank):
-        """Lose answers, write the file, and fill in what is true at this moment."""
+        """Lose the answers for new machines, write the file, and fill in what is true then."""
+        for name in self.recorded.keys() & set(names):
+            self.forget(name)
         self.send(names, fates)
         file = self.new_file("csv")
         path = self.directory / file
@@ -189,7 +192,7 @@ class Person(RuleBasedStateMachine):
                 writer = csv.DictWriter(file, rows[0])
                 writer.writeheader()
                 writer.writerows(rows)
-        return {row["name"]: row["since"] for row in rows}
+        return {row["name"]: json.loads(row["since"]) for row in rows}
 
     @rule(list_file=lists)
     def settle(self, list_file) -> None:
@@ -202,7 +205,7 @@ class Person(RuleBasedStateMachine):
         self.settle_by(list_file)
 
     def settle_by(self, list_file: tuple[str, dict[str, str]]) -> None:
-        """Settle by a list; an old one, too, changes only the entries that it is about."""
+        """Settle by a list, which changes only the entries that it is about, also if it is old."""
         file, seen = list_file
         before = self.states()
         self.note(self.terminal.settle(self.ledger, file))
