@@ -117,6 +117,8 @@ class Result:
 
     def but(self, **changes: Any) -> Result:
         """Return the result with other values; dataclasses.replace takes ten times as long."""
+        if not changes.keys() <= vars(self).keys():
+            raise TypeError(f"no keys of a result: {changes.keys() - vars(self).keys()}")
         changed = object.__new__(Result)
         vars(changed).update(vars(self), **changes)
         return changed

@@ -7,13 +7,12 @@ lies in a clone.
 
 from __future__ import annotations
 
-import os
 import subprocess
 import tarfile
 
 import pytest
 from support.checkout import CHECKOUT
-from support.running import BIN
+from support.running import build_artifact
 
 # Tracked, and only for contributors.
 LEFT_OUT = (
@@ -99,20 +98,7 @@ def packed(tmp_path_factory) -> set[str]:
         path = clone / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text("private", encoding="utf-8")
-    subprocess.run(
-        [
-            str(BIN / "ansible-galaxy"),
-            "collection",
-            "build",
-            "--output-path",
-            str(directory),
-            str(clone),
-        ],
-        check=True,
-        env={**os.environ, "ANSIBLE_HOME": str(directory / "home")},
-    )
-    (artifact,) = directory.glob("*.tar.gz")
-    with tarfile.open(artifact) as tar:
+    with tarfile.open(build_artifact(clone, directory)) as tar:
         members = tar.getmembers()
     assert not [member.name for member in members if member.issym() or member.islnk()]
     return {member.name for member in members if member.isfile()} - {"MANIFEST.json", "FILES.json"}

@@ -93,7 +93,6 @@ RUN_BY = {
     "ansible-playbook -i hosts.yml --forks 20 infrastructure.services.create_fleet ": f"{_PLAYBOOKS}::test_a_fleet_is_created_{_FROM_THE_CONTROLLER}",
     f"{_PLAYBOOK}.show_ledger -e ledger=fleet.db -e names=": f"{_PLAYBOOKS}::test_the_ledger_is_shown_as_a_table",
     f"{_PLAYBOOK}.show_ledger -e ledger=fleet.db -e file=": f"{_CSV}::test_a_fleet_from_a_file_is_exported_and_read_back_without_a_difference",
-    f"{_PLAYBOOK}.in_doubt -e fail=true": f"{_PLAYBOOKS}::test_a_watcher_fails_if_something_is_in_doubt_or_there_is_no_ledger",
     f"{_PLAYBOOK}.in_doubt -e ledger=fleet.db -e fail=true": f"{_PLAYBOOKS}::test_a_watcher_fails_if_something_is_in_doubt_or_there_is_no_ledger",
     f"{_PLAYBOOK}.settle -e ledger=fleet.db -e file=existing.csv": "tests/integration/test_csv.py::test_machines_that_exist_already_are_adopted_from_a_file",
     f"{_PLAYBOOK}.move_ledger -e ledger=fleet.db -e to=postgresql:": "tests/ledger/test_move.py::test_the_playbook_moves_a_ledger_and_says_where_it_is",

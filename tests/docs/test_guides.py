@@ -23,7 +23,7 @@ from docs.guides import Step, blocks, in_order, read
 from support.checkout import CHECKOUT
 from support.databases import private_server
 from support.emulating import Service
-from support.running import BIN, Ansible
+from support.running import BIN, Ansible, build_artifact
 
 PAGES = {path.stem: path for path in in_order()}
 ADDRESSES = ("https://login.example.com", "https://service.example.com", "http://127.0.0.1:8080")
@@ -89,17 +89,7 @@ def world(collections, running_service, tmp_path_factory) -> Iterator[World]:
     subprocess.run(
         [str(CHECKOUT / "tests/tools/copy"), str(directory / "source")], cwd=CHECKOUT, check=True
     )
-    subprocess.run(
-        [
-            str(BIN / "ansible-galaxy"),
-            "collection",
-            "build",
-            "--output-path",
-            str(directory),
-            str(directory / "source"),
-        ],
-        check=True,
-    )
+    build_artifact(directory / "source", directory)
     shutil.copytree(collections, directory / "collections")
     ansible = Ansible(directory, directory / "collections", running_service.url, "local")
     with pytest.MonkeyPatch.context() as patch:

@@ -14,6 +14,8 @@ import pytest
 from docs.guides import GUIDES, ROOT
 from tools import docs_tree
 
+from docs import prose
+
 TEXTS = {path.stem: path.read_text(encoding="utf-8") for path in GUIDES}
 # What people in trouble search for, and the page that helps.
 SEARCHES = {
@@ -85,16 +87,13 @@ def test_a_built_site_opens_on_home_and_has_every_page_in_a_table_of_contents(tm
     ]
 
 
-def test_a_diagram_is_a_table_of_its_arrows_on_the_site():
-    diagram = "flowchart LR\n    a[one<br>first] -- sends --> b[(two)]\n    b --> a\n    [*] --> a: begin\n"
-    rows = docs_tree.arrows(diagram).splitlines()[2:]
-    assert rows == [
-        "| one: first | two | sends |",
-        "| two | one: first |  |",
-        "| (none) | one: first | begin |",
-    ]
-
-
 @pytest.mark.parametrize("name", docs_tree.PAGES)
 def test_no_page_of_the_site_shows_the_source_of_a_diagram(name):
     assert "mermaid" not in docs_tree.converted(name)
+
+
+def test_each_guide_is_linked_from_another_one_and_links_to_another_one():
+    texts = prose.guides()
+    out = {name: prose.links(text) - {name} for name, text in texts.items()}
+    assert [name for name, targets in out.items() if not targets] == []
+    assert set().union(*out.values()) == texts.keys() - {"home"}

@@ -24,5 +24,5 @@ class PlaceOfTests(Place):
     def why_to_stop(self):
         return self._watch()
 
-    def show_progress(self, *numbers):
-        self._progress(*numbers)
+    def show_progress(self, status):
+        self._progress(*status)

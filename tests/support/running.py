@@ -212,24 +212,28 @@ class Ansible:
         )
 
 
+def build_artifact(source: Path, directory: Path) -> Path:
+    """Build the collection in `source` as `ansible-galaxy` does, and return the artifact."""
+    command = [BIN / "ansible-galaxy", "collection", "build", "--output-path", directory, source]
+    home = {"ANSIBLE_HOME": str(directory / "home")}
+    subprocess.run(command, check=True, env={**os.environ, **home})
+    (artifact,) = directory.glob("*.tar.gz")
+    return artifact
+
+
 def build_and_install(directory: Path) -> Path:
     """Build the artifact from tracked and untracked, unignored files, install it, return the
     collections path.
     """
     home = {**os.environ, "ANSIBLE_HOME": str(directory / "home")}
-    galaxy = [str(BIN / "ansible-galaxy"), "collection"]
     subprocess.run(
         [str(CHECKOUT / "tests/tools/copy"), str(directory / "source")], cwd=CHECKOUT, check=True
     )
-    subprocess.run(
-        [*galaxy, "build", "--output-path", str(directory), str(directory / "source")],
-        env=home,
-        check=True,
-    )
-    (artifact,) = directory.glob("*.tar.gz")
+    artifact = build_artifact(directory / "source", directory)
     subprocess.run(
         [
-            *galaxy,
+            str(BIN / "ansible-galaxy"),
+            "collection",
             "install",
             "--no-deps",
             "--offline",

@@ -45,10 +45,6 @@ LABELS = {
     "common_return_values": "reference_appendices/common_return_values.html",
 }
 _REFERENCE = re.compile(r":ref:`(?:([^`<]+) <)?(\w+)>?`")
-# A diagram, and an arrow of it: from, to, and either text of the arrow.
-_DIAGRAM = re.compile(r"```mermaid\n(.*?)```", re.DOTALL)
-_ARROW = re.compile(r"^ *(\S.*?) --(?: (.+?) --)?> (.*?)(?:: (.*))?$", re.MULTILINE)
-_NODE = re.compile(r"^(\w+)[\[(]+(.*?)[\])]+$")
 _TITLE = re.compile(r"(\A.*?)^[^\n]+\n=+\n", re.DOTALL | re.MULTILINE)
 _LINK = re.compile(r"\]\((?![a-z]+:|#)([^)#\s]+)")
 
@@ -76,31 +72,7 @@ def converted(name: str) -> str:
         return f"]({names.get(wanted, SOURCES + wanted)}"
 
     text = (ROOT / path).read_text(encoding="utf-8")
-    return _LINK.sub(target, _DIAGRAM.sub(lambda diagram: arrows(diagram[1]), text))
-
-
-def arrows(diagram: str) -> str:
-    """Return a Mermaid diagram as a table of its arrows: a site without scripts of others cannot
-    draw it.
-    """
-    labels: dict[str, str] = {}
-
-    def node(name: str) -> str:
-        if name == "[*]":
-            return "(none)"
-        if found := _NODE.match(name):
-            labels[found[1]] = found[2].replace("<br>", ": ", 1).replace("<br>", ", ")
-        return found[1] if found else name
-
-    ends = [
-        (node(start), node(end), before or after or "")
-        for start, before, end, after in _ARROW.findall(diagram)
-    ]
-    rows = [
-        f"| {labels.get(start, start)} | {labels.get(end, end)} | {text} |\n"
-        for start, end, text in ends
-    ]
-    return "".join(["| From | To | When, or what |\n|---|---|---|\n", *rows])
+    return _LINK.sub(target, text)
 
 
 def with_links_to_ansible(text: str) -> str:

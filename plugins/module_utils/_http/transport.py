@@ -20,7 +20,7 @@ import ssl
 import sys
 import time
 from types import ModuleType
-from typing import Iterator
+from typing import Iterator, NamedTuple
 from urllib.parse import urlsplit
 
 try:
@@ -48,6 +48,14 @@ _PROXY = "the proxy that the environment names"
 logging.getLogger("urllib3").setLevel(logging.CRITICAL + 1)
 
 
+class _Route(NamedTuple):
+    """The way to a URL: a pool of connections, and the target for the request line."""
+
+    url: str
+    pool: urllib3.HTTPConnectionPool
+    target: str
+
+
 class Transport:
     """Sends single attempts over kept-alive connections; for one thread of one process."""
 
@@ -61,6 +69,7 @@ class Transport:
         self._pools = metered_pools(self._meter)
         # By the URL of the proxy, '' for none, and whether there is TLS.
         self._managers: dict[tuple[str, bool], urllib3.PoolManager] = {}
+        self._last_route: _Route | None = None  # all creations have one URL
         self._last_used: dict[str, float] = {}  # when the connection to each origin was last used
         # Origins that close idle connections early, perhaps as one is used again.
         self._closes_early: set[str] = set()
@@ -73,6 +82,7 @@ class Transport:
     def close(self) -> None:
         """Close all connections; the next attempt opens a new one."""
         self._last_used.clear()
+        self._last_route = None
         for manager in self._managers.values():
             manager.clear()
 
@@ -122,10 +132,10 @@ class Transport:
         Raises AttemptFailed, or InvalidHeader for two Content-Lengths.
         """
         try:
-            pool, target = self._route(request.url, proxy)
-            return pool.request(
+            route = self._route(request.url, proxy)
+            return route.pool.request(
                 request.method,
-                target,
+                route.target,
                 body=request.body,
                 headers=dict(request.headers),
                 retries=False,
@@ -141,14 +151,20 @@ class Transport:
         except (OSError, HTTPError, http.client.HTTPException, MemoryError) as error:
             raise failures.failed_attempt(error, self._meter) from None
 
-    def _route(self, url: str, proxy: str) -> tuple[urllib3.HTTPConnectionPool, str]:
-        """Return the connection pool for a URL, and the target for the request line."""
+    def _route(self, url: str, proxy: str) -> _Route:
+        """Return the way to a URL; raise AttemptFailed."""
+        if self._last_route is None or self._last_route.url != url:
+            self._last_route = self._new_route(url, proxy)
+        return self._last_route
+
+    def _new_route(self, url: str, proxy: str) -> _Route:
         parts = urlsplit(url)
         is_tls = parts.scheme == "https" or proxy[:6].lower() == "https:"
         pool = self._manager(proxy, is_tls).connection_from_url(url)
         if proxy and parts.scheme == "http":
-            return pool, url
-        return pool, f"{parts.path or '/'}{'?' if parts.query else ''}{parts.query}"
+            return _Route(url, pool, url)
+        query = f"?{parts.query}" if parts.query else ""
+        return _Route(url, pool, f"{parts.path or '/'}{query}")
 
     def _manager(self, proxy: str, is_tls: bool) -> urllib3.PoolManager:
         """Return the pools of connections through a proxy, or of direct ones; raise AttemptFailed."""

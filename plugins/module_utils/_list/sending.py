@@ -14,7 +14,7 @@ from typing import Any
 from .._call.policy import Event, meaning
 from .._errors import NOT_SENT, UNKNOWN, InvalidInput, Overtaken, ServicesError
 from .._result import Result
-from .._task.place import ItemPlace
+from .._task.place import ItemPlace, ListStatus
 from .._task.signals import GRACE
 from .._task.specs import ModuleSpec
 from .._task.task import Context, Planned, carry_out, interrupted, perform
@@ -169,7 +169,8 @@ class _Sending:
             self._ledger.say_waiting()
         results = [item.result for item in list(self._gate.ended) if item.result]
         in_flight = sum(item.is_in_flight for item in list(self._gate.begun.values()))
-        self._context.place.show_progress(total, settled, results, in_flight, scheduler.is_ending)
+        status = ListStatus(total, settled, results, in_flight, scheduler.is_ending)
+        self._context.place.show_progress(status)
 
     def _ended(self) -> dict[int, Result]:
         """Return the results of the items that were begun, once the gate lets nothing in."""

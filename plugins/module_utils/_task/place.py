@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from contextlib import nullcontext
-from typing import TYPE_CHECKING, Callable, ContextManager, Iterable
+from typing import TYPE_CHECKING, Callable, ContextManager, NamedTuple
 
 from .._call.tokens import Credentials, FetchedToken, Memory, Token
 from .._http.exchange import Sender
@@ -17,6 +17,16 @@ from .._result import Result
 
 if TYPE_CHECKING:
     from .._http.transport import Transport
+
+
+class ListStatus(NamedTuple):
+    """How far a list is."""
+
+    total: int  # items
+    settled: int  # items with nothing to send
+    ended: list[Result]  # of other items, so far
+    in_flight: int  # requests
+    is_ending: bool  # whether only the requests in flight are waited for
 
 
 class Place:
@@ -55,19 +65,8 @@ class Place:
         """Return why a list has to end now, empty to go on."""
         return ""
 
-    def show_progress(
-        self,
-        total: int,
-        settled: int,
-        ended: Iterable[Result],
-        in_flight: int,
-        is_ending: bool,
-    ) -> None:
-        """Show how far a list is.
-
-        `total`: items of the list; `settled`: those with nothing to send; `ended`: the results of
-        others so far; `in_flight`: requests; `is_ending`: whether only these are waited for.
-        """
+    def show_progress(self, status: ListStatus) -> None:
+        """Show how far a list is."""
 
 
 class ItemPlace(Place):

@@ -99,7 +99,8 @@ def validated(
         if value is not None:
             params[name] = converted(option, value, name, place, problems, is_open)
             continue
-        params[name] = copy(option.get("default"))
+        default = option.get("default")
+        params[name] = None if default is None else copy(default)
         if option.get("required"):
             problems.append(_missing(place, option))
     problems += _conflicts(constraints, params)

@@ -18,6 +18,7 @@ from ...module_utils._http.urls import canonical_url
 from ...module_utils._list.sending import send_all
 from ...module_utils._result import DETAIL, Result
 from ...module_utils._task.options import Params, settings_from
+from ...module_utils._task.place import ListStatus
 from ...module_utils._task.validation import Options
 from .._ledger.location import open_ledger, shown_location
 from .._ledger.recording import ListRecording
@@ -151,10 +152,8 @@ class ListPlace(Worker):
         noun = action.spec.sent.operation.noun
         self._progress = Progress(noun, partial(say, action.signals))
 
-    def show_progress(
-        self, total: int, settled: int, ended: Iterable[Result], in_flight: int, is_ending: bool
-    ) -> None:
-        self._progress(total, settled, ended, in_flight, is_ending)
+    def show_progress(self, status: ListStatus) -> None:
+        self._progress.show(status)
 
     def why_to_stop(self) -> str:
         signals = self._action.signals

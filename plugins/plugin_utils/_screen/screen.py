@@ -15,8 +15,8 @@ from typing import Callable, Iterable
 from ...module_utils._call.operation import Operation
 from ...module_utils._errors import REJECTED, UNKNOWN, listing
 from ...module_utils._resources import RESOURCES
-from ...module_utils._result import Result
 from ...module_utils._secrets import printable
+from ...module_utils._task.place import ListStatus
 from ...module_utils._task.signals import GRACE
 from .._ledger.entries import INTENT, Entry, Key
 from .assets import Asset, counted, tally
@@ -39,19 +39,9 @@ class Progress:
         self._last, self._done, self._lines = clock(), 0, 0
         self._due = self._last + _FIRST_LINE
 
-    def __call__(
-        self,
-        total: int,
-        settled: int,
-        ended: Iterable[Result],
-        in_flight: int,
-        is_ending: bool,
-    ) -> None:
-        """Say how far the list is, if it is time to.
-
-        `total`: items of the list; `settled`: those with nothing to send; `ended`: the results of
-        others so far; `in_flight`: requests; `is_ending`: whether only these are waited for.
-        """
+    def show(self, status: ListStatus) -> None:
+        """Say how far the list is, if it is time to."""
+        total, settled, ended, in_flight, is_ending = status
         if is_ending and in_flight and self._due < math.inf:
             self._due = math.inf
             second = "a second Ctrl-C leaves them in doubt"

@@ -10,6 +10,7 @@ from __future__ import annotations
 import pytest
 from ansible_collections.infrastructure.services.plugins.module_utils._errors import Message
 from ansible_collections.infrastructure.services.plugins.module_utils._list.result import ListResult
+from ansible_collections.infrastructure.services.plugins.module_utils._task.place import ListStatus
 from ansible_collections.infrastructure.services.plugins.module_utils._task.specs import (
     VIRTUAL_MACHINES,
 )
@@ -208,7 +209,7 @@ def test_progress_counts_the_whole_list(times, said):
     clock, lines = iter([0.0, *(moment for moment, _done in times)]), []
     progress = Progress("virtual machine", lines.append, lambda: next(clock))
     for _moment, done in times:
-        progress(500, 100, [result_from(CREATED)] * done, 4, is_ending=False)
+        progress.show(ListStatus(500, 100, [result_from(CREATED)] * done, 4, is_ending=False))
     assert lines == said
 
 
@@ -216,7 +217,7 @@ def test_progress_says_how_many_were_rejected_once_there_are_any():
     clock, lines = iter([0.0, 2.0]), []
     progress = Progress("virtual machine", lines.append, lambda: next(clock))
     ended = [result_from(item) for item in (CREATED, CREATED, lost("rejected"))]
-    progress(10_000, 8_000, ended, 256, is_ending=False)
+    progress.show(ListStatus(10_000, 8_000, ended, 256, is_ending=False))
     assert lines == [
         "virtual machines: 8,003 of 10,000, 256 in flight, 0 in doubt, 1 rejected, 2/s"
     ]
@@ -225,9 +226,9 @@ def test_progress_says_how_many_were_rejected_once_there_are_any():
 def test_a_list_that_is_ended_says_once_what_it_waits_for():
     lines = []
     progress = Progress("virtual machine", lines.append, lambda: 0.0)
-    progress(500, 0, [], 0, is_ending=True)  # there is nothing to wait for
+    progress.show(ListStatus(500, 0, [], 0, is_ending=True))  # there is nothing to wait for
     for _time in range(3):
-        progress(500, 0, [], 4, is_ending=True)
+        progress.show(ListStatus(500, 0, [], 4, is_ending=True))
     assert lines == ["waiting up to 10 s for 4 requests; a second Ctrl-C leaves them in doubt"]
 
 
