@@ -23,7 +23,7 @@ from ...module_utils._result import Result
 from ...module_utils._task.options import LEDGER_VARIABLE, Params
 from ...module_utils._task.signals import Interrupted, Signals, deferred
 from ...module_utils._task.specs import ModuleSpec
-from ...module_utils._task.validation import Options, validate
+from ...module_utils._task.validation import Options, converted, validate
 from .._ledger.location import absolute
 from .ansible_core import Returned, TaskAction, untrusted, wants_invocation
 from .display import leave_message, prepare_display
@@ -124,6 +124,20 @@ class Action(TaskAction):
     def only_checks(self) -> bool:
         """Return whether a task of the role finds faults before the first request, and no more."""
         return self.keywords.check_mode and bool(self.variable(ONLY_CHECKS))
+
+    def list_variable(self, name: str, place: str) -> list[str]:
+        """Return the texts of a variable, read as an option that is a list; raise InvalidInput.
+
+        `place`: the name in messages.
+        """
+        problems: list[str] = []
+        given = self.variable(name)
+        if not given:
+            return []
+        texts = converted(dict(type="list", elements="str"), given, place, place, problems)
+        if problems:
+            raise InvalidInput("; ".join(problems))
+        return list(texts)
 
     def ledger_given(self) -> Any:
         """Return the option `ledger` before it is validated, empty for none."""

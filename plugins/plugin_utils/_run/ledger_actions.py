@@ -29,9 +29,8 @@ class LedgerAction(Action):
 
     def reports_of_playbook(self) -> list[str]:
         """Return the absolute paths of the reports that a playbook was given; raise InvalidInput."""
-        given = self.variable(REPORTS) or []
-        paths = given.split(",") if isinstance(given, str) else given
-        return [absolute("report", str(path).strip(), self.playbook_directory) for path in paths]
+        paths = self.list_variable(REPORTS, "report")
+        return [absolute("report", path, self.playbook_directory) for path in paths]
 
 
 class EditingAction(LedgerAction):

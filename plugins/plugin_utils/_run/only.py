@@ -11,7 +11,6 @@ from typing import Any
 
 from ...module_utils._errors import InvalidInput, listing
 from ...module_utils._secrets import printable
-from ...module_utils._task.validation import converted
 from .action import Action
 
 _ONLY = "fleet_only"
@@ -23,16 +22,11 @@ class Only:
 
     def __init__(self, action: Action) -> None:
         """Raise InvalidInput for a value that is no list of names, or that names nothing."""
-        self._key, self._globs = action.spec.key, []
+        self._key = action.spec.key
+        self._globs = action.list_variable(_ONLY, _ONLY) if action.spec.names else []
         self.left_out: list[str] = []
-        given = action.variable(_ONLY) if action.spec.names else None
-        if not given:
+        if not self._globs:
             return
-        problems: list[str] = []
-        option = dict(type="list", elements="str")
-        self._globs = converted(option, given, _ONLY, _ONLY, problems)
-        if problems:
-            raise InvalidInput("; ".join(problems))
         known = []
         for name, key in _KEYS.items():
             known += [_name_of(item, key) for item in action.variable(name) or ()]
@@ -55,7 +49,8 @@ class Only:
 
     def without_left_out(self, names: list[str] | None) -> list[str] | None:
         """Return recorded names without those that are listed and left out."""
-        return names and [name for name in names if name not in self.left_out]
+        left_out = set(self.left_out)
+        return names and [name for name in names if name not in left_out]
 
     def words(self) -> list[str]:
         """Return the line that says how many are left out, none if all are meant."""
