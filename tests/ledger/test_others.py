@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import socket
+import sqlite3
 import stat
 from collections.abc import Iterator
 from contextlib import closing
@@ -16,7 +17,10 @@ from pathlib import Path
 
 import pytest
 from ansible_collections.infrastructure.services.plugins.module_utils._errors import ServicesError
-from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger import lock_file
+from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger import (
+    ledger_file,
+    lock_file,
+)
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.location import (
     open_ledger,
 )
@@ -188,6 +192,23 @@ NO_LEDGERS = {
     "a socket": make_socket,
     "a device": lambda path: path.symlink_to("/dev/null"),
 }
+
+
+def test_a_file_that_another_task_is_just_making_is_a_ledger(tmp_path, monkeypatch):
+    """The first write is seen half done, and its journal is gone right after."""
+    path = tmp_path / "ledger.db"
+    open_ledger(str(path)).close()
+    look, seen = ledger_file._application_id_in, []
+
+    def half_written_at_first(file: str) -> int:
+        seen.append(file)
+        if len(seen) == 1:
+            raise sqlite3.DatabaseError("file is not a database")
+        return look(file)
+
+    monkeypatch.setattr(ledger_file, "_application_id_in", half_written_at_first)
+    open_ledger(str(path)).close()
+    assert len(seen) == 2
 
 
 @pytest.mark.parametrize("read_only", [True, False])

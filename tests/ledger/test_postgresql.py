@@ -42,7 +42,7 @@ from emulator import faults
 from ledger.entries import begin, finish, history, put
 from ledger.loops import created, crowd, race
 from ledger.tasks import key, task
-from support.waiting import until
+from support.waiting import until, waiting
 
 KEY = Key("https://s", "compute_virtual_machine", "web01")
 BEGUN = Entry(INTENT, {}, {})
@@ -111,15 +111,15 @@ def test_a_task_that_waits_for_one_whose_session_ends_sends_nothing(postgres, fo
     service.api.add_fault(faults.parse({"kind": "delay", "seconds": 3, "count": 1}))
     with fork("loop", postgres, service.url, 1) as first:
         until(lambda: len(service.api.conversation) == 1)
-        with fork("loop", postgres, service.url, 1) as second:
-            with psycopg.connect(postgres, autocommit=True) as administrator:
-                waits = "SELECT count(*) FROM pg_stat_activity WHERE query LIKE '%pg_try_advisory_lock%'"
-                until(lambda: administrator.execute(waits).fetchone()[0] > 1)
-                holder = administrator.execute(
-                    "SELECT pid FROM pg_locks WHERE locktype = 'advisory'"
-                ).fetchone()[0]
+        with psycopg.connect(postgres, autocommit=True) as administrator:
+            holder = administrator.execute(
+                "SELECT pid FROM pg_locks WHERE locktype = 'advisory' AND granted AND database ="
+                " (SELECT oid FROM pg_database WHERE datname = current_database())"
+            ).fetchone()[0]
+            with fork("loop", postgres, service.url, 1) as second:
+                until(lambda: waiting(postgres))
                 administrator.execute("SELECT pg_terminate_backend(%s, 60000)", (holder,))
-            (mine,), (other,) = first.results(), second.results()
+                (mine,), (other,) = first.results(), second.results()
     assert (mine["outcome"], other["outcome"]) == ("accepted", "unknown")
     assert len(service.api.conversation) == 1
 

@@ -21,7 +21,8 @@ from .entries import NOT_A_LEDGER, LedgerError
 _LEAST_SIZE = 512  # bytes of a database of one page; SQLite overwrites a smaller file
 _BESIDE = ("-journal", "-wal", "-shm", ".lock")  # ends of the names of files beside a ledger
 _LOOKS = 40  # at a journal
-_PAUSE = 0.05  # seconds between them
+_LOOKS_AT_CONTENT = 3
+_PAUSE = 0.05  # seconds between looks
 _Identity = Tuple[int, int]
 
 
@@ -117,13 +118,18 @@ def _may_be_sqlite(file: str, size: int) -> bool:
     """Return whether the file begins as a database, cannot be read, or was cut off."""
     if size < _LEAST_SIZE:
         return False
-    try:
-        _application_id_in(file)
-    except sqlite3.OperationalError:
-        return True
-    except sqlite3.DatabaseError:
-        return has_journal(file)
-    return True
+    for _look in range(_LOOKS_AT_CONTENT):
+        try:
+            _application_id_in(file)
+        except sqlite3.OperationalError:
+            return True
+        except sqlite3.DatabaseError:
+            if has_journal(file):
+                return True
+            time.sleep(_PAUSE)  # another task may just have ended the first write to a new file
+        else:
+            return True
+    return False
 
 
 def _is_mount_point(file: str) -> bool:

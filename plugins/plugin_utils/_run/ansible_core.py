@@ -133,10 +133,11 @@ def wants_invocation(task_vars: dict[str, Any]) -> bool:
 
 
 def keep_from_shell(connection: ConnectionBase, prefix: str) -> None:
-    """Keep variables with this prefix out of all commands that are run on this connection.
+    """Keep the values of variables with this prefix out of all commands on this connection.
 
     Whoever is on the target sees the command lines there, and `-vvv` shows them. The shell plugin
-    makes them for the module as well as for ansible-core's own polling of its job.
+    makes them for the module as well as for ansible-core's own polling of its job. A variable that
+    the task empties stays: the module must not find the value that the target has for it.
     """
     shell: Any = connection._shell
     if "env_prefix" not in vars(shell):  # the items of a loop share a connection
@@ -144,7 +145,11 @@ def keep_from_shell(connection: ConnectionBase, prefix: str) -> None:
 
 
 def _prefix_without(env_prefix: Callable[..., str], prefix: str, **variables: object) -> str:
-    kept = {name: value for name, value in variables.items() if not name.startswith(prefix)}
+    kept = {
+        name: value
+        for name, value in variables.items()
+        if not name.startswith(prefix) or str(value) == ""
+    }
     return env_prefix(**kept)
 
 

@@ -141,6 +141,12 @@ def test_the_shell_keeps_variables_out_of_commands_however_many_tasks_ask_for_it
     assert connection._shell.env_prefix(OURS_TOKEN="t").strip() == ""
 
 
+def test_a_variable_that_a_task_empties_is_empty_on_the_target():
+    connection = connection_loader.get("local", PlayContext())
+    ansible_core.keep_from_shell(connection, "OURS_")
+    assert connection._shell.env_prefix(OURS_TOKEN="", OURS_URL="u").strip() == "OURS_TOKEN=''"
+
+
 @pytest.fixture
 def ssh():
     """A connection of ssh that repeats a command three times."""
