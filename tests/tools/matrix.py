@@ -7,7 +7,7 @@ The first and the last core run everything that depends on ansible-core, the tes
 included. The cores between run playbooks and the table of paths and fates. The cell of the checkout
 (its core and Python are those of `make test`) runs only the tests marked `matrix`. The first cell
 of each Python also runs the tests marked `python`. Cells with the oldest target Python run the
-integration tests whose module runs there. Each core runs ansible-test sanity.
+tests of single modules there. Each core runs ansible-test sanity.
 
 Each cell has an environment of its own under .build/matrix, with its output in a file next to it.
 Two cells run at a time, the longest first.
@@ -50,14 +50,31 @@ PYTHONS = {
     "2.22": ("3.13",),
 }
 ENDS = (min(CORES), max(CORES))
+PLAYBOOKS = tuple(
+    f"tests/integration/test_{name}.py"
+    for name in ("command_line", "examples", "fleet_role", "no_log", "playbooks", "use")
+)
+MODULES = tuple(
+    f"tests/integration/test_{name}.py"
+    for name in ("bad_input", "examples", "outcomes", "token_of_a_run", "use")
+)
 BETWEEN = (
+    *PLAYBOOKS,
     "tests/crossing",
-    "tests/integration",
     "tests/security/test_canary.py",
     "tests/security/test_templates.py",
     "tests/unit",
 )
-OF_CORE = (*BETWEEN, "tests/ledger", "tests/many", "tests/parity")
+OF_CORE = (
+    "tests/crossing",
+    "tests/integration",
+    "tests/ledger",
+    "tests/many",
+    "tests/parity",
+    "tests/security/test_canary.py",
+    "tests/security/test_templates.py",
+    "tests/unit",
+)
 OF_PYTHON = (
     "tests/faults",
     "tests/ledger",
@@ -139,7 +156,7 @@ def lines_of(cell: Cell, chosen: list[str]) -> list[list[str]]:
     if chosen:
         return [[*pytest, *chosen]]
     if cell.target != cell.python:
-        return [[*pytest, "-m", "not stress", "tests/integration", "-k", "module"]]
+        return [[*pytest, "-m", "not stress", *MODULES, "-k", "module"]]
     is_first_of_core = cell.python == PYTHONS[cell.core][0]
     is_end = cell.core in ENDS and is_first_of_core
     if (cell.core, cell.python) == OF_CHECKOUT:
