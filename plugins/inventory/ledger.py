@@ -158,7 +158,7 @@ class InventoryModule(BaseInventoryPlugin, Constructable, Cacheable):
             if ledger.is_new:
                 self.display.warning(no_ledger_yet(ledger))
             is_machine = {"resource = ?": (RESOURCE,), "state = ?": (DONE,)}
-            found = ledger.entries(is_machine, lambda name: True)
+            found = ledger.entries(is_machine)
         return [(key.base_url, key.name, entry.asset) for key, entry in found]
 
     def _add(self, inventory: InventoryData, name: str, asset: dict[str, Any]) -> None:
@@ -190,7 +190,7 @@ class InventoryModule(BaseInventoryPlugin, Constructable, Cacheable):
 
 
 def problem_of_name(name: str) -> str:
-    """Return why a name cannot be that of a host, empty if it can: ssh has it as an argument."""
+    """Return why a name cannot be that of a host, '' if it can: ssh gets it as an argument."""
     if name.startswith("-") or name != name.lstrip():
         return "its name begins with a hyphen or a blank, and ssh would take it for an option"
     return "" if name.isprintable() else "its name has a line break or another control character"

@@ -19,7 +19,7 @@ import pytest
 from ansible_collections.infrastructure.services.plugins.module_utils._errors import ServicesError
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger import (
     ledger_file,
-    lock_file,
+    sqlite,
 )
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.location import (
     open_ledger,
@@ -106,7 +106,7 @@ def test_a_link_that_another_user_puts_there_at_the_last_moment_changes_no_file(
     with repeated_by_another(replace_lock):
         for _attempt in range(300):
             try:
-                os.close(lock_file.open_lock_file(str(ledger)))
+                os.close(sqlite.open_lock_file(str(ledger)))
             except OSError:
                 os.unlink(lock)
     assert (mode(secret), secret.read_bytes()) == (0o600, SECRET)
@@ -118,7 +118,7 @@ def test_a_lock_file_is_never_opened_through_a_link(tmp_path, secret, content):
     ledger = new_ledger(tmp_path / "fleet.db", 0o644)
     Path(f"{ledger}.lock").symlink_to(secret)
     with pytest.raises(OSError, match="symbolic link"):
-        lock_file.open_lock_file(str(ledger))
+        sqlite.open_lock_file(str(ledger))
     assert (mode(secret), secret.read_bytes()) == (0o600, content)
 
 

@@ -2,11 +2,11 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Decides what an edit does to one entry: the same for ledger_entry, ledger_entries and files.
+"""Decides how an edit changes one entry: the same for ledger_entry, ledger_entries and files.
 
-Whoever looked at an entry decides about that entry: if `changed_at` is given, it must be that of
-the entry now. A machine is recorded as present only with an id. An entry that is done keeps every
-field that the edit lacks, and its id is replaced only after the entry was forgotten.
+An edit with `changed_at` applies only to an entry that has not changed since then. A machine is
+recorded as present only with an id. An entry that is done keeps every field that the edit lacks.
+Its id is replaced only after the entry was forgotten.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from ...module_utils._errors import ACCEPTED, UNKNOWN, InvalidInput, ServicesError
+from ...module_utils._fields import Asset
 from ...module_utils._http import strict_json
 from ...module_utils._http.urls import canonical_url, checked_url
 from ...module_utils._list.items import merged
@@ -23,7 +24,7 @@ from ...module_utils._secrets import Secrets, without_placeholders
 from ...module_utils._task.validation import converted
 from .entries import ABSENT, DONE, INTENT, PRESENT, STATES, Entry, Key
 
-# What an edit does, as results name it.
+# The kinds of edits, as results name them.
 ADOPTED, CORRECTED, FORGOTTEN, UNCHANGED = "adopted", "corrected", "forgotten", "unchanged"
 SETTLED_PRESENT, SETTLED_ABSENT = "settled_present", "settled_absent"
 KINDS = (ADOPTED, SETTLED_PRESENT, SETTLED_ABSENT, CORRECTED, FORGOTTEN, UNCHANGED)
@@ -33,11 +34,9 @@ _IN_DOUBT = (INTENT, ACCEPTED, UNKNOWN)
 _STATE_WORDS = (ABSENT, PRESENT, *STATES)
 _PLACEHOLDERS = ("n/a", "na", "none", "null", "nil", "tbd", "todo")
 
-Asset = dict[str, Any]  # the envelope, as JSON
-
 
 class Item(NamedTuple):
-    """What is asked of one entry."""
+    """The requested edit of one entry."""
 
     number: int  # its place in the list
     given: object  # the item of the list, by which messages name it
@@ -48,7 +47,7 @@ class Item(NamedTuple):
 
     @property
     def asset_id(self) -> str:
-        """The id of the asset, empty if none is given."""
+        """The id of the asset, '' if none is given."""
         return str((self.asset or {}).get("id") or "")
 
 
@@ -59,9 +58,7 @@ class Edit(NamedTuple):
     before: Entry | None
     after: Entry | None
     kind: str
-    taken: tuple[
-        str, ...
-    ] = ()  # the fields of the asset that are taken from the body that was sent
+    taken: tuple[str, ...] = ()  # fields of the asset that come from the body
 
 
 def item_of(number: int, given: object, options: dict[str, Any]) -> Item:
@@ -85,7 +82,7 @@ def _key(options: dict[str, Any]) -> Key:
 
 
 def edit_of(item: Item, before: Entry | None, secrets: Secrets) -> Edit:
-    """Return what an item does to the entry; raise ServicesError if it must not."""
+    """Return the edit of an entry that an item asks for; raise ServicesError if it is forbidden."""
     _require_as_seen(item, before)
     if item.state == ABSENT:
         return _forget(item, before)
@@ -100,7 +97,7 @@ def edit_of(item: Item, before: Entry | None, secrets: Secrets) -> Edit:
 
 
 def addition_of(item: Item, before: Entry | None, secrets: Secrets) -> Edit:
-    """Return what an item adds: a doubt stays one, and an entry that is there stays as it is."""
+    """Return the entry that an item adds: a doubt stays one; an existing entry stays unchanged."""
     if before is not None:
         return Edit(item.key, before, before, UNCHANGED)
     if item.state not in _IN_DOUBT:
@@ -123,7 +120,7 @@ def _require_as_seen(item: Item, before: Entry | None) -> None:
 
 
 def _is_recorded(item: Item, before: Entry | None) -> bool:
-    """Return whether an item repeats its entry; raise InvalidInput for a doubt that is none."""
+    """Return whether an item repeats its entry; raise InvalidInput for a doubt without one."""
     if item.state not in _IN_DOUBT:
         return before is not None and before.state == DONE and _is_asset_of(before, item)
     if before is None:
@@ -150,9 +147,9 @@ def _is_asset_of(entry: Entry, item: Item) -> bool:
 
 
 def _forget(item: Item, before: Entry | None) -> Edit:
-    """Return the edit that removes an entry; raise InvalidInput if another id is given with it.
+    """Return the edit that removes an entry; raise InvalidInput for an item with another id.
 
-    An id says that the asset exists; without its entry, the next run would create it again.
+    An id shows that the asset exists; without its entry, the next run would create it again.
     """
     if before is None:
         return Edit(item.key, None, None, UNCHANGED)
@@ -173,7 +170,7 @@ def _adopt(key: Key, asset: Asset) -> Edit:
 
 
 def _confirm(key: Key, asset: Asset, before: Entry) -> Edit:
-    """Return the edit that settles a doubt; fields that the asset lacks are those that were sent."""
+    """Return the edit that settles a doubt; missing fields of the asset come from the body."""
     confirmed, taken = dict(asset), []
     for name in sorted(ENVELOPE):
         if name not in asset and name != "attributes" and before.sent.get(name) is not None:
@@ -263,7 +260,7 @@ def _require_usable_id(text: str) -> None:
 
 
 def _require_visible(what: str, text: str) -> None:
-    """Raise InvalidInput for an empty text, and for blanks and characters that nobody sees."""
+    """Raise InvalidInput for an empty text, and for invisible characters or blanks around it."""
     if not text or text != text.strip() or not text.isprintable():
         raise InvalidInput(
             f"{what} is {text!r}", "give what the service shows, without blanks around it"

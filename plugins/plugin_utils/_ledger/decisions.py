@@ -32,8 +32,8 @@ from .entries import ABSENT, DONE, INTENT, Change, Ended, Entry
 
 SEND, COMPARE, REFUSE = "send", "compare", "refuse"
 
-# What a task does when it finds an entry (None: no entry). A creation must not be repeated, an
-# update may be. With `force` everything is sent.
+# The action of a task on the state of the entry that it finds (None: no entry). A creation must
+# not be repeated; an update may be. With `force` everything is sent.
 ON_FINDING = {
     None: {"POST": SEND, "PUT": SEND},
     INTENT: {"POST": REFUSE, "PUT": SEND},
@@ -57,7 +57,7 @@ _HOW = {
     UNKNOWN: "how it ended is not known",
 }
 _ENTRY = "infrastructure.services.ledger_entry (state:"
-# What to do about a creation that the ledger has in doubt, by what is known of it.
+# How to settle a creation in doubt, by its outcome.
 _SETTLE = {
     ACCEPTED: f"It exists: do not create it again. Record its asset, with the id of the service, by {_ENTRY} present).",
     UNKNOWN: f"Look for it on the service. If it is there, confirm it with {_ENTRY} present and its asset); if not,"
@@ -67,8 +67,7 @@ _SETTLE = {
     ),
 }
 _FORCE = " With force: true the task creates it whatever the ledger says."
-# What the ledger adds to the message of a creation that it has in doubt from now on, by the state
-# of the entry.
+# The next step for a creation that is now in doubt, by the state of its entry.
 NEXT = {
     UNKNOWN: "The ledger does not send it again until it is settled.",
     ACCEPTED: "Look up its id on the service and record it.",
@@ -92,8 +91,8 @@ class InDoubt(ServicesError):
         super().__init__(Message(text, task.asset, command, entry.began_at))
 
 
-def planned(task: Task, entry: Entry | None, command: str) -> Planned:
-    """Return the task with its plan, or with why it sends nothing; `command`: as in InDoubt."""
+def plan_with(task: Task, entry: Entry | None, command: str) -> Planned:
+    """Return the task with its plan, or with the error that forbids it; `command`: as in InDoubt."""
     if entry is None:
         return task.planned()
     method, force, recorded = task.resource.operation.method, task.wanted.force, None
@@ -106,7 +105,7 @@ def planned(task: Task, entry: Entry | None, command: str) -> Planned:
 
 
 def ending(begun: Change, result: Result, seconds: float = 0.0) -> Change:
-    """Return the change that ends an attempt, with its row of the history; `begun`: its intent."""
+    """Return the change that ends an attempt, with its history row; `begun`: its intent."""
     before, entry = begun.before, begun.after
     if entry is None:
         raise ValueError("only an intent can end")
@@ -130,7 +129,7 @@ def ending(begun: Change, result: Result, seconds: float = 0.0) -> Change:
 
 
 def unrecorded(result: Result, problem: str, task: Task) -> Result:
-    """Return a result as the failure to record it, with everything that came back."""
+    """Return a result as the failure to record it, with all its other keys."""
     outcome, said = result.outcome, result.msg
     next_step = "Run it again, which sends it once more."
     if task.resource.operation.method == "POST":
@@ -141,7 +140,7 @@ def unrecorded(result: Result, problem: str, task: Task) -> Result:
 
 
 def warning_of_others(task: Task, found: dict[str, list[str]]) -> str:
-    """Return a warning of assets that are recorded at other base_urls, which `found` has by name."""
+    """Return a warning about assets that are recorded at other base_urls (`found`, by name)."""
     (name, others), more = next(iter(found.items())), len(found) - 1
     same = f" The same is true of {more:,} other{'s' if more > 1 else ''}." if more else ""
     return printable(

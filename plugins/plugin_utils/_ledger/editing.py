@@ -31,16 +31,15 @@ from .entries import ABSENT, DONE, INTENT, Change, Ended, Entry, Key, Kind, Ledg
 from .store import Ledger
 from .tables import like
 
-# What ledger_info and from_csv say of an entry, and no edit needs.
+# Keys of an entry from ledger_info or from_csv that no edit needs.
 _UNUSED = {"sent", "options", "began_at", "by", "run", "trace_id", "history", "settle", "line"}
 
-Result = dict[str, Any]
 Decision = Callable[[Item, Optional[Entry], Secrets], Edit]
 
 
 def edit_entry(
     ledger: Ledger, params: dict[str, Any], check_mode: bool, secrets: Secrets, run: str = ""
-) -> Result:
+) -> dict[str, Any]:
     """Edit one entry and return the result of ledger_entry; raise ServicesError."""
     item, faults = item_of(0, params, params), Faults(LEDGER_ENTRY)
     (edit,) = _edit_all(ledger, [item], faults, check_mode, secrets, run)
@@ -66,7 +65,7 @@ def edit_entries(
     secrets: Secrets,
     run: str = "",
     decision: Decision = edit_of,
-) -> Result:
+) -> dict[str, Any]:
     """Edit a list of entries and return the result of ledger_entries; raise ServicesError."""
     faults = Faults(LEDGER_ENTRIES)
     items = _items(params, faults)
@@ -128,8 +127,8 @@ def _edit_all(
 ) -> list[Edit]:
     """Edit all entries, or none; raise InvalidInput with all faults, or LedgerError.
 
-    Waits for tasks that are working on an asset, except in check mode. Whoever asked for the edits
-    knew the entries as they were before the wait, so a change during it is a LedgerError.
+    Waits for tasks that are working on an asset, except in check mode. The user asked for the edits
+    of the entries as they were before that wait, so a change during it is a LedgerError.
     """
     _add_repeated(items, faults)
     _add_taken(ledger, items, faults)
@@ -179,7 +178,7 @@ def _add_taken(ledger: Ledger, items: list[Item], faults: Faults) -> None:
         where = {"base_url = ?": (base_url,), "resource = ?": (resource,)}
         if len(by_id) == 1:  # a loop would read all of a large ledger each time
             where["asset LIKE ?"] = (like(*by_id),)
-        for key, entry in ledger.entries(where, bool):
+        for key, entry in ledger.entries(where):
             taken = by_id.get(str(entry.asset.get("id")))
             if taken and key not in edited:
                 fault = f"asset: its id, {entry.asset['id']}, is recorded for {key.name}"
@@ -193,7 +192,7 @@ def _decide(
     faults: Faults,
     decision: Decision,
 ) -> list[Edit]:
-    """Return what becomes of the entries; raise InvalidInput with all faults."""
+    """Return the edit of each entry; raise InvalidInput with all faults."""
     edits = []
     for item in items:
         try:
@@ -242,7 +241,7 @@ def _change_of(edit: Edit, run: str) -> Change:
 
 
 def _overtaken(key: Key, now: Entry | None) -> LedgerError:
-    """Return the refusal to change an entry that another task has changed meanwhile."""
+    """Return the error that another task has changed the entry meanwhile."""
     state = _state_of(now)
     who = "the task that was working on it finished"
     if state == INTENT:
@@ -279,7 +278,7 @@ def _diff(edits: list[Edit]) -> dict[str, dict[str, str]]:
 
 
 def _warnings(edits: list[Edit], ledger: Ledger) -> dict[str, list[str]]:
-    """Return warnings of fields taken from what was sent, and of entries that do not exist."""
+    """Return warnings about fields taken from the body, and about entries that do not exist."""
     told: dict[tuple[str, str], list[str]] = defaultdict(list)
     for edit in edits:
         about = ""

@@ -16,11 +16,11 @@ from typing import Any, NamedTuple
 
 from ...module_utils._errors import ACCEPTED, UNKNOWN, InvalidInput
 
-# The states of an entry; `decisions` says what each of them means for a task.
+# The states of an entry; `decisions` explains them.
 INTENT, DONE = "intent", "done"
 STATES = (INTENT, DONE, ACCEPTED, UNKNOWN)
-ABSENT = "absent"  # how the history says that there is no entry
-PRESENT = "present"  # what ledger_entry is asked for; ledger_info lists the states above
+ABSENT = "absent"  # no entry, in the history
+PRESENT = "present"  # only an option of ledger_entry
 
 
 class LedgerError(InvalidInput):
@@ -36,7 +36,7 @@ class LedgerLost(Unanswered):
 
 
 class Key(NamedTuple):
-    """What identifies an entry."""
+    """The key of an entry."""
 
     base_url: str  # canonical
     resource: str
@@ -44,12 +44,12 @@ class Key(NamedTuple):
 
 
 class Entry(NamedTuple):
-    """What is remembered: state, body that was sent, envelope that came back ({}: none)."""
+    """An entry: its state, the body that was sent, and the envelope ({}: none came back)."""
 
     state: str
     sent: dict[str, Any]
     asset: dict[str, Any]
-    began_at: str = ""  # UTC, `YYYY-MM-DDTHH:MM:SSZ`; empty until it is written, as the next two
+    began_at: str = ""  # UTC, `YYYY-MM-DDTHH:MM:SSZ`; empty until it is written, like the next two
     changed_at: str = ""
     by: str = ""  # user@controller
     run: str = ""  # shared by all processes of one ansible run
@@ -90,13 +90,11 @@ class Use(NamedTuple):
 
 
 class Kind(Enum):
-    """What a write is for, which decides how it is committed."""
+    """The purpose of a write, which decides how it is committed."""
 
-    BEGIN = "begin"  # intents: on disk before the write returns; each entry counts by itself
+    BEGIN = "begin"  # intents: on disk before the write returns; each takes effect or not
     END = "end"  # outcomes: survive the death of this process; tried again while the ledger is lost
-    EDIT = (
-        "edit"  # on disk before the write returns; nothing is written unless all of it takes effect
-    )
+    EDIT = "edit"  # on disk before the write returns; all of it takes effect or nothing
 
 
 class Change(NamedTuple):

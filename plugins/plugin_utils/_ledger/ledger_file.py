@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What tells one ledger file from another, and what is checked before SQLite opens one."""
+"""Checks a ledger file, and the files beside it, before SQLite opens it."""
 
 from __future__ import annotations
 
@@ -10,54 +10,17 @@ import os
 import sqlite3
 import stat
 import time
-import zlib
 from contextlib import closing, suppress
-from typing import Tuple
-from urllib.parse import quote
 
 from ...module_utils._errors import InvalidInput
-from .entries import NOT_A_LEDGER, LedgerError
+from .entries import NOT_A_LEDGER
+from .sqlite import application_id_of, has_journal, sqlite_uri
 
 _LEAST_SIZE = 512  # bytes of a database of one page; SQLite overwrites a smaller file
 _BESIDE = ("-journal", "-wal", "-shm", ".lock")  # ends of the names of files beside a ledger
 _LOOKS = 40  # at a journal
 _LOOKS_AT_CONTENT = 3
 _PAUSE = 0.05  # seconds between looks
-_Identity = Tuple[int, int]
-
-
-def identity(file: str) -> _Identity | None:
-    """Return what distinguishes a file from another one, None if there is no file."""
-    with suppress(OSError, ValueError):
-        status = os.stat(file)
-        return status.st_dev, status.st_ino
-    return None
-
-
-def require_same_file(path: str, before: _Identity | None) -> None:
-    """Raise LedgerError if a file was replaced since its identity was `before`."""
-    if before != identity(path):
-        raise LedgerError(
-            f"ledger: {path} was removed or replaced while it was in use. Restore the file that has"
-            " the recorded entries, then run again"
-        )
-
-
-def application_id_of(file: str) -> int:
-    """Return a number for the file that no longer matches once it is copied, moved or renamed."""
-    # Without the device, whose number may change when it is mounted again.
-    _device, inode = identity(file) or (0, 0)
-    return 1 + zlib.crc32(repr((inode, file)).encode()) % (2**31 - 1)
-
-
-def sqlite_uri(file: str, options: str) -> str:
-    """Return the URI of a file for sqlite3.connect."""
-    return f"file:{quote(os.fsencode(file))}?{options}"
-
-
-def has_journal(file: str) -> bool:
-    """Return whether a write is going on, or was cut off."""
-    return os.path.exists(f"{file}-journal")
 
 
 def check_file(file: str, where: str) -> None:
@@ -73,7 +36,7 @@ def check_file(file: str, where: str) -> None:
     _check_files_beside(file)
     try:
         status = os.lstat(file)
-    except OSError:  # there is none yet, or SQLite says what is wrong
+    except OSError:  # there is none yet, or SQLite reports the problem
         return
     problem = _problem_of(file, status)
     if problem:
@@ -84,7 +47,8 @@ def check_file(file: str, where: str) -> None:
 def _check_files_beside(file: str) -> None:
     """Raise InvalidInput if a file beside the ledger would be written somewhere else.
 
-    Whoever may write to the directory could otherwise have another file of this user overwritten.
+    Otherwise, a user who may write to the directory could have another file of this user
+    overwritten.
     """
     for end in _BESIDE:
         with suppress(OSError):
@@ -168,13 +132,13 @@ def _has_foreign_journal(file: str) -> bool:
         if not os.path.getsize(f"{file}-journal"):
             return False
         found = _application_id_in(file)
-    except (OSError, sqlite3.Error):  # there is no journal, or SQLite says what is wrong later
+    except (OSError, sqlite3.Error):  # there is no journal, or SQLite reports the problem later
         return False
     return found not in (0, application_id_of(file))
 
 
 def _application_id_in(file: str) -> int:
-    """Return the application_id as it is in the file, whatever its journal says.
+    """Return the application_id in the file itself, without its journal.
 
     Raises sqlite3.OperationalError if it cannot be read, DatabaseError if it is no database.
     """

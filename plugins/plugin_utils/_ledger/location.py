@@ -14,8 +14,7 @@ from ...module_utils._errors import InvalidInput
 from ...module_utils._secrets import printable
 from .ledger_file import check_file
 from .paths import real_path
-from .postgresql import PostgresDatabase
-from .postgresql_library import POSTGRESQL, described, parsed_url
+from .postgresql import POSTGRESQL, PostgresDatabase, described, parsed_url
 from .sqlite import SqliteDatabase
 from .store import Ledger
 
@@ -72,10 +71,10 @@ def shown_location(location: str) -> str:
 def open_ledger(
     location: str, read_only: bool = False, required_by: str = "", moving: bool = False
 ) -> Ledger:
-    """Open the ledger at a resolved location; to a reader, one that does not exist is empty.
+    """Open the ledger at a resolved location; for a reader, one that does not exist is empty.
 
-    `required_by`: the option that refuses a ledger that does not exist; '' for none. `moving`: as
-    in Ledger. Raises InvalidInput, LedgerError or MissingLibrary.
+    `required_by`: the option that requires the ledger to exist, '' if none does. `moving`: as in
+    Ledger. Raises InvalidInput, LedgerError or MissingLibrary.
     """
     if required_by:
         _require_ledger(location, required_by, moving)

@@ -5,26 +5,41 @@
 """The ledger in PostgreSQL, for several controllers. Its locks are session-level advisory locks.
 
 Behind a pooler (PgBouncer) the session is not ours: then there are no locks, and settings are made
-for each transaction. Only public names of psycopg are used.
+for each transaction. psycopg is imported only where such a URL is used, and only its public names
+are used.
 """
 
 from __future__ import annotations
 
+import logging
 import os
+import re
 import socket
 import threading
 import time
 from contextlib import contextmanager, nullcontext, suppress
-from typing import TYPE_CHECKING, Callable, ContextManager, Iterable, Iterator, Sequence
+from types import ModuleType
+from typing import TYPE_CHECKING, Callable, ContextManager, Dict, Iterable, Iterator, Sequence
 
+from ...module_utils._errors import MissingLibrary
+from ...module_utils._secrets import is_credential_name
 from .database import Row, Statement, Value
 from .entries import Kind, LedgerError, LedgerLost, Unanswered, Use, first_line
-from .postgresql_library import described, has_password, parsed_url, psycopg_library
 from .tables import ENTRY_TABLE, HISTORY_TABLE, TABLES_IN_POSTGRESQL
 
 if TYPE_CHECKING:
     import psycopg
 
+POSTGRESQL = ("postgresql://", "postgres://")
+Parameters = Dict[str, str]
+# Characters in these parts of a URL that come from an unescaped `/ @ # ?` in the password. A host
+# may be a directory, or a comma-separated list.
+_WRONG = {
+    "host": re.compile(r"[@#?%\s]"),
+    "port": re.compile(r"[^\d,]"),
+    "dbname": re.compile(r"[@#?%:/\s]"),
+}
+_SCHEMA = re.compile(r"-c ?search_path=(\S+)")  # in libpq's options
 # libpq settings that detect a dead server; the URL may override them.
 _DEFAULTS = {
     "connect_timeout": "10",
@@ -35,8 +50,8 @@ _DEFAULTS = {
 }
 _STATEMENT_SECONDS = 15.0  # a server that has not cancelled a statement by then hangs
 _ROW_SECONDS = 0.01  # added for each statement of a transaction
-# Whatever the server's defaults are: an intent is on disk before its request, no statement waits
-# for long, a dead controller loses its locks, and a session survives a request that takes long.
+# These override the server's defaults: an intent is on disk before its request, no statement waits
+# for long, a dead controller loses its locks, and a session survives a long request.
 _SESSION = {
     "synchronous_commit": "on",
     "lock_timeout": "8s",
@@ -47,7 +62,7 @@ _SESSION = {
 }
 _SET = "SELECT set_config(name, ?, false) FROM pg_settings WHERE name = ?"
 _SET_IN_TRANSACTION = ("SET LOCAL synchronous_commit = on", "SET LOCAL lock_timeout = '8s'")
-_BEGIN = "BEGIN ISOLATION LEVEL READ COMMITTED"  # whatever the server's default is
+_BEGIN = "BEGIN ISOLATION LEVEL READ COMMITTED"  # the server may have another default
 _TRY_LOCK = "SELECT pg_try_advisory_lock(?)"
 _CREATING = 0  # the number of the lock of the process that creates tables; no key has it
 _LONGEST_PAUSE = 0.1  # seconds between two attempts to take a lock
@@ -157,7 +172,7 @@ class PostgresDatabase:
             return self._run(statement, values)
 
     def write(self, statements: Iterable[Statement], kind: Kind) -> list[int]:
-        """Write as Database says; every commit is durable, since that costs no extra round trip."""
+        """Write as Database does; every commit is durable, because that costs no extra round trip."""
         statements = list(statements)  # made first: they may be read from another ledger
         with self._translated():
             if self._connection.closed:
@@ -194,10 +209,10 @@ class PostgresDatabase:
             self._connection.close()
 
     def _connect(self) -> None:
-        """Connect, detect a pooler, and take the locks again that an earlier session held.
+        """Connect, detect a pooler, and take the locks of an earlier session again.
 
-        Another process may have taken one meanwhile: then the revision of the entry decides. Raises
-        LedgerError for an encoding, otherwise an error of psycopg.
+        Another process may have taken a lock meanwhile: then the revision of the entry decides.
+        Raises LedgerError for an encoding, otherwise an error of psycopg.
         """
         settings = {**_DEFAULTS, **self._asked, "client_encoding": "utf8"}
         self._connection: psycopg.Connection[Row] = self._psycopg.connect(
@@ -247,7 +262,7 @@ class PostgresDatabase:
             timer.cancel()
 
     def _shut_down(self, connection: psycopg.Connection[Row]) -> None:
-        """End a connection: whoever waits for the server sees the end of the stream."""
+        """End a connection, so that a thread that waits for the server sees the end of the stream."""
         with suppress(OSError, self._psycopg.Error):
             connected = socket.socket(fileno=os.dup(connection.fileno()))
             connected.shutdown(socket.SHUT_RDWR)
@@ -269,3 +284,48 @@ class PostgresDatabase:
         if not isinstance(error, self._psycopg.OperationalError):
             return LedgerError(problem)
         return Unanswered(problem) if sqlstate else LedgerLost(problem)
+
+
+def psycopg_library() -> ModuleType:
+    """Return the library; raise MissingLibrary."""
+    try:
+        import psycopg  # noqa: PLC0415 (others should not pay for the import)
+    except ImportError:
+        raise MissingLibrary(
+            "ledger: the Python library psycopg (3) is needed on the controller for a"
+            " postgresql:// ledger: pip install 'psycopg[binary]'"
+        ) from None
+    # Its warnings, from whichever thread, would wait for stderr, whose lock Ansible's main thread
+    # may hold for ever.
+    logging.getLogger("psycopg").setLevel(logging.CRITICAL + 1)
+    return psycopg
+
+
+def parsed_url(url: str) -> Parameters:
+    """Return the URL as libpq parses it; raise LedgerError, which quotes no password."""
+    psycopg = psycopg_library()
+    try:
+        parsed = psycopg.conninfo.conninfo_to_dict(url)
+    except psycopg.Error:
+        parsed = {"host": "@"}
+    asked = {name: str(value) for name, value in parsed.items() if value is not None}
+    if any(wrong.search(asked.get(part, "")) for part, wrong in _WRONG.items()):
+        raise LedgerError(
+            "ledger: it is not a valid postgresql:// URL. Percent-encode special characters of the"
+            " password (/ is %2F, @ is %40, # is %23, ? is %3F, % is %25), and give only parameters"
+            " of libpq after a ?"
+        )
+    return asked
+
+
+def described(asked: Parameters) -> str:
+    """Return host, port, database and schema of a ledger, without user and password."""
+    port = f":{asked['port']}" if "port" in asked else ""
+    database = f"postgresql://{asked.get('host', '')}{port}/{asked.get('dbname', '')}"
+    schema = _SCHEMA.search(asked.get("options") or "")
+    return f"{database}, schema {schema[1]}" if schema else database
+
+
+def has_password(asked: Parameters) -> bool:
+    """Return whether a URL contains anything that must not be shown."""
+    return any(value and is_credential_name(name) for name, value in asked.items())

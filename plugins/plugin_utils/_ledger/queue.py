@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Lets the threads of a list share one ledger: one of them commits what all of them have queued."""
+"""Lets the threads of a list share one ledger: one of them commits the queued writes of all."""
 
 from __future__ import annotations
 
@@ -19,7 +19,9 @@ from .decisions import ending
 from .entries import Change, Entry, Key, Kind, LedgerError, LedgerLost
 from .store import SILENT, Ledger
 
-_Act = Callable[[List[Any]], Sequence[object]]  # from what several jobs ask to their answers
+_Act = Callable[
+    [List[Any]], Sequence[object]
+]  # takes the requests of several jobs, returns their answers
 
 
 class _Job(NamedTuple):
@@ -38,9 +40,9 @@ class Queue:
         self._jobs: list[_Job] = []
         self._begun: dict[Key, Change] = {}  # attempts that have not ended
         self._given_up: set[Key] = set()
-        # By other runs: when that was noticed first, and the entry.
+        # Assets that other runs hold: the time when that was noticed, and the entry.
         self._held: dict[Key, tuple[float, Entry | None]] = {}
-        self._said: set[Key] = set()  # assets of which the user knows that they are held
+        self._said: set[Key] = set()  # held assets that the user knows about
         # The jobs that are still tried, in the order in which they are processed.
         self._acts: tuple[_Act, ...] = (self._finish, self._release, self._begin, self._give_up)
         self.lost: LedgerError | None = None  # why nothing new is begun
@@ -70,7 +72,7 @@ class Queue:
     def give_up(self, results: dict[Key, Result]) -> None:
         """Record the results of attempts that were begun but sent nothing.
 
-        Later jobs for these keys do nothing. Does not wait for a ledger that takes too long.
+        Later jobs for these keys do nothing. Does not wait long for the ledger.
         """
         with suppress(RuntimeError):  # there cannot be another thread: they stay in doubt
             thread = threading.Thread(target=self._try_to_give_up, args=[results], daemon=True)
@@ -78,7 +80,7 @@ class Queue:
             thread.join(LEDGER_GRACE)
 
     def say_waiting(self) -> None:
-        """Say once which assets other tasks hold for a while; for the main thread."""
+        """Show once the assets that other tasks hold for a while; for the main thread."""
         held = {key: found for key, found in list(self._held.items()) if key not in self._said}
         if not held:
             return
@@ -107,7 +109,8 @@ class Queue:
     def _process(self, jobs: list[_Job]) -> None:
         """Process jobs, those of one kind in one transaction.
 
-        Once the ledger is lost they fail at once, except for outcomes, until one cannot be written.
+        Once the ledger is lost, jobs fail at once. Outcomes are the exception, until one cannot be
+        written.
         """
         try:
             for act in self._acts:
@@ -115,7 +118,7 @@ class Queue:
         except LedgerLost as error:
             self._acts = (self._finish, self._give_up) if act == self._begin else ()
             self.lost = self.lost or error
-        finally:  # whatever happened, no thread waits for ever
+        finally:  # no thread waits for ever
             problem = self.lost or LedgerError("ledger: nothing was written")
             for job in jobs:
                 if not job.answer.done():
@@ -170,7 +173,7 @@ class Queue:
         return [None]
 
     def _try_to_give_up(self, results: dict[Key, Result]) -> None:
-        with EndOfThread(lambda problem: None):  # whatever happens, nobody waits for it
+        with EndOfThread(lambda problem: None):  # nobody waits for it
             self._do(self._give_up, results)
 
 

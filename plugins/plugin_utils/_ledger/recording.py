@@ -34,7 +34,7 @@ _OVERTAKEN = (
 
 
 class Begun(NamedTuple):
-    """A task whose intent is recorded; without one if there is nothing to send after all."""
+    """A task whose intent is recorded; without an intent there is nothing to send after all."""
 
     planned: Planned
     intent: Change | None = None
@@ -42,14 +42,14 @@ class Begun(NamedTuple):
 
     @property
     def is_decided(self) -> bool:
-        """Whether its request, or that there is none, is certain."""
+        """Whether it is certain that the task sends its request, or that it sends none."""
         return self.intent is not None or self.planned.required_plan().settled
 
 
 class Recording:
-    """What a task for one asset does with the ledger: look up, begin, finish; raises LedgerError."""
+    """The ledger of a task for one asset: look up, begin, finish; raises LedgerError."""
 
-    _waits = True  # for other tasks that work on an asset, before it is planned
+    _waits = True  # before it plans, for another task that is working on the asset
 
     def __init__(
         self, ledger: Ledger, secrets: Secrets, run: str, check_mode: bool = False
@@ -62,7 +62,7 @@ class Recording:
         self.warnings: list[str] = []  # of all tasks together
 
     def look_up(self, tasks: list[Task]) -> list[Planned]:
-        """Return the tasks with their plans, or with why they send nothing."""
+        """Return the tasks, each with its plan or with the error that forbids it."""
         if not tasks:
             return []
         base_url, resource, names = _keys_of(tasks)
@@ -74,13 +74,16 @@ class Recording:
         return [self._plan(task, entries.get(task.wanted.key)) for task in tasks]
 
     def _plan(self, task: Task, entry: Entry | None) -> Planned:
-        """Return a task with its plan, once no other task works on its asset."""
+        """Return a task with its plan, once no other task is working on its asset."""
         if entry and entry.state == INTENT and not self._check_mode:
             entry = self._left_by_others(key_of(task))
-        return decisions.planned(task, entry, self._command)
+        return decisions.plan_with(task, entry, self._command)
 
     def _left_by_others(self, key: Key) -> Entry | None:
-        """Return an entry as the task that works on it leaves it; None to begin the asset later."""
+        """Wait for the task that is working on an asset, and return the entry that it left.
+
+        A list returns None at once, and begins the asset later.
+        """
         if not self._ledger.lock(key, wait=self._waits):
             return None
         try:
@@ -117,8 +120,8 @@ class Recording:
         return Begun(self._plan_anew(planned, entry))
 
     def _plan_anew(self, planned: Planned, entry: Entry | None) -> Planned:
-        """Return a task with the plan for another entry; raise ServicesError if there is none."""
-        again = decisions.planned(planned.task, entry, self._command)
+        """Return a task with its plan for the changed entry; raise the error that forbids one."""
+        again = decisions.plan_with(planned.task, entry, self._command)
         again.required_plan()
         return again
 
@@ -148,7 +151,7 @@ class Recording:
 
 
 class ListRecording(Recording):
-    """What the tasks of a list, all of one service and resource, do with the ledger from threads."""
+    """The ledger of the tasks of a list, of one service and resource; used by its threads."""
 
     _waits = False
 
@@ -166,7 +169,7 @@ class ListRecording(Recording):
         self._writer = self._queue = Queue(ledger)
 
     def _plan_anew(self, planned: Planned, entry: Entry | None) -> Planned:
-        """Return a task with its plan as Recording does; raise ServicesError if it is not approved."""
+        """Return a task as Recording does; raise ServicesError if its new plan is not approved."""
         again = super()._plan_anew(planned, entry)
         plan, approved = again.required_plan(), planned.required_plan()
         is_checked = self._approved_after is not None and not plan.settled
@@ -175,7 +178,7 @@ class ListRecording(Recording):
         return again
 
     def created_since_plan(self, tasks: list[Task]) -> set[str]:
-        """Return the names of assets that were created or adopted since the approved plan was made."""
+        """Return the names of assets that were created or adopted after the approved plan was made."""
         if not tasks or self._approved_after is None:
             return set()
         return self._ledger.created_since(*_keys_of(tasks), self._approved_after)
@@ -191,7 +194,7 @@ class ListRecording(Recording):
         return [key.name for key, _entry in found]
 
     def say_waiting(self) -> None:
-        """Say which assets wait for other tasks."""
+        """Show which assets wait for other tasks."""
         self._queue.say_waiting()
 
     def give_up(self, results: list[tuple[Task, Result]]) -> None:
@@ -200,7 +203,7 @@ class ListRecording(Recording):
 
     @property
     def lost(self) -> str:
-        """Why no more assets are begun: outcomes could not be recorded; empty while they can."""
+        """Why the list stops: an outcome could not be recorded; '' while outcomes can be recorded."""
         if self._queue.lost:
             return f"the ledger cannot be used ({self._queue.lost.msg})"
         return f"an outcome could not be recorded ({self._unrecorded})" if self._unrecorded else ""
@@ -217,6 +220,6 @@ def _keys_of(tasks: list[Task]) -> tuple[str, str, list[str]]:
 
 
 def key_of(task: Task) -> Key:
-    """Return the ledger's key for the asset of a task."""
+    """Return the ledger key of the asset of a task."""
     base_url = canonical_url(task.settings.base_url)
     return Key(base_url, task.resource.operation.resource, task.wanted.key)

@@ -4,24 +4,29 @@
 
 """The ledger in one SQLite file, with a rollback journal: after each commit the file is complete.
 
-Locks are bytes of `<path>.lock`. They belong to the open file, not to the process, so that two
-ledgers of one process exclude each other, too (fcntl_locking(2), open file description locks).
+Locks are bytes of `<path>.lock`; no other file is locked. Each belongs to the open file, not to the
+process, so that two ledgers of one process exclude each other as well (open file description locks,
+fcntl_locking(2)).
 """
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
 import platform
 import sqlite3
+import stat
+import struct
 import time
+import zlib
 from contextlib import closing, contextmanager, nullcontext, suppress
-from typing import Callable, ContextManager, Iterable, Iterator, Sequence
+from typing import Callable, ContextManager, Iterable, Iterator, Sequence, Tuple
+from urllib.parse import quote
 
 from .database import Row, Statement, Value
 from .entries import NOT_A_LEDGER, Kind, LedgerError, LedgerLost, Use, first_line
-from .ledger_file import application_id_of, has_journal, identity, require_same_file, sqlite_uri
-from .lock_file import open_lock_file, set_lock
+from .paths import is_trusted
 from .tables import TABLES_IN_SQLITE
 
 _BUSY_TIMEOUT = 60.0  # seconds to wait for other writers, each of which takes milliseconds
@@ -35,6 +40,9 @@ _UNDO = (
     " directory"
 )
 _ERRORS = (sqlite3.Error, UnicodeError)  # UnicodeError: a lone surrogate, which is no UTF-8
+
+
+_Identity = Tuple[int, int]
 
 
 class SqliteDatabase:
@@ -57,7 +65,7 @@ class SqliteDatabase:
             self.close()
             reason = getattr(error, "strerror", None) or _said(error)
             raise LedgerError(f"ledger: {self.where} cannot be opened: {reason}") from None
-        self.lock(_WRITING, wait=True)  # the journal of a write that is going on has to go first
+        self.lock(_WRITING, wait=True)  # wait for a write that is going on to remove its journal
         self._was_cut_off = has_journal(self.file)  # SQLite plays it back unseen
         self.unlock(_WRITING)
 
@@ -79,7 +87,7 @@ class SqliteDatabase:
         return Use(self.file, inode, platform.node())
 
     def require_privileges(self) -> None:
-        """Do nothing: whoever can open the file for writing can record a request."""
+        """Do nothing: a user who can open the file for writing can record a request."""
 
     def check(self) -> None:
         if not self._connection:
@@ -140,7 +148,7 @@ class SqliteDatabase:
         return wait
 
     def unlock(self, number: int) -> None:
-        # The work is done: the lock ends with the process, and until then others wait.
+        # If this fails, others wait until the process ends.
         with suppress(OSError):
             set_lock(self._locks, number, fcntl.LOCK_UN)
 
@@ -231,3 +239,103 @@ def _execute(
         except sqlite3.OperationalError as error:
             if _LOCKED not in str(error) or time.monotonic() > until:
                 raise
+
+
+def open_lock_file(ledger: str) -> int:
+    """Return the descriptor of the lock file, -1 if permission is denied.
+
+    The file gets the mode of the ledger. Raises OSError for a file that somebody else has put
+    there.
+    """
+    of_ledger = os.stat(ledger)
+    lock = f"{ledger}.lock"
+    flags = os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK
+    try:
+        with suppress(FileExistsError):
+            os.close(os.open(lock, flags | os.O_CREAT | os.O_EXCL, 0o600))
+        descriptor = os.open(lock, flags)
+    except PermissionError:
+        return -1
+    try:
+        _require_own_lock(os.fstat(descriptor), of_ledger, lock)
+        _give_mode(descriptor, stat.S_IMODE(of_ledger.st_mode))
+    except OSError:
+        os.close(descriptor)
+        raise
+    return descriptor
+
+
+def _require_own_lock(found: os.stat_result, of_ledger: os.stat_result, lock: str) -> None:
+    """Raise OSError for a lock file of a user who may not write to the ledger."""
+    is_shared = of_ledger.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+    if not stat.S_ISREG(found.st_mode):
+        raise OSError(errno.EINVAL, f"{lock} is not a regular file. Remove it")
+    if not (is_shared or found.st_uid == of_ledger.st_uid or is_trusted(found.st_uid)):
+        problem = f"{lock} belongs to a user who may not write to the ledger. Remove it"
+        raise OSError(errno.EINVAL, problem)
+
+
+def _give_mode(descriptor: int, mode: int) -> None:
+    """Give a lock file the mode of its ledger, so that every writer of the ledger can lock it.
+
+    Leave a file alone that another user may have put there: one with another name, or with content.
+    """
+    found = os.fstat(descriptor)
+    is_made_by_us = found.st_uid == os.geteuid() and found.st_nlink == 1 and found.st_size == 0
+    if is_made_by_us and stat.S_IMODE(found.st_mode) != mode:
+        os.fchmod(descriptor, mode)
+
+
+def set_lock(descriptor: int, number: int, how: int) -> bool:
+    """Lock or unlock a byte of a file; `how`: as for flock(2). Do nothing for descriptor -1.
+
+    Return False if another task has the lock. Raises OSError.
+    """
+    if descriptor < 0:
+        return True
+    try:
+        if hasattr(fcntl, "F_OFD_SETLK"):
+            kind = fcntl.F_UNLCK if how == fcntl.LOCK_UN else fcntl.F_WRLCK
+            command = fcntl.F_OFD_SETLK if how & fcntl.LOCK_NB else fcntl.F_OFD_SETLKW
+            # struct flock: l_type, l_whence, l_start, l_len, l_pid
+            lock = struct.pack("hhqqi4x", kind, os.SEEK_SET, number, 1, 0)
+            fcntl.fcntl(descriptor, command, lock)
+        else:  # not on Linux: the locks belong to the process
+            fcntl.lockf(descriptor, how, 1, number)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def identity(file: str) -> _Identity | None:
+    """Return the identity of a file, None if there is no file."""
+    with suppress(OSError, ValueError):
+        status = os.stat(file)
+        return status.st_dev, status.st_ino
+    return None
+
+
+def require_same_file(path: str, before: _Identity | None) -> None:
+    """Raise LedgerError if a file was replaced since its identity was `before`."""
+    if before != identity(path):
+        raise LedgerError(
+            f"ledger: {path} was removed or replaced while it was in use. Restore the file that has"
+            " the recorded entries, then run again"
+        )
+
+
+def application_id_of(file: str) -> int:
+    """Return a number for the file that no longer matches once it is copied, moved or renamed."""
+    # Without the device, whose number may change when it is mounted again.
+    _device, inode = identity(file) or (0, 0)
+    return 1 + zlib.crc32(repr((inode, file)).encode()) % (2**31 - 1)
+
+
+def sqlite_uri(file: str, options: str) -> str:
+    """Return the URI of a file for sqlite3.connect."""
+    return f"file:{quote(os.fsencode(file))}?{options}"
+
+
+def has_journal(file: str) -> bool:
+    """Return whether a write is going on, or was cut off."""
+    return os.path.exists(f"{file}-journal")

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Opens and writes a ledger, in the same way on SQLite and on PostgreSQL.
+"""Opens, reads and writes a ledger, in the same way on SQLite and on PostgreSQL.
 
 A single statement decides which task may send: an insert, or an update of the revision that was
 read, reports whether it changed a row. Locks only make others wait. No transaction is open while a
@@ -15,12 +15,16 @@ import hashlib
 import json
 import os
 import time
+from contextlib import contextmanager
 from itertools import chain
-from typing import Callable, Iterable
+from typing import Any, Callable, Iterable, Iterator, Mapping, Sequence
 
+from ...module_utils._http import strict_json
+from ...module_utils._secrets import printable
 from . import tables as sql
-from .database import Database, Statement
+from .database import Database, Row, Statement, Value
 from .entries import (
+    DONE,
     INTENT,
     Change,
     Ended,
@@ -34,24 +38,35 @@ from .entries import (
     Use,
     stamped,
 )
-from .reading import LedgerReader
 
-SILENT = 1.0  # seconds of a wait for another task before the user is told
+SILENT = 1.0  # seconds of a wait for another task before a line on the screen says so
 _LOOK = 0.05  # seconds between two looks at a lock
 _LOSS_GRACE = 10.0  # seconds for which an outcome is tried again while the ledger is lost
 _PAUSE = 0.2  # seconds between two such attempts
+_AT_ONCE = 500  # names in one statement; SQLite took 999 values at most before 3.32
+_TOO_DEEP = f"is nested deeper than {strict_json.MAX_DEPTH} levels"
+_MOVE_AGAIN = (
+    " If that was cut off, run the same move again, which completes it:"
+    " ansible-playbook infrastructure.services.move_ledger"
+)
+_NOT_IN_USE = {
+    sql.MOVING: f"is being moved to {{}}.{_MOVE_AGAIN}",
+    sql.MOVED: "was moved to {}, which is the ledger now. Use that one",
+    sql.FILLING: f"is being filled from {{}}.{_MOVE_AGAIN}",
+}
 
 
-class Ledger(LedgerReader):
-    """The ledger of one task or list. Every method raises LedgerError."""
+class Ledger:
+    """The ledger of one task or list; one without tables is empty. Every method raises LedgerError."""
 
     def __init__(self, database: Database, read_only: bool = False, moving: bool = False) -> None:
         """Check the tables; create them if there are none, unless `read_only` or `moving`.
 
         `moving`: accept a ledger in any state.
         """
-        super().__init__(database)
-        # Tells the user which assets this task waits for, and the entry of the first one.
+        self.database, self.where, self.file = database, database.where, database.file
+        self.version = 0  # of the tables, 0 if there are none
+        # Shows the assets that this task waits for; takes their keys, and the entry of the first one.
         self.say_waiting: Callable[[list[Key], Entry | None], None] = lambda keys, entry: None
         self.used_elsewhere = ""  # a warning: the file was last used somewhere else
         try:
@@ -91,6 +106,130 @@ class Ledger(LedgerReader):
         if not read_only:
             self.database.write([(sql.SET_USE, now)], Kind.END)
 
+    def get(self, key: Key) -> Entry | None:
+        """Return the entry of the key, None if there is none."""
+        return self.get_many(key.base_url, key.resource, [key.name]).get(key.name)
+
+    def get_many(self, base_url: str, resource: str, names: Iterable[str]) -> dict[str, Entry]:
+        """Return the entries of several assets, by name."""
+        rows = self._read_some(sql.GET, base_url, resource, names)
+        return {row[0]: self._entry(row[0], row[1:]) for row in rows}
+
+    def entries(
+        self, where: Mapping[str, Sequence[Value]], named: Callable[[str], object] = bool
+    ) -> list[tuple[Key, Entry]]:
+        """Return the entries that meet all conditions (SQL: values) and whose name is `named`."""
+        conditions = " AND ".join(where) or "1 = 1"
+        values = [value for some in where.values() for value in some]
+        rows = self._read(sql.ENTRIES.format(conditions), values)
+        found = [row for row in sorted(rows) if named(row[2])]
+        return [(Key(*row[:3]), self._entry(row[2], row[3:])) for row in found]
+
+    def other_services(
+        self, base_url: str, resource: str, names: Iterable[str]
+    ) -> dict[str, list[str]]:
+        """Return the other base_urls of names, if this base_url has no entry at all."""
+        found: dict[str, list[str]] = {}
+        if self._read(sql.SEEN, (base_url,)):
+            return found
+        for name, other in self._read_some(sql.ELSEWHERE, base_url, resource, names):
+            found.setdefault(name, []).append(other)
+        return found
+
+    def history(self, base_url: str, resource: str, names: Iterable[str]) -> dict[str, list[Ended]]:
+        """Return how the attempts of several assets ended, oldest first, by name."""
+        found: dict[str, list[Ended]] = {}
+        for row in self._read_some(sql.HISTORY, base_url, resource, names):
+            found.setdefault(row[0], []).append(Ended(*row[1:]))
+        return found
+
+    def created_since(
+        self, base_url: str, resource: str, names: Iterable[str], count: int
+    ) -> set[str]:
+        """Return which assets were created or adopted after the first `count` history rows."""
+        rows = self._read(sql.NUMBER_OF_ROW, (count - 1,)) if count else []
+        last = rows[0][0] if rows else -1
+        found = self._read_some(sql.CREATED_SINCE, base_url, resource, names, last)
+        return {name for (name,) in found}
+
+    def count_states(self) -> dict[str, int]:
+        """Return how many entries are in each state."""
+        return dict(self._read(sql.COUNT_STATES))
+
+    def count_in_doubt(self) -> int:
+        """Return how many entries are in doubt."""
+        counts = self.count_states()
+        return sum(counts.values()) - counts.get(DONE, 0)
+
+    def count_history(self) -> int:
+        """Return how many rows the history has; a move keeps their order."""
+        rows = self._read(sql.COUNT.format("history"))
+        return int(rows[0][0]) if rows else 0
+
+    def mark(self) -> Mark:
+        """Return the state of the ledger and its last move."""
+        return self._state()[1]
+
+    def require_in_use(self) -> None:
+        """Raise LedgerLost if the ledger was moved, or is being moved or filled."""
+        self._require_in_use(self.mark())
+
+    def _require_in_use(self, mark: Mark) -> None:
+        if mark.state in _NOT_IN_USE:
+            raise LedgerLost(f"ledger: {self.where} {_NOT_IN_USE[mark.state].format(mark.place)}")
+
+    def _state(self) -> tuple[int, Mark, Use]:
+        """Return version, mark and last use of the ledger; raise LedgerError for another schema."""
+        tables = self.database.tables()
+        if not tables:
+            return 0, Mark(), Use()
+        rows = self.database.execute(sql.SCHEMA) if sql.SCHEMA_TABLE in tables else []
+        version = rows[0][0] if rows else None
+        if version != sql.SCHEMA_VERSION:
+            raise LedgerError(
+                f"ledger: {self.where} was written by another version of this collection, or by"
+                f" something else (schema {version}, not {sql.SCHEMA_VERSION})."
+                " Use the version that wrote it, or another ledger"
+            )
+        return version, Mark(*rows[0][1:5]), Use(*rows[0][5:])
+
+    def _read_some(
+        self, statement: str, base_url: str, resource: str, names: Iterable[str], *values: int
+    ) -> Iterator[Row]:
+        """Yield the rows about some names; `values` follow the names in the statement."""
+        names = list(names)
+        for start in range(0, len(names), _AT_ONCE):
+            some = names[start : start + _AT_ONCE]
+            marks = ", ".join("?" * len(some))
+            yield from self._read(statement.format(marks), (base_url, resource, *some, *values))
+
+    def _read(self, statement: str, values: Sequence[Value] = ()) -> list[Row]:
+        """Return the rows of a statement, none if there are no tables."""
+        if not self.version:
+            return []
+        with self._with_move():
+            return self.database.execute(statement, values)
+
+    @contextmanager
+    def _with_move(self) -> Iterator[None]:
+        """Raise LedgerLost for a statement that fails because a move renamed the table of entries."""
+        try:
+            yield
+        except Unanswered:
+            raise
+        except LedgerError:
+            self.require_in_use()
+            raise
+
+    def _entry(self, name: str, row: Row) -> Entry:
+        """Return the entry of an asset from the columns after its name."""
+        state, sent, asset, *others = row
+        try:
+            return Entry(state, _parsed(sent), _parsed(asset), *others)
+        except ValueError as error:
+            problem = f"the entry of {printable(name)} {error}, so something else wrote it"
+            raise LedgerError(f"ledger: {self.where}: {problem}") from None
+
     def create(
         self,
         insert: str,
@@ -98,10 +237,10 @@ class Ledger(LedgerReader):
         before: Iterable[Statement] = (),
         after: Iterable[Statement] = (),
     ) -> bool:
-        """Create the tables with this mark in one transaction; return whether it had an effect.
+        """Create the tables with this mark in one transaction; return whether it took effect.
 
         `insert`: the statement that inserts the mark. `before`, `after`: further statements of the
-        transaction. It has no effect if one of the statements changes no row.
+        transaction. It takes no effect if one of the statements changes no row.
         """
         number = self.database.number
         tables: list[Statement] = [(table.format(number=number), ()) for table in sql.CREATE]
@@ -132,7 +271,7 @@ class Ledger(LedgerReader):
         changes = [stamped(change) for change in changes]
         statements = [_entry_statement(change) for change in changes]
         statements += [_history_statement(each, each.ended) for each in changes if each.ended]
-        with self._told_of_its_move():
+        with self._with_move():
             try:
                 counts = self.database.write(statements, kind)
                 ours = [count == 1 for count in counts[: len(changes)]]
@@ -147,7 +286,7 @@ class Ledger(LedgerReader):
     def _write_again(
         self, changes: list[Change], statements: list[Statement], kind: Kind
     ) -> list[bool]:
-        """Write what may be committed already: outcomes for a while, anything else once."""
+        """Write changes that may be committed already: outcomes for a while, others once."""
         until = time.monotonic() + (_LOSS_GRACE if kind is Kind.END else 0)
         while True:
             try:
@@ -166,7 +305,7 @@ class Ledger(LedgerReader):
                 time.sleep(_PAUSE)
 
     def _is_committed(self, change: Change) -> bool:
-        """Return whether the transaction of a change was committed, whatever the entry was then."""
+        """Return whether the transaction of a change was committed."""
         if not change.ended:
             return self._is_in_force(change)
         return bool(self._read(sql.IS_RECORDED, (*change.key, change.revision)))
@@ -222,3 +361,17 @@ def _history_statement(change: Change, ended: Ended) -> Statement:
     """Return the statement that adds a history row."""
     message = ended.message.replace("\0", " ")  # which PostgreSQL cannot store
     return sql.RECORD, (*change.key, *ended._replace(message=message), change.revision)
+
+
+def _parsed(text: str) -> Any:
+    """Return JSON as a value; raise ValueError if it is no JSON, or deeper than any recorded."""
+    try:
+        value = json.loads(text)
+    except RecursionError:
+        raise ValueError(_TOO_DEEP) from None
+    except ValueError:
+        raise ValueError("is not JSON") from None
+    may_be_deep = text.count("[") + text.count("{") > strict_json.MAX_DEPTH
+    if may_be_deep and strict_json.depth(value) > strict_json.MAX_DEPTH:
+        raise ValueError(_TOO_DEEP)
+    return value

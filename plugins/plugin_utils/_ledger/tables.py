@@ -6,8 +6,9 @@
 
 import re
 
-_NOT_PLAIN = re.compile(r"[^A-Za-z0-9]+")  # what JSON or LIKE may write in another way
+_NOT_PLAIN = re.compile(r"[^A-Za-z0-9]+")  # characters that JSON or LIKE may escape
 
+_KEY = "base_url, resource, name"
 SCHEMA_VERSION = 4  # of the tables; it stands in the last of them
 IN_USE, MOVING, MOVED, FILLING = "in use", "moving", "moved", "filling"  # the states of a ledger
 ENTRY_TABLE = "infrastructure_services_entry"
@@ -23,7 +24,7 @@ CREATE = (
         " resource TEXT NOT NULL, name TEXT NOT NULL, state TEXT NOT NULL, sent TEXT NOT NULL,"
         " asset TEXT NOT NULL, began_at TEXT NOT NULL, changed_at TEXT NOT NULL,"
         ' "by" TEXT NOT NULL, run TEXT NOT NULL, trace_id TEXT NOT NULL, revision BIGINT NOT NULL,'
-        " PRIMARY KEY (base_url, resource, name))"
+        f" PRIMARY KEY ({_KEY}))"
     ),
     (
         f"CREATE TABLE IF NOT EXISTS {HISTORY_TABLE} (number {{number}}, base_url TEXT NOT NULL,"
@@ -32,10 +33,7 @@ CREATE = (
         " outcome TEXT NOT NULL, status INTEGER, message TEXT NOT NULL, seconds REAL,"
         " trace_id TEXT NOT NULL, revision BIGINT NOT NULL)"
     ),
-    (
-        "CREATE INDEX IF NOT EXISTS infrastructure_services_history_of"
-        f" ON {HISTORY_TABLE} (base_url, resource, name)"
-    ),
+    (f"CREATE INDEX IF NOT EXISTS infrastructure_services_history_of ON {HISTORY_TABLE} ({_KEY})"),
     (
         # One row: the state of the ledger with the move that it belongs to, and where the ledger
         # was last used.
@@ -59,16 +57,15 @@ TABLES_IN_POSTGRESQL = (
 SCHEMA = f"SELECT * FROM {SCHEMA_TABLE} ORDER BY version DESC"  # other versions have other columns
 
 IS_KEY = "base_url = ? AND resource = ? AND name = ?"
+_AMONG = "WHERE base_url = ? AND resource = ? AND name IN ({})"
 COLUMNS = 'state, sent, asset, began_at, changed_at, "by", run, trace_id, revision'
-GET = (
-    f"SELECT name, {COLUMNS} FROM {ENTRY_TABLE}"
-    " WHERE base_url = ? AND resource = ? AND name IN ({})"
-)
-ENTRIES = f"SELECT base_url, resource, name, {COLUMNS} FROM {ENTRY_TABLE} WHERE {{}}"
+_ENTRY = f"{_KEY}, {COLUMNS}"
+GET = f"SELECT name, {COLUMNS} FROM {ENTRY_TABLE} {_AMONG}"
+ENTRIES = f"SELECT {_ENTRY} FROM {ENTRY_TABLE} WHERE {{}}"
 _WHILE_IN_USE = f"EXISTS (SELECT 1 FROM {SCHEMA_TABLE} WHERE state = '{IN_USE}')"
 INSERT = (
-    f"INSERT INTO {ENTRY_TABLE} (base_url, resource, name, {COLUMNS}) SELECT {', '.join('?' * 12)}"
-    f" WHERE {_WHILE_IN_USE} ON CONFLICT (base_url, resource, name) DO NOTHING"
+    f"INSERT INTO {ENTRY_TABLE} ({_ENTRY}) SELECT {', '.join('?' * 12)}"
+    f" WHERE {_WHILE_IN_USE} ON CONFLICT ({_KEY}) DO NOTHING"
 )
 UPDATE = (
     f"UPDATE {ENTRY_TABLE} SET state = ?, sent = ?, asset = ?, began_at = ?, changed_at = ?,"
@@ -77,19 +74,14 @@ UPDATE = (
 BEGIN = f"{UPDATE} AND {_WHILE_IN_USE}"
 DELETE = f"DELETE FROM {ENTRY_TABLE} WHERE {IS_KEY} AND revision = ?"
 ENDED = 'from_state, to_state, at, "by", run, outcome, status, message, seconds, trace_id'
-RECORD = (
-    f"INSERT INTO {HISTORY_TABLE} (base_url, resource, name, {ENDED}, revision)"
-    f" VALUES ({', '.join('?' * 14)})"
-)
+_HISTORY_ROW = f"{_KEY}, {ENDED}, revision"
+COPY_HISTORY = f"INSERT INTO {HISTORY_TABLE} ({_HISTORY_ROW}) VALUES {{}}"
+RECORD = COPY_HISTORY.format(f"({', '.join('?' * 14)})")
 # Clocks of controllers differ, and a second has many rows: only the number gives the order.
-HISTORY = (
-    f"SELECT name, {ENDED} FROM {HISTORY_TABLE}"
-    " WHERE base_url = ? AND resource = ? AND name IN ({}) ORDER BY number"
-)
+HISTORY = f"SELECT name, {ENDED} FROM {HISTORY_TABLE} {_AMONG} ORDER BY number"
 NUMBER_OF_ROW = f"SELECT number FROM {HISTORY_TABLE} ORDER BY number LIMIT 1 OFFSET ?"
 CREATED_SINCE = (
-    f"SELECT DISTINCT name FROM {HISTORY_TABLE}"
-    " WHERE base_url = ? AND resource = ? AND name IN ({})"
+    f"SELECT DISTINCT name FROM {HISTORY_TABLE} {_AMONG}"
     " AND to_state IN ('done', 'accepted') AND number > ?"
 )
 COUNT_STATES = f"SELECT state, count(*) FROM {ENTRY_TABLE} GROUP BY state"
@@ -107,7 +99,7 @@ SET_MARK = (
 )
 CLOSE = f"ALTER TABLE {ENTRY_TABLE} RENAME TO {MOVED_TABLE}"  # no session finds it
 OPEN = f"ALTER TABLE {MOVED_TABLE} RENAME TO {ENTRY_TABLE}"
-IN_FLIGHT = f"SELECT base_url, resource, name, revision FROM {ENTRY_TABLE} WHERE state = 'intent'"
+IN_FLIGHT = f"SELECT {_KEY}, revision FROM {ENTRY_TABLE} WHERE state = 'intent'"
 ONLY_THESE_IN_FLIGHT = (  # `,1,2,`: the revisions, twice
     f"UPDATE {SCHEMA_TABLE} SET state = state WHERE NOT EXISTS (SELECT 1 FROM"
     f" {MOVED_TABLE} WHERE state = 'intent' AND replace(?, ',' || revision || ',', '') = ?)"
@@ -120,17 +112,13 @@ DROP = (
 COUNT = "SELECT count(*) FROM infrastructure_services_{}"
 PAGE = 60  # rows of one statement; SQLite took 999 values at most before 3.32
 ENTRIES_AFTER = (
-    f"SELECT base_url, resource, name, {COLUMNS} FROM {MOVED_TABLE}"
-    f" WHERE (base_url, resource, name) > (?, ?, ?) ORDER BY base_url, resource, name LIMIT {PAGE}"
+    f"SELECT {_ENTRY} FROM {MOVED_TABLE} WHERE ({_KEY}) > (?, ?, ?) ORDER BY {_KEY} LIMIT {PAGE}"
 )
 HISTORY_AFTER = (
-    f"SELECT number, base_url, resource, name, {ENDED}, revision FROM {HISTORY_TABLE}"
+    f"SELECT number, {_HISTORY_ROW} FROM {HISTORY_TABLE}"
     f" WHERE number > ? ORDER BY number LIMIT {PAGE}"
 )
-COPY_ENTRIES = f"INSERT INTO {ENTRY_TABLE} (base_url, resource, name, {COLUMNS}) VALUES {{}}"
-COPY_HISTORY = (
-    f"INSERT INTO {HISTORY_TABLE} (base_url, resource, name, {ENDED}, revision) VALUES {{}}"
-)
+COPY_ENTRIES = f"INSERT INTO {ENTRY_TABLE} ({_ENTRY}) VALUES {{}}"
 
 
 def like(text: str) -> str:

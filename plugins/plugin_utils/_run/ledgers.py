@@ -10,8 +10,8 @@ import os
 
 from ...module_utils._errors import InvalidInput
 from ...module_utils._task.options import Params
-from .._ledger.ledger_file import identity, require_same_file
 from .._ledger.location import no_ledger_yet, open_ledger, resolved
+from .._ledger.sqlite import identity, require_same_file
 from .._ledger.store import Ledger
 from .._screen.screen import waiting_line
 from .action import Action
@@ -45,8 +45,8 @@ def reused_ledger(
 ) -> Ledger:
     """Return the ledger of a task, which the next items of a loop reuse.
 
-    Raise InvalidInput, LedgerError or MissingLibrary. `shows_news`: whether a line on the screen
-    says that the ledger is new, or was used elsewhere.
+    Raise InvalidInput, LedgerError or MissingLibrary. `shows_news`: whether to show a line about a
+    ledger that is new, or was used elsewhere.
     """
     location = ledger_location(action, params["ledger"])
     with action.signals.raised():
@@ -59,18 +59,18 @@ def reused_ledger(
 
 
 def _required_by(action: Action, params: Params) -> str:
-    """Return the option that requires the ledger to exist, empty for none."""
+    """Return the option that requires the ledger to exist, '' if it may be created."""
     return "" if params["ledger_create"] else action.spec.named("ledger_create")
 
 
 def show_waiting(action: Action, ledger: Ledger) -> None:
-    """Show on the screen what the ledger waits for."""
+    """Have the ledger show the assets that it waits for."""
     if not action.keywords.no_log:
         ledger.say_waiting = lambda keys, entry: say(action.signals, waiting_line(keys, entry))
 
 
 def _show_news(action: Action, ledger: Ledger, location: str, read_only: bool) -> None:
-    """Say once in a run that a ledger is new, or was used elsewhere."""
+    """Show once in a run that a ledger is new, or was used elsewhere."""
     if action.only_checks:
         return
     if ledger.is_new and run_memory().is_first(f"new: {location}"):
@@ -83,8 +83,8 @@ def _show_news(action: Action, ledger: Ledger, location: str, read_only: bool) -
 def ledger_of_process(location: str, read_only: bool, required_by: str = "") -> Ledger:
     """Return the open ledger of this process; raise LedgerError or MissingLibrary.
 
-    A ledger that was inherited through fork() still belongs to the parent. One that does not exist
-    yet is looked for again by the next task: others may create it.
+    A ledger that was inherited through fork() belongs to the parent. One that does not exist yet is
+    not kept, because others may create it.
     """
     key = (os.getpid(), location, read_only)
     if key in _ledgers:
