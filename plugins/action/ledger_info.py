@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Runs ledger_info on the controller, where the ledger is, whatever the connection."""
+"""Runs ledger_info on the controller, whatever the connection of the task."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What can go wrong, and what is then known of the effect.
+"""The errors of the collection, and the known effect of each.
 
 ServicesError
 |-- InvalidInput      an option cannot be used                   not_sent
@@ -26,7 +26,7 @@ if sys.version_info < (3, 9):  # noqa: UP036 (ansible-core 2.16 still runs modul
         " ansible-core with a later Python"
     )
 
-# The four things that can be known of a request (`outcome`), from harmless to grave.
+# The outcomes of a request, from harmless to grave.
 NOT_SENT = "not_sent"
 REJECTED = "rejected"
 UNKNOWN = "unknown"
@@ -37,12 +37,12 @@ MAX_FAULTS = 100  # of a list, in one message
 
 
 def gravest(*outcomes: str) -> str:
-    """Return what is known of several attempts together; a later rejection undoes none of them."""
+    """Return the outcome of several attempts together; a later rejection undoes none of them."""
     return max(outcomes, key=OUTCOMES.index)
 
 
 def sentence(text: str) -> str:
-    """Return the text with a full stop where it needs one, so that another sentence can follow."""
+    """Return the text with a full stop at its end if it needs one."""
     return text if text.endswith((".", "!", "?")) or not text else f"{text}."
 
 
@@ -53,14 +53,14 @@ def listing(parts: list[str], most: int = _MAX_LISTED, between: str = ", ") -> s
 
 
 class Message(NamedTuple):
-    """What a failure or a warning says, in parts.
+    """The text of a failure or a warning, in parts.
 
     The parts may quote the service, so no code takes a text apart.
     """
 
-    text: str  # what happened, what is known of the effect, what to do next
+    text: str  # the failure, the known effect, and the next step
     asset: str = ""  # such as `virtual machine web01`; '' if it is about the whole task
-    command: str = ""  # lists what is in doubt, in a shell
+    command: str = ""  # the shell command that lists the assets in doubt
     since: str = ""  # when the asset came into doubt
 
     def __str__(self) -> str:
@@ -73,7 +73,7 @@ class Message(NamedTuple):
 
 
 class ServicesError(Exception):
-    """The base of our errors; users see its text, which contains no secret."""
+    """The base of our errors; its text contains no secret."""
 
     outcome = NOT_SENT
 
@@ -86,7 +86,7 @@ class ServicesError(Exception):
 
     @property
     def has_changed(self) -> bool:
-        """Whether the task has changed something: accepted work was done."""
+        """Whether the task has changed something."""
         return self.outcome == ACCEPTED
 
     @property
@@ -96,7 +96,7 @@ class ServicesError(Exception):
 
 
 class EndOfThread:
-    """A context around all that a thread does: tells why the thread ends, '' for no error.
+    """The context of all code of a thread; tells why the thread ends, '' for no error.
 
     threading would write an error to stderr, whose lock Ansible's main thread may hold for ever.
     """
@@ -121,12 +121,12 @@ class InvalidInput(ServicesError):
         self.option, self.problem = option, problem
 
     def renamed(self, named: Callable[[str], str]) -> InvalidInput:
-        """Return the error with the name under which the user gives the option."""
+        """Return the error with the name by which the user gives the option."""
         return InvalidInput(named(self.option), self.problem) if self.problem else self
 
     @property
     def final_message(self) -> Message:
-        """The message of the failed task, which says that nothing was sent."""
+        """The message of the failed task."""
         return self.message.then("Nothing was sent.")
 
 
@@ -157,7 +157,7 @@ class TokenError(ServicesError):
 
 
 class RequestFailed(ServicesError):
-    """The request did not succeed; `outcome` says what is known of its effect."""
+    """The request did not succeed; `outcome` is its known effect."""
 
     def __init__(self, msg: str | Message, outcome: str, **details: Any) -> None:
         super().__init__(msg, **details)

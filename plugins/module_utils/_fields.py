@@ -49,8 +49,7 @@ class Type(str):
         return self.convert(value)
 
 
-# The message of each error below is about an option and lacks only what the value is: `must be a
-# number`.
+# The errors below do not quote the value; the caller adds it: `must be a number, not yes`.
 
 
 def text(value: object) -> str:

@@ -42,7 +42,7 @@ class Result:
     outcome: str = field(default=NOT_SENT, metadata=_FACT)
     changed: bool = field(default=False, metadata=_FACT)
     failed: bool = field(default=False, metadata=_FACT)
-    skipped: bool = field(default=False, metadata=_FACT)  # not begun; `msg` says why
+    skipped: bool = field(default=False, metadata=_FACT)  # not begun; the reason is in `msg`
     status: int | None = field(default=None, metadata=_FACT)
     request_attempts: int | None = field(default=None, metadata=_FACT)
     begun_after: float | None = field(default=None, metadata=_FACT)  # seconds
@@ -63,12 +63,12 @@ class Result:
     location: str | None = field(default=None, metadata=_ANSWER)
     # Of a list: one for each asset.
     diff: Any = field(default=None, metadata=_shown(DATA, LIST, DETAIL))
-    # Messages; those of a module on a target are objects of ansible-core.
+    # Messages; objects of ansible-core if they come from a module on a target.
     warnings: tuple[Any, ...] = field(default=(), metadata=_ANSWER)
     request: Json | None = field(default=None, metadata=_shown(DATA))
     ansible_facts: Json | None = field(default=None, metadata=_shown(DATA, DETAIL))
     invocation: Json | None = field(default=None, metadata=_shown(DATA))
-    # The name or id of an asset of a list, then what only the list itself has.
+    # The name or id of an asset of a list. The next three: only of a list itself.
     item: str | None = field(default=None, metadata=_shown(DATA, LIST))
     counts: Json | None = field(default=None, metadata=_shown(TEXT))
     results: tuple[Result, ...] | None = field(default=None, metadata=_shown(TEXT, DETAIL))

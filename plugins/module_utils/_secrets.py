@@ -17,11 +17,10 @@ from urllib.parse import quote, quote_plus, unquote, unquote_plus
 from ._errors import Message
 from ._result import DATA, MASKING, NEVER, Result
 
-# What replaces a secret that is part of a text, and one that is all of it; the same as in
-# ansible-core.
+# The placeholders of ansible-core for a secret that is part of a text, and for one that is all of it.
 PLACEHOLDER, HIDDEN = PLACEHOLDERS = ("********", "VALUE_SPECIFIED_IN_NO_LOG_PARAMETER")
-SHORTEST = 8  # characters; a credential of this length is unlikely to be a name or an id by chance
-_DISTINCT = 32  # characters; one of this length is unlikely to be part of a longer word by chance
+SHORTEST = 8  # characters, from which on a credential is hardly a name or an id by chance
+_DISTINCT = 32  # characters, from which on one is hardly part of a longer word by chance
 
 # Names of parameters and headers whose values are credentials (SECURITY.md): by a match anywhere in
 # the name or by one of its words, unless the last word marks it as metadata: `subject_token_type`
@@ -115,17 +114,18 @@ def for_message(text: str) -> str:
 class Secrets:
     """The credentials of one task, with every form in which they can appear.
 
-    One of at least SHORTEST characters is masked everywhere. One that is shorter, or any form of
-    which is part of what is public (a whole word of it, from _DISTINCT characters on), is masked in
-    messages only, and only as a whole word, since masking it in data would corrupt names, ids and
-    bodies.
+    A credential of at least SHORTEST characters is masked everywhere. Two kinds are masked in
+    messages only, and only as whole words, because masking them in data would corrupt names, ids
+    and bodies: a shorter one, and one that has a form which is part of the public values (a whole
+    word of them, from _DISTINCT characters on).
     """
 
     def __init__(
         self, public: object = None, credentials: Iterable[tuple[str, Iterable[str]]] = ()
     ) -> None:
-        """`public`: the options that are not secret and the words of the interface; `credentials`:
-        what `add` takes.
+        """`public`: options that are not secret, and the words of the interface.
+
+        `credentials`: the arguments for `add`.
         """
         self._public = _json(public)
         self._everywhere: set[str] = set()
@@ -136,8 +136,9 @@ class Secrets:
             self.add(credential, derived)
 
     def add(self, credential: str, derived: Iterable[str] = ()) -> None:
-        """Mask a credential from now on, in any thread; `derived`: values made of it, which are
-        never names.
+        """Mask a credential from now on, in any thread.
+
+        `derived`: values made of it, which are never names.
         """
         if credential in self._known and not derived:
             return
@@ -156,7 +157,7 @@ class Secrets:
             self._known.add(credential)
 
     def warnings(self) -> list[str]:
-        """Return a warning when a credential cannot be masked everywhere."""
+        """Return a warning if a credential cannot be masked everywhere."""
         return [_WEAK] if self._in_messages else []
 
     def scrub(self, result: Result) -> Result:
@@ -174,7 +175,7 @@ class Secrets:
         return self.scrub_message(value)
 
     def scrub_data(self, value: T) -> T:
-        """Return data, such as a body, with the credentials masked that are unlike it."""
+        """Return data, such as a body, with masked credentials, except those that may be names."""
         return _each(value, self._masked) if _mentions([value], self._everywhere) else value
 
     def scrub_message(self, value: Any) -> Any:

@@ -10,6 +10,9 @@ from contextlib import closing
 from dataclasses import replace
 from functools import cache
 
+from ansible_collections.infrastructure.services.plugins.module_utils._call.place import (
+    Place as PlaceOfTask,
+)
 from ansible_collections.infrastructure.services.plugins.module_utils._errors import (
     ACCEPTED,
     NOT_SENT,
@@ -21,9 +24,6 @@ from ansible_collections.infrastructure.services.plugins.module_utils._errors im
 )
 from ansible_collections.infrastructure.services.plugins.module_utils._result import Result
 from ansible_collections.infrastructure.services.plugins.module_utils._secrets import Secrets
-from ansible_collections.infrastructure.services.plugins.module_utils._task.place import (
-    Place as PlaceOfTask,
-)
 from ansible_collections.infrastructure.services.plugins.module_utils._task.task import (
     Context,
     Planned,
@@ -128,7 +128,7 @@ class Run:
     def process(self, kind: str) -> Process:
         return Process(f"{kind} {1 + len(self.world.actors)}")
 
-    def send(self, planned: Planned) -> Result:
+    def send(self, planned: Planned, _context: Context) -> Result:
         """Send the request of a plan and return the result."""
         operation, name = planned.task.resource.operation, planned.task.wanted.key
         me = self.world.running.process.name
@@ -208,7 +208,7 @@ def _carried_out(
         recording = Remembered(run, ledger)
         (planned,) = recording.look_up([task])
         run.world.wait(lambda: begins() or run.are_ended(run.world.actors[:1]))
-        return carry_out(planned, _CONTEXT, run.send, recording).as_ansible()
+        return carry_out(planned, _CONTEXT, recording, run.send).as_ansible()
 
 
 def fleet(run: Run, place: Place, *names: str) -> Actor:
@@ -236,7 +236,7 @@ def fleet(run: Run, place: Place, *names: str) -> Actor:
         def work() -> dict:
             for _again in range(_AGAIN):
                 try:
-                    return carry_out(planned, _CONTEXT, run.send, recording).as_ansible()
+                    return carry_out(planned, _CONTEXT, recording, run.send).as_ansible()
                 except Overtaken:
                     run.world.wait(lambda: False, 1.0)
             return dict(changed=False, skipped=True, outcome=NOT_SENT)

@@ -7,16 +7,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from ansible_collections.infrastructure.services.plugins.module_utils._call.place import Place
 from ansible_collections.infrastructure.services.plugins.module_utils._errors import (
     ServicesError,
 )
 from ansible_collections.infrastructure.services.plugins.module_utils._result import Result
 from ansible_collections.infrastructure.services.plugins.module_utils._task import credentials
-from ansible_collections.infrastructure.services.plugins.module_utils._task.place import Place
 from ansible_collections.infrastructure.services.plugins.module_utils._task.task import (
     Context,
     carry_out,
-    perform,
     prepare,
 )
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.entries import Key
@@ -45,7 +44,7 @@ def task(ledger: Ledger | str, resource: str = CREATE, check_mode: bool = False,
         ledger = open_ledger(ledger, check_mode) if own else ledger
         recording = Recording(ledger, secrets, "run-of-the-tests", check_mode)
         (planned,) = recording.look_up([prepare(RESOURCES[resource], params)])
-        result = carry_out(planned, context, lambda planned: perform(planned, context), recording)
+        result = carry_out(planned, context, recording)
         warnings = *recording.warnings, *result.warnings
         return {"warnings": [], **replace(result, warnings=warnings).as_ansible()}
     except ServicesError as error:

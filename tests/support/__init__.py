@@ -58,7 +58,7 @@ def run_exactly(
     context = task.Context(check_mode, given.secrets, PlaceOfTests(connect), diff_mode=True)
     try:
         planned = task.prepare(RESOURCES[resource], given.valid()).planned(recorded)
-        result = task.carry_out(planned, context, lambda planned: task.perform(planned, context))
+        result = task.carry_out(planned, context)
     except ServicesError as error:
         result = task.presentable(Result.of_error(error), context)
     return {"warnings": [], **result.as_ansible()}

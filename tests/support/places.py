@@ -5,10 +5,10 @@
 
 from __future__ import annotations
 
+from ansible_collections.infrastructure.services.plugins.module_utils._call.place import Place
 from ansible_collections.infrastructure.services.plugins.module_utils._http.transport import (
     Transport,
 )
-from ansible_collections.infrastructure.services.plugins.module_utils._task.place import Place
 
 
 class PlaceOfTests(Place):

@@ -11,7 +11,6 @@ from __future__ import annotations
 import math
 import random
 from collections import Counter
-from types import SimpleNamespace
 from typing import Callable, NamedTuple
 
 from ansible_collections.infrastructure.services.plugins.module_utils._call.policy import (
@@ -38,6 +37,7 @@ from ansible_collections.infrastructure.services.plugins.module_utils._list.item
 )
 from ansible_collections.infrastructure.services.plugins.module_utils._result import Result
 
+from .places import PlaceOfTests
 from .scheduling import Scheduled
 from .virtual_time import VirtualTime
 
@@ -201,10 +201,11 @@ class _Worker:
     allows the next.
     """
 
-    _LIMITS = SimpleNamespace(retries=3, retry_max_delay=30.0)
-
     def __init__(self, server: _Server, method: str) -> None:
-        self._connections, self._fraction = Connections(lambda: server), server.chance.random
+        self._connections, self._fraction = (
+            Connections(PlaceOfTests(lambda settings: server), None),
+            server.chance.random,
+        )
         self._request = Request(method, "http://service", {"Authorization": "Bearer t"}, b"")
 
     def __call__(self, item: int, slot) -> dict:
@@ -216,7 +217,7 @@ class _Worker:
             return result
 
         last = retry(
-            attempt, self._request.method, self._LIMITS, fraction=self._fraction, sleep=slot.pause
+            attempt, self._request.method, 3, 30.0, fraction=self._fraction, sleep=slot.pause
         )
         return Result(outcome=gravest(*effects), failed=last.event != Event.SUCCESS)
 

@@ -49,7 +49,7 @@ def test_a_kept_token_is_replaced_only_when_it_expires(monkeypatch):
     monkeypatch.setattr(tokens.time, "time", lambda: clock[0])
     lifetimes = iter((NOW + 3570, NOW + 7140, NOW))
     kept = tokens.FetchedToken(
-        None, lambda: tokens.Token(f"token-{next(numbers)}", next(lifetimes))
+        None, lambda: tokens.Token(f"token-{next(numbers)}", next(lifetimes)), tokens.Memory()
     )
     seen = []
     for clock[0] in (NOW, NOW + 3569, NOW + 3570, NOW + 3571):

@@ -2,11 +2,10 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Calls an operation: returns its success, or raises an error that says what is known of it."""
+"""Calls an operation: returns its success, or raises an error with the known effect."""
 
 from __future__ import annotations
 
-import time
 from functools import partial
 from typing import Any, Callable, TypeVar
 
@@ -21,8 +20,8 @@ from .._errors import (
 )
 from .._fields import Asset
 from .._http.exchange import Answer, Request, Sender
-from .._http.tls_context import ConnectionSettings
 from .operation import Operation, failure_message, read_answer
+from .place import Place
 from .policy import AttemptResult, Event, event_of, retry
 from .settings import Settings
 from .tokens import (
@@ -39,41 +38,31 @@ Value = TypeVar("Value")
 
 
 class Client:
-    """Calls one operation with the settings of a task.
+    """Calls one operation with the settings of a task, in the place where the task runs.
 
-    No transport is created, and no token fetched, before the first request.
+    The first request creates the transport and fetches the token.
     """
 
     _transport: Sender  # from the first call on
     _token: str  # of the last attempt
 
-    def __init__(
-        self,
-        settings: Settings,
-        connect: Callable[[ConnectionSettings], Sender],
-        token_source: Callable[[Credentials, Callable[[], Token]], FetchedToken] = FetchedToken,
-        guard: Callable[[], None] = lambda: None,
-        sleep: Callable[[float], None] = time.sleep,
-    ) -> None:
-        """`connect`: returns a transport; called once.
-
-        `token_source`: takes the credentials and a function that fetches a token; `guard`: called
-        before each request, token requests included, raises a ServicesError if nothing may be sent
-        any more; `sleep`: waits for this many seconds before a further attempt.
-        """
-        self.settings = settings
-        self.tokens: set[str] = set()  # all that were used; each is a secret
+    def __init__(self, settings: Settings, place: Place) -> None:
+        self.settings, self._place = settings, place
+        self.tokens: set[str] = set()  # all tokens that were used
         self.warnings: list[str] = []
-        self._effects: list[str] = []  # what is known of each attempt that has ended
-        self._in_flight = False  # whether there is one that has not
-        self._connect, self._guard, self._sleep = connect, guard, sleep
+        self._effects: list[str] = []  # the known effect of each attempt that ended
+        self._in_flight = False
         self._source: FetchedToken | GivenToken = GivenToken(settings.access_token or "")
         if settings.credentials:
             fetch = partial(self._fetch_token, settings.credentials)
-            self._source = token_source(settings.credentials, fetch)
+            memory = place.token_memory(settings.credentials)
+            self._source = FetchedToken(settings.credentials, fetch, memory)
 
     def build_request(self, operation: Operation, segment: str, body: bytes) -> Request:
-        """Return the request of an operation; `segment`: the percent-encoded id, '' for none."""
+        """Return the request of an operation.
+
+        `segment`: the percent-encoded id, '' if the path has none.
+        """
         headers = {
             "Content-Type": "application/json",
             "Accept": "application/json",
@@ -89,12 +78,12 @@ class Client:
     ) -> tuple[Asset, dict[str, Any]]:
         """Send the request as the policy allows; return the envelope and details of the success.
 
-        `key`: the name or id of the asset, for messages. Raises RequestFailed with what is known of
-        the effect, and before anything is sent MissingLibrary or InvalidInput (a TLS file).
+        `key`: the name or id of the asset, for messages. Raises RequestFailed with the known
+        effect. Before anything is sent, raises MissingLibrary, or InvalidInput for a TLS file.
         """
-        self._transport = self._connect(self.settings.connection)
+        self._transport = self._place.connect(self.settings.connection)
         attempt = partial(self._attempt_with_token, operation, request)
-        last = retry(attempt, request.method, self.settings, self._renew_token, self._sleep)
+        last = self._retry(attempt, request.method, self._renew_token)
         details = {"status": last.status, **self.counts()}
         if last.value is not None:
             return last.value, {**details, "outcome": last.event.effect}
@@ -103,7 +92,7 @@ class Client:
         raise RequestFailed(msg, self.outcome, **last.details, **details)
 
     def counts(self) -> dict[str, Any]:
-        """Return what a result says of the attempts: how many there were, and the trace id."""
+        """Return the number of attempts and the trace id, as keys of a result."""
         counts: dict[str, Any] = {"request_attempts": len(self._effects)}
         if self.settings.trace:
             counts["trace_id"] = self.settings.trace.trace_id
@@ -111,7 +100,7 @@ class Client:
 
     @property
     def outcome(self) -> str:
-        """What is known of the request if the task ends now, between two attempts or within one."""
+        """The known effect of the request if the task ended now."""
         is_sent = self._in_flight and self._transport.has_sent
         return gravest(*self._effects, UNKNOWN if is_sent else NOT_SENT)
 
@@ -128,7 +117,7 @@ class Client:
             self._effects.append(result.event.effect)
             if result.event == Event.UNAUTHORIZED:
                 result = result.because(f"{result.reason} (the token {self._source.origin})")
-        except ServicesError as error:  # there is no token, or the guard forbids sending
+        except ServicesError as error:  # there is no token, or nothing may be sent any more
             result = AttemptResult(Event.TOKEN_UNAVAILABLE, error.msg)
         self._in_flight = False
         return result
@@ -140,11 +129,10 @@ class Client:
     def _fetch_token(self, credentials: Credentials) -> Token:
         """Return a new token; raise TokenError.
 
-        The policy is that for a PUT: the request may be repeated, since a second token does no
-        harm.
+        A token request follows the policy of a PUT, because a second token does no harm.
         """
         attempt = partial(self._attempt, build_token_request(credentials), read_token)
-        last = retry(attempt, "PUT", self.settings, sleep=self._sleep)
+        last = self._retry(attempt, "PUT")
         if last.value is None:
             raise TokenError(
                 f"no access token from {credentials.auth_url} (auth_url): {last.reason}"
@@ -158,11 +146,21 @@ class Client:
             )
         return last.value
 
+    def _retry(
+        self,
+        attempt: Callable[[], AttemptResult[Value]],
+        method: str,
+        renew: Callable[[], bool] = lambda: False,
+    ) -> AttemptResult[Value]:
+        """Make attempts until the policy allows no further one; return the result of the last."""
+        retries, longest = self.settings.retries, self.settings.retry_max_delay
+        return retry(attempt, method, retries, longest, self._place.wait, renew)
+
     def _attempt(
         self, request: Request, read: Callable[[Answer], AttemptResult[Value]]
     ) -> AttemptResult[Value]:
-        """Make one attempt; raise what the guard raises."""
-        self._guard()
+        """Make one attempt; raise ServicesError if nothing may be sent any more."""
+        self._place.require_reader()
         try:
             return read(self._transport.send_once(request, self.settings.timeout))
         except AttemptFailed as error:

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What an operation of the service is, how its answers are read, and what its failures say."""
+"""An operation of the service as data, and the messages about its answers."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ class Operation(NamedTuple):
     method: str
     path: str  # below base_url; `{id}` is one percent-encoded segment
     noun: str
-    word: str  # what is done, in the words of check mode
-    done: str  # what was done to it, a participle
-    missing: str  # what a 404 means
-    exists: str  # what a 409 means
-    repeat: str  # what to know before running the task again when the outcome is unknown
+    word: str  # a verb for the plan of check mode
+    done: str  # the participle of that verb
+    missing: str  # the meaning of a 404
+    exists: str  # the meaning of a 409
+    repeat: str  # advice about running the task again when the outcome is unknown
 
 
 _EFFECTS = {
@@ -55,10 +55,10 @@ def read_answer(operation: Operation, answer: Answer) -> AttemptResult[Asset]:
 
 
 def _failure_details(answer: Answer) -> dict[str, str]:
-    """Return the body of a failure, and the Location of a 2xx, which may tell the id of the asset.
+    """Return the body of a failure, and the Location of an unusable 2xx, which may contain the id.
 
-    Never truncated, since scrubbing cannot match half a secret; a body that is too long to be
-    scrubbed is omitted.
+    Nothing is truncated, because scrubbing cannot match half a secret: a body that is too long to
+    be scrubbed is omitted.
     """
     details = {}
     body = printable(answer.body[:_LONGEST_ERROR].decode("utf-8", "replace")).strip()
@@ -80,7 +80,7 @@ def failure_message(
     attempts: int = 1,
     key: str = "",
 ) -> Message:
-    """Return which asset it is, what happened, what is known of the effect, and what to do next.
+    """Return the message: the asset, the failure, the known effect, and the next step.
 
     `key`: the name or id of the asset.
     """
@@ -95,5 +95,5 @@ def failure_message(
 
 
 def effect_of(operation: Operation, outcome: str) -> str:
-    """Return what is known of the effect, and what to do next."""
+    """Return the known effect as a sentence, and the next step."""
     return _EFFECTS[outcome].format(**operation._asdict())

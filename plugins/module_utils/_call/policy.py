@@ -2,10 +2,10 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What each status of an answer means (RFC 9110), and when a request is sent again.
+"""The meaning of each status (RFC 9110), and when a request is sent again.
 
-Nothing else decides either. Each status is one event of the policy; the text explains what the
-service does not, since its error bodies are empty (docs/openapi.yaml). `{missing}` and `{exists}`
+No other code decides either. Each status is one event of the policy. The text explains the status,
+because the error bodies of the service are empty (docs/openapi.yaml); `{missing}` and `{exists}`
 come from the operation.
 """
 
@@ -18,7 +18,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 from email.utils import parsedate_to_datetime
 from enum import Enum
-from typing import Callable, Generic, Mapping, Protocol, TypeVar
+from typing import Callable, Generic, Mapping, TypeVar
 
 from .._errors import ACCEPTED, NOT_SENT, REJECTED, UNKNOWN, AttemptFailed
 from .._http.failures import REQUIRES_CREDENTIALS
@@ -28,10 +28,10 @@ FIRST_DELAY = 1.0  # seconds; doubles with each further attempt
 
 
 class Event(Enum):
-    """One thing that can happen to an attempt, and the policy for it.
+    """The events of an attempt, each with its policy.
 
-    In words; whether a POST may be sent again; whether a PUT may, which is idempotent (RFC 9110
-    section 9.2.2); what is known of the effect.
+    The columns: its name; whether a POST may be sent again; whether a PUT may, which is idempotent
+    (RFC 9110 section 9.2.2); the known effect.
     """
 
     SUCCESS = "success", NEVER, NEVER, ACCEPTED
@@ -128,10 +128,10 @@ Value = TypeVar("Value")
 
 @dataclass(frozen=True)
 class AttemptResult(Generic[Value]):
-    """The result of one attempt: what happened, and what else is known of it."""
+    """The result of one attempt."""
 
     event: Event
-    reason: str = ""  # for the user, without a secret
+    reason: str = ""  # for messages, without a secret
     status: int | None = None
     headers: Mapping[str, str] = field(default_factory=dict)
     value: Value | None = None  # of a success
@@ -142,19 +142,7 @@ class AttemptResult(Generic[Value]):
         return replace(self, reason=reason)
 
 
-class Limits(Protocol):
-    """The options that limit further attempts."""
-
-    @property
-    def retries(self) -> int:
-        """How many there may be."""
-
-    @property
-    def retry_max_delay(self) -> float:
-        """The longest wait before one, in seconds."""
-
-
-def retry_after(value: str | None, now: datetime) -> float | None:
+def retry_after(value: str | None, now: datetime | None = None) -> float | None:
     """Return the seconds that a Retry-After header asks for (RFC 9110 section 10.2.3).
 
     None if it is missing or malformed.
@@ -168,14 +156,15 @@ def retry_after(value: str | None, now: datetime) -> float | None:
         return None
     if moment.utcoffset():  # HTTP has only UTC; one of its formats names no zone
         return None
+    now = now or datetime.now(timezone.utc)
     return max(0.0, (moment.replace(tzinfo=timezone.utc) - now).total_seconds())
 
 
 def delay(attempt: int, longest: float, fraction: float, asked: float | None) -> float:
     """Return the seconds before the next attempt: those asked for, or exponential with full jitter.
 
-    `attempt`: how many have been made; `longest`: retry_max_delay in seconds; `fraction`: random,
-    from 0 to 1; `asked`: by the service.
+    `attempt`: the number of attempts so far; `longest`: retry_max_delay in seconds; `fraction`: a
+    random number from 0 to 1; `asked`: the seconds of the Retry-After header.
     """
     if asked is not None:
         return asked
@@ -185,24 +174,26 @@ def delay(attempt: int, longest: float, fraction: float, asked: float | None) ->
 def retry(
     attempt: Callable[[], AttemptResult[Value]],
     method: str,
-    limits: Limits,
-    renew: Callable[[], bool] = lambda: False,
+    retries: int,
+    longest: float,
     sleep: Callable[[float], None] = time.sleep,
+    renew: Callable[[], bool] = lambda: False,
     fraction: Callable[[], float] = random.random,
 ) -> AttemptResult[Value]:
     """Make attempts until the policy allows no further one; return the result of the last.
 
-    `renew`: discards the token, returns False if there can be no other.
+    `longest`: retry_max_delay in seconds; `renew`: discards the token, returns False if there can
+    be no other.
     """
-    repeated, longest, is_renewed = 0, limits.retry_max_delay, False
+    repeated, is_renewed = 0, False
     while True:
         result = attempt()
         again = result.event.again[method]
         if again == NEW_TOKEN and not is_renewed and renew():
             is_renewed, wait = True, 0.0
-        elif again == AGAIN and repeated < limits.retries:
+        elif again == AGAIN and repeated < retries:
             repeated += 1
-            asked = retry_after(result.headers.get("Retry-After"), datetime.now(timezone.utc))
+            asked = retry_after(result.headers.get("Retry-After"))
             wait = delay(repeated, longest, fraction(), asked)
         else:
             return result

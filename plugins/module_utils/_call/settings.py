@@ -2,10 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The options that a call needs, with the headers that the user adds (RFC 9110 section 5).
-
-One header continues a trace (W3C Trace Context).
-"""
+"""The options that a call needs, and the headers that the user adds (RFC 9110 section 5)."""
 
 from __future__ import annotations
 
@@ -19,7 +16,7 @@ from .._fields import text
 from .._http.tls_context import ConnectionSettings
 from .tokens import Credentials
 
-# What the collection sets itself, and what belongs to one connection (RFC 9110 section 7.6.1).
+# Headers that the collection sets, or that belong to one connection (RFC 9110 section 7.6.1).
 _RESERVED = re.compile(
     "accept|accept-encoding|authorization|connection|content-encoding|content-length|content-type|expect|host|keep-alive"
     "|proxy-authorization|proxy-connection|te|traceparent|trailer|transfer-encoding|upgrade|user-agent",
@@ -34,7 +31,7 @@ _TRACEPARENT = re.compile(
 
 
 class Trace(NamedTuple):
-    """The trace that the environment started: each request is a span of it."""
+    """The trace that the environment started (W3C Trace Context); each request is a span of it."""
 
     trace_id: str
     flags: str
@@ -53,7 +50,7 @@ class Settings:
     credentials: Credentials | None
     connection: ConnectionSettings
     http_agent: str
-    headers: tuple[tuple[str, str], ...]  # of requests to the service, in addition to our own
+    headers: tuple[tuple[str, str], ...]  # those that the user adds
     trace: Trace | None  # from the environment
     timeout: float  # seconds, one attempt
     retries: int
@@ -61,7 +58,7 @@ class Settings:
 
 
 def trace_of(traceparent: str) -> Trace | None:
-    """Return the trace that a `traceparent` names, None for an invalid or empty one."""
+    """Return the trace of a `traceparent` header, None if it is invalid or empty."""
     match = _TRACEPARENT.fullmatch(traceparent)
     if not match or (match["version"] == "00" and match["more"]):
         return None
@@ -84,7 +81,7 @@ def checked_headers(headers: Mapping[str, object] | None) -> tuple[tuple[str, st
 
 
 def _header_problem(name: str, other: str) -> str:
-    """Return what is wrong with the name of a header, '' if nothing is; `other`: its first name."""
+    """Return the problem with the name of a header, '' if there is none; `other`: its first name."""
     if not _NAME.fullmatch(name):
         return "contains a name that is empty or has a character that none can have"
     if _RESERVED.fullmatch(name):

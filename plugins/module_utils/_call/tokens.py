@@ -28,7 +28,7 @@ _FORM = {
     "Accept": "application/json",
     "Accept-Encoding": "identity",
 }
-# What to do about the errors of RFC 6749 section 5.2, and about statuses.
+# Advice for the errors of RFC 6749 section 5.2, and for statuses.
 _ADVICE: dict[str | int, str] = {
     404: "check auth_url",
     405: "check auth_url",
@@ -44,7 +44,7 @@ class Token(NamedTuple):
 
     value: str
     use_until: float  # seconds of time.time
-    scope: str | None = None  # granted; None: what was requested (RFC 6749 section 5.1)
+    scope: str | None = None  # granted; None: as requested (RFC 6749 section 5.1)
 
 
 class Credentials(NamedTuple):
@@ -102,25 +102,24 @@ class GivenToken:
 class FetchedToken:
     """A token that is fetched once for all holders of a memory, until it expires or is refused.
 
-    One of them fetches it while the others wait. A failure is shared with those that waited, so
-    that a hundred hosts do not try a dead endpoint one by one.
+    One of them fetches it while the others wait. Those that waited share a failure, so that a
+    hundred hosts do not try a dead endpoint one by one.
     """
 
     def __init__(
-        self, credentials: Credentials, fetch: Callable[[], Token], memory: Memory | None = None
+        self, credentials: Credentials, fetch: Callable[[], Token], memory: Memory
     ) -> None:
-        self._credentials, self._fetch = credentials, fetch
-        self._memory = memory or Memory()
+        self._credentials, self._fetch, self._memory = credentials, fetch, memory
 
     @property
     def origin(self) -> str:
-        """Where the token comes from, for messages."""
+        """The source of the token, for messages."""
         client = self._credentials.client_id
         named = f" for the client {printable(client)}" if client else ""
         return f"comes from {self._credentials.auth_url}{named}"
 
     def token(self) -> str:
-        """Return a token that can still be used; raise TokenError, or whatever `fetch` raises."""
+        """Return a token that can still be used; raise TokenError, or any error of `fetch`."""
         asked_at = time.time()
         token = _usable(self._memory.read(), asked_at)
         if token:
@@ -194,7 +193,7 @@ def build_token_request(credentials: Credentials) -> Request:
 
 
 def read_token(answer: Answer) -> AttemptResult[Token]:
-    """Return the token in an answer of the token endpoint (RFC 6749 5.1), or why it has none (5.2)."""
+    """Return the token in an answer of the token endpoint (RFC 6749 5.1), or the error in it (5.2)."""
     event, _text = meaning(answer.status)
     reason = f"it answered with status {answer.status}"
     fields: dict[str, Any] = {}
@@ -222,7 +221,7 @@ def _token_in(fields: Mapping[str, object]) -> Token:
 
 
 def _with_error(reason: str, fields: Mapping[str, object], status: int) -> str:
-    """Return the reason, what the token endpoint says of it, and what to do about it."""
+    """Return the reason with the error in the answer, and advice."""
     error, description = fields.get("error"), fields.get("error_description")
     said = [for_message(text) for text in (error, description) if isinstance(text, str)]
     advice = _ADVICE.get(error if isinstance(error, str) else "") or _ADVICE.get(status)
@@ -231,7 +230,7 @@ def _with_error(reason: str, fields: Mapping[str, object], status: int) -> str:
 
 
 def _usable_for(lifetime: object) -> float:
-    """Return for how many seconds to use a token of this lifetime; if unknown, until it is refused."""
+    """Return for how many seconds to use a token of this lifetime; infinity if it is unknown."""
     seconds = math.nan
     if isinstance(lifetime, (str, int, float)) and not isinstance(lifetime, bool):
         try:

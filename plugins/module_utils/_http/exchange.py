@@ -10,8 +10,8 @@ import zlib
 from contextlib import suppress
 from typing import Mapping, NamedTuple, Protocol
 
-# Bytes to receive in one attempt, whatever they are: status line, headers, interim answers, chunk
-# sizes, trailers, body, and what a proxy says to CONNECT. Also the most of a decompressed body.
+# Bytes to receive in one attempt: status line, headers, interim answers, chunk sizes, trailers,
+# body, and the answer of a proxy to CONNECT. Also the limit of a decompressed body.
 MAX_ANSWER = 4 * 1024 * 1024
 TOO_LONG = f"it is longer than {MAX_ANSWER} bytes"
 # The wbits argument of zlib: with a gzip header, a zlib header, or no header, which some servers
@@ -41,7 +41,7 @@ class Answer(NamedTuple):
 
 
 class Sender(Protocol):
-    """What sends single attempts."""
+    """A transport: it makes single attempts."""
 
     @property
     def has_sent(self) -> bool:
@@ -60,10 +60,10 @@ class Unusable(ValueError):
 
 
 def body_framing(headers: Mapping[str, str]) -> tuple[str, int | None]:
-    """Return what is wrong with the headers that delimit and encode the body, and the length.
+    """Return the problem with the headers that delimit and encode the body, and the length.
 
-    The problem is '' if nothing is wrong; the length is None if there is none. Equal lengths count
-    as one.
+    The problem is '' if there is none; the length is None if no header gives it. Equal lengths
+    count as one.
     """
     lengths = _content_lengths(headers)
     if not all(length.isascii() and length.isdigit() for length in lengths):

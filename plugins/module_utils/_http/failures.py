@@ -2,9 +2,9 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Why an attempt got no answer, and what that proves, from the exception of the library.
+"""Why an attempt got no answer, and what that proves.
 
-The text of that exception is never shown: it may quote a secret.
+No message contains the text of a library's exception, because it may quote a secret.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _UNTRUSTED = (18, 19, 20, 21)
 
 
 def failed_attempt(error: BaseException, meter: Meter) -> AttemptFailed:
-    """Return what is proven of an attempt that got no answer, and why; `meter`: of the attempt."""
+    """Return why an attempt got no answer, and whether anything was sent."""
     cause = _root_cause(error)
     if meter.sent:
         return AttemptFailed(_why_lost(cause), sent=True)
@@ -95,7 +95,7 @@ def _is_mismatch(error: BaseException) -> bool:
 
 
 def _certificate_alert(cause: BaseException) -> str:
-    """Return the TLS alert by which the server rejected the client's certificate, '' for none."""
+    """Return the TLS alert that rejected the client's certificate, '' if there is none."""
     reason = (isinstance(cause, ssl.SSLError) and cause.reason) or ""
     return reason if _CERTIFICATE_ALERT.search(reason) else ""
 

@@ -28,7 +28,7 @@ from .exchange import MAX_ANSWER, TooLong
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer, WriteableBuffer
 
-# What socket.getaddrinfo returns of an address: family, kind, protocol, name, and the address.
+# An address as socket.getaddrinfo returns it: family, kind, protocol, name, and the address.
 AddressInfo = Tuple[socket.AddressFamily, socket.SocketKind, int, str, Tuple[object, ...]]
 _PIECE = 65536  # bytes to hand to the kernel at once
 
@@ -58,7 +58,7 @@ class Meter:
         self.start(0)
 
     def start(self, timeout: float, via: str = "") -> None:
-        """Start an attempt of `timeout` seconds; `via`: what messages say of the peer."""
+        """Start an attempt of `timeout` seconds; `via`: the origin of the address, for messages."""
         self.via = via
         self.deadline = time.monotonic() + timeout
         self.phase = Phase.REQUEST
@@ -66,7 +66,7 @@ class Meter:
         self.sent = False  # whether a byte of the request was handed to the kernel
         self.ended = False  # the peer closed its side
         self.left_over = False  # bytes arrived after the end of the answer
-        self.received = 0  # bytes, those of a proxy's answer to CONNECT included
+        self.received = 0  # bytes, including a proxy's answer to CONNECT
         self.head: Head | None = None  # of the answer, once it is complete
 
     def left(self) -> float:
@@ -97,7 +97,7 @@ class Meter:
 class _Reader(io.RawIOBase):
     """The receiving side of a socket; each read may take the time that is left."""
 
-    finished = False  # nothing more is to be read
+    finished = False  # whether reading has ended
 
     def __init__(self, sock: socket.socket, meter: Meter, flush: Callable[[], None]) -> None:
         self._sock, self.meter, self._flush = sock, meter, flush
@@ -130,9 +130,9 @@ class _Reader(io.RawIOBase):
 
 
 class MeteredStream(io.BufferedReader):
-    """An answer as it arrives; tells the meter whether bytes are left in its buffer or OpenSSL's.
+    """An answer as it arrives; records whether bytes are left in its buffer or in OpenSSL's.
 
-    Polling the socket before it is used again would show neither.
+    Polling the socket before its next use would show neither.
     """
 
     raw: _Reader
@@ -186,9 +186,10 @@ class MeteredSocket:
 
 
 def look_up(host: str, port: int, seconds: float) -> Sequence[AddressInfo]:
-    """Return what socket.getaddrinfo does, within `seconds`; raise socket.gaierror or socket.timeout.
+    """Return the addresses of a host, as socket.getaddrinfo does, within `seconds`.
 
-    The C library has no timeout for it, so it runs in a thread, which is abandoned if it is late.
+    The C library has no timeout for it. So it runs in a thread, which is abandoned if it is late.
+    Raises socket.gaierror or socket.timeout.
     """
     if host.replace(".", "").isdigit() or ":" in host:  # an address: nothing to look up
         return socket.getaddrinfo(host, port, 0, socket.SOCK_STREAM)

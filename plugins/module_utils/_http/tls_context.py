@@ -37,7 +37,7 @@ class ConnectionSettings(NamedTuple):
 
 
 def tls_context(settings: ConnectionSettings, certifi: str) -> ssl.SSLContext:
-    """Return the context for these settings, which several threads may share; raise InvalidInput.
+    """Return the context for these settings, which threads may share; raise InvalidInput.
 
     `certifi`: the file of authorities that requests ships, trusted in addition to those of the
     system.

@@ -2,11 +2,11 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""One attempt at one request: its answer, or what is proven if there is none.
+"""One attempt at one request: its answer, or what is proven without one.
 
-The exception class of requests proves nothing either way; the only proof that a request was not
-processed is that no byte of it was handed to the socket (`Meter.sent`). This layer neither retries
-nor follows redirects.
+The exceptions of requests prove nothing. Only one thing proves that a request was not processed: no
+byte of it was handed to the socket (`Meter.sent`). This layer neither retries nor follows
+redirects.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ REQUIRED = "requests>=2.31", "urllib3<3"  # as in requirements.txt
 MAX_IDLE = 3.0  # seconds after which a kept-alive connection is not used again
 _PIECE = 65536  # bytes of a body to read at once
 _PROXY = "the proxy that the environment names"
-# It quotes what servers send, secrets included, on standard error or in Ansible's log.
+# It would quote answers, and secrets in them, on standard error or in Ansible's log.
 logging.getLogger("urllib3").setLevel(logging.CRITICAL + 1)
 
 
@@ -67,7 +67,7 @@ class Transport:
             tls_context(settings, DEFAULT_CA_BUNDLE_PATH)
         self._meter = Meter(settings.connect_timeout)
         self._pools = metered_pools(self._meter)
-        # By the URL of the proxy, '' for none, and whether there is TLS.
+        # By the URL of the proxy, '' for a direct connection, and whether there is TLS.
         self._managers: dict[tuple[str, bool], urllib3.PoolManager] = {}
         self._last_route: _Route | None = None  # all creations have one URL
         self._last_used: dict[str, float] = {}  # when the connection to each origin was last used

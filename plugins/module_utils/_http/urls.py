@@ -54,7 +54,7 @@ def checked_url(option: str, url: str, allow_http: bool, query: bool = False) ->
 
 
 def _url_problem(parts: SplitResult) -> str:
-    """Return what is wrong with a URL, '' if nothing is; raise ValueError for a malformed port."""
+    """Return the problem with a URL, '' if there is none; raise ValueError for a malformed port."""
     if parts.scheme not in _PORTS or not parts.hostname:
         return "is not an absolute URL: it must start with https:// or http:// and name a host"
     if "@" in parts.netloc:
@@ -123,14 +123,14 @@ def _is_loopback(host: str) -> bool:
 
 
 class Proxies(NamedTuple):
-    """The proxy URLs by the scheme of the URL that they are for, '' for none, and NO_PROXY."""
+    """The proxy URL for each scheme, '' for a direct connection, and NO_PROXY."""
 
     http: str = ""
     https: str = ""
     exceptions: str = ""
 
     def for_url(self, url: str) -> str:
-        """Return the URL of the proxy for a URL that checked_url accepts, '' for none."""
+        """Return the proxy for a URL that checked_url accepts, '' for a direct connection."""
         parts = urlsplit(url)
         host, port = (parts.hostname or "").rstrip("."), parts.port or _PORTS[parts.scheme]
         entries = self.exceptions.lower().replace(",", " ").split()

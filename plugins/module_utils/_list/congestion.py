@@ -6,10 +6,10 @@
 
 Nothing here waits or locks; the caller supplies the clock and one thread at a time.
 
-The width, which limits the requests in flight, follows TCP's slow start and congestion avoidance
-(RFC 5681): it doubles each round, is halved on overload, and then grows by one a round. A 429 (RFC
-6585 section 4) is about requests per unit of time, so it lowers a rate instead: halving the width
-would halve the throughput, whatever the latency.
+The width limits the requests in flight. It follows TCP's slow start and congestion avoidance (RFC
+5681): it doubles each round, is halved on overload, and then grows by one a round. A 429 (RFC 6585
+section 4) is about requests per unit of time, so it lowers a rate instead: halving the width would
+halve the throughput at any latency.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import math
 from collections import deque
 from typing import NamedTuple
 
-# Feedback: what the end of one attempt says about the capacity of the service.
+# Feedback: what the end of an attempt shows about the capacity of the service.
 OK, OVERLOADED, RATE_LIMITED, NEUTRAL = "ok", "overloaded", "rate limited", "neutral"
 
 FIRST = 4  # requests in flight in the first round
@@ -150,7 +150,7 @@ class CongestionControl:
             self._refused_in_a_row += 1
 
     def item_failed(self, dispatch: Dispatch | None, left_in_doubt: bool) -> None:
-        """Note that an item failed without the service deciding on it.
+        """Note that an item failed although the service did not reject it.
 
         `dispatch`: of its last request, if any; `left_in_doubt`: whether overload left it in doubt,
         so that this width is never tried again.
@@ -172,7 +172,7 @@ class CongestionControl:
             return
         self._held_until = -math.inf
         if 2 * max(dispatch.in_flight, self.in_flight) < dispatch.width:
-            return  # the width is not what limits
+            return  # the width was not the limit
         growth = min(1.0, (now - dispatch.at) / _SHORTEST_ROUND)
         if not self._doubling:
             growth /= dispatch.width

@@ -4,7 +4,7 @@
 
 """The gate of a list: it has the only lock, and all threads wait here before they send.
 
-It knows nothing of HTTP, or of what an item is. A further attempt goes before a new item.
+It does not know HTTP. A further attempt goes before a new item.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from .._errors import NOT_SENT, UNKNOWN
 from .._result import Result
 from .congestion import NEUTRAL, OVERLOADED, RATE_LIMITED, CongestionControl, Dispatch
 
-_LONGEST_WAIT = 1.0  # seconds after which a waiting thread looks again, whatever it waits for
+_LONGEST_WAIT = 1.0  # seconds after which a waiting thread looks again
 _HELD_DELAY = 0.5  # seconds until an item that another run holds is tried again
 
 
 @dataclass(eq=False)
 class Item:
-    """One item of a list, which only the gate changes."""
+    """One item of a list; only the gate changes it."""
 
     number: int
     attempts: int = 0
@@ -34,7 +34,7 @@ class Item:
     waits: list[tuple[float, float]] = field(default_factory=list)  # after 429s: begin, seconds
     dispatch: Dispatch | None = None  # while it may send
     last_dispatch: Dispatch | None = None
-    was_refused: bool = False  # whether it was not let in, because the gate was closed
+    was_refused: bool = False  # whether the closed gate kept it from an attempt
     result: Result | None = None  # once it has ended
 
     @property
@@ -51,7 +51,7 @@ class Item:
 
 
 class Limits:
-    """How many items may end in doubt, or fail, before no more are begun; 0 for any number."""
+    """How many items may end in doubt or fail before the list stops; 0 for any number."""
 
     def __init__(
         self,
@@ -70,7 +70,7 @@ class Limits:
         self._unknown += in_doubt
 
     def why_to_stop(self) -> str:
-        """Return why no more items are begun, empty while they are."""
+        """Return why the list stops, '' while it goes on."""
         if 0 < self._max_unknown <= self._unknown:
             many = "the first" if self._max_unknown == 1 else str(self._max_unknown)
             option = f"{self._named('max_unknown')}: {self._max_unknown}"
@@ -97,12 +97,12 @@ class Gate:
     ) -> None:
         """`clock`, in seconds, and `threads`, with the classes of threading: for virtual time."""
         self.clock = clock
-        self.reason = ""  # why it is closed, empty while it is open
+        self.reason = ""  # why it is closed, '' while it is open
         self.begun: dict[int, Item] = {}  # items that have not ended yet
         self.ended: list[Item] = []
         self.lock = threads.RLock()
         self._control, self._limits = control, limits
-        # A heap: when each item may be begun, and the item's number.
+        # A heap: the earliest time for each item, and the item's number.
         self._pending = [(0.0, number) for number in range(items)]
         self._may_begin = threads.Condition(self.lock)
         self._may_go_on = threads.Condition(self.lock)
@@ -111,7 +111,7 @@ class Gate:
         self._keep_limits()
 
     def begin(self) -> Item | None:
-        """Wait until an item may begin, and return it; None if there is none, or once closed."""
+        """Wait until an item may begin, and return it; None if none is left, or once closed."""
         with self.lock:
             dispatch = self._wait(self._may_begin, self._seconds_to_begin)
             if dispatch is None:
@@ -217,7 +217,10 @@ class Gate:
         return None
 
     def _seconds_to_begin(self, now: float) -> float | None:
-        """Return the seconds until an item may begin, None without one; begun ones go first."""
+        """Return the seconds until an item may begin, None if none is left.
+
+        Items that were begun go first.
+        """
         if not self._pending:
             return None
         lacks_room = any(item.feedback == OVERLOADED for item in self.begun.values())

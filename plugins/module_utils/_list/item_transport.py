@@ -2,30 +2,29 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The transport of one item: each request enters the gate, and tells it how it ended."""
+"""The place of one item of a list: each of its requests passes the gate."""
 
 from __future__ import annotations
 
 import os
 import resource
 from contextlib import contextmanager
-from datetime import datetime, timezone
-from typing import Callable, Iterator, Protocol
+from functools import partial
+from typing import TYPE_CHECKING, Iterator
 
+from .._call.place import Place
 from .._call.policy import Event, meaning, retry_after
+from .._call.tokens import Credentials, Memory
 from .._errors import UNKNOWN, AttemptFailed, ServicesError
-from .._http.exchange import Answer, Request, Sender
+from .._http.exchange import Answer, Request
+from .._http.tls_context import ConnectionSettings
 from .congestion import NEUTRAL, OK, OVERLOADED, RATE_LIMITED
 from .gate import Gate, Item
 
+if TYPE_CHECKING:
+    from .._http.transport import Transport
+
 _SPARE_FILES = 12  # descriptors: of a ledger, and of a name look-up
-
-
-class AnyTransport(Sender, Protocol):
-    """What makes one attempt at one request."""
-
-    def close(self) -> None:
-        """Close its connections."""
 
 
 def most_connections(wanted: int) -> int:
@@ -40,13 +39,14 @@ def most_connections(wanted: int) -> int:
 class Connections:
     """The transports of a list, each used by one thread at a time."""
 
-    def __init__(self, connect: Callable[[], AnyTransport]) -> None:
+    def __init__(self, place: Place, settings: ConnectionSettings) -> None:
         """Connect once, so that an unusable TLS file is reported for all items."""
-        self._connect, self._all = connect, [connect()]
+        self._connect = partial(place.open_transport, settings)
+        self._all = [self._connect()]
         self._unused = [*self._all]
 
     @contextmanager
-    def one(self) -> Iterator[AnyTransport]:
+    def one(self) -> Iterator[Transport]:
         """Yield a transport that no other thread uses meanwhile."""
         try:
             transport = self._unused.pop()
@@ -65,9 +65,7 @@ class Connections:
 
 
 class ItemTransport:
-    """The transport of one item: a request to the service enters the gate, a token request does
-    not.
-    """
+    """The transport of one item: requests to the service pass the gate, token requests do not."""
 
     has_sent = False  # whether a byte of the last attempt was handed to the socket
 
@@ -77,7 +75,7 @@ class ItemTransport:
     def send_once(self, request: Request, timeout: float) -> Answer:
         """Make one attempt, within `timeout` seconds.
 
-        Raise AttemptFailed, or ServicesError once nothing more is to be sent.
+        Raise AttemptFailed, or ServicesError once the gate is closed.
         """
         if not request.headers.get("Authorization", "").startswith("Bearer "):
             return self._send(request, timeout)
@@ -87,7 +85,7 @@ class ItemTransport:
         try:
             answer = self._send(request, timeout)
             feedback = _feedback(answer.status)
-            seconds = retry_after(answer.headers.get("Retry-After"), datetime.now(timezone.utc))
+            seconds = retry_after(answer.headers.get("Retry-After"))
         except AttemptFailed:
             feedback = OVERLOADED
             raise
@@ -103,8 +101,28 @@ class ItemTransport:
                 self.has_sent = transport.has_sent
 
 
+class ItemPlace(Place):
+    """The place of one item: its list decides when it sends and waits."""
+
+    def __init__(self, place: Place, connections: Connections, gate: Gate, item: Item) -> None:
+        self._place, self._gate = place, gate
+        self._transport = ItemTransport(connections, gate, item)
+
+    def connect(self, settings: ConnectionSettings) -> ItemTransport:
+        return self._transport
+
+    def token_memory(self, credentials: Credentials) -> Memory:
+        return self._place.token_memory(credentials)
+
+    def require_reader(self) -> None:
+        self._place.require_reader()
+
+    def wait(self, seconds: float) -> None:
+        self._gate.pause(seconds)
+
+
 def _feedback(status: int) -> str:
-    """Return what an answer says about the capacity of the service.
+    """Return what an answer shows about the capacity of the service.
 
     A definite one, even a refusal, shows that it has some.
     """

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The items of a list: each is validated like the options of the module for one asset.
+"""The items of a list, validated as the options of the module for one asset are.
 
 All faults are reported at once, before anything is sent.
 """
@@ -72,21 +72,21 @@ def merged(below: Any, above: Any, name: str = "") -> Any:
 
 
 def place_of(number: int, item: Any) -> str:
-    """Return where an item is: its line in a file, or its place in the list."""
+    """Return the line of an item in a file, or its place in the list."""
     if isinstance(item, dict) and "line" in item:
         return f"line {item['line']}"
     return f"[{number}]"
 
 
 class Faults:
-    """What is wrong with the items of a list, gathered so that all of it is reported at once."""
+    """Collects the faults of all items of a list, so that one error reports them."""
 
     def __init__(self, spec: ModuleSpec) -> None:
         self._spec = spec
         self._items: dict[str, list[str]] = {}  # by fault, the items that have it
 
     def add(self, number: int, item: Any, msg: str) -> None:
-        """Add a fault of one item; raise InvalidInput at once for a module that has no list."""
+        """Add a fault of one item; raise InvalidInput at once for a module without a list."""
         if not self._spec.option:
             raise InvalidInput(msg)
         label, key = place_of(number, item), None
@@ -108,7 +108,7 @@ class Faults:
 
 
 def validated_item(spec: ModuleSpec, item: Any) -> dict[str, Any]:
-    """Return the options of one item; raise ServicesError with all that is wrong with them."""
+    """Return the options of one item; raise ServicesError with all its faults."""
     if not isinstance(item, dict):
         instead = f"; write it as - {spec.key}: {item}" if isinstance(item, str) else ""
         raise ServicesError(f"must be a dict, not {shown(item)}{instead}")
@@ -121,10 +121,10 @@ def validated_item(spec: ModuleSpec, item: Any) -> dict[str, Any]:
 def require_approved(
     planned: list[Planned], approved: Mapping[str, Json], secrets: Secrets, ledger: Any = None
 ) -> None:
-    """Raise InvalidInput unless each asset that would be sent is approved and was not created since.
+    """Raise InvalidInput unless each asset to send is approved and was not created since.
 
-    `approved`: the bodies of the plan, by name or id; credentials are masked in them, as they are
-    here. `ledger`: a ListRecording.
+    `approved`: the bodies of the plan, by name or id, with masked credentials; `ledger`: a
+    ListRecording.
     """
     to_send = [
         (each.task, each.plan.body) for each in planned if each.plan and not each.plan.settled
@@ -148,6 +148,6 @@ def require_approved(
 
 
 def _differing(body: Json, approved: Json) -> str:
-    """Return the fields whose JSON differs, with both values; empty for none."""
+    """Return the fields whose JSON differs, with both values; '' if none does."""
     found = json_differences(body, approved)
     return ", ".join(f"{field} ({now} now, {then} approved)" for field, now, then in found)

@@ -40,17 +40,17 @@ class ListResult:
     ) -> None:
         """`fields`: dotted names of the envelope fields to return, None for all."""
         self.warnings: list[str] = []  # about all items together
-        # Names that only the ledger has, None if it was not asked.
+        # Names that are recorded but not listed, None if the ledger was not read.
         self.not_listed: list[str] | None = None
         self._spec, self._labels, self._fields = spec, labels, fields
         self._noun = spec.sent.operation.noun
         self._items = [Result()] * len(labels)
         # In what looks like a loop, ansible-core 2.19 hides only items that are marked themselves.
         self._hidden = {"_ansible_no_log": True} if no_log else {}
-        # By what is said, and if of each alone.
+        # By the text, and whether it is about one asset.
         self._item_warnings: dict[tuple[Message, bool], list[str]] = {}
         self.total, self.added, self.failed = len(labels), 0, 0
-        self._reason = ""  # why items were not begun
+        self._reason = ""  # why the list stopped
 
     def add(self, number: int, result: Result) -> None:
         """Add the result of one item."""
@@ -59,7 +59,7 @@ class ListResult:
             assets = [warning.asset for warning in result.warnings if warning.asset]
             text = " ".join(warning.text for warning in result.warnings)
             msg = Message(text, assets[0] if assets else "")
-        is_told = result.plan in ("differs", "in_doubt", "update")  # by the plan, in fewer words
+        is_told = result.plan in ("differs", "in_doubt", "update")  # the plan says the same shorter
         for warning in result.warnings:
             if not (is_told and warning.asset):
                 same = warning._replace(asset="", since=""), bool(warning.asset)
@@ -72,7 +72,7 @@ class ListResult:
         self.failed += result.failed
 
     def skip(self, number: int, reason: str) -> None:
-        """Add an item that was not begun, with its plan if it has one."""
+        """Add an item that was not begun; it keeps its plan."""
         self._reason, before = reason, self._items[number]
         asset = f"{self._noun} {self._labels[number]}"
         msg = Message(f"it was not begun: {reason}. Nothing was sent for it.", asset)
@@ -84,9 +84,9 @@ class ListResult:
         return [number for number, item in enumerate(self._items) if item.changed]
 
     def done(self, next_step: str = _RESULTS_SAY) -> Result:
-        """Return the result of the list for people: of all items, with their whole assets.
+        """Return the result of the list for the screen and the report, with whole assets.
 
-        `next_step`: where to look for what is known of each item.
+        `next_step`: where the user finds the details of each item.
         """
         items, counts = self._items, self._counts()
         diffs = [item.diff for item in items if item.diff is not None]
@@ -107,8 +107,8 @@ class ListResult:
     def returned(self, result: Result, which: str) -> Result:
         """Return the result of the list as its task returns it, with facts.
 
-        `result`: from `done`; `which`: the items that `results` is to have, `all` or `problems`,
-        of which a result that would be too large has only the first that were begun.
+        `result`: from `done`; `which`: the items to return in `results`, `all` or `problems`. If
+        the problems alone are too large, only the first ones are returned.
         """
         items = [self._returned(item) for item in result.results or ()]
         facts = {item.item: item.asset for item in items if _is_known(item)}
@@ -125,7 +125,7 @@ class ListResult:
         return result
 
     def _returned(self, item: Result) -> Result:
-        """Return an item with the fields of its asset that are asked for."""
+        """Return an item with the requested fields of its asset."""
         return item if item.asset is None else item.but(asset=picked(item.asset, self._fields))
 
     def _counts(self) -> dict[str, int]:
@@ -139,7 +139,7 @@ class ListResult:
         return counts if self.not_listed is None else dict(counts, not_listed=len(self.not_listed))
 
     def _msg(self, counts: dict[str, int], next_step: str) -> str:
-        """Return what failed, what was not begun, and what to do next."""
+        """Return the failures, the items that were not begun, and the next step."""
         done, parts = self._spec.sent.operation.done, []
         failed = [item for item in self._items if item.failed]
         if failed:
@@ -177,7 +177,7 @@ class ListResult:
 
 
 def _known_effects(failed: list[Result]) -> str:
-    """Return in words what is known of failed items, and of how many."""
+    """Return how many failed items have each known effect, in words."""
     graver_last = sorted(failed, key=lambda item: OUTCOMES.index(item.outcome))
     found = Counter(_known_effect(item) for item in graver_last)
     return ", ".join(f"{count:,} {effect}" for effect, count in found.items())
@@ -190,7 +190,7 @@ def _known_effect(item: Result) -> str:
 
 
 def _is_known(item: Result) -> bool:
-    """Whether the service has the asset, or would have it, and a field of it was asked for."""
+    """Whether the service has the asset, or would have it, and some fields are requested."""
     return bool(item.asset) and item.outcome in (ACCEPTED, NOT_SENT)
 
 
@@ -221,7 +221,7 @@ def _differing(before: Json, after: Json) -> tuple[dict[str, Any], dict[str, Any
 
 
 def picked(asset: Json, fields: Iterable[str] | None, above: str = "") -> Json:
-    """Return the given fields of an envelope, all of it for None; a missing field is left out.
+    """Return the given fields of an envelope, all for None; missing fields are left out.
 
     `above`: the start of the dotted names of its fields, where it is a part of an envelope.
     """

@@ -26,9 +26,9 @@ class Scheduler:
     ) -> None:
         """`do`: returns the result of an item, None while another run holds it.
 
-        `threads`: has the classes of threading.
+        `threads`: the module threading, or a fake.
         """
-        self.is_ending = False  # whether only what is in flight is waited for
+        self.is_ending = False  # whether it only waits for the requests in flight
         self._gate, self._do = gate, do
         self._threads, self._crash = 0, ""
         self._new_thread, self._finished = threads.Thread, threads.Event()
@@ -38,9 +38,9 @@ class Scheduler:
     ) -> None:
         """Do the items with at most `most` threads.
 
-        `watch`: returns why to stop now, empty to go on; requests in flight then get `grace`
-        seconds, after which their items are still among the gate's `begun`. `report`: called at
-        every check.
+        `watch`: returns why to stop now, '' to continue. Requests in flight then get `grace`
+        seconds; the items of later ones stay in the gate's `begun`. `report`: called at every
+        check.
         """
         self._start(min(most, self._gate.pending))
         deadline = math.inf

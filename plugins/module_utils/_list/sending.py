@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Does for a list of assets what a task does for one: plans all of them, sends, reports."""
+"""Carries out the tasks of a list: plans all of them, sends their requests from several threads."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
+from .._call.place import ListStatus
 from .._call.policy import Event, meaning
 from .._errors import NOT_SENT, UNKNOWN, InvalidInput, Overtaken, ServicesError
 from .._result import Result
-from .._task.place import ItemPlace, ListStatus
 from .._task.signals import GRACE
 from .._task.specs import ModuleSpec
 from .._task.task import Context, Planned, carry_out, interrupted, perform
 from .congestion import CongestionControl
 from .gate import Gate, Item, Limits
-from .item_transport import Connections, ItemTransport, most_connections
+from .item_transport import Connections, ItemPlace, most_connections
 from .items import Faults, prepare_all, require_approved, with_defaults
 from .result import ListResult
 from .scheduler import Scheduler
@@ -35,8 +35,8 @@ def send_all(
 ) -> ListResult:
     """Do the tasks of a list and return their results; raise ServicesError before anything is sent.
 
-        `ledger`: a Recording; it is closed, unless threads are left that may still use it. `approved`:
-    the bodies that may be sent, by name or id, None for any.
+    `ledger`: a ListRecording; it is closed, unless threads are left that may still use it.
+    `approved`: the bodies that may be sent, by name or id, None for any.
     """
     sending = None
     try:
@@ -49,13 +49,15 @@ def send_all(
         to_send = _add_settled(spec, planned, params, context, result)
         if to_send:
             some = [planned[number] for number in to_send]
-            sending = _Sending(spec, some, params, context, ledger)
-            ended = sending.send(result)
+            most = params["max_unknown"], params["max_failures"]
+            limits = Limits(*most, result.failed, spec.named)
+            sending = _Sending(some, params["concurrency"], limits, context, ledger)
+            ended = sending.run(result.total, result.added)
             for index, number in enumerate(to_send):
                 if index in ended:
                     result.add(number, ended[index])
                 else:
-                    result.skip(number, sending.reason)
+                    result.skip(number, sending.gate.reason)
         if ledger:
             result.warnings = ledger.warnings
         if ledger and context.check_mode:
@@ -124,58 +126,47 @@ class _Sending:
 
     def __init__(
         self,
-        spec: ModuleSpec,
         planned: list[Planned],
-        params: dict[str, Any],
+        concurrency: int,
+        limits: Limits,
         context: Context,
         ledger: Any,
     ) -> None:
+        settings = planned[0].task.settings
         self.is_in_flight = False  # whether threads are left that may still be sending
-        self._spec, self._planned = spec, planned
-        self._params, self._context, self._ledger = params, context, ledger
+        self._planned, self._context, self._ledger = planned, context, ledger
+        self._connections = Connections(context.place, settings.connection)
+        self._most = most_connections(concurrency)
+        control = CongestionControl(self._most, settings.retry_max_delay)
+        self.gate = Gate(len(planned), control, limits)
+        self._began = time.monotonic()
 
-    @property
-    def reason(self) -> str:
-        """Why items were not begun."""
-        return self._gate.reason
+    def run(self, total: int, settled: int) -> dict[int, Result]:
+        """Send the requests and return the results by index; an item without one was not begun.
 
-    def send(self, before: ListResult) -> dict[int, Result]:
-        """Return the results by index; an item without one was not begun.
-
-        `before`: has the results of the tasks that send nothing.
+        `total`, `settled`: how many items the whole list has, and how many of them send nothing.
         """
-        params, settings = self._params, self._planned[0].task.settings
-        self._connections = Connections(
-            partial(self._context.place.open_transport, settings.connection)
-        )
-        most = most_connections(params["concurrency"])
-        limits = Limits(
-            params["max_unknown"], params["max_failures"], before.failed, self._spec.named
-        )
-        control = CongestionControl(most, settings.retry_max_delay)
-        self._gate, self._began = Gate(len(self._planned), control, limits), time.monotonic()
-        scheduler = Scheduler(self._gate, self._do)
-        report = partial(self._report, scheduler, before.total, before.added)
-        # Already, as when a timeout expires while the ledger is opened.
-        reason = self._context.place.why_to_stop()
+        scheduler, why_to_stop = Scheduler(self.gate, self._do), self._context.place.why_to_stop
+        reason = why_to_stop()  # already, as when a timeout expires while the ledger is opened
         if reason:
-            self._gate.stop(reason)
-        scheduler.run(most, GRACE, self._context.place.why_to_stop, report)
+            self.gate.stop(reason)
+        report = partial(self._report, scheduler, total, settled)
+        scheduler.run(self._most, GRACE, why_to_stop, report)
         return self._ended()
 
     def _report(self, scheduler: Scheduler, total: int, settled: int) -> None:
-        """Say how far the list is."""
+        """Show the progress of the list."""
         if self._ledger:
             self._ledger.say_waiting()
-        results = [item.result for item in list(self._gate.ended) if item.result]
-        in_flight = sum(item.is_in_flight for item in list(self._gate.begun.values()))
+        results = [item.result for item in list(self.gate.ended) if item.result]
+        in_flight = sum(item.is_in_flight for item in list(self.gate.begun.values()))
         status = ListStatus(total, settled, results, in_flight, scheduler.is_ending)
         self._context.place.show_progress(status)
 
     def _ended(self) -> dict[int, Result]:
-        """Return the results of the items that were begun, once the gate lets nothing in."""
-        with self._gate.lock:
-            ended, late = list(self._gate.ended), list(self._gate.begun.values())
+        """Return the results of the items that were begun; the gate is closed by now."""
+        with self.gate.lock:
+            ended, late = list(self.gate.ended), list(self.gate.begun.values())
         self.is_in_flight = bool(late)
         if not late:
             self._connections.close()
@@ -190,9 +181,9 @@ class _Sending:
         return results
 
     def _late_result(self, item: Item) -> Result:
-        """Return the result of an item that did not end in time: what it sent is in doubt."""
+        """Return the result of an item that did not end in time: its request is in doubt."""
         task, outcome = self._planned[item.number].task, UNKNOWN if item.attempts else NOT_SENT
-        result = Result.of_error(interrupted(task, outcome, ServicesError(self.reason)))
+        result = Result.of_error(interrupted(task, outcome, ServicesError(self.gate.reason)))
         return self._ledger.with_next_step(result, task, outcome) if self._ledger else result
 
     def _do(self, item: Item) -> Result | None:
@@ -214,22 +205,20 @@ class _Sending:
 
     def _carry_out(self, item: Item) -> Result:
         """Carry out the task of an item as a single task does; raise Overtaken."""
-        transport = ItemTransport(self._connections, self._gate, item)
-        place = ItemPlace(self._context.place, transport, self._gate.pause)
+        place = ItemPlace(self._context.place, self._connections, self.gate, item)
         context = replace(self._context, place=place)
-        planned, send = self._planned[item.number], partial(perform, context=context)
         try:
-            return carry_out(planned, context, send, self._ledger)
+            return carry_out(self._planned[item.number], context, self._ledger)
         except Overtaken:
             raise
         except ServicesError as error:
             return context.secrets.scrub(Result.of_error(error))
 
     def _stop_if_useless(self, result: Result) -> None:
-        """Let nothing more begin without the ledger, or with a token that is refused for good."""
+        """Close the gate if the ledger is lost, or the token is refused for good."""
         if self._ledger and self._ledger.lost:
-            self._gate.stop(self._ledger.lost)
+            self.gate.stop(self._ledger.lost)
         event, _reason = meaning(result.status or 0)
         if event == Event.UNAUTHORIZED:  # cannot be renewed, or was refused again
             status = f"status {result.status}"
-            self._gate.stop(f"the service does not accept the access token ({status})")
+            self.gate.stop(f"the service does not accept the access token ({status})")

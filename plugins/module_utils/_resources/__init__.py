@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What the two resources are, and how a task plans and applies what it wants of one."""
+"""The two resources, and how a task plans and applies a change of one."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def _names(options: Spec) -> set[str]:
     return names
 
 
-# What assets and requests contain whatever a task is given, the names of fields among it.
+# Words that every asset and request may contain.
 WORDS = [*ENVELOPE]
 for _resource in RESOURCES.values():
     _operation = _resource.operation

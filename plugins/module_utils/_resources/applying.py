@@ -62,10 +62,7 @@ def _predicted(wanted: Wanted, plan: Plan) -> Asset:
 
 
 def _difference_warnings(wanted: Wanted, plan: Plan, title: str, result: Result) -> list[Message]:
-    """Return a warning if a settled asset differs from what is wanted.
-
-    Raises ServicesError if that is a failure.
-    """
+    """Return a warning if a settled asset differs; raise ServicesError if that is a failure."""
     if not plan.differs:
         return []
     why = "it is recorded with different values, and the service has no operation to update it"

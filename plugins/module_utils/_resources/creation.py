@@ -15,7 +15,7 @@ from .planning import Plan, Recorded, Resource, Wanted, require_usable, with_ext
 
 
 class Creation(Resource):
-    """A resource that is created by its name; what is recorded exists and is not sent again."""
+    """A resource that is created by its name; a recorded one is not sent again."""
 
     def __init__(self, operation: Operation, attributes: Spec) -> None:
         options: Spec = dict(
@@ -27,7 +27,7 @@ class Creation(Resource):
         super().__init__(operation, attributes, options)
 
     def read(self, params: dict[str, Any]) -> Wanted:
-        """Return what the options ask for; raise InvalidInput."""
+        """Return the asset that the options ask for; raise InvalidInput."""
         require_usable(params, self.options)
         name = params["name"]
         if not name.strip():

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""A resource, what a task wants of it, and the plan: what would be sent and what would change."""
+"""A resource, the asset that a task asks for, and the plan: the body and the changes."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ ENVELOPE = ("id", "name", "description", "service", "attributes", "platform", "r
 
 @dataclass(frozen=True)
 class Recorded:
-    """What the ledger has recorded of an asset: the body that was sent, and the envelope that came."""
+    """The record of an asset in the ledger: the body that was sent, and the envelope."""
 
     sent: Asset
     asset: Asset
@@ -31,30 +31,30 @@ class Recorded:
 
 @dataclass(frozen=True)
 class Wanted:
-    """What a task asks for, checked."""
+    """The asset that a task asks for, checked."""
 
-    key: str  # the name or id that identifies the asset among those of its kind
-    body: Asset  # what was given
+    key: str  # the name or id that identifies the asset
+    body: Asset
     segment: str = ""  # the id as a segment of the path
-    # Envelope fields that are certain, in addition to those of the body.
+    # Fields of the envelope that the answer is certain to have, in addition to the body.
     certain: Mapping[str, str] = field(default_factory=dict)
     current: Asset | None = None  # the asset as the user knows it
     is_complete: bool = False  # whether to send the whole asset
     force: bool = False
-    fails_on_difference: str = ""  # the option that says so; '': a difference is a warning
+    fails_on_difference: str = ""  # the option that asks for it; '': a difference is a warning
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What a task would do; computed without contacting the service."""
+    """The effect of a task, computed without contacting the service."""
 
-    body: Asset  # what would be sent
+    body: Asset
     known: Asset | None = None  # the asset as it is now, as far as known
-    settled: bool = False  # whether nothing needs to be sent
-    changes: tuple[Difference, ...] = ()  # what is wanted, against what is known or recorded
+    settled: bool = False  # whether there is nothing to send
+    changes: tuple[Difference, ...] = ()  # of the known or recorded fields
 
     def encoded(self) -> bytes:
-        """Return the body to send, empty if there is none; raise InvalidInput if JSON has no such."""
+        """Return the body as JSON, empty if the plan is settled; raise InvalidInput."""
         return b"" if self.settled else strict_json.encode(self.body, "the body")
 
     @property
@@ -68,7 +68,7 @@ class Plan:
         return unsent({**without_placeholders(self.known or {}), "id": None}, self.body)
 
     def details(self) -> dict[str, Any]:
-        """Return what people look at: what is sent, what of the known changes, what is not sent."""
+        """Return the parts of a plan that people read: body, changes, and known fields not sent."""
         changes = tuple(change.named("new", "old") for change in self.changes)
         details: dict[str, Any] = {"known": self.known, "changes": changes}
         if not self.settled:
@@ -78,7 +78,7 @@ class Plan:
         return details
 
     def word(self, operation: Operation) -> str:
-        """Return what the task would do, in one word."""
+        """Return the effect in one word."""
         if not self.settled:
             return operation.word
         return "differs" if self.differs else "keep"
@@ -94,9 +94,9 @@ class Resource(ABC):
         options: Spec,
         constraints: Mapping[str, list[Any]] | None = None,
     ) -> None:
-        """The specs are of the suboptions of `attributes` and of the module's own options.
+        """`attributes`: the suboptions of `attributes`; `options`: those of the module alone.
 
-        `constraints`: what ansible-core checks across options.
+        `constraints`: across options, as ansible-core has them.
         """
         self.operation = operation
         self.attributes = attributes
@@ -106,7 +106,7 @@ class Resource(ABC):
 
     @abstractmethod
     def read(self, params: dict[str, Any]) -> Wanted:
-        """Return what validated options ask for; raise InvalidInput."""
+        """Return the asset that validated options ask for; raise InvalidInput."""
 
     @abstractmethod
     def plan(self, wanted: Wanted, recorded: Recorded | None) -> Plan:
@@ -119,9 +119,9 @@ class Resource(ABC):
         return _fields.differences(wanted, found, self._instants)
 
     def lost(self, plan: Plan, asset: Asset) -> list[Difference]:
-        """Return the fields that were known, were not sent, and came back different or not at all.
+        """Return the known fields that were not sent and came back different or not at all.
 
-        An answer that repeats only what was sent tells nothing of them.
+        An answer that repeats only the fields that were sent shows nothing about the others.
         """
         if not plan.known:
             return []

@@ -45,7 +45,7 @@ def secrets_of(own: Iterable[str], params: Params) -> Secrets:
 def _credentials_in_fields(params: Params) -> Iterator[str]:
     """Yield the values of parameters and headers that are credentials.
 
-    If those are not a dict, all of it is one.
+    An option that is not a dict is one credential as a whole.
     """
     for option in ("auth_parameters", "headers"):
         fields = params.get(option) or {}
@@ -68,9 +68,9 @@ def _credentials_in_urls(params: Params) -> set[str]:
 
 
 def _credentials_of_proxies(params: Params) -> Iterator[tuple[str, set[str]]]:
-    """Yield the passwords of the proxies, each with the Basic credentials that are made of it."""
+    """Yield the password of each proxy, with the Basic credentials made of it."""
     urls = () if params.get("use_proxy") is False else named_in_environment()[:2]
-    for url in urls:
+    for url in filter(None, urls):
         user = unquote(url.partition("://")[2].partition(":")[0])
         for password in _secrets.password_in(url):
             yield password, _secrets.basic(user, password)

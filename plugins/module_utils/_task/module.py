@@ -8,32 +8,31 @@ from __future__ import annotations
 
 import select
 from dataclasses import replace
-from functools import partial
 from typing import Any, Callable, NoReturn
 
 from ansible.module_utils.basic import AnsibleModule
 
+from .._call.place import Place
 from .._errors import NOT_SENT, InvalidInput, ServicesError
 from .._resources.planning import Recorded
 from .._result import Result
 from .options import Params
-from .place import Place
 from .signals import Signals, deferred
 from .specs import ModuleSpec
-from .task import RECORDED, Context, carry_out, perform, prepare
+from .task import RECORDED, Context, carry_out, prepare
 from .validation import validate
 
 # Takes a specification, validated options and a context; returns a ListResult.
 SendAll = Callable[[ModuleSpec, Params, Context], Any]
-_INTERNAL = "_ansible_"  # the start of the names of what Ansible passes in addition to the options
+_INTERNAL = "_ansible_"  # how the names of additional parameters of Ansible begin
 _ELSEWHERE = {"report": "the controller writes it", "approved": "the controller has the plan"}
 
 
 class ServicesModule(AnsibleModule):
     """Validates the options as the worker does, and masks secrets by the rule of the collection.
 
-    AnsibleModule has other words for what is wrong, and would mask the values of no_log options as
-    substrings everywhere, even within names and ids. So it does not get to see any option.
+    AnsibleModule has other messages for faults. It would also mask the values of no_log options as
+    substrings everywhere, even within names and ids. So it does not get any option.
     """
 
     def __init__(self, spec: ModuleSpec) -> None:
@@ -41,7 +40,7 @@ class ServicesModule(AnsibleModule):
         AnsibleModule.__init__(self, supports_check_mode=True, **spec.documented())
 
     def _load_params(self) -> None:
-        """Validate the options, and leave to AnsibleModule what Ansible passes in addition to them."""
+        """Validate the options, and leave the other parameters to AnsibleModule."""
         AnsibleModule._load_params(self)
         given: Params = {}
         internal: Params = {}
@@ -55,18 +54,18 @@ class ServicesModule(AnsibleModule):
         self.mutually_exclusive = self.required_one_of = self.required_if = None
 
     def context(self, place: Place) -> Context:
-        """Return what a task is told beside its options."""
+        """Return how the task runs."""
         secrets = self.options.secrets
         return Context(self.check_mode, secrets, place, diff_mode=self._diff, no_log=self.no_log)
 
     def fail_json(self, msg: str, **kwargs: Any) -> NoReturn:
-        """Fail; whatever AnsibleModule itself refuses is refused before anything is sent."""
+        """Fail with an outcome: AnsibleModule itself fails only before anything is sent."""
         known = {"outcome": NOT_SENT, "changed": False, **kwargs}
         AnsibleModule.fail_json(self, msg, **known)
 
 
 def run_module(spec: ModuleSpec, send_all: SendAll | None = None) -> None:
-    """Run the module and exit; `send_all`: does the tasks of a list, raising ServicesError."""
+    """Run the module and exit; `send_all`: carries out a list, raising ServicesError."""
     module = ServicesModule(spec)
     secrets = module.options.secrets
     try:
@@ -86,15 +85,14 @@ def run_module(spec: ModuleSpec, send_all: SendAll | None = None) -> None:
 
 
 def _run_one(module: ServicesModule) -> Result:
-    """Do the task of a module for one asset."""
+    """Carry out the task of a module for one asset."""
     task = prepare(module.options.spec.sent, module.options.params, module.check_mode)
     planned = task.planned(Recorded(**module.recorded) if module.recorded else None)
-    context = module.context(Place())
-    return carry_out(planned, context, partial(perform, context=context))
+    return carry_out(planned, module.context(Place()))
 
 
 def _run_list(module: ServicesModule, send_all: SendAll) -> Result:
-    """Do the tasks of a list, ended by signals and by the loss of the connection."""
+    """Carry out a list; a signal or the loss of the connection ends it."""
     options = module.options
     for option, why in _ELSEWHERE.items():
         if options.params[option]:

@@ -68,7 +68,7 @@ ARGUMENT_SPEC: dict[str, Option] = dict(
     force=dict(type="bool", default=False),
 )
 
-# Surrogates, too: UTF-8 cannot encode them.
+# UTF-8 cannot encode surrogates.
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 
 # The additional options of the modules for a list.

@@ -32,7 +32,7 @@ class Signals:
 
     @property
     def name(self) -> str:
-        """The name of the first signal that came to terminate the process, empty for none."""
+        """The name of the first signal that came to terminate the process, '' if none came."""
         return signal.Signals(self.caught[0]).name if self.caught else ""
 
     def terminate(self) -> None:

@@ -25,7 +25,7 @@ EXAMPLES = (
     {"name": "data", "size_gb": "200"},
     {"network": "10.0.0.0", "mask": "255.255.255.0"},
 )
-# What users of other collections may look for, and what there is instead.
+# Options of other collections, and what to use instead.
 INSTEAD = {
     "state": "the service cannot delete. To forget a machine, use infrastructure.services.ledger_entry with state:"
     " absent",
@@ -40,14 +40,14 @@ class ModuleSpec:
 
     name: str  # of the module, and of the fact that a list returns
     own: dict[str, Option]  # the argument spec of its own options
-    # Across options; for a list: those of each item.
+    # Across options; for a list, across the options of each item.
     constraints: Constraints = field(default_factory=dict)
     resource: Resource | None = None  # None: the module works on the ledger alone
     option: str = ""  # holds the list; empty for a module for one asset
     # The argument spec of one item of the list.
     item_options: dict[str, Option] = field(default_factory=dict)
-    shared: tuple[str, ...] = ()  # options of the resource that are given once, for all items
-    # Of the variables of a role that set the options.
+    shared: tuple[str, ...] = ()  # options of the resource that apply to all items
+    # Of the variables of a role, by the options that they set.
     names: Mapping[str, str] = field(default_factory=dict)
 
     @property
@@ -63,7 +63,7 @@ class ModuleSpec:
         return self.resource
 
     def named(self, option: str) -> str:
-        """Return the name under which the user gives an option."""
+        """Return the name by which the user gives an option."""
         return self.names.get(option, option)
 
     @cached_property
@@ -78,7 +78,7 @@ class ModuleSpec:
         return [name for name, option in self.options.items() if option["type"] == "path"]
 
     def documented(self) -> dict[str, Any]:
-        """Return what AnsibleModule takes, which ansible-test compares with the documentation."""
+        """Return the arguments of AnsibleModule, which ansible-test compares with the documents."""
         options = self.options if self.resource else self.own
         if not self.option:
             return dict(argument_spec=options, **self.constraints)
@@ -99,7 +99,7 @@ class ModuleSpec:
 
 
 def _items(value: object) -> list[object]:
-    """Return a list of items; raise TypeError for anything else, also for text with commas."""
+    """Return a list of items; raise TypeError for anything else, including a text with commas."""
     if isinstance(value, list):
         return value
     hint = " (CSV becomes one by | infrastructure.services.from_csv)"

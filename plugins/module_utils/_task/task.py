@@ -13,6 +13,7 @@ from typing import Any, Callable
 from .. import _secrets
 from .._call.client import Client
 from .._call.operation import effect_of
+from .._call.place import Place
 from .._call.settings import Settings
 from .._errors import REJECTED, UNKNOWN, InvalidInput, Message, RequestFailed, ServicesError
 from .._http import strict_json
@@ -22,10 +23,9 @@ from .._resources.planning import Plan, Recorded, Resource, Wanted
 from .._result import Result
 from .._secrets import Secrets
 from . import options
-from .place import Place
 from .signals import Interrupted
 
-# What the action plugin passes of the ledger to the module: the fields of a Recorded.
+# The parameter by which the action plugin passes a Recorded to the module.
 RECORDED = "_infrastructure_services_recorded"
 LONGEST_ERROR_BODY = 1000  # characters in a result
 _UNCHECKED = "validate_certs is false: anyone between here and the service can read the token and change what is sent."
@@ -33,7 +33,7 @@ _UNCHECKED = "validate_certs is false: anyone between here and the service can r
 
 @dataclass(frozen=True)
 class Task:
-    """What a task asks for, validated; nothing has been opened or built yet."""
+    """A task with validated options; nothing has been opened or built yet."""
 
     resource: Resource
     settings: Settings
@@ -42,13 +42,11 @@ class Task:
 
     @property
     def asset(self) -> str:
-        """What messages call the asset, such as `virtual machine web01`."""
+        """The asset in messages, such as `virtual machine web01`."""
         return f"{self.resource.operation.noun} {self.wanted.key}"
 
     def planned(self, recorded: Recorded | None = None, entry: Any = None) -> Planned:
-        """Return the task with its plan, given what the ledger has recorded: `recorded` if it can
-        be relied on.
-        """
+        """Return the task with its plan; `recorded`: a record that the plan can rely on."""
         try:
             return Planned(self, self.resource.plan(self.wanted, recorded), recorded, entry)
         except InvalidInput as error:
@@ -57,16 +55,16 @@ class Task:
 
 @dataclass(frozen=True)
 class Planned:
-    """A task, and what it asks of the service or why it sends nothing; made once and handed down."""
+    """A task with its plan, or with the error that keeps it from one; made once and handed down."""
 
     task: Task
     plan: Plan | None = None
-    recorded: Recorded | None = None  # what the plan relies on
+    recorded: Recorded | None = None
     entry: Any = None  # of the ledger, as it was read
     error: ServicesError | None = None  # instead of a plan
 
     def required_plan(self) -> Plan:
-        """Return the plan; raise the error that there is instead."""
+        """Return the plan; raise the error if there is none."""
         if self.plan is None:
             raise self.error or ServicesError("there is no plan")
         return self.plan
@@ -74,10 +72,10 @@ class Planned:
 
 @dataclass(frozen=True)
 class Context:
-    """What a task is told beside its options."""
+    """How a task runs."""
 
     check_mode: bool
-    secrets: Secrets  # also receives the fetched tokens
+    secrets: Secrets  # including the fetched tokens
     place: Place
     diff_mode: bool = False
     no_log: bool = False
@@ -88,40 +86,14 @@ def prepare(resource: Resource, params: dict[str, Any], check_mode: bool = False
     return Task(resource, options.settings_from(params, check_mode), resource.read(params))
 
 
-def carry_out(
-    planned: Planned, context: Context, send: Callable[[Planned], Result], ledger: Any = None
-) -> Result:
-    """Carry out a planned task and return its result.
-
-    `send`: sends the request of a plan and returns the result; `ledger`: a Recording. Raise
-    ServicesError before anything is sent.
-    """
-    plan = planned.required_plan()
-    if plan.settled:
-        return perform(planned, context)
-    if context.check_mode or not ledger:
-        return send(planned)
-    with ledger.begun(planned) as begun:
-        if not begun.intent:  # another task has done it meanwhile
-            return perform(begun.planned, context)
-        finished: Result = ledger.finish(begun, send(begun.planned))
-        return finished
-
-
 def perform(planned: Planned, context: Context) -> Result:
-    """Do what is planned in this process and return the result as the user sees it.
+    """Apply a plan in this process and return the result as users see it.
 
-    Our own errors become a failed result, and so does an interrupt.
+    Our own errors and interrupts become failed results.
     """
     task, plan, place = planned.task, planned.required_plan(), context.place
     result: Result | None = None
-    client = Client(
-        task.settings,
-        place.connect,
-        place.token_source,
-        guard=place.require_reader,
-        sleep=place.wait,
-    )
+    client = Client(task.settings, place)
     try:
         with place.interruptible():
             try:
@@ -140,14 +112,36 @@ def perform(planned: Planned, context: Context) -> Result:
     return presentable(result, context)
 
 
+def carry_out(
+    planned: Planned,
+    context: Context,
+    ledger: Any = None,
+    send: Callable[[Planned, Context], Result] = perform,
+) -> Result:
+    """Carry out a planned task and return its result; raise ServicesError before anything is sent.
+
+    `ledger`: a Recording; `send`: sends the request of a plan and returns the result.
+    """
+    plan = planned.required_plan()
+    if plan.settled:
+        return perform(planned, context)
+    if context.check_mode or not ledger:
+        return send(planned, context)
+    with ledger.begun(planned) as begun:
+        if not begun.intent:  # another task has done it meanwhile
+            return perform(begun.planned, context)
+        finished: Result = ledger.finish(begun, send(begun.planned, context))
+        return finished
+
+
 def _of_list(result: Result, plan: Plan) -> Result:
-    """Return a result without its copies of the asset; the report has what was rejected."""
+    """Return a result without its copies of the asset; a rejected body goes to the report."""
     body = plan.body if result.outcome == REJECTED else None
     return result.but(request=None, ansible_facts=None, body=body)
 
 
 def _blank(task: Task) -> list[str]:
-    """Return the warning for a name or id with a blank at an end, which is hard to see."""
+    """Return a warning about a name or id with a blank at one end, which is hard to see."""
     option, key = KEYS[task.resource.operation.resource], task.wanted.key
     other = key.strip()
     if key == other:
@@ -168,7 +162,7 @@ def interrupted(task: Task, outcome: str, error: BaseException) -> RequestFailed
 
 
 def presentable(result: Result, context: Context) -> Result:
-    """Return the result as the user sees it: `diff` only if requested, and no secret anywhere."""
+    """Return the result as users see it: without secrets, and with `diff` only if requested."""
     shown = context.secrets.scrub(result if context.diff_mode else result.but(diff=None))
     if not result.error_body:
         return shown
@@ -177,7 +171,7 @@ def presentable(result: Result, context: Context) -> Result:
 
 
 def _scrubbed_body(body: str, secrets: Secrets) -> str:
-    """Return a body without secrets; JSON is decoded first, since it may escape them."""
+    """Return a body without secrets; JSON is decoded first, because it may escape them."""
     try:
         said = json.loads(body)
         is_deep = strict_json.depth(said) > strict_json.MAX_DEPTH

@@ -47,9 +47,9 @@ class Options:
 
     spec: ModuleSpec
     given: Params
-    params: Params  # all options of the module; a value that is not valid stays as it is given
+    params: Params  # all options of the module; an invalid value stays as it is given
     secrets: Secrets
-    problem: str  # everything that is wrong with them, not yet scrubbed; empty for valid ones
+    problem: str  # all faults, not yet scrubbed; '' if there are none
 
     def valid(self) -> Params:
         """Return the validated options; raise InvalidInput if they are not valid."""
@@ -82,10 +82,10 @@ def validated(
     is_open: bool = False,
     names: Mapping[str, str] = _AS_THEY_ARE,
 ) -> tuple[Params, list[str]]:
-    """Return all options of an argument spec, and all problems, which name each option in full.
+    """Return all options of an argument spec, and all faults, each with the name of its option.
 
     Null means not given. `above`: the start of those names, such as `attributes.`; `is_open`:
-    whether there may be others; `names`: of options that the user gives under other names.
+    whether there may be other options; `names`: those by which the user gives the options.
     """
     problems: list[str] = []
     if not is_open:
@@ -108,7 +108,7 @@ def validated(
 
 
 def variable_of(option: Option) -> str:
-    """Return the environment variable that sets an option, empty for none.
+    """Return the environment variable that sets an option, '' if none does.
 
     It is the first one that is not empty, because AWX exports empty ones.
     """
@@ -117,7 +117,7 @@ def variable_of(option: Option) -> str:
 
 
 def _unknown(names: list[str], options: dict[str, Option], above: str) -> Iterator[str]:
-    """Yield the problems with names that are no options, and what to write instead."""
+    """Yield the faults of names that are no options, with the right ones."""
     attributes = options.get("attributes", {}).get("options", {})
     deeper = [name for name in names if name in attributes]
     if deeper:
@@ -137,7 +137,7 @@ def _no_option(place: str, name: str, options: dict[str, Option]) -> str:
 
 
 def nearest(name: str, names: Iterable[str]) -> str:
-    """Return the name that was probably meant, empty if there is none.
+    """Return the name that was probably meant, '' if there is none.
 
     It is the shortest one with all the letters in their order, such as `virtual_machines` for
     `vms`, or a similar one.
@@ -175,9 +175,9 @@ def _conflicts(constraints: Constraints, params: Params) -> Iterator[str]:
 def converted(
     option: Option, value: Any, name: str, place: str, problems: list[str], is_open: bool = False
 ) -> Any:
-    """Return the value in the type of its option; add to `problems`.
+    """Return the value in the type of its option; add its faults to `problems`.
 
-    Suboptions that are null are left out. If others may be given (`is_open`), those are kept.
+    Suboptions that are null are left out. Unknown suboptions are kept if `is_open`.
     """
     try:
         value = _in_type(option, value)
@@ -222,7 +222,7 @@ def _wrong_type(option: Option, name: str, value: Any, error: Exception) -> str:
 
 
 def _such_as(option: Option) -> str:
-    """Return an example of a dict with suboptions, or a list of them; empty for another option."""
+    """Return an example of a dict with suboptions, or of a list of them; '' for another option."""
     suboptions = option.get("options", {}).keys()
     for example in EXAMPLES:
         if example.keys() <= suboptions:
@@ -251,8 +251,8 @@ def _path(value: Any) -> str:
 def _list(value: Any) -> list[Any]:
     """Return a list; a text is split at commas, and its parts are stripped.
 
-    ansible-core keeps the blanks, so that `base, nginx` would name another class than `nginx`, for
-    ever.
+    ansible-core keeps the blanks, so that `base, nginx` would always name another class than
+    `nginx`.
     """
     if isinstance(value, bool):
         raise TypeError
@@ -269,7 +269,7 @@ def _list_of_dicts(value: Any) -> list[Any]:
 
 def _dict(value: Any) -> dict[Any, Any]:
     found = check_type_dict(value)
-    if not isinstance(found, dict):  # but a set, perhaps
+    if not isinstance(found, dict):  # a set, for example
         raise TypeError
     return found
 
@@ -286,17 +286,17 @@ _CONVERT: dict[str, Callable[[Any], object]] = {
     "list of dicts": _list_of_dicts,
     "dict": _dict,
 }
-# Why a value cannot be converted; the other types say it themselves.
+# Why a value cannot be converted; the errors of the other types explain it.
 _NEEDS = {"bool": "must be true or false", "dict": "must be a dict", "list": "must be a list"}
 
 
 def _shown_of(option: Option, name: str, value: Any) -> str:
-    """Return a value for a message, only its kind if it may be a credential."""
+    """Return a value for a message, or only its kind if it may be a credential."""
     return _kind(value) if option.get("no_log", is_credential_name(name)) else shown(value)
 
 
 def shown(value: Any) -> str:
-    """Return a value for a message, only its kind if it is long or has parts."""
+    """Return a value for a message, or only its kind if it is long or has parts."""
     if isinstance(value, (list, dict)):
         return _kind(value)
     written = printable(json.dumps(value, ensure_ascii=False))

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The flow of every action plugin: environment, options, signals, `until`, the end of a worker."""
+"""The flow of every action plugin: environment, options, signals, and `until`."""
 
 from __future__ import annotations
 
@@ -65,18 +65,18 @@ class Attempts:
         self._creation = result
 
     def creation(self) -> Result | None:
-        """Return the result of an attempt that repeats no creation, None for one that may send."""
+        """Return the result of a creation that is not repeated, None if this attempt may send."""
         result = self._creation
         if result and result.failed:
             return replace(result, msg=Message(f"{_WHY} The earlier attempt: {result.msg}"))
         return replace(result, warnings=(*result.warnings, _WHY)) if result else None
 
     def end(self, result: Result) -> Result:
-        """Return the result of an attempt, which is `changed` if an earlier one was."""
+        """Return the result of an attempt; it is `changed` if an earlier one was."""
         self._has_changed = self._has_changed or result.changed
         if self._has_changed:
             result = replace(result, changed=True)
-        if self._creation:  # as the ledger and the keyword timeout left it
+        if self._creation:  # with the message of the ledger
             self._creation = result
         return result
 
@@ -105,7 +105,7 @@ class Action(TaskAction):
         raise NotImplementedError
 
     def hand_over(self) -> Result | None:
-        """Return the result of the module if it does the whole task, None for one done here."""
+        """Return the result of the module if it does the whole task, None otherwise."""
         return None
 
     def options_given(self) -> Params:
@@ -122,11 +122,11 @@ class Action(TaskAction):
 
     @property
     def only_checks(self) -> bool:
-        """Return whether a task of the role finds faults before the first request, and no more."""
+        """Return whether the task only finds faults before the first request of the role."""
         return self.keywords.check_mode and bool(self.variable(ONLY_CHECKS))
 
     def list_variable(self, name: str, place: str) -> list[str]:
-        """Return the texts of a variable, read as an option that is a list; raise InvalidInput.
+        """Return the texts of a variable, converted as a list option; raise InvalidInput.
 
         `place`: the name in messages.
         """
@@ -140,12 +140,12 @@ class Action(TaskAction):
         return list(texts)
 
     def ledger_given(self) -> Any:
-        """Return the option `ledger` before it is validated, empty for none."""
+        """Return the option `ledger` before it is validated, '' if none is given."""
         given = self.given("ledger")
         return os.environ.get(LEDGER_VARIABLE, "") if given is None else given
 
     def absolute_path(self, option: str, path: str) -> str:
-        """Return the absolute path that an option, or the variable that sets it, means.
+        """Return the absolute path for an option, or for the variable that sets it.
 
         Raise InvalidInput for a path in a collection.
         """
@@ -154,7 +154,7 @@ class Action(TaskAction):
     def with_absolute_paths(self, options: Params) -> Params:
         """Return options, valid or not, with absolute paths.
 
-        Raise InvalidInput for a path in a collection; the module refuses one that is no text.
+        Raise InvalidInput for a path in a collection. A path that is not a text stays as it is.
         """
         texts = {name: options.get(name) for name in self.spec.paths}
         paths = {
@@ -231,7 +231,7 @@ class Action(TaskAction):
         except ServicesError as error:
             returned = options.failed(error)
         result = returned if isinstance(returned, Result) else Result.from_ansible(returned)
-        if self.module_was_started:  # it has warned, and shown its options
+        if self.module_was_started:  # its result has warnings and invocation
             return result
         if not self.keywords.diff:
             result = replace(result, diff=None)
@@ -240,9 +240,9 @@ class Action(TaskAction):
         return replace(result, warnings=(*options.secrets.warnings(), *result.warnings))
 
     def _with_warning(self, result: Result) -> Result:
-        """Return the result; the first of a run that created without a ledger warns.
+        """Return the result; the first creation of a run without a ledger gets a warning.
 
-        An empty ledger says that this is meant.
+        An empty option `ledger` means that this is intended.
         """
         is_recorded = self.given("ledger") is not None or os.environ.get(LEDGER_VARIABLE)
         has_created = self.creates and (result.changed or result.outcome == UNKNOWN)

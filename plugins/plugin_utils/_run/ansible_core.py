@@ -82,7 +82,7 @@ def call_first_display(method: str, *arguments: object) -> bool:
 
 
 def untrusted(data: _Data) -> _Data:
-    """Return data of which no string is ever templated."""
+    """Return data whose strings are never templated."""
     if _trust is not None:
         return data
     from ansible.utils.unsafe_proxy import wrap_var  # noqa: PLC0415 (deprecated since it does nothing)
@@ -92,11 +92,11 @@ def untrusted(data: _Data) -> _Data:
 
 
 def inventory_data(data: Any) -> Any:
-    """Return data of which no string is ever templated or called, as plain JSON where possible.
+    """Return data whose strings are never templated or called, as plain JSON where possible.
 
-    `ansible-inventory` gives any other string as an object, which AWX takes for the value. A brace
-    begins a template; at the start of a string, `#jinja2:` says what else does. `when: "{{ name
-    }}"` evaluates what it finds in the variable as an expression: one without a parenthesis calls
+    `ansible-inventory` prints any other string as an object, which AWX takes for the value. A brace
+    begins a template; at the start of a string, `#jinja2:` sets other delimiters. `when: "{{ name
+    }}"` evaluates the value of the variable as an expression: one without a parenthesis calls
     nothing, neither a lookup nor a method.
     """
     if isinstance(data, dict):
@@ -111,7 +111,7 @@ def inventory_data(data: Any) -> Any:
 
 
 def taken_names(inventory: InventoryData) -> set[str]:
-    """Return the names of the groups, and of the hosts that Ansible adds by itself."""
+    """Return the names of the groups, and of the hosts that Ansible adds implicitly."""
     return {*inventory.groups, *constants.LOCALHOST}
 
 
@@ -126,7 +126,7 @@ def host_variables(inventory: InventoryData, name: str) -> dict[str, Any]:
 
 
 def wants_invocation(task_vars: dict[str, Any]) -> bool:
-    """Return whether the result is to have `invocation`, by the rule of this ansible-core."""
+    """Return whether results of this ansible-core have `invocation`."""
     if _INVOCATION not in constants.config.get_configuration_definitions():
         return True
     return bool(constants.config.get_config_value(_INVOCATION, variables=task_vars))
@@ -135,9 +135,9 @@ def wants_invocation(task_vars: dict[str, Any]) -> bool:
 def keep_from_shell(connection: ConnectionBase, prefix: str) -> None:
     """Keep the values of variables with this prefix out of all commands on this connection.
 
-    Whoever is on the target sees the command lines there, and `-vvv` shows them. The shell plugin
-    makes them for the module as well as for ansible-core's own polling of its job. A variable that
-    the task empties stays: the module must not find the value that the target has for it.
+    Users of the target can see its command lines, and `-vvv` shows them. The shell plugin makes them
+    for the module and for ansible-core's own polling of its job. A variable that the task empties
+    stays, because the module must not find the value that the target has for it.
     """
     shell: Any = connection._shell
     if "env_prefix" not in vars(shell):  # the items of a loop share a connection
@@ -159,7 +159,7 @@ def is_python_too_old(result: Returned) -> bool:
 
 
 def why_failed(result: Returned) -> str:
-    """Return why ansible-core says a module failed; since 2.19 only `exception` may say it."""
+    """Return why a module failed, as ansible-core has it; since 2.19 perhaps in `exception` only."""
     if result.get("msg"):
         return str(result["msg"])
     reasons = []
@@ -191,9 +191,9 @@ def running_once(connection: ConnectionBase) -> Iterator[None]:
 def _once(run: Callable[..., object]) -> Callable[..., object]:
     """Return a function that runs a command of ssh once, then raises AnsibleConnectionFailure.
 
-    Whatever its option says, the plugin runs a command again when a master connection
-    (ControlPersist) was broken, although ssh itself then made a connection of its own, on which the
-    command may have run.
+    After a broken master connection (ControlPersist), the plugin ignores its option and runs a
+    command again. But ssh itself then made a connection of its own, on which the command may have
+    run.
     """
     left = [run]
 
@@ -224,7 +224,7 @@ class Keywords:
 class TaskAction(ActionBase):
     """An action plugin that names the parts of its task and runs its module.
 
-    It knows whether the module's own command was handed to the connection. Everything before that
+    It knows whether the connection got the command of the module itself. Everything before that
     (interpreter discovery, temporary directory, transfer, permissions) runs as the user of the
     connection; only the module runs as the user that the task becomes (`sudoable`).
     """
@@ -255,12 +255,12 @@ class TaskAction(ActionBase):
 
     @property
     def task(self) -> object:
-        """Return the task object, which stays the same for all attempts of `until`."""
+        """Return the task object, the same for all attempts of `until`."""
         return self._task
 
     @property
     def module(self) -> str:
-        """Return the name of the module as the task has it."""
+        """Return the name of the module in the task."""
         return str(self._task.action)
 
     @property
@@ -274,7 +274,7 @@ class TaskAction(ActionBase):
         return str(self._loader.get_basedir())
 
     def given(self, option: str) -> Any:
-        """Return an option as the task has it, None if it is not given."""
+        """Return an option as the task gives it, None if it does not."""
         return self._task.args.get(option)
 
     def all_given(self) -> Any:
@@ -292,7 +292,7 @@ class TaskAction(ActionBase):
         return self._templar.template(self.task_vars.get(name))
 
     def environment_keyword(self) -> dict[str, str]:
-        """Return the keyword `environment`, templated and merged: what a module would run with."""
+        """Return the keyword `environment`, templated and merged."""
         environment: dict[object, object] = {}
         if any(self._task.environment or ()):
             ActionBase._compute_environment_string(self, environment)

@@ -4,8 +4,8 @@
 
 """Lines on the screen: the process that starts the workers displays them.
 
-After Ctrl-C it no longer displays what workers say. So each leaves its last message in a file in
-the temporary directory of the run, for the exit handler of that process.
+After Ctrl-C it displays no more lines of workers. So each worker leaves its last message in a file
+in the temporary directory of the run, for the exit handler of that process.
 """
 
 from __future__ import annotations
@@ -58,12 +58,12 @@ def _show(lines: list[str], stderr: bool) -> None:
 
 def _display_lines(lines: list[str], stderr: bool) -> None:
     for line in lines:
-        # Ansible knows whether stdout shows colors, and does not ask that of stderr.
+        # Ansible detects whether stdout shows colors, but does not check stderr.
         _display(line, None if stderr else color_of(line), stderr)
 
 
 def color_of(line: str) -> str | None:
-    """Return the color of a line, None for that of the terminal."""
+    """Return the color of a line, None for the default of the terminal."""
     mark = line[2:4].removesuffix(" ")
     return setting(f"COLOR_{_COLORS[mark]}") if mark in _COLORS else None
 
@@ -71,14 +71,14 @@ def color_of(line: str) -> str | None:
 def _display(line: str, color: str | None, stderr: bool = True) -> None:
     """Display a line if somebody reads it.
 
-    The thread that does it for workers receives their results, too, and any OSError ends it.
+    The thread that displays lines of workers also receives their results, and any OSError ends it.
     """
     with suppress(OSError):
         Display().display(line, color=color, stderr=stderr)
 
 
 def say(signals: Signals, line: str) -> None:
-    """Display a line on stderr, also when Ansible no longer displays what workers say."""
+    """Display a line on stderr, even when Ansible no longer displays lines of workers."""
     if signals.caught:
         leave_message(line)
     else:
@@ -86,7 +86,7 @@ def say(signals: Signals, line: str) -> None:
 
 
 def leave_message(message: str) -> None:
-    """Leave a message for the end of a run that no longer displays what its workers say."""
+    """Leave a message for the end of a run that no longer displays lines of workers."""
     with suppress(OSError):
         content = os.fsencode(message)
         name = _MESSAGE + hashlib.sha256(content).hexdigest()
@@ -101,7 +101,7 @@ def _end_display(first: int) -> None:
         return
     workers = [worker for worker in multiprocessing.active_children() if not worker.daemon]
     with suppress(KeyboardInterrupt):  # a second Ctrl-C: stop waiting
-        while any(worker.is_alive() for worker in workers):  # Python itself waits for them, too
+        while any(worker.is_alive() for worker in workers):  # Python itself waits for them as well
             _show_messages()
             time.sleep(_POLL_INTERVAL)
     _show_messages()

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Actions on the ledger alone: they run on the controller, where it is, whatever the connection."""
+"""Actions on the ledger alone: they run on the controller, whatever the connection of the task."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from .role import FILE, REPORTS
 
 
 class LedgerAction(Action):
-    """Takes the options of all modules, so that it can be in their action group, and uses its own."""
+    """Accepts the options of all modules, so that it can be in their action group."""
 
     def file_of_playbook(self) -> str:
-        """Return the absolute path of the file that a playbook was given, empty for none.
+        """Return the absolute path of the file given to a playbook, '' if none is.
 
-        No lookup knows the working directory, and a filter not where the playbook is. Raise
-        InvalidInput.
+        The playbook cannot make it absolute: no lookup knows the working directory, and no filter
+        knows the directory of the playbook. Raise InvalidInput.
         """
         given = self.variable(FILE)
         return absolute("file", str(given), self.playbook_directory) if given else ""
 
     def reports_of_playbook(self) -> list[str]:
-        """Return the absolute paths of the reports that a playbook was given; raise InvalidInput."""
+        """Return the absolute paths of the reports given to a playbook; raise InvalidInput."""
         paths = self.list_variable(REPORTS, "report")
         return [absolute("report", path, self.playbook_directory) for path in paths]
 
@@ -41,7 +41,7 @@ class EditingAction(LedgerAction):
         raise NotImplementedError
 
     def work(self, options: Options) -> Returned:
-        """A ledger that does not exist is made only for an edit that adds something."""
+        """Create a missing ledger only for an edit that adds something."""
         params = options.params
         if not self.keywords.check_mode:
             found = reused_ledger(self, params, read_only=True, shows_news=False)

@@ -18,10 +18,10 @@ _KEYS = {"fleet_virtual_machines": "name", "fleet_application_roles": "id"}
 
 
 class Only:
-    """Which items of the lists of a role are meant; all of them without `fleet_only`."""
+    """The items of a list of a role that are meant; all items without `fleet_only`."""
 
     def __init__(self, action: Action) -> None:
-        """Raise InvalidInput for a value that is no list of names, or that names nothing."""
+        """Raise InvalidInput for a value that is not a list of names, or that matches nothing."""
         self._key = action.spec.key
         self._globs = action.list_variable(_ONLY, _ONLY) if action.spec.names else []
         self.left_out: list[str] = []
@@ -35,7 +35,7 @@ class Only:
                 raise InvalidInput(_ONLY, f"{printable(glob)} is in neither list")
 
     def of(self, items: list[Any]) -> list[Any]:
-        """Return the items that are meant, with those that are no item; note the names of others."""
+        """Return the items that are meant, and the invalid ones; note the names of the others."""
         if not self._globs:
             return items
         meant = []
@@ -53,7 +53,7 @@ class Only:
         return names and [name for name in names if name not in left_out]
 
     def words(self) -> list[str]:
-        """Return the line that says how many are left out, none if all are meant."""
+        """Return the line about the items that are left out, [] if all are meant."""
         if not self.left_out:
             return []
         only = printable(listing(self._globs))

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Tasks of the role `fleet` and of the playbooks of the collection, and the variables they take."""
+"""The variables of the role `fleet` and of the playbooks of the collection."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from ...module_utils._task.validation import nearest
 
 # Variables of a task in the role or in a playbook:
 FILE = "__file"  # the file that the playbook was given
-DELIMITER = "__delimiter"  # what separates the cells of that file, empty for the default
+DELIMITER = "__delimiter"  # between the cells of that file, empty for the default
 REPORTS = "__reports"  # the reports that the playbook was given
 ONLY_CHECKS = "__only_checks"  # the task finds faults before the first request, and shows nothing
 SHOWS_TABLE = "__shows_table"  # the task shows a table instead of JSON
@@ -27,7 +27,7 @@ _TAKES = "__variables"  # the names of all variables that the playbook takes
 
 _FLEET = "infrastructure.services.fleet"
 _PREFIX = "fleet_"  # of the names of its variables
-_SIMILARITY = 0.75  # up to 1, from which on a name is a misspelt one
+_SIMILARITY = 0.75  # from which on a name counts as misspelt, at most 1
 
 
 def names_in_role(task_vars: Mapping[str, Any], given: Iterable[str]) -> dict[str, str]:
@@ -58,7 +58,7 @@ def _names_of_role(directory: str) -> dict[str, str]:
 
 
 def _unknown_to_playbook(given: Iterable[str], takes: Iterable[str]) -> Iterator[tuple[str, str]]:
-    """Yield variables that look like those of a playbook and are none, each with a hint."""
+    """Yield unknown variables that look like those of a playbook, each with a hint."""
     for name in sorted(given):
         near = get_close_matches(name, takes, 1, _SIMILARITY)
         if near and name not in takes and not name.startswith("_"):
@@ -68,7 +68,7 @@ def _unknown_to_playbook(given: Iterable[str], takes: Iterable[str]) -> Iterator
 def _unknown_to_role(
     task_vars: Iterable[str], names: Mapping[str, str]
 ) -> Iterator[tuple[str, str]]:
-    """Yield variables that look like those of the role and are none, each with a hint."""
+    """Yield unknown variables that look like those of the role, each with a hint."""
     known = sorted(names.values())
     for name in sorted(set(task_vars).difference(known)):
         if not name.startswith(_PREFIX):
@@ -79,7 +79,7 @@ def _unknown_to_role(
 
 
 def spec_in_role(spec: ModuleSpec, names: Mapping[str, str]) -> ModuleSpec:
-    """Return the module with the names of the variables of the role that set its options."""
+    """Return the module with the variables of the role that set its options."""
     own_defaults = f"{spec.option.removesuffix('s')}_defaults"  # which each list of the role has
     defaults = names.get(own_defaults, names["defaults"])
     return replace(spec, names={**names, "defaults": defaults})

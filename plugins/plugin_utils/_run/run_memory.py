@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Memory that all workers of a run share: the token, the files of ledgers, warnings already shown.
+"""The memory that all workers of a run share: tokens, files of ledgers, warnings already shown.
 
 Only these processes can read it, so a killed run leaves nothing on disk. The process that starts
 the workers creates it before it forks them. A worker that has to create it shares nothing, and
@@ -25,7 +25,7 @@ from typing import Any, ContextManager, Iterator
 from ...module_utils._call.tokens import Credentials, Memory
 
 _SIZE = 1 << 20  # bytes, enough for some hundred tokens
-_HEAD = 4  # bytes, the length of what follows
+_HEAD = 4  # bytes, which hold the length of the content
 _CONTENT = 0  # the number of the lock on the memory; each identity has its own
 
 

@@ -12,13 +12,13 @@ from dataclasses import replace
 from functools import partial
 from typing import Iterable
 
+from ...module_utils._call.place import ListStatus
 from ...module_utils._errors import NOT_SENT, REJECTED, InvalidInput
 from ...module_utils._http.transport import require_libraries
 from ...module_utils._http.urls import canonical_url
 from ...module_utils._list.sending import send_all
 from ...module_utils._result import DETAIL, Result
 from ...module_utils._task.options import Params, settings_from
-from ...module_utils._task.place import ListStatus
 from ...module_utils._task.validation import Options
 from .._ledger.location import open_ledger, shown_location
 from .._ledger.recording import ListRecording
@@ -82,16 +82,17 @@ class SendingListAction(SendingAction):
         return self.remember(returned)
 
     def _report(self, params: Params, location: str, service: str) -> Report | None:
-        """Return the report of the list, None for none; raise InvalidInput."""
+        """Return the report of the list, None if the task has none; raise InvalidInput."""
         if not params["report"]:
             return None
         is_plan = self.keywords.check_mode and not self.only_checks
         return Report(params["report"], location, run_id(), service, is_plan)
 
     def _approved_plan(self, params: Params, location: str, service: str) -> ApprovedPlan | None:
-        """Return the plan that was approved, None for none.
+        """Return the approved plan, None if the task has none.
 
-        Raise InvalidInput, before a ledger is made, for a plan that was made against another one.
+        Raise InvalidInput, before a ledger is created, for a plan that was made against another
+        one.
         """
         if not params["approved"]:
             return None
@@ -113,7 +114,8 @@ class SendingListAction(SendingAction):
     ) -> Result:
         """Report the result, and show on the screen what the list did, or would do.
 
-        Return it with a warning if it cannot be reported. `notes`: about the whole list.
+        Return the result, with a warning if the report cannot be written. `notes`: about the whole
+        list.
         """
         operation, width = self.spec.sent.operation, self.screen_width
         assets = assets_of(operation, result)
@@ -165,9 +167,9 @@ class ListPlace(Worker):
 
 
 def _may_go_on(recording: ListRecording, params: Params, items: Iterable[Result]) -> bool:
-    """Return whether a further attempt of `until` sends only what certainly did not happen.
+    """Return whether a further attempt of `until` has requests that certainly did not happen.
 
-    The ledger keeps the rest from it.
+    The ledger keeps it from sending the others.
     """
     if recording.lost or params["force"]:
         return False
@@ -182,7 +184,7 @@ def _may_go_on(recording: ListRecording, params: Params, items: Iterable[Result]
 def _about_list(
     ledger: Ledger | None, recording: ListRecording | None, history_rows: int
 ) -> AboutList:
-    """Return what the report says of the whole list and its ledger."""
+    """Return the facts about the whole list and its ledger for the report."""
     if not ledger or not recording:
         return AboutList()
     warnings = [ledger.used_elsewhere, *recording.warnings]

@@ -10,14 +10,14 @@ import os
 from dataclasses import replace
 from functools import cache
 from importlib.util import find_spec
-from typing import Callable, ContextManager
+from typing import ContextManager
 
-from ...module_utils._call.tokens import Credentials, FetchedToken, Token
+from ...module_utils._call.place import Place
+from ...module_utils._call.tokens import Credentials
 from ...module_utils._http.tls_context import ConnectionSettings
 from ...module_utils._http.transport import Transport
 from ...module_utils._result import Result
 from ...module_utils._secrets import printable
-from ...module_utils._task.place import Place
 from ...module_utils._task.task import Context, Planned, carry_out, perform, prepare
 from ...module_utils._task.validation import Options
 from .._ledger.recording import Recording
@@ -47,7 +47,7 @@ class SendingAction(Action):
         return self.remember(Target(self, self.options_given()).run())
 
     def context(self, options: Options, place: Place) -> Context:
-        """Return what a task is told beside its options."""
+        """Return how the task runs."""
         keywords = self.keywords
         return Context(keywords.check_mode, options.secrets, place, keywords.diff, keywords.no_log)
 
@@ -59,15 +59,15 @@ class SendingAction(Action):
         context = self.context(options, TaskPlace(self, asset))
         target = None if self.runs_here else Target(self, options.given)
 
-        def send(planned: Planned) -> Result:
+        def send(planned: Planned, context: Context) -> Result:
             return self.remember(target.send(planned) if target else perform(planned, context))
 
         if not params["ledger"]:
-            return carry_out(task.planned(), context, send)
+            return carry_out(task.planned(), context, send=send)
         ledger = reused_ledger(self, params, check_mode)
         recording = Recording(ledger, options.secrets, run_id(), check_mode)
         (planned,) = recording.look_up([task])
-        result = carry_out(planned, context, send, recording)
+        result = carry_out(planned, context, recording, send)
         return replace(result, warnings=(*recording.warnings, *result.warnings))
 
 
@@ -77,15 +77,15 @@ class Worker(Place):
     def __init__(self, action: Action) -> None:
         self._action = action
 
-    def token_source(self, credentials: Credentials, fetch: Callable[[], Token]) -> FetchedToken:
-        return FetchedToken(credentials, fetch, TokenMemory(run_memory(), credentials))
+    def token_memory(self, credentials: Credentials) -> TokenMemory:
+        return TokenMemory(run_memory(), credentials)
 
     def require_reader(self) -> None:
         require_parent()
 
 
 class TaskPlace(Worker):
-    """The worker for one asset: what it opens is reused by the next items of a loop."""
+    """The worker for one asset; the next items of a loop reuse its transport."""
 
     def __init__(self, action: Action, asset: str) -> None:
         super().__init__(action)
@@ -98,7 +98,7 @@ class TaskPlace(Worker):
         return self._action.signals.raised()
 
     def wait(self, seconds: float) -> None:
-        """Wait, and say so if that takes a second or more."""
+        """Wait, and show a line about it if that takes a second or more."""
         if seconds >= 1 and not self._action.keywords.no_log:
             line = f"{self._asset}: waiting {seconds:,.0f} s before a further attempt"
             say(self._action.signals, printable(line))
@@ -108,7 +108,7 @@ class TaskPlace(Worker):
 def reused_transport(settings: ConnectionSettings) -> Transport:
     """Return the transport of this process, which the next items of a loop reuse.
 
-    One that was inherited through fork() still belongs to the parent. Raise MissingLibrary or
+    One that was inherited through fork() belongs to the parent. Raise MissingLibrary or
     InvalidInput.
     """
     return _transport_of(os.getpid(), settings)

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Runs the module on the target, where the connection of a task or its `become` leads."""
+"""Runs the module on the target: where the connection or `become` of the task leads."""
 
 from __future__ import annotations
 
@@ -27,20 +27,20 @@ _SHELL_CANNOT_START = (126, 127)  # POSIX: the command was found but cannot be r
 
 
 class Target:
-    """Runs the module of a task, and reports what is known however that ends."""
+    """Runs the module of a task; its result always has an outcome."""
 
     def __init__(self, action: Action, given: Params) -> None:
-        """Raise InvalidInput for a path that cannot be meant; `given`: the options of the task."""
+        """Raise InvalidInput for a path in a collection; `given`: the options of the task."""
         self._action = action
         self._given = {**given, **self._from_environment(given)}
         if action.keywords.is_local:
             self._given = action.with_absolute_paths(self._given)
 
     def _from_environment(self, given: Params) -> dict[str, str]:
-        """Return the options that variables set, also those of the controller.
+        """Return the options that variables set, including variables of the controller.
 
-        Its files may be missing on the target: a path on another machine comes from the keyword
-        `environment` alone.
+        Files of the controller may be missing on the target: a path on another machine comes from
+        the keyword `environment` alone.
         """
         action = self._action
         found = {}
@@ -59,7 +59,7 @@ class Target:
         return self.run()
 
     def run(self) -> Result:
-        """Run the module and return its result unchanged; add `outcome` where it is missing."""
+        """Run the module and return its result unchanged, except for a missing `outcome`."""
         action = self._action
         try:
             action.keep_from_shell(ENVIRONMENT_PREFIX)  # those variables are among the arguments
@@ -80,9 +80,9 @@ class Target:
         return Result.from_ansible(result) if "outcome" in result else self._with_outcome(result)
 
     def _with_outcome(self, returned: Returned) -> Result:
-        """Return a result that the module did not make, with `outcome`.
+        """Return a result of ansible-core instead of the module, with `outcome`.
 
-        Either a job was started, or ansible-core says why the module failed.
+        Either a job was started, or the module failed.
         """
         result = Result.from_ansible(returned)
         cannot_start = returned.get("rc") in _SHELL_CANNOT_START or is_python_too_old(returned)
@@ -94,7 +94,7 @@ class Target:
         return replace(result, failed=True, changed=False, outcome=outcome, msg=failure.msg)
 
     def _no_result(self, error: BaseException) -> Result:
-        """Return what is known of a module that gave no result."""
+        """Return the known effect of a module that gave no result."""
         outcome = UNKNOWN if self._action.module_was_started else NOT_SENT
         msg = self._message(str(error), outcome)
         if isinstance(error, AnsibleConnectionFailure) and outcome == NOT_SENT:

@@ -52,7 +52,7 @@ def require_parent() -> None:
 
 @contextmanager
 def environment(variables: Mapping[str, str]) -> Iterator[None]:
-    """Set exactly these environment variables; raise InvalidInput for one that cannot be set."""
+    """Set exactly these environment variables; raise InvalidInput for one that is invalid."""
     before = dict(os.environ)
     if before == variables:
         yield

@@ -26,7 +26,7 @@ class ApprovedPlan:
     """A plan that was approved."""
 
     path: str
-    bodies: dict[str, dict[str, Any]]  # what it sends, by name or id
+    bodies: dict[str, dict[str, Any]]  # by name or id
     ledger: str | None  # the place, without a password; None if it was made without a ledger
     ledger_id: str | None  # None if there was no ledger yet
     history_rows: int  # of the ledger when the plan was made
@@ -52,7 +52,7 @@ class ApprovedPlan:
 
 
 def approved_plan(path: str, resource: str, service: str) -> ApprovedPlan:
-    """Return the plan in a file; raise InvalidInput for a file that is no plan of the service.
+    """Return the plan in a file; raise InvalidInput for a file that is not a plan for the service.
 
     `path`: absolute; `resource`: of the bodies; `service`: its canonical base_url.
     """

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The assets of a list and the runs of a report: the screen and all files are made of them."""
+"""The assets of a list and the runs of a report: the source of the screen and of all files."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ...module_utils._result import REPORT, Result, keys
 
 IN_DOUBT, DIFFERS, NOT_BEGUN = "in doubt", "differs", "not begun"
 NOT_LISTED, UNCHANGED = "not listed", "unchanged"
-PLANNED, ENDED = "planned", "ended"  # the states of a run; the first is that of check mode
+PLANNED, ENDED = "planned", "ended"  # the states of a run, in check mode and otherwise
 _PLANS = {
     "create": "to create",
     "update": "to update",
@@ -30,7 +30,7 @@ _AT_END = (UNCHANGED, IN_DOUBT, "rejected", DIFFERS, "not sent", NOT_BEGUN)
 
 
 class Field(TypedDict, total=False):
-    """A field of an asset, with the values that are known of it."""
+    """A field of an asset, with its known values."""
 
     name: str  # dotted, such as attributes.cpu
     old: object
@@ -42,11 +42,11 @@ class Field(TypedDict, total=False):
 
 @dataclass(frozen=True)
 class Asset:
-    """What is known of an asset (docs/report.schema.json); what is not known is empty."""
+    """An asset (docs/report.schema.json); an unknown field is empty."""
 
     resource: str
     name: str
-    result: str  # how it ended, or what is to become of it, in words
+    result: str  # how it ended, or its plan, in words
     outcome: str
     changed: bool
     failed: bool
@@ -77,7 +77,7 @@ class Asset:
 
     @property
     def is_problem(self) -> bool:
-        """Whether somebody has to look at it; why it was not begun is said of another asset."""
+        """Whether somebody has to look at it; an item that was not begun is never the cause."""
         if self.skipped:
             return False
         is_told = self.result in (DIFFERS, IN_DOUBT) or self.outcome == UNKNOWN
@@ -145,7 +145,7 @@ def _asset(operation: Operation, item: Result) -> Asset:
 
 
 def _result(operation: Operation, item: Result) -> str:
-    """Return in words how an item of a list has ended, or what is to become of it."""
+    """Return in words how an item of a list has ended, or its plan."""
     if item.plan:
         return _PLANS[item.plan]
     if item.skipped:
@@ -159,7 +159,7 @@ def _result(operation: Operation, item: Result) -> str:
 
 
 def tally(operation: Operation, assets: Iterable[Asset], is_plan: bool) -> dict[str, int]:
-    """Return how many assets have each result, in the order in which it is told."""
+    """Return how many assets have each result, in the order for the screen."""
     found = Counter(asset.result for asset in assets)
     if is_plan:
         return {word: found[word] for word in _IN_PLAN if found[word]}

@@ -14,7 +14,7 @@ from xml.etree import ElementTree
 from ...module_utils._errors import UNKNOWN
 from .assets import UNCHANGED, Asset, Run, counted
 from .page import as_html
-from .plan import told
+from .plan import lists_and_rows
 from .text import shortened
 
 FORMAT = "infrastructure.services report"
@@ -29,14 +29,14 @@ _MOST_ROWS, _LONGEST, _LONGEST_NOTE = 100, 60_000, 160
 
 @dataclass(frozen=True)
 class Format:
-    """A format of a report; `head`: how its text begins, by which a report is known."""
+    """A format of a report; `head`: the start of its text, by which a report is recognized."""
 
     head: str
-    text_of: Callable[[Run, str], str]  # takes the path of the JSON file, too
+    text_of: Callable[[Run, str], str]  # takes the run, and the path of the JSON file
 
 
 def as_json(run: Run, _file: str) -> str:
-    """Return JSON, whose first lines say what it is."""
+    """Return JSON that begins with its format."""
     return json.dumps({"format": FORMAT, "runs": [run.as_json()]}, indent=1) + "\n"
 
 
@@ -71,7 +71,7 @@ def _add_suite(root: ElementTree.Element, run: Run, resource: str) -> None:
 
 
 def _kind(asset: Asset) -> str:
-    """Return the element that says how a case ended, empty for success; in doubt is an error."""
+    """Return the element for the end of a case, '' for success; in doubt is an error."""
     if asset.failed:
         return "error" if asset.outcome == UNKNOWN else "failure"
     return "skipped" if asset.skipped or asset.outcome == UNKNOWN else ""
@@ -106,8 +106,8 @@ def _valid(text: str) -> str:
 
 
 def as_markdown(run: Run, _file: str) -> str:
-    """Return the counts, what new assets share, and a table of what is not unchanged."""
-    lists, rows = told(run, _LONGEST_NOTE)
+    """Return the counts, the fields that new assets share, and a table of the changes."""
+    lists, rows = lists_and_rows(run, _LONGEST_NOTE)
     lines = [f"{_plain(run.service)}\n"]
     lines += [f"> {_plain(warning)}\n" for warning in run.warnings]
     for each in lists:
@@ -131,7 +131,7 @@ def as_markdown(run: Run, _file: str) -> str:
 
 
 def _plain(text: str) -> str:
-    """Return text without anything that means something in Markdown or HTML."""
+    """Return text without characters that have a meaning in Markdown or HTML."""
     return _NOT_PLAIN.sub(lambda found: f"&#{ord(found[0])};", _valid(text))
 
 

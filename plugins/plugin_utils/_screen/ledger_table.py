@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Lines about a ledger: its entries as a table, how to settle those in doubt, what an edit did."""
+"""Lines about a ledger: its entries as a table, how to settle a doubt, and the edits of a list."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ Entries = Sequence[Mapping[str, Any]]  # as ledger_info returns them
 
 
 def nothing_found(ledger: str, filters: Mapping[str, Any], counts: Mapping[str, int]) -> str:
-    """Return what is said when no entry matches; `counts`: by state, without the filters."""
+    """Return the line for no matching entry; `counts`: by state, without the filters."""
     if not counts:
         return printable(f"Nothing is recorded in {ledger}.")
     if filters == {"states": [IN_DOUBT]}:
@@ -51,7 +51,7 @@ def nothing_found(ledger: str, filters: Mapping[str, Any], counts: Mapping[str, 
 
 
 def written_lines(file: str, entries: Entries, settle: str) -> list[str]:
-    """Return what is said of a file of entries; `settle`: the command that records it."""
+    """Return the lines about a file of entries; `settle`: the command that records it."""
     lines = [f"{len(entries):,} entries were written to {printable(file)}"]
     doubtful = sum("settle" in entry for entry in entries)
     if doubtful:
@@ -60,7 +60,7 @@ def written_lines(file: str, entries: Entries, settle: str) -> list[str]:
 
 
 def ledger_lines(listed: Mapping[str, Any], by_file: list[str]) -> list[str]:
-    """Return the entries of ledger_info as a table, then what to do about those in doubt.
+    """Return the entries of ledger_info as a table, then how to settle those in doubt.
 
     `by_file`: the commands that settle them by a file.
     """
@@ -83,7 +83,7 @@ def ledger_lines(listed: Mapping[str, Any], by_file: list[str]) -> list[str]:
 def edit_lines(
     counts: Mapping[str, int], names: Mapping[str, list[str]], is_plan: bool
 ) -> list[str]:
-    """Return what the edit of a list has done, or would do: a line of counts, then the names."""
+    """Return the lines about the edits of a list: the counts, then the names."""
     left = names.get("in_doubt", [])
     known = {**counts, "in_doubt": len(left), "unchanged": counts["unchanged"] - len(left)}
     done = {_words(kind): count for kind, count in known.items() if count}

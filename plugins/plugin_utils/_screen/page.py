@@ -18,7 +18,7 @@ from jinja2 import Environment, StrictUndefined
 
 from .assets import NOT_BEGUN, PLANNED, Run, counted
 from .picture import picture_of
-from .plan import Row, risk, told
+from .plan import Row, lists_and_rows, risk
 
 # How each result is drawn: its mark, as on the screen, and the name of its colour in the template.
 _LOOKS = {
@@ -65,8 +65,8 @@ def _policy(source: str) -> str:
 
 
 def page_data(run: Run) -> dict[str, object]:
-    """Return what the page says; times in seconds."""
-    lists, rows = told(run)
+    """Return the data of the page; times in seconds."""
+    lists, rows = lists_and_rows(run)
     traces = {row.asset.trace_id for row in rows if row.asset.trace_id}
     pictures = {}
     for each in lists:
@@ -91,7 +91,7 @@ def look(result: str) -> str:
 
 
 def _verdict(run: Run) -> str:
-    """Return how it went in a few words: problems if there are any; of a plan, what it would do."""
+    """Return the result of a run in a few words: its problems, or the changes of a plan."""
     is_plan = run.state == PLANNED
     found: Counter[str] = Counter()
     for counts in run.counts.values():
@@ -110,7 +110,7 @@ def _verdict(run: Run) -> str:
 
 @dataclass(frozen=True)
 class Problem:
-    """What somebody has to do something about: several assets with one cause."""
+    """A problem of several assets, with one cause."""
 
     result: str
     cause: str
@@ -140,7 +140,7 @@ def _whole(value: object) -> str:
 
 
 def _visible(value: object) -> object:
-    """Return text with each letter that is not seen, or changes how others are, as its number."""
+    """Return text with the code point of each invisible or bidirectional character instead of it."""
     if value is None:
         return ""
     if not isinstance(value, str) or value.isprintable():

@@ -9,7 +9,7 @@ import math
 from dataclasses import dataclass
 
 from .assets import Asset
-from .screen import merged, spans
+from .screen import merged_spans, spans
 
 _COLUMNS, _LINES = 480, 80  # of the picture: dots in one place are one dot
 Span = tuple[float, float]  # from when to when
@@ -27,7 +27,7 @@ class Dot:
 
 @dataclass(frozen=True)
 class Picture:
-    """What is drawn; times in seconds."""
+    """The content of a picture; times in seconds."""
 
     requests: int
     end: float
@@ -58,7 +58,7 @@ def picture_of(assets: list[Asset]) -> Picture | None:
         longest=longest,
         flight=_in_flight(dots, waits, end),
         limited=len(waits),
-        waits=merged(waits),
+        waits=merged_spans(waits),
         dots=_merged_dots(dots, end, longest),
         times=_ticks(end),
         latencies=_ticks(longest),
@@ -80,7 +80,7 @@ def _merged_dots(dots: list[Dot], end: float, longest: float) -> list[Dot]:
 
 
 def _in_flight(dots: list[Dot], waits: list[Span], end: float) -> list[tuple[float, int]]:
-    """Return how many requests were in flight, from when on; one that waits is not."""
+    """Return the number of requests in flight over time; one that waits is not in flight."""
     steps = []
     for dot in dots:
         # Begin and length are rounded to a millisecond each: without one less, a request could

@@ -2,9 +2,9 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The plan of a list: what new assets share once, the other fields of each, what an update changes.
+"""The plan of a list: the fields that all new assets share, those of each asset, the changes.
 
-Nothing is left out without a word: a line that does not fit ends in how many fields are left.
+A line that does not fit ends in the number of fields that are left.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from .screen import EMPTY, commands
 from .text import shortened, shown, text, wrapped
 
 MARKS = {"in doubt": "?", "differs": "!", "to update": "~", "to create": "+", NOT_LISTED: "."}
-_SHARED = "each:"  # stands for mark and name in the line of what all new assets share
+_SHARED = "each:"  # instead of mark and name, before the fields that all new assets share
 _FIRST = ("ip", "team", "cpu", "vm_ram", "operating_system")  # what people look for
 _MOST_PLANNED = 40  # assets
 _UNKNOWN = "nothing else is known of it: a service that replaces drops the rest"
@@ -58,7 +58,7 @@ def own_fields(bodies: Iterable[Mapping[str, Any]]) -> tuple[Fields, list[Fields
 
 
 def _is_same(one: object, other: object) -> bool:
-    """Whether two values are written in the same way, too: 1 is not true."""
+    """Whether two values are equal and written in the same way: 1 is not true."""
     return one == other and repr(one) == repr(other)
 
 
@@ -74,7 +74,7 @@ def _fields(body: Mapping[str, Any]) -> Fields:
 
 
 def note(asset: Asset, new: NewAssets, width: int = _NO_LIMIT) -> str:
-    """Return what the plan says of an asset; `width`: of what it says of a new one, in columns."""
+    """Return the plan of an asset in words; `width`: for the fields of a new one, in columns."""
     return "; ".join(_parts(asset, new, width))
 
 
@@ -95,7 +95,7 @@ def _parts(asset: Asset, new: NewAssets, width: int) -> list[str]:
 
 
 def risk(asset: Asset) -> str:
-    """Return what an update drops if the service replaces what is not sent, empty for nothing."""
+    """Return the fields that an update drops if the service replaces, '' if there are none."""
     names = [_name(each) for each in asset.unsent]
     if not names:
         return "" if asset.known else _UNKNOWN
@@ -131,23 +131,23 @@ def _more(number: int) -> str:
 
 
 def plan_lines(operation: Operation, assets: list[Asset], width: int) -> list[str]:
-    """Return what a list would do: a line of counts, then each asset that is not unchanged.
+    """Return the plan of a list: a line of counts, then each asset that is not unchanged.
 
     `width`: in columns.
     """
     new = new_assets(assets)
-    told = [asset for mark in MARKS for asset in assets if asset.result == mark]
-    column = min(max((len(asset.name) for asset in told), default=0), width // 2)
+    listed = [asset for mark in MARKS for asset in assets if asset.result == mark]
+    column = min(max((len(asset.name) for asset in listed), default=0), width // 2)
     counts = counted(tally(operation, assets, is_plan=True))
     lines = [f"{operation.noun}s: {counts or EMPTY}"]
     if new.shared:
         lines += _row(_SHARED, [fitted(_texts(new.shared), width - column - 6)], column, width)
-    for asset in told[:_MOST_PLANNED]:
+    for asset in listed[:_MOST_PLANNED]:
         begin = f"{MARKS[asset.result]} {shortened(asset.name, column)}"
         lines += _row(begin, _parts(asset, new, width - column - 6), column, width)
-    if len(told) > _MOST_PLANNED:
-        lines.append(f"  and {len(told) - _MOST_PLANNED:,} more")
-    return lines + commands(asset for asset in told if asset.plan == "in_doubt")
+    if len(listed) > _MOST_PLANNED:
+        lines.append(f"  and {len(listed) - _MOST_PLANNED:,} more")
+    return lines + commands(asset for asset in listed if asset.plan == "in_doubt")
 
 
 def _row(begin: str, parts: list[str], column: int, width: int) -> list[str]:
@@ -161,8 +161,8 @@ def _row(begin: str, parts: list[str], column: int, width: int) -> list[str]:
 
 
 @dataclass(frozen=True)
-class ListTold:
-    """A list of a run as the files tell it."""
+class ListSummary:
+    """A list of a run as the files show it."""
 
     resource: str
     heading: str
@@ -172,23 +172,23 @@ class ListTold:
 
 @dataclass(frozen=True)
 class Row:
-    """An asset of a run as the files tell it."""
+    """An asset of a run as the files show it."""
 
     asset: Asset
-    note: str = ""  # what the plan says of it
+    note: str = ""  # its plan in words
 
 
-def told(run: Run, width: int = _NO_LIMIT) -> tuple[list[ListTold], list[Row]]:
+def lists_and_rows(run: Run, width: int = _NO_LIMIT) -> tuple[list[ListSummary], list[Row]]:
     """Return the lists of a run, and a row for each asset, problems and updates first.
 
-    `width`: of what is said of a new asset, in columns.
+    `width`: for the fields of a new asset, in columns.
     """
     lists, rows = [], []
     for resource, counts in run.counts.items():
         assets = [asset for asset in run.assets if asset.resource == resource]
         new = new_assets(assets)
         shared = [(name, shown(value)) for name, value in new.shared.items()]
-        lists.append(ListTold(resource, f"{resource.replace('_', ' ')}s", counts, shared))
+        lists.append(ListSummary(resource, f"{resource.replace('_', ' ')}s", counts, shared))
         for asset in assets:
             is_noted = asset.result in MARKS and run.state == PLANNED
             rows.append(Row(asset, note(asset, new, width)) if is_noted else Row(asset))

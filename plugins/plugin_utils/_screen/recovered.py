@@ -23,7 +23,7 @@ _NO_REPORT = "is no report of a run; give the .json file that the option report 
 def entries_in_reports(paths: list[str]) -> list[dict[str, Any]]:
     """Return the machines that exist or may exist, for ledger_entries; raise InvalidInput.
 
-    One that exists by any report is not in doubt, and the latest report has its id.
+    A machine that exists in any report is not in doubt; its id comes from the latest report.
     """
     entries: dict[tuple[str, str], dict[str, Any]] = {}
     for run in sorted(map(_run_in_file, paths), key=lambda run: run.began_at):
@@ -52,7 +52,7 @@ def _entry(run: Run, asset: Asset) -> dict[str, Any] | None:
     """Return the entry of an asset, None if nothing is known to exist."""
     named = dict(resource=asset.resource, base_url=run.service, name=asset.name)
     if asset.resource != _MACHINE:
-        return None  # a role may be sent again, and the report lacks what is known of it
+        return None  # a role may be sent again, and the report lacks its known fields
     if asset.result == IN_DOUBT:
         return dict(named, state=asset.outcome, sent=asset.body or {})
     if asset.id is None:

@@ -2,9 +2,9 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The files of a report: what they contain, and which files may be replaced.
+"""The files of a report: their content, and which files may be replaced.
 
-All tasks of one run of Ansible share its report; the first of them that ends replaces the report of
+All tasks of one run of Ansible share its report. The first of them that ends replaces the report of
 an earlier run.
 """
 
@@ -33,7 +33,7 @@ _DAMAGES = (ValueError, KeyError, TypeError, AttributeError, IndexError, Recursi
 
 
 class AboutList(NamedTuple):
-    """What a report says of a whole list and its ledger."""
+    """Facts about a whole list and its ledger."""
 
     ledger_id: str | None = None  # None if there is no ledger, or none yet
     history_rows: int = 0
@@ -74,7 +74,7 @@ class Report:
 
     @property
     def where(self) -> str:
-        """Return the line that says where the files are."""
+        """The line with the paths of the files."""
         base = os.path.splitext(min(os.path.relpath(self._path), self._path, key=len))[0]
         if self._is_plan:
             return f"plan: {base}.plan.html, .json, .md"
@@ -98,7 +98,7 @@ class Report:
         return ""
 
     def _before(self, file: str) -> Run:
-        """Return what other tasks of this run have reported.
+        """Return the report of the other tasks of this run.
 
         Raise ValueError if it is of another service or ledger.
         """
@@ -139,8 +139,8 @@ class Report:
     def _files(self) -> dict[str, Format]:
         """Return the format of each file by its real path, the JSON file last.
 
-        That has the path as it was given, unless its suffix is that of another format. Raise
-        OSError or ValueError unless all are usable.
+        The JSON file has the given path, unless its suffix is that of another format. Raise OSError
+        or ValueError unless all are usable.
         """
         base, given = os.path.splitext(self._path)
         if self._is_plan:  # a plan never replaces the report of a run
@@ -157,7 +157,7 @@ class Report:
 
 
 def _added(before: list[Asset], listed: list[Asset]) -> list[Asset]:
-    """Return the assets of several lists; one of them may list what another does not."""
+    """Return the assets of several lists; one list may contain an asset that another does not."""
     listed_keys = {_key(asset) for asset in listed if asset.result != NOT_LISTED}
     assets = [
         asset for asset in before if asset.result != NOT_LISTED or _key(asset) not in listed_keys

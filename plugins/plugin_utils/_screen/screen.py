@@ -13,10 +13,10 @@ from collections import Counter
 from typing import Callable, Iterable
 
 from ...module_utils._call.operation import Operation
+from ...module_utils._call.place import ListStatus
 from ...module_utils._errors import REJECTED, UNKNOWN, listing
 from ...module_utils._resources import RESOURCES
 from ...module_utils._secrets import printable
-from ...module_utils._task.place import ListStatus
 from ...module_utils._task.signals import GRACE
 from .._ledger.entries import INTENT, Entry, Key
 from .assets import Asset, counted, tally
@@ -29,7 +29,7 @@ _MOST_PROBLEMS = 10
 
 
 class Progress:
-    """Says every few seconds how far a list is."""
+    """Shows the progress of a list every few seconds."""
 
     def __init__(
         self, noun: str, say: Callable[[str], None], clock: Callable[[], float] = time.monotonic
@@ -40,7 +40,7 @@ class Progress:
         self._due = self._last + _FIRST_LINE
 
     def show(self, status: ListStatus) -> None:
-        """Say how far the list is, if it is time to."""
+        """Show the progress, if it is time to."""
         total, settled, ended, in_flight, is_ending = status
         if is_ending and in_flight and self._due < math.inf:
             self._due = math.inf
@@ -66,7 +66,7 @@ class Progress:
 
 
 def waiting_line(keys: list[Key], entry: Entry | None) -> str:
-    """Return what is said while a task waits for assets; `entry`: that of the first of them."""
+    """Return the line about assets that a task waits for; `entry`: of the first of them."""
     noun = keys[0].resource
     if noun in RESOURCES:
         noun = RESOURCES[noun].operation.noun
@@ -81,7 +81,7 @@ def waiting_line(keys: list[Key], entry: Entry | None) -> str:
 def result_lines(
     operation: Operation, assets: list[Asset], seconds: float, width: int
 ) -> list[str]:
-    """Return what a list has done: a line of counts, then each cause of a problem once.
+    """Return the result of a list: a line of counts, then each cause of a problem once.
 
     `width`: in columns.
     """
@@ -94,11 +94,11 @@ def result_lines(
 
 
 def _waited(assets: list[Asset]) -> str:
-    """Return in words how many 429s there were, and for how long at least one asset waited."""
+    """Return in words the number of 429s, and how long at least one asset waited."""
     waits = spans(wait for asset in assets for wait in asset.waits)
     if not waits:
         return ""
-    waited = sum(until - began for began, until in merged(waits))
+    waited = sum(until - began for began, until in merged_spans(waits))
     return f" ({len(waits):,} x 429, {waited:,.0f} s waited)"
 
 
@@ -107,7 +107,7 @@ def spans(waits: Iterable[tuple[float, float]]) -> list[tuple[float, float]]:
     return sorted((began, began + seconds) for began, seconds in waits)
 
 
-def merged(spans: list[tuple[float, float]]) -> list[tuple[float, float]]:
+def merged_spans(spans: list[tuple[float, float]]) -> list[tuple[float, float]]:
     """Return from when to when at least one of the sorted spans is."""
     found: list[tuple[float, float]] = []
     for first, last in spans:

@@ -17,6 +17,7 @@ from urllib.parse import parse_qsl, quote, quote_plus, urlencode
 import pytest
 from ansible.module_utils.common.parameters import remove_values
 from ansible_collections.infrastructure.services.plugins.module_utils import _secrets
+from ansible_collections.infrastructure.services.plugins.module_utils._call.place import Place
 from ansible_collections.infrastructure.services.plugins.module_utils._errors import Message
 from ansible_collections.infrastructure.services.plugins.module_utils._result import Result
 from ansible_collections.infrastructure.services.plugins.module_utils._secrets import (
@@ -28,7 +29,6 @@ from ansible_collections.infrastructure.services.plugins.module_utils._secrets i
     password_in,
     without_placeholders,
 )
-from ansible_collections.infrastructure.services.plugins.module_utils._task.place import Place
 from ansible_collections.infrastructure.services.plugins.module_utils._task.task import (
     Context,
     presentable,

@@ -10,6 +10,7 @@ import re
 
 import pytest
 from ansible_collections.infrastructure.services.plugins.module_utils._call.client import Client
+from ansible_collections.infrastructure.services.plugins.module_utils._call.place import Place
 from ansible_collections.infrastructure.services.plugins.module_utils._errors import (
     MissingLibrary,
     RequestFailed,
@@ -197,20 +198,22 @@ def test_neither_the_trace_nor_anything_else_contains_a_token():
     assert "s3cret-s3cret" not in shown
 
 
-class Guarded:
-    """A client of a server, with a guard that allows a limited number of requests."""
+class Guarded(Place):
+    """A client of a server, in a place that allows a limited number of requests."""
 
     def __init__(self, wire, lets: int, **options) -> None:
+        super().__init__()
         self.lets, self.built, self.waits = lets, [], []
+        self.wait = self.waits.append
         given = {"base_url": wire.url, "access_token": "t0ken-t0ken", **options}
         self.settings = settings_from(validated(ARGUMENT_SPEC, {}, given)[0])
-        self.client = Client(self.settings, self.connect, guard=self.guard, sleep=self.waits.append)
+        self.client = Client(self.settings, self)
 
     def connect(self, settings):
         self.built.append(settings)
         return Transport(settings)
 
-    def guard(self) -> None:
+    def require_reader(self) -> None:
         self.lets -= 1
         if self.lets < 0:
             raise ServicesError("Ansible has ended")
@@ -276,7 +279,6 @@ def test_a_missing_library_is_reported_before_anything_is_sent():
     with serving() as wire:
         guarded = Guarded(wire, 1)
         guarded.connect = connect
-        guarded.client = Client(guarded.settings, connect)
         with pytest.raises(MissingLibrary):
             guarded.call(CREATE)
 

@@ -85,7 +85,7 @@ def run(method: str, limits: Limits, future: list[AttemptResult], renewable: boo
     last = retry(
         lambda: past.append(future[min(len(past), len(future) - 1)]) or past[-1],
         method,
-        limits,
+        *limits,
         fraction=lambda: 1.0,
         renew=lambda: renewable,
         sleep=waits.append,
@@ -153,7 +153,7 @@ def test_repeatable_requests_are_sent_until_the_retries_are_used_up(method, name
 def test_the_only_token_is_not_renewed():
     """How `retry` behaves without arguments for renewal and waits."""
     attempts = iter([AttemptResult(Event.UNAUTHORIZED), AttemptResult(Event.SUCCESS)])
-    assert retry(lambda: next(attempts), "POST", Limits(3, 0)).event == Event.UNAUTHORIZED
+    assert retry(lambda: next(attempts), "POST", 3, 0).event == Event.UNAUTHORIZED
 
 
 def test_the_longest_allowed_wait_is_honoured():

@@ -137,7 +137,7 @@ def test_a_token_is_used_until_shortly_before_it_expires(lifetime, seconds):
 def fetching(lasting: float):
     """Return a token that is kept, and fetched as t1, t2, ... each lasting `lasting` seconds."""
     names = iter(["t1", "t2", "t3"])
-    return FetchedToken(CREDENTIALS, lambda: Token(next(names), time.time() + lasting))
+    return FetchedToken(CREDENTIALS, lambda: Token(next(names), time.time() + lasting), Memory())
 
 
 def test_a_token_is_fetched_once_until_it_is_renewed():

@@ -10,11 +10,11 @@ import json
 from urllib.parse import quote
 
 import pytest
+from ansible_collections.infrastructure.services.plugins.module_utils._call.place import Place
 from ansible_collections.infrastructure.services.plugins.module_utils._http import transport
 from ansible_collections.infrastructure.services.plugins.module_utils._result import Result
 from ansible_collections.infrastructure.services.plugins.module_utils._secrets import Secrets
 from ansible_collections.infrastructure.services.plugins.module_utils._task import options, task
-from ansible_collections.infrastructure.services.plugins.module_utils._task.place import Place
 from support import CREATE, RESOURCES, SPECS, UPDATE, run_exactly, run_task
 from support.wire import Last, answer, running, serving
 

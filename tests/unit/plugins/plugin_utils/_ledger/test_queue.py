@@ -15,6 +15,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+from ansible_collections.infrastructure.services.plugins.module_utils._call.place import Place
 from ansible_collections.infrastructure.services.plugins.module_utils._errors import (
     ACCEPTED,
     UNKNOWN,
@@ -24,7 +25,6 @@ from ansible_collections.infrastructure.services.plugins.module_utils._errors im
 from ansible_collections.infrastructure.services.plugins.module_utils._list import items
 from ansible_collections.infrastructure.services.plugins.module_utils._result import Result
 from ansible_collections.infrastructure.services.plugins.module_utils._secrets import Secrets
-from ansible_collections.infrastructure.services.plugins.module_utils._task.place import Place
 from ansible_collections.infrastructure.services.plugins.module_utils._task.specs import (
     VIRTUAL_MACHINES,
 )
@@ -287,13 +287,13 @@ def carried_out(many: ListRecording, planned, sent: list | None = None) -> Resul
     """Return the result of an asset that the service accepts; `sent`: receives what was sent."""
     context = Context(False, Secrets(), Place())
 
-    def send(planned):
+    def send(planned, _context):
         if sent is not None:
             sent.append(planned.task.wanted.key)
         return Result(changed=True, outcome=ACCEPTED, asset={"id": "vm-1"}, status=201)
 
     try:
-        return carry_out(planned, context, send, many)
+        return carry_out(planned, context, many, send)
     except ServicesError as error:
         return Result.of_error(error)
 

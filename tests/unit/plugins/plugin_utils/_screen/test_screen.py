@@ -8,9 +8,9 @@ once.
 from __future__ import annotations
 
 import pytest
+from ansible_collections.infrastructure.services.plugins.module_utils._call.place import ListStatus
 from ansible_collections.infrastructure.services.plugins.module_utils._errors import Message
 from ansible_collections.infrastructure.services.plugins.module_utils._list.result import ListResult
-from ansible_collections.infrastructure.services.plugins.module_utils._task.place import ListStatus
 from ansible_collections.infrastructure.services.plugins.module_utils._task.specs import (
     VIRTUAL_MACHINES,
 )
