@@ -11,7 +11,6 @@ from typing import Any
 from ..module_utils._task.specs import LEDGER_ENTRIES
 from ..module_utils._task.validation import Options
 from ..plugin_utils._csv.entry_files import entries_in
-from ..plugin_utils._ledger.adopting import addition_of, edit_of
 from ..plugin_utils._ledger.editing import edit_entries
 from ..plugin_utils._ledger.store import Ledger
 from ..plugin_utils._run.ansible_core import Returned, run_id
@@ -38,9 +37,8 @@ class ActionModule(EditingAction):
         return dict(given, entries=entries_in(file, self.variable(DELIMITER) or ""))
 
     def edit(self, ledger: Ledger, options: Options, check_mode: bool) -> Returned:
-        decision = addition_of if self.reports_of_playbook() else edit_of
-        secrets = options.secrets
-        return edit_entries(ledger, options.params, check_mode, secrets, run_id(), decision)
+        params, only_adds = options.params, bool(self.reports_of_playbook())
+        return edit_entries(ledger, params, check_mode, options.secrets, run_id(), only_adds)
 
     def work(self, options: Options) -> Returned:
         result = super().work(options)

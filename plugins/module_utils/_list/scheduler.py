@@ -30,7 +30,7 @@ class Scheduler:
         """
         self.is_ending = False  # whether it only waits for the requests in flight
         self._gate, self._do = gate, do
-        self._threads, self._crash = 0, ""
+        self._running, self._crash = 0, ""  # threads, and why one of them crashed
         self._new_thread, self._finished = threads.Thread, threads.Event()
 
     def run(
@@ -44,7 +44,7 @@ class Scheduler:
         """
         self._start(min(most, self._gate.pending))
         deadline = math.inf
-        while self._threads and self._gate.clock() < deadline:
+        while self._running and self._gate.clock() < deadline:
             self._finished.wait(_POLL_INTERVAL)
             why = "" if self.is_ending else watch() or self._crash
             if why:
@@ -53,10 +53,10 @@ class Scheduler:
                 deadline = self._gate.clock() + grace
             report()
 
-    def _start(self, threads: int) -> None:
-        for number in range(threads):
+    def _start(self, count: int) -> None:
+        for number in range(count):
             with self._gate.lock:
-                self._threads += 1
+                self._running += 1
             try:
                 self._new_thread(target=self._work, daemon=True).start()
             except RuntimeError:  # the system cannot start another thread
@@ -76,10 +76,10 @@ class Scheduler:
 
     def _exit(self, crash: str) -> None:
         with self._gate.lock:
-            self._threads -= 1
+            self._running -= 1
             if crash:
                 self._crash = crash
                 self._gate.stop(crash)
-            if not self._threads:
+            if not self._running:
                 self._finished.set()
             self._gate.wake_all()

@@ -113,8 +113,8 @@ def _without_request(planned: Planned, in_doubt: str, context: Context) -> Resul
     if planned.error:
         result = context.secrets.scrub(Result.of_error(planned.error))
         if in_doubt == "skip":
-            result = replace(result, failed=False, warnings=(result.msg,))
-        return replace(result, plan="in_doubt") if context.check_mode else result
+            result = result.but(failed=False, warnings=(result.msg,))
+        return result.but(plan="in_doubt") if context.check_mode else result
     result = perform(planned, context)
     if planned.plan and context.check_mode:
         return result.but(**context.secrets.scrub_data(planned.plan.details()))

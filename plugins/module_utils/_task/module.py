@@ -7,7 +7,6 @@
 from __future__ import annotations
 
 import select
-from dataclasses import replace
 from typing import Any, Callable, NoReturn
 
 from ansible.module_utils.basic import AnsibleModule
@@ -77,7 +76,7 @@ def run_module(spec: ModuleSpec, send_all: SendAll | None = None) -> None:
         result = module.options.failed(error)
     for warning in (*secrets.warnings(), *result.warnings):
         module.warn(str(warning))
-    returned = replace(result, failed=False, warnings=()).as_ansible()
+    returned = result.but(failed=False, warnings=()).as_ansible()
     returned.update(invocation=module.options.invocation())
     if result.failed:
         module.fail_json(**returned)

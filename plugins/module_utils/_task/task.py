@@ -152,13 +152,13 @@ def _blank(task: Task) -> list[str]:
 
 def interrupted(task: Task, outcome: str, error: BaseException) -> RequestFailed:
     """Return the failure of a task that was interrupted from outside."""
-    operation, wanted = task.resource.operation, task.wanted
+    operation = task.resource.operation
     what = f"the task was interrupted ({str(error) or type(error).__name__})"
     if outcome == UNKNOWN:
-        url = f"{task.settings.base_url}{operation.path.format(id=wanted.segment)}"
+        url = f"{task.settings.base_url}{operation.path.format(id=task.wanted.segment)}"
         what = f"{what} while {operation.method} {url} was in flight"
     text = f"{what}. {effect_of(operation, outcome)}"
-    return RequestFailed(Message(text, f"{operation.noun} {wanted.key}"), outcome)
+    return RequestFailed(Message(text, task.asset), outcome)
 
 
 def presentable(result: Result, context: Context) -> Result:

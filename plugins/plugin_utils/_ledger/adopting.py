@@ -28,7 +28,7 @@ from .entries import ABSENT, DONE, INTENT, PRESENT, STATES, Entry, Key
 ADOPTED, CORRECTED, FORGOTTEN, UNCHANGED = "adopted", "corrected", "forgotten", "unchanged"
 SETTLED_PRESENT, SETTLED_ABSENT = "settled_present", "settled_absent"
 KINDS = (ADOPTED, SETTLED_PRESENT, SETTLED_ABSENT, CORRECTED, FORGOTTEN, UNCHANGED)
-RECORDED_IN_DOUBT = "recorded_in_doubt"  # only by addition_of
+RECORDED_IN_DOUBT = "recorded_in_doubt"  # only of an item that only adds
 
 _IN_DOUBT = (INTENT, ACCEPTED, UNKNOWN)
 _STATE_WORDS = (ABSENT, PRESENT, *STATES)
@@ -44,6 +44,7 @@ class Item(NamedTuple):
     state: str  # absent, present, or in a list the state of an entry
     asset: Asset | None
     changed_at: str | None
+    only_adds: bool = False  # leaves an existing entry unchanged; records a doubt as one
 
     @property
     def asset_id(self) -> str:
@@ -83,6 +84,8 @@ def _key(options: dict[str, Any]) -> Key:
 
 def edit_of(item: Item, before: Entry | None, secrets: Secrets) -> Edit:
     """Return the edit of an entry that an item asks for; raise ServicesError if it is forbidden."""
+    if item.only_adds and (before or item.state in _IN_DOUBT):
+        return _add(item, before)
     _require_as_seen(item, before)
     if item.state == ABSENT:
         return _forget(item, before)
@@ -96,12 +99,10 @@ def edit_of(item: Item, before: Entry | None, secrets: Secrets) -> Edit:
     return _confirm(item.key, asset, before)
 
 
-def addition_of(item: Item, before: Entry | None, secrets: Secrets) -> Edit:
-    """Return the entry that an item adds: a doubt stays one; an existing entry stays unchanged."""
-    if before is not None:
+def _add(item: Item, before: Entry | None) -> Edit:
+    """Return the edit that leaves an entry unchanged, or records a doubt."""
+    if before:
         return Edit(item.key, before, before, UNCHANGED)
-    if item.state not in _IN_DOUBT:
-        return edit_of(item, None, secrets)
     sent = item.given.get("sent") if isinstance(item.given, dict) else None
     return Edit(item.key, None, Entry(item.state, sent or {}, {}), RECORDED_IN_DOUBT)
 

@@ -12,8 +12,6 @@ lost. `unknown`: it may or may not have been processed. docs/docsite/rst/ledger.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from ...module_utils._errors import (
     ACCEPTED,
     NOT_SENT,
@@ -136,7 +134,7 @@ def unrecorded(result: Result, problem: str, task: Task) -> Result:
         next_step = _SETTLE[outcome]
     why = f"outcome is {outcome}, but it could not be recorded: {sentence(problem)} {next_step}"
     said = said.then(f"The {why}") if said.text else Message(f"the {why}", task.asset)
-    return replace(result, failed=True, changed=outcome == ACCEPTED, msg=said)
+    return result.but(failed=True, changed=outcome == ACCEPTED, msg=said)
 
 
 def warning_of_others(task: Task, found: dict[str, list[str]]) -> str:

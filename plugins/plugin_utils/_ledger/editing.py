@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from contextlib import ExitStack
-from typing import Any, Callable, Iterable, Optional
+from typing import Any, Iterable
 
 from ...module_utils._errors import NOT_SENT, ServicesError, listing
 from ...module_utils._fields import json_differences
@@ -33,8 +33,6 @@ from .tables import like
 
 # Keys of an entry from ledger_info or from_csv that no edit needs.
 _UNUSED = {"sent", "options", "began_at", "by", "run", "trace_id", "history", "settle", "line"}
-
-Decision = Callable[[Item, Optional[Entry], Secrets], Edit]
 
 
 def edit_entry(
@@ -64,12 +62,15 @@ def edit_entries(
     check_mode: bool,
     secrets: Secrets,
     run: str = "",
-    decision: Decision = edit_of,
+    only_adds: bool = False,
 ) -> dict[str, Any]:
-    """Edit a list of entries and return the result of ledger_entries; raise ServicesError."""
+    """Edit a list of entries and return the result of ledger_entries; raise ServicesError.
+
+    `only_adds`: as in Item.
+    """
     faults = Faults(LEDGER_ENTRIES)
-    items = _items(params, faults)
-    edits = _edit_all(ledger, items, faults, check_mode, secrets, run, decision)
+    items = [item._replace(only_adds=only_adds) for item in _items(params, faults)]
+    edits = _edit_all(ledger, items, faults, check_mode, secrets, run)
     names: dict[str, list[str]] = {kind: [] for kind in KINDS}
     for edit in edits:
         names.setdefault(edit.kind, []).append(edit.key.name)
@@ -123,7 +124,6 @@ def _edit_all(
     check_mode: bool,
     secrets: Secrets,
     run: str,
-    decision: Decision = edit_of,
 ) -> list[Edit]:
     """Edit all entries, or none; raise InvalidInput with all faults, or LedgerError.
 
@@ -133,7 +133,7 @@ def _edit_all(
     _add_repeated(items, faults)
     _add_taken(ledger, items, faults)
     before = _read(ledger, [item.key for item in items])
-    edits = _decide(items, before, secrets, faults, decision)
+    edits = _decide(items, before, secrets, faults)
     if check_mode:
         return edits
     in_flight = sorted(key for key, entry in before.items() if _state_of(entry) == INTENT)
@@ -144,7 +144,7 @@ def _edit_all(
             ledger.lock(key, wait=True)
         if in_flight:
             now = {**before, **_read(ledger, in_flight)}
-            edits = _decide(items, now, secrets, faults, decision)
+            edits = _decide(items, now, secrets, faults)
             for edit in edits:
                 if edit.kind != UNCHANGED and edit.before != before[edit.key]:
                     raise _overtaken(edit.key, edit.before)
@@ -190,13 +190,12 @@ def _decide(
     entries: dict[Key, Entry | None],
     secrets: Secrets,
     faults: Faults,
-    decision: Decision,
 ) -> list[Edit]:
     """Return the edit of each entry; raise InvalidInput with all faults."""
     edits = []
     for item in items:
         try:
-            edits.append(decision(item, entries[item.key], secrets))
+            edits.append(edit_of(item, entries[item.key], secrets))
         except ServicesError as error:
             faults.add(item.number, item.given, error.msg)
     faults.raise_if_any()

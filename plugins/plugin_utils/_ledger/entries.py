@@ -92,7 +92,7 @@ class Use(NamedTuple):
 class Kind(Enum):
     """The purpose of a write, which decides how it is committed."""
 
-    BEGIN = "begin"  # intents: on disk before the write returns; each takes effect or not
+    BEGIN = "begin"  # intents: on disk before the write returns; each takes effect on its own
     END = "end"  # outcomes: survive the death of this process; tried again while the ledger is lost
     EDIT = "edit"  # on disk before the write returns; all of it takes effect or nothing
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import time
 from contextlib import contextmanager
-from dataclasses import replace
 from typing import Iterator, NamedTuple
 
 from ...module_utils._errors import Message, Overtaken, ServicesError
@@ -147,7 +146,7 @@ class Recording:
         if not is_creation or task.wanted.force or state not in decisions.NEXT:
             return result
         message = result.msg.then(decisions.NEXT[state])
-        return replace(result, msg=message._replace(command=self._command))
+        return result.but(msg=message._replace(command=self._command))
 
 
 class ListRecording(Recording):

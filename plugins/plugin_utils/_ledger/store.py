@@ -79,19 +79,19 @@ class Ledger:
     def _open(self, read_only: bool, moving: bool) -> Mark:
         self.version, mark, last_use = self._state()
         self.is_new = not self.version
-        if self.version and not moving:
+        if self.is_new and read_only:
+            return mark
+        if not moving:
             self._require_in_use(mark)
-        if self.version or not read_only:
-            self.database.check()
+        self.database.check()
         if moving:
             return mark
-        if not self.is_new:
-            self._compare_use(last_use, read_only)
-            if not read_only:
-                self.database.require_privileges()
-        elif not read_only:
+        if self.is_new:
             self.create(sql.INSERT_FIRST_MARK, Mark(os.urandom(16).hex(), sql.IN_USE))
             return self.mark()  # perhaps of another process, which was first
+        self._compare_use(last_use, read_only)
+        if not read_only:
+            self.database.require_privileges()
         return mark
 
     def _compare_use(self, last: Use, read_only: bool) -> None:
@@ -207,11 +207,11 @@ class Ledger:
         """Return the rows of a statement, none if there are no tables."""
         if not self.version:
             return []
-        with self._with_move():
+        with self._noticing_move():
             return self.database.execute(statement, values)
 
     @contextmanager
-    def _with_move(self) -> Iterator[None]:
+    def _noticing_move(self) -> Iterator[None]:
         """Raise LedgerLost for a statement that fails because a move renamed the table of entries."""
         try:
             yield
@@ -271,7 +271,7 @@ class Ledger:
         changes = [stamped(change) for change in changes]
         statements = [_entry_statement(change) for change in changes]
         statements += [_history_statement(each, each.ended) for each in changes if each.ended]
-        with self._with_move():
+        with self._noticing_move():
             try:
                 counts = self.database.write(statements, kind)
                 ours = [count == 1 for count in counts[: len(changes)]]

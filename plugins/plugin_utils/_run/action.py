@@ -7,7 +7,6 @@
 from __future__ import annotations
 
 import os
-from dataclasses import replace
 from typing import Any
 
 from ...module_utils._errors import (
@@ -68,14 +67,14 @@ class Attempts:
         """Return the result of a creation that is not repeated, None if this attempt may send."""
         result = self._creation
         if result and result.failed:
-            return replace(result, msg=Message(f"{_WHY} The earlier attempt: {result.msg}"))
-        return replace(result, warnings=(*result.warnings, _WHY)) if result else None
+            return result.but(msg=Message(f"{_WHY} The earlier attempt: {result.msg}"))
+        return result.but(warnings=(*result.warnings, _WHY)) if result else None
 
     def end(self, result: Result) -> Result:
         """Return the result of an attempt; it is `changed` if an earlier one was."""
         self._has_changed = self._has_changed or result.changed
         if self._has_changed:
-            result = replace(result, changed=True)
+            result = result.but(changed=True)
         if self._creation:  # with the message of the ledger
             self._creation = result
         return result
@@ -104,7 +103,7 @@ class Action(TaskAction):
         """Do the task, given valid options, and return the result; raise ServicesError."""
         raise NotImplementedError
 
-    def hand_over(self) -> Result | None:
+    def run_on_target(self) -> Result | None:
         """Return the result of the module if it does the whole task, None otherwise."""
         return None
 
@@ -176,12 +175,13 @@ class Action(TaskAction):
         self.task_vars = task_vars or {}
         self.controller_environment = dict(os.environ)
         _ATTEMPTS.begin(self.task)
-        result = _ATTEMPTS.creation() or self._run()
+        result = _ATTEMPTS.creation() or self._run_with_signals()
         return untrusted(result.as_ansible())
 
-    def _run(self) -> Result:
+    def _run_with_signals(self) -> Result:
+        """Run the task with deferred signals, then let them terminate this process."""
         with deferred() as self.signals:
-            result = _ATTEMPTS.end(self._result())
+            result = _ATTEMPTS.end(self._run_in_environment())
             if self.signals.caught and result.msg.text:
                 hidden = f"{self.module}: a task with no_log was interrupted; its outcome is {result.outcome}."
                 leave_message(hidden if self.keywords.no_log else str(result.msg))
@@ -191,7 +191,8 @@ class Action(TaskAction):
             os._exit(1)
         return result
 
-    def _result(self) -> Result:
+    def _run_in_environment(self) -> Result:
+        """Run the task in its environment, on the target or here; its errors become results."""
         try:
             names = names_in_role(self.task_vars, self.variables_given())
             if names:
@@ -200,7 +201,7 @@ class Action(TaskAction):
             self.task_environment = self.environment_keyword()
             with environment({**self.controller_environment, **self.task_environment}):
                 self._require_ledger()
-                result = self.hand_over() or self._work_result()
+                result = self.run_on_target() or self._run_here()
                 return self._with_warning(result)
         except InvalidInput as error:  # in a keyword or a variable
             return Result.of_error(error)
@@ -222,7 +223,7 @@ class Action(TaskAction):
             advice = "before it ended. Remove async, or until and retries"
             raise InvalidInput("async", f"{why} {advice}")
 
-    def _work_result(self) -> Result:
+    def _run_here(self) -> Result:
         """Do the task here, or partly on the target, and return its result with `invocation`."""
         options = validate(self.spec, self.options_given())
         try:
@@ -234,10 +235,10 @@ class Action(TaskAction):
         if self.module_was_started:  # its result has warnings and invocation
             return result
         if not self.keywords.diff:
-            result = replace(result, diff=None)
+            result = result.but(diff=None)
         if wants_invocation(self.task_vars):
-            result = replace(result, invocation=options.invocation())
-        return replace(result, warnings=(*options.secrets.warnings(), *result.warnings))
+            result = result.but(invocation=options.invocation())
+        return result.but(warnings=(*options.secrets.warnings(), *result.warnings))
 
     def _with_warning(self, result: Result) -> Result:
         """Return the result; the first creation of a run without a ledger gets a warning.
@@ -250,4 +251,4 @@ class Action(TaskAction):
             return result
         if not run_memory().is_first(_UNRECORDED):
             return result
-        return replace(result, warnings=(*result.warnings, _UNRECORDED))
+        return result.but(warnings=(*result.warnings, _UNRECORDED))

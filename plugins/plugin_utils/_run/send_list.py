@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import time
 from contextlib import closing
-from dataclasses import replace
 from functools import partial
 from typing import Iterable
 
@@ -66,18 +65,18 @@ class SendingListAction(SendingAction):
         place = ListPlace(self)
         bodies = approved.bodies if approved else None
         began = time.monotonic()
-        result = send_all(self.spec, params, self.context(options, place), recording, bodies)
+        collected = send_all(self.spec, params, self.context(options, place), recording, bodies)
         if self.only_checks:
             return Result()
-        result.not_listed = only.without_left_out(result.not_listed)
-        done = result.done(self._next_step(params))
+        collected.not_listed = only.without_left_out(collected.not_listed)
+        result = collected.done(self._next_step(params))
         about = _about_list(ledger, recording, history_rows)
         about = about._replace(interrupted=place.why_to_stop() or None)
-        done = self._show(report, time.monotonic() - began, done, about, only.words())
-        returned = result.returned(done, params["results"])
+        result = self._show(report, time.monotonic() - began, result, about, only.words())
+        returned = collected.returned(result, params["results"])
         if self.spec.names and returned.failed:
             returned = returned.without(DETAIL)  # callbacks print all of it
-        if recording and not check_mode and _may_go_on(recording, params, done.results or ()):
+        if recording and not check_mode and _may_go_on(recording, params, result.results or ()):
             return returned
         return self.remember(returned)
 
@@ -122,7 +121,7 @@ class SendingListAction(SendingAction):
         about = about._replace(warnings=(*about.warnings, *notes))
         problem = report.add(operation, assets, about) if report else ""
         if problem:
-            result = replace(result, warnings=(*result.warnings, problem))
+            result = result.but(warnings=(*result.warnings, problem))
         if self.keywords.no_log or self.signals.caught:
             return result
         if self.keywords.check_mode:

@@ -7,7 +7,6 @@
 from __future__ import annotations
 
 import os
-from dataclasses import replace
 from functools import cache
 from importlib.util import find_spec
 from typing import ContextManager
@@ -40,7 +39,7 @@ class SendingAction(Action):
         is_elsewhere = not keywords.is_local or keywords.becomes or keywords.is_async
         return find_spec("requests") is not None and not is_elsewhere
 
-    def hand_over(self) -> Result | None:
+    def run_on_target(self) -> Result | None:
         """Return the result of the module, None if the task runs here or has a ledger."""
         if self.runs_here or self.ledger_given() != "":
             return None
@@ -55,8 +54,7 @@ class SendingAction(Action):
         params = self.with_absolute_paths(options.params)
         check_mode = self.keywords.check_mode
         task = prepare(self.spec.sent, params, check_mode)
-        asset = f"{task.resource.operation.noun} {task.wanted.key}"
-        context = self.context(options, TaskPlace(self, asset))
+        context = self.context(options, TaskPlace(self, task.asset))
         target = None if self.runs_here else Target(self, options.given)
 
         def send(planned: Planned, context: Context) -> Result:
@@ -68,7 +66,7 @@ class SendingAction(Action):
         recording = Recording(ledger, options.secrets, run_id(), check_mode)
         (planned,) = recording.look_up([task])
         result = carry_out(planned, context, recording, send)
-        return replace(result, warnings=(*recording.warnings, *result.warnings))
+        return result.but(warnings=(*recording.warnings, *result.warnings))
 
 
 class Worker(Place):

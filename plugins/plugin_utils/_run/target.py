@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import asdict, replace
+from dataclasses import asdict
 
 from ansible.errors import AnsibleConnectionFailure, AnsibleError
 
@@ -71,8 +71,8 @@ class Target:
         except AnsibleConnectionFailure as error:
             # Ansible would poll a job whose start was lost unless it failed, and return a result of
             # its own.
-            lost = replace(self._no_result(error), failed=action.keywords.is_async)
-            return replace(lost, more={"unreachable": True})
+            is_async = action.keywords.is_async
+            return self._no_result(error).but(failed=is_async, more={"unreachable": True})
         except ServicesError as error:  # the run of Ansible has ended
             return Result.of_error(error)
         except (AnsibleError, Interrupted) as error:
@@ -89,9 +89,9 @@ class Target:
         is_check = self._action.keywords.check_mode
         outcome = NOT_SENT if cannot_start or is_check else UNKNOWN
         if "ansible_job_id" in returned and not result.failed:
-            return replace(result, outcome=outcome)
+            return result.but(outcome=outcome)
         failure = self._failure(self._message(why_failed(returned), outcome), outcome)
-        return replace(result, failed=True, changed=False, outcome=outcome, msg=failure.msg)
+        return result.but(failed=True, changed=False, outcome=outcome, msg=failure.msg)
 
     def _no_result(self, error: BaseException) -> Result:
         """Return the known effect of a module that gave no result."""

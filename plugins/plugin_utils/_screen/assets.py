@@ -77,7 +77,7 @@ class Asset:
 
     @property
     def is_problem(self) -> bool:
-        """Whether somebody has to look at it; an item that was not begun is never the cause."""
+        """Whether somebody has to look at it; an asset that was not begun is never the cause."""
         if self.skipped:
             return False
         is_told = self.result in (DIFFERS, IN_DOUBT) or self.outcome == UNKNOWN
