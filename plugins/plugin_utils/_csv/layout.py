@@ -63,10 +63,10 @@ class Layout:
         year_first, day_first = _YEAR_FIRST.fullmatch(cell), _DAY_FIRST.fullmatch(cell)
         hint, found = "", None
         if year_first:
-            found = self.decimal and year_first
+            found = year_first if self.decimal else None
             hint = '; if a spreadsheet wrote the file, set decimal to "," or "."'
         elif day_first:
-            found = self.decimal == "," and day_first
+            found = day_first if self.decimal == "," else None
             hint = '; if its numbers have decimal commas, set decimal to ","'
         try:
             return date_time(_iso(found) if found else cell)

@@ -112,8 +112,8 @@ def _require_possible(ledger: Ledger, old: str, new: str, found: list[_Found]) -
         urls = [f"{url} ({count:,})" for url, count in ledger.database.execute(sql.COUNT_URLS)]
         there = f"The ledger has entries of {listing(urls)}" if urls else "The ledger is empty"
         raise LedgerError(f"base_url: {ledger.where} has no entry of {old}. {_NOTHING}. {there}")
-    there = {(entry.resource, entry.name) for entry in _entries_at(ledger, new)}
-    both = [entry.name for entry in found if (entry.resource, entry.name) in there]
+    taken = {(entry.resource, entry.name) for entry in _entries_at(ledger, new)}
+    both = [entry.name for entry in found if (entry.resource, entry.name) in taken]
     if both:
         raise LedgerError(
             f"to_base_url: {listing(both)}: recorded at {old} and at {new}. {_NOTHING}. Look on"
