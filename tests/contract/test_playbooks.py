@@ -158,6 +158,7 @@ def test_no_variable_of_another_playbook_is_taken_for_a_misspelt_one():
         ("settle", "fail"),
         ("update_cassandra_application_role", "fleet_application_roles"),
         ("create_fleet", "virtual_machine_name"),
+        *((name, "to_base_url") for name in (*ASSETS, "show_ledger", "settle")),
     }
 
 

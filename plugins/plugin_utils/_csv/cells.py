@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from typing import Dict, Union
 
-from ...module_utils._fields import dotted
+from ...module_utils._fields import DATE_TIME, dotted
 from ...module_utils._task.options import Option
 from ...module_utils._task.validation import converted, shown
 from .columns import Column, Path
@@ -71,6 +71,8 @@ def _converted(row: Row, column: Column, option: Option, layout: Layout, faults:
     try:
         if value is cell and option["type"] == "float":
             value = layout.with_decimal_point(cell)
+        elif value is cell and option["type"] is DATE_TIME:
+            value = layout.as_date_time(cell)
         value = converted(option, value, str(column.path[-1]), column.label, problems)
     except ValueError as error:
         problems.append(f"{column.label}: {error}")

@@ -14,7 +14,18 @@ from ...module_utils._http import strict_json
 from ...module_utils._secrets import printable
 from . import tables as sql
 from .database import Database, Row, Value
-from .entries import DONE, Ended, Entry, Key, LedgerError, LedgerLost, Mark, Unanswered, Use
+from .entries import (
+    DONE,
+    Ended,
+    Entry,
+    Key,
+    LedgerError,
+    LedgerLost,
+    Mark,
+    NewUrl,
+    Unanswered,
+    Use,
+)
 
 _AT_ONCE = 500  # names in one statement; SQLite took 999 values at most before 3.32
 _TOO_DEEP = f"is nested deeper than {strict_json.MAX_DEPTH} levels"
@@ -67,6 +78,25 @@ class LedgerReader:
         for name, other in self._read_some(sql.ELSEWHERE, base_url, resource, names):
             found.setdefault(name, []).append(other)
         return found
+
+    def new_url(self, base_url: str) -> NewUrl | None:
+        """Return where the entries of a base_url were moved to, also by several moves."""
+        found = None
+        while True:
+            rows = self._read(sql.SERVICE_MOVED, (found.base_url if found else base_url,))
+            if not rows or rows[0][0] != sql.MOVED:
+                return found
+            found = NewUrl(*rows[0][1:])
+
+    def require_same_url(self, base_url: str) -> None:
+        """Raise LedgerLost if the entries of a base_url were moved to another one."""
+        new = self.new_url(base_url)
+        if new:
+            raise LedgerLost(
+                f"ledger: in {self.where} the entries of {base_url} were moved to {new.base_url}"
+                f" ({new.by}, {new.at}), so nothing was sent or changed. Set base_url to"
+                f" {new.base_url}"
+            )
 
     def history(self, base_url: str, resource: str, names: Iterable[str]) -> dict[str, list[Ended]]:
         """Return how the attempts of several assets ended, oldest first, by name."""
@@ -140,11 +170,11 @@ class LedgerReader:
         """Return the rows of a statement, none if there are no tables."""
         if not self.version:
             return []
-        with self._told_of_its_move():
+        with self.told_of_its_move():
             return self.database.execute(statement, values)
 
     @contextmanager
-    def _told_of_its_move(self) -> Iterator[None]:
+    def told_of_its_move(self) -> Iterator[None]:
         """Explain why a statement fails: a move renames the table of entries."""
         try:
             yield

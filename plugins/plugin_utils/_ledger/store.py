@@ -132,7 +132,7 @@ class Ledger(LedgerReader):
         changes = [stamped(change) for change in changes]
         statements = [_entry_statement(change) for change in changes]
         statements += [_history_statement(each, each.ended) for each in changes if each.ended]
-        with self._told_of_its_move():
+        with self.told_of_its_move():
             try:
                 counts = self.database.write(statements, kind)
                 ours = [count == 1 for count in counts[: len(changes)]]
@@ -142,6 +142,8 @@ class Ledger(LedgerReader):
                 ours = self._write_again(changes, statements, kind)
         if kind is not Kind.END and not all(ours):
             self.require_in_use()
+            for base_url in {change.key.base_url for change in changes}:
+                self.require_same_url(base_url)
         return [change if is_ours else None for change, is_ours in zip(changes, ours)]
 
     def _write_again(
@@ -213,7 +215,7 @@ def _entry_statement(change: Change) -> Statement:
         return sql.DELETE, (*key, read)
     row = (after.state, json.dumps(after.sent), json.dumps(after.asset), *after[3:])
     if before is None:
-        return sql.INSERT, (*key, *row)
+        return sql.INSERT, (*key, *row, key.base_url)
     update = sql.BEGIN if after.state == INTENT else sql.UPDATE
     return update, (*row, *key, read)
 
