@@ -15,7 +15,7 @@ from typing import Any, Mapping
 from .._errors import MAX_FAULTS, InvalidInput, ServicesError, listing
 from .._fields import json_differences
 from .._result import Json
-from .._secrets import Secrets
+from .._secrets import Secrets, for_message
 from .._task.options import MOST_AT_ONCE, in_range, settings_from
 from .._task.specs import ModuleSpec
 from .._task.task import Planned, Task
@@ -149,5 +149,8 @@ def require_approved(
 
 def _differing(body: Json, approved: Json) -> str:
     """Return the fields whose JSON differs, with both values; empty for none."""
-    found = json_differences(body, approved)
-    return ", ".join(f"{field} ({now} now, {then} approved)" for field, now, then in found)
+    found = [
+        f"{for_message(field)} ({for_message(now)} now, {for_message(then)} approved)"
+        for field, now, then in json_differences(body, approved)
+    ]
+    return listing(found, MAX_FAULTS)
