@@ -13,8 +13,9 @@ from typing import Any
 from hypothesis import strategies as st
 
 ANY_TEXT = st.text(max_size=20)
+DOUBLED = '{"a": 1, "a": 2}'
 ODD_JSON = [
-    *("{}", "[]", "null", "NaN", "1e999", "01", '"', '"\\ud800"', '{"a": 1, "a": 2}'),
+    *("{}", "[]", "null", "NaN", "1e999", "01", '"', '"\\ud800"', DOUBLED),
     *('{"__ansible_unsafe": "a"}', '{"a": NaN}', '{"a": -1e999}', '["\\ud800"]', "{'a': 1}"),
     *("[" * 5000, "[" * 600 + "]" * 600, '{"a":' * 100_000, "9" * 5000, '{"a": %s}' % ("9" * 5000)),
     '{"a": ' + "[" * 70 + "]" * 70 + "}",
@@ -57,10 +58,11 @@ ODD_NAMES = [
         "volumes[999999].name",
         "volumes[0][0]",
         "subnet.",
-        "a" * 200_000,
+        "",
     ),
     *("volumes" + "[0]" * 3000, "subnet" + ".mask" * 3000, "\x1b[31m", '"', "na\nme", "1"),
 ]
+LONG_NAME = "a" * 200_000
 CELLS = st.one_of(st.sampled_from(ODD_CELLS), st.sampled_from(ODD_CELLS[:12]), ANY_TEXT)
 VALUES = st.recursive(
     st.one_of(
@@ -74,6 +76,13 @@ VALUES = st.recursive(
 )
 
 
+def odd_cells(name: str) -> st.SearchStrategy[str]:
+    """Return what a cell of this column may hold that it should not."""
+    if NAMES.get(name, "").startswith(("[", "{")):
+        return st.sampled_from(ODD_JSON) | st.just(DOUBLED)
+    return CELLS
+
+
 def _quoted(cell: str, delimiter: str) -> str:
     if any(letter in cell for letter in ('"', "\n", "\r", delimiter)):
         return '"' + cell.replace('"', '""') + '"'
@@ -85,15 +94,21 @@ def csv_texts(draw: st.DrawFn) -> str:
     """Return a text that is CSV in most of its parts."""
     delimiter = draw(st.sampled_from([",", ",", ";", "\t", "|"]))
     header = draw(st.lists(st.sampled_from([*NAMES]), max_size=4, unique=True))
+    if draw(st.booleans()) and "extra_attributes" not in header:
+        header.append("extra_attributes")  # what may hold any JSON
     if draw(st.integers(0, 5)) == 0:
-        header.append(draw(st.one_of(st.sampled_from([*ODD_NAMES, *header, "name"]), ANY_TEXT)))
+        odd_names = [*ODD_NAMES, *header, "name", LONG_NAME]
+        header.append(draw(st.sampled_from([*odd_names, LONG_NAME]) | ANY_TEXT))
     if draw(st.integers(0, 9)):
         header = ["name", *header]
     odd = draw(st.sampled_from([0, 0, 1, 5]))  # of so many cells one is odd, none for 0
     rows = [header]
     for number in range(draw(st.integers(0, 3))):
-        good = [NAMES.get(name, f"web{number}") for name in header]
-        rows.append([draw(CELLS) if odd and not draw(st.integers(0, odd)) else it for it in good])
+        row = [NAMES.get(name, f"web{number}") for name in header]
+        for place in range(len(row) if odd else 0):
+            if not draw(st.integers(0, odd)):
+                row[place] = draw(odd_cells(header[place]))
+        rows.append(row)
     if draw(st.integers(0, 19)) == 0:
         rows[-1].append("one more")
     end = draw(st.sampled_from(["\n", "\n", "\r\n", "\r"]))

@@ -93,7 +93,7 @@ class Faults:
         if isinstance(item, dict):
             key = item.get(self._spec.key) or item.get("id")
         if key and isinstance(key, (str, int)):
-            label = f"{label} ({key})"
+            label = f"{label} ({for_message(str(key))})"
         self._items.setdefault(msg, []).append(label)
 
     def raise_if_any(self) -> None:
@@ -141,7 +141,7 @@ def require_approved(
         else:
             why = _differing(secrets.scrub_data(body), approved[name])
         if why:
-            faults.append(f"{name}: {why}")
+            faults.append(f"{for_message(name)}: {why}")
     if faults:
         told = f"{len(faults):,} not approved as listed now: {listing(faults, MAX_FAULTS, '; ')}"
         raise InvalidInput("approved", f"{told}. Make a new plan (--check) and have it approved")
