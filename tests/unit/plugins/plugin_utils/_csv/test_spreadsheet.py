@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import csv
+import datetime
 import io
 import json
 
@@ -317,8 +318,46 @@ def test_ignore_may_be_text_with_commas():
     assert from_csv("name,a,b\nvm,1,2\n", ignore="a, b") == [{"name": "vm"}]
 
 
-def test_a_list_is_no_text():
-    assert "it needs the text of a CSV file" in fault([{"name": "vm"}])
+@pytest.mark.parametrize("given", [[{"name": "vm"}], {}, None, 7, True, b"name\nvm\n"], ids=str)
+def test_what_is_no_text_is_refused(given):
+    assert "it needs the text of a CSV file" in fault(given)
+
+
+@pytest.mark.parametrize("given", [datetime.date(2026, 1, 2), b"x"], ids=str)
+def test_an_option_of_a_type_that_json_lacks_is_named(given):
+    assert "entries: must be true or false" in fault("name\nvm\n", entries=given)
+
+
+@pytest.mark.parametrize(
+    ("cell", "said"),
+    [
+        ('{"a": 1, "a": 2}', "it contains the same key twice in one object"),
+        ('{"a": NaN}', "it contains NaN, which is not JSON"),
+        ('{"a": 1e999}', "it contains a number beyond the range"),
+        ('{"a": "\\ud800"}', "it is not UTF-8, or contains a lone surrogate"),
+        ('{"a": ' + "[" * 70 + "]" * 70 + "}", "it is nested deeper than 64 levels"),
+        ('{"a":' * 100_000, "it is nested deeper than 64 levels"),
+        ('{"a": ' + "9" * 5000 + "}", "it contains an integer of more than 4300 digits"),
+    ],
+)
+def test_json_in_a_cell_is_read_as_strictly_as_an_answer(cell, said):
+    quoted = cell.replace('"', '""')
+    problem = fault(f'name,extra_attributes\nvm,"{quoted}"\n')
+    assert problem.startswith(f"from_csv: line 2, column 2 (extra_attributes): {said}")
+
+
+def test_a_heading_may_be_as_long_as_a_cell():
+    assert "there is no column name" in fault("a" * 200_000 + ",b\nvm,1\n")
+
+
+def test_a_long_name_within_a_cell_is_cut_in_the_message():
+    problem = fault('name;volumes\nvm;"[{""' + "x" * 9_000 + '"": 1}]"\n')
+    assert problem.startswith("from_csv: line 2, column 2 (volumes)[0].xxx")
+    assert len(problem) < 600
+
+
+def test_a_delimiter_in_a_message_is_printable():
+    assert fault('name\tteam\nvm\t"a"b\n').isprintable()
 
 
 @pytest.mark.parametrize(
