@@ -8,23 +8,27 @@ from __future__ import annotations
 
 from contextlib import closing
 
+from ..module_utils._task.options import Params
 from ..module_utils._task.specs import LEDGER_MOVE
 from ..module_utils._task.validation import Options
 from ..plugin_utils._ledger.location import open_ledger
 from ..plugin_utils._ledger.moving import move_ledger, open_source
+from ..plugin_utils._ledger.renaming import move_entries
 from ..plugin_utils._ledger.store import Ledger
-from ..plugin_utils._run.ansible_core import Returned
+from ..plugin_utils._run.ansible_core import Returned, run_id
 from ..plugin_utils._run.ledger_actions import LedgerAction
-from ..plugin_utils._run.ledgers import ledger_location, show_waiting
+from ..plugin_utils._run.ledgers import ledger_location, reused_ledger, show_waiting
 
 
 class ActionModule(LedgerAction):
-    """Moves a ledger."""
+    """Moves a ledger, or the entries of a service within it."""
 
     spec = LEDGER_MOVE
 
     def work(self, options: Options) -> Returned:
         params, check_mode = options.params, self.keywords.check_mode
+        if params["to_base_url"] is not None:
+            return self._move_entries(params, check_mode)
         here = ledger_location(self, params["ledger"])
         there = ledger_location(self, params["to"], "to")
         required_by = "" if params["ledger_create"] else "ledger_create"
@@ -41,3 +45,10 @@ class ActionModule(LedgerAction):
             source.database.interruptible = self.signals.raised
             show_waiting(self, source)
             return move_ledger(source, open_target, check_mode)
+
+    def _move_entries(self, params: Params, check_mode: bool) -> Returned:
+        found = reused_ledger(self, params, read_only=True, shows_news=False)
+        is_missing = not found.version  # and stays so
+        ledger = reused_ledger(self, params, read_only=check_mode or is_missing)
+        urls = params["base_url"], params["to_base_url"]
+        return move_entries(ledger, *urls, check_mode, run_id())

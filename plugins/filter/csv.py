@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Callable
 
 from ansible.errors import AnsibleFilterError
+from jinja2 import Undefined
 
 from ..module_utils._errors import InvalidInput
 from ..module_utils._resources import RESOURCES
@@ -31,8 +32,8 @@ _READING: dict[str, Option] = {
 
 def from_csv(text: str, **given: object) -> object:
     """Return the items or entries in a CSV text, never to be templated."""
-    if isinstance(text, (list, dict)):
-        raise AnsibleFilterError("from_csv: it needs the text of a CSV file, and was given a list")
+    if not isinstance(text, (str, Undefined)):  # Jinja has a message of its own for that
+        raise AnsibleFilterError("from_csv: it needs the text of a CSV file, and was given no text")
     options, problems = validated(_READING, {}, given)
     if problems:
         raise AnsibleFilterError(f"from_csv: {'; '.join(problems)}")

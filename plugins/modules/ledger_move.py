@@ -10,7 +10,7 @@
 DOCUMENTATION = r"""
 ---
 module: ledger_move
-short_description: Move a ledger to another place
+short_description: Move a ledger to another place, or its entries to the new URL of a service
 description:
   - Moves a ledger with all its entries and its whole history, from a file to PostgreSQL when several controllers are to
     share it, back, or to another file or schema. Nothing is sent to the service.
@@ -18,6 +18,10 @@ description:
     begins nothing more; this task waits for the requests that it has in flight.
   - A move that was cut off is completed when the task runs again. Until then at most one of the two can be used.
   - A ledger is never used again where it was. To go back, move it to a new place.
+  - With O(to_base_url) instead of O(to), the ledger stays where it is, and the entries of a service get the new URL of
+    that service, with their history. Otherwise each machine would be a new one at the new URL. One transaction moves
+    all of them or none.
+  - From then on every task that uses the old URL with this ledger is refused, with the new URL.
 version_added: 1.0.0
 author:
   - The infrastructure.services contributors (@infrastructure-services)
@@ -28,8 +32,20 @@ options:
     description:
       - The new location, a path or a C(postgresql://) URL.
       - There must not be a ledger yet; ledgers are not merged. If there is one, nothing is moved.
+      - Either this or O(to_base_url) is required.
     type: str
-    required: true
+  base_url:
+    description:
+      - The old URL of the service, as recorded. It is needed with O(to_base_url).
+      - It is not taken from the environment.
+      - With O(to) it has no effect, because a ledger moves as a whole.
+    type: str
+  to_base_url:
+    description:
+      - The new URL of the same service.
+      - Nothing is moved while a task waits for an answer for one of the entries, or if a name is recorded at both URLs.
+      - To undo the move, move the entries back.
+    type: str
 attributes:
   action_group:
     description: Use C(group/infrastructure.services.all) in C(module_defaults) to set options for all modules.
@@ -39,9 +55,13 @@ attributes:
   check_mode:
     description: Can run in C(check_mode) and says whether the move is possible; both ledgers are then only read.
     support: full
+    details:
+      - With O(to_base_url) and an SQLite ledger, it does not see whether a task is running.
   diff_mode:
-    description: Returns no diff, since no entry changes.
-    support: none
+    description: Returns how many entries of each resource get the new URL.
+    support: partial
+    details:
+      - With O(to) there is no diff, because no entry changes.
 notes:
   - Behind a pooler of PostgreSQL connections it cannot wait for requests in flight; their assets are then in doubt.
   - In PostgreSQL, the user must own the tables of the ledger that is moved away.
@@ -54,24 +74,30 @@ EXAMPLES = r"""
   infrastructure.services.ledger_move:
     ledger: fleet.db
     to: shared.db
+
+- name: The service has a new URL
+  infrastructure.services.ledger_move:
+    ledger: shared.db
+    base_url: https://infrastructure.example.com
+    to_base_url: https://services.example.com
 """
 
 RETURN = r"""
 counts:
-  description: How many entries, and rows of their history, the ledger that is moved has.
+  description: How many entries, and rows of their history, are moved or were moved before.
   returned: on success
   type: dict
   sample:
     entries: 500
     history: 712
 ledger:
-  description: Where the ledger was, without a password.
+  description: Where the ledger was, without a password; with O(to_base_url), where it is.
   returned: on success
   type: str
   sample: /srv/fleet/fleet.db
 to:
   description: Where it is now, without a password.
-  returned: on success
+  returned: on success, with O(to)
   type: str
   sample: postgresql://db.example.com/ledger
 ledger_id:
@@ -79,6 +105,16 @@ ledger_id:
   returned: on success
   type: str
   sample: 6b0f2c1d4e8a4b7f9c3d5e6f7a8b9c0d
+base_url:
+  description: The old URL, as it was recorded.
+  returned: on success, with O(to_base_url)
+  type: str
+  sample: https://infrastructure.example.com
+to_base_url:
+  description: The new URL, as it is recorded.
+  returned: on success, with O(to_base_url)
+  type: str
+  sample: https://services.example.com
 outcome:
   description: Always V(not_sent), since nothing is sent to the service.
   returned: always

@@ -22,8 +22,17 @@ from jinja2 import Environment, nodes
 ROOT = Path(__file__).resolve().parents[2]
 PLAYBOOKS = {path.stem: path for path in sorted((ROOT / "playbooks").glob("*.yml"))}
 PAGE = (ROOT / "docs/docsite/rst/playbooks.rst").read_text(encoding="utf-8")
-SECTIONS = dict(re.findall(r"\n(\w+)\n-+\n\n(.*?)(?=\n\w+\n-+\n|\Z)", PAGE, re.DOTALL))
-DOCUMENTED = {name: set(re.findall(r"\* - ``(\w+)``", text)) for name, text in SECTIONS.items()}
+SECTIONS = dict(re.findall(r"\n(\w+)\n-+\n\n(.*?)(?=\n[\w ]+\n-+\n|\Z)", PAGE, re.DOTALL))
+
+
+def documented(section: str) -> set[str]:
+    """Return the variables of a playbook: those of its table, and those that it shares."""
+    shared = re.findall(r"^Common variables: .*?(?=\n\n|\Z)", section, re.MULTILINE | re.DOTALL)
+    named = set(re.findall(r"``(\w+)``", "".join(shared)))
+    return {*re.findall(r"\* - ``(\w+)``", section), *named} - PLAYBOOKS.keys()
+
+
+DOCUMENTED = {name: documented(text) for name, text in SECTIONS.items()}
 ANSIBLES = {  # and ansible_...
     "hostvars",
     "inventory_hostname",
@@ -158,6 +167,7 @@ def test_no_variable_of_another_playbook_is_taken_for_a_misspelt_one():
         ("settle", "fail"),
         ("update_cassandra_application_role", "fleet_application_roles"),
         ("create_fleet", "virtual_machine_name"),
+        *((name, "to_base_url") for name in (*ASSETS, "show_ledger", "settle")),
     }
 
 

@@ -17,6 +17,7 @@ _COMMENT = re.compile(r"\A\.\.\n(?:  .*\n)+")
 _CODE = re.compile(r"^( *)\.\. code-block::.*\n(?:\1 +\S.*\n|\s*\n)*", re.MULTILINE)
 _DIRECTIVE = re.compile(r"^ *(?:\.\. (?!note|warning|tip).*|:[\w-]+:.*|[=-]+)$", re.MULTILINE)
 _ROLE = re.compile(r":\w+:`(?:([^`<]*) <)?[^`]*`")
+_LINK = re.compile(r"`([^`<]+) <[^`]*>`__")
 _WORD = re.compile(r"[A-Za-z][\w'-]*")
 
 
@@ -30,8 +31,13 @@ def guides() -> dict[str, str]:
 
 def words(text: str) -> list[str]:
     """Return the words of a guide, without code, markup and the targets of links."""
-    prose = _DIRECTIVE.sub("", _CODE.sub("", _COMMENT.sub("", text)))
-    return _WORD.findall(_ROLE.sub(lambda role: role[1] or "link", prose))
+    return _WORD.findall(prose(text))
+
+
+def prose(text: str) -> str:
+    """Return the sentences of a guide, without code, markup and the targets of links."""
+    sentences = _DIRECTIVE.sub("", _CODE.sub("", _COMMENT.sub("", text)))
+    return _LINK.sub(r"\1", _ROLE.sub(lambda role: role[1] or "link", sentences))
 
 
 def links(text: str) -> set[str]:

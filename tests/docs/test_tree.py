@@ -63,6 +63,32 @@ def test_the_home_page_comes_first_and_shows_its_picture():
     assert docs_tree.guides()[0] == "home"
 
 
+IMAGE = re.compile(r"\.\. image:: (\S+)\n    :alt: \S")
+COLUMN = 338  # pixels of text on a screen of 390
+
+
+def test_every_picture_is_shown_with_a_text_instead():
+    shown = [name for text in TEXTS.values() for name in IMAGE.findall(text)]
+    pictures = {path.name for path in (ROOT / "docs/docsite/rst").iterdir()} - {
+        path.name for path in GUIDES
+    }
+    assert sorted(shown) == sorted(pictures)
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "docs/docsite/rst").glob("*.svg")), ids=str)
+def test_a_drawing_can_be_read_on_a_phone_and_on_any_background(path):
+    drawing = ElementTree.parse(path).getroot()
+    shrinks = min(1, COLUMN / float(drawing.attrib["width"]))
+    sizes = [
+        float(each.attrib["font-size"]) for each in drawing.iter() if "font-size" in each.attrib
+    ]
+    assert min(sizes) * shrinks >= 12
+    background = drawing.find("{*}rect")
+    assert background.attrib["fill"] == "#ffffff"
+    assert background.attrib["width"] == drawing.attrib["width"]
+    assert drawing.find("{*}title").text
+
+
 def test_a_built_site_opens_on_home_and_has_every_page_in_a_table_of_contents(tmp_path):
     (tmp_path / "rst/docsite").mkdir(parents=True)
     (tmp_path / "rst/docsite/home.rst").write_text(TEXTS["home"], encoding="utf-8")

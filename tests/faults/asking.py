@@ -18,14 +18,24 @@ import json
 import os
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 from support import CREATE, UPDATE, run_task
+from support.lists import run_list
 
-from .lab import CLIENT
+# isort: split
+from ansible_collections.infrastructure.services.plugins.module_utils._task.specs import (
+    VIRTUAL_MACHINES,
+)
 
-WAYS = ("POST", "PUT", "token", "CONNECT")
+from .generated import ACCESS_TOKEN, CLIENT_ID, CLIENT_SECRET, ECHO, TOKEN, forms_of
+
+CLIENT = dict(client_id=CLIENT_ID, client_secret=CLIENT_SECRET)
+MACHINES = [{"name": f"web{number}"} for number in range(3)]  # of each list
+WAYS = ("POST", "PUT", "token", "CONNECT", "list", "list token")
 TIMEOUT = 60  # seconds for an attempt; no generated answer makes the client wait
+LIMITS = dict(retries=1, timeout=TIMEOUT)
 
 
 def way_of(number: int) -> str:
@@ -34,35 +44,77 @@ def way_of(number: int) -> str:
 
 
 def digest(asset: object) -> str:
-    """Return a short text that two equal assets have in common."""
+    """Return a short text that two assets have in common that differ in their echoes at most."""
+    if isinstance(asset, dict):
+        asset = {name: asset[name] for name in asset if name not in (ECHO, "error_description")}
     return hashlib.sha256(json.dumps(asset, sort_keys=True).encode()).hexdigest()
 
 
 def ask(url: str, good: str, number: int) -> dict:
-    """Run the task of a number and return its result."""
+    """Run the task or the list of a number and return its result."""
     here = f"{url}/n{number}"
+    given = dict(CLIENT, access_token=ACCESS_TOKEN)
     fetched = dict(CLIENT, access_token=None)
+    way = way_of(number)
+    if way.startswith("list"):
+        options = dict(virtual_machines=MACHINES, concurrency=2, max_unknown=0, **LIMITS)
+        if way == "list":
+            return run_list(VIRTUAL_MACHINES, dict(options, base_url=here, **given))
+        fetched = dict(CLIENT, base_url=good, auth_url=f"{here}/token")
+        return run_list(VIRTUAL_MACHINES, {**options, **fetched})
     resource, options = {
-        "POST": (CREATE, dict(base_url=here)),
+        "POST": (CREATE, dict(base_url=here, **given)),
         "PUT": (UPDATE, dict(base_url=here, auth_url=f"{good}/token", **fetched)),
         "token": (CREATE, dict(base_url=good, auth_url=f"{here}/token", **fetched)),
-        "CONNECT": (CREATE, dict(base_url=f"https://n{number}.example")),
-    }[way_of(number)]
-    return run_task(resource, retries=1, timeout=TIMEOUT, **options)
+        "CONNECT": (CREATE, dict(base_url=f"https://n{number}.example", **given)),
+    }[way]
+    return run_task(resource, **LIMITS, **options)
+
+
+def texts_in(value: object) -> Iterator[str]:
+    """Return all texts in a result."""
+    if isinstance(value, dict):
+        value = [*value, *value.values()]
+    if isinstance(value, (list, tuple)):
+        for item in value:
+            yield from texts_in(item)
+    elif isinstance(value, str):
+        yield value
+
+
+def leaks_in(result: dict, way: str) -> list[str]:
+    """Return the credentials of the task that are in its result, in any form."""
+    forms = forms_of(CLIENT_SECRET)
+    if "token" in way:
+        forms.append(TOKEN)
+    elif way != "PUT":
+        forms += forms_of(ACCESS_TOKEN)
+    text = "\n".join(texts_in(result))
+    return [form for form in forms if form in text]
 
 
 def told(url: str, good: str, number: int) -> dict:
-    """Return what the test compares of a task."""
+    """Return what the test compares of a task, and of each item of a list."""
     started = time.process_time()
     result = ask(url, good, number)
     return dict(
         number=number,
+        leaks=leaks_in(result, way_of(number)),
+        seconds=time.process_time() - started,
+        items=[told_of(each) for each in result.get("results", ())],
+        **told_of(result),
+    )
+
+
+def told_of(result: dict) -> dict:
+    """Return what the test compares of the result of a task or of an item."""
+    return dict(
         outcome=result.get("outcome"),
         failed=result.get("failed", False),
+        skipped=result.get("skipped", False),
         changed=result["changed"],
         asset=digest(result.get("asset")),
         msg=result.get("msg", "ok"),
-        seconds=time.process_time() - started,
     )
 
 

@@ -11,12 +11,14 @@ An answer depends on a seed and a number only, so that one that fails can be loo
 
 from __future__ import annotations
 
+import base64
 import gzip
 import json
 import sys
 import zlib
 from dataclasses import dataclass
 from random import Random
+from urllib.parse import quote, quote_plus
 
 MAX_ANSWER = 4 * 1024 * 1024  # bytes that are read of an answer (docs/open_points.md)
 ENDLESS = 64 * 1024 * 1024  # bytes of an answer without end: more than the kernel buffers
@@ -48,6 +50,8 @@ FAILURES = (
 )
 BOMB = gzip.compress(bytes(MAX_ANSWER * 2), 1, mtime=0)
 TOKEN = "token-of-a-generated-answer"
+ACCESS_TOKEN = 'given"token/%of\\the-tests'
+CLIENT_ID, CLIENT_SECRET = "client-of-the-tests", 'secret of/the\\client+"%'
 
 
 @dataclass
@@ -67,6 +71,19 @@ class Generated:
     def times(self) -> int:
         """How often the filler is sent."""
         return ENDLESS // len(self.filler) if self.filler else 0
+
+
+def forms_of(secret: str) -> list[str]:
+    """Return a credential in the forms in which a service may echo it."""
+    forms = [secret, quote(secret, safe=""), quote_plus(secret), json.dumps(secret)[1:-1]]
+    if secret == CLIENT_SECRET:
+        pairs = (f"{CLIENT_ID}:{each}" for each in (secret, quote_plus(secret)))
+        forms += (base64.b64encode(pair.encode()).decode() for pair in pairs)
+    return forms
+
+
+ECHOED = [*forms_of(ACCESS_TOKEN), *forms_of(CLIENT_SECRET)]
+ECHO = "echo"  # the field of an asset that has credentials in it
 
 
 @dataclass
@@ -108,7 +125,8 @@ def _structured(rng: Random) -> Generated:
     before = b"".join(
         _head(rng.choice(INTERIM), []) for _number in range(rng.choice((0, 0, 0, 1, 5)))
     )
-    head = before + _head(status, [line.data for line in lines if line.data])
+    said = _echo(rng) if rng.random() < 0.05 else b"Said"
+    head = before + _head(status, [line.data for line in lines if line.data], said)
     endless = next((line for line in lines if line.filler), None)
     if endless:
         return Generated(_head(status, [endless.data])[:-4], endless.filler, "unknown")
@@ -125,8 +143,12 @@ def _structured(rng: Random) -> Generated:
     )
 
 
-def _head(status: int, lines: list[bytes]) -> bytes:
-    return b"\r\n".join([b"HTTP/1.1 %d Said" % status, *lines, b"", b""])
+def _head(status: int, lines: list[bytes], said: bytes = b"Said") -> bytes:
+    return b"\r\n".join([b"HTTP/1.1 %d %s" % (status, said), *lines, b"", b""])
+
+
+def _echo(rng: Random) -> bytes:
+    return rng.choice(ECHOED).encode()
 
 
 def _too_many_headers(rng: Random, status: int) -> Generated:
@@ -172,6 +194,9 @@ def _header(rng: Random) -> _Part:
         return _Part(
             b"X-Endless: ", False, rng.choice((b"a" * 65_000, b"a\r\n b", b"a\r\nX: ")) * 10
         )
+    if rng.random() < 0.2:
+        name = rng.choice((b"X-Request-Id", b"Traceparent", b"Location", b"Retry-After", b"X"))
+        return _Part(name + b": " + _echo(rng))
     return _Part(rng.choice(good)) if rng.random() < 0.8 else _Part(rng.choice(bad), False)
 
 
@@ -289,6 +314,10 @@ def _document(rng: Random) -> tuple[dict, _Part]:
         "expires_in": 60,
     }
     asset.update((f"m{number}", _value(rng, 5)) for number in range(rng.choice((0, 1, 9))))
+    if rng.random() < 0.3:
+        asset[ECHO] = rng.choice((f"It was {rng.choice(ECHOED)}.", [{rng.choice(ECHOED): None}]))
+    if rng.random() < 0.1:
+        asset.update(error="invalid_client", error_description=f"not {rng.choice(ECHOED)}")
     if rng.random() < 0.02:
         asset["long"] = "\u2603" * 300_000
     text = json.dumps(asset, ensure_ascii=rng.random() < 0.5).encode()

@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 import requests
 import yaml
+from contract.test_playbooks import DOCUMENTED
 from support.checkout import CHECKOUT
 from support.running import Run
 
@@ -200,7 +201,7 @@ def test_the_demo_fits_on_one_screen(ansible_once, tmp_path):
         "emulator_python": sys.executable,
         "emulator_extensions": str(CHECKOUT / "extensions"),
     }
-    assert set(documented_variables("demo")) == given.keys()
+    assert DOCUMENTED["demo"] == given.keys()
     try:
         run = ansible_once.playbook(DEMO, "-e", json.dumps(given)).ok()
         url = (where / "url").read_text().strip()
@@ -249,14 +250,6 @@ def told_by(run: Run) -> list[str]:
     """The lines of the story that `make demo` shows."""
     told = [line["result"]["msg"] for line in run.results if line["task"] == "Tell the story"]
     return [line.removeprefix("|") for lines in told for line in lines]
-
-
-def documented_variables(playbook: str) -> list[str]:
-    """The variables of a playbook on the page of playbooks."""
-    page = (CHECKOUT / "docs/docsite/rst/playbooks.rst").read_text(encoding="utf-8")
-    return re.findall(
-        r"\* - ``(\w+)``", re.split(r"\n\w+\n-+\n", page.partition(f"\n{playbook}\n---")[2])[0]
-    )
 
 
 def test_a_fleet_is_created_from_the_controller_whatever_the_inventory_says(ansible_once, service):

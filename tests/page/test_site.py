@@ -16,7 +16,7 @@ import pytest
 from support.checkout import CHECKOUT
 
 SITE = CHECKOUT / ".build/docs/html"
-PARTS = ("Start", "Use", "Operate", "Reference")
+PARTS = ("Start", "Use", "Operate", "Trust", "Reference")
 # What of the text begins or ends outside of the screen, unless it can be scrolled into view in a
 # box of its own.
 CUT_OFF = """() => [...document.querySelectorAll('.document *')].filter(element => {
@@ -107,3 +107,11 @@ def test_nothing_of_a_page_is_outside_of_the_screen(tab):
         tab.goto(path.as_uri(), wait_until="domcontentloaded")
         cut_off[path.name] = tab.evaluate(CUT_OFF)
     assert {name: elements for name, elements in cut_off.items() if elements} == {}
+
+
+def test_code_keeps_its_lines(tab):
+    tab.goto((SITE / "docsite/fleet.html").as_uri(), wait_until="domcontentloaded")
+    wrapped = (
+        "[...document.querySelectorAll('pre')].filter(e => getComputedStyle(e).whiteSpace != 'pre')"
+    )
+    assert tab.evaluate(f"{wrapped}.length") == 0

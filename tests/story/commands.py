@@ -154,6 +154,14 @@ class Terminal:
         """Run the playbook move_ledger."""
         return self.run("ledger_move", {"ledger": ledger, "to": to})
 
+    def rename(self, ledger: str, to_base_url: str) -> Ended:
+        """Run the playbook move_ledger for a service with a new URL, and use that from then on."""
+        urls = {"base_url": self.base_url, "to_base_url": to_base_url}
+        ended = self.run("ledger_move", {"ledger": ledger, **urls})
+        if not ended.result.get("failed"):
+            self.base_url = to_base_url
+        return ended
+
     def recorded(self, ledger: str) -> Ended:
         """Read a whole ledger."""
         return self.run("ledger_info", {"ledger": ledger})

@@ -34,6 +34,7 @@ SOME_NAMES = st.lists(st.sampled_from(NAMES), min_size=1, max_size=2, unique=Tru
 DOUBTS = st.fixed_dictionaries({name: st.sampled_from([LOSE, DROP]) for name in NAMES})
 SOME_FATES = st.fixed_dictionaries({name: st.sampled_from(FATES) for name in NAMES})
 NEW, ELSEWHERE, OTHER_SERVICE = "is a new ledger", "was last used", "another service"
+RENAMED = "were moved to"
 
 
 class Person(RuleBasedStateMachine):
@@ -57,7 +58,8 @@ class Person(RuleBasedStateMachine):
         self.recorded: dict[str, str] = {}  # the ids that the ledger has to know, by name
         self.released: set[str] = set()  # names that may be created, since the person said so
         self.given_ids: set[str] = set()
-        self.backup: dict[str, str] | None = None  # what was recorded when the copy was made
+        # What was recorded when the copy was made, and the URL of the service then.
+        self.backup: tuple[dict[str, str], str] | None = None
         self.at_risk: set[str] = set()  # created after the copy that was restored
         self.was_warned = False  # of that, by a line on the screen
 
@@ -277,7 +279,7 @@ class Person(RuleBasedStateMachine):
     def copy_the_ledger(self) -> None:
         if os.path.exists(self.directory / self.ledger):
             shutil.copy(self.directory / self.ledger, self.directory / "backup")
-            self.backup = dict(self.recorded)
+            self.backup = dict(self.recorded), self.terminal.base_url
 
     @rule()
     def restore_the_copy(self) -> None:
@@ -287,21 +289,45 @@ class Person(RuleBasedStateMachine):
         (self.directory / self.ledger).unlink()
         shutil.copy(self.directory / "backup", self.directory / self.ledger)
         self.at_risk = set(NAMES)
-        self.recorded, self.was_warned = dict(self.backup), False
+        recorded, self.terminal.base_url = self.backup
+        self.recorded, self.was_warned = dict(recorded), False
         self.restored += 1
 
     @rule(names=SOME_NAMES)
     def run_for_a_renamed_service(self, names) -> None:
         """The same service by another address: names that are recorded are warned of."""
-        url = self.terminal.base_url
         self.model.fates, self.model.created_now = dict.fromkeys(NAMES, ANSWER), []
-        self.terminal.base_url = url.replace("127.0.0.1", "localhost")
-        try:
-            ended = self.terminal.send_list(names, self.ledger, check_mode=True)
-        finally:
-            self.terminal.base_url = url
+        ended = self.at(self.other_url(), names, check_mode=True)
         recorded = [name for name in names if name in self.recorded]
-        assert all(name in ended.said for name in recorded), ended.said
+        is_told = all(name in ended.said for name in recorded)
+        assert is_told or RENAMED in ended.said, ended.said
+
+    @rule()
+    def move_the_entries_to_the_new_url(self) -> None:
+        """From then on the old one is refused; so is a second move of what is not there."""
+        old, new, has_entries = self.terminal.base_url, self.other_url(), bool(self.states())
+        ended = self.note(self.terminal.rename(self.ledger, new))
+        assert bool(ended.result.get("failed")) is not has_entries, ended.said
+        if has_entries:
+            self.model.fates, self.model.created_now = {}, []
+            ended = self.at(old, list(NAMES))
+            assert ended.result["failed"]
+            assert f"{RENAMED} {new}" in ended.said
+            assert self.model.created_now == []
+
+    def other_url(self) -> str:
+        """Return the other one of the two URLs that the service has."""
+        urls = [self.service.url, f"{self.service.url}/renamed"]
+        urls.remove(self.terminal.base_url)
+        return urls[0]
+
+    def at(self, url: str, names: list[str], **more) -> Ended:
+        """Run the list at another URL, once."""
+        usual, self.terminal.base_url = self.terminal.base_url, url
+        try:
+            return self.terminal.send_list(names, self.ledger, **more)
+        finally:
+            self.terminal.base_url = usual
 
     # --- what holds after each step
 

@@ -82,12 +82,12 @@ def tables() -> str:
         "",
         *_table(
             "10 50 20 20",
-            ("Status", "Meaning, and what to do", "Creation", "Update"),
+            ("Status", "Meaning and next step", "Creation", "Update"),
             *rows_of_statuses(),
         ),
-        "What happens without a final status, or after a good one:",
+        "Without a final status, or after a good one:",
         "",
-        *_table("60 20 20", ("What happened", "Creation", "Update"), *rows_of_events()),
+        *_table("60 20 20", ("Event", "Creation", "Update"), *rows_of_events()),
     ]
     return "\n".join([*lines, ""])
 

@@ -17,6 +17,8 @@ MAX_INTEGER_DIGITS = 4300
 MAX_SIGNS = 300_000  # brackets, commas and colons in an answer: each may take 180 bytes of memory
 # Ansible turns dicts with such a key into its own objects.
 _RESERVED = {"__ansible_type", "__ansible_unsafe", "__ansible_vault"}
+_NOT_UTF_8 = "it is not UTF-8, or contains a lone surrogate"
+_TOO_DEEP = f"it is nested deeper than {MAX_DEPTH} levels"
 # json.dumps would make an encoder each time
 _encode = json.JSONEncoder(allow_nan=False, ensure_ascii=False, separators=(",", ":")).encode
 
@@ -44,25 +46,34 @@ def decode_object(raw: bytes) -> dict[str, Any]:
     if sum(map(raw.count, (b"{", b"[", b",", b":"))) > MAX_SIGNS:
         raise InvalidJSON(f"it has more than {MAX_SIGNS:,} parts")
     try:
+        value = decode(raw.decode("utf-8"))
+    except UnicodeError:
+        raise InvalidJSON(_NOT_UTF_8) from None
+    except json.JSONDecodeError as error:
+        raise InvalidJSON(f"it is not JSON ({error.msg} at character {error.pos})") from None
+    if not isinstance(value, dict):
+        raise InvalidJSON("it is JSON, but not an object")
+    return value
+
+
+def decode(text: str) -> Any:
+    """Return the JSON value of a text; raise JSONDecodeError, or InvalidJSON if it is not strict."""
+    try:
         value = json.loads(
-            raw.decode("utf-8"),
+            text,
             parse_constant=_no_constant,
             parse_float=_finite,
             parse_int=_bounded,
             object_pairs_hook=unique_members,
         )
-        if b"\\u" in raw:
+        if "\\u" in text:
             json.dumps(value, ensure_ascii=False).encode("utf-8")
     except UnicodeError:
-        raise InvalidJSON("it is not UTF-8, or contains a lone surrogate") from None
-    except json.JSONDecodeError as error:
-        raise InvalidJSON(f"it is not JSON ({error.msg} at character {error.pos})") from None
+        raise InvalidJSON(_NOT_UTF_8) from None
     except RecursionError:
-        raise InvalidJSON(f"it is nested deeper than {MAX_DEPTH} levels") from None
-    if not isinstance(value, dict):
-        raise InvalidJSON("it is JSON, but not an object")
+        raise InvalidJSON(_TOO_DEEP) from None
     if depth(value) > MAX_DEPTH:
-        raise InvalidJSON(f"it is nested deeper than {MAX_DEPTH} levels")
+        raise InvalidJSON(_TOO_DEEP)
     return value
 
 

@@ -15,7 +15,7 @@ from typing import Any, Mapping
 from .._errors import MAX_FAULTS, InvalidInput, ServicesError, listing
 from .._fields import json_differences
 from .._result import Json
-from .._secrets import Secrets
+from .._secrets import Secrets, for_message
 from .._task.options import MOST_AT_ONCE, in_range, settings_from
 from .._task.specs import ModuleSpec
 from .._task.task import Planned, Task
@@ -93,7 +93,7 @@ class Faults:
         if isinstance(item, dict):
             key = item.get(self._spec.key) or item.get("id")
         if key and isinstance(key, (str, int)):
-            label = f"{label} ({key})"
+            label = f"{label} ({for_message(str(key))})"
         self._items.setdefault(msg, []).append(label)
 
     def raise_if_any(self) -> None:
@@ -141,7 +141,7 @@ def require_approved(
         else:
             why = _differing(secrets.scrub_data(body), approved[name])
         if why:
-            faults.append(f"{name}: {why}")
+            faults.append(f"{for_message(name)}: {why}")
     if faults:
         told = f"{len(faults):,} not approved as listed now: {listing(faults, MAX_FAULTS, '; ')}"
         raise InvalidInput("approved", f"{told}. Make a new plan (--check) and have it approved")
@@ -149,5 +149,8 @@ def require_approved(
 
 def _differing(body: Json, approved: Json) -> str:
     """Return the fields whose JSON differs, with both values; '' if none does."""
-    found = json_differences(body, approved)
-    return ", ".join(f"{field} ({now} now, {then} approved)" for field, now, then in found)
+    found = [
+        f"{for_message(field)} ({for_message(now)} now, {for_message(then)} approved)"
+        for field, now, then in json_differences(body, approved)
+    ]
+    return listing(found, MAX_FAULTS)

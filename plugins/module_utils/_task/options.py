@@ -92,7 +92,7 @@ def settings_from(params: Params, check_mode: bool = False) -> Settings:
     Check mode sends nothing, so it needs no token.
     """
     return Settings(
-        base_url=_base_url(params),
+        base_url=service_url("base_url", params["base_url"], params["allow_http"]),
         access_token=_token(params["access_token"], params["auth_url"], check_mode),
         credentials=None if params["access_token"] else _credentials(params, check_mode),
         connection=_connection(params),
@@ -118,13 +118,14 @@ def _connection(params: Params) -> ConnectionSettings:
     )
 
 
-def _base_url(params: Params) -> str:
-    base_url = checked_url("base_url", params["base_url"], params["allow_http"]).rstrip("/")
-    if base_url.lower().endswith(API):
-        right = base_url[: -len(API)].rstrip("/")
+def service_url(option: str, url: str, allow_http: bool) -> str:
+    """Return the base URL of a service without a trailing slash; raise InvalidInput."""
+    url = checked_url(option, url, allow_http).rstrip("/")
+    if url.lower().endswith(API):
+        right = url[: -len(API)].rstrip("/")
         problem = f"must not end in {API}, which every path starts with; give {right}"
-        raise InvalidInput("base_url", problem)
-    return base_url
+        raise InvalidInput(option, problem)
+    return url
 
 
 def _token(token: str | None, auth_url: str | None, check_mode: bool) -> str | None:

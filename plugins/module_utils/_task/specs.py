@@ -175,7 +175,16 @@ LEDGER_ENTRIES = ModuleSpec(
         state=dict(type="str", choices=["absent", "present", *_STATES], default="present"),
     ),
 )
-LEDGER_MOVE = ModuleSpec("ledger_move", dict(**_LEDGER, to=dict(type="str", required=True)))
+LEDGER_MOVE = ModuleSpec(
+    "ledger_move",
+    dict(
+        **_LEDGER,
+        to=dict(type="str"),
+        base_url=dict(type="str"),
+        to_base_url=dict(type="str"),
+    ),
+    dict(mutually_exclusive=[("to", "to_base_url")], required_one_of=[("to", "to_base_url")]),
+)
 LEDGER_INFO = ModuleSpec(
     "ledger_info",
     dict(

@@ -299,7 +299,7 @@ def shown(value: Any) -> str:
     """Return a value for a message, or only its kind if it is long or has parts."""
     if isinstance(value, (list, dict)):
         return _kind(value)
-    written = printable(json.dumps(value, ensure_ascii=False))
+    written = printable(json.dumps(value, ensure_ascii=False, default=str))  # a date, or bytes
     return written if len(written) <= _LONGEST_SHOWN else _kind(value)
 
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 import json
 from typing import Dict, Union
 
-from ...module_utils._fields import dotted
+from ...module_utils._fields import DATE_TIME, dotted
+from ...module_utils._http import strict_json
 from ...module_utils._task.options import Option
 from ...module_utils._task.validation import converted, shown
 from .columns import Column, Path
@@ -66,11 +67,14 @@ def _dict_above(values: Places, path: Path) -> Places | None:
 def _converted(row: Row, column: Column, option: Option, layout: Layout, faults: Faults) -> object:
     """Return a cell in the type of its option."""
     cell = row.cell(column.number)
-    value = _decoded(cell, option)
+    value: object = cell
     problems: list[str] = []
     try:
+        value = _decoded(cell, option)
         if value is cell and option["type"] == "float":
             value = layout.with_decimal_point(cell)
+        elif value is cell and option["type"] is DATE_TIME:
+            value = layout.as_date_time(cell)
         value = converted(option, value, str(column.path[-1]), column.label, problems)
     except ValueError as error:
         problems.append(f"{column.label}: {error}")
@@ -80,13 +84,13 @@ def _converted(row: Row, column: Column, option: Option, layout: Layout, faults:
 
 
 def _decoded(cell: str, option: Option) -> object:
-    """Return what a cell says as JSON if it may be JSON, otherwise its text."""
+    """Return what a cell says as JSON if it is JSON, otherwise its text; raise ValueError."""
     starts = ("[", "{") if option["type"] in ("list", "dict") else ('"',)
     if not cell.startswith(starts):
         return cell
     try:
-        return json.loads(cell)
-    except ValueError:
+        return strict_json.decode(cell)
+    except json.JSONDecodeError:
         return cell
 
 

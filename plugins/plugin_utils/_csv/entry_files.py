@@ -11,6 +11,7 @@ import os
 from pathlib import Path
 
 from ...module_utils._errors import InvalidInput
+from ...module_utils._http import strict_json
 from ...module_utils._secrets import printable
 from .layout import Layout
 from .reading import read_csv
@@ -55,7 +56,7 @@ def entries_in(file: str, delimiter: str = "") -> object:
         raise InvalidInput("file", f"{printable(file)} cannot be read: {error.strerror}") from None
     if file.endswith(".json"):
         try:
-            return json.loads(content)
+            return strict_json.decode(content.decode(json.detect_encoding(content)))
         except ValueError as error:
             raise InvalidInput("file", f"{printable(file)} is not JSON ({error})") from None
     text = content.decode(errors="surrogateescape")

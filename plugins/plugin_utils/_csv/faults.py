@@ -11,6 +11,11 @@ from typing import NamedTuple
 from ...module_utils._errors import InvalidInput, listing
 
 _LONGEST = 2_300  # characters of a message
+_LONGEST_CAUSE = 500  # a name in a cell may have any length
+
+
+def _shortened(cause: str) -> str:
+    return cause if len(cause) <= _LONGEST_CAUSE else f"{cause[:_LONGEST_CAUSE]}..."
 
 
 class _Cause(NamedTuple):
@@ -56,7 +61,7 @@ class Faults:
             return
         shown: list[str] = []
         for cause in self._causes.values():
-            shown.append(str(cause))
+            shown.append(_shortened(str(cause)))
             if sum(map(len, shown)) > _LONGEST:
                 shown[-1] = f"and {len(self._causes) - len(shown) + 1} more causes"
                 break

@@ -2,18 +2,23 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""How a CSV text is written: what separates cells, the names of columns, and numbers."""
+"""How a CSV text is written: what separates cells, the names of columns, numbers and dates."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from typing import Mapping, Sequence
+from typing import Mapping, Match, Sequence
 
 from ...module_utils._errors import InvalidInput
+from ...module_utils._fields import date_time
 from ...module_utils._task.validation import shown
 
 _COMMA_NUMBER = re.compile(r"[+-]?(\d+|\d{1,3}(\.\d{3})+)(,\d+)?([eE][+-]?\d+)?")
+# The dates that spreadsheets write; no country writes the month first with points.
+_TIME = r"(?: +(?P<hour>\d{1,2}):(?P<minute>\d\d)(?::(?P<second>\d\d))?)?"
+_YEAR_FIRST = re.compile(rf"(?P<year>\d{{4}})/(?P<month>\d\d?)/(?P<day>\d\d?){_TIME}", re.ASCII)
+_DAY_FIRST = re.compile(rf"(?P<day>\d\d?)\.(?P<month>\d\d?)\.(?P<year>\d{{4}}){_TIME}", re.ASCII)
 _MAYBE_THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2}(\.\d{3})+")
 
 
@@ -49,6 +54,30 @@ class Layout:
             hint = 'if the comma begins decimals, set decimal to ","'
             raise ValueError(f"must be a number, not {shown(number)}; {hint}")
         return number
+
+    def as_date_time(self, cell: str) -> str:
+        """Return a date-time as ISO 8601 has it; raise ValueError for one that cannot be read.
+
+        Spreadsheets write dates without a time, which are midnight, and never a zone: it is UTC.
+        """
+        year_first, day_first = _YEAR_FIRST.fullmatch(cell), _DAY_FIRST.fullmatch(cell)
+        hint, found = "", None
+        if year_first:
+            found = year_first if self.decimal else None
+            hint = '; if a spreadsheet wrote the file, set decimal to "," or "."'
+        elif day_first:
+            found = day_first if self.decimal == "," else None
+            hint = '; if its numbers have decimal commas, set decimal to ","'
+        try:
+            return date_time(_iso(found) if found else cell)
+        except ValueError as error:
+            raise ValueError(f"{error}, not {shown(cell)}{'' if found else hint}") from None
+
+
+def _iso(found: Match[str]) -> str:
+    part = {name: int(digits or 0) for name, digits in found.groupdict().items()}
+    date = "{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}Z"
+    return date.format(**part)
 
 
 def require_delimiter(delimiter: str) -> None:

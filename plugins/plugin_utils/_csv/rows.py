@@ -11,6 +11,7 @@ import io
 import re
 from typing import NamedTuple
 
+from ...module_utils._secrets import printable
 from .faults import Faults
 
 _DELIMITERS = ",;\t|"
@@ -43,6 +44,7 @@ class Table(NamedTuple):
 
 def read_table(text: str, delimiter: str, faults: Faults) -> Table:
     """Return the rows; `delimiter`: empty to find it out."""
+    csv.field_size_limit(_LONGEST_CELL)
     text = text.removeprefix("\ufeff")
     named = _NAMED_DELIMITER.match(text)
     if not delimiter:
@@ -52,7 +54,6 @@ def read_table(text: str, delimiter: str, faults: Faults) -> Table:
 
 
 def _rows(text: str, delimiter: str, faults: Faults) -> list[Row]:
-    csv.field_size_limit(_LONGEST_CELL)
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
     rows = []
     line = 1
@@ -63,7 +64,7 @@ def _rows(text: str, delimiter: str, faults: Faults) -> list[Row]:
                 rows.append(row)
             line = reader.line_num + 1
     except csv.Error as error:
-        faults.add(line, f"it is not CSV ({error})")
+        faults.add(line, f"it is not CSV ({printable(str(error))})")  # it quotes the delimiter
     return rows
 
 

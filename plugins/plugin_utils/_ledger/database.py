@@ -22,6 +22,8 @@ class Database(Protocol):
     shown: str  # the ledger in commands, '' if its URL has a password
     file: str  # the real path of the SQLite file, '' on PostgreSQL
     number: str  # the SQL type of a column that numbers rows in the order of insertion
+    # Keeps others from writing entries until the end of a transaction; '' if each one does so.
+    lock_entries: str
     interruptible: Callable[[], ContextManager[object]]  # around waits for other tasks
 
     def tables(self) -> set[str]:

@@ -144,6 +144,7 @@ def warning_of_others(task: Task, found: dict[str, list[str]]) -> str:
     return printable(
         f"{task.resource.operation.noun} {name}: the ledger has one of this name at"
         f" {', '.join(others)}, and nothing yet at {canonical_url(task.settings.base_url)}. If both"
-        " are the same service, use the base_url that is recorded; otherwise they are two"
-        f" different assets.{same}"
+        " are the same service, use the base_url that is recorded, or move its entries with"
+        " infrastructure.services.ledger_move (to_base_url); otherwise they are two different"
+        f" assets.{same}"
     )

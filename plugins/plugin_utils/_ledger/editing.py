@@ -130,6 +130,8 @@ def _edit_all(
     Waits for tasks that are working on an asset, except in check mode. The user asked for the edits
     of the entries as they were before that wait, so a change during it is a LedgerError.
     """
+    for base_url in {item.key.base_url for item in items}:
+        ledger.require_same_url(base_url)
     _add_repeated(items, faults)
     _add_taken(ledger, items, faults)
     before = _read(ledger, [item.key for item in items])

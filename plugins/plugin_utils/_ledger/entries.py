@@ -81,6 +81,14 @@ class Mark(NamedTuple):
     place: str = ""  # the other ledger of the move, for messages
 
 
+class NewUrl(NamedTuple):
+    """Where the entries of a base_url are, since they were moved."""
+
+    base_url: str
+    at: str  # UTC, as of an Entry
+    by: str
+
+
 class Use(NamedTuple):
     """Where a ledger file is used; empty in PostgreSQL, where any controller may use it."""
 
@@ -107,13 +115,18 @@ class Change(NamedTuple):
     revision: int = 0  # of this write
 
 
+def current_time() -> str:
+    """Return the time in UTC, as entries have it."""
+    return datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
 def stamped(change: Change) -> Change:
     """Return the change with a new revision, and author and current time where none is given.
 
     The revision is random: a counter would start again when an entry is deleted and created anew,
     and an overtaken task could then finish the entry of another one.
     """
-    now = datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
+    now = current_time()
     revision = int.from_bytes(os.urandom(8), "big") >> 1
     after, ended = change.after, change.ended
     if after:

@@ -84,6 +84,7 @@ class PostgresDatabase:
 
     file = ""
     number = "BIGINT GENERATED ALWAYS AS IDENTITY"
+    lock_entries = f"LOCK TABLE {ENTRY_TABLE} IN SHARE ROW EXCLUSIVE MODE"
 
     def __init__(self, url: str) -> None:
         """Connect to a postgresql:// URL; raise LedgerError or MissingLibrary."""

@@ -67,9 +67,11 @@ class Recording:
         base_url, resource, names = _keys_of(tasks)
         entries = self._ledger.get_many(base_url, resource, names)
         new = [name for name in names if name not in entries]
-        others = self._ledger.other_services(base_url, resource, new) if new else {}
-        if others:
-            self.warnings.append(decisions.warning_of_others(tasks[0], others))
+        if new:
+            self._ledger.require_same_url(base_url)
+            others = self._ledger.other_services(base_url, resource, new)
+            if others:
+                self.warnings.append(decisions.warning_of_others(tasks[0], others))
         return [self._plan(task, entries.get(task.wanted.key)) for task in tasks]
 
     def _plan(self, task: Task, entry: Entry | None) -> Planned:

@@ -49,6 +49,7 @@ class SqliteDatabase:
     """Implements Database. Opened for reading, it uses a new connection for each statement."""
 
     number = "INTEGER PRIMARY KEY AUTOINCREMENT"
+    lock_entries = ""
 
     def __init__(self, path: str, read_only: bool = False) -> None:
         """Open the file at an absolute path; create it unless `read_only`; raise LedgerError."""

@@ -34,6 +34,7 @@ from .entries import (
     LedgerError,
     LedgerLost,
     Mark,
+    NewUrl,
     Unanswered,
     Use,
     stamped,
@@ -136,6 +137,25 @@ class Ledger:
             found.setdefault(name, []).append(other)
         return found
 
+    def new_url(self, base_url: str) -> NewUrl | None:
+        """Return the new base_url of the entries of a base_url, None if they were not moved."""
+        found = None
+        while True:
+            rows = self._read(sql.SERVICE_MOVED, (found.base_url if found else base_url,))
+            if not rows or rows[0][0] != sql.MOVED:
+                return found
+            found = NewUrl(*rows[0][1:])
+
+    def require_same_url(self, base_url: str) -> None:
+        """Raise LedgerLost if the entries of a base_url were moved to another one."""
+        new = self.new_url(base_url)
+        if new:
+            raise LedgerLost(
+                f"ledger: in {self.where} the entries of {base_url} were moved to {new.base_url}"
+                f" ({new.by}, {new.at}), so nothing was sent or changed. Set base_url to"
+                f" {new.base_url}"
+            )
+
     def history(self, base_url: str, resource: str, names: Iterable[str]) -> dict[str, list[Ended]]:
         """Return how the attempts of several assets ended, oldest first, by name."""
         found: dict[str, list[Ended]] = {}
@@ -207,11 +227,11 @@ class Ledger:
         """Return the rows of a statement, none if there are no tables."""
         if not self.version:
             return []
-        with self._noticing_move():
+        with self.noticing_move():
             return self.database.execute(statement, values)
 
     @contextmanager
-    def _noticing_move(self) -> Iterator[None]:
+    def noticing_move(self) -> Iterator[None]:
         """Raise LedgerLost for a statement that fails because a move renamed the table of entries."""
         try:
             yield
@@ -271,7 +291,7 @@ class Ledger:
         changes = [stamped(change) for change in changes]
         statements = [_entry_statement(change) for change in changes]
         statements += [_history_statement(each, each.ended) for each in changes if each.ended]
-        with self._noticing_move():
+        with self.noticing_move():
             try:
                 counts = self.database.write(statements, kind)
                 ours = [count == 1 for count in counts[: len(changes)]]
@@ -281,6 +301,8 @@ class Ledger:
                 ours = self._write_again(changes, statements, kind)
         if kind is not Kind.END and not all(ours):
             self.require_in_use()
+            for base_url in {change.key.base_url for change in changes}:
+                self.require_same_url(base_url)
         return [change if is_ours else None for change, is_ours in zip(changes, ours)]
 
     def _write_again(
@@ -352,7 +374,7 @@ def _entry_statement(change: Change) -> Statement:
         return sql.DELETE, (*key, read)
     row = (after.state, json.dumps(after.sent), json.dumps(after.asset), *after[3:])
     if before is None:
-        return sql.INSERT, (*key, *row)
+        return sql.INSERT, (*key, *row, key.base_url)
     update = sql.BEGIN if after.state == INTENT else sql.UPDATE
     return update, (*row, *key, read)
 

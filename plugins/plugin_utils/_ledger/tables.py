@@ -16,6 +16,9 @@ HISTORY_TABLE = "infrastructure_services_history"
 SCHEMA_TABLE = "infrastructure_services_schema"
 MOVED_TABLE = "infrastructure_services_moved"  # the entries of a ledger that was moved
 
+# Of the rows of the history that say where the entries of a base_url are, which have no name and
+# the state of a ledger: `moved`, with the new base_url as message, or `in use` again.
+SERVICE = "base_url"
 # `number` depends on the database. Run in one transaction, which has no effect if another
 # process was first.
 CREATE = (
@@ -63,9 +66,14 @@ _ENTRY = f"{_KEY}, {COLUMNS}"
 GET = f"SELECT name, {COLUMNS} FROM {ENTRY_TABLE} {_AMONG}"
 ENTRIES = f"SELECT {_ENTRY} FROM {ENTRY_TABLE} WHERE {{}}"
 _WHILE_IN_USE = f"EXISTS (SELECT 1 FROM {SCHEMA_TABLE} WHERE state = '{IN_USE}')"
+_SERVICE_ROW = (
+    f"FROM {HISTORY_TABLE} WHERE base_url = ? AND resource = '{SERVICE}' AND name = ''"
+    " ORDER BY number DESC LIMIT 1"
+)
 INSERT = (
     f"INSERT INTO {ENTRY_TABLE} ({_ENTRY}) SELECT {', '.join('?' * 12)}"
-    f" WHERE {_WHILE_IN_USE} ON CONFLICT ({_KEY}) DO NOTHING"
+    f" WHERE {_WHILE_IN_USE} AND coalesce((SELECT to_state {_SERVICE_ROW}), '') <> '{MOVED}'"
+    f" ON CONFLICT ({_KEY}) DO NOTHING"
 )
 UPDATE = (
     f"UPDATE {ENTRY_TABLE} SET state = ?, sent = ?, asset = ?, began_at = ?, changed_at = ?,"
@@ -90,6 +98,41 @@ SEEN = f"SELECT 1 FROM {ENTRY_TABLE} WHERE base_url = ? LIMIT 1"
 ELSEWHERE = (
     f"SELECT name, base_url FROM {ENTRY_TABLE}"
     " WHERE base_url <> ? AND resource = ? AND name IN ({}) ORDER BY base_url"
+)
+
+# To move the entries of a base_url. The guard of INSERT sees the last row of the service.
+SERVICE_MOVED = f'SELECT to_state, message, at, "by" {_SERVICE_ROW}'
+SERVICE_NUMBER = f"SELECT number {_SERVICE_ROW}"
+KEYS_AT = (
+    f"SELECT resource, name, state, revision FROM {ENTRY_TABLE} WHERE base_url = ?"
+    " ORDER BY resource, name"
+)
+COUNT_URLS = f"SELECT base_url, count(*) FROM {ENTRY_TABLE} GROUP BY base_url ORDER BY base_url"
+COUNT_HISTORY_AT = (
+    f"SELECT count(*) FROM {HISTORY_TABLE} WHERE base_url = ? AND resource <> '{SERVICE}'"
+)
+# `,1,2,`: the revisions of the intents whose task has ended, twice. Last: the row of the new URL.
+ONLY_IF_MOVABLE = (
+    f"UPDATE {SCHEMA_TABLE} SET state = state WHERE state = '{IN_USE}'"
+    f" AND NOT EXISTS (SELECT 1 FROM {ENTRY_TABLE} WHERE base_url = ? AND state = 'intent'"
+    " AND replace(?, ',' || revision || ',', '') = ?)"
+    f" AND NOT EXISTS (SELECT 1 FROM {ENTRY_TABLE} AS old JOIN {ENTRY_TABLE} AS new"
+    " ON old.resource = new.resource AND old.name = new.name"
+    " WHERE old.base_url = ? AND new.base_url = ?)"
+    f" AND coalesce((SELECT number {_SERVICE_ROW}), 0) = ?"
+)
+RECORD_MOVED = (
+    f"INSERT INTO {HISTORY_TABLE} ({_HISTORY_ROW})"
+    f" SELECT {_KEY}, state, state, ?, ?, ?, 'not_sent', NULL, ?, NULL, '', 0"
+    f" FROM {ENTRY_TABLE} WHERE base_url = ? ORDER BY resource, name"
+)
+MOVE_ENTRIES = f"UPDATE {ENTRY_TABLE} SET base_url = ? WHERE base_url = ?"
+MOVE_HISTORY = (
+    f"UPDATE {HISTORY_TABLE} SET base_url = ? WHERE base_url = ? AND resource <> '{SERVICE}'"
+)
+RECORD_SERVICE = (
+    f"INSERT INTO {HISTORY_TABLE} ({_HISTORY_ROW})"
+    f" VALUES (?, '{SERVICE}', '', ?, ?, ?, ?, ?, 'not_sent', NULL, ?, NULL, '', 0)"
 )
 
 # To move a ledger. Each change of a mark names the state and the move that it follows.

@@ -12,12 +12,15 @@ from pathlib import Path
 from typing import Any
 
 from ...module_utils._errors import InvalidInput
+from ...module_utils._http.strict_json import MAX_DEPTH, depth
+from ...module_utils._secrets import for_message
 from .assets import PLANNED
 from .report import run_in
 
 _SENDS = ("create", "update")  # the plans of assets that are sent
 _NO_PLAN = "is no plan of this collection; give the .plan.json of a run with --check and report"
 _DAMAGED = "is damaged: it has an asset twice, one without its body, or no history_rows"
+_MOST_ROWS = 2**63 - 1  # what a database can count
 _CHECK = "Check the ledger, or make a new plan (--check) and have it approved"
 
 
@@ -38,7 +41,9 @@ class ApprovedPlan:
             is_same = self._is_same_place(place)
         if is_same:
             return
-        made = f"against the ledger {self.ledger}" if self.ledger else "without a ledger"
+        made = "without a ledger"
+        if self.ledger:
+            made = f"against the ledger {for_message(self.ledger)}"
         here = place or "none"
         if place and not ledger_id:
             here = f"{place}, which does not exist yet"
@@ -60,12 +65,16 @@ def approved_plan(path: str, resource: str, service: str) -> ApprovedPlan:
     if run is None or run.state != PLANNED:
         raise InvalidInput("approved", f"{path!r} {_NO_PLAN}")
     if run.service != service:
-        why = f"is a plan for {run.service}, and this list is for {service}"
+        why = f"is a plan for {for_message(run.service)}, and this list is for {service}"
         raise InvalidInput("approved", f"{path!r} {why}")
     sent = [each for each in run.assets if each.resource == resource and each.plan in _SENDS]
-    bodies = {asset.name: dict(asset.body) for asset in sent if isinstance(asset.body, dict)}
+    bodies = {
+        asset.name: dict(asset.body)
+        for asset in sent
+        if isinstance(asset.body, dict) and depth(asset.body) <= MAX_DEPTH
+    }
     rows = run.history_rows
-    if len(bodies) < len(sent) or not isinstance(rows, int) or rows < 0:
+    if len(bodies) < len(sent) or type(rows) is not int or not 0 <= rows <= _MOST_ROWS:
         raise InvalidInput("approved", f"{path!r} {_DAMAGED}")
     return ApprovedPlan(path, bodies, run.ledger, run.ledger_id, rows)
 

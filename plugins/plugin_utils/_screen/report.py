@@ -183,10 +183,19 @@ def run_in(text: str) -> Run | None:
         whole = json.loads(text, object_pairs_hook=strict_json.unique_members)
         (run,) = whole["runs"]
         assets = [Asset(**asset) for asset in run["assets"]]
-        is_whole = whole["format"] == FORMAT and all(isinstance(each.name, str) for each in assets)
-        return Run(**{**run, "assets": assets}) if is_whole else None
+        found = Run(**{**run, "assets": assets})
+        return found if whole["format"] == FORMAT and _has_texts(found) else None
     except _DAMAGES:
         return None
+
+
+def _has_texts(run: Run) -> bool:
+    """Whether what others rely on to be text is text."""
+    texts: list[object] = [run.run, run.state, run.service, run.began_at]
+    texts += (text for text in (run.ledger, run.ledger_id) if text is not None)
+    for asset in run.assets:
+        texts += (asset.resource, asset.name, asset.result, asset.outcome, asset.plan)
+    return all(isinstance(text, str) for text in texts)
 
 
 def _usable(path: str, head: str, ledger_file: str) -> str:

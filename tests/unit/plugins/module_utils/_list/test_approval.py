@@ -79,6 +79,16 @@ def test_another_asset_is_refused_with_all_others_at_once(name):
     )
 
 
+def test_what_a_plan_contains_is_short_and_printable_in_the_message():
+    approved = {**BODY, "\x1b": "\x7f", "long": "x" * 5_000, **{f"f{n}": n for n in range(5_000)}}
+    with pytest.raises(InvalidInput) as refused:
+        sent({"web01": approved}, [BODY])
+    told = refused.value.msg
+    assert told.isprintable()
+    assert "long (none now, (too long to be shown) approved)" in told
+    assert len(told) < 10_000
+
+
 def test_a_boolean_is_no_number_and_an_update_is_held_to_its_plan():
     body = {"attributes": {"login": True}}
     assert sent({"r": body}, [{"id": "r", **body}], APPLICATION_ROLES) == 1

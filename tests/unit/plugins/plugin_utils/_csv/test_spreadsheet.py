@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import csv
+import datetime
 import io
 import json
 
@@ -29,6 +30,7 @@ HEADINGS = {
     "CPUs": "cpu",
     "Platte (GB)": "volumes[0].size_gb",
     "Platte": "volumes[0].name",
+    "Angelegt": "creation_date",
 }
 LEFT_OUT = ["Bestellt am", "Bemerkung"]
 OPTIONS = {"columns": HEADINGS, "ignore": LEFT_OUT, "decimal": ","}
@@ -47,7 +49,13 @@ def machine(number: int) -> dict:
         "CPUs": "4",
         "Platte (GB)": "1.250",
         "Platte": "data",
+        "Angelegt": f"{number % 28 + 1:02}.02.2026" if number % 2 else "24.12.2026 18:00",
     }
+
+
+def created(number: int) -> str:
+    """When a machine of the sheet was created."""
+    return f"2026-02-{number % 28 + 1:02}T00:00:00Z" if number % 2 else "2026-12-24T18:00:00Z"
 
 
 def sheet(rows: list[dict]) -> str:
@@ -70,10 +78,10 @@ WRONG = {
     7: {"CPUs": "vier"},
     20: {"RAM (GB)": "16.5"},
     41: {"Hostname": ""},
-    66: {"CPUs": "4 Kerne"},
+    66: {"Angelegt": "Weihnachten"},
     99: {"Platte (GB)": "groß"},
     130: {"RAM (GB)": "viel"},
-    200: {"CPUs": "?"},
+    200: {"Angelegt": "24.13.2026"},
     222: {"Platte (GB)": "1.25"},
     301: {"Hostname": ""},
     350: {"Platte (GB)": "1,2,3"},
@@ -89,18 +97,20 @@ def test_five_hundred_rows_with_twelve_wrong_ones_are_told_briefly_and_mended_ar
     assert len(said) < LONGEST
     assert len(WRONG) == 12
     for text in (
-        'column 7 (CPUs): must be a number with a decimal comma, not "vier" (also in lines ',
+        'column 7 (CPUs): must be a number with a decimal comma, not "vier" (also in line ',
         'column 3 (RAM (GB)): must be a number with a decimal comma, not "16.5" (also in lines ',
         'column 8 (Platte (GB)): must be a number with a decimal comma, not "groß" (also in lines ',
         "name is empty (also in line ",
+        'column 10 (Angelegt): must be a date-time such as 2026-01-02T03:04:05Z, not "Weihnachten"',
+        '2026-01-02T03:04:05Z (month must be in 1..12), not "24.13.2026"',
     ):
         assert text in said
-    assert said.count("line") == 2 * 4  # each cause once, with its first line and the others
+    assert said.count("line") == 2 * 4 + 2  # each cause once, with its first line and the others
     fleet = yaml.safe_load(
         "\n".join(
             f"- name: web{number:03}\n"
             f"  attributes: {{team: Läden; Köln, vm_ram: 16.5, ip: 192.0.2.{number % 250}, cpu: 4,"
-            " volumes: [{name: data, size_gb: 1250}]}"
+            f" volumes: [{{name: data, size_gb: 1250}}], creation_date: '{created(number)}'}}"
             for number in range(500)
         )
     )
@@ -125,7 +135,8 @@ def test_one_cause_in_each_row_is_told_once():
         "from_csv: line 2, column 2 (creation_date): must be a date-time such as"
     )
     assert said.endswith(
-        'not "24.12.2026" (also in lines 3, 4, 5, 6, 7, 8, 9, 10, 11, 12 and 489 more)'
+        'not "24.12.2026"; if its numbers have decimal commas, set decimal to "," (also in lines'
+        " 3, 4, 5, 6, 7, 8, 9, 10, 11, 12 and 489 more)"
     )
 
 
@@ -207,6 +218,51 @@ def test_a_number_that_could_be_two_is_refused(cell, decimal, said):
     assert f"line 2, column 2 (cpu): {said}" in fault(f"name;cpu\nvm;{cell}\n", decimal=decimal)
 
 
+@pytest.mark.parametrize(
+    ("cell", "decimal", "moment"),
+    [
+        ("24.12.2026", ",", "2026-12-24T00:00:00Z"),
+        ("24.12.2026 18:00", ",", "2026-12-24T18:00:00Z"),
+        ("1.2.2026 9:05:07", ",", "2026-02-01T09:05:07Z"),
+        ("2026/12/24", ",", "2026-12-24T00:00:00Z"),
+        ("2026/2/1 18:00:00", ".", "2026-02-01T18:00:00Z"),
+        ("2026-12-24T18:00:00+01:00", ",", "2026-12-24T17:00:00Z"),
+        ('"""2026-12-24T18:00:00Z"""', ",", "2026-12-24T18:00:00Z"),  # as to_csv writes it
+        ("2026-12-24T18:00:00Z", "", "2026-12-24T18:00:00Z"),
+    ],
+)
+def test_dates_are_read_as_the_file_is_said_to_write_them(cell, decimal, moment):
+    assert from_csv(f"name;creation_date\nvm;{cell}\n", decimal=decimal) == [
+        {"name": "vm", "attributes": {"creation_date": moment}}
+    ]
+
+
+@pytest.mark.parametrize(
+    ("cell", "decimal", "hint"),
+    [
+        ("24.12.2026", "", '; if its numbers have decimal commas, set decimal to ","'),
+        ("24.12.2026 18:00", ".", '; if its numbers have decimal commas, set decimal to ","'),
+        ("2026/12/24", "", '; if a spreadsheet wrote the file, set decimal to "," or "."'),
+        ("24.12.26", ",", ""),
+        ("24/12/2026", ",", ""),
+        ("12/24/2026", ".", ""),
+        ("24-Dez-2026", ",", ""),
+        ("2026-12-24", ",", ""),
+        ("24.12.2026 25:00", ",", ""),
+        ("31.02.2026", ",", ""),
+        ("24.12.2026 18:00 Uhr", ",", ""),
+        ("46380", ",", ""),  # a date as a number, as workbooks store it
+    ],
+)
+def test_a_date_is_never_guessed(cell, decimal, hint):
+    said = fault(f"name;creation_date\nvm;{cell}\n", decimal=decimal)
+    begin = (
+        "from_csv: line 2, column 2 (creation_date): must be a date-time such as 2026-01-02T03:04"
+    )
+    assert said.startswith(begin)
+    assert said.endswith(f', not "{cell}"{hint}')
+
+
 def test_a_point_between_commas_is_no_riddle():
     assert from_csv("name,cpu\nvm,1.000\n") == [{"name": "vm", "attributes": {"cpu": 1}}]
 
@@ -262,8 +318,46 @@ def test_ignore_may_be_text_with_commas():
     assert from_csv("name,a,b\nvm,1,2\n", ignore="a, b") == [{"name": "vm"}]
 
 
-def test_a_list_is_no_text():
-    assert "it needs the text of a CSV file" in fault([{"name": "vm"}])
+@pytest.mark.parametrize("given", [[{"name": "vm"}], {}, None, 7, True, b"name\nvm\n"], ids=str)
+def test_what_is_no_text_is_refused(given):
+    assert "it needs the text of a CSV file" in fault(given)
+
+
+@pytest.mark.parametrize("given", [datetime.date(2026, 1, 2), b"x"], ids=str)
+def test_an_option_of_a_type_that_json_lacks_is_named(given):
+    assert "entries: must be true or false" in fault("name\nvm\n", entries=given)
+
+
+@pytest.mark.parametrize(
+    ("cell", "said"),
+    [
+        ('{"a": 1, "a": 2}', "it contains the same key twice in one object"),
+        ('{"a": NaN}', "it contains NaN, which is not JSON"),
+        ('{"a": 1e999}', "it contains a number beyond the range"),
+        ('{"a": "\\ud800"}', "it is not UTF-8, or contains a lone surrogate"),
+        ('{"a": ' + "[" * 70 + "]" * 70 + "}", "it is nested deeper than 64 levels"),
+        ('{"a":' * 100_000, "it is nested deeper than 64 levels"),
+        ('{"a": ' + "9" * 5000 + "}", "it contains an integer of more than 4300 digits"),
+    ],
+)
+def test_json_in_a_cell_is_read_as_strictly_as_an_answer(cell, said):
+    quoted = cell.replace('"', '""')
+    problem = fault(f'name,extra_attributes\nvm,"{quoted}"\n')
+    assert problem.startswith(f"from_csv: line 2, column 2 (extra_attributes): {said}")
+
+
+def test_a_heading_may_be_as_long_as_a_cell():
+    assert "there is no column name" in fault("a" * 200_000 + ",b\nvm,1\n")
+
+
+def test_a_long_name_within_a_cell_is_cut_in_the_message():
+    problem = fault('name;volumes\nvm;"[{""' + "x" * 9_000 + '"": 1}]"\n')
+    assert problem.startswith("from_csv: line 2, column 2 (volumes)[0].xxx")
+    assert len(problem) < 600
+
+
+def test_a_delimiter_in_a_message_is_printable():
+    assert fault('name\tteam\nvm\t"a"b\n').isprintable()
 
 
 @pytest.mark.parametrize(

@@ -603,6 +603,10 @@ def test_only_what_a_plan_of_the_service_sends_is_approved(path):
     assert approved_plan(plan_of(path), ROLE.resource, SERVICE).bodies == {}
 
 
+def nested(levels: int) -> list:
+    return [nested(levels - 1)] if levels else []
+
+
 def forged(change: Callable[[dict], object]) -> Callable[[str], str]:
     def forge(text: str) -> str:
         report = json.loads(text)
@@ -648,6 +652,12 @@ def forged(change: Callable[[dict], object]) -> Callable[[str], str]:
             "is no plan of this collection",
         ),
         (forged(lambda run: run["assets"][0].update(name=1)), "is no plan of this collection"),
+        (forged(lambda run: run.update(ledger=["x"])), "is no plan of this collection"),
+        (forged(lambda run: run.update(ledger_id=7)), "is no plan of this collection"),
+        (forged(lambda run: run.update(began_at=7)), "is no plan of this collection"),
+        (forged(lambda run: run["assets"][0]["body"].update(a=nested(70))), "is damaged"),
+        (forged(lambda run: run.update(service="a\x1b[31m")), "is a plan for a [31m, and"),
+        (forged(lambda run: run.update(service="a" * 9000)), "for (too long to be shown), and"),
     ],
 )
 def test_what_is_no_plan_approves_nothing(path, forge, problem):
@@ -698,7 +708,7 @@ def test_a_plan_is_for_the_ledger_that_it_was_made_against(made, used, is_refuse
         plan.require_ledger(*used)
 
 
-@pytest.mark.parametrize("rows", [None, -1, "0", 1.5])
+@pytest.mark.parametrize("rows", [None, -1, "0", 1.5, True, 2**63])
 def test_a_plan_without_the_length_of_the_history_is_damaged(path, rows):
     plan(path, PLANNED)
     file = Path(plan_of(path))

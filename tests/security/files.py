@@ -1,0 +1,184 @@
+# Copyright (c) 2026, the infrastructure.services contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""CSV texts and JSON files that people, spreadsheets and broken disks leave behind."""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from hypothesis import strategies as st
+
+ANY_TEXT = st.text(max_size=20)
+DOUBLED = '{"a": 1, "a": 2}'
+ODD_JSON = [
+    *("{}", "[]", "null", "NaN", "1e999", "01", '"', '"\\ud800"', DOUBLED),
+    *('{"__ansible_unsafe": "a"}', '{"a": NaN}', '{"a": -1e999}', '["\\ud800"]', "{'a': 1}"),
+    *("[" * 5000, "[" * 600 + "]" * 600, '{"a":' * 100_000, "9" * 5000, '{"a": %s}' % ("9" * 5000)),
+    '{"a": ' + "[" * 70 + "]" * 70 + "}",
+]
+ODD_CELLS = [
+    *("", " ", "web01", "web02", "4", "-1", "4,5", "1.000", "1e5", "0x10", "true", "no", "{{ x }}"),
+    *("=1+1", "2026-01-02T03:04:05Z", "9999-99-99", "absent", "unknown", "done", "in_doubt"),
+    *("compute_virtual_machine", "cassandra_application_role", "https://s.example", "http://[::1"),
+    *("../x", "\x1b[31m", "a\u2028b", "\ufeff", "\u202e", "x" * 200_000, "a=b c=d", "a, b"),
+    *ODD_JSON,
+]
+# Columns, each with a cell that it may hold.
+NAMES = {
+    "id": "vm-1",
+    "state": "present",
+    "since": "2026-01-02T03:04:05Z",
+    "resource": "compute_virtual_machine",
+    "base_url": "https://s.example",
+    "asset": '{"id": "vm-1", "attributes": {"cpu": 4}}',
+    "extra_attributes": '{"owner": [7, {"a": null}]}',
+    "by": "me@here",
+    "cpu": "4",
+    "vm_ram": "16.5",
+    "team": "{{ x }}",
+    "subnet.mask": "255.0.0.0",
+    "volumes": '[{"name": "data", "size_gb": 250}]',
+    "volumes[0].name": "data",
+    "volumes[1].size_gb": "5",
+    "volumes[0]": '{"name": "log"}',
+    "puppet_classes": "base, web",
+    "attributes.ip": '"192.0.2.1"',
+}
+ODD_NAMES = [
+    *(
+        "",
+        "name ",
+        "CPU",
+        "login",
+        "attributes",
+        "volumes[999999].name",
+        "volumes[0][0]",
+        "subnet.",
+        "",
+    ),
+    *("volumes" + "[0]" * 3000, "subnet" + ".mask" * 3000, "\x1b[31m", '"', "na\nme", "1"),
+]
+LONG_NAME = "a" * 200_000
+CELLS = st.one_of(st.sampled_from(ODD_CELLS), st.sampled_from(ODD_CELLS[:12]), ANY_TEXT)
+VALUES = st.recursive(
+    st.one_of(
+        *(st.none(), st.booleans(), st.integers(), st.floats(), ANY_TEXT),
+        st.sampled_from([10**30, -1, 2**63, "\ud800", "../x", "web01"]),
+    ),
+    lambda inner: st.one_of(
+        st.lists(inner, max_size=3), st.dictionaries(ANY_TEXT, inner, max_size=3)
+    ),
+    max_leaves=6,
+)
+
+
+def odd_cells(name: str) -> st.SearchStrategy[str]:
+    """Return what a cell of this column may hold that it should not."""
+    if NAMES.get(name, "").startswith(("[", "{")):
+        return st.sampled_from(ODD_JSON) | st.just(DOUBLED)
+    return CELLS
+
+
+def _quoted(cell: str, delimiter: str) -> str:
+    if any(letter in cell for letter in ('"', "\n", "\r", delimiter)):
+        return '"' + cell.replace('"', '""') + '"'
+    return cell
+
+
+@st.composite
+def csv_texts(draw: st.DrawFn) -> str:
+    """Return a text that is CSV in most of its parts."""
+    delimiter = draw(st.sampled_from([",", ",", ";", "\t", "|"]))
+    header = draw(st.lists(st.sampled_from([*NAMES]), max_size=4, unique=True))
+    if draw(st.booleans()) and "extra_attributes" not in header:
+        header.append("extra_attributes")  # what may hold any JSON
+    if draw(st.integers(0, 5)) == 0:
+        odd_names = [*ODD_NAMES, *header, "name", LONG_NAME]
+        header.append(draw(st.sampled_from([*odd_names, LONG_NAME]) | ANY_TEXT))
+    if draw(st.integers(0, 9)):
+        header = ["name", *header]
+    odd = draw(st.sampled_from([0, 0, 1, 5]))  # of so many cells one is odd, none for 0
+    rows = [header]
+    for number in range(draw(st.integers(0, 3))):
+        row = [NAMES.get(name, f"web{number}") for name in header]
+        for place in range(len(row) if odd else 0):
+            if not draw(st.integers(0, odd)):
+                row[place] = draw(odd_cells(header[place]))
+        rows.append(row)
+    if draw(st.integers(0, 19)) == 0:
+        rows[-1].append("one more")
+    end = draw(st.sampled_from(["\n", "\n", "\r\n", "\r"]))
+    begins = ["", "", "", "\ufeff", f"sep={delimiter}\n", f'"sep={delimiter}"\r\n', "sep=x\n"]
+    begin = draw(st.sampled_from(begins))
+    lines = [delimiter.join(_quoted(cell, delimiter) for cell in row) for row in rows]
+    return draw(damaged(begin + end.join([*lines, ""])))
+
+
+@st.composite
+def damaged(draw: st.DrawFn, text: str) -> str:
+    """Return a text, as it is or cut, with other characters somewhere, or doubled in a part."""
+    kind = draw(st.sampled_from(["whole", "whole", "whole", "cut", "other", "doubled", "noise"]))
+    first, after = sorted(draw(st.integers(0, len(text))) for _number in range(2))
+    if kind == "cut":
+        return text[:first]
+    if kind == "other":
+        odd = ['"', "\0", "\udcff", "\ud800", "\n", "\r", "[", "{", ",", ":", "\ufeff"]
+        return text[:first] + draw(st.sampled_from(odd) | ANY_TEXT) + text[first:]
+    if kind == "doubled":
+        return text[:after] + text[first:]
+    return draw(st.text(max_size=200)) if kind == "noise" else text
+
+
+def _places(value: Any) -> Iterator[tuple[Any, Any]]:
+    """Yield the container and the key of each part of a JSON value."""
+    pairs = value.items() if isinstance(value, dict) else enumerate(value)
+    for key, part in [*pairs]:
+        yield value, key
+        if isinstance(part, (dict, list)):
+            yield from _places(part)
+
+
+@st.composite
+def json_files(draw: st.DrawFn, whole: dict) -> bytes:
+    """Return the bytes of a file that was this JSON, with other values, keys and bytes in it."""
+    value = copy.deepcopy(whole)
+    for _number in range(draw(st.sampled_from([0, 1, 1, 1, 2]))):
+        places = [*_places(value)]
+        if places:
+            draw(changes(*draw(st.sampled_from(places))))
+    text = json.dumps(value, ensure_ascii=draw(st.booleans()))
+    kind = draw(st.sampled_from(["whole", "whole", "whole", "damaged", "member", "odd"]))
+    if kind == "damaged":
+        text = draw(damaged(text))
+    elif kind == "member":
+        text = draw(with_odd_member(text))
+    elif kind == "odd":
+        text = draw(st.sampled_from(ODD_JSON))
+    data = text.encode("utf-8", "surrogatepass")
+    return data if draw(st.integers(0, 9)) else data + draw(st.binary(max_size=4))
+
+
+@st.composite
+def changes(draw: st.DrawFn, container: Any, key: Any) -> None:
+    """Change a part of a JSON value: it is another one, gone, or there again."""
+    kind = draw(st.sampled_from(["value", "value", "gone", "again"]))
+    if kind == "value":
+        container[key] = draw(VALUES)
+    elif kind == "gone":
+        del container[key]
+    elif isinstance(container, dict):
+        container[draw(ANY_TEXT)] = container[key]
+    else:
+        container.append(container[key])
+
+
+@st.composite
+def with_odd_member(draw: st.DrawFn, text: str) -> str:
+    """Return a JSON text with one more member, which may be there already or not be JSON."""
+    at = draw(st.sampled_from([at for at, letter in enumerate(text) if letter == "{"])) + 1
+    name = draw(st.sampled_from(["name", "body", "plan", "assets", "runs", "state", "msg"]))
+    return f'{text[:at]}"{name}": {draw(st.sampled_from(ODD_JSON))}, {text[at:]}'

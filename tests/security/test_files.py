@@ -1,0 +1,254 @@
+# Copyright (c) 2026, the infrastructure.services contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Whatever a CSV text, a file of entries or a plan contains, there is a result, or an error that
+names the option and is short; in bounded memory, and nothing is sent that the plan does not have.
+"""
+
+from __future__ import annotations
+
+import json
+import tracemalloc
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from ansible.errors import AnsibleFilterError
+from ansible_collections.infrastructure.services.plugins.filter.csv import FilterModule
+from ansible_collections.infrastructure.services.plugins.module_utils._errors import ServicesError
+from ansible_collections.infrastructure.services.plugins.module_utils._task.specs import (
+    VIRTUAL_MACHINES,
+)
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+from story.commands import Ended, Terminal
+from support.lists import run_list
+from support.wire import Wire, answer, running
+
+from .files import ANY_TEXT, CELLS, NAMES, VALUES, csv_texts, json_files
+
+from_csv = FilterModule().filters()["from_csv"]
+LONGEST_MESSAGE = 10_000  # characters
+LOST = '{"a": 2}'  # is left of an odd cell in which a key is there twice
+LEAST_MEMORY, MEMORY = 16 << 20, 100  # bytes for any input, and for each of its characters
+FIXED = settings(  # the seed is fixed, so a failure comes again without shrinking
+    phases=(Phase.generate,),
+    deadline=None,
+    database=None,
+    derandomize=True,
+    suppress_health_check=list(HealthCheck),
+)
+LONG = settings(FIXED, phases=tuple(Phase), max_examples=5000, derandomize=False)
+MACHINE = "compute_virtual_machine"
+FILE_OF_ENTRIES = [
+    {
+        "base_url": "https://s.example",
+        "resource": MACHINE,
+        "name": "web01",
+        "state": "present",
+        "asset": {"id": "vm-1", "name": "web01", "attributes": {"cpu": 4}},
+    }
+]
+
+
+@contextmanager
+def bounded_memory(size: int) -> Iterator[None]:
+    """Check the memory that is taken for an input of this size."""
+    tracemalloc.start()
+    try:
+        yield
+        dummy, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < LEAST_MEMORY + MEMORY * size
+
+
+def assert_clear(msg: str, *begins: str) -> None:
+    """Check the message of an error."""
+    assert msg.startswith(begins), msg[:1000]
+    assert msg.isprintable(), repr(msg[:1000])
+    assert len(msg) < LONGEST_MESSAGE
+
+
+# --- CSV
+
+ANYTHING = VALUES | st.binary(max_size=9) | st.dates()
+LAYOUTS = st.fixed_dictionaries(
+    {},
+    optional={
+        "entries": st.booleans(),
+        "resource": st.sampled_from([MACHINE, MACHINE, "cassandra_application_role"]),
+        "decimal": st.sampled_from([",", ".", ""]),
+        "delimiter": st.sampled_from(["", "", "", "", ";", "\t", "x"]),
+        "columns": st.dictionaries(
+            CELLS | st.sampled_from([*NAMES]),
+            st.sampled_from(["name", "cpu", "id", "x"]),
+            max_size=1,
+        ),
+        "ignore": st.lists(st.sampled_from(["name", "cpu", "x"]), max_size=2),
+    },
+)
+ODD_LAYOUTS = st.dictionaries(
+    st.sampled_from(["entries", "resource", "decimal", "delimiter", "columns", "ignore"])
+    | ANY_TEXT,
+    ANYTHING,
+    max_size=2,
+)
+
+
+def read(text: object, layout: dict) -> str:
+    """Read a CSV text; its items are read as a list of machines. Return how that ended."""
+    names = tuple(f"{name}:" for name in ("from_csv", *map(str, layout)))
+    with bounded_memory(len(text) if isinstance(text, (str, bytes)) else 0):
+        try:
+            items = from_csv(text, **layout)
+        except AnsibleFilterError as error:
+            assert_clear(str(error), *names, "from_csv: ")
+            return "refused"
+    written = json.dumps(items, allow_nan=False, ensure_ascii=False)
+    assert written.encode()
+    assert LOST not in written
+    given = {"base_url": "http://127.0.0.1:9", "virtual_machines": items}
+    try:
+        run_list(VIRTUAL_MACHINES, given, check_mode=True)
+    except ServicesError as error:
+        assert_clear(error.msg, "virtual_machines")
+        return "not valid"
+    return "read"
+
+
+def read_many(how: settings) -> None:
+    ends: list[str] = []
+
+    @settings(how)
+    @given(csv_texts(), LAYOUTS)
+    def each(text: str, layout: dict) -> None:
+        ends.append(read(text, layout))
+
+    @settings(how)
+    @given(csv_texts() | ANYTHING, ODD_LAYOUTS)
+    def each_odd(text: object, layout: dict) -> None:
+        ends.append(read(text, layout))
+
+    each()
+    each_odd()
+    assert min(ends.count("refused"), ends.count("read")) > len(ends) / 10
+    assert "not valid" in ends
+
+
+def test_any_csv_text_is_read_or_refused():
+    read_many(settings(FIXED, max_examples=250))
+
+
+@pytest.mark.stress
+def test_any_csv_text_is_read_or_refused_at_length():
+    read_many(LONG)
+
+
+# --- files
+
+
+@pytest.fixture
+def service() -> Iterator[Wire]:
+    """A service that refuses all machines, so that nothing is recorded of them."""
+    with running(lambda sent: answer(422)) as wire:
+        yield wire
+
+
+@pytest.fixture
+def terminal(service: Wire, tmp_path: Path) -> Terminal:
+    return Terminal(tmp_path, service.url)
+
+
+def assert_refused_clearly(ended: Ended, *options: str) -> None:
+    assert ended.result["failed"] is True
+    assert_clear(ended.result["msg"], *(f"{option}:" for option in options))
+    assert "exception" not in ended.result
+
+
+def strict(content: bytes) -> Any:
+    """Return the JSON in a file, in which no key is there twice."""
+
+    def members(pairs: list[tuple[str, object]]) -> dict[str, object]:
+        assert len(dict(pairs)) == len(pairs)
+        return dict(pairs)
+
+    return json.loads(content, object_pairs_hook=members)
+
+
+def plans_in(content: bytes, name: str) -> Iterator[object]:
+    """Yield what a file, if it is JSON, would send for a machine."""
+    for asset in strict(content)["runs"][0]["assets"]:
+        if asset["name"] == name and asset["plan"] == "create":
+            yield asset["body"]
+
+
+def approve_many(terminal: Terminal, service: Wire, how: settings) -> None:
+    names, ledger, file = ["web01", "web02"], "fleet.db", terminal.directory / "p.plan.json"
+    terminal.send_list(["web03"], ledger)
+    terminal.send_list(names, ledger, check_mode=True, report="p.json")
+    whole = json.loads(file.read_bytes())
+    ends: list[bool] = []
+
+    @settings(how)
+    @given(json_files(whole))
+    def each(content: bytes) -> None:
+        file.write_bytes(content)
+        before = len(service.sent)
+        with bounded_memory(len(content)):
+            ended = terminal.send_list(names, ledger, approved=file.name)
+        ends.append(len(service.sent) > before)
+        if not ends[-1]:
+            assert_refused_clearly(ended, "approved")
+        for sent in service.sent[before:]:
+            body = json.loads(sent.body)
+            assert body in plans_in(content, body["name"])
+
+    each()
+    assert min(ends.count(True), ends.count(False)) > len(ends) / 50
+
+
+def test_any_file_is_a_plan_or_refused(terminal, service):
+    approve_many(terminal, service, settings(FIXED, max_examples=120))
+
+
+@pytest.mark.stress
+def test_any_file_is_a_plan_or_refused_at_length(terminal, service):
+    approve_many(terminal, service, LONG)
+
+
+def settle_many(terminal: Terminal, how: settings) -> None:
+    terminal.base_url = FILE_OF_ENTRIES[0]["base_url"]
+    ends: list[bool] = []
+
+    @settings(how)
+    @given(json_files({"entries": FILE_OF_ENTRIES}).map(inner_list), st.booleans())
+    def each(content: bytes, is_csv: bool) -> None:
+        file = terminal.directory / ("entries.csv" if is_csv else "entries.json")
+        file.write_bytes(content)
+        with bounded_memory(len(content)):
+            ended = terminal.settle("entries.db", file.name)
+        ends.append(bool(ended.result.get("failed")))
+        if ends[-1]:
+            assert_refused_clearly(ended, "from_csv" if is_csv else "entries", "file")
+        elif not is_csv:
+            strict(content)
+
+    each()
+    assert min(ends.count(True), ends.count(False)) > len(ends) / 50
+
+
+def inner_list(content: bytes) -> bytes:
+    """Return the list in a JSON object, which is what a file of entries holds."""
+    return content.partition(b":")[2].rpartition(b"}")[0] or content
+
+
+def test_any_file_of_entries_is_used_or_refused(terminal):
+    settle_many(terminal, settings(FIXED, max_examples=250))
+
+
+@pytest.mark.stress
+def test_any_file_of_entries_is_used_or_refused_at_length(terminal):
+    settle_many(terminal, LONG)

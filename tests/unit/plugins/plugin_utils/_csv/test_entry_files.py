@@ -1,0 +1,44 @@
+# Copyright (c) 2026, the infrastructure.services contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A JSON file of entries is read as strictly as an answer of the service."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from ansible_collections.infrastructure.services.plugins.module_utils._errors import InvalidInput
+from ansible_collections.infrastructure.services.plugins.plugin_utils._csv.entry_files import (
+    entries_in,
+)
+
+ENTRIES = [{"name": "web01", "state": "absent"}]
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-32"])
+def test_json_in_any_encoding_that_json_had_is_read(tmp_path, encoding):
+    file = tmp_path / "entries.json"
+    file.write_text(json.dumps(ENTRIES), encoding=encoding)
+    assert entries_in(str(file)) == ENTRIES
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b"", "Expecting value"),
+        (b"\xff", "can't decode byte 0xff"),
+        (b"[" * 100_000, "it is nested deeper than 64 levels"),
+        (b"[" * 70 + b"]" * 70, "it is nested deeper than 64 levels"),
+        (b'[{"name": "a", "name": "b"}]', "it contains the same key twice in one object"),
+        (b'[{"asset": {"id": NaN}}]', "it contains NaN"),
+        (b'[{"asset": {"id": ' + b"9" * 5000 + b"}}]", "an integer of more than 4300 digits"),
+    ],
+)
+def test_what_is_not_strict_json_is_refused(tmp_path, content, said):
+    file = tmp_path / "entries.json"
+    file.write_bytes(content)
+    with pytest.raises(InvalidInput) as refused:
+        entries_in(str(file))
+    assert refused.value.msg.startswith(f"file: {file} is not JSON (")
+    assert said in refused.value.msg
