@@ -15,9 +15,9 @@ ROOT = Path(__file__).resolve().parents[2]
 LABEL = "ansible_collections.infrastructure.services.docsite."
 _COMMENT = re.compile(r"\A\.\.\n(?:  .*\n)+")
 _CODE = re.compile(r"^( *)\.\. code-block::.*\n(?:\1 +\S.*\n|\s*\n)*", re.MULTILINE)
-_DIRECTIVE = re.compile(r"^ *(?:\.\. (?!note|warning|tip).*|:[\w-]+:.*|[=-]+)$", re.MULTILINE)
-_ROLE = re.compile(r":\w+:`(?:([^`<]*) <)?[^`]*`")
-_LINK = re.compile(r"`([^`<]+) <[^`]*>`__")
+_DIRECTIVE = re.compile(r"^ *(?:\.\. (?!note|warning|tip).*|:[\w-]+:(?!`).*|[=-]+)$", re.MULTILINE)
+_ROLE = re.compile(r":\w+:`(?:([^`<]*)\s<)?[^`]*`")
+_LINK = re.compile(r"`([^`<]+)\s<[^`]*>`__")
 _WORD = re.compile(r"[A-Za-z][\w'-]*")
 
 

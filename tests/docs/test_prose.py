@@ -53,8 +53,8 @@ def test_the_guides_are_short():
 
 
 def test_a_link_counts_by_its_text():
-    text = "See `this page <https://example.com/a/b>`__ and :ref:`that one <label>`."
-    assert prose.words(text) == ["See", "this", "page", "and", "that", "one"]
+    text = "See `this page\n<https://example.com/a/b>`__ and\n:ref:`that one <label>` and :ref:`label`."
+    assert prose.words(text) == ["See", "this", "page", "and", "that", "one", "and", "link"]
 
 
 @pytest.mark.parametrize("name", TEXTS)
