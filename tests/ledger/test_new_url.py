@@ -43,6 +43,7 @@ from ledger.tasks import task
 from ledger.test_move import move as move_ledger
 from support import CREATE, UPDATE
 from support.running import Run
+from support.waiting import until
 
 OLD, NEW, THIRD = "https://old", "https://new", "https://third"
 AT = "2026-01-02T03:04:05Z"
@@ -158,8 +159,8 @@ def test_an_entry_whose_task_is_running_is_named_and_one_whose_task_died_moves(
     with pytest.raises(LedgerError, match=r"base_url: busy: a task is waiting .*Nothing was moved"):
         rename(ledger)
     assert len(entries(ledger, OLD)) == 6
-    run.close()  # the task is killed
-    rename(ledger)
+    run.close()  # the task is killed; PostgreSQL notices that a moment later
+    until(lambda: not is_refused(ledger))
     assert entries(ledger, NEW)[CREATE, "busy"].state == INTENT
 
 

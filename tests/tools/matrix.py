@@ -154,7 +154,7 @@ def lines_of(cell: Cell, chosen: list[str]) -> list[list[str]]:
     python = str(cell.directory / "venv/bin/python")
     pytest = [python, "-m", "pytest", "-p", "no:cacheprovider", *PARALLEL]
     if chosen:
-        return [[*pytest, *chosen]]
+        return [[*pytest, "-m", "not stress", *chosen]]
     if cell.target != cell.python:
         return [[*pytest, "-m", "not stress", *MODULES, "-k", "module"]]
     is_first_of_core = cell.python == PYTHONS[cell.core][0]
