@@ -185,7 +185,7 @@ def run_in(text: str) -> Run | None:
 
 
 def _has_texts(run: Run) -> bool:
-    """Whether what others rely on to be text is text."""
+    """Whether the fields that other code takes for texts are texts."""
     texts: list[object] = [run.run, run.state, run.service, run.began_at]
     texts += (text for text in (run.ledger, run.ledger_id) if text is not None)
     for asset in run.assets:
