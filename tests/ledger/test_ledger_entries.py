@@ -355,5 +355,5 @@ def test_a_name_with_a_nul_is_refused_by_its_item(edit, state):
     asset = {"asset": {"id": "1"}} if state == "present" else {}
     with pytest.raises(ServicesError) as refused:
         edit(adopted("web01"), machine("web\x0002", state=state, **asset))
-    assert "[1] (web\x0002): name: contains a NUL character" in refused.value.msg
+    assert "[1] (web 02): name: contains a NUL character" in refused.value.msg
     assert edit.ledger.get(Key(URL, CREATE, "web01")) is None

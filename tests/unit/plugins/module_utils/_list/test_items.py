@@ -131,6 +131,6 @@ def test_a_misspelled_option_gets_a_suggestion(item, told):
 def test_a_name_that_no_ledger_in_postgresql_can_hold_is_refused_by_its_item():
     with pytest.raises(
         InvalidInput,
-        match=r"1 item is invalid: \[1\] \(web\x0002\): name: contains a NUL character",
+        match=r"1 item is invalid: \[1\] \(web 02\): name: contains a NUL character",
     ):
         prepared([{"name": "web01"}, {"name": "web\x0002"}])
