@@ -27,7 +27,7 @@ class ActionModule(EditingAction):
     spec = LEDGER_ENTRIES
 
     def options_given(self) -> dict[str, Any]:
-        """Return the options; for some playbooks, the entries are those of files."""
+        """Return the options; some playbooks take the entries from files."""
         given = super().options_given()
         reports, file = self.reports_of_playbook(), self.file_of_playbook()
         if reports:

@@ -84,7 +84,7 @@ from ansible.plugins.inventory import BaseInventoryPlugin, Cacheable, Constructa
 
 from ..module_utils._errors import ServicesError
 from ..module_utils._fields import ABSENT, value_at
-from ..module_utils._http.urls import canonical_url, checked_url
+from ..module_utils._http.urls import recorded_url
 from ..module_utils._secrets import printable
 from ..plugin_utils._ledger.entries import DONE
 from ..plugin_utils._ledger.location import no_ledger_yet, open_ledger, resolved
@@ -142,7 +142,7 @@ class InventoryModule(BaseInventoryPlugin, Constructable, Cacheable):
         """Return the virtual machines of the service, from the cache if it is enabled."""
         service = self.get_option("base_url")
         if service:
-            service = canonical_url(checked_url("base_url", service, allow_http=True))
+            service = recorded_url("base_url", service)
         if not self.get_option("cache"):
             found = self._read(location)
         else:

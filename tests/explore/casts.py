@@ -42,7 +42,7 @@ class Scene:
         self.old.data.execute(tables.INSERT_MARK, (tables.SCHEMA_VERSION, *mark))
         asset = f'{{"id": "{name}-1"}}' if state == DONE else "{}"
         values = (URL, CREATE, name, state, f'{{"name": "{name}"}}', asset, "", "", "", "", "", 1)
-        self.old.data.execute(tables.INSERT, values)
+        self.old.data.execute(tables.INSERT, (*values, URL))
         if state == DONE:
             self.run.made[name] = [f"{name}-1"]
 

@@ -2,4 +2,4 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""One call: the operation as data, tokens, what a status means, what may be sent again."""
+"""One call: the operation as data, tokens, the meaning of a status, and the retry policy."""

@@ -14,6 +14,7 @@ from typing import Mapping, NamedTuple
 from .._errors import InvalidInput
 from .._fields import text
 from .._http.tls_context import ConnectionSettings
+from .._http.urls import canonical_url
 from .tokens import Credentials
 
 # Headers that the collection sets, or that belong to one connection (RFC 9110 section 7.6.1).
@@ -55,6 +56,11 @@ class Settings:
     timeout: float  # seconds, one attempt
     retries: int
     retry_max_delay: float  # seconds
+
+    @property
+    def service(self) -> str:
+        """The base_url by which ledgers and reports know the service."""
+        return canonical_url(self.base_url)
 
 
 def trace_of(traceparent: str) -> Trace | None:

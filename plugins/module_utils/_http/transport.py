@@ -64,7 +64,7 @@ class Transport:
         require_libraries()
         self._settings = settings
         if settings.ca_path or settings.client_cert or settings.client_key:
-            tls_context(settings, DEFAULT_CA_BUNDLE_PATH)
+            self._tls_context()
         self._meter = Meter(settings.connect_timeout)
         self._pools = metered_pools(self._meter)
         # By the URL of the proxy, '' for a direct connection, and whether there is TLS.

@@ -87,6 +87,14 @@ def canonical_url(url: str) -> str:
     return f"{parts.scheme}://{host}{port}{parts.path.rstrip('/')}"
 
 
+def recorded_url(option: str, url: str) -> str:
+    """Return a base_url as the ledger records it; raise InvalidInput.
+
+    `http://` is allowed, because nothing is sent.
+    """
+    return canonical_url(checked_url(option, url, allow_http=True))
+
+
 def _normal(escape: Match[str]) -> str:
     letter = chr(int(escape[1], 16))
     return letter if _UNRESERVED.fullmatch(letter) else escape[0].upper()

@@ -59,7 +59,11 @@ class ListResult:
             assets = [warning.asset for warning in result.warnings if warning.asset]
             text = " ".join(warning.text for warning in result.warnings)
             msg = Message(text, assets[0] if assets else "")
-        is_told = result.plan in ("differs", "in_doubt", "update")  # the plan says the same shorter
+        is_told = result.plan in (
+            "differs",
+            "in_doubt",
+            "update",
+        )  # the plan shows the same in fewer words
         for warning in result.warnings:
             if not (is_told and warning.asset):
                 same = warning._replace(asset="", since=""), bool(warning.asset)

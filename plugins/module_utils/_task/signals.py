@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import Iterator
 
-GRACE = 10.0  # seconds for requests in flight when a task is told to stop
+GRACE = 10.0  # seconds for requests in flight after a signal
 LEDGER_GRACE = 1.0  # seconds for the ledger to withdraw intents of requests that were never sent
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from ...module_utils._errors import ACCEPTED, UNKNOWN, InvalidInput, ServicesError
 from ...module_utils._fields import Asset
 from ...module_utils._http import strict_json
-from ...module_utils._http.urls import canonical_url, checked_url
+from ...module_utils._http.urls import recorded_url
 from ...module_utils._list.items import merged
 from ...module_utils._resources import KEYS, RESOURCES
 from ...module_utils._resources.planning import ENVELOPE
@@ -69,7 +69,7 @@ def item_of(number: int, given: object, options: dict[str, Any]) -> Item:
 
 
 def _key(options: dict[str, Any]) -> Key:
-    """Return the key that the modules use; `http://` is allowed, since nothing is sent."""
+    """Return the key of the entry that options name; raise InvalidInput."""
     option = KEYS[options["resource"]]
     name = options[option] or ""
     if not name.strip():
@@ -78,8 +78,8 @@ def _key(options: dict[str, Any]) -> Key:
         raise InvalidInput(option, "contains a NUL character")
     if options["base_url"] is None:  # of an item of a list
         raise InvalidInput("base_url", "is needed, here or for all entries")
-    base_url = checked_url("base_url", options["base_url"], allow_http=True)
-    return Key(canonical_url(base_url), options["resource"], name)
+    base_url = recorded_url("base_url", options["base_url"])
+    return Key(base_url, options["resource"], name)
 
 
 def edit_of(item: Item, before: Entry | None, secrets: Secrets) -> Edit:

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Shell commands to paste about what is in doubt; they name the ledger unless it has a password."""
+"""Shell commands to paste that settle doubts; they name the ledger unless it has a password."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def playbook_command(ledger: Ledger, playbook: str) -> str:
 
 
 def settle_commands(ledger: Ledger) -> list[str]:
-    """Return the commands that list what is in doubt in a file, and that record the file."""
+    """Return the commands that write a file of all doubts, and that record it."""
     return [
         f"{playbook_command(ledger, 'in_doubt')} -e file=in_doubt.csv",
         f"{playbook_command(ledger, 'settle')} -e file=in_doubt.csv",
@@ -37,7 +37,7 @@ def settle_commands(ledger: Ledger) -> list[str]:
 
 
 def settle_command(ledger: Ledger, file: str) -> str:
-    """Return the command that records what was filled in in a file."""
+    """Return the command that records a file after the user has filled it in."""
     return f"{playbook_command(ledger, 'settle')} -e {shlex.quote(f'file={file}')}"
 
 

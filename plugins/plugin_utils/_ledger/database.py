@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What a ledger needs of a database, the same on SQLite and on PostgreSQL."""
+"""The interface of a database for a ledger, the same for SQLite and for PostgreSQL."""
 
 from __future__ import annotations
 

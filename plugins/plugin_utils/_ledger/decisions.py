@@ -2,12 +2,12 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What an entry of the ledger means: for the task that finds it, and for the one that leaves it
-behind.
+"""The meaning of an entry: for the task that finds it, and for the task that leaves it.
 
 An entry is in one of four states. `intent`: a request is in flight, or was when its process died.
 `done`: it was accepted and the envelope is known. `accepted`: it was accepted but the envelope was
-lost. `unknown`: it may or may not have been processed. docs/docsite/rst/ledger.rst lists the transitions.
+lost. `unknown`: it may or may not have been processed. docs/docsite/rst/ledger.rst lists the
+transitions.
 """
 
 from __future__ import annotations
@@ -21,7 +21,6 @@ from ...module_utils._errors import (
     ServicesError,
     sentence,
 )
-from ...module_utils._http.urls import canonical_url
 from ...module_utils._resources.planning import Recorded
 from ...module_utils._result import Result
 from ...module_utils._secrets import printable, without_placeholders
@@ -143,7 +142,7 @@ def warning_of_others(task: Task, found: dict[str, list[str]]) -> str:
     same = f" The same is true of {more:,} other{'s' if more > 1 else ''}." if more else ""
     return printable(
         f"{task.resource.operation.noun} {name}: the ledger has one of this name at"
-        f" {', '.join(others)}, and nothing yet at {canonical_url(task.settings.base_url)}. If both"
+        f" {', '.join(others)}, and nothing yet at {task.settings.service}. If both"
         " are the same service, use the base_url that is recorded, or move its entries with"
         " infrastructure.services.ledger_move (to_base_url); otherwise they are two different"
         f" assets.{same}"

@@ -13,7 +13,7 @@ from typing import Any
 
 from ...module_utils._errors import NOT_SENT
 from ...module_utils._fields import prune
-from ...module_utils._http.urls import canonical_url, checked_url
+from ...module_utils._http.urls import recorded_url
 from ...module_utils._resources import KEYS
 from ...module_utils._resources.virtual_machine import VIRTUAL_MACHINE
 from ...module_utils._task.specs import IN_DOUBT
@@ -63,8 +63,7 @@ def _filters(params: dict[str, Any]) -> dict[str, tuple[str, ...]]:
     """Return the SQL conditions of the filters, with their values."""
     where: dict[str, tuple[str, ...]] = {}
     if params["base_url"]:
-        base_url = checked_url("base_url", params["base_url"], allow_http=True)
-        where["base_url = ?"] = (canonical_url(base_url),)
+        where["base_url = ?"] = (recorded_url("base_url", params["base_url"]),)
     if params["resource"]:
         where["resource = ?"] = (params["resource"],)
     states = set(params["states"] or ())

@@ -12,7 +12,6 @@ from typing import Iterator, NamedTuple
 
 from ...module_utils._errors import Message, Overtaken, ServicesError
 from ...module_utils._fields import json_differences
-from ...module_utils._http.urls import canonical_url
 from ...module_utils._result import Result
 from ...module_utils._secrets import Secrets, without_placeholders
 from ...module_utils._task.task import Planned, Task
@@ -222,5 +221,4 @@ def _keys_of(tasks: list[Task]) -> tuple[str, str, list[str]]:
 
 def key_of(task: Task) -> Key:
     """Return the ledger key of the asset of a task."""
-    base_url = canonical_url(task.settings.base_url)
-    return Key(base_url, task.resource.operation.resource, task.wanted.key)
+    return Key(task.settings.service, task.resource.operation.resource, task.wanted.key)

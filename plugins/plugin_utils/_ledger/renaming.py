@@ -14,7 +14,7 @@ from contextlib import ExitStack
 from typing import Any, NamedTuple
 
 from ...module_utils._errors import NOT_SENT, InvalidInput, listing
-from ...module_utils._http.urls import canonical_url, checked_url
+from ...module_utils._http.urls import canonical_url, recorded_url
 from ...module_utils._task.options import service_url
 from . import tables as sql
 from .database import Statement
@@ -77,7 +77,7 @@ def _urls(base_url: str | None, to_base_url: str) -> tuple[str, str]:
     """Return both as the ledger has them; `http://` is allowed, since nothing is sent."""
     if base_url is None:
         raise InvalidInput("base_url", "is needed with to_base_url: the one that is recorded")
-    old = canonical_url(checked_url("base_url", base_url, allow_http=True))
+    old = recorded_url("base_url", base_url)
     new = canonical_url(service_url("to_base_url", to_base_url, allow_http=True))
     if old == new:
         raise InvalidInput("to_base_url", f"is {old}, as base_url is. {_NOTHING}")

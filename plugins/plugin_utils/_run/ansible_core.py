@@ -55,7 +55,7 @@ def setting(name: str) -> Any:
 
 @cache
 def prints_lines() -> bool:
-    """Return whether the callback of this run prints lines, as those of ansible-core do."""
+    """Return whether the callback of this run prints lines, like those of ansible-core."""
     callback = callback_loader.get(setting("DEFAULT_STDOUT_CALLBACK"), class_only=True)
     return bool({base.__module__ for base in getattr(callback, "__mro__", ())} & _PRINT_LINES)
 

@@ -14,7 +14,6 @@ from typing import Iterable
 from ...module_utils._call.place import ListStatus
 from ...module_utils._errors import NOT_SENT, REJECTED, InvalidInput
 from ...module_utils._http.transport import require_libraries
-from ...module_utils._http.urls import canonical_url
 from ...module_utils._list.sending import send_all
 from ...module_utils._result import DETAIL, Result
 from ...module_utils._task.options import Params, settings_from
@@ -52,7 +51,7 @@ class SendingListAction(SendingAction):
             raise InvalidInput("ledger", _LEDGER_ELSEWHERE)
         only = Only(self)
         params[self.spec.option] = only.of(params[self.spec.option])
-        service = canonical_url(settings_from(params, check_mode).base_url)
+        service = settings_from(params, check_mode).service
         report = self._report(params, location, service)
         approved = self._approved_plan(params, location, service)
         # Each list opens its own ledger, because its threads may outlive it.

@@ -20,7 +20,7 @@ from .report import run_in
 _SENDS = ("create", "update")  # the plans of assets that are sent
 _NO_PLAN = "is no plan of this collection; give the .plan.json of a run with --check and report"
 _DAMAGED = "is damaged: it has an asset twice, one without its body, or no history_rows"
-_MOST_ROWS = 2**63 - 1  # what a database can count
+_MOST_ROWS = 2**63 - 1  # as many as a database can count
 _CHECK = "Check the ledger, or make a new plan (--check) and have it approved"
 
 

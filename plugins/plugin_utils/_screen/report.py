@@ -13,13 +13,12 @@ from __future__ import annotations
 import json
 import os
 from dataclasses import replace as with_fields
-from datetime import datetime, timezone
 from typing import NamedTuple
 
 from ...module_utils._call.operation import Operation
 from ...module_utils._errors import InvalidInput
 from ...module_utils._http import strict_json
-from .._ledger.entries import author
+from .._ledger.entries import author, current_time
 from .._ledger.location import shown_location
 from .._ledger.paths import real_path
 from .assets import ENDED, NOT_LISTED, PLANNED, Asset, Run, tally
@@ -58,7 +57,7 @@ class Report:
             service=service,
             ledger=shown_location(ledger) if ledger else None,
             by=author(),
-            began_at=_now(),
+            began_at=current_time(),
             counts={},
             assets=[],
         )
@@ -123,7 +122,7 @@ class Report:
         return with_fields(
             before,
             began_at=min(self._new.began_at, before.began_at),
-            ended_at=_now(),
+            ended_at=current_time(),
             counts={resource: words for resource, words in counts.items() if words},
             assets=assets,
             ledger_id=about.ledger_id or before.ledger_id,
@@ -173,10 +172,6 @@ def _key(asset: Asset) -> tuple[str, str]:
     return asset.resource, asset.name
 
 
-def _now() -> str:
-    return datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
-
-
 def run_in(text: str) -> Run | None:
     """Return the run of a report, None if the text is empty or damaged."""
     try:
@@ -190,7 +185,7 @@ def run_in(text: str) -> Run | None:
 
 
 def _has_texts(run: Run) -> bool:
-    """Whether what others rely on to be text is text."""
+    """Whether the fields that other code takes for texts are texts."""
     texts: list[object] = [run.run, run.state, run.service, run.began_at]
     texts += (text for text in (run.ledger, run.ledger_id) if text is not None)
     for asset in run.assets:

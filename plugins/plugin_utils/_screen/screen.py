@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Lines about a list: its progress, what it waits for, and how it ended."""
+"""Lines about a list: its progress, its waits, and its result."""
 
 from __future__ import annotations
 
