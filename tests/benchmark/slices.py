@@ -4,8 +4,7 @@
 """Create a fleet by the slices of a job, as AWX runs them: ansible-runners on one PostgreSQL
 ledger, one killed.
 
-python tests/benchmark/slices.py [--machines 10000] [--slices 4]   prints figures for
-docs/docsite/rst/awx.rst
+python tests/benchmark/slices.py [--machines 10000] [--slices 4]   prints figures
 """
 
 from __future__ import annotations
