@@ -7,7 +7,7 @@
 
 A sample of the mutants is drawn by a fixed seed; each line of code is as likely as any other. The
 tests of TEST (the suites of SUITES) run once to find which of them reach which line; `--keep` uses
-what an earlier run found. A mutant runs in a copy of the tree, against the tests that reach its
+the copy and the result of an earlier run. A mutant runs in a copy of the tree, against the tests that reach its
 line, the fastest first, until one fails. Survivors are printed with their change, then the score by
 folder; a line that no test reaches in its own process is a survivor, too.
 """
@@ -20,6 +20,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -74,7 +75,7 @@ class _Source:
 
     def __init__(self, file: str) -> None:
         self.file = file
-        self.data = (ROOT / file).read_bytes()
+        self.data = (TREE / file).read_bytes()
         lines = self.data.splitlines(keepends=True)
         self._starts = [sum(map(len, lines[:number])) for number in range(len(lines))]
 
@@ -191,11 +192,9 @@ def _is_documentation(node: ast.AST) -> bool:
 
 def sample(seed: int, number: int) -> list[Mutant]:
     """Return mutants of different lines; each line is as likely as any other."""
-    listed = subprocess.run(
-        ["git", "ls-files", "plugins/*.py"], cwd=ROOT, capture_output=True, text=True, check=True
-    )
+    files = sorted(str(path.relative_to(TREE)) for path in TREE.glob("plugins/**/*.py"))
     by_line: dict[tuple[str, int], list[Mutant]] = defaultdict(list)
-    for file in sorted(listed.stdout.split()):
+    for file in files:
         if not file.startswith(NOT_MUTATED):
             for mutant in _Source(file).mutants():
                 by_line[mutant.file, mutant.line].append(mutant)
@@ -234,7 +233,7 @@ def _is_in_function(mutant: Mutant) -> bool:
     kinds = (ast.FunctionDef, ast.Lambda)
     return any(
         node.lineno < mutant.line <= node.end_lineno
-        for node in ast.walk(ast.parse((ROOT / mutant.file).read_bytes()))
+        for node in ast.walk(ast.parse((TREE / mutant.file).read_bytes()))
         if isinstance(node, kinds)
     )
 
@@ -247,7 +246,7 @@ def find_reached(tests: list[str], workers: int) -> None:
     more += ["--junitxml", str(BUILD / "tests.xml"), "-o", "junit_family=xunit1"]
     done = _pytest([*more, *tests], {"COVERAGE_FILE": str(BUILD / "contexts")})
     if done.returncode:
-        sys.exit(f"the tests fail without a mutant:\n{done.stdout[-3000:]}")
+        sys.exit(f"the tests fail without a mutant:\n{(done.stdout + done.stderr)[-3000:]}")
     note_seconds()
 
 
@@ -287,7 +286,6 @@ def is_noticed(mutant: Mutant, tests: list[str]) -> bool:
     try:
         done = _pytest(["-x", f"@{chosen}"], {}, LONGEST)
     except subprocess.TimeoutExpired:
-        print(f"no end within {LONGEST} s, which counts as noticed: {shown(mutant)}", flush=True)
         return True
     finally:
         file.write_bytes(data)
@@ -296,7 +294,7 @@ def is_noticed(mutant: Mutant, tests: list[str]) -> bool:
 
 def shown(mutant: Mutant) -> str:
     """Return a mutant as text."""
-    old = (ROOT / mutant.file).read_bytes()[mutant.start : mutant.end].decode()
+    old = (TREE / mutant.file).read_bytes()[mutant.start : mutant.end].decode()
     return f"{mutant.file}:{mutant.line}\n    - {old}\n    + {mutant.new}"
 
 
@@ -309,16 +307,17 @@ def main() -> int:
     parser.add_argument("--keep", action="store_true", help="use what an earlier run has found")
     parser.add_argument("tests", nargs="*", help="files and directories of tests")
     given = parser.parse_args()
-    mutants = sample(given.seed, given.sample)
-    BUILD.mkdir(parents=True, exist_ok=True)
-    subprocess.run([ROOT / "tests/tools/copy", TREE], cwd=ROOT, check=True)
     if not given.keep:
+        subprocess.run([ROOT / "tests/tools/copy", TREE], cwd=ROOT, check=True)
         find_reached(given.tests or [f"tests/{suite}" for suite in SUITES], given.workers)
-    reached = Reached()
+    reached, mutants = Reached(), sample(given.seed, given.sample)
     score: dict[str, Counter[bool]] = defaultdict(Counter)
     for number, mutant in enumerate(mutants, 1):
         tests = reached.tests(mutant)
+        began = time.monotonic()
         noticed = bool(tests) and is_noticed(mutant, tests)
+        if time.monotonic() - began > LONGEST:
+            print(f"{number}: no end within {LONGEST} s, noticed: {shown(mutant)}", flush=True)
         score[os.path.dirname(mutant.file)][noticed] += 1
         if not noticed:
             why = "survives" if tests else "is on a line that no test reaches in its own process"
