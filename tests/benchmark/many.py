@@ -42,7 +42,7 @@ ENVIRONMENT = {
     "ANSIBLE_ACTION_PLUGINS": str(HERE / "action"),
 }
 EMPTY = {"ansible.builtin.debug": {"msg": "nothing"}}
-_WAIT = {
+WAIT = {
     "ansible.builtin.async_status": {"jid": "{{ item.ansible_job_id }}"},
     "loop": "{{ jobs.results }}",
     "register": "job",
@@ -202,7 +202,7 @@ def against_async(directory: Path) -> float:
     machines = listed(directory, 50)
     with service(1.0) as running:
         ours = over_empty(lambda number: [many(machines, 20)], running, directory)
-        theirs = over_empty(lambda number: [started, _WAIT], running, directory, 1)
+        theirs = over_empty(lambda number: [started, WAIT], running, directory, 1)
     return theirs / ours
 
 

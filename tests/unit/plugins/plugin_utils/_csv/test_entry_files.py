@@ -11,6 +11,7 @@ import pytest
 from ansible_collections.infrastructure.services.plugins.module_utils._errors import InvalidInput
 from ansible_collections.infrastructure.services.plugins.plugin_utils._csv.entry_files import (
     entries_in,
+    write_entries,
 )
 
 ENTRIES = [{"name": "web01", "state": "absent"}]
@@ -21,6 +22,14 @@ def test_json_in_any_encoding_that_json_had_is_read(tmp_path, encoding):
     file = tmp_path / "entries.json"
     file.write_text(json.dumps(ENTRIES), encoding=encoding)
     assert entries_in(str(file)) == ENTRIES
+
+
+def test_what_is_written_to_a_json_file_is_read_from_it(tmp_path):
+    file = tmp_path / "entries.json"
+    write_entries(str(file), ENTRIES, ",")
+    assert entries_in(str(file)) == ENTRIES
+    assert file.read_text("utf-8").endswith("]\n")
+    assert file.stat().st_mode & 0o777 == 0o600
 
 
 @pytest.mark.parametrize(

@@ -57,7 +57,9 @@ def test_nothing_is_stored_in_an_installed_collection(tmp_path):
     inside.mkdir(parents=True)
     (tmp_path / "link").symlink_to(inside)
     for path in (inside / "ledger.db", tmp_path / "link/ledger.db"):
-        with pytest.raises(InvalidInput, match=r"inside an installed collection.*absolute path"):
+        with pytest.raises(
+            InvalidInput, match=r"^ledger: .*inside an installed collection.*absolute path"
+        ):
             resolved(str(path), "/play", from_environment=False)
 
 
