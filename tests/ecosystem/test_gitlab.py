@@ -8,11 +8,15 @@ from __future__ import annotations
 import csv
 import json
 import os
+import re
+import signal
 import subprocess
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
+import psutil
 import pytest
 from ecosystem.conftest import git
 from faults.behaviours import whole
@@ -20,6 +24,7 @@ from support.checkout import CHECKOUT
 from support.databases import postgres_server, reader_of, schema_in
 from support.running import BIN, TOKEN, Ansible
 from support.service import Peer, Received, Service
+from support.waiting import until
 
 __all__ = ["postgres_server"]
 
@@ -28,12 +33,18 @@ pytestmark = pytest.mark.stress
 RUNNER = CHECKOUT / ".build/gitlab/node_modules/.bin/gitlab-ci-local"
 # It would need a container; without one the runner uses a shell.
 IMAGE = "  image: python:3.12.12\n"
+# Fills the container; here everything is installed, and the Python may be older.
+INSTALLATION = re.compile(r"  before_script:\n    - python -m pip .*\n    - ansible-galaxy .*\n")
 FLEET = (CHECKOUT / "docs/ci/fleet.yml").read_text(encoding="utf-8")
-LISTED = "".join(f"          - name: vm{number}\n" for number in range(5))
-REQUEST = 7  # the number of the merge request
+FLEET_LIST = FLEET[
+    FLEET.index("          - name: shop01\n") : FLEET.index(
+        "        fleet_application_role_defaults"
+    )
+]
+LISTED = [f"vm{number}" for number in range(5)]
+REQUEST, LATER = 7, 8  # the numbers of the merge requests
 PROJECT = "/api/v4/projects/1"
-REQUEST_URL = f"{PROJECT}/merge_requests/{REQUEST}"
-COMMENTS = f"{REQUEST_URL}/notes"
+COMMENTS = f"{PROJECT}/merge_requests/{REQUEST}/notes"
 MARK = "<!-- fleet: the plan -->"
 EMPTY = '{"fleet_virtual_machines": [], "fleet_application_roles": []}'  # as on the page
 FIRST = """
@@ -45,13 +56,12 @@ FIRST = """
 
 
 class GitLab:
-    """What the pipeline asks GitLab for, in a project with one merge request."""
+    """What the pipeline asks GitLab for, in a project with merge requests."""
 
-    def __init__(self, artifacts: Path) -> None:
-        self.artifacts = artifacts
-        self.notes: list[dict] = [{"id": 1, "body": "Looks good"}]
-        self.merged: list[dict] = []  # the merge requests of each commit
-        self.is_expired = False
+    def __init__(self) -> None:
+        self.notes: list[dict] = [{"id": 1, "body": "Looks good"}]  # of the one of REQUEST
+        self.merges: dict[str, int] = {}  # the merge request that each commit has merged
+        self.plans: dict[int, bytes] = {}  # of the merge requests; one that has expired is gone
 
     def script(self, peer: Peer) -> bool:
         """Answer one request."""
@@ -63,20 +73,20 @@ class GitLab:
 
     def _answer(self, request: Received) -> tuple[str, bytes]:
         path, _question, _query = request.path.partition("?")
-        if path == f"{PROJECT}/jobs/11/artifacts/fleet.plan.json" and not self.is_expired:
-            return "200 OK", (self.artifacts / "plan/fleet.plan.json").read_bytes()
-        answers = {
-            COMMENTS: self.notes,
-            REQUEST_URL: {"head_pipeline": {"id": 5}},
-            f"{PROJECT}/pipelines/5/jobs": [
-                {"id": 11, "name": "plan"},
-                {"id": 12, "name": "other"},
-            ],
-        }
+        answers: dict[str, object] = {COMMENTS: self.notes}
+        for number in (REQUEST, LATER):
+            if path == f"{PROJECT}/jobs/{number}1/artifacts/fleet.plan.json":
+                found = number in self.plans
+                return ("200 OK", self.plans[number]) if found else ("404 Not Found", b"{}")
+            answers[f"{PROJECT}/merge_requests/{number}"] = {"head_pipeline": {"id": number}}
+            answers[f"{PROJECT}/pipelines/{number}/jobs"] = [
+                {"id": int(f"{number}1"), "name": "plan"},
+                {"id": int(f"{number}2"), "name": "other"},
+            ]
         if path.startswith(COMMENTS) and request.method != "GET":
             return "200 OK", json.dumps(self._write(path, json.loads(request.body))).encode()
         if path.startswith(f"{PROJECT}/repository/commits/"):
-            return "200 OK", json.dumps(self._of_commit(path.split("/")[6])).encode()
+            return "200 OK", json.dumps(self._of_commit(path.split("/")[7])).encode()
         if path in answers:
             return "200 OK", json.dumps(answers[path]).encode()
         return "404 Not Found", b"{}"
@@ -90,8 +100,11 @@ class GitLab:
         return note
 
     def _of_commit(self, commit: str) -> list[dict]:
-        none = dict(state="merged", merge_commit_sha=None, squash_commit_sha=None, sha="f" * 40)
-        return [{"iid": REQUEST, **none, **each(commit)} for each in self.merged]
+        if commit not in self.merges:
+            return []
+        none = dict(squash_commit_sha=None, sha="f" * 40)
+        number = self.merges[commit]
+        return [{"iid": number, "state": "merged", "merge_commit_sha": commit, **none}]
 
     @property
     def comments(self) -> list[str]:
@@ -126,9 +139,54 @@ class Pipeline:
             "ANSIBLE_HOME": str(directory.parent / "home"),
         }
 
+    def plan(self, number: int = REQUEST) -> str:
+        """Run the plan of a merge request, which GitLab keeps; return what was printed."""
+        planned = self.run("plan", "merge_request_event")
+        assert planned.returncode == 0, planned.stdout
+        self.gitlab.plans[number] = (self.artifacts / "plan/fleet.plan.json").read_bytes()
+        return planned.stdout
+
+    def commit(self, listed: list[str]) -> str:
+        """Commit a list of machines and return the commit."""
+        machines = "".join(f"          - name: {name}\n" for name in listed)
+        text = FLEET.replace(FLEET_LIST, machines)
+        (self.directory / "fleet.yml").write_text(text, encoding="utf-8")
+        git(self.directory, "add", "--all")
+        git(self.directory, "commit", "--quiet", "--message", f"{len(listed)} machines")
+        return self.head
+
+    @property
+    def head(self) -> str:
+        """The commit that the pipeline is for."""
+        line = ["git", "rev-parse", "HEAD"]
+        done = subprocess.run(
+            line, cwd=self.directory, check=True, text=True, stdout=subprocess.PIPE
+        )
+        return done.stdout.strip()
+
     def run(self, job: str, source: str) -> subprocess.CompletedProcess:
         """Run a job of a pipeline that was started by a merge request or by a push."""
-        wanted = {**self._variables, **self._scoped[job], "CI_PIPELINE_SOURCE": source}
+        line, environment = self.command(job, source)
+        return subprocess.run(
+            line,
+            cwd=self.directory,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            text=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            timeout=300,
+            check=False,
+        )
+
+    def command(self, job: str, source: str) -> tuple[list[object], dict[str, str]]:
+        """Return the command that runs a job, and its environment."""
+        wanted = {
+            **self._variables,
+            **self._scoped[job],
+            "CI_PIPELINE_SOURCE": source,
+            "CI_COMMIT_SHA": self.head,
+        }
         line = [
             RUNNER,
             job,
@@ -143,17 +201,7 @@ class Pipeline:
             "HOME": str(self.directory.parent),
             "LC_ALL": "C.UTF-8",
         }
-        return subprocess.run(
-            line,
-            cwd=self.directory,
-            env=environment,
-            stdin=subprocess.DEVNULL,
-            text=True,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            timeout=300,
-            check=False,
-        )
+        return line, environment
 
     @property
     def artifacts(self) -> Path:
@@ -169,15 +217,12 @@ def pipeline(tmp_path, collections, service, postgres_server) -> Iterator[Pipeli
     project.mkdir()
     text = (CHECKOUT / "docs/ci/gitlab-ci.yml").read_text(encoding="utf-8")
     assert IMAGE in text
-    (project / ".gitlab-ci.yml").write_text(text.replace(IMAGE, ""), encoding="utf-8")
-    head, _old, rest = FLEET.partition("          - name: shop01\n")
-    rest = rest[rest.index("        fleet_application_role_defaults") :]
-    (project / "fleet.yml").write_text(head + LISTED + rest, encoding="utf-8")
+    text, count = INSTALLATION.subn("  before_script: []\n", text.replace(IMAGE, ""))
+    assert count == 1
+    (project / ".gitlab-ci.yml").write_text(text, encoding="utf-8")
     git(project, "init", "--quiet", "--initial-branch", "main")
     git(project, "remote", "add", "origin", "git@gitlab.example.com:team/fleet.git")
-    git(project, "add", "--all")
-    git(project, "commit", "--quiet", "--message", "A fleet")
-    answers = GitLab(project / ".gitlab-ci-local/artifacts")
+    answers = GitLab()
     with Service(answers.script) as api:
         ledger = schema_in(postgres_server)
         yield Pipeline(project, collections, service.url, ledger, answers, api.url)
@@ -207,6 +252,7 @@ def test_a_plan_is_commented_approved_and_carried_out_and_a_lost_answer_settled(
     """A ledger that was a file is moved to the server; the plan of a merge request is what the
     merge sends.
     """
+    commit = pipeline.commit(LISTED)
     refused = pipeline.run("plan", "merge_request_event")
     assert refused.returncode
     assert "fleet_ledger_create is false" in refused.stdout
@@ -215,12 +261,10 @@ def test_a_plan_is_commented_approved_and_carried_out_and_a_lost_answer_settled(
     (comment,) = pipeline.gitlab.comments
     assert comment.startswith(f"{MARK}\n\n**The plan failed**")
     assert "fleet_ledger_create is false" in comment
-    ansible_once.playbook(FLEET, "-e", EMPTY, INFRASTRUCTURE_SERVICES_LEDGER=pipeline.ledger).ok()
     ansible_once.playbook(FIRST).ok()
     play(ansible_once, "move_ledger", pipeline.ledger, "ledger=fleet.db", f"to={pipeline.ledger}")
 
-    planned = pipeline.run("plan", "merge_request_event")
-    assert planned.returncode == 0, planned.stdout
+    pipeline.plan()
     commented = pipeline.run("comment", "merge_request_event")
     assert commented.returncode == 0, commented.stdout
     (comment,) = pipeline.gitlab.comments  # in place of the other one
@@ -233,13 +277,13 @@ def test_a_plan_is_commented_approved_and_carried_out_and_a_lost_answer_settled(
     direct = pipeline.run("apply", "push")
     assert direct.returncode
     assert "is not the merge of a merge request" in direct.stdout
-    pipeline.gitlab.merged = [lambda commit: {"merge_commit_sha": commit}]
-    pipeline.gitlab.is_expired = True
+    pipeline.gitlab.merges[commit] = REQUEST
+    plan = pipeline.gitlab.plans.pop(REQUEST)
     expired = pipeline.run("apply", "push")
     assert expired.returncode
     assert "The plan of merge request 7 has expired." in expired.stdout
     assert len(service.conversation()) == 1
-    pipeline.gitlab.is_expired = False
+    pipeline.gitlab.plans[REQUEST] = plan
 
     service.fault(kind="drop", when="after", count=1)
     applied = pipeline.run("apply", "push")
@@ -258,3 +302,76 @@ def test_a_plan_is_commented_approved_and_carried_out_and_a_lost_answer_settled(
     settled = pipeline.run("apply", "push")
     assert settled.returncode == 0, settled.stdout
     assert len(service.conversation()) == 5
+
+
+@pytest.fixture
+def new_ledger(pipeline, ansible_once) -> None:
+    """The ledger, made by an empty list as the page says."""
+    ledger = {"INFRASTRUCTURE_SERVICES_LEDGER": pipeline.ledger}
+    ansible_once.playbook(FLEET, "-e", EMPTY, **ledger).ok()
+
+
+@pytest.mark.usefixtures("new_ledger")
+def test_of_two_merges_each_carries_out_its_own_plan_and_the_later_one_waits(pipeline, service):
+    """Each was planned before the other was merged; a job that is run again continues."""
+    pipeline.commit([*LISTED, "earlier"])
+    pipeline.plan(REQUEST)
+    pipeline.commit([*LISTED, "later"])
+    pipeline.plan(LATER)
+    first = pipeline.commit([*LISTED, "earlier"])
+    both = pipeline.commit([*LISTED, "earlier", "later"])
+    pipeline.gitlab.merges = {first: REQUEST, both: LATER}
+
+    too_early = pipeline.run("apply", "push")
+    assert too_early.returncode
+    assert "earlier" in too_early.stdout
+    assert "not approved" in " ".join(too_early.stdout.split()), too_early.stdout
+    assert service.conversation() == []
+
+    for commit, count in ((first, 6), (first, 6), (both, 7), (both, 7)):
+        git(pipeline.directory, "checkout", "--quiet", commit)
+        applied = pipeline.run("apply", "push")
+        assert applied.returncode == 0, applied.stdout
+        assert len(service.conversation()) == count
+    created = Counter(body["name"] for body in service.bodies())
+    assert created == Counter([*LISTED, "earlier", "later"])
+
+
+@pytest.mark.usefixtures("new_ledger")
+def test_the_plan_of_another_request_is_refused(pipeline, service):
+    pipeline.commit([*LISTED, "other"])
+    pipeline.plan(LATER)
+    commit = pipeline.commit([*LISTED, "mine"])
+    pipeline.gitlab.merges[commit] = LATER
+    applied = pipeline.run("apply", "push")
+    assert applied.returncode
+    assert "mine" in applied.stdout
+    assert service.conversation() == []
+
+
+@pytest.mark.usefixtures("new_ledger")
+def test_a_job_that_is_canceled_leaves_a_doubt_and_the_next_one_goes_on(
+    pipeline, service, ansible_once
+):
+    """As GitLab does it: everything that the job has started is killed."""
+    commit = pipeline.commit(["vm0"])
+    pipeline.plan()
+    pipeline.gitlab.merges[commit] = REQUEST
+    service.fault(kind="delay", when="after", seconds=60)
+    line, environment = pipeline.command("apply", "push")
+    with subprocess.Popen(
+        line, cwd=pipeline.directory, env=environment, start_new_session=True
+    ) as job:
+        until(lambda: service.conversation() or job.poll() is not None)
+        started = psutil.Process(job.pid).children(recursive=True)
+        os.killpg(job.pid, signal.SIGKILL)
+        for process in started:
+            with suppress(psutil.NoSuchProcess):
+                process.kill()
+    again = pipeline.run("apply", "push")
+    assert again.returncode
+    assert "in doubt" in again.stdout
+    settle(ansible_once, pipeline.ledger, "vm0")
+    settled = pipeline.run("apply", "push")
+    assert settled.returncode == 0, settled.stdout
+    assert [body["name"] for body in service.bodies()] == ["vm0"]

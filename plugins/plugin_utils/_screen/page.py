@@ -18,7 +18,7 @@ from jinja2 import Environment, StrictUndefined
 
 from .assets import NOT_BEGUN, PLANNED, Run, counted
 from .picture import picture_of
-from .plan import Row, lists_and_rows, risk
+from .plan import Row, field_name, lists_and_rows, risk
 
 # How each result is drawn: its mark, as on the screen, and the name of its colour in the template.
 _LOOKS = {
@@ -47,7 +47,7 @@ def as_html(run: Run, file: str) -> str:
         lstrip_blocks=True,
     ).from_string(source)
     data = {**page_data(run), "policy": _policy(source), "approve": _approve(file)}
-    return f"{template.render(data, look=look, risk=risk, whole=_whole)}\n"
+    return f"{template.render(data, look=look, risk=risk, whole=_whole, field_name=field_name)}\n"
 
 
 def _approve(file: str) -> str:

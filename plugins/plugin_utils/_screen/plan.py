@@ -15,6 +15,7 @@ from typing import Any, Iterable, Mapping
 
 from ...module_utils._call.operation import Operation
 from ...module_utils._errors import ACCEPTED
+from ...module_utils._resources.planning import ENVELOPE
 from ...module_utils._secrets import printable
 from .assets import NOT_LISTED, PLANNED, UNCHANGED, Asset, Field, Run, counted, tally
 from .screen import EMPTY, commands
@@ -96,7 +97,7 @@ def _parts(asset: Asset, new: NewAssets, width: int) -> list[str]:
 
 def risk(asset: Asset) -> str:
     """Return the fields that an update drops if the service replaces, '' if there are none."""
-    names = [_name(each) for each in asset.unsent]
+    names = [field_name(each) for each in asset.unsent]
     if not names:
         return "" if asset.known else _UNKNOWN
     are, them = ("are", "them") if names[1:] else ("is", "it")
@@ -105,11 +106,13 @@ def risk(asset: Asset) -> str:
 
 def _change(change: Field, unknown: str, between: str, end: str = "") -> str:
     old = text(change["old"]) if "old" in change else unknown
-    return printable(f"{_name(change)} {old} {between} {text(change.get('new'))}{end}")
+    return printable(f"{field_name(change)} {old} {between} {text(change.get('new'))}{end}")
 
 
-def _name(field: Field) -> str:
-    return field["name"].removeprefix("attributes.")
+def field_name(field: Field) -> str:
+    """Return what a field is called: an attribute by its own name, unless the envelope has that."""
+    name = field["name"].removeprefix("attributes.")
+    return field["name"] if name in ENVELOPE else name
 
 
 def _texts(fields: Fields) -> list[str]:

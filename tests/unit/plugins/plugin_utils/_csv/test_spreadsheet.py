@@ -9,6 +9,7 @@ import csv
 import datetime
 import io
 import json
+import re
 
 import pytest
 import yaml
@@ -115,6 +116,34 @@ def test_five_hundred_rows_with_twelve_wrong_ones_are_told_briefly_and_mended_ar
         )
     )
     assert from_csv(sheet(rows), **OPTIONS) == fleet
+
+
+def saved_by_gnumeric(rows: list[dict]) -> str:
+    """The sheet as gnumeric 1.12 saves it in a German locale, with semicolons.
+
+    No byte order mark, thousands without points, dates with the year first, a time with seconds;
+    quoted is what is not letters and digits. In a column of nothing but numbers such as 1.250, it
+    takes the point for that of decimals and saves 1,25, which no reader can notice.
+    """
+
+    def cell(value: str) -> str:
+        if re.fullmatch(r"\d\d?\.\d\d?\.\d{4}( \d\d:\d\d)?", value):
+            date, _blank, time = value.partition(" ")
+            value = "/".join(reversed(date.split("."))) + (f" {time}:00" if time else "")
+        elif re.fullmatch(r"\d{1,3}(\.\d{3})+(,\d+)?", value):
+            value = value.replace(".", "")
+        return value if re.fullmatch(r"[\w/.-]*", value) else f'"{value}"'
+
+    lines = [rows[0], *(row.values() for row in rows)]
+    return "".join(f"{';'.join(map(cell, line))}\n" for line in lines)
+
+
+def test_a_sheet_that_a_spreadsheet_program_has_opened_and_saved_is_the_same_fleet():
+    sizes = {0: "1.250", 1: "2.500,5"}  # gnumeric finds out what a point means from a column
+    rows = [{**machine(number), "Platte (GB)": sizes[number % 2]} for number in range(500)]
+    saved = saved_by_gnumeric(rows)
+    assert "2026/12/24 18:00:00" in saved
+    assert from_csv(saved, **OPTIONS) == from_csv(sheet(rows), **OPTIONS)
 
 
 def test_each_wrong_row_is_named_by_its_line():

@@ -158,6 +158,10 @@ def test_fields_that_an_update_may_lose_are_something_to_do():
     kept = "login, cluster_id are known and not sent: send: complete keeps them"
     assert [each.cause for each in data_of(run_of([role], {}))["problems"]] == [kept]
     assert "Nothing" not in page
+    same = [{"name": "name", "value": "a"}, {"name": "attributes.name", "value": "b"}]
+    page = page_of(run_of([{**role, "unsent": same}], {"to update": 1}, state="planned"))
+    assert "<th>name</th><td>a</td>" in page
+    assert "<th>attributes.name</th><td>b</td>" in page
     unknown = {**role, "unsent": [], "changes": [{"name": "service", "new": "cassandra"}]}
     page = page_of(run_of([unknown], {"to update": 1}, state="planned"))
     assert page.count("nothing else is known of it: a service that replaces drops the rest") == 2

@@ -140,6 +140,17 @@ def test_each_change_of_an_update_is_told_on_as_many_lines_as_it_takes():
     ]
 
 
+def test_an_attribute_with_the_name_of_a_field_beside_attributes_is_told_apart():
+    unsent = [{"name": name, "value": "x"} for name in ("name", "attributes.name", "attributes.a")]
+    role = dict(
+        UPDATE, changes=[{"name": "attributes.name", "new": "y", "old": "x"}], unsent=unsent
+    )
+    assert lines_of({"orders": role}, 120, spec=APPLICATION_ROLES)[1] == (
+        "  ~ orders  attributes.name x -> y; name, attributes.name, a are known and not sent:"
+        " send: complete keeps them"
+    )
+
+
 def test_what_is_not_known_is_not_called_none():
     changes = [{"name": "service", "new": "cassandra"}, {"name": "attributes.login", "new": True}]
     role = dict(UPDATE, changes=changes, unsent=[])
