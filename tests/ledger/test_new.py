@@ -171,6 +171,14 @@ def test_a_ledger_keeps_its_id_in_copies_and_the_plan_has_it(ansible, where):
     assert report["ledger_id"] == ledger_id
 
 
+def test_a_list_with_a_fault_makes_no_ledger(ansible, where):
+    listed = {"virtual_machines": [{"name": "web01"}, {"name": ""}]}
+    done = run(ansible, where, {MODULE + "compute_virtual_machines": listed}).ok()
+    assert "[1]: name: must not be empty" in done.result("task 0")["msg"]
+    assert "a new ledger" not in done.output
+    assert left_behind(where, ansible) == []
+
+
 def test_an_edit_that_is_refused_makes_no_ledger(ansible, where):
     """A misspelt ledger that is left empty would be used without a word by the next run."""
     refused = [

@@ -8,7 +8,13 @@ from __future__ import annotations
 from ansible_collections.infrastructure.services.plugins.module_utils._http.transport import (
     Transport,
 )
-from ansible_collections.infrastructure.services.plugins.module_utils._list.sending import send_all
+from ansible_collections.infrastructure.services.plugins.module_utils._list.items import (
+    prepare_all,
+    with_defaults,
+)
+from ansible_collections.infrastructure.services.plugins.module_utils._list.sending import (
+    send_tasks,
+)
 from ansible_collections.infrastructure.services.plugins.module_utils._task.task import Context
 from ansible_collections.infrastructure.services.plugins.module_utils._task.validation import (
     validate,
@@ -49,9 +55,11 @@ def run_list(
     params, secrets = given.valid(), given.secrets
     place = PlaceOfTests(connect, **more)
     context = Context(check_mode, secrets, place, diff_mode=True, no_log=no_log)
+    params = with_defaults(spec, params)
+    tasks = prepare_all(spec, params, check_mode)
     if location:
         store = open_ledger(location, check_mode)
         after = None if approved is None else 0
         ledger = recording(store, secrets, run, check_mode, after)
-    result = send_all(spec, params, context, ledger, approved)
+    result = send_tasks(spec, params, tasks, context, ledger, approved)
     return {"warnings": [], **result.returned(result.done(), params["results"]).as_ansible()}

@@ -17,7 +17,7 @@ from .._errors import NOT_SENT, UNKNOWN, InvalidInput, Overtaken, ServicesError
 from .._result import Result
 from .._task.signals import GRACE
 from .._task.specs import ModuleSpec
-from .._task.task import Context, Planned, carry_out, interrupted, perform
+from .._task.task import Context, Planned, Task, carry_out, interrupted, perform
 from .congestion import CongestionControl
 from .gate import Gate, Item, Limits
 from .item_transport import Connections, ItemPlace, most_connections
@@ -26,22 +26,29 @@ from .result import ListResult
 from .scheduler import Scheduler
 
 
-def send_all(
+def send_all(spec: ModuleSpec, params: dict[str, Any], context: Context) -> ListResult:
+    """Do the tasks of a list without a ledger; raise ServicesError before anything is sent."""
+    params = with_defaults(spec, params)
+    return send_tasks(spec, params, prepare_all(spec, params, context.check_mode), context)
+
+
+def send_tasks(
     spec: ModuleSpec,
     params: dict[str, Any],
+    tasks: list[Task],
     context: Context,
     ledger: Any = None,
     approved: dict[str, dict[str, Any]] | None = None,
 ) -> ListResult:
-    """Do the tasks of a list and return their results; raise ServicesError before anything is sent.
+    """Do prepared tasks and return their results; raise ServicesError before anything is sent.
 
-    `ledger`: a ListRecording; it is closed, unless threads are left that may still use it.
-    `approved`: the bodies that may be sent, by name or id, None for any.
+    `params`: the options with defaults merged into each item; `ledger`: a ListRecording, which is
+    closed, unless threads are left that may still use it; `approved`: the bodies that may be sent,
+    by name or id, None for any.
     """
     sending = None
     try:
-        params = with_defaults(spec, params)
-        planned = _plan_all(spec, params, context.check_mode, ledger)
+        planned = _plan_all(spec, params, tasks, ledger)
         if approved is not None:
             require_approved(planned, approved, context.secrets, ledger)
         labels = [each.task.wanted.key for each in planned]
@@ -69,10 +76,10 @@ def send_all(
 
 
 def _plan_all(
-    spec: ModuleSpec, params: dict[str, Any], check_mode: bool, ledger: Any
+    spec: ModuleSpec, params: dict[str, Any], tasks: list[Task], ledger: Any
 ) -> list[Planned]:
     """Return the tasks of a list with their plans; raise InvalidInput with the faults of all."""
-    tasks, faults = prepare_all(spec, params, check_mode), Faults(spec)
+    faults = Faults(spec)
     planned = ledger.look_up(tasks) if ledger else [task.planned() for task in tasks]
     for number, each in enumerate(planned):
         if isinstance(each.error, InvalidInput):

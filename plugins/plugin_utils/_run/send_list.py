@@ -14,7 +14,8 @@ from typing import Iterable
 from ...module_utils._call.place import ListStatus
 from ...module_utils._errors import NOT_SENT, REJECTED, InvalidInput
 from ...module_utils._http.transport import require_libraries
-from ...module_utils._list.sending import send_all
+from ...module_utils._list.items import prepare_all, with_defaults
+from ...module_utils._list.sending import send_tasks
 from ...module_utils._result import DETAIL, Result
 from ...module_utils._task.options import Params, settings_from
 from ...module_utils._task.validation import Options
@@ -54,6 +55,8 @@ class SendingListAction(SendingAction):
         service = settings_from(params, check_mode).service
         report = self._report(params, location, service)
         approved = self._approved_plan(params, location, service)
+        params = with_defaults(self.spec, params)
+        tasks = prepare_all(self.spec, params, check_mode)  # a faulty list creates no ledger
         # Each list opens its own ledger, because its threads may outlive it.
         ledger = open_own_ledger(self, params, location, check_mode) if location else None
         recording = None
@@ -64,7 +67,8 @@ class SendingListAction(SendingAction):
         place = ListPlace(self)
         bodies = approved.bodies if approved else None
         began = time.monotonic()
-        collected = send_all(self.spec, params, self.context(options, place), recording, bodies)
+        context = self.context(options, place)
+        collected = send_tasks(self.spec, params, tasks, context, recording, bodies)
         if self.only_checks:
             return Result()
         collected.not_listed = only.without_left_out(collected.not_listed)
