@@ -49,6 +49,7 @@ IN_A_PIPELINE = re.compile(r"ansible[\w-]* |python -m pip ")  # the rest is the 
 IN_A_SCRIPT = re.compile(r"(ansible-playbook (?:[^\n]*\\\n)*[^\n]*)")
 
 NETWORK = "needs a network"
+_NEW_URL = "tests/ledger/test_new_url.py"
 _PLAYBOOKS, _EMULATOR = (
     "tests/integration/test_playbooks.py",
     "tests/integration/test_emulator_playbook.py",
@@ -96,7 +97,7 @@ RUN_BY = {
     f"{_PLAYBOOK}.in_doubt -e ledger=fleet.db -e fail=true": f"{_PLAYBOOKS}::test_a_watcher_fails_if_something_is_in_doubt_or_there_is_no_ledger",
     f"{_PLAYBOOK}.settle -e ledger=fleet.db -e file=existing.csv": "tests/integration/test_csv.py::test_machines_that_exist_already_are_adopted_from_a_file",
     f"{_PLAYBOOK}.move_ledger -e ledger=fleet.db -e to=postgresql:": "tests/ledger/test_move.py::test_the_playbook_moves_a_ledger_and_says_where_it_is",
-    f"{_PLAYBOOK}.move_ledger -e ledger=fleet.db -e base_url=": "tests/ledger/test_new_url.py::test_the_playbook_moves_the_entries_and_the_list_sends_nothing_more",
+    f"{_PLAYBOOK}.move_ledger -e ledger=fleet.db -e base_url=": f"{_NEW_URL}::test_the_playbook_moves_the_entries_and_the_list_sends_nothing_more",
     "ansible-playbook fleet.yml --check -e fleet_report=": _PIPELINE,
     "ansible-playbook fleet.yml -e fleet_report=": _PIPELINE,
 }

@@ -94,15 +94,24 @@ def test_a_new_session_takes_the_locks_of_the_ended_one(postgres, opened):
     assert other.lock(KEY, wait=False)
 
 
-def test_an_outcome_waits_for_a_server_that_is_a_standby_for_a_while(postgres, opened):
+def test_an_outcome_waits_for_a_server_that_is_a_standby_for_a_while(postgres, opened, monkeypatch):
     ledger = opened(postgres)
     begun = begin(ledger, KEY, BEGUN, None)
-    execute = ledger.database.execute
+    execute, write, tried = ledger.database.execute, ledger.database.write, []
+
+    def write_to_standby(statements: list, kind: Kind) -> list[int]:
+        """Write; after a second refusal the server is promoted."""
+        tried.append(kind)
+        try:
+            return write(statements, kind)
+        finally:
+            if len(tried) == 2:
+                execute("SET default_transaction_read_only = off")
+
     execute("SET default_transaction_read_only = on")
-    promoted = threading.Timer(1.0, execute, ["SET default_transaction_read_only = off"])
-    promoted.start()
+    monkeypatch.setattr(ledger.database, "write", write_to_standby)
     assert finish(ledger, KEY, begun, begun._replace(state=DONE), ENDED)
-    promoted.join()
+    assert len(tried) == 3
     assert ledger.get(KEY).state == DONE
 
 

@@ -74,7 +74,9 @@ def approved_plan(path: str, resource: str, service: str) -> ApprovedPlan:
         if isinstance(asset.body, dict) and depth(asset.body) <= MAX_DEPTH
     }
     rows = run.history_rows
-    if len(bodies) < len(sent) or type(rows) is not int or not 0 <= rows <= _MOST_ROWS:
+    if isinstance(rows, bool) or not isinstance(rows, int) or not 0 <= rows <= _MOST_ROWS:
+        raise InvalidInput("approved", f"{path!r} {_DAMAGED}")
+    if len(bodies) < len(sent):
         raise InvalidInput("approved", f"{path!r} {_DAMAGED}")
     return ApprovedPlan(path, bodies, run.ledger, run.ledger_id, rows)
 
