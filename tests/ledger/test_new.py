@@ -180,7 +180,7 @@ def test_a_list_with_a_fault_makes_no_ledger(ansible, where):
 
 
 def test_an_edit_that_is_refused_makes_no_ledger(ansible, where):
-    """A misspelt ledger that is left empty would be used without a word by the next run."""
+    """A misspelled ledger that is left empty would be used without a word by the next run."""
     refused = [
         {**MACHINE, "changed_at": "2026-01-02T03:04:05Z"},
         {**MACHINE, "asset": {"name": "web01"}},
