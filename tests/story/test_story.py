@@ -33,7 +33,7 @@ OUTCOMES = {"not_sent", "rejected", "accepted", "unknown"}
 SOME_NAMES = st.lists(st.sampled_from(NAMES), min_size=1, max_size=2, unique=True)
 DOUBTS = st.fixed_dictionaries({name: st.sampled_from([LOSE, DROP]) for name in NAMES})
 SOME_FATES = st.fixed_dictionaries({name: st.sampled_from(FATES) for name in NAMES})
-NEW, ELSEWHERE, OTHER_SERVICE = "is a new ledger", "was last used", "another service"
+NEW, ELSEWHERE, OTHER_SERVICE = "Created new ledger", "was last used", "another service"
 RENAMED = "were moved to"
 
 

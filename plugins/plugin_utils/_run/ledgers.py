@@ -74,7 +74,7 @@ def _show_news(action: Action, ledger: Ledger, location: str, read_only: bool) -
     if action.only_checks:
         return
     if ledger.is_new and run_memory().is_first(f"new: {location}"):
-        new = f"{ledger.where} is a new ledger: nothing was recorded before"
+        new = f"Created new ledger {ledger.where}"
         say(action.signals, no_ledger_yet(ledger) if read_only else new)
     if ledger.used_elsewhere and run_memory().is_first(f"used elsewhere: {location}"):
         say(action.signals, ledger.used_elsewhere)
