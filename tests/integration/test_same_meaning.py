@@ -266,4 +266,4 @@ def test_the_ledger_of_the_role_wins_over_the_environment(ansible):
     run = ansible.playbook(
         fleet(fleet_ledger="mine.db"), "--check", **{f"{PREFIX}LEDGER": "other.db"}
     ).ok()
-    assert f"Ledger {ansible.directory}/mine.db does not exist yet" in run.output
+    assert f"no ledger at {ansible.directory}/mine.db yet" in run.output

@@ -489,7 +489,7 @@ def test_moves_to_two_places_end_in_one(filled, tmp_path):
 
 
 def test_nothing_moves_from_where_there_is_no_ledger(places, tmp_path):
-    with pytest.raises(LedgerError, match=r"Ledger .* does not exist yet, so nothing was moved"):
+    with pytest.raises(LedgerError, match=r"no ledger at .* yet, so nothing was moved"):
         move(*places)
     assert list(tmp_path.glob("*.db*")) == []
 

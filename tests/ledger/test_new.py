@@ -97,12 +97,13 @@ def test_a_new_ledger_is_said_once_for_a_run(ansible, where):
     }
     others = [{MODULE + name: options} for name, options in TASKS.items()]
     planned = run(ansible, where, create, *others, check=True).ok()
-    assert planned.output.count("does not exist yet") == 1
+    assert planned.output.count("no ledger at ") == 1
     assert left_behind(where, ansible) == []
-    assert run(ansible, where, create, *others).ok().output.count("Created new ledger ") == 1
+    created = run(ansible, where, create, *others).ok()
+    assert created.output.count("is a new ledger: nothing was recorded before") == 1
     again = run(ansible, where, create, *others).ok().output
     assert "new ledger" not in again
-    assert "does not exist yet" not in again
+    assert "no ledger at" not in again
     assert "password" not in again
 
 

@@ -317,7 +317,7 @@ def test_a_ledger_that_moves_keeps_where_the_entries_went(ledger, location, tmp_
 
 
 def test_a_ledger_that_does_not_exist_is_not_made(location, opened):
-    with pytest.raises(LedgerError, match=r"Ledger .* does not exist yet, so nothing was moved"):
+    with pytest.raises(LedgerError, match=r"no ledger at .* yet, so nothing was moved"):
         rename(opened(location, True))
     assert not opened(location, True).version
 

@@ -101,4 +101,4 @@ def _require_ledger(location: str, option: str, moving: bool) -> None:
 
 def no_ledger_yet(ledger: Ledger) -> str:
     """Return the line about a ledger that does not exist."""
-    return f"Ledger {ledger.where} does not exist yet"
+    return f"no ledger at {ledger.where} yet"

@@ -382,7 +382,7 @@ def test_neither_requests_nor_psycopg_is_imported():
 def test_a_missing_or_empty_ledger_is_a_warning(listed, record, tmp_path):
     hosts, warned = listed()
     assert (hosts, list(tmp_path.iterdir())) == ({}, [])
-    assert f"Ledger {tmp_path / 'fleet.db'} does not exist yet" in warned
+    assert f"no ledger at {tmp_path / 'fleet.db'} yet" in warned
     record()
     hosts, warned = listed()
     assert hosts == {}
