@@ -17,7 +17,7 @@ from ..plugin_utils._ledger.renaming import move_entries
 from ..plugin_utils._ledger.store import Ledger
 from ..plugin_utils._run.ansible_core import Returned, run_id
 from ..plugin_utils._run.ledger_actions import LedgerAction
-from ..plugin_utils._run.ledgers import ledger_location, reused_ledger, show_waiting
+from ..plugin_utils._run.ledgers import TaskWaiting, ledger_location, reused_ledger
 
 
 class ActionModule(LedgerAction):
@@ -32,18 +32,18 @@ class ActionModule(LedgerAction):
         here = ledger_location(self, params["ledger"])
         there = ledger_location(self, params["to"], "to")
         required_by = "" if params["ledger_create"] else "ledger_create"
-        with self.signals.raised():
-            source = open_source(here, check_mode)
+        waiting = TaskWaiting(self)
 
         def open_target(read_only: bool) -> Ledger:
             with self.signals.raised():
                 target = open_ledger(there, read_only, required_by, moving=True)
-            target.database.interruptible = self.signals.raised
+            target.wait_like(waiting)
             return target
 
+        with self.signals.raised():
+            source = open_source(here, check_mode)
         with closing(source):
-            source.database.interruptible = self.signals.raised
-            show_waiting(self, source)
+            source.wait_like(waiting)
             return move_ledger(source, open_target, check_mode)
 
     def _move_entries(self, params: Params, check_mode: bool) -> Returned:

@@ -140,7 +140,9 @@ class Difference(NamedTuple):
 
     def describe(self, template: str) -> str:
         """Return the field and both values; `template`: `{wanted} asked for, {found} recorded`."""
-        values = template.format(wanted=_shown(self.wanted), found=_shown(self.found))
+        values = template.format(
+            wanted=_text_of_value(self.wanted), found=_text_of_value(self.found)
+        )
         return f"{self.field} ({values})"
 
     def named(self, wanted: str, found: str) -> dict[str, object]:
@@ -200,7 +202,7 @@ def leaves(value: object, path: DeepPath = ()) -> Iterator[tuple[DeepPath, objec
         yield path, value
 
 
-def as_json(value: object) -> dict[DeepPath, str]:
+def json_leaves(value: object) -> dict[DeepPath, str]:
     """Return each value that holds no others as JSON, by its path."""
     return {path: json.dumps(item, ensure_ascii=False) for path, item in leaves(value)}
 
@@ -215,7 +217,7 @@ def json_differences(
     one: object, other: object, absent: str = "none"
 ) -> list[tuple[str, str, str]]:
     """Return the fields whose JSON differs, with both values; `absent` stands for a missing one."""
-    before, after = as_json(one), as_json(other)
+    before, after = json_leaves(one), json_leaves(other)
     found = []
     for path in {**before, **after}:
         values = before.get(path, absent), after.get(path, absent)
@@ -256,6 +258,6 @@ def _same(one: object, other: object, is_instant: bool) -> bool:
     return one == other
 
 
-def _shown(value: object) -> str:
+def _text_of_value(value: object) -> str:
     text = "none" if value is ABSENT else json.dumps(value, ensure_ascii=False, default=str)
     return text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}..."

@@ -22,14 +22,14 @@ Json = Mapping[str, Any]
 Wait = Tuple[float, float]
 
 
-def _shown(masking: str, *places: str) -> dict[str, Any]:
+def _metadata(masking: str, *places: str) -> dict[str, Any]:
     return {"masking": masking, "places": places}
 
 
-_FACT = _shown(NEVER, LIST, REPORT)
-_SAID = _shown(TEXT, LIST, REPORT)
-_PLANNED = _shown(DATA, SCREEN, REPORT)
-_ANSWER = _shown(TEXT, LIST)
+_FACT = _metadata(NEVER, LIST, REPORT)
+_SAID = _metadata(TEXT, LIST, REPORT)
+_PLANNED = _metadata(DATA, SCREEN, REPORT)
+_ANSWER = _metadata(TEXT, LIST)
 
 
 @dataclass(frozen=True)
@@ -48,31 +48,31 @@ class Result:
     begun_after: float | None = field(default=None, metadata=_FACT)  # seconds
     seconds: float | None = field(default=None, metadata=_FACT)
     # After each 429: when the wait began, and how long it took, in seconds.
-    waits: tuple[Wait, ...] = field(default=(), metadata=_shown(NEVER, SCREEN, REPORT))
+    waits: tuple[Wait, ...] = field(default=(), metadata=_metadata(NEVER, SCREEN, REPORT))
     trace_id: str | None = field(default=None, metadata=_SAID)
     msg: Message = field(default=Message(""), metadata=_SAID)
     plan: str = field(default="", metadata=_FACT)
     differs: tuple[str, ...] = field(default=(), metadata=_SAID)
-    lost: tuple[Json, ...] = field(default=(), metadata=_shown(DATA, LIST, REPORT))
+    lost: tuple[Json, ...] = field(default=(), metadata=_metadata(DATA, LIST, REPORT))
     body: Json | None = field(default=None, metadata=_PLANNED)
     known: Json | None = field(default=None, metadata=_PLANNED)
     changes: tuple[Json, ...] = field(default=(), metadata=_PLANNED)
     unsent: tuple[Json, ...] = field(default=(), metadata=_PLANNED)
-    asset: Json | None = field(default=None, metadata=_shown(DATA, LIST))
+    asset: Json | None = field(default=None, metadata=_metadata(DATA, LIST))
     error_body: str | None = field(default=None, metadata=_ANSWER)
     location: str | None = field(default=None, metadata=_ANSWER)
     # Of a list: one for each asset.
-    diff: Any = field(default=None, metadata=_shown(DATA, LIST, DETAIL))
+    diff: Any = field(default=None, metadata=_metadata(DATA, LIST, DETAIL))
     # Messages; objects of ansible-core if they come from a module on a target.
     warnings: tuple[Any, ...] = field(default=(), metadata=_ANSWER)
-    request: Json | None = field(default=None, metadata=_shown(DATA))
-    ansible_facts: Json | None = field(default=None, metadata=_shown(DATA, DETAIL))
-    invocation: Json | None = field(default=None, metadata=_shown(DATA))
+    request: Json | None = field(default=None, metadata=_metadata(DATA))
+    ansible_facts: Json | None = field(default=None, metadata=_metadata(DATA, DETAIL))
+    invocation: Json | None = field(default=None, metadata=_metadata(DATA))
     # The name or id of an asset of a list. The next three: only of a list itself.
-    item: str | None = field(default=None, metadata=_shown(DATA, LIST))
-    counts: Json | None = field(default=None, metadata=_shown(TEXT))
-    results: tuple[Result, ...] | None = field(default=None, metadata=_shown(TEXT, DETAIL))
-    not_listed: tuple[str, ...] | None = field(default=None, metadata=_shown(TEXT, DETAIL))
+    item: str | None = field(default=None, metadata=_metadata(DATA, LIST))
+    counts: Json | None = field(default=None, metadata=_metadata(TEXT))
+    results: tuple[Result, ...] | None = field(default=None, metadata=_metadata(TEXT, DETAIL))
+    not_listed: tuple[str, ...] | None = field(default=None, metadata=_metadata(TEXT, DETAIL))
     # Keys of one module alone, or of Ansible itself.
     more: Json = field(default_factory=dict)
 

@@ -125,7 +125,7 @@ class Secrets:
     ) -> None:
         """`public`: options that are not secret, and the words of the interface.
 
-        `credentials`: the arguments for `add`.
+        `credentials`: the arguments for `mask`.
         """
         self._public = _json(public)
         self._everywhere: set[str] = set()
@@ -133,9 +133,9 @@ class Secrets:
         self._known: set[str] = set()
         self._one_at_a_time = threading.Lock()
         for credential, derived in credentials:
-            self.add(credential, derived)
+            self.mask(credential, derived)
 
-    def add(self, credential: str, derived: Iterable[str] = ()) -> None:
+    def mask(self, credential: str, derived: Iterable[str] = ()) -> None:
         """Mask a credential from now on, in any thread.
 
         `derived`: values made of it, which are never names.

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterable
-from contextlib import nullcontext
 
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger import (
     postgresql,
     tables,
+)
+from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.database import (
+    Waiting,
 )
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.entries import (
     Kind,
@@ -109,7 +111,7 @@ class File:
     """Stands in for SqliteDatabase."""
 
     number = "INTEGER PRIMARY KEY AUTOINCREMENT"
-    interruptible = nullcontext
+    waiting = Waiting()
 
     def __init__(self, place: Place) -> None:
         self._place, self._world = place, place.world

@@ -332,7 +332,7 @@ def test_a_signal_ends_a_wait_for_those_who_write(path, opened, held):
     """
     ledger, stopped = opened(path), opened(path)
     with deferred() as signals, closing(sqlite3.connect(path, isolation_level=None)) as other:
-        ledger.database.interruptible = signals.raised
+        ledger.database.waiting.interruptible = signals.raised
         if held == "turn":
             stopped.database.lock(0, wait=True)
         else:

@@ -163,7 +163,7 @@ def move(
     def watched(ledger: Ledger) -> Ledger:
         ledger.database.write = happening.around(ledger.database.write)
         if interruptible:
-            ledger.database.interruptible = interruptible
+            ledger.database.waiting.interruptible = interruptible
         opened.append(ledger)
         return ledger
 

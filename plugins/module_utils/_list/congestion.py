@@ -60,7 +60,7 @@ class Rate:
             return self._base * 2 ** min(self._passed / self._round, 10)
         return self._base * (1 + 0.1 * (self._passed / _RECOVERY - 1) ** 3)
 
-    def wait(self, now: float) -> float:
+    def seconds_left(self, now: float) -> float:
         """Return the seconds until the next dispatch, negative when it is overdue."""
         return self._next - now
 
@@ -108,15 +108,15 @@ class CongestionControl:
         self._held_until = -math.inf
         self._failed_in_a_row = self._refused_in_a_row = 0
 
-    def wait(self, now: float) -> float:
+    def seconds_left(self, now: float) -> float:
         """Return the seconds until the next request may be sent, infinity if it waits for others."""
         room = 1 if self.failing else int(self.width + 1e-6)
         if self.stop_reason or self.in_flight >= room:
             return math.inf
-        return max(0.0, self._held_until - now, self._rate.wait(now))
+        return max(0.0, self._held_until - now, self._rate.seconds_left(now))
 
     def dispatch(self, now: float) -> Dispatch:
-        """Count a request as sent; the caller asks `wait` first."""
+        """Count a request as sent; the caller asks `seconds_left` first."""
         self.dispatched += 1
         self.in_flight += 1
         dispatch = Dispatch(

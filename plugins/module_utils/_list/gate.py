@@ -69,8 +69,8 @@ class Limits:
         self._failures += failed
         self._unknown += in_doubt
 
-    def why_to_stop(self) -> str:
-        """Return why the list stops, '' while it goes on."""
+    def reached(self) -> str:
+        """Return the limit that stops the list, '' while it goes on."""
         if 0 < self._max_unknown <= self._unknown:
             many = "the first" if self._max_unknown == 1 else str(self._max_unknown)
             option = f"{self._named('max_unknown')}: {self._max_unknown}"
@@ -126,7 +126,7 @@ class Gate:
         with self.lock:
             if not item.dispatch:
                 self._going_on += 1
-                item.dispatch = self._wait(self._may_go_on, self._control.wait)
+                item.dispatch = self._wait(self._may_go_on, self._control.seconds_left)
                 self._going_on -= 1
             if self.reason or not item.dispatch:
                 item.was_refused = True
@@ -195,7 +195,7 @@ class Gate:
         return len(self._pending)
 
     def _keep_limits(self) -> None:
-        reason = self._limits.why_to_stop()
+        reason = self._limits.reached()
         if reason:
             self.stop(reason)
 
@@ -227,7 +227,7 @@ class Gate:
         if self._going_on or (self._control.failing and lacks_room):
             return math.inf
         due, _number = self._pending[0]
-        return max(due - now, self._control.wait(now))
+        return max(due - now, self._control.seconds_left(now))
 
     def _wake(self) -> None:
         """Wake as many threads as may send now."""

@@ -18,7 +18,7 @@ from .._result import Json
 from .._secrets import Secrets, for_message
 from .._task.options import MOST_AT_ONCE, in_range, settings_from
 from .._task.specs import ModuleSpec
-from .._task.task import Planned, Task
+from .._task.task import ListRecorder, Planned, Task
 from .._task.validation import shown, validated
 
 _VERBATIM = (".body", ".current")  # options in which a null is a value
@@ -36,7 +36,7 @@ def prepare_all(spec: ModuleSpec, params: dict[str, Any], check_mode: bool = Fal
     first: dict[str, int] = {}  # the number of the first item, by its name or id
     for number, item in enumerate(params[spec.option]):
         try:
-            wanted = spec.sent.read({**validated_item(spec, item), **given})
+            wanted = spec.sent.wanted({**validated_item(spec, item), **given})
         except ServicesError as error:
             faults.add(number, item, error.msg)
             continue
@@ -119,12 +119,14 @@ def validated_item(spec: ModuleSpec, item: Any) -> dict[str, Any]:
 
 
 def require_approved(
-    planned: list[Planned], approved: Mapping[str, Json], secrets: Secrets, ledger: Any = None
+    planned: list[Planned],
+    approved: Mapping[str, Json],
+    secrets: Secrets,
+    ledger: ListRecorder | None,
 ) -> None:
     """Raise InvalidInput unless each asset to send is approved and was not created since.
 
-    `approved`: the bodies of the plan, by name or id, with masked credentials; `ledger`: a
-    ListRecording.
+    `approved`: the bodies of the plan, by name or id, with masked credentials.
     """
     to_send = [
         (each.task, each.plan.body) for each in planned if each.plan and not each.plan.settled

@@ -17,7 +17,7 @@ from .._errors import NOT_SENT, UNKNOWN, InvalidInput, Overtaken, ServicesError
 from .._result import Result
 from .._task.signals import GRACE
 from .._task.specs import ModuleSpec
-from .._task.task import Context, Planned, Task, carry_out, interrupted, perform
+from .._task.task import Context, ListRecorder, Planned, Task, carry_out, interrupted, perform
 from .congestion import CongestionControl
 from .gate import Gate, Item, Limits
 from .item_transport import Connections, ItemPlace, most_connections
@@ -37,14 +37,14 @@ def send_tasks(
     params: dict[str, Any],
     tasks: list[Task],
     context: Context,
-    ledger: Any = None,
+    ledger: ListRecorder | None = None,
     approved: dict[str, dict[str, Any]] | None = None,
 ) -> ListResult:
     """Do prepared tasks and return their results; raise ServicesError before anything is sent.
 
-    `params`: the options with defaults merged into each item; `ledger`: a ListRecording, which is
-    closed, unless threads are left that may still use it; `approved`: the bodies that may be sent,
-    by name or id, None for any.
+    `params`: the options with defaults merged into each item; `ledger`: it is closed, unless
+    threads are left that may still use it; `approved`: the bodies that may be sent, by name or id,
+    None for any.
     """
     sending = None
     try:
@@ -59,7 +59,7 @@ def send_tasks(
             most = params["max_unknown"], params["max_failures"]
             limits = Limits(*most, result.failed, spec.named)
             sending = _Sending(some, params["concurrency"], limits, context, ledger)
-            ended = sending.run(result.total, result.added)
+            ended = sending.send(result.total, result.added)
             for index, number in enumerate(to_send):
                 if index in ended:
                     result.add(number, ended[index])
@@ -76,7 +76,7 @@ def send_tasks(
 
 
 def _plan_all(
-    spec: ModuleSpec, params: dict[str, Any], tasks: list[Task], ledger: Any
+    spec: ModuleSpec, params: dict[str, Any], tasks: list[Task], ledger: ListRecorder | None
 ) -> list[Planned]:
     """Return the tasks of a list with their plans; raise InvalidInput with the faults of all."""
     faults = Faults(spec)
@@ -137,7 +137,7 @@ class _Sending:
         concurrency: int,
         limits: Limits,
         context: Context,
-        ledger: Any,
+        ledger: ListRecorder | None,
     ) -> None:
         settings = planned[0].task.settings
         self.is_in_flight = False  # whether threads are left that may still be sending
@@ -148,7 +148,7 @@ class _Sending:
         self.gate = Gate(len(planned), control, limits)
         self._began = time.monotonic()
 
-    def run(self, total: int, settled: int) -> dict[int, Result]:
+    def send(self, total: int, settled: int) -> dict[int, Result]:
         """Send the requests and return the results by index; an item without one was not begun.
 
         `total`, `settled`: how many items the whole list has, and how many of them send nothing.
@@ -164,7 +164,7 @@ class _Sending:
     def _report(self, scheduler: Scheduler, total: int, settled: int) -> None:
         """Show the progress of the list."""
         if self._ledger:
-            self._ledger.say_waiting()
+            self._ledger.show_waiting()
         results = [item.result for item in list(self.gate.ended) if item.result]
         in_flight = sum(item.is_in_flight for item in list(self.gate.begun.values()))
         status = ListStatus(total, settled, results, in_flight, scheduler.is_ending)

@@ -62,7 +62,7 @@ CONSTRAINTS: dict[str, list[Any]] = dict(
 class ApplicationRole(Resource):
     """A role, which an operation updates by its id."""
 
-    def read(self, params: dict[str, Any]) -> Wanted:
+    def wanted(self, params: dict[str, Any]) -> Wanted:
         """Return the update that the options ask for; raise InvalidInput."""
         require_usable(params, OPTIONS, only_compared=["current"])
         identifier, current = params["id"], params["current"] or None
@@ -83,7 +83,7 @@ class ApplicationRole(Resource):
         known = wanted.current or (recorded.asset if recorded else None)
         body = wanted.body
         if wanted.is_complete:
-            body = overlay(prune(self._whole(known, recorded)), wanted.body)
+            body = overlay(prune(self._known_asset(known, recorded)), wanted.body)
         if known is None:
             return Plan(body, changes=tuple(self.differences(body, {"attributes": {}})))
         compared = without_placeholders(known)
@@ -93,7 +93,7 @@ class ApplicationRole(Resource):
         found = {**compared, "attributes": compared.get("attributes") or {}}
         return Plan(body, known, changes=tuple(self.differences(body, found)))
 
-    def _whole(self, known: Asset | None, recorded: Recorded | None) -> Asset:
+    def _known_asset(self, known: Asset | None, recorded: Recorded | None) -> Asset:
         """Return the known asset if all of it can be sent; raise InvalidInput."""
         if known is None:
             why = "complete needs the asset as it is now: give current, or a ledger that has it"

@@ -26,7 +26,7 @@ class Creation(Resource):
         )
         super().__init__(operation, attributes, options)
 
-    def read(self, params: dict[str, Any]) -> Wanted:
+    def wanted(self, params: dict[str, Any]) -> Wanted:
         """Return the asset that the options ask for; raise InvalidInput."""
         require_usable(params, self.options)
         name = params["name"]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
-from typing import Any, Iterable, Mapping
+from typing import Any, Iterable, Mapping, NamedTuple
 
 from .. import _fields
 from .._call.operation import Operation
@@ -21,9 +21,23 @@ from .._secrets import PLACEHOLDERS, without_placeholders
 ENVELOPE = ("id", "name", "description", "service", "attributes", "platform", "region", "tenant")
 
 
+class Entry(NamedTuple):
+    """An entry of the ledger: its state, the body that was sent, and the envelope if one came back."""
+
+    state: str
+    sent: Asset
+    asset: Asset  # {}: none came back
+    began_at: str = ""  # UTC, `YYYY-MM-DDTHH:MM:SSZ`; empty until it is written, like the next two
+    changed_at: str = ""
+    by: str = ""  # user@controller
+    run: str = ""  # shared by all processes of one ansible run
+    trace_id: str = ""
+    revision: int = 0  # a random number, new with each write
+
+
 @dataclass(frozen=True)
 class Recorded:
-    """The record of an asset in the ledger: the body that was sent, and the envelope."""
+    """The parts of an entry that a plan relies on: the body that was sent, and the envelope."""
 
     sent: Asset
     asset: Asset
@@ -105,7 +119,7 @@ class Resource(ABC):
         self._instants = _fields.date_time_fields(attributes, "attributes")
 
     @abstractmethod
-    def read(self, params: dict[str, Any]) -> Wanted:
+    def wanted(self, params: dict[str, Any]) -> Wanted:
         """Return the asset that validated options ask for; raise InvalidInput."""
 
     @abstractmethod

@@ -83,11 +83,11 @@ def _text(value: object) -> str:
 
 def shown_options(params: Params, secrets: Secrets) -> Params:
     """Return the options as the invocation shows them."""
-    shown = {name: _shown(name, value) for name, value in params.items()}
+    shown = {name: _option_shown(name, value) for name, value in params.items()}
     return secrets.scrub_data(shown)
 
 
-def _shown(name: str, value: Any) -> Any:
+def _option_shown(name: str, value: Any) -> Any:
     option = options.ARGUMENT_SPEC.get(name)
     if value is None or option is None:
         return value

@@ -90,7 +90,7 @@ class ModuleSpec:
         }
         return dict(argument_spec={**options, self.option: {**self.own[self.option], **items}})
 
-    def shown(self, params: Params) -> Params:
+    def without_items(self, params: Params) -> Params:
         """Return the options with the number of items instead of the items."""
         items = params.get(self.option)
         if not isinstance(items, list):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from typing import Any, Callable
+from typing import Any, Callable, ContextManager, Protocol
 
 from .. import _secrets
 from .._call.client import Client
@@ -19,7 +19,7 @@ from .._errors import REJECTED, UNKNOWN, InvalidInput, Message, RequestFailed, S
 from .._http import strict_json
 from .._resources import KEYS
 from .._resources.applying import apply_plan
-from .._resources.planning import Plan, Recorded, Resource, Wanted
+from .._resources.planning import Entry, Plan, Recorded, Resource, Wanted
 from .._result import Result
 from .._secrets import Secrets
 from . import options
@@ -45,7 +45,7 @@ class Task:
         """The asset in messages, such as `virtual machine web01`."""
         return f"{self.resource.operation.noun} {self.wanted.key}"
 
-    def planned(self, recorded: Recorded | None = None, entry: Any = None) -> Planned:
+    def planned(self, recorded: Recorded | None = None, entry: Entry | None = None) -> Planned:
         """Return the task with its plan; `recorded`: a record that the plan can rely on."""
         try:
             return Planned(self, self.resource.plan(self.wanted, recorded), recorded, entry)
@@ -60,7 +60,7 @@ class Planned:
     task: Task
     plan: Plan | None = None
     recorded: Recorded | None = None
-    entry: Any = None  # of the ledger, as it was read
+    entry: Entry | None = None  # as it was read
     error: ServicesError | None = None  # instead of a plan
 
     def required_plan(self) -> Plan:
@@ -81,9 +81,62 @@ class Context:
     no_log: bool = False
 
 
+class Begun(Protocol):
+    """A task that holds the lock of its asset in the ledger."""
+
+    @property
+    def planned(self) -> Planned:
+        """The task with its latest plan."""
+
+    @property
+    def sends(self) -> bool:
+        """Whether its intent is recorded, so that it sends its request."""
+
+    def record(self, result: Result) -> Result:
+        """Record how the task ended and return its result, with the next step if it is in doubt."""
+
+
+class Recorder(Protocol):
+    """The ledger of a task for one asset, which plugin_utils implements."""
+
+    def record_intent(self, planned: Planned) -> ContextManager[Begun]:
+        """Record the intent and hold the asset's lock in the context; raise ServicesError."""
+
+
+class ListRecorder(Recorder, Protocol):
+    """The ledger of the tasks of a list, used by its threads."""
+
+    warnings: list[str]  # of all tasks together
+
+    @property
+    def lost(self) -> str:
+        """Why the list stops: an outcome could not be recorded; '' while outcomes can be recorded."""
+
+    def look_up(self, tasks: list[Task]) -> list[Planned]:
+        """Return the tasks, each with its plan or with the error that forbids it."""
+
+    def created_since_plan(self, tasks: list[Task]) -> set[str]:
+        """Return the names of assets that were created or adopted after the approved plan was made."""
+
+    def not_listed(self, tasks: list[Task]) -> list[str]:
+        """Return the names that are recorded at the same service but not in the list."""
+
+    def with_next_step(self, result: Result, task: Task, state: str) -> Result:
+        """Return the result, with how to settle a creation whose entry is now in this state."""
+
+    def show_waiting(self) -> None:
+        """Show which assets wait for other tasks."""
+
+    def give_up(self, results: list[tuple[Task, Result]]) -> None:
+        """Record that tasks which did not end in time, and can no longer send, sent nothing."""
+
+    def close(self) -> None:
+        """Close the ledger, which no thread uses any more."""
+
+
 def prepare(resource: Resource, params: dict[str, Any], check_mode: bool = False) -> Task:
     """Return the task that validated options ask for; raise InvalidInput."""
-    return Task(resource, options.settings_from(params, check_mode), resource.read(params))
+    return Task(resource, options.settings_from(params, check_mode), resource.wanted(params))
 
 
 def perform(planned: Planned, context: Context) -> Result:
@@ -103,7 +156,7 @@ def perform(planned: Planned, context: Context) -> Result:
     except (Interrupted, MemoryError) as error:
         result = result or Result.of_error(interrupted(task, client.outcome, error))
     for token in client.tokens:
-        context.secrets.add(token)
+        context.secrets.mask(token)
     unchecked = [] if task.settings.connection.validate_certs else [_UNCHECKED]
     said = map(Message, (*unchecked, *_blank(task), *client.warnings))
     result = result.but(warnings=(*said, *result.warnings))
@@ -115,23 +168,22 @@ def perform(planned: Planned, context: Context) -> Result:
 def carry_out(
     planned: Planned,
     context: Context,
-    ledger: Any = None,
+    ledger: Recorder | None = None,
     send: Callable[[Planned, Context], Result] = perform,
 ) -> Result:
     """Carry out a planned task and return its result; raise ServicesError before anything is sent.
 
-    `ledger`: a Recording; `send`: sends the request of a plan and returns the result.
+    `send`: sends the request of a plan and returns the result.
     """
     plan = planned.required_plan()
     if plan.settled:
         return perform(planned, context)
     if context.check_mode or not ledger:
         return send(planned, context)
-    with ledger.begun(planned) as begun:
-        if not begun.intent:  # another task has done it meanwhile
+    with ledger.record_intent(planned) as begun:
+        if not begun.sends:  # another task has done it meanwhile
             return perform(begun.planned, context)
-        finished: Result = ledger.finish(begun, send(begun.planned, context))
-        return finished
+        return begun.record(send(begun.planned, context))
 
 
 def _of_list(result: Result, plan: Plan) -> Result:

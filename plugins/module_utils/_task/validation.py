@@ -64,7 +64,7 @@ class Options:
 
     def invocation(self) -> dict[str, Params]:
         """Return the options as results show them."""
-        return {"module_args": shown_options(self.spec.shown(self.params), self.secrets)}
+        return {"module_args": shown_options(self.spec.without_items(self.params), self.secrets)}
 
 
 def validate(spec: ModuleSpec, given: Params) -> Options:
@@ -89,7 +89,8 @@ def validated(
     """
     problems: list[str] = []
     if not is_open:
-        problems += _unknown([name for name in given if name not in options], options, above)
+        unknown = [name for name in given if name not in options]
+        problems += _unknown(unknown, options, above)
     params: Params = {}
     for name, option in options.items():
         value, place = given.get(name), f"{above}{names.get(name, name)}"
@@ -97,7 +98,8 @@ def validated(
         if variable:
             value, place = os.environ[variable], variable
         if value is not None:
-            params[name] = converted(option, value, name, place, problems, is_open)
+            params[name], faults = converted(option, value, name, place, is_open)
+            problems += faults
             continue
         default = option.get("default")
         params[name] = None if default is None else copy(default)
@@ -173,36 +175,45 @@ def _conflicts(constraints: Constraints, params: Params) -> Iterator[str]:
 
 
 def converted(
-    option: Option, value: Any, name: str, place: str, problems: list[str], is_open: bool = False
-) -> Any:
-    """Return the value in the type of its option; add its faults to `problems`.
+    option: Option, value: Any, name: str, place: str, is_open: bool = False
+) -> tuple[Any, list[str]]:
+    """Return the value in the type of its option, and its faults, each with its `place`.
 
     Suboptions that are null are left out. Unknown suboptions are kept if `is_open`.
     """
     try:
         value = _in_type(option, value)
     except (TypeError, ValueError) as error:
-        problems.append(f"{place}: {_wrong_type(option, name, value, error)}")
-        return value
+        return value, [f"{place}: {_wrong_type(option, name, value, error)}"]
     if option.get("elements"):
-        element = {**option, "type": option["elements"], "elements": None}
-        return [
-            converted(element, part, name, f"{place}[{index}]", problems, is_open)
-            for index, part in enumerate(value)
-        ]
+        return _converted_elements(option, value, name, place, is_open)
     if "options" in option:
-        params, wrong = validated(option["options"], {}, value, f"{place}.", is_open)
-        problems += wrong
+        params, problems = validated(option["options"], {}, value, f"{place}.", is_open)
         in_order = (*value, *params)
-        found = {name: params[name] for name in in_order if params.get(name) is not None}
-        return {**value, **found} if is_open else found
+        found = {key: params[key] for key in in_order if params.get(key) is not None}
+        return {**value, **found} if is_open else found, problems
     if "choices" in option and value not in option["choices"]:
-        choices = ", ".join(option["choices"])
-        near = nearest(str(value), option["choices"])
-        hint = f". Did you mean {near}?" if near else ""
-        shown = _shown_of(option, name, value)
-        problems.append(f"{place}: must be one of {choices}, not {shown}{hint}")
-    return value
+        return value, [f"{place}: {_no_choice(option, name, value)}"]
+    return value, []
+
+
+def _converted_elements(
+    option: Option, elements: list[Any], name: str, place: str, is_open: bool
+) -> tuple[list[Any], list[str]]:
+    element = {**option, "type": option["elements"], "elements": None}
+    values, problems = [], []
+    for index, part in enumerate(elements):
+        value, faults = converted(element, part, name, f"{place}[{index}]", is_open)
+        values.append(value)
+        problems += faults
+    return values, problems
+
+
+def _no_choice(option: Option, name: str, value: Any) -> str:
+    choices = option["choices"]
+    near = nearest(str(value), choices)
+    hint = f". Did you mean {near}?" if near else ""
+    return f"must be one of {', '.join(choices)}, not {_shown_of(option, name, value)}{hint}"
 
 
 def _in_type(option: Option, value: Any) -> Any:
@@ -226,10 +237,9 @@ def _such_as(option: Option) -> str:
     suboptions = option.get("options", {}).keys()
     for example in EXAMPLES:
         if example.keys() <= suboptions:
-            written = ", ".join(f"{key}: {value}" for key, value in example.items())
-            return (
-                f" such as [{{{written}}}]" if option.get("elements") else f" such as {{{written}}}"
-            )
+            members = ", ".join(f"{key}: {value}" for key, value in example.items())
+            written = f"{{{members}}}"
+            return f" such as [{written}]" if option.get("elements") else f" such as {written}"
     return ""
 
 

@@ -19,10 +19,10 @@ from ...module_utils._http import strict_json
 from ...module_utils._http.urls import recorded_url
 from ...module_utils._list.items import merged
 from ...module_utils._resources import KEYS, RESOURCES
-from ...module_utils._resources.planning import ENVELOPE
+from ...module_utils._resources.planning import ENVELOPE, Entry
 from ...module_utils._secrets import Secrets, without_placeholders
 from ...module_utils._task.validation import converted
-from .entries import ABSENT, DONE, INTENT, PRESENT, STATES, Entry, Key
+from .entries import ABSENT, DONE, INTENT, PRESENT, STATES, Key
 
 # The kinds of edits, as results name them.
 ADOPTED, CORRECTED, FORGOTTEN, UNCHANGED = "adopted", "corrected", "forgotten", "unchanged"
@@ -239,11 +239,9 @@ def _with_types(resource: str, asset: Asset) -> Asset:
     """Return the asset with its known attributes in their types; raise ServicesError."""
     if not asset.get("attributes"):
         return asset
-    problems: list[str] = []
+    name, given = "attributes", asset["attributes"]
     option = dict(type="dict", options=RESOURCES[resource].attributes)
-    attributes = converted(
-        option, asset["attributes"], "attributes", "asset.attributes", problems, is_open=True
-    )
+    attributes, problems = converted(option, given, name, f"asset.{name}", is_open=True)
     if problems:
         raise ServicesError("; ".join(problems))
     return {**asset, "attributes": attributes}

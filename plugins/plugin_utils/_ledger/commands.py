@@ -9,9 +9,10 @@ from __future__ import annotations
 import re
 import shlex
 
+from ...module_utils._resources.planning import Entry
 from ...module_utils._resources.virtual_machine import VIRTUAL_MACHINE
 from ...module_utils._task.options import LEDGER_VARIABLE
-from .entries import DONE, Entry, Key
+from .entries import DONE, Key
 from .store import Ledger
 
 _PLAYBOOK = "ansible-playbook infrastructure.services"

@@ -6,13 +6,26 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable, ContextManager, Iterable, Protocol, Sequence, Tuple, Union
+from contextlib import nullcontext
+from typing import Any, ContextManager, Iterable, Protocol, Sequence, Tuple, Union
 
-from .entries import Kind, Use
+from ...module_utils._resources.planning import Entry
+from .entries import Key, Kind, Use
 
 Value = Union[str, int, float, None]
 Statement = Tuple[str, Sequence[Value]]  # SQL, and the values in place of its `?`
 Row = Tuple[Any, ...]  # one value for each column of the statement
+
+
+class Waiting:
+    """How a task waits for others: here silently and to the end; subclasses differ."""
+
+    def interruptible(self) -> ContextManager[object]:
+        """Return the context of a wait, in which a signal may interrupt the task."""
+        return nullcontext()
+
+    def show(self, keys: list[Key], entry: Entry | None) -> None:
+        """Show the assets that the task waits for; `entry`: of the first one."""
 
 
 class Database(Protocol):
@@ -24,7 +37,7 @@ class Database(Protocol):
     number: str  # the SQL type of a column that numbers rows in the order of insertion
     # Keeps others from writing entries until the end of a transaction; '' if each one does so.
     lock_entries: str
-    interruptible: Callable[[], ContextManager[object]]  # around waits for other tasks
+    waiting: Waiting  # for other tasks
 
     def tables(self) -> set[str]:
         """Return the names of the ledger tables that exist."""

@@ -21,11 +21,11 @@ from ...module_utils._errors import (
     ServicesError,
     sentence,
 )
-from ...module_utils._resources.planning import Recorded
+from ...module_utils._resources.planning import Entry, Recorded
 from ...module_utils._result import Result
 from ...module_utils._secrets import printable, without_placeholders
 from ...module_utils._task.task import Planned, Task
-from .entries import ABSENT, DONE, INTENT, Change, Ended, Entry
+from .entries import ABSENT, DONE, INTENT, Change, Ended
 
 SEND, COMPARE, REFUSE = "send", "compare", "refuse"
 

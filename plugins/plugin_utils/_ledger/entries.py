@@ -12,9 +12,10 @@ import pwd
 from datetime import datetime, timezone
 from enum import Enum
 from functools import cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from ...module_utils._errors import ACCEPTED, UNKNOWN, InvalidInput
+from ...module_utils._resources.planning import Entry
 
 # The states of an entry; `decisions` explains them.
 INTENT, DONE = "intent", "done"
@@ -41,20 +42,6 @@ class Key(NamedTuple):
     base_url: str  # canonical
     resource: str
     name: str
-
-
-class Entry(NamedTuple):
-    """An entry: its state, the body that was sent, and the envelope ({}: none came back)."""
-
-    state: str
-    sent: dict[str, Any]
-    asset: dict[str, Any]
-    began_at: str = ""  # UTC, `YYYY-MM-DDTHH:MM:SSZ`; empty until it is written, like the next two
-    changed_at: str = ""
-    by: str = ""  # user@controller
-    run: str = ""  # shared by all processes of one ansible run
-    trace_id: str = ""
-    revision: int = 0  # a random number, new with each write
 
 
 class Ended(NamedTuple):

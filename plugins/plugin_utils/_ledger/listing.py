@@ -15,10 +15,11 @@ from ...module_utils._errors import NOT_SENT
 from ...module_utils._fields import prune
 from ...module_utils._http.urls import recorded_url
 from ...module_utils._resources import KEYS
+from ...module_utils._resources.planning import Entry
 from ...module_utils._resources.virtual_machine import VIRTUAL_MACHINE
 from ...module_utils._task.specs import IN_DOUBT
 from .commands import settling
-from .entries import DONE, STATES, Entry, Key
+from .entries import DONE, STATES, Key
 from .store import Ledger
 
 
@@ -34,7 +35,7 @@ def list_entries(ledger: Ledger, params: dict[str, Any]) -> dict[str, Any]:
     entries = []
     for key, entry in found:
         counts[entry.state] += 1
-        entries.append({**_shown(key, entry), **settling(ledger, key, entry)})
+        entries.append({**_listed(key, entry), **settling(ledger, key, entry)})
         if params["history"]:
             entries[-1]["history"] = history.get(key, [])
     return dict(
@@ -79,7 +80,7 @@ def _filters(params: dict[str, Any]) -> dict[str, tuple[str, ...]]:
     return where
 
 
-def _shown(key: Key, entry: Entry) -> dict[str, Any]:
+def _listed(key: Key, entry: Entry) -> dict[str, Any]:
     """Return an entry as results show it."""
     option = KEYS.get(key.resource, "name")
     shown: dict[str, Any] = {"base_url": key.base_url, "resource": key.resource, option: key.name}

@@ -81,7 +81,7 @@ def _wait_for_turn(source: Ledger) -> None:
     """Wait until no other task moves this ledger."""
     number = lock_number(_TURN)
     if not source.database.lock(number, wait=False):
-        source.say_waiting([_TURN], None)
+        source.database.waiting.show([_TURN], None)
         source.database.lock(number, wait=True)
 
 

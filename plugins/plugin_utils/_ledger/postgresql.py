@@ -19,11 +19,11 @@ import threading
 import time
 from contextlib import contextmanager, nullcontext, suppress
 from types import ModuleType
-from typing import TYPE_CHECKING, Callable, ContextManager, Dict, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Dict, Iterable, Iterator, Sequence
 
 from ...module_utils._errors import MissingLibrary
 from ...module_utils._secrets import is_credential_name
-from .database import Row, Statement, Value
+from .database import Row, Statement, Value, Waiting
 from .entries import Kind, LedgerError, LedgerLost, Unanswered, Use, first_line
 from .tables import ENTRY_TABLE, HISTORY_TABLE, TABLES_IN_POSTGRESQL
 
@@ -93,7 +93,7 @@ class PostgresDatabase:
         self._asked = parsed_url(url)
         self.where = described(self._asked)
         self.shown = "" if has_password(self._asked) else url
-        self.interruptible: Callable[[], ContextManager[object]] = nullcontext
+        self.waiting = Waiting()
         self._locked: set[int] = set()  # the locks of this session, by number
         try:
             self._connect()
@@ -142,7 +142,7 @@ class PostgresDatabase:
         while not self._try_lock(number):
             if not wait:
                 return False
-            with self.interruptible():
+            with self.waiting.interruptible():
                 time.sleep(pause)
             pause = min(2 * pause, _LONGEST_PAUSE)
         return True

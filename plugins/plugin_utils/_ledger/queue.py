@@ -13,10 +13,11 @@ from contextlib import suppress
 from typing import Any, Callable, List, NamedTuple, Sequence
 
 from ...module_utils._errors import EndOfThread, Overtaken
+from ...module_utils._resources.planning import Entry
 from ...module_utils._result import Result
 from ...module_utils._task.signals import LEDGER_GRACE
 from .decisions import ending
-from .entries import Change, Entry, Key, Kind, LedgerError, LedgerLost
+from .entries import Change, Key, Kind, LedgerError, LedgerLost
 from .store import SILENT, Ledger
 
 _Act = Callable[
@@ -42,7 +43,7 @@ class Queue:
         self._given_up: set[Key] = set()
         # Assets that other runs hold: the time when that was noticed, and the entry.
         self._held: dict[Key, tuple[float, Entry | None]] = {}
-        self._said: set[Key] = set()  # held assets that the user knows about
+        self._shown: set[Key] = set()  # held assets that the user knows about
         # The jobs that are still tried, in the order in which they are processed.
         self._acts: tuple[_Act, ...] = (self._finish, self._release, self._begin, self._give_up)
         self.lost: LedgerError | None = None  # why nothing new is begun
@@ -79,15 +80,15 @@ class Queue:
             thread.start()
             thread.join(LEDGER_GRACE)
 
-    def say_waiting(self) -> None:
+    def show_waiting(self) -> None:
         """Show once the assets that other tasks hold for a while; for the main thread."""
-        held = {key: found for key, found in list(self._held.items()) if key not in self._said}
+        held = {key: found for key, found in list(self._held.items()) if key not in self._shown}
         if not held:
             return
         since, entry = next(iter(held.values()))  # of the one that was noticed first
         if time.monotonic() - since >= SILENT:
-            self._ledger.say_waiting(list(held), entry)
-            self._said.update(held)
+            self._ledger.database.waiting.show(list(held), entry)
+            self._shown.update(held)
 
     def _do(self, act: _Act, asked: object) -> Any:
         """Return the answer to a job, which this thread or the one before it has processed."""

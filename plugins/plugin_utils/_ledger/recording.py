@@ -8,16 +8,18 @@ from __future__ import annotations
 
 import time
 from contextlib import contextmanager
-from typing import Iterator, NamedTuple
+from dataclasses import dataclass
+from typing import Iterator
 
 from ...module_utils._errors import Message, Overtaken, ServicesError
 from ...module_utils._fields import json_differences
+from ...module_utils._resources.planning import Entry
 from ...module_utils._result import Result
 from ...module_utils._secrets import Secrets, without_placeholders
 from ...module_utils._task.task import Planned, Task
 from . import decisions
 from .commands import playbook_command
-from .entries import INTENT, Change, Entry, Key, LedgerError
+from .entries import INTENT, Change, Key, LedgerError
 from .queue import Queue
 from .store import Ledger
 
@@ -31,17 +33,31 @@ _OVERTAKEN = (
 )
 
 
-class Begun(NamedTuple):
-    """A task whose intent is recorded; without an intent there is nothing to send after all."""
+@dataclass(frozen=True)
+class Begun:
+    """A task that holds the lock of its asset; without an intent there is nothing to send."""
 
+    recording: Recording
     planned: Planned
     intent: Change | None = None
     at: float = 0.0  # seconds, on the clock of time.monotonic
 
     @property
+    def sends(self) -> bool:
+        """Whether its intent is recorded, so that it sends its request."""
+        return self.intent is not None
+
+    @property
     def is_decided(self) -> bool:
         """Whether it is certain that the task sends its request, or that it sends none."""
-        return self.intent is not None or self.planned.required_plan().settled
+        return self.sends or self.planned.required_plan().settled
+
+    def record(self, result: Result) -> Result:
+        """Record how the task ended and return its result, with the next step if it is in doubt."""
+        if self.intent is None:
+            return result
+        change = decisions.ending(self.intent, result, time.monotonic() - self.at)
+        return self.recording.record_ending(self.planned.task, change, result)
 
 
 class Recording:
@@ -92,7 +108,7 @@ class Recording:
             self._ledger.release(key)
 
     @contextmanager
-    def begun(self, planned: Planned) -> Iterator[Begun]:
+    def record_intent(self, planned: Planned) -> Iterator[Begun]:
         """Record the intent and hold the asset's lock in the context; raise Overtaken or InDoubt."""
         key = key_of(planned.task)
         try:
@@ -116,8 +132,8 @@ class Recording:
         intent = Entry(INTENT, without_placeholders(body), asset, run=self._run)
         is_ours, entry = self._writer.begin(Change(key, planned.entry, intent))
         if is_ours:
-            return Begun(planned, Change(key, planned.entry, entry), time.monotonic())
-        return Begun(self._plan_anew(planned, entry))
+            return Begun(self, planned, Change(key, planned.entry, entry), time.monotonic())
+        return Begun(self, self._plan_anew(planned, entry))
 
     def _plan_anew(self, planned: Planned, entry: Entry | None) -> Planned:
         """Return a task with its plan for the changed entry; raise the error that forbids one."""
@@ -125,12 +141,8 @@ class Recording:
         again.required_plan()
         return again
 
-    def finish(self, begun: Begun, result: Result) -> Result:
+    def record_ending(self, task: Task, change: Change, result: Result) -> Result:
         """Record how a task ended and return its result, with the next step if it is in doubt."""
-        task, seconds = begun.planned.task, time.monotonic() - begun.at
-        if begun.intent is None:
-            return result
-        change = decisions.ending(begun.intent, result, seconds)
         try:
             is_recorded = self._writer.finish(change)
         except LedgerError as error:
@@ -193,9 +205,9 @@ class ListRecording(Recording):
         found = self._ledger.entries(where, lambda name: name not in listed)
         return [key.name for key, _entry in found]
 
-    def say_waiting(self) -> None:
+    def show_waiting(self) -> None:
         """Show which assets wait for other tasks."""
-        self._queue.say_waiting()
+        self._queue.show_waiting()
 
     def give_up(self, results: list[tuple[Task, Result]]) -> None:
         """Record that tasks which did not end in time, and can no longer send, sent nothing."""

@@ -69,7 +69,7 @@ def _move(ledger: Ledger, old: str, new: str, check_mode: bool, run: str) -> dic
         ledger_id=ledger.ledger_id,
         base_url=old,
         to_base_url=new,
-        diff=_diff(old, new, [] if is_complete else found),
+        diff=_diff_of_move(old, new, [] if is_complete else found),
     )
 
 
@@ -167,7 +167,7 @@ def _write(ledger: Ledger, old: str, new: str, found: list[_Found], number: int,
         )
 
 
-def _diff(old: str, new: str, moved: list[_Found]) -> dict[str, Any]:
+def _diff_of_move(old: str, new: str, moved: list[_Found]) -> dict[str, Any]:
     """Return how many entries of each resource are moved."""
     counts: dict[str, int] = {}
     for entry in moved:

@@ -21,10 +21,10 @@ import struct
 import time
 import zlib
 from contextlib import closing, contextmanager, nullcontext, suppress
-from typing import Callable, ContextManager, Iterable, Iterator, Sequence, Tuple
+from typing import Iterable, Iterator, Sequence, Tuple
 from urllib.parse import quote
 
-from .database import Row, Statement, Value
+from .database import Row, Statement, Value, Waiting
 from .entries import NOT_A_LEDGER, Kind, LedgerError, LedgerLost, Use, first_line
 from .paths import is_trusted
 from .tables import TABLES_IN_SQLITE
@@ -55,13 +55,13 @@ class SqliteDatabase:
         """Open the file at an absolute path; create it unless `read_only`; raise LedgerError."""
         self.where = self.shown = path
         self.file = os.path.realpath(path)
-        self.interruptible: Callable[[], ContextManager[object]] = nullcontext
+        self.waiting = Waiting()
         self._connection: sqlite3.Connection | None = None  # None: open for reading
         self._locks = -1
         self._is_durable: bool | None = None
         try:
             if not read_only:
-                self._open()
+                self._open_file()
         except (OSError, sqlite3.Error) as error:
             self.close()
             reason = getattr(error, "strerror", None) or _said(error)
@@ -70,7 +70,7 @@ class SqliteDatabase:
         self._was_cut_off = has_journal(self.file)  # SQLite plays it back unseen
         self.unlock(_WRITING)
 
-    def _open(self) -> None:
+    def _open_file(self) -> None:
         """Create the files that are missing, which only their owner may read, and connect."""
         with suppress(FileExistsError):
             os.close(os.open(self.file, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
@@ -141,7 +141,7 @@ class SqliteDatabase:
             if set_lock(self._locks, number, fcntl.LOCK_EX | fcntl.LOCK_NB):
                 return True
             if wait:
-                with self.interruptible():
+                with self.waiting.interruptible():
                     set_lock(self._locks, number, fcntl.LOCK_EX)
         except OSError as error:
             problem = f"{self.where}.lock cannot be locked: {error.strerror}"
@@ -170,8 +170,8 @@ class SqliteDatabase:
         with self._translated():
             self._sync_commits(connection, kind is not Kind.END)
             try:
-                with nullcontext() if kind is Kind.END else self.interruptible():
-                    self._begin(connection)
+                with nullcontext() if kind is Kind.END else self.waiting.interruptible():
+                    self._begin_transaction(connection)
                 counts = [connection.execute(*statement).rowcount for statement in statements]
                 has_effect = kind is not Kind.EDIT or 0 not in counts
                 _execute(connection, "COMMIT" if has_effect else "ROLLBACK")
@@ -188,7 +188,7 @@ class SqliteDatabase:
             connection.execute(f"PRAGMA synchronous = {'EXTRA' if is_durable else 'NORMAL'}")
             self._is_durable = is_durable
 
-    def _begin(self, connection: sqlite3.Connection) -> None:
+    def _begin_transaction(self, connection: sqlite3.Connection) -> None:
         """Begin a transaction, in turn: a waiting SQLite only tries its own lock now and then."""
         with suppress(OSError):
             set_lock(self._locks, _WRITING, fcntl.LOCK_EX)

@@ -20,15 +20,15 @@ from itertools import chain
 from typing import Any, Callable, Iterable, Iterator, Mapping, Sequence
 
 from ...module_utils._http import strict_json
+from ...module_utils._resources.planning import Entry
 from ...module_utils._secrets import printable
 from . import tables as sql
-from .database import Database, Row, Statement, Value
+from .database import Database, Row, Statement, Value, Waiting
 from .entries import (
     DONE,
     INTENT,
     Change,
     Ended,
-    Entry,
     Key,
     Kind,
     LedgerError,
@@ -67,8 +67,6 @@ class Ledger:
         """
         self.database, self.where, self.file = database, database.where, database.file
         self.version = 0  # of the tables, 0 if there are none
-        # Shows the assets that this task waits for; takes their keys, and the entry of the first one.
-        self.say_waiting: Callable[[list[Key], Entry | None], None] = lambda keys, entry: None
         self.used_elsewhere = ""  # a warning: the file was last used somewhere else
         try:
             mark = self._open(read_only, moving)
@@ -337,6 +335,10 @@ class Ledger:
         found = self.get(change.key)
         return found.revision == change.revision if found else change.after is None
 
+    def wait_like(self, waiting: Waiting) -> None:
+        """Wait for other tasks in this way from now on."""
+        self.database.waiting = waiting
+
     def lock(self, key: Key, wait: bool) -> bool:
         """Lock the key, after a wait if need be; without `wait` return False instead."""
         number = lock_number(key)
@@ -345,9 +347,9 @@ class Ledger:
             if not wait:
                 return False
             if time.monotonic() >= until:
-                self.say_waiting([key], self.get(key))
+                self.database.waiting.show([key], self.get(key))
                 return self.database.lock(number, wait=True)
-            with self.database.interruptible():
+            with self.database.waiting.interruptible():
                 time.sleep(_LOOK)
         return True
 

@@ -49,7 +49,7 @@ class Attempts:
         self._creation: Result | None = None
         self._has_changed = False
 
-    def begin(self, task: object) -> None:
+    def forget_others(self, task: object) -> None:
         """Forget the attempts of any other task; the task object is the same for all of its own."""
         if task is not self._task:
             self._task, self._creation, self._has_changed = task, None, False
@@ -129,11 +129,10 @@ class Action(TaskAction):
 
         `place`: the name in messages.
         """
-        problems: list[str] = []
         given = self.variable(name)
         if not given:
             return []
-        texts = converted(dict(type="list", elements="str"), given, place, place, problems)
+        texts, problems = converted(dict(type="list", elements="str"), given, place, place)
         if problems:
             raise InvalidInput("; ".join(problems))
         return list(texts)
@@ -174,7 +173,7 @@ class Action(TaskAction):
         super().run(tmp, task_vars)
         self.task_vars = task_vars or {}
         self.controller_environment = dict(os.environ)
-        _ATTEMPTS.begin(self.task)
+        _ATTEMPTS.forget_others(self.task)
         result = _ATTEMPTS.creation() or self._run_with_signals()
         return untrusted(result.as_ansible())
 

@@ -7,9 +7,14 @@
 from __future__ import annotations
 
 import os
+from contextlib import nullcontext
+from typing import ContextManager
 
 from ...module_utils._errors import InvalidInput
+from ...module_utils._resources.planning import Entry
 from ...module_utils._task.options import Params
+from .._ledger.database import Waiting
+from .._ledger.entries import Key
 from .._ledger.location import no_ledger_yet, open_ledger, resolved
 from .._ledger.sqlite import identity, require_same_file
 from .._ledger.store import Ledger
@@ -19,6 +24,27 @@ from .display import say
 from .run_memory import run_memory
 
 _ledgers: dict[tuple[int, str, bool], Ledger] = {}  # by process, location and read_only
+
+
+class TaskWaiting(Waiting):
+    """How a task waits: a line tells which assets it waits for, and a signal ends the wait."""
+
+    def __init__(self, action: Action) -> None:
+        self._action = action
+
+    def interruptible(self) -> ContextManager[object]:
+        return self._action.signals.raised()
+
+    def show(self, keys: list[Key], entry: Entry | None) -> None:
+        if not self._action.keywords.no_log:
+            say(self._action.signals, waiting_line(keys, entry))
+
+
+class ListWaiting(TaskWaiting):
+    """How the threads of a list wait: only the main thread receives signals."""
+
+    def interruptible(self) -> ContextManager[object]:
+        return nullcontext()
 
 
 def ledger_location(action: Action, ledger: str, option: str = "ledger") -> str:
@@ -34,8 +60,8 @@ def ledger_location(action: Action, ledger: str, option: str = "ledger") -> str:
 def open_own_ledger(action: Action, params: Params, location: str, read_only: bool) -> Ledger:
     """Open a ledger for this task alone; raise LedgerError or MissingLibrary."""
     with action.signals.raised():
-        ledger = _open(location, read_only, _required_by(action, params))
-    show_waiting(action, ledger)
+        ledger = _open_for_run(location, read_only, _required_by(action, params))
+    ledger.wait_like(ListWaiting(action))
     _show_news(action, ledger, location, read_only)
     return ledger
 
@@ -51,8 +77,7 @@ def reused_ledger(
     location = ledger_location(action, params["ledger"])
     with action.signals.raised():
         ledger = ledger_of_process(location, read_only, _required_by(action, params))
-    show_waiting(action, ledger)
-    ledger.database.interruptible = action.signals.raised
+    ledger.wait_like(TaskWaiting(action))
     if shows_news:
         _show_news(action, ledger, location, read_only)
     return ledger
@@ -61,12 +86,6 @@ def reused_ledger(
 def _required_by(action: Action, params: Params) -> str:
     """Return the option that requires the ledger to exist, '' if it may be created."""
     return "" if params["ledger_create"] else action.spec.named("ledger_create")
-
-
-def show_waiting(action: Action, ledger: Ledger) -> None:
-    """Have the ledger show the assets that it waits for."""
-    if not action.keywords.no_log:
-        ledger.say_waiting = lambda keys, entry: say(action.signals, waiting_line(keys, entry))
 
 
 def _show_news(action: Action, ledger: Ledger, location: str, read_only: bool) -> None:
@@ -89,7 +108,7 @@ def ledger_of_process(location: str, read_only: bool, required_by: str = "") -> 
     key = (os.getpid(), location, read_only)
     if key in _ledgers:
         return _ledgers[key]
-    ledger = _open(location, read_only, required_by)
+    ledger = _open_for_run(location, read_only, required_by)
     if ledger.version:
         _ledgers[key] = ledger
     else:
@@ -97,7 +116,7 @@ def ledger_of_process(location: str, read_only: bool, required_by: str = "") -> 
     return ledger
 
 
-def _open(location: str, read_only: bool, required_by: str) -> Ledger:
+def _open_for_run(location: str, read_only: bool, required_by: str) -> Ledger:
     """Open a ledger, unless this run used another file there; raise LedgerError or MissingLibrary."""
     before = run_memory().read(location)
     if before:

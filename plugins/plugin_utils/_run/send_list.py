@@ -122,7 +122,7 @@ class SendingListAction(SendingAction):
         operation, width = self.spec.sent.operation, self.screen_width
         assets = assets_of(operation, result)
         about = about._replace(warnings=(*about.warnings, *notes))
-        problem = report.add(operation, assets, about) if report else ""
+        problem = report.add_list(operation, assets, about) if report else ""
         if problem:
             result = result.but(warnings=(*result.warnings, problem))
         if self.keywords.no_log or self.signals.caught:

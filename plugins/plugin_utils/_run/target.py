@@ -90,7 +90,7 @@ class Target:
         outcome = NOT_SENT if cannot_start or is_check else UNKNOWN
         if "ansible_job_id" in returned and not result.failed:
             return result.but(outcome=outcome)
-        failure = self._failure(self._message(why_failed(returned), outcome), outcome)
+        failure = self._failed(self._message(why_failed(returned), outcome), outcome)
         return result.but(failed=True, changed=False, outcome=outcome, msg=failure.msg)
 
     def _no_result(self, error: BaseException) -> Result:
@@ -99,7 +99,7 @@ class Target:
         msg = self._message(str(error), outcome)
         if isinstance(error, AnsibleConnectionFailure) and outcome == NOT_SENT:
             msg += _NOT_THERE
-        return self._failure(msg, outcome)
+        return self._failed(msg, outcome)
 
     def _message(self, why: str, outcome: str) -> str:
         """Return the message about a module that gave no result."""
@@ -114,7 +114,7 @@ class Target:
         problem = f"the module{request} gave no result ({why.rstrip('.')})"
         return f"{asset}: {problem}. {effect_of(operation, outcome)}"
 
-    def _failure(self, msg: str, outcome: str) -> Result:
+    def _failed(self, msg: str, outcome: str) -> Result:
         secrets = validate(self._action.spec, self._action.options_given()).secrets
         return Result(outcome=outcome, failed=True, msg=Message(secrets.scrub_message(msg)))
 

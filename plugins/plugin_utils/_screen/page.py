@@ -47,7 +47,8 @@ def as_html(run: Run, file: str) -> str:
         lstrip_blocks=True,
     ).from_string(source)
     data = {**page_data(run), "policy": _policy(source), "approve": _approve(file)}
-    return f"{template.render(data, look=look, risk=risk, whole=_whole, field_name=field_name)}\n"
+    functions = {"look": look, "risk": risk, "whole": _whole_text, "field_name": field_name}
+    return f"{template.render(data, **functions)}\n"
 
 
 def _approve(file: str) -> str:
@@ -135,7 +136,7 @@ def _problems(rows: list[Row]) -> list[Problem]:
     return [*found.values()]
 
 
-def _whole(value: object) -> str:
+def _whole_text(value: object) -> str:
     return value if value and isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 

@@ -28,7 +28,7 @@ def entries_in_reports(paths: list[str]) -> list[dict[str, Any]]:
     entries: dict[tuple[str, str], dict[str, Any]] = {}
     for run in sorted(map(_run_in_file, paths), key=lambda run: run.began_at):
         for asset in run.assets:
-            entry = _entry(run, asset)
+            entry = _entry_of(run, asset)
             key = run.service, asset.name
             if entry and (key not in entries or entry["state"] == PRESENT):
                 entries[key] = entry
@@ -48,7 +48,7 @@ def _run_in_file(path: str) -> Run:
     return run
 
 
-def _entry(run: Run, asset: Asset) -> dict[str, Any] | None:
+def _entry_of(run: Run, asset: Asset) -> dict[str, Any] | None:
     """Return the entry of an asset, None if nothing is known to exist."""
     named = dict(resource=asset.resource, base_url=run.service, name=asset.name)
     if asset.resource != _MACHINE:

@@ -79,7 +79,7 @@ class Report:
             return f"plan: {base}.plan.html, .json, .md"
         return f"report: {base}.html, .json, .xml"
 
-    def add(self, operation: Operation, assets: list[Asset], about: AboutList) -> str:
+    def add_list(self, operation: Operation, assets: list[Asset], about: AboutList) -> str:
         """Add the assets of a list to the report; return why that failed, empty on success.
 
         Others wait meanwhile. A file that is neither empty nor a report is left unchanged.

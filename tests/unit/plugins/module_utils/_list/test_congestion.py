@@ -36,7 +36,7 @@ FEEDBACKS = st.tuples(
 
 def dispatch_all(pace: CongestionControl, now: float) -> list:
     dispatches = []
-    while pace.wait(now) <= 0:
+    while pace.seconds_left(now) <= 0:
         dispatches.append(pace.dispatch(now))
     return dispatches
 
@@ -98,7 +98,7 @@ def test_nothing_but_one_probe_leaves_while_nothing_gets_through():
     pace = CongestionControl(64)
     first = dispatch_all(pace, 0)
     pace.completed(first[0], OVERLOADED, 1)
-    assert pace.wait(1) == math.inf
+    assert pace.seconds_left(1) == math.inf
     complete_all(pace, first[1:], NEUTRAL, 1)
     (probe,) = dispatch_all(pace, 1)
     assert probe.is_probe
@@ -111,10 +111,10 @@ def test_a_retry_after_is_kept_by_all_until_something_that_left_later_gets_throu
     first = dispatch_all(pace, 0)
     pace.completed(first[0], RATE_LIMITED, 1, 7.0)
     complete_all(pace, first[1:], OK, 1.5)
-    assert pace.wait(2) == pytest.approx(6)
+    assert pace.seconds_left(2) == pytest.approx(6)
     probe = pace.dispatch(8)
     pace.completed(probe, OK, 9)
-    assert pace.wait(10) == 0
+    assert pace.seconds_left(10) == 0
 
 
 @pytest.mark.parametrize("longest", [0, 3])
@@ -122,8 +122,8 @@ def test_no_pause_is_longer_than_the_longest_wait(longest):
     pace, now = CongestionControl(1, longest_wait=longest), 0.0
     for _refusal in range(12):
         pace.completed(pace.dispatch(now), RATE_LIMITED, now)
-        assert pace.wait(now) <= longest + 0.5
-        now += pace.wait(now)
+        assert pace.seconds_left(now) <= longest + 0.5
+        now += pace.seconds_left(now)
 
 
 def test_no_retry_after_holds_the_list_for_longer_than_is_borne():
@@ -132,7 +132,7 @@ def test_no_retry_after_holds_the_list_for_longer_than_is_borne():
     pace.completed(first[0], RATE_LIMITED, 1, 3600.0)
     pace.completed(first[1], RATE_LIMITED, 1, 3600.0)
     complete_all(pace, first[2:], OK, 2)
-    assert pace.wait(2) == pytest.approx(29)
+    assert pace.seconds_left(2) == pytest.approx(29)
     assert not pace.stop_reason
 
 
@@ -140,7 +140,7 @@ def test_a_long_retry_after_of_one_asset_does_not_end_the_others():
     pace = CongestionControl(4, longest_wait=0)
     for now in range(0, 400, 20):
         pace.completed(pace.dispatch(now), OVERLOADED, now, 3600.0)
-        assert pace.wait(now + 10) <= 0
+        assert pace.seconds_left(now + 10) <= 0
         pace.completed(pace.dispatch(now + 10), OK, now + 11)
     assert not pace.stop_reason
 

@@ -327,7 +327,7 @@ def test_an_intent_is_in_doubt_unless_another_run_holds_its_lock(ledger, holder)
     write(ledger, "vm1", INTENT)
     end, many = holder("vm1"), recording(ledger)
     (planned,) = many.look_up(tasks("vm1"))
-    with pytest.raises(Overtaken), many.begun(planned):
+    with pytest.raises(Overtaken), many.record_intent(planned):
         pass
     end()
     result = carried_out(many, planned)
