@@ -28,7 +28,8 @@ class ActionModule(LedgerAction):
     spec = LEDGER_INFO
 
     def work(self, options: Options) -> Returned:
-        params, file = options.params, self.file_of_playbook()
+        params = options.params
+        file = self.file_of_playbook()
         if file:
             require_new_file(file)
         ledger = reused_ledger(self, params, read_only=True)

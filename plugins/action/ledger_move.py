@@ -26,7 +26,8 @@ class ActionModule(LedgerAction):
     spec = LEDGER_MOVE
 
     def work(self, options: Options) -> Returned:
-        params, check_mode = options.params, self.keywords.check_mode
+        params = options.params
+        check_mode = self.keywords.check_mode
         if params["to_base_url"] is not None:
             return self._move_entries(params, check_mode)
         here = ledger_location(self, params["ledger"])

@@ -118,7 +118,8 @@ class InvalidInput(ServicesError):
     def __init__(self, option: str, problem: str = "") -> None:
         """`option`: its name, or without a `problem` the whole text, for several options at once."""
         super().__init__(f"{option}: {problem}" if problem else option)
-        self.option, self.problem = option, problem
+        self.option = option
+        self.problem = problem
 
     def renamed(self, named: Callable[[str], str]) -> InvalidInput:
         """Return the error with the name by which the user gives the option."""

@@ -217,7 +217,8 @@ def json_differences(
     one: object, other: object, absent: str = "none"
 ) -> list[tuple[str, str, str]]:
     """Return the fields whose JSON differs, with both values; `absent` stands for a missing one."""
-    before, after = json_leaves(one), json_leaves(other)
+    before = json_leaves(one)
+    after = json_leaves(other)
     found = []
     for path in {**before, **after}:
         values = before.get(path, absent), after.get(path, absent)

@@ -47,7 +47,8 @@ class Client:
     _token: str  # of the last attempt
 
     def __init__(self, settings: Settings, place: Place) -> None:
-        self.settings, self._place = settings, place
+        self.settings = settings
+        self._place = place
         self.tokens: set[str] = set()  # all tokens that were used
         self.warnings: list[str] = []
         self._effects: list[str] = []  # the known effect of each attempt that ended
@@ -153,7 +154,8 @@ class Client:
         renew: Callable[[], bool] = lambda: False,
     ) -> AttemptResult[Value]:
         """Make attempts until the policy allows no further one; return the result of the last."""
-        retries, longest = self.settings.retries, self.settings.retry_max_delay
+        retries = self.settings.retries
+        longest = self.settings.retry_max_delay
         return retry(attempt, method, retries, longest, self._place.wait, renew)
 
     def _attempt(

@@ -43,7 +43,8 @@ _IDS = ("x-request-id", "x-correlation-id", "traceparent")  # of a request, in h
 def read_answer(operation: Operation, answer: Answer) -> AttemptResult[Asset]:
     """Return the result of an answered attempt: a 2xx with a JSON object is a success."""
     event, text = meaning(answer.status)
-    reason, value = text.format(**operation._asdict()), None
+    reason = text.format(**operation._asdict())
+    value = None
     if event == Event.SUCCESS:
         try:
             value = strict_json.decode_object(answer.body)

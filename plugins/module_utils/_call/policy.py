@@ -185,12 +185,14 @@ def retry(
     `longest`: retry_max_delay in seconds; `renew`: discards the token, returns False if there can
     be no other.
     """
-    repeated, is_renewed = 0, False
+    repeated = 0
+    is_renewed = False
     while True:
         result = attempt()
         again = result.event.again[method]
         if again == NEW_TOKEN and not is_renewed and renew():
-            is_renewed, wait = True, 0.0
+            is_renewed = True
+            wait = 0.0
         elif again == AGAIN and repeated < retries:
             repeated += 1
             asked = retry_after(result.headers.get("Retry-After"))

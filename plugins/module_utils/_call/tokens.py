@@ -109,7 +109,9 @@ class FetchedToken:
     def __init__(
         self, credentials: Credentials, fetch: Callable[[], Token], memory: Memory
     ) -> None:
-        self._credentials, self._fetch, self._memory = credentials, fetch, memory
+        self._credentials = credentials
+        self._fetch = fetch
+        self._memory = memory
 
     @property
     def origin(self) -> str:
@@ -177,7 +179,8 @@ def build_token_request(credentials: Credentials) -> Request:
     """Return the token request (RFC 6749 sections 2.3.1 and 4.4.2)."""
     form = {"grant_type": "client_credentials"}
     headers = {**_FORM, "User-Agent": credentials.http_agent}
-    client_id, secret = credentials.client_id, credentials.client_secret
+    client_id = credentials.client_id
+    secret = credentials.client_secret
     if credentials.scopes:
         form["scope"] = " ".join(credentials.scopes)
     if client_id and secret and credentials.client_authentication == "basic":
@@ -211,7 +214,9 @@ def read_token(answer: Answer) -> AttemptResult[Token]:
 
 def _token_in(fields: Mapping[str, object]) -> Token:
     """Return the token of a successful answer; raise ValueError."""
-    value, kind, scope = fields.get("access_token"), fields.get("token_type"), fields.get("scope")
+    value = fields.get("access_token")
+    kind = fields.get("token_type")
+    scope = fields.get("scope")
     if not (isinstance(value, str) and TOKEN.fullmatch(value)):
         raise ValueError("without a usable access_token")
     if "token_type" in fields and str(kind).lower() != "bearer":
@@ -222,7 +227,8 @@ def _token_in(fields: Mapping[str, object]) -> Token:
 
 def _with_error(reason: str, fields: Mapping[str, object], status: int) -> str:
     """Return the reason with the error in the answer, and advice."""
-    error, description = fields.get("error"), fields.get("error_description")
+    error = fields.get("error")
+    description = fields.get("error_description")
     said = [for_message(text) for text in (error, description) if isinstance(text, str)]
     advice = _ADVICE.get(error if isinstance(error, str) else "") or _ADVICE.get(status)
     explained = ": ".join([reason, *said])

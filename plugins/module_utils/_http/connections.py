@@ -108,7 +108,8 @@ class MeteredConnection(HTTPConnection):
 
     def _tunnel(self) -> None:
         """Ask the proxy, whose answer may come slowly; CONNECT contains nothing of the request."""
-        meter, sock = self.meter, self.sock
+        meter = self.meter
+        sock = self.sock
         meter.phase = Phase.PROXY
         self.sock = MeteredSocket(sock, meter, counting=False)
         try:

@@ -100,7 +100,9 @@ class _Reader(io.RawIOBase):
     finished = False  # whether reading has ended
 
     def __init__(self, sock: socket.socket, meter: Meter, flush: Callable[[], None]) -> None:
-        self._sock, self.meter, self._flush = sock, meter, flush
+        self._sock = sock
+        self.meter = meter
+        self._flush = flush
         self._raw = sock.makefile("rb", buffering=0)
 
     def readable(self) -> bool:
@@ -153,7 +155,9 @@ class MeteredSocket:
     """A connected socket, plain or TLS; `counting` is off while a proxy is asked for a tunnel."""
 
     def __init__(self, sock: socket.socket, meter: Meter, counting: bool = True) -> None:
-        self._sock, self._meter, self._counting = sock, meter, counting
+        self._sock = sock
+        self._meter = meter
+        self._counting = counting
         # The header block, until the body follows: sending both in one segment is faster.
         self._held = b""
 
@@ -177,7 +181,8 @@ class MeteredSocket:
             self._hand_over(self._held)
 
     def _hand_over(self, data: bytes) -> None:
-        view, self._held = memoryview(data), b""
+        view = memoryview(data)
+        self._held = b""
         while view:
             self._sock.settimeout(self._meter.left())
             if self._counting:

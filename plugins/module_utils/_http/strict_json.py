@@ -79,7 +79,8 @@ def decode(text: str) -> Any:
 
 def depth(value: object) -> int:
     """Return how deep objects and arrays are nested; MAX_DEPTH + 1 for more than MAX_DEPTH."""
-    levels, layer = 0, [value]
+    levels = 0
+    layer = [value]
     while levels <= MAX_DEPTH:
         inner: list[object] = []
         containers = [item for item in layer if isinstance(item, (dict, list))]
@@ -87,7 +88,8 @@ def depth(value: object) -> int:
             break
         for item in containers:
             inner += item.values() if isinstance(item, dict) else item
-        levels, layer = levels + 1, inner
+        levels = levels + 1
+        layer = inner
     return levels
 
 

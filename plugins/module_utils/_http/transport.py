@@ -192,9 +192,12 @@ class Transport:
 
     def _read_body(self, response: urllib3.BaseHTTPResponse) -> Answer:
         """Read the body, and check that it is complete (RFC 9112 section 6.3) and not too long."""
-        status, headers, meter = response.status, response.headers, self._meter
+        status = response.status
+        headers = response.headers
+        meter = self._meter
         problem, length = exchange.body_framing(headers)
-        cut, body = False, b""
+        cut = False
+        body = b""
         try:
             if not problem and status >= 200:
                 body = b"".join(_pieces(response, length))

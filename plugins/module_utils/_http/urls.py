@@ -140,7 +140,8 @@ class Proxies(NamedTuple):
     def for_url(self, url: str) -> str:
         """Return the proxy for a URL that checked_url accepts, '' for a direct connection."""
         parts = urlsplit(url)
-        host, port = (parts.hostname or "").rstrip("."), parts.port or _PORTS[parts.scheme]
+        host = (parts.hostname or "").rstrip(".")
+        port = parts.port or _PORTS[parts.scheme]
         entries = self.exceptions.lower().replace(",", " ").split()
         if any(_covers(entry, host, port) for entry in entries):
             return ""

@@ -50,7 +50,9 @@ class Rate:
 
     def __init__(self) -> None:
         self._successes: deque[float] = deque(maxlen=1024)
-        self._base, self._passed, self._round = math.inf, 0.0, _SHORTEST_ROUND
+        self._base = math.inf
+        self._passed = 0.0
+        self._round = _SHORTEST_ROUND
         self._searching = False
         self._next = -math.inf
 
@@ -83,7 +85,8 @@ class Rate:
         else:
             guess = 0 if self._searching else (dispatch.rate + got) / 2
             self._base = max(dispatch.rate / math.sqrt(2), guess, got)
-        self._searching, self._passed = first, 0.0
+        self._searching = first
+        self._passed = 0.0
 
     def pause(self, refusals: int, longest: float, now: float) -> None:
         """Pause dispatching, for longer with each consecutive 429, at most `longest` seconds."""
@@ -99,7 +102,8 @@ class CongestionControl:
         self.failing = False  # whether nothing has succeeded since a failure
         self.stop_reason = ""  # why no more requests may be sent, empty while they may
         self.in_flight = 0
-        self._most, self._longest_wait = most, longest_wait
+        self._most = most
+        self._longest_wait = longest_wait
         self._doubling = True
         self._rate = Rate()
         self.dispatched = 0  # requests so far
@@ -142,7 +146,8 @@ class CongestionControl:
     def _back_off(self, dispatch: Dispatch, feedback: str, now: float) -> None:
         self._backed_off_at = self.dispatched
         if feedback == OVERLOADED and not self.failing:
-            self.width, self._doubling = max(1.0, self.width / 2), False
+            self.width = max(1.0, self.width / 2)
+            self._doubling = False
         elif feedback == RATE_LIMITED:
             if not self.failing:
                 self._rate.lower(dispatch, now)
@@ -167,7 +172,9 @@ class CongestionControl:
 
     def _grow(self, dispatch: Dispatch, now: float) -> None:
         self._rate.succeeded(dispatch, now)
-        self.failing, self._failed_in_a_row, self._refused_in_a_row = False, 0, 0
+        self.failing = False
+        self._failed_in_a_row = 0
+        self._refused_in_a_row = 0
         if dispatch.number <= self._backed_off_at:
             return
         self._held_until = -math.inf

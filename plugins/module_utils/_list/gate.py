@@ -61,8 +61,11 @@ class Limits:
         named: Callable[[str], str] = str,
     ) -> None:
         """`failures`: items that failed before; `named`: the user's name of an option."""
-        self._max_unknown, self._max_failures = max_unknown, max_failures
-        self._unknown, self._failures, self._named = 0, failures, named
+        self._max_unknown = max_unknown
+        self._max_failures = max_failures
+        self._unknown = 0
+        self._failures = failures
+        self._named = named
 
     def count(self, failed: bool, in_doubt: bool) -> None:
         """Count an item that ended."""
@@ -101,7 +104,8 @@ class Gate:
         self.begun: dict[int, Item] = {}  # items that have not ended yet
         self.ended: list[Item] = []
         self.lock = threads.RLock()
-        self._control, self._limits = control, limits
+        self._control = control
+        self._limits = limits
         # A heap: the earliest time for each item, and the item's number.
         self._pending = [(0.0, number) for number in range(items)]
         self._may_begin = threads.Condition(self.lock)
@@ -145,7 +149,9 @@ class Gate:
                 return
             now = self.clock()
             self._control.completed(item.dispatch, feedback, now, retry_after)
-            item.feedback, item.last_dispatch, item.dispatch = feedback, item.dispatch, None
+            item.feedback = feedback
+            item.last_dispatch = item.dispatch
+            item.dispatch = None
             if feedback == RATE_LIMITED:
                 item.waits.append((now, 0.0))
             self._wake()

@@ -89,7 +89,8 @@ class Faults:
         """Add a fault of one item; raise InvalidInput at once for a module without a list."""
         if not self._spec.option:
             raise InvalidInput(msg)
-        label, key = place_of(number, item), None
+        label = place_of(number, item)
+        key = None
         if isinstance(item, dict):
             key = item.get(self._spec.key) or item.get("id")
         if key and isinstance(key, (str, int)):

@@ -42,19 +42,24 @@ class ListResult:
         self.warnings: list[str] = []  # about all items together
         # Names that are recorded but not listed, None if the ledger was not read.
         self.not_listed: list[str] | None = None
-        self._spec, self._labels, self._fields = spec, labels, fields
+        self._spec = spec
+        self._labels = labels
+        self._fields = fields
         self._noun = spec.sent.operation.noun
         self._items = [Result()] * len(labels)
         # In what looks like a loop, ansible-core 2.19 hides only items that are marked themselves.
         self._hidden = {"_ansible_no_log": True} if no_log else {}
         # By the text, and whether it is about one asset.
         self._item_warnings: dict[tuple[Message, bool], list[str]] = {}
-        self.total, self.added, self.failed = len(labels), 0, 0
+        self.total = len(labels)
+        self.added = 0
+        self.failed = 0
         self._reason = ""  # why the list stopped
 
     def add(self, number: int, result: Result) -> None:
         """Add the result of one item."""
-        label, msg = self._labels[number], result.msg
+        label = self._labels[number]
+        msg = result.msg
         if result.warnings and not msg.text:
             assets = [warning.asset for warning in result.warnings if warning.asset]
             text = " ".join(warning.text for warning in result.warnings)
@@ -77,7 +82,8 @@ class ListResult:
 
     def skip(self, number: int, reason: str) -> None:
         """Add an item that was not begun; it keeps its plan."""
-        self._reason, before = reason, self._items[number]
+        self._reason = reason
+        before = self._items[number]
         asset = f"{self._noun} {self._labels[number]}"
         msg = Message(f"it was not begun: {reason}. Nothing was sent for it.", asset)
         result = before.but(outcome=NOT_SENT, changed=False, skipped=True, msg=msg)
@@ -92,7 +98,8 @@ class ListResult:
 
         `next_step`: where the user finds the details of each item.
         """
-        items, counts = self._items, self._counts()
+        items = self._items
+        counts = self._counts()
         diffs = [item.diff for item in items if item.diff is not None]
         changing = [_of_changes(diff) for diff in diffs if diff["before"] != diff["after"]]
         is_failed = bool(counts["failed"] or counts["not_begun"])
@@ -144,7 +151,8 @@ class ListResult:
 
     def _msg(self, counts: dict[str, int], next_step: str) -> str:
         """Return the failures, the items that were not begun, and the next step."""
-        done, parts = self._spec.sent.operation.done, []
+        done = self._spec.sent.operation.done
+        parts = []
         failed = [item for item in self._items if item.failed]
         if failed:
             of_all = f"{len(failed):,} of {self.total:,} {self._noun}s failed"
@@ -210,7 +218,8 @@ def _is_large(result: Result) -> bool:
 def _of_changes(diff: Json) -> Json:
     """Return a diff with only the fields and attributes that change."""
     before, after = _differing(diff["before"], diff["after"])
-    old, new = before.get("attributes"), after.get("attributes")
+    old = before.get("attributes")
+    new = after.get("attributes")
     if isinstance(old, dict) and isinstance(new, dict):
         before["attributes"], after["attributes"] = _differing(old, new)
     return {**diff, "before": before, "after": after}

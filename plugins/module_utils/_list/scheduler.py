@@ -29,7 +29,8 @@ class Scheduler:
         `threads`: the module threading, or a fake.
         """
         self.is_ending = False  # whether it only waits for the requests in flight
-        self._gate, self._do = gate, do
+        self._gate = gate
+        self._do = do
         self._running, self._crash = 0, ""  # threads, and why one of them crashed
         self._new_thread, self._finished = threads.Thread, threads.Event()
 

@@ -141,7 +141,9 @@ class _Sending:
     ) -> None:
         settings = planned[0].task.settings
         self.is_in_flight = False  # whether threads are left that may still be sending
-        self._planned, self._context, self._ledger = planned, context, ledger
+        self._planned = planned
+        self._context = context
+        self._ledger = ledger
         self._connections = Connections(context.place, settings.connection)
         self._most = most_connections(concurrency)
         control = CongestionControl(self._most, settings.retry_max_delay)
@@ -153,7 +155,8 @@ class _Sending:
 
         `total`, `settled`: how many items the whole list has, and how many of them send nothing.
         """
-        scheduler, why_to_stop = Scheduler(self.gate, self._do), self._context.place.why_to_stop
+        scheduler = Scheduler(self.gate, self._do)
+        why_to_stop = self._context.place.why_to_stop
         reason = why_to_stop()  # already, as when a timeout expires while the ledger is opened
         if reason:
             self.gate.stop(reason)
@@ -173,7 +176,8 @@ class _Sending:
     def _ended(self) -> dict[int, Result]:
         """Return the results of the items that were begun; the gate is closed by now."""
         with self.gate.lock:
-            ended, late = list(self.gate.ended), list(self.gate.begun.values())
+            ended = list(self.gate.ended)
+            late = list(self.gate.begun.values())
         self.is_in_flight = bool(late)
         if not late:
             self._connections.close()
@@ -189,7 +193,8 @@ class _Sending:
 
     def _late_result(self, item: Item) -> Result:
         """Return the result of an item that did not end in time: its request is in doubt."""
-        task, outcome = self._planned[item.number].task, UNKNOWN if item.attempts else NOT_SENT
+        task = self._planned[item.number].task
+        outcome = UNKNOWN if item.attempts else NOT_SENT
         result = Result.of_error(interrupted(task, outcome, ServicesError(self.gate.reason)))
         return self._ledger.with_next_step(result, task, outcome) if self._ledger else result
 

@@ -65,7 +65,8 @@ class ApplicationRole(Resource):
     def wanted(self, params: dict[str, Any]) -> Wanted:
         """Return the update that the options ask for; raise InvalidInput."""
         require_usable(params, OPTIONS, only_compared=["current"])
-        identifier, current = params["id"], params["current"] or None
+        identifier = params["id"]
+        current = params["current"] or None
         segment = path_segment("id", identifier)
         if current and current.get("id") not in (None, identifier):
             why = f"is the asset {current['id']!r}, but id is {identifier!r}"
@@ -111,7 +112,8 @@ class ApplicationRole(Resource):
 
 def _given(params: dict[str, Any]) -> Asset:
     body = {field: params[field] for field in FIELDS if params[field] is not None}
-    typed, extra = params["attributes"], params["extra_attributes"]
+    typed = params["attributes"]
+    extra = params["extra_attributes"]
     if typed is not None or extra is not None:
         body["attributes"] = with_extra(typed, extra, ATTRIBUTES)
     return body

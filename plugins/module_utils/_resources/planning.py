@@ -140,12 +140,14 @@ class Resource(ABC):
         if not plan.known:
             return []
         others = asset.keys() & set(ENVELOPE) - plan.body.keys() - {"id"}
-        part, sent = asset.get("attributes"), plan.body.get("attributes") or {}
+        part = asset.get("attributes")
+        sent = plan.body.get("attributes") or {}
         tells = bool(others)
         tells_attributes = tells or (isinstance(part, dict) and bool(part.keys() - sent))
         found = []
         for path, value in plan.unsent().items():
-            name, now = ".".join(path), value_at(asset, path)
+            name = ".".join(path)
+            now = value_at(asset, path)
             is_told = tells_attributes if path[0] == "attributes" else tells
             if is_told and _fields.differences(value, now, self._instants, name):
                 found.append(Difference(name, value, now))

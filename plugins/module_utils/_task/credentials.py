@@ -27,7 +27,8 @@ def secrets_of(own: Iterable[str], params: Params) -> Secrets:
     """Return the secrets in options, valid or not; `own`: the names of the module's own options."""
     names = {*own, "base_url"} - {*_LEDGERS}
     public = [{name: params.get(name) for name in names}, WORDS]
-    client, client_secret = _text(params.get("client_id")), _text(params.get("client_secret"))
+    client = _text(params.get("client_id"))
+    client_secret = _text(params.get("client_secret"))
     basic = _secrets.basic(client, client_secret) if client and client_secret else ()
     plain = {
         _text(params.get("access_token")),

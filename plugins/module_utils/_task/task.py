@@ -144,7 +144,9 @@ def perform(planned: Planned, context: Context) -> Result:
 
     Our own errors and interrupts become failed results.
     """
-    task, plan, place = planned.task, planned.required_plan(), context.place
+    task = planned.task
+    plan = planned.required_plan()
+    place = context.place
     result: Result | None = None
     client = Client(task.settings, place)
     try:
@@ -194,7 +196,8 @@ def _of_list(result: Result, plan: Plan) -> Result:
 
 def _blank(task: Task) -> list[str]:
     """Return a warning about a name or id with a blank at one end, which is hard to see."""
-    option, key = KEYS[task.resource.operation.resource], task.wanted.key
+    option = KEYS[task.resource.operation.resource]
+    key = task.wanted.key
     other = key.strip()
     if key == other:
         return []

@@ -93,10 +93,12 @@ def validated(
         problems += _unknown(unknown, options, above)
     params: Params = {}
     for name, option in options.items():
-        value, place = given.get(name), f"{above}{names.get(name, name)}"
+        value = given.get(name)
+        place = f"{above}{names.get(name, name)}"
         variable = variable_of(option) if value is None else ""
         if variable:
-            value, place = os.environ[variable], variable
+            value = os.environ[variable]
+            place = variable
         if value is not None:
             params[name], faults = converted(option, value, name, place, is_open)
             problems += faults
@@ -201,7 +203,8 @@ def _converted_elements(
     option: Option, elements: list[Any], name: str, place: str, is_open: bool
 ) -> tuple[list[Any], list[str]]:
     element = {**option, "type": option["elements"], "elements": None}
-    values, problems = [], []
+    values = []
+    problems = []
     for index, part in enumerate(elements):
         value, faults = converted(element, part, name, f"{place}[{index}]", is_open)
         values.append(value)

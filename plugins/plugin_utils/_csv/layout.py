@@ -60,8 +60,10 @@ class Layout:
 
         Spreadsheets write dates without a time, which are midnight, and never a zone: it is UTC.
         """
-        year_first, day_first = _YEAR_FIRST.fullmatch(cell), _DAY_FIRST.fullmatch(cell)
-        hint, found = "", None
+        year_first = _YEAR_FIRST.fullmatch(cell)
+        day_first = _DAY_FIRST.fullmatch(cell)
+        hint = ""
+        found = None
         if year_first:
             found = year_first if self.decimal else None
             hint = '; if a spreadsheet wrote the file, set decimal to "," or "."'

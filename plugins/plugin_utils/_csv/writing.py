@@ -84,7 +84,8 @@ def _no_entry(number: int, problem: str) -> InvalidInput:
 def _cells(entry: Entry, delimiter: str) -> Cells:
     """Return the cells of an entry; `asset` is the whole envelope as JSON."""
     resource = str(entry["resource"])
-    sent, asset = _dict(entry["sent"]), _dict(entry["asset"])
+    sent = _dict(entry["sent"])
+    asset = _dict(entry["asset"])
     # An update may have sent a part of what is there.
     body = asset if asset and KEYS[resource] == "id" else sent
     attributes = _dict(body.get("attributes"))

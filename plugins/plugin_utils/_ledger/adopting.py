@@ -154,7 +154,8 @@ def _forget(item: Item, before: Entry | None) -> Edit:
     """
     if before is None:
         return Edit(item.key, None, None, UNCHANGED)
-    given, known = (item.asset or {}).get("id"), before.asset.get("id")
+    given = (item.asset or {}).get("id")
+    known = before.asset.get("id")
     if item.asset and str(given) != str(known):
         recorded = f"recorded with {known!r}" if known else f"{before.state}, without an id"
         raise InvalidInput(
@@ -172,12 +173,14 @@ def _adopt(key: Key, asset: Asset) -> Edit:
 
 def _confirm(key: Key, asset: Asset, before: Entry) -> Edit:
     """Return the edit that settles a doubt; missing fields of the asset come from the body."""
-    confirmed, taken = dict(asset), []
+    confirmed = dict(asset)
+    taken = []
     for name in sorted(ENVELOPE):
         if name not in asset and name != "attributes" and before.sent.get(name) is not None:
             confirmed[name] = before.sent[name]
             taken.append(name)
-    sent, given = before.sent.get("attributes") or {}, asset.get("attributes", {})
+    sent = before.sent.get("attributes") or {}
+    given = asset.get("attributes", {})
     if isinstance(sent, dict) and isinstance(given, dict):
         missing = sorted(sent.keys() - given.keys())
         if missing:
@@ -216,7 +219,9 @@ def _whole(asset: Asset) -> Asset:
 
 def _asset_to_record(item: Item, secrets: Secrets) -> Asset:
     """Return the asset of an item, checked and without secrets; raise ServicesError."""
-    asset, name, option = item.asset, item.key.name, KEYS[item.key.resource]
+    asset = item.asset
+    name = item.key.name
+    option = KEYS[item.key.resource]
     if not asset or not isinstance(asset.get("attributes"), (dict, type(None))):
         raise InvalidInput("asset", "must be the envelope of the asset, with attributes (a dict)")
     strict_json.encode(asset, "asset")
@@ -239,7 +244,8 @@ def _with_types(resource: str, asset: Asset) -> Asset:
     """Return the asset with its known attributes in their types; raise ServicesError."""
     if not asset.get("attributes"):
         return asset
-    name, given = "attributes", asset["attributes"]
+    name = "attributes"
+    given = asset["attributes"]
     option = dict(type="dict", options=RESOURCES[resource].attributes)
     attributes, problems = converted(option, given, name, f"asset.{name}", is_open=True)
     if problems:

@@ -23,7 +23,8 @@ _PLAIN = re.compile(r"[\w.@%+:,/~\[\]-]+")
 
 def playbook_command(ledger: Ledger, playbook: str) -> str:
     """Return the command that runs a playbook of the collection with this ledger."""
-    shown, command = ledger.database.shown, f"{_PLAYBOOK}.{playbook}"
+    shown = ledger.database.shown
+    command = f"{_PLAYBOOK}.{playbook}"
     if shown and shlex.quote(shown) == shown:
         return f"{command} -e ledger={shown}"
     return f"{_in_environment(shown)}{command}"

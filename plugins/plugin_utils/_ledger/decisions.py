@@ -92,7 +92,9 @@ def plan_with(task: Task, entry: Entry | None, command: str) -> Planned:
     """Return the task with its plan, or with the error that forbids it; `command`: as in InDoubt."""
     if entry is None:
         return task.planned()
-    method, force, recorded = task.resource.operation.method, task.wanted.force, None
+    method = task.resource.operation.method
+    force = task.wanted.force
+    recorded = None
     found = ON_FINDING[entry.state][method]
     if found == REFUSE and not force:
         return Planned(task, entry=entry, error=InDoubt(entry, task, command))
@@ -103,11 +105,15 @@ def plan_with(task: Task, entry: Entry | None, command: str) -> Planned:
 
 def ending(begun: Change, result: Result, seconds: float = 0.0) -> Change:
     """Return the change that ends an attempt, with its history row; `begun`: its intent."""
-    before, entry = begun.before, begun.after
+    before = begun.before
+    entry = begun.after
     if entry is None:
         raise ValueError("only an intent can end")
-    outcome, asset, trace_id = result.outcome, result.asset, result.trace_id or ""
-    state, after = AFTER.get((outcome, asset is not None), UNKNOWN), before
+    outcome = result.outcome
+    asset = result.asset
+    trace_id = result.trace_id or ""
+    state = AFTER.get((outcome, asset is not None), UNKNOWN)
+    after = before
     if state:
         after = entry._replace(state=state, changed_at="", trace_id=trace_id)
         if asset is not None:
@@ -127,7 +133,8 @@ def ending(begun: Change, result: Result, seconds: float = 0.0) -> Change:
 
 def unrecorded(result: Result, problem: str, task: Task) -> Result:
     """Return a result as the failure to record it, with all its other keys."""
-    outcome, said = result.outcome, result.msg
+    outcome = result.outcome
+    said = result.msg
     next_step = "Run it again, which sends it once more."
     if task.resource.operation.method == "POST":
         next_step = _SETTLE[outcome]

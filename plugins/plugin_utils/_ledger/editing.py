@@ -261,7 +261,8 @@ def _diff_of_list(edits: list[Edit]) -> dict[str, dict[str, str]]:
     """Return the fields that changed, a line for each entry that had or has some."""
     diff: dict[str, dict[str, str]] = {"before": {}, "after": {}}
     for edit in edits:
-        before, after = _compared(edit.before), _compared(edit.after)
+        before = _compared(edit.before)
+        after = _compared(edit.after)
         if edit.before is None:
             after.pop("sent", None)  # made of the asset
         changed = json_differences(before or None, after or None, absent="null")

@@ -115,7 +115,8 @@ def stamped(change: Change) -> Change:
     """
     now = current_time()
     revision = int.from_bytes(os.urandom(8), "big") >> 1
-    after, ended = change.after, change.ended
+    after = change.after
+    ended = change.ended
     if after:
         after = after._replace(
             began_at=after.began_at or now,

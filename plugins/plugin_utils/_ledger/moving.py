@@ -57,7 +57,8 @@ def move_ledger(
     at_source = source.mark()
     try:
         with closing(open_target(True)) as target:
-            at_target, where = target.mark(), target.where
+            at_target = target.mark()
+            where = target.where
             is_complete = _is_complete(source, at_source, target, at_target)
     except ServicesError:
         if not check_mode:

@@ -98,7 +98,9 @@ class Queue:
             self._turn.wait_for(lambda: job.answer.done() or not self._is_taken)
             if job.answer.done():
                 return job.answer.result()
-            self._is_taken, jobs, self._jobs = True, self._jobs, []
+            self._is_taken = True
+            jobs = self._jobs
+            self._jobs = []
         try:
             self._process(jobs)
         finally:

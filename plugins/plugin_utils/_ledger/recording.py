@@ -69,7 +69,10 @@ class Recording:
         self, ledger: Ledger, secrets: Secrets, run: str, check_mode: bool = False
     ) -> None:
         """`run` names the run of Ansible."""
-        self._ledger, self._secrets, self._run, self._check_mode = ledger, secrets, run, check_mode
+        self._ledger = ledger
+        self._secrets = secrets
+        self._run = run
+        self._check_mode = check_mode
         self._writer: Ledger | Queue = ledger
         self._command = playbook_command(ledger, "in_doubt")
         self._unrecorded = ""  # why an outcome could not be recorded
@@ -183,7 +186,8 @@ class ListRecording(Recording):
     def _plan_anew(self, planned: Planned, entry: Entry | None) -> Planned:
         """Return a task as Recording does; raise ServicesError if its new plan is not approved."""
         again = super()._plan_anew(planned, entry)
-        plan, approved = again.required_plan(), planned.required_plan()
+        plan = again.required_plan()
+        approved = planned.required_plan()
         is_checked = self._approved_after is not None and not plan.settled
         if is_checked and json_differences(plan.body, approved.body):
             raise ServicesError(Message(_NO_LONGER, planned.task.asset))

@@ -86,7 +86,8 @@ def _urls(base_url: str | None, to_base_url: str) -> tuple[str, str]:
 
 def _is_complete(ledger: Ledger, old: str, new: str) -> bool:
     """Return whether this move was made before; raise LedgerError if another one was."""
-    gone, onwards = ledger.new_url(old), ledger.new_url(new)
+    gone = ledger.new_url(old)
+    onwards = ledger.new_url(new)
     if gone and gone.base_url == new:
         return True
     if gone:
@@ -146,7 +147,8 @@ def _write(ledger: Ledger, old: str, new: str, found: list[_Found], number: int,
     `number`: of the last row of the history that says where the entries of the new base_url are.
     """
     known = "".join(f",{entry.revision}," for entry in found if entry.state == INTENT)
-    by, at = author(), current_time()
+    by = author()
+    at = current_time()
     told = f"by ledger_move: base_url {old} -> {new}"
     moved = (old, sql.IN_USE, sql.MOVED, at, by, run, new)
     statements: list[Statement] = [

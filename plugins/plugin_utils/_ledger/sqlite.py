@@ -132,7 +132,8 @@ class SqliteDatabase:
             self._connection.close()
         if self._locks >= 0:
             os.close(self._locks)
-        self._connection, self._locks = None, -1
+        self._connection = None
+        self._locks = -1
 
     __del__ = close
 

@@ -65,7 +65,9 @@ class Ledger:
 
         `moving`: accept a ledger in any state.
         """
-        self.database, self.where, self.file = database, database.where, database.file
+        self.database = database
+        self.where = database.where
+        self.file = database.file
         self.version = 0  # of the tables, 0 if there are none
         self.used_elsewhere = ""  # a warning: the file was last used somewhere else
         try:
@@ -370,7 +372,9 @@ def lock_number(key: Key) -> int:
 
 def _entry_statement(change: Change) -> Statement:
     """Return the statement that writes an entry if it is still as it was read."""
-    key, before, after = change.key, change.before, change.after
+    key = change.key
+    before = change.before
+    after = change.after
     read = before.revision if before else 0
     if after is None:
         return sql.DELETE, (*key, read)

@@ -52,7 +52,9 @@ class Attempts:
     def forget_others(self, task: object) -> None:
         """Forget the attempts of any other task; the task object is the same for all of its own."""
         if task is not self._task:
-            self._task, self._creation, self._has_changed = task, None, False
+            self._task = task
+            self._creation = None
+            self._has_changed = False
 
     @property
     def outcome(self) -> str:

@@ -241,7 +241,8 @@ class TaskAction(ActionBase):
 
     @cached_property
     def keywords(self) -> Keywords:
-        task, connection = self._task, self._connection
+        task = self._task
+        connection = self._connection
         return Keywords(
             check_mode=task.check_mode,
             diff=task.diff,

@@ -119,7 +119,8 @@ class SendingListAction(SendingAction):
         Return the result, with a warning if the report cannot be written. `notes`: about the whole
         list.
         """
-        operation, width = self.spec.sent.operation, self.screen_width
+        operation = self.spec.sent.operation
+        width = self.screen_width
         assets = assets_of(operation, result)
         about = about._replace(warnings=(*about.warnings, *notes))
         problem = report.add_list(operation, assets, about) if report else ""

@@ -103,7 +103,8 @@ class Target:
 
     def _message(self, why: str, outcome: str) -> str:
         """Return the message about a module that gave no result."""
-        spec, given = self._action.spec, self._given
+        spec = self._action.spec
+        given = self._given
         operation = spec.sent.operation
         asset = f"{operation.noun} {given.get(spec.key, '')}".strip()
         if spec.option:

@@ -124,7 +124,8 @@ def assets_of(operation: Operation, result: Result) -> list[Asset]:
 
 
 def _asset(operation: Operation, item: Result) -> Asset:
-    envelope, present = item.asset or {}, item.present()
+    envelope = item.asset or {}
+    present = item.present()
     attributes = envelope.get("attributes")
     known = {name: present[name] for name in keys(REPORT) if name in present}
     known.update(

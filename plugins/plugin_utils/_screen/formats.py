@@ -120,7 +120,8 @@ def as_markdown(run: Run, _file: str) -> str:
         lines += ["| Result | Name | Note |", "|---|---|---|"]
     left = _LONGEST - sum(map(len, lines))
     for number, row in enumerate(changes):
-        name, note = _plain(shortened(row.asset.name, _LONGEST_NOTE)), _plain(row.note)
+        name = _plain(shortened(row.asset.name, _LONGEST_NOTE))
+        note = _plain(row.note)
         line = f"| {row.asset.result} | <code>{name}</code> | {note} |"
         left -= len(line)
         if number == _MOST_ROWS or left < 0:

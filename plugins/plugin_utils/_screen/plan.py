@@ -186,7 +186,8 @@ def lists_and_rows(run: Run, width: int = _NO_LIMIT) -> tuple[list[ListSummary],
 
     `width`: for the fields of a new asset, in columns.
     """
-    lists, rows = [], []
+    lists = []
+    rows = []
     for resource, counts in run.counts.items():
         assets = [asset for asset in run.assets if asset.resource == resource]
         new = new_assets(assets)

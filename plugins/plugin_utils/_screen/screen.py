@@ -36,8 +36,12 @@ class Progress:
         self, noun: str, say: Callable[[str], None], clock: Callable[[], float] = time.monotonic
     ) -> None:
         """`say`: displays a line; `clock`: in seconds."""
-        self._noun, self._say, self._clock = noun, say, clock
-        self._last, self._done, self._lines = clock(), 0, 0
+        self._noun = noun
+        self._say = say
+        self._clock = clock
+        self._last = clock()
+        self._done = 0
+        self._lines = 0
         self._due = self._last + _FIRST_LINE
 
     def show(self, status: ListStatus) -> None:
@@ -53,7 +57,9 @@ class Progress:
         outcomes = Counter(result.outcome for result in ended)
         done = sum(outcomes.values())
         rate = (done - self._done) / (now - self._last)
-        self._last, self._done, self._due = now, done, now + _NEXT_LINE
+        self._last = now
+        self._done = done
+        self._due = now + _NEXT_LINE
         parts = [f"{self._noun}s: {settled + done:,} of {total:,}", f"{in_flight:,} in flight"]
         parts.append(f"{outcomes[UNKNOWN]:,} in doubt")
         if outcomes[REJECTED]:
