@@ -98,7 +98,7 @@ def password_in(*urls: str) -> set[str]:
         before, is_user_info, _host = rest.rpartition("@")
         if is_user_info and ":" in before:
             found += [before.partition(":")[2], rest.partition("@")[0].partition(":")[2]]
-    return {form for text in found for form in (text, unquote(text), unquote_plus(text))} - {""}
+    return {*found, *map(unquote, found), *map(unquote_plus, found)} - {""}
 
 
 def printable(text: str) -> str:

@@ -66,12 +66,12 @@ class Rate:
         """Return the seconds until the next dispatch, negative when it is overdue."""
         return self._next - now
 
-    def dispatched(self, now: float) -> None:
+    def note_dispatch(self, now: float) -> None:
         """Record a dispatch."""
         self._next = max(self._next, now) + 1 / self.now()
         self._passed += 1 / self.now()
 
-    def succeeded(self, dispatch: Dispatch, now: float) -> None:
+    def note_success(self, dispatch: Dispatch, now: float) -> None:
         """Record a success."""
         self._successes.append(now)
         self._round = max(_SHORTEST_ROUND, now - dispatch.at)
@@ -126,10 +126,10 @@ class CongestionControl:
         dispatch = Dispatch(
             self.dispatched, now, self.in_flight, self.width, self._rate.now(), self.failing
         )
-        self._rate.dispatched(now)
+        self._rate.note_dispatch(now)
         return dispatch
 
-    def completed(
+    def adapt(
         self, dispatch: Dispatch, feedback: str, now: float, retry_after: float | None = None
     ) -> None:
         """Adapt to how an attempt ended; `retry_after`: the seconds of its Retry-After."""
@@ -154,7 +154,7 @@ class CongestionControl:
             self._rate.pause(self._refused_in_a_row, self._longest_wait, now)
             self._refused_in_a_row += 1
 
-    def item_failed(self, dispatch: Dispatch | None, left_in_doubt: bool) -> None:
+    def note_failed_item(self, dispatch: Dispatch | None, left_in_doubt: bool) -> None:
         """Note that an item failed although the service did not reject it.
 
         `dispatch`: of its last request, if any; `left_in_doubt`: whether overload left it in doubt,
@@ -171,7 +171,7 @@ class CongestionControl:
             )
 
     def _grow(self, dispatch: Dispatch, now: float) -> None:
-        self._rate.succeeded(dispatch, now)
+        self._rate.note_success(dispatch, now)
         self.failing = False
         self._failed_in_a_row = 0
         self._refused_in_a_row = 0

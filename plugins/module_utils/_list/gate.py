@@ -148,7 +148,7 @@ class Gate:
             if not item.dispatch:
                 return
             now = self.clock()
-            self._control.completed(item.dispatch, feedback, now, retry_after)
+            self._control.adapt(item.dispatch, feedback, now, retry_after)
             item.feedback = feedback
             item.last_dispatch = item.dispatch
             item.dispatch = None
@@ -178,7 +178,7 @@ class Gate:
             is_undecided = in_doubt or item.lacked_room or result.outcome == NOT_SENT
             if result.failed and is_undecided:
                 lost_to_overload = in_doubt and item.feedback == OVERLOADED
-                self._control.item_failed(item.last_dispatch, lost_to_overload)
+                self._control.note_failed_item(item.last_dispatch, lost_to_overload)
             self._limits.count(result.failed, in_doubt)
             self._keep_limits()
 

@@ -30,6 +30,11 @@ _EFFECTS = {
     ACCEPTED: "accepted without a usable answer",
 }
 _PLANS = ("create", "update", "keep", "differs", "in_doubt")
+_TELLING_PLANS = (
+    "differs",
+    "in_doubt",
+    "update",
+)  # they tell what the warning tells, in fewer words
 
 
 class ListResult:
@@ -59,23 +64,18 @@ class ListResult:
     def add(self, number: int, result: Result) -> None:
         """Add the result of one item."""
         label = self._labels[number]
-        msg = result.msg
-        if result.warnings and not msg.text:
-            assets = [warning.asset for warning in result.warnings if warning.asset]
-            text = " ".join(warning.text for warning in result.warnings)
-            msg = Message(text, assets[0] if assets else "")
-        is_told = result.plan in (
-            "differs",
-            "in_doubt",
-            "update",
-        )  # the plan shows the same in fewer words
         for warning in result.warnings:
-            if not (is_told and warning.asset):
-                same = warning._replace(asset="", since=""), bool(warning.asset)
-                self._item_warnings.setdefault(same, []).append(label)
-        attempts = result.request_attempts or 0
+            if warning.asset and result.plan in _TELLING_PLANS:
+                continue
+            same = warning._replace(asset="", since="")
+            labels = self._item_warnings.setdefault((same, bool(warning.asset)), [])
+            labels.append(label)
         self._items[number] = result.but(
-            item=label, msg=msg, warnings=(), request_attempts=attempts, more=self._hidden
+            item=label,
+            msg=_message_of(result),
+            warnings=(),
+            request_attempts=result.request_attempts or 0,
+            more=self._hidden,
         )
         self.added += 1
         self.failed += result.failed
@@ -186,6 +186,15 @@ class ListResult:
         if more > 0:
             return [*unique[:_MOST_WARNINGS], f"And {more:,} more warnings; results has them."]
         return unique
+
+
+def _message_of(result: Result) -> Message:
+    """Return the message of an item, made of its warnings if it has none of its own."""
+    if result.msg.text or not result.warnings:
+        return result.msg
+    assets = [warning.asset for warning in result.warnings if warning.asset]
+    text = " ".join(warning.text for warning in result.warnings)
+    return Message(text, assets[0] if assets else "")
 
 
 def _known_effects(failed: list[Result]) -> str:

@@ -145,8 +145,11 @@ def unrecorded(result: Result, problem: str, task: Task) -> Result:
 
 def warning_of_others(task: Task, found: dict[str, list[str]]) -> str:
     """Return a warning about assets that are recorded at other base_urls (`found`, by name)."""
-    (name, others), more = next(iter(found.items())), len(found) - 1
-    same = f" The same is true of {more:,} other{'s' if more > 1 else ''}." if more else ""
+    name, others = next(iter(found.items()))
+    more = len(found) - 1
+    same = ""
+    if more:
+        same = f" The same is true of {more:,} other{'s' if more > 1 else ''}."
     return printable(
         f"{task.resource.operation.noun} {name}: the ledger has one of this name at"
         f" {', '.join(others)}, and nothing yet at {task.settings.service}. If both"

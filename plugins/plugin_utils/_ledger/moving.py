@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import os
 from contextlib import ExitStack, closing, suppress
+from itertools import chain
 from typing import Any, Callable, Iterator
 
 from ...module_utils._errors import NOT_SENT, ServicesError
@@ -225,9 +226,9 @@ def _pages(source: Ledger, statement: str, after: Row) -> Iterator[list[Row]]:
 
 
 def _insertion(statement: str, rows: list[Row]) -> Statement:
-    row = ", ".join("?" * len(rows[0]))
-    values = [value for row in rows for value in row]
-    return statement.format(", ".join([f"({row})"] * len(rows))), tuple(values)
+    marks = ", ".join("?" * len(rows[0]))
+    some = statement.format(", ".join([f"({marks})"] * len(rows)))
+    return some, tuple(chain.from_iterable(rows))
 
 
 def _count(source: Ledger, table: str) -> int:

@@ -18,6 +18,7 @@ import socket
 import threading
 import time
 from contextlib import contextmanager, nullcontext, suppress
+from itertools import chain
 from types import ModuleType
 from typing import TYPE_CHECKING, Dict, Iterable, Iterator, Sequence
 
@@ -126,7 +127,7 @@ class PostgresDatabase:
         return 0 not in self.write([turn, *statements], Kind.EDIT)
 
     def require_privileges(self) -> None:
-        asked = [name for pair in _NEEDED for name in pair]
+        asked = [*chain.from_iterable(_NEEDED)]
         row = ", ".join(["has_table_privilege(?, ?)"] * len(_NEEDED))
         (found,) = self.execute(f"SELECT {row}", asked)
         lacking = [f"{right} on {table}" for (table, right), has in zip(_NEEDED, found) if not has]

@@ -121,7 +121,7 @@ class Ledger:
     ) -> list[tuple[Key, Entry]]:
         """Return the entries that meet all conditions (SQL: values) and whose name is `named`."""
         conditions = " AND ".join(where) or "1 = 1"
-        values = [value for some in where.values() for value in some]
+        values = [*chain.from_iterable(where.values())]
         rows = self._read(sql.ENTRIES.format(conditions), values)
         found = [row for row in sorted(rows) if named(row[2])]
         return [(Key(*row[:3]), self._entry(row[2], row[3:])) for row in found]

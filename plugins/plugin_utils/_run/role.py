@@ -45,9 +45,8 @@ def names_in_role(task_vars: Mapping[str, Any], given: Iterable[str]) -> dict[st
     others = set(given).difference(hints, names.values())
     hints.update(_unknown_to_playbook(others, task_vars.get(_TAKES, ())))
     if hints:
-        raise InvalidInput(
-            " ".join(f"{name}: there is no such variable; {hint}" for name, hint in hints.items())
-        )
+        problems = [f"{name}: there is no such variable; {hint}" for name, hint in hints.items()]
+        raise InvalidInput(" ".join(problems))
     return names
 
 

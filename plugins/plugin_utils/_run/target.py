@@ -45,9 +45,13 @@ class Target:
         action = self._action
         found = {}
         for name, option in action.spec.options.items():
-            variable = variable_of(option) if given.get(name) is None else ""
-            is_known = option["type"] != "path" or action.keywords.is_local
-            if variable and (is_known or variable in action.task_environment):
+            if given.get(name) is not None:
+                continue
+            variable = variable_of(option)
+            is_elsewhere = option["type"] == "path" and not action.keywords.is_local
+            if is_elsewhere and variable not in action.task_environment:
+                continue
+            if variable:
                 found[name] = os.environ[variable]
         return found
 
@@ -85,9 +89,11 @@ class Target:
         Either a job was started, or the module failed.
         """
         result = Result.from_ansible(returned)
-        cannot_start = returned.get("rc") in _SHELL_CANNOT_START or is_python_too_old(returned)
-        is_check = self._action.keywords.check_mode
-        outcome = NOT_SENT if cannot_start or is_check else UNKNOWN
+        outcome = UNKNOWN
+        if returned.get("rc") in _SHELL_CANNOT_START or is_python_too_old(returned):
+            outcome = NOT_SENT
+        if self._action.keywords.check_mode:
+            outcome = NOT_SENT
         if "ansible_job_id" in returned and not result.failed:
             return result.but(outcome=outcome)
         failure = self._failed(self._message(why_failed(returned), outcome), outcome)
@@ -104,14 +110,13 @@ class Target:
     def _message(self, why: str, outcome: str) -> str:
         """Return the message about a module that gave no result."""
         spec = self._action.spec
-        given = self._given
         operation = spec.sent.operation
-        asset = f"{operation.noun} {given.get(spec.key, '')}".strip()
-        if spec.option:
-            asset = f"{operation.noun}s"
+        name = self._given.get(spec.key, "")
+        asset = f"{operation.noun}s" if spec.option else f"{operation.noun} {name}".strip()
         request = ""
         if outcome == UNKNOWN:
-            request = f" to {operation.method} {given.get('base_url') or ''}{operation.path}"
+            base_url = self._given.get("base_url") or ""
+            request = f" to {operation.method} {base_url}{operation.path}"
         problem = f"the module{request} gave no result ({why.rstrip('.')})"
         return f"{asset}: {problem}. {effect_of(operation, outcome)}"
 

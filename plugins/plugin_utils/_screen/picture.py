@@ -51,7 +51,7 @@ def picture_of(assets: list[Asset]) -> Picture | None:
         return None
     end = max(dot.begun + dot.seconds for dot in dots) or 1.0
     longest = max(dot.seconds for dot in dots) or 1.0
-    waits = spans(wait for dot in dots for wait in dot.asset.waits)
+    waits = spans([dot.asset for dot in dots])
     return Picture(
         requests=len(dots),
         end=end,

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import sys
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any, Iterable, Mapping
 
 from ...module_utils._call.operation import Operation
@@ -50,17 +51,15 @@ def own_fields(bodies: Iterable[Mapping[str, Any]]) -> tuple[Fields, list[Fields
     every = [_fields(body) for body in bodies]
     if len(every) < 2:
         return {}, every
-    shared = {
-        name: value
-        for name, value in every[0].items()
-        if all(name in fields and _is_same(fields[name], value) for fields in every)
-    }
+    shared = every[0]
+    for fields in every[1:]:
+        shared = {name: value for name, value in shared.items() if _has(fields, name, value)}
     return shared, [_without(fields, shared) for fields in every]
 
 
-def _is_same(one: object, other: object) -> bool:
-    """Whether two values are equal and written in the same way: 1 is not true."""
-    return one == other and repr(one) == repr(other)
+def _has(fields: Fields, name: str, value: object) -> bool:
+    """Return whether a field has this value, written in the same way: 1 is not true."""
+    return name in fields and fields[name] == value and repr(fields[name]) == repr(value)
 
 
 def _without(fields: Fields, others: Fields) -> Fields:
@@ -139,7 +138,9 @@ def plan_lines(operation: Operation, assets: list[Asset], width: int) -> list[st
     `width`: in columns.
     """
     new = new_assets(assets)
-    listed = [asset for mark in MARKS for asset in assets if asset.result == mark]
+    order = [*MARKS]
+    marked = [asset for asset in assets if asset.result in MARKS]
+    listed = sorted(marked, key=lambda asset: order.index(asset.result))
     column = min(max((len(asset.name) for asset in listed), default=0), width // 2)
     counts = counted(tally(operation, assets, is_plan=True))
     lines = [f"{operation.noun}s: {counts or EMPTY}"]
@@ -158,7 +159,7 @@ def _row(begin: str, parts: list[str], column: int, width: int) -> list[str]:
     left = column + 6
     texts = ["; ".join(parts)]
     if len(texts[0]) > width - left:
-        texts = [line for part in parts for line in wrapped(part, width - left)]
+        texts = [*chain.from_iterable(wrapped(part, width - left) for part in parts)]
     first, *others = texts or [""]
     return [f"  {begin:{left - 4}}  {first}".rstrip(), *(f"{'':{left}}{line}" for line in others)]
 

@@ -10,6 +10,7 @@ import math
 import textwrap
 import time
 from collections import Counter
+from itertools import chain
 from typing import Callable, Iterable
 
 from ...module_utils._call.operation import Operation
@@ -102,15 +103,16 @@ def result_lines(
 
 def _waited(assets: list[Asset]) -> str:
     """Return in words the number of 429s, and how long at least one asset waited."""
-    waits = spans(wait for asset in assets for wait in asset.waits)
+    waits = spans(assets)
     if not waits:
         return ""
     waited = sum(until - began for began, until in merged_spans(waits))
     return f" ({len(waits):,} x 429, {waited:,.0f} s waited)"
 
 
-def spans(waits: Iterable[tuple[float, float]]) -> list[tuple[float, float]]:
-    """Return from when to when each wait was, sorted; a wait is its begin and its length."""
+def spans(assets: Iterable[Asset]) -> list[tuple[float, float]]:
+    """Return from when to when each wait of some assets was, sorted."""
+    waits = chain.from_iterable(asset.waits for asset in assets)
     return sorted((began, began + seconds) for began, seconds in waits)
 
 
