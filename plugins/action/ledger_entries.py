@@ -6,12 +6,12 @@
 
 from __future__ import annotations
 
-from ..module_utils._task.options import Params
+from ..module_utils._fields import Params
+from ..module_utils._result import Returned
 from ..module_utils._task.specs import LEDGER_ENTRIES
 from ..module_utils._task.validation import Options
 from ..plugin_utils._csv.entry_files import entries_in
 from ..plugin_utils._ledger.editing import Editor
-from ..plugin_utils._run.ansible_core import Returned
 from ..plugin_utils._run.display import show_lines
 from ..plugin_utils._run.ledger_actions import EditingAction
 from ..plugin_utils._run.role import DELIMITER

@@ -6,10 +6,10 @@
 
 from __future__ import annotations
 
-from ..module_utils._task.options import Params
+from ..module_utils._fields import Params
+from ..module_utils._result import Returned
 from ..module_utils._task.specs import LEDGER_ENTRY
 from ..plugin_utils._ledger.editing import Editor
-from ..plugin_utils._run.ansible_core import Returned
 from ..plugin_utils._run.ledger_actions import EditingAction
 
 

@@ -6,14 +6,15 @@
 
 from __future__ import annotations
 
-from ..module_utils._task.options import LEDGER_VARIABLE, Params
+from ..module_utils._fields import Params
+from ..module_utils._result import Returned
+from ..module_utils._task.options import LEDGER_VARIABLE
 from ..module_utils._task.specs import LEDGER_INFO
 from ..module_utils._task.validation import Options
 from ..plugin_utils._csv.entry_files import require_new_file, write_entries
 from ..plugin_utils._ledger.commands import needs_variable, settle_command, settle_commands
 from ..plugin_utils._ledger.listing import list_entries
 from ..plugin_utils._ledger.store import Ledger
-from ..plugin_utils._run.ansible_core import Returned
 from ..plugin_utils._run.display import show_lines
 from ..plugin_utils._run.ledger_actions import LedgerAction
 from ..plugin_utils._run.ledgers import reused_ledger

@@ -8,14 +8,15 @@ from __future__ import annotations
 
 from contextlib import closing
 
-from ..module_utils._task.options import Params
+from ..module_utils._fields import Params
+from ..module_utils._result import Returned
 from ..module_utils._task.specs import LEDGER_MOVE
 from ..module_utils._task.validation import Options
 from ..plugin_utils._ledger.location import open_ledger
 from ..plugin_utils._ledger.moving import move_ledger, open_source
 from ..plugin_utils._ledger.renaming import move_entries
 from ..plugin_utils._ledger.store import Ledger
-from ..plugin_utils._run.ansible_core import Returned, run_id
+from ..plugin_utils._run.ansible_core import run_id
 from ..plugin_utils._run.ledger_actions import LedgerAction
 from ..plugin_utils._run.ledgers import TaskWaiting, ledger_location, reused_ledger
 

@@ -32,6 +32,7 @@ Path = Tuple[str, ...]  # the keys that lead to a field
 DeepPath = Tuple["str | int", ...]  # the same, with places in lists
 Spec = Dict[str, Dict[str, Any]]  # the argument spec of options
 Asset = Dict[str, Any]  # the JSON of an asset, or a body
+Params = Dict[str, Any]  # the options of a task
 
 
 class Type(str):

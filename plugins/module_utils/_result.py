@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, fields
 from functools import lru_cache
-from typing import Any, Mapping, Tuple
+from typing import Any, Dict, Mapping, Tuple
 
 from ._errors import NOT_SENT, Message, ServicesError
 
@@ -19,6 +19,7 @@ NEVER, DATA, TEXT = "never", "data", "text"
 LIST, SCREEN, REPORT, DETAIL = "list", "screen", "report", "detail"
 
 Json = Mapping[str, Any]
+Returned = Dict[str, Any]  # the result of a task or a module, as Ansible gets it
 Wait = Tuple[float, float]
 
 
@@ -103,7 +104,7 @@ class Result:
         names = keys(*places)
         return {name: values[name] for name in names if values[name] != _DEFAULTS[name]}
 
-    def as_ansible(self, *places: str) -> dict[str, Any]:
+    def as_ansible(self, *places: str) -> Returned:
         """Return the result as Ansible gets it, with each message as one text."""
         shown = {"outcome": self.outcome, "changed": self.changed, **self.present(*places)}
         if self.request_attempts is not None:

@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import Any, Mapping
 
 from .._errors import MAX_FAULTS, InvalidInput, ServicesError, listing
-from .._fields import json_differences
+from .._fields import Params, json_differences
 from .._result import Json
 from .._secrets import Secrets, for_message
 from .._task.options import MOST_AT_ONCE, in_range, settings_from
@@ -24,7 +24,7 @@ from .._task.validation import shown, validated
 _VERBATIM = (".body", ".current")  # options in which a null is a value
 
 
-def prepare_all(spec: ModuleSpec, params: dict[str, Any], check_mode: bool = False) -> list[Task]:
+def prepare_all(spec: ModuleSpec, params: Params, check_mode: bool = False) -> list[Task]:
     """Return the task of each item; raise InvalidInput with the faults of all items."""
     settings = settings_from(params, check_mode)
     in_range("concurrency", params["concurrency"], 1, MOST_AT_ONCE)
@@ -51,7 +51,7 @@ def prepare_all(spec: ModuleSpec, params: dict[str, Any], check_mode: bool = Fal
     return tasks
 
 
-def with_defaults(spec: ModuleSpec, params: dict[str, Any]) -> dict[str, Any]:
+def with_defaults(spec: ModuleSpec, params: Params) -> Params:
     """Return the options with `defaults` merged into each item."""
     defaults = params["defaults"]
     if not defaults:
@@ -71,7 +71,7 @@ def merged(below: Any, above: Any, name: str = "") -> Any:
     return found
 
 
-def place_of(number: int, item: Any) -> str:
+def place_of(number: int, item: object) -> str:
     """Return the line of an item in a file, or its place in the list."""
     if isinstance(item, dict) and "line" in item:
         return f"line {item['line']}"
@@ -85,7 +85,7 @@ class Faults:
         self._spec = spec
         self._items: dict[str, list[str]] = {}  # by fault, the items that have it
 
-    def add(self, number: int, item: Any, msg: str) -> None:
+    def add(self, number: int, item: object, msg: str) -> None:
         """Add a fault of one item; raise InvalidInput at once for a module without a list."""
         if not self._spec.option:
             raise InvalidInput(msg)
@@ -108,7 +108,7 @@ class Faults:
         raise InvalidInput(self._spec.option, f"{count:,} {items_are} invalid: {told}.")
 
 
-def validated_item(spec: ModuleSpec, item: Any) -> dict[str, Any]:
+def validated_item(spec: ModuleSpec, item: object) -> Params:
     """Return the options of one item; raise ServicesError with all its faults."""
     if not isinstance(item, dict):
         instead = f"; write it as - {spec.key}: {item}" if isinstance(item, str) else ""

@@ -10,7 +10,7 @@ from typing import Any
 
 from .._call.operation import Operation
 from .._errors import InvalidInput
-from .._fields import ABSENT, DATE_TIME, Asset, overlay, prune
+from .._fields import ABSENT, DATE_TIME, Asset, Params, overlay, prune
 from .._http.urls import path_segment
 from .._secrets import holds_placeholder, without_placeholders
 from .planning import Plan, Recorded, Resource, Wanted, fields, require_usable, with_extra
@@ -62,7 +62,7 @@ CONSTRAINTS: dict[str, list[Any]] = dict(
 class ApplicationRole(Resource):
     """A role, which an operation updates by its id."""
 
-    def wanted(self, params: dict[str, Any]) -> Wanted:
+    def wanted(self, params: Params) -> Wanted:
         """Return the update that the options ask for; raise InvalidInput."""
         require_usable(params, OPTIONS, only_compared=["current"])
         identifier = params["id"]
@@ -110,7 +110,7 @@ class ApplicationRole(Resource):
         return known
 
 
-def _given(params: dict[str, Any]) -> Asset:
+def _given(params: Params) -> Asset:
     body = {field: params[field] for field in FIELDS if params[field] is not None}
     typed = params["attributes"]
     extra = params["extra_attributes"]

@@ -12,7 +12,7 @@ from typing import Any
 from .._call.client import Client
 from .._call.operation import Operation
 from .._errors import Message, RequestFailed, ServicesError
-from .._fields import ABSENT, Asset, Difference, overlay
+from .._fields import ABSENT, Asset, Difference, Params, overlay
 from .._result import Result
 from .planning import ENVELOPE, Plan, Resource, Wanted
 
@@ -114,10 +114,10 @@ def _losses(resource: Resource, plan: Plan, lost: list[Difference]) -> list[str]
     return [f"{what}: {fields}. {why} {how}"]
 
 
-def _options_of(resource: Resource, plan: Plan, lost: list[Difference]) -> dict[str, Any]:
+def _options_of(resource: Resource, plan: Plan, lost: list[Difference]) -> Params:
     """Return the known values of lost fields as options of a task."""
     names = {difference.field for difference in lost}
-    options: dict[str, Any] = {}
+    options: Params = {}
     for path, value in plan.unsent().items():
         if ".".join(path) in names:
             outer, *inner = path

@@ -6,12 +6,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from .._call.operation import Operation
-from .._errors import InvalidInput
-from .._fields import Spec
-from .planning import Plan, Recorded, Resource, Wanted, require_usable, with_extra
+from .._fields import Params, Spec
+from .planning import Plan, Recorded, Resource, Wanted, require_name, require_usable, with_extra
 
 
 class Creation(Resource):
@@ -26,14 +23,11 @@ class Creation(Resource):
         )
         super().__init__(operation, attributes, options)
 
-    def wanted(self, params: dict[str, Any]) -> Wanted:
+    def wanted(self, params: Params) -> Wanted:
         """Return the asset that the options ask for; raise InvalidInput."""
         require_usable(params, self.options)
         name = params["name"]
-        if not name.strip():
-            raise InvalidInput("name", "must not be empty")
-        if "\0" in name:  # PostgreSQL could not record it
-            raise InvalidInput("name", "contains a NUL character")
+        require_name("name", name)
         attributes = with_extra(params["attributes"], params["extra_attributes"], self.attributes)
         fails = "on_difference" if params["on_difference"] == "fail" else ""
         body = {"name": name, "attributes": attributes}

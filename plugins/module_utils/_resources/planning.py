@@ -13,7 +13,7 @@ from typing import Any, Iterable, Mapping, NamedTuple
 from .. import _fields
 from .._call.operation import Operation
 from .._errors import InvalidInput
-from .._fields import Asset, Difference, Path, Spec, prune, unsent, value_at
+from .._fields import Asset, Difference, Params, Path, Spec, prune, unsent, value_at
 from .._http import strict_json
 from .._secrets import PLACEHOLDERS, without_placeholders
 
@@ -119,7 +119,7 @@ class Resource(ABC):
         self._instants = _fields.date_time_fields(attributes, "attributes")
 
     @abstractmethod
-    def wanted(self, params: dict[str, Any]) -> Wanted:
+    def wanted(self, params: Params) -> Wanted:
         """Return the asset that validated options ask for; raise InvalidInput."""
 
     @abstractmethod
@@ -157,6 +157,14 @@ class Resource(ABC):
 def fields(kind: str, *names: str) -> Spec:
     """Return the argument spec of fields of one type."""
     return {name: {"type": kind} for name in names}
+
+
+def require_name(option: str, name: str) -> None:
+    """Raise InvalidInput for a name or id that no asset has, or that PostgreSQL could not record."""
+    if not name.strip():
+        raise InvalidInput(option, "must not be empty")
+    if "\0" in name:
+        raise InvalidInput(option, "contains a NUL character")
 
 
 def require_usable(

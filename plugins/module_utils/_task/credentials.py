@@ -11,11 +11,11 @@ from typing import Any, Iterable, Iterator
 from urllib.parse import unquote, unquote_plus
 
 from .. import _secrets
+from .._fields import Params
 from .._http.urls import named_in_environment
 from .._resources import WORDS
 from .._secrets import Secrets
 from . import options
-from .options import Params
 
 _WITH_SCHEME = re.compile(r"[A-Za-z-]+ +([^\s,;]+)")  # the value of a header such as `Bearer abc`
 _LEDGERS = ("to", "ledger")  # URLs that may have a password

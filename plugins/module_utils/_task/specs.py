@@ -10,10 +10,10 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Mapping, Sequence
 
-from .._fields import DATE_TIME, Type
+from .._fields import DATE_TIME, Params, Type
 from .._resources import KEYS, application_role, virtual_machine
 from .._resources.planning import Resource
-from .options import ARGUMENT_SPEC, MANY, Option, Params
+from .options import ARGUMENT_SPEC, MANY, Option
 
 Constraints = Mapping[str, Sequence[Sequence[Any]]]
 IN_DOUBT = "in_doubt"  # every state but done

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from typing import Any, Callable, ContextManager, Protocol
+from typing import Callable, ContextManager, Protocol
 
 from .. import _secrets
 from .._call.client import Client
@@ -16,6 +16,7 @@ from .._call.operation import effect_of
 from .._call.place import Place
 from .._call.settings import Settings
 from .._errors import REJECTED, UNKNOWN, InvalidInput, Message, RequestFailed, ServicesError
+from .._fields import Params
 from .._http import strict_json
 from .._resources import KEYS
 from .._resources.applying import apply_plan
@@ -134,7 +135,7 @@ class ListRecorder(Recorder, Protocol):
         """Close the ledger, which no thread uses any more."""
 
 
-def prepare(resource: Resource, params: dict[str, Any], check_mode: bool = False) -> Task:
+def prepare(resource: Resource, params: Params, check_mode: bool = False) -> Task:
     """Return the task that validated options ask for; raise InvalidInput."""
     return Task(resource, options.settings_from(params, check_mode), resource.wanted(params))
 

@@ -19,11 +19,11 @@ from ansible.module_utils.common.validation import check_type_dict, check_type_l
 from ansible.module_utils.parsing.convert_bool import boolean
 
 from .._errors import InvalidInput, ServicesError
-from .._fields import SECONDS, number, text
+from .._fields import SECONDS, Params, number, text
 from .._result import Result
 from .._secrets import Secrets, is_credential_name, printable
 from .credentials import secrets_of, shown_options
-from .options import Option, Params
+from .options import Option
 from .specs import EXAMPLES, INSTEAD, Constraints, ModuleSpec
 
 # Other surrogates are bytes of a name (PEP 383).
@@ -212,7 +212,7 @@ def _converted_elements(
     return values, problems
 
 
-def _no_choice(option: Option, name: str, value: Any) -> str:
+def _no_choice(option: Option, name: str, value: object) -> str:
     choices = option["choices"]
     near = nearest(str(value), choices)
     hint = f". Did you mean {near}?" if near else ""
@@ -227,7 +227,7 @@ def _in_type(option: Option, value: Any) -> Any:
     return value if value.__class__ is _PLAIN.get(kind) else _CONVERT[kind](value)
 
 
-def _wrong_type(option: Option, name: str, value: Any, error: Exception) -> str:
+def _wrong_type(option: Option, name: str, value: object, error: Exception) -> str:
     seen = _shown_of(option, name, value)
     if option["type"] is SECONDS:
         return f"{seen} is not a number of seconds"
@@ -246,14 +246,14 @@ def _such_as(option: Option) -> str:
     return ""
 
 
-def _whole_number(value: Any) -> int:
+def _whole_number(value: object) -> int:
     found = number(value)
     if not isinstance(found, int):
         raise TypeError("must be a whole number")
     return found
 
 
-def _path(value: Any) -> str:
+def _path(value: object) -> str:
     """Return a path; raise ValueError for characters that no file name has."""
     path = os.path.expanduser(os.path.expandvars(text(value)))
     if _IN_NO_PATH.search(path):
@@ -274,7 +274,7 @@ def _list(value: Any) -> list[Any]:
     return [part for part in map(str.strip, value.split(",")) if part]
 
 
-def _list_of_dicts(value: Any) -> list[Any]:
+def _list_of_dicts(value: object) -> list[object]:
     if not isinstance(value, list):  # parts of a text are no dicts
         raise TypeError
     return value
@@ -303,12 +303,12 @@ _CONVERT: dict[str, Callable[[Any], object]] = {
 _NEEDS = {"bool": "must be true or false", "dict": "must be a dict", "list": "must be a list"}
 
 
-def _shown_of(option: Option, name: str, value: Any) -> str:
+def _shown_of(option: Option, name: str, value: object) -> str:
     """Return a value for a message, or only its kind if it may be a credential."""
     return _kind(value) if option.get("no_log", is_credential_name(name)) else shown(value)
 
 
-def shown(value: Any) -> str:
+def shown(value: object) -> str:
     """Return a value for a message, or only its kind if it is long or has parts."""
     if isinstance(value, (list, dict)):
         return _kind(value)
@@ -316,5 +316,5 @@ def shown(value: Any) -> str:
     return written if len(written) <= _LONGEST_SHOWN else _kind(value)
 
 
-def _kind(value: Any) -> str:
+def _kind(value: object) -> str:
     return _KINDS.get(type(value), "null")

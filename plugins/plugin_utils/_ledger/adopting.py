@@ -11,15 +11,15 @@ Its id is replaced only after the entry was forgotten.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from ...module_utils._errors import ACCEPTED, UNKNOWN, InvalidInput, ServicesError
-from ...module_utils._fields import Asset
+from ...module_utils._fields import Asset, Params
 from ...module_utils._http import strict_json
 from ...module_utils._http.urls import recorded_url
 from ...module_utils._list.items import merged
 from ...module_utils._resources import KEYS, RESOURCES
-from ...module_utils._resources.planning import ENVELOPE, Entry
+from ...module_utils._resources.planning import ENVELOPE, Entry, require_name
 from ...module_utils._secrets import Secrets, without_placeholders
 from ...module_utils._task.validation import converted
 from .entries import ABSENT, DONE, INTENT, PRESENT, STATES, Key
@@ -62,20 +62,17 @@ class Edit(NamedTuple):
     taken: tuple[str, ...] = ()  # fields of the asset that come from the body
 
 
-def item_of(number: int, given: object, options: dict[str, Any]) -> Item:
+def item_of(number: int, given: object, options: Params) -> Item:
     """Return an item from the valid options of ledger_entry; raise InvalidInput."""
     key = _key(options)
     return Item(number, given, key, options["state"], options["asset"], options["changed_at"])
 
 
-def _key(options: dict[str, Any]) -> Key:
+def _key(options: Params) -> Key:
     """Return the key of the entry that options name; raise InvalidInput."""
     option = KEYS[options["resource"]]
     name = options[option] or ""
-    if not name.strip():
-        raise InvalidInput(option, "must not be empty")
-    if "\0" in name:  # PostgreSQL could not record it
-        raise InvalidInput(option, "contains a NUL character")
+    require_name(option, name)
     if options["base_url"] is None:  # of an item of a list
         raise InvalidInput("base_url", "is needed, here or for all entries")
     base_url = recorded_url("base_url", options["base_url"])

@@ -9,15 +9,15 @@ from __future__ import annotations
 from collections import defaultdict
 from contextlib import ExitStack
 from dataclasses import dataclass
-from typing import Any, Iterable
+from typing import Iterable
 
 from ...module_utils._errors import NOT_SENT, ServicesError, listing
-from ...module_utils._fields import json_differences
+from ...module_utils._fields import Params, json_differences
 from ...module_utils._list.items import Faults, place_of, validated_item
 from ...module_utils._resources import KEYS
 from ...module_utils._resources.planning import Entry
+from ...module_utils._result import Returned
 from ...module_utils._secrets import Secrets
-from ...module_utils._task.options import Params
 from ...module_utils._task.specs import LEDGER_ENTRIES, LEDGER_ENTRY
 from .adopting import (
     KINDS,
@@ -47,7 +47,7 @@ class Editor:
     check_mode: bool = False
     run: str = ""  # of Ansible
 
-    def edit_entry(self, params: Params) -> dict[str, Any]:
+    def edit_entry(self, params: Params) -> Returned:
         """Edit one entry and return the result of ledger_entry; raise ServicesError."""
         item = item_of(0, params, params)
         (edit,) = self._edit_all([item], Faults(LEDGER_ENTRY))
@@ -70,7 +70,7 @@ class Editor:
             **_warnings([edit], self.ledger),
         )
 
-    def edit_entries(self, params: Params, only_adds: bool = False) -> dict[str, Any]:
+    def edit_entries(self, params: Params, only_adds: bool = False) -> Returned:
         """Edit a list of entries and return the result of ledger_entries; raise ServicesError.
 
         `only_adds`: as in Item.

@@ -25,6 +25,7 @@ from itertools import chain
 from typing import Any, Callable, Iterator
 
 from ...module_utils._errors import NOT_SENT, ServicesError
+from ...module_utils._result import Returned
 from . import tables as sql
 from .entries import Key, Kind, LedgerError, Mark
 from .location import no_ledger_yet, open_ledger
@@ -47,7 +48,7 @@ def open_source(location: str, read_only: bool) -> Ledger:
 
 def move_ledger(
     source: Ledger, open_target: Callable[[bool], Ledger], check_mode: bool
-) -> dict[str, Any]:
+) -> Returned:
     """Move a ledger and return the result of ledger_move; raise ServicesError.
 
     `source`: opened with `moving`; in check mode it may be opened for reading. `open_target`: opens

@@ -11,10 +11,11 @@ entries are: no task begins anything there, not even one that looked it up befor
 from __future__ import annotations
 
 from contextlib import ExitStack
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from ...module_utils._errors import NOT_SENT, InvalidInput, listing
 from ...module_utils._http.urls import canonical_url, recorded_url
+from ...module_utils._result import Returned
 from ...module_utils._task.options import service_url
 from . import tables as sql
 from .database import Statement
@@ -36,7 +37,7 @@ class _Found(NamedTuple):
 
 def move_entries(
     ledger: Ledger, base_url: str | None, to_base_url: str, check_mode: bool, run: str
-) -> dict[str, Any]:
+) -> Returned:
     """Move the entries and return the result of ledger_move; raise InvalidInput or LedgerError.
 
     In check mode the ledger may be open for reading only.
@@ -48,7 +49,7 @@ def move_entries(
         return _move(ledger, old, new, check_mode, run)
 
 
-def _move(ledger: Ledger, old: str, new: str, check_mode: bool, run: str) -> dict[str, Any]:
+def _move(ledger: Ledger, old: str, new: str, check_mode: bool, run: str) -> Returned:
     rows = ledger.database.execute(sql.SERVICE_NUMBER, (new,))
     number = int(rows[0][0]) if rows else 0  # read before what it stands for
     is_complete = _is_complete(ledger, old, new)
@@ -169,7 +170,7 @@ def _write(ledger: Ledger, old: str, new: str, found: list[_Found], number: int,
         )
 
 
-def _diff_of_move(old: str, new: str, moved: list[_Found]) -> dict[str, Any]:
+def _diff_of_move(old: str, new: str, moved: list[_Found]) -> Returned:
     """Return how many entries of each resource are moved."""
     counts: dict[str, int] = {}
     for entry in moved:

@@ -18,13 +18,14 @@ from ...module_utils._errors import (
     RequestFailed,
     ServicesError,
 )
-from ...module_utils._result import Result
-from ...module_utils._task.options import LEDGER_VARIABLE, Params
+from ...module_utils._fields import Params
+from ...module_utils._result import Result, Returned
+from ...module_utils._task.options import LEDGER_VARIABLE
 from ...module_utils._task.signals import Interrupted, Signals, deferred
 from ...module_utils._task.specs import ModuleSpec
 from ...module_utils._task.validation import Options, converted, validate
 from .._ledger.location import absolute
-from .ansible_core import Returned, TaskAction, untrusted, wants_invocation
+from .ansible_core import TaskAction, untrusted, wants_invocation
 from .display import leave_message, prepare_display
 from .role import ONLY_CHECKS, names_in_role, spec_in_role
 from .run_memory import run_memory

@@ -12,7 +12,7 @@ import re
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import cache, cached_property, partial
-from typing import Any, Callable, Dict, Iterator, TypeVar
+from typing import Any, Callable, Iterator, TypeVar
 
 import ansible.template
 from ansible import constants
@@ -26,9 +26,9 @@ from ansible.plugins.loader import callback_loader
 from ansible.utils.display import Display
 from ansible.utils.vars import load_extra_vars
 
+from ...module_utils._result import Returned
 from .worker import require_parent
 
-Returned = Dict[str, Any]  # of a task or a module, as Ansible takes it
 _Data = TypeVar("_Data")
 
 # Since ansible-core 2.19 a string is never templated unless it is marked as trusted.

@@ -6,12 +6,13 @@
 
 from __future__ import annotations
 
-from ...module_utils._task.options import Params
+from ...module_utils._fields import Params
+from ...module_utils._result import Returned
 from ...module_utils._task.validation import Options
 from .._ledger.editing import Editor
 from .._ledger.location import absolute
 from .action import Action
-from .ansible_core import Returned, run_id
+from .ansible_core import run_id
 from .ledgers import reused_ledger
 from .role import FILE, REPORTS
 

@@ -11,8 +11,8 @@ from contextlib import nullcontext
 from typing import ContextManager
 
 from ...module_utils._errors import InvalidInput
+from ...module_utils._fields import Params
 from ...module_utils._resources.planning import Entry
-from ...module_utils._task.options import Params
 from .._ledger.database import Waiting
 from .._ledger.entries import Key
 from .._ledger.location import no_ledger_yet, open_ledger, resolved

@@ -13,11 +13,12 @@ from typing import Iterable
 
 from ...module_utils._call.place import ListStatus
 from ...module_utils._errors import NOT_SENT, REJECTED, InvalidInput
+from ...module_utils._fields import Params
 from ...module_utils._http.transport import require_libraries
 from ...module_utils._list.items import prepare_all, with_defaults
-from ...module_utils._list.sending import send_tasks
+from ...module_utils._list.sending import ListTask
 from ...module_utils._result import DETAIL, Result
-from ...module_utils._task.options import Params, settings_from
+from ...module_utils._task.options import settings_from
 from ...module_utils._task.validation import Options
 from .._ledger.location import open_ledger, shown_location
 from .._ledger.recording import ListRecording
@@ -68,7 +69,7 @@ class SendingListAction(SendingAction):
         bodies = approved.bodies if approved else None
         began = time.monotonic()
         context = self.context(options, place)
-        collected = send_tasks(self.spec, params, tasks, context, recording, bodies)
+        collected = ListTask(self.spec, params, context, recording).carry_out(tasks, bodies)
         if self.only_checks:
             return Result()
         collected.not_listed = only.without_left_out(collected.not_listed)

@@ -13,13 +13,14 @@ from ansible.errors import AnsibleConnectionFailure, AnsibleError
 
 from ...module_utils._call.operation import effect_of
 from ...module_utils._errors import NOT_SENT, UNKNOWN, Message, ServicesError
-from ...module_utils._result import Result
-from ...module_utils._task.options import ENVIRONMENT_PREFIX, Params
+from ...module_utils._fields import Params
+from ...module_utils._result import Result, Returned
+from ...module_utils._task.options import ENVIRONMENT_PREFIX
 from ...module_utils._task.signals import Interrupted
 from ...module_utils._task.task import RECORDED, Planned
 from ...module_utils._task.validation import validate, variable_of
 from .action import Action
-from .ansible_core import Returned, is_python_too_old, why_failed
+from .ansible_core import is_python_too_old, why_failed
 from .worker import environment
 
 _NOT_THERE = " A machine that does not exist cannot be logged in to: add delegate_to: localhost."
