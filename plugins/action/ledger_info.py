@@ -12,7 +12,7 @@ from ..module_utils._task.options import LEDGER_VARIABLE
 from ..module_utils._task.specs import LEDGER_INFO
 from ..module_utils._task.validation import Options
 from ..plugin_utils._csv.entry_files import require_new_file, write_entries
-from ..plugin_utils._ledger.commands import needs_variable, settle_command, settle_commands
+from ..plugin_utils._ledger.commands import settle_command, settle_commands
 from ..plugin_utils._ledger.listing import list_entries
 from ..plugin_utils._ledger.store import Ledger
 from ..plugin_utils._run.display import show_lines
@@ -43,7 +43,9 @@ class ActionModule(LedgerAction):
             if not self.keywords.check_mode:
                 entries = result["entries"]
                 write_entries(file, entries, self.variable(DELIMITER) or ",")
-                result["text"] = written_lines(file, entries, settle_command(ledger, file))
+                result["text"] = written_lines(
+                    file, entries, settle_command(ledger.database.shown, file)
+                )
         if self.variable(SHOWS_TABLE):
             show_lines(result["text"])
         return result
@@ -55,7 +57,8 @@ def _lines(ledger: Ledger, result: Returned, params: Params) -> list[str]:
     if not entries:
         filters = {name: params[name] for name in _FILTERS if params[name]}
         return [nothing_found(ledger.where, filters, ledger.count_states())]
-    lines = ledger_lines(result, settle_commands(ledger))
-    if needs_variable(ledger) and any("settle" in entry for entry in entries):
+    shown = ledger.database.shown
+    lines = ledger_lines(result, settle_commands(shown))
+    if not shown and any("settle" in entry for entry in entries):
         lines.append(f"The commands take the ledger from {LEDGER_VARIABLE}.")
     return lines

@@ -18,7 +18,7 @@ from ..plugin_utils._ledger.renaming import move_entries
 from ..plugin_utils._ledger.store import Ledger
 from ..plugin_utils._run.ansible_core import run_id
 from ..plugin_utils._run.ledger_actions import LedgerAction
-from ..plugin_utils._run.ledgers import TaskWaiting, ledger_location, reused_ledger
+from ..plugin_utils._run.ledgers import ledger_location, reused_ledger, waiting_of
 
 
 class ActionModule(LedgerAction):
@@ -34,7 +34,7 @@ class ActionModule(LedgerAction):
         here = ledger_location(self, params["ledger"])
         there = ledger_location(self, params["to"], "to")
         required_by = "" if params["ledger_create"] else "ledger_create"
-        waiting = TaskWaiting(self)
+        waiting = waiting_of(self)
 
         def open_target(read_only: bool) -> Ledger:
             with self.signals.raised():

@@ -15,7 +15,7 @@ from typing import Any, Callable, Iterable, TypeVar
 from urllib.parse import quote, quote_plus, unquote, unquote_plus
 
 from ._errors import Message
-from ._result import DATA, MASKING, NEVER, Result
+from ._result import DATA, MASKING, NEVER, Json, Result
 
 # The placeholders of ansible-core for a secret that is part of a text, and for one that is all of it.
 PLACEHOLDER, HIDDEN = PLACEHOLDERS = ("********", "VALUE_SPECIFIED_IN_NO_LOG_PARAMETER")
@@ -177,6 +177,11 @@ class Secrets:
     def scrub_data(self, value: T) -> T:
         """Return data, such as a body, with masked credentials, except those that may be names."""
         return _each(value, self._masked) if _mentions([value], self._everywhere) else value
+
+    def recordable(self, data: Json) -> dict[str, Any]:
+        """Return data for a ledger: members that would be masked, or are already, are left out."""
+        recorded: dict[str, Any] = without_placeholders(self.scrub_data(data))
+        return recorded
 
     def scrub_message(self, value: Any) -> Any:
         """Return text for people, also within lists and dicts, with all credentials masked."""

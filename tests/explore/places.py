@@ -14,13 +14,11 @@ from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger im
     postgresql,
     tables,
 )
-from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.database import (
-    Waiting,
-)
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.entries import (
     Kind,
     LedgerError,
     Use,
+    Waiting,
 )
 
 from .scheduler import World

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import secrets
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Mapping, NamedTuple
 
 from .._errors import InvalidInput
@@ -57,7 +58,7 @@ class Settings:
     retries: int
     retry_max_delay: float  # seconds
 
-    @property
+    @cached_property
     def service(self) -> str:
         """The base_url by which ledgers and reports know the service."""
         return canonical_url(self.base_url)

@@ -82,23 +82,6 @@ class Memory:
         self._content = content
 
 
-class GivenToken:
-    """The token of the user."""
-
-    origin = "is that of access_token"
-
-    def __init__(self, token: str) -> None:
-        self._token = token
-
-    def token(self) -> str:
-        """Return the token."""
-        return self._token
-
-    def renew(self, _refused: str) -> bool:
-        """Return False: it cannot be replaced."""
-        return False
-
-
 class FetchedToken:
     """A token that is fetched once for all holders of a memory, until it expires or is refused.
 
@@ -132,12 +115,11 @@ class FetchedToken:
                 raise TokenError(known["error"])
             return _usable(known, time.time()) or self._fetch_for_all()
 
-    def renew(self, refused: str) -> bool:
-        """Discard the refused token, unless there is a newer one; return True: it can be replaced."""
+    def discard(self, refused: str) -> None:
+        """Discard the refused token, unless there is a newer one."""
         with self._memory.alone():
             if self._memory.read().get("token") == refused:
                 self._memory.write({})
-        return True
 
     def _fetch_for_all(self) -> str:
         try:

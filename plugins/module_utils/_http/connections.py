@@ -34,7 +34,7 @@ class FinalResponse(http.client.HTTPResponse):
     fp: MeteredStream
 
     def begin(self) -> None:
-        meter = self.fp.meter
+        meter = self.fp.raw.meter
         super().begin()
         while self.status in (102, 103):
             vars(self).update(headers=None)  # begin() does nothing once they are set

@@ -139,15 +139,10 @@ class MeteredStream(io.BufferedReader):
 
     raw: _Reader
 
-    @property
-    def meter(self) -> Meter:
-        """The meter of the socket."""
-        return self.raw.meter
-
     def close(self) -> None:
         if not self.closed:
             self.raw.finished = True
-            self.meter.left_over |= bool(self.peek()) or self.raw.is_pending()
+            self.raw.meter.left_over |= bool(self.peek()) or self.raw.is_pending()
         super().close()
 
 

@@ -67,10 +67,6 @@ class Plan:
     settled: bool = False  # whether there is nothing to send
     changes: tuple[Difference, ...] = ()  # of the known or recorded fields
 
-    def encoded(self) -> bytes:
-        """Return the body as JSON, empty if the plan is settled; raise InvalidInput."""
-        return b"" if self.settled else strict_json.encode(self.body, "the body")
-
     @property
     def differs(self) -> tuple[str, ...]:
         """The fields of a settled asset that differ from the recorded ones, with both values."""
@@ -137,8 +133,6 @@ class Resource(ABC):
 
         An answer that repeats only the fields that were sent shows nothing about the others.
         """
-        if not plan.known:
-            return []
         others = asset.keys() & set(ENVELOPE) - plan.body.keys() - {"id"}
         part = asset.get("attributes")
         sent = plan.body.get("attributes") or {}
@@ -152,6 +146,38 @@ class Resource(ABC):
             if is_told and _fields.differences(value, now, self._instants, name):
                 found.append(Difference(name, value, now))
         return found
+
+
+class Creation(Resource):
+    """A resource that is created by its name; a recorded one is not sent again."""
+
+    def __init__(self, operation: Operation, attributes: Spec) -> None:
+        options: Spec = dict(
+            name=dict(type="str", required=True),
+            attributes=dict(type="dict", default={}, options=attributes),
+            extra_attributes=dict(type="dict", default={}),
+            on_difference=dict(type="str", choices=["warn", "fail"], default="warn"),
+        )
+        super().__init__(operation, attributes, options)
+
+    def wanted(self, params: Params) -> Wanted:
+        """Return the asset that the options ask for; raise InvalidInput."""
+        require_usable(params, self.options)
+        name = params["name"]
+        require_name("name", name)
+        attributes = with_extra(params["attributes"], params["extra_attributes"], self.attributes)
+        fails = "on_difference" if params["on_difference"] == "fail" else ""
+        body = {"name": name, "attributes": attributes}
+        return Wanted(name, body, force=params["force"], fails_on_difference=fails)
+
+    def plan(self, wanted: Wanted, recorded: Recorded | None) -> Plan:
+        """Return the plan for creating it."""
+        if recorded is None:
+            return Plan(wanted.body)
+        # Without attributes there is nothing to compare.
+        given = {key: value for key, value in wanted.body.items() if value != {}}
+        changes = tuple(self.differences(given, recorded.sent))
+        return Plan(wanted.body, recorded.asset, settled=True, changes=changes)
 
 
 def fields(kind: str, *names: str) -> Spec:
@@ -174,8 +200,8 @@ def require_usable(
 
     `only_compared`: the options in which Ansible's placeholder for a secret does no harm.
     """
-    for option in options:
-        written = strict_json.encode(params[option], option).decode("utf-8")
+    given = {option: params[option] for option in options if params[option]}
+    for option, written in strict_json.texts_of(given).items():
         is_masked = any(placeholder in written for placeholder in PLACEHOLDERS)
         if is_masked and option not in only_compared:
             why = "contains a placeholder for a secret, so it is not the real value"

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from .._call.operation import Operation
 from .._fields import DATE_TIME
-from .creation import Creation
-from .planning import fields
+from .planning import Creation, fields
 
 OPERATION = Operation(
     resource="compute_virtual_machine",

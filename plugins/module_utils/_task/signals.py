@@ -36,9 +36,8 @@ class Signals:
         return signal.Signals(self.caught[0]).name if self.caught else ""
 
     def terminate(self) -> None:
-        """Terminate the process by the signal that came to do so, if one did."""
-        if self.caught:
-            os.kill(os.getpid(), self.caught[0])
+        """Terminate the process by the signal that came to do so."""
+        os.kill(os.getpid(), self.caught[0])
 
     def note(self, number: int, _frame: FrameType | None) -> None:
         """Handle a signal: remember it, and raise within `raised`."""

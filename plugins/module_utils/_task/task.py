@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from typing import Callable, ContextManager, Protocol
+from typing import Any, Callable, ContextManager, Protocol
 
 from .. import _secrets
 from .._call.client import Client
@@ -90,8 +90,8 @@ class Begun(Protocol):
         """The task with its latest plan."""
 
     @property
-    def sends(self) -> bool:
-        """Whether its intent is recorded, so that it sends its request."""
+    def intent(self) -> object:
+        """The recorded intent, None if there is nothing to send after all."""
 
     def record(self, result: Result) -> Result:
         """Record how the task ended and return its result, with the next step if it is in doubt."""
@@ -162,9 +162,7 @@ def perform(planned: Planned, context: Context) -> Result:
         context.secrets.mask(token)
     unchecked = [] if task.settings.connection.validate_certs else [_UNCHECKED]
     said = map(Message, (*unchecked, *_blank(task), *client.warnings))
-    result = result.but(warnings=(*said, *result.warnings))
-    if task.is_listed:
-        result = _of_list(result, plan)
+    result = result.but(warnings=(*said, *result.warnings), **_omitted(task, plan, result))
     return presentable(result, context)
 
 
@@ -184,15 +182,17 @@ def carry_out(
     if context.check_mode or not ledger:
         return send(planned, context)
     with ledger.record_intent(planned) as begun:
-        if not begun.sends:  # another task has done it meanwhile
+        if not begun.intent:  # another task has done it meanwhile
             return perform(begun.planned, context)
         return begun.record(send(begun.planned, context))
 
 
-def _of_list(result: Result, plan: Plan) -> Result:
-    """Return a result without its copies of the asset; a rejected body goes to the report."""
+def _omitted(task: Task, plan: Plan, result: Result) -> dict[str, Any]:
+    """Return what a list omits: the copies of the asset; a rejected body goes to the report."""
+    if not task.is_listed:
+        return {}
     body = plan.body if result.outcome == REJECTED else None
-    return result.but(request=None, ansible_facts=None, body=body)
+    return dict(request=None, ansible_facts=None, body=body)
 
 
 def _blank(task: Task) -> list[str]:
@@ -219,7 +219,9 @@ def interrupted(task: Task, outcome: str, error: BaseException) -> RequestFailed
 
 def presentable(result: Result, context: Context) -> Result:
     """Return the result as users see it: without secrets, and with `diff` only if requested."""
-    shown = context.secrets.scrub(result if context.diff_mode else result.but(diff=None))
+    if result.diff is not None and not context.diff_mode:
+        result = result.but(diff=None)
+    shown = context.secrets.scrub(result)
     if not result.error_body:
         return shown
     body = _scrubbed_body(result.error_body, context.secrets)

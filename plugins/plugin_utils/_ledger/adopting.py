@@ -19,10 +19,10 @@ from ...module_utils._http import strict_json
 from ...module_utils._http.urls import recorded_url
 from ...module_utils._list.items import merged
 from ...module_utils._resources import KEYS, RESOURCES
-from ...module_utils._resources.planning import ENVELOPE, Entry, require_name
-from ...module_utils._secrets import Secrets, without_placeholders
+from ...module_utils._resources.planning import ENVELOPE, require_name
+from ...module_utils._secrets import Secrets
 from ...module_utils._task.validation import converted
-from .entries import ABSENT, DONE, INTENT, PRESENT, STATES, Key
+from .entries import ABSENT, DONE, INTENT, PRESENT, STATES, Entry, Key
 
 # The kinds of edits, as results name them.
 ADOPTED, CORRECTED, FORGOTTEN, UNCHANGED = "adopted", "corrected", "forgotten", "unchanged"
@@ -225,8 +225,8 @@ def _asset_to_record(item: Item, secrets: Secrets) -> Asset:
     found = asset.get(option, name)
     if found != name:
         raise InvalidInput("asset", f"its {option} is {found!r}, but the entry is for {name}")
-    scrubbed = secrets.scrub_data({option: name, **asset})
-    recorded = _with_types(item.key.resource, without_placeholders(scrubbed))
+    recorded = secrets.recordable({option: name, **asset})
+    recorded = _with_types(item.key.resource, recorded)
     if recorded.get("id") is None and option != "id":
         raise InvalidInput(
             "asset",

@@ -6,26 +6,13 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext
-from typing import Any, ContextManager, Iterable, Protocol, Sequence, Tuple, Union
+from typing import Any, Iterable, Protocol, Sequence, Tuple, Union
 
-from ...module_utils._resources.planning import Entry
-from .entries import Key, Kind, Use
+from .entries import Kind, Use, Waiting
 
 Value = Union[str, int, float, None]
 Statement = Tuple[str, Sequence[Value]]  # SQL, and the values in place of its `?`
 Row = Tuple[Any, ...]  # one value for each column of the statement
-
-
-class Waiting:
-    """How a task waits for others: here silently and to the end; subclasses differ."""
-
-    def interruptible(self) -> ContextManager[object]:
-        """Return the context of a wait, in which a signal may interrupt the task."""
-        return nullcontext()
-
-    def show(self, keys: list[Key], entry: Entry | None) -> None:
-        """Show the assets that the task waits for; `entry`: of the first one."""
 
 
 class Database(Protocol):

@@ -21,11 +21,12 @@ from ...module_utils._errors import (
     ServicesError,
     sentence,
 )
-from ...module_utils._resources.planning import Entry, Recorded
+from ...module_utils._resources.planning import Recorded
 from ...module_utils._result import Result
 from ...module_utils._secrets import printable, without_placeholders
 from ...module_utils._task.task import Planned, Task
-from .entries import ABSENT, DONE, INTENT, Change, Ended
+from .commands import playbook_command
+from .entries import ABSENT, DONE, INTENT, Change, Ended, Entry
 
 SEND, COMPARE, REFUSE = "send", "compare", "refuse"
 
@@ -88,8 +89,11 @@ class InDoubt(ServicesError):
         super().__init__(Message(text, task.asset, command, entry.began_at))
 
 
-def plan_with(task: Task, entry: Entry | None, command: str) -> Planned:
-    """Return the task with its plan, or with the error that forbids it; `command`: as in InDoubt."""
+def plan_with(task: Task, entry: Entry | None, shown: str) -> Planned:
+    """Return the task with its plan, or with the error that forbids it.
+
+    `shown`: the ledger in commands.
+    """
     if entry is None:
         return task.planned()
     method = task.resource.operation.method
@@ -97,6 +101,7 @@ def plan_with(task: Task, entry: Entry | None, command: str) -> Planned:
     recorded = None
     found = ON_FINDING[entry.state][method]
     if found == REFUSE and not force:
+        command = playbook_command(shown, "in_doubt")
         return Planned(task, entry=entry, error=InDoubt(entry, task, command))
     if found == COMPARE and not (force and method == "POST"):
         recorded = Recorded(entry.sent, entry.asset)

@@ -15,7 +15,6 @@ from ...module_utils._errors import NOT_SENT, ServicesError, listing
 from ...module_utils._fields import Params, json_differences
 from ...module_utils._list.items import Faults, place_of, validated_item
 from ...module_utils._resources import KEYS
-from ...module_utils._resources.planning import Entry
 from ...module_utils._result import Returned
 from ...module_utils._secrets import Secrets
 from ...module_utils._task.specs import LEDGER_ENTRIES, LEDGER_ENTRY
@@ -30,7 +29,7 @@ from .adopting import (
     edit_of,
     item_of,
 )
-from .entries import ABSENT, DONE, INTENT, Change, Ended, Key, Kind, LedgerError
+from .entries import ABSENT, DONE, INTENT, Change, Ended, Entry, Key, Kind, LedgerError
 from .store import Ledger
 from .tables import like
 

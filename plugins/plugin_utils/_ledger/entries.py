@@ -9,13 +9,16 @@ from __future__ import annotations
 import os
 import platform
 import pwd
+from contextlib import nullcontext
 from datetime import datetime, timezone
 from enum import Enum
 from functools import cache
-from typing import NamedTuple
+from typing import Callable, ContextManager, NamedTuple
 
 from ...module_utils._errors import ACCEPTED, UNKNOWN, InvalidInput
-from ...module_utils._resources.planning import Entry
+from ...module_utils._resources import planning
+
+Entry = planning.Entry
 
 # The states of an entry; `decisions` explains them.
 INTENT, DONE = "intent", "done"
@@ -74,6 +77,13 @@ class NewUrl(NamedTuple):
     base_url: str
     at: str  # UTC, as of an Entry
     by: str
+
+
+class Waiting(NamedTuple):
+    """How a task waits for others; `show` gets the awaited assets, and the entry of the first one."""
+
+    interruptible: Callable[[], ContextManager[object]] = nullcontext  # around each wait
+    show: Callable[[list[Key], Entry | None], None] = lambda keys, entry: None
 
 
 class Use(NamedTuple):

@@ -15,12 +15,11 @@ from ...module_utils._errors import NOT_SENT
 from ...module_utils._fields import Params, prune
 from ...module_utils._http.urls import recorded_url
 from ...module_utils._resources import KEYS
-from ...module_utils._resources.planning import Entry
 from ...module_utils._resources.virtual_machine import VIRTUAL_MACHINE
 from ...module_utils._result import Returned
 from ...module_utils._task.specs import IN_DOUBT
 from .commands import settling
-from .entries import DONE, STATES, Key
+from .entries import DONE, STATES, Entry, Key
 from .store import Ledger
 
 
@@ -36,7 +35,7 @@ def list_entries(ledger: Ledger, params: Params) -> Returned:
     entries = []
     for key, entry in found:
         counts[entry.state] += 1
-        entries.append({**_listed(key, entry), **settling(ledger, key, entry)})
+        entries.append({**_listed(key, entry), **settling(ledger.database.shown, key, entry)})
         if params["history"]:
             entries[-1]["history"] = history.get(key, [])
     return dict(

@@ -24,8 +24,8 @@ from typing import TYPE_CHECKING, Dict, Iterable, Iterator, Sequence
 
 from ...module_utils._errors import MissingLibrary
 from ...module_utils._secrets import is_credential_name
-from .database import Row, Statement, Value, Waiting
-from .entries import Kind, LedgerError, LedgerLost, Unanswered, Use, first_line
+from .database import Row, Statement, Value
+from .entries import Kind, LedgerError, LedgerLost, Unanswered, Use, Waiting, first_line
 from .tables import ENTRY_TABLE, HISTORY_TABLE, TABLES_IN_POSTGRESQL
 
 if TYPE_CHECKING:

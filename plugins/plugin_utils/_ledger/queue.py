@@ -13,11 +13,10 @@ from contextlib import suppress
 from typing import Any, Callable, List, NamedTuple, Sequence
 
 from ...module_utils._errors import EndOfThread, Overtaken
-from ...module_utils._resources.planning import Entry
 from ...module_utils._result import Result
 from ...module_utils._task.signals import LEDGER_GRACE
 from .decisions import ending
-from .entries import Change, Key, Kind, LedgerError, LedgerLost
+from .entries import Change, Entry, Key, Kind, LedgerError, LedgerLost
 from .store import SILENT, Ledger
 
 _Act = Callable[

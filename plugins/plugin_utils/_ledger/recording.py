@@ -13,13 +13,12 @@ from typing import Iterator
 
 from ...module_utils._errors import Message, Overtaken, ServicesError
 from ...module_utils._fields import json_differences
-from ...module_utils._resources.planning import Entry
 from ...module_utils._result import Result
-from ...module_utils._secrets import Secrets, without_placeholders
+from ...module_utils._secrets import Secrets
 from ...module_utils._task.task import Planned, Task
 from . import decisions
 from .commands import playbook_command
-from .entries import INTENT, Change, Key, LedgerError
+from .entries import INTENT, Change, Entry, Key, LedgerError
 from .queue import Queue
 from .store import Ledger
 
@@ -43,14 +42,9 @@ class Begun:
     at: float = 0.0  # seconds, on the clock of time.monotonic
 
     @property
-    def sends(self) -> bool:
-        """Whether its intent is recorded, so that it sends its request."""
-        return self.intent is not None
-
-    @property
     def is_decided(self) -> bool:
         """Whether it is certain that the task sends its request, or that it sends none."""
-        return self.sends or self.planned.required_plan().settled
+        return self.intent is not None or self.planned.required_plan().settled
 
     def record(self, result: Result) -> Result:
         """Record how the task ended and return its result, with the next step if it is in doubt."""
@@ -74,7 +68,7 @@ class Recording:
         self._run = run
         self._check_mode = check_mode
         self._writer: Ledger | Queue = ledger
-        self._command = playbook_command(ledger, "in_doubt")
+        self._shown = ledger.database.shown
         self._unrecorded = ""  # why an outcome could not be recorded
         self.warnings: list[str] = []  # of all tasks together
 
@@ -86,7 +80,6 @@ class Recording:
         entries = self._ledger.get_many(base_url, resource, names)
         new = [name for name in names if name not in entries]
         if new:
-            self._ledger.require_same_url(base_url)
             others = self._ledger.other_services(base_url, resource, new)
             if others:
                 self.warnings.append(decisions.warning_of_others(tasks[0], others))
@@ -96,7 +89,7 @@ class Recording:
         """Return a task with its plan, once no other task is working on its asset."""
         if entry and entry.state == INTENT and not self._check_mode:
             entry = self._left_by_others(key_of(task))
-        return decisions.plan_with(task, entry, self._command)
+        return decisions.plan_with(task, entry, self._shown)
 
     def _left_by_others(self, key: Key) -> Entry | None:
         """Wait for the task that is working on an asset, and return the entry that it left.
@@ -130,9 +123,9 @@ class Recording:
 
     def _try_to_begin(self, key: Key, planned: Planned) -> Begun:
         """Record the intent; if the entry has changed, plan the task anew instead."""
-        body = self._secrets.scrub_data(planned.required_plan().body)
+        body = self._secrets.recordable(planned.required_plan().body)
         asset = planned.entry.asset if planned.entry else {}
-        intent = Entry(INTENT, without_placeholders(body), asset, run=self._run)
+        intent = Entry(INTENT, body, asset, run=self._run)
         is_ours, entry = self._writer.begin(Change(key, planned.entry, intent))
         if is_ours:
             return Begun(self, planned, Change(key, planned.entry, entry), time.monotonic())
@@ -140,7 +133,7 @@ class Recording:
 
     def _plan_anew(self, planned: Planned, entry: Entry | None) -> Planned:
         """Return a task with its plan for the changed entry; raise the error that forbids one."""
-        again = decisions.plan_with(planned.task, entry, self._command)
+        again = decisions.plan_with(planned.task, entry, self._shown)
         again.required_plan()
         return again
 
@@ -162,7 +155,8 @@ class Recording:
         if not is_creation or task.wanted.force or state not in decisions.NEXT:
             return result
         message = result.msg.then(decisions.NEXT[state])
-        return result.but(msg=message._replace(command=self._command))
+        command = playbook_command(self._shown, "in_doubt")
+        return result.but(msg=message._replace(command=command))
 
 
 class ListRecording(Recording):

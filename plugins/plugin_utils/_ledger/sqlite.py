@@ -24,8 +24,8 @@ from contextlib import closing, contextmanager, nullcontext, suppress
 from typing import Iterable, Iterator, Sequence, Tuple
 from urllib.parse import quote
 
-from .database import Row, Statement, Value, Waiting
-from .entries import NOT_A_LEDGER, Kind, LedgerError, LedgerLost, Use, first_line
+from .database import Row, Statement, Value
+from .entries import NOT_A_LEDGER, Kind, LedgerError, LedgerLost, Use, Waiting, first_line
 from .paths import is_trusted
 from .tables import TABLES_IN_SQLITE
 

@@ -20,15 +20,15 @@ from itertools import chain
 from typing import Any, Callable, Iterable, Iterator, Mapping, Sequence
 
 from ...module_utils._http import strict_json
-from ...module_utils._resources.planning import Entry
 from ...module_utils._secrets import printable
 from . import tables as sql
-from .database import Database, Row, Statement, Value, Waiting
+from .database import Database, Row, Statement, Value
 from .entries import (
     DONE,
     INTENT,
     Change,
     Ended,
+    Entry,
     Key,
     Kind,
     LedgerError,
@@ -37,6 +37,7 @@ from .entries import (
     NewUrl,
     Unanswered,
     Use,
+    Waiting,
     stamped,
 )
 
@@ -88,8 +89,9 @@ class Ledger:
         if moving:
             return mark
         if self.is_new:
-            self.create(sql.INSERT_FIRST_MARK, Mark(os.urandom(16).hex(), sql.IN_USE))
-            return self.mark()  # perhaps of another process, which was first
+            mark = Mark(os.urandom(16).hex(), sql.IN_USE)
+            is_first = self.create(sql.INSERT_FIRST_MARK, mark)
+            return mark if is_first else self.mark()
         self._compare_use(last_use, read_only)
         if not read_only:
             self.database.require_privileges()
@@ -129,7 +131,11 @@ class Ledger:
     def other_services(
         self, base_url: str, resource: str, names: Iterable[str]
     ) -> dict[str, list[str]]:
-        """Return the other base_urls of names, if this base_url has no entry at all."""
+        """Return the other base_urls of names, if this base_url has no entry at all.
+
+        Raises LedgerLost if its entries were moved.
+        """
+        self.require_same_url(base_url)
         found: dict[str, list[str]] = {}
         if self._read(sql.SEEN, (base_url,)):
             return found

@@ -76,7 +76,7 @@ class Attempts:
     def end(self, result: Result) -> Result:
         """Return the result of an attempt; it is `changed` if an earlier one was."""
         self._has_changed = self._has_changed or result.changed
-        if self._has_changed:
+        if self._has_changed and not result.changed:
             result = result.but(changed=True)
         if self._creation:  # with the message of the ledger
             self._creation = result
@@ -187,7 +187,8 @@ class Action(TaskAction):
             if self.signals.caught and result.msg.text:
                 hidden = f"{self.module}: a task with no_log was interrupted; its outcome is {result.outcome}."
                 leave_message(hidden if self.keywords.no_log else str(result.msg))
-        self.signals.terminate()
+        if self.signals.caught:
+            self.signals.terminate()
         if is_orphan():
             # The result would fill a pipe that nobody reads, so this worker would never end.
             os._exit(1)
@@ -236,11 +237,11 @@ class Action(TaskAction):
         result = returned if isinstance(returned, Result) else Result.from_ansible(returned)
         if self.module_was_started:  # its result has warnings and invocation
             return result
-        if not self.keywords.diff:
-            result = result.but(diff=None)
-        if wants_invocation(self.task_vars):
-            result = result.but(invocation=options.invocation())
-        return result.but(warnings=(*options.secrets.warnings(), *result.warnings))
+        return result.but(
+            diff=result.diff if self.keywords.diff else None,
+            invocation=options.invocation() if wants_invocation(self.task_vars) else None,
+            warnings=(*options.secrets.warnings(), *result.warnings),
+        )
 
     def _with_warning(self, result: Result) -> Result:
         """Return the result; the first creation of a run without a ledger gets a warning.

@@ -8,13 +8,10 @@ from __future__ import annotations
 
 import os
 from contextlib import nullcontext
-from typing import ContextManager
 
 from ...module_utils._errors import InvalidInput
 from ...module_utils._fields import Params
-from ...module_utils._resources.planning import Entry
-from .._ledger.database import Waiting
-from .._ledger.entries import Key
+from .._ledger.entries import Entry, Key, Waiting
 from .._ledger.location import no_ledger_yet, open_ledger, resolved
 from .._ledger.sqlite import identity, require_same_file
 from .._ledger.store import Ledger
@@ -24,27 +21,6 @@ from .display import say
 from .run_memory import run_memory
 
 _ledgers: dict[tuple[int, str, bool], Ledger] = {}  # by process, location and read_only
-
-
-class TaskWaiting(Waiting):
-    """How a task waits: a line tells which assets it waits for, and a signal ends the wait."""
-
-    def __init__(self, action: Action) -> None:
-        self._action = action
-
-    def interruptible(self) -> ContextManager[object]:
-        return self._action.signals.raised()
-
-    def show(self, keys: list[Key], entry: Entry | None) -> None:
-        if not self._action.keywords.no_log:
-            say(self._action.signals, waiting_line(keys, entry))
-
-
-class ListWaiting(TaskWaiting):
-    """How the threads of a list wait: only the main thread receives signals."""
-
-    def interruptible(self) -> ContextManager[object]:
-        return nullcontext()
 
 
 def ledger_location(action: Action, ledger: str, option: str = "ledger") -> str:
@@ -61,7 +37,8 @@ def open_own_ledger(action: Action, params: Params, location: str, read_only: bo
     """Open a ledger for this task alone; raise LedgerError or MissingLibrary."""
     with action.signals.raised():
         ledger = _open_for_run(location, read_only, _required_by(action, params))
-    ledger.wait_like(ListWaiting(action))
+    # Its threads wait to the end: only the main thread receives signals.
+    ledger.wait_like(waiting_of(action)._replace(interruptible=nullcontext))
     _show_news(action, ledger, location, read_only)
     return ledger
 
@@ -77,7 +54,7 @@ def reused_ledger(
     location = ledger_location(action, params["ledger"])
     with action.signals.raised():
         ledger = ledger_of_process(location, read_only, _required_by(action, params))
-    ledger.wait_like(TaskWaiting(action))
+    ledger.wait_like(waiting_of(action))
     if shows_news:
         _show_news(action, ledger, location, read_only)
     return ledger
@@ -86,6 +63,16 @@ def reused_ledger(
 def _required_by(action: Action, params: Params) -> str:
     """Return the option that requires the ledger to exist, '' if it may be created."""
     return "" if params["ledger_create"] else action.spec.named("ledger_create")
+
+
+def waiting_of(action: Action) -> Waiting:
+    """Return how a task waits for others: a signal interrupts it, and a line names the assets."""
+
+    def show(keys: list[Key], entry: Entry | None) -> None:
+        if not action.keywords.no_log:
+            say(action.signals, waiting_line(keys, entry))
+
+    return Waiting(action.signals.raised, show)
 
 
 def _show_news(action: Action, ledger: Ledger, location: str, read_only: bool) -> None:

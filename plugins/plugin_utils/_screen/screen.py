@@ -17,10 +17,9 @@ from ...module_utils._call.operation import Operation
 from ...module_utils._call.place import ListStatus
 from ...module_utils._errors import REJECTED, UNKNOWN, listing
 from ...module_utils._resources import RESOURCES
-from ...module_utils._resources.planning import Entry
 from ...module_utils._secrets import printable
 from ...module_utils._task.signals import GRACE
-from .._ledger.entries import INTENT, Key
+from .._ledger.entries import INTENT, Entry, Key
 from .assets import Asset, counted, tally
 from .text import wrapped
 

@@ -461,7 +461,7 @@ def test_an_answer_that_could_not_be_recorded_is_reported_as_such():
             return [task.planned() for task in tasks]
 
         def record_intent(self, planned):
-            return nullcontext(SimpleNamespace(planned=planned, sends=True, record=self.record))
+            return nullcontext(SimpleNamespace(planned=planned, intent=True, record=self.record))
 
         def record(self, result):
             said = Message("it could not be recorded: disk full")
