@@ -59,7 +59,8 @@ class Message(NamedTuple):
     """
 
     text: str  # the failure, the known effect, and the next step
-    asset: str = ""  # such as `virtual machine web01`; '' if it is about the whole task
+    # Such as `virtual machine web01`; '' if it is about the whole task.
+    asset: str = ""
     command: str = ""  # the shell command that lists the assets in doubt
     since: str = ""  # when the asset came into doubt
 

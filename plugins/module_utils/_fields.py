@@ -76,7 +76,8 @@ def number(value: object) -> int | float:
             raise ValueError("must be a finite number")
         if value.is_integer() and abs(value) <= _EXACT:
             return int(value)
-    if abs(value) > sys.float_info.max:  # RFC 8259 section 6: many parsers read it as infinity
+    # RFC 8259 section 6: many parsers read it as infinity.
+    if abs(value) > sys.float_info.max:
         raise ValueError("must be smaller, to be a JSON number")
     return value
 

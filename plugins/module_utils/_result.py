@@ -19,7 +19,8 @@ NEVER, DATA, TEXT = "never", "data", "text"
 LIST, SCREEN, REPORT, DETAIL = "list", "screen", "report", "detail"
 
 Json = Mapping[str, Any]
-Returned = Dict[str, Any]  # the result of a task or a module, as Ansible gets it
+# The result of a task or a module, as Ansible gets it.
+Returned = Dict[str, Any]
 Wait = Tuple[float, float]
 
 
@@ -43,7 +44,8 @@ class Result:
     outcome: str = field(default=NOT_SENT, metadata=_FACT)
     changed: bool = field(default=False, metadata=_FACT)
     failed: bool = field(default=False, metadata=_FACT)
-    skipped: bool = field(default=False, metadata=_FACT)  # not begun; the reason is in `msg`
+    # Not begun; the reason is in `msg`.
+    skipped: bool = field(default=False, metadata=_FACT)
     status: int | None = field(default=None, metadata=_FACT)
     request_attempts: int | None = field(default=None, metadata=_FACT)
     begun_after: float | None = field(default=None, metadata=_FACT)  # seconds

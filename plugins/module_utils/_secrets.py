@@ -19,8 +19,10 @@ from ._result import DATA, MASKING, NEVER, Json, Result
 
 # The placeholders of ansible-core for a secret that is part of a text, and for one that is all of it.
 PLACEHOLDER, HIDDEN = PLACEHOLDERS = ("********", "VALUE_SPECIFIED_IN_NO_LOG_PARAMETER")
-SHORTEST = 8  # characters, from which on a credential is hardly a name or an id by chance
-_DISTINCT = 32  # characters, from which on one is hardly part of a longer word by chance
+# Characters, from which on a credential is hardly a name or an id by chance.
+SHORTEST = 8
+# Characters, from which on one is hardly part of a longer word by chance.
+_DISTINCT = 32
 
 # Names of parameters and headers whose values are credentials (SECURITY.md): by a match anywhere in
 # the name or by one of its words, unless the last word marks it as metadata: `subject_token_type`
@@ -34,7 +36,8 @@ _CREDENTIAL_WORD = re.compile(
     "auth|authentication|bearer|hmac|jwt|mfa|otp|totp|pin|pwd|saml|sas|session|sid|sig|verifier"
 )
 _METADATA_WORDS = {"type", "method", "version", "algorithm", "alg", "user", "username", "email"}
-_json = json.JSONEncoder(ensure_ascii=False).encode  # json.dumps would make an encoder each time
+# json.dumps would make an encoder each time.
+_json = json.JSONEncoder(ensure_ascii=False).encode
 _WEAK = (
     f"A credential has fewer than {SHORTEST} characters, or is also part of a name, an id or another value of the task."
     " Only messages mask it, since masking it elsewhere would change those values. Use a long one that is unlike them."
@@ -43,7 +46,8 @@ _PASSWORD_OPTION = re.compile(
     r"(?:password|passwd|secret)\s*=\s*('(?:[^'\\]|\\.)*'|[^&\s]*)", re.IGNORECASE
 )
 _ESCAPE = re.compile("%[0-9A-F]{2}")
-_LONGEST_QUOTED = 1000  # characters; identity providers describe errors in a few hundred
+# Characters; identity providers describe errors in a few hundred.
+_LONGEST_QUOTED = 1000
 
 
 T = TypeVar("T")
@@ -61,7 +65,8 @@ def forms(secret: str) -> frozenset[str]:
     shown |= {secret, repr(secret)[1:-1], printable(secret)}
     in_json = {_in_json(secret)}
     in_json |= {json.dumps(form)[1:-1] for form in (secret, repr(secret)[1:-1])}
-    shown |= in_json | {form.replace("/", r"\/") for form in in_json}  # as PHP escapes it
+    # As PHP escapes it.
+    shown |= in_json | {form.replace("/", r"\/") for form in in_json}
     return frozenset(shown - {""})
 
 
@@ -142,9 +147,11 @@ class Secrets:
         """
         if credential in self._known and not derived:
             return
-        with self._one_at_a_time:  # new sets, and only then known: another thread may be reading
+        # New sets, and only then known: another thread may be reading.
+        with self._one_at_a_time:
             shown = forms(credential)
-            written = frozenset(map(_in_json, shown | {unquote(credential)}))  # a URL quotes the id
+            # A URL quotes the id.
+            written = frozenset(map(_in_json, shown | {unquote(credential)}))
             is_part = any(form in self._public for form in written)
             is_public = is_part and (
                 len(credential) < _DISTINCT or _words(written).search(self._public)
@@ -248,7 +255,8 @@ def _words(secrets: frozenset[str]) -> re.Pattern[str]:
 def _mentions(values: Iterable[object], secrets: set[str]) -> bool:
     """Whether any secret occurs in the JSON of the values, which escapes letter by letter."""
     written = [_in_json(secret) for secret in secrets]
-    for value in values:  # one at a time: several hold the same answer, which may be large
+    # One at a time: several hold the same answer, which may be large.
+    for value in values:
         text = _json(value)
         if any(secret in text for secret in written):
             return True

@@ -50,9 +50,11 @@ class Client:
         self._place = place
         self.tokens: set[str] = set()  # all fetched tokens that were used
         self.warnings: list[str] = []
-        self._effects: list[str] = []  # the known effect of each attempt that ended
+        # The known effect of each attempt that ended.
+        self._effects: list[str] = []
         self._in_flight = False
-        self._source: FetchedToken | None = None  # None: the user gives the token
+        # None: the user gives the token.
+        self._source: FetchedToken | None = None
         if settings.credentials:
             fetch = partial(self._fetch_token, settings.credentials)
             memory = place.token_memory(settings.credentials)
@@ -117,7 +119,8 @@ class Client:
             if result.event == Event.UNAUTHORIZED:
                 origin = self._source.origin if self._source else "is that of access_token"
                 result = result.because(f"{result.reason} (the token {origin})")
-        except ServicesError as error:  # there is no token, or nothing may be sent any more
+        except ServicesError as error:
+            # There is no token, or nothing may be sent any more.
             result = AttemptResult(Event.TOKEN_UNAVAILABLE, error.msg)
         self._in_flight = False
         return result

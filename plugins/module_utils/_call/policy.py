@@ -135,7 +135,8 @@ class AttemptResult(Generic[Value]):
     status: int | None = None
     headers: Mapping[str, str] = field(default_factory=dict)
     value: Value | None = None  # of a success
-    details: Mapping[str, str] = field(default_factory=dict)  # for the result of a failure
+    # For the result of a failure.
+    details: Mapping[str, str] = field(default_factory=dict)
 
     def because(self, reason: str) -> AttemptResult[Value]:
         """Return the result with another reason."""
@@ -154,7 +155,8 @@ def retry_after(value: str | None, now: datetime | None = None) -> float | None:
         moment: datetime = parsedate_to_datetime(value)
     except (TypeError, ValueError, OverflowError):
         return None
-    if moment.utcoffset():  # HTTP has only UTC; one of its formats names no zone
+    # HTTP has only UTC; one of its formats names no zone.
+    if moment.utcoffset():
         return None
     now = now or datetime.now(timezone.utc)
     return max(0.0, (moment.replace(tzinfo=timezone.utc) - now).total_seconds())

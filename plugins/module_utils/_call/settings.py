@@ -24,7 +24,8 @@ _RESERVED = re.compile(
     "|proxy-authorization|proxy-connection|te|traceparent|trailer|transfer-encoding|upgrade|user-agent",
     re.IGNORECASE,
 )
-_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")  # a token, RFC 9110 section 5.6.2
+# A token, RFC 9110 section 5.6.2.
+_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _VALUE = re.compile(r"[ -~\xa0-\xff]*")  # printable Latin-1
 _TRACEPARENT = re.compile(
     r"(?!ff)(?P<version>[0-9a-f]{2})-(?!0{32})(?P<trace>[0-9a-f]{32})-(?!0{16})[0-9a-f]{16}-(?P<flags>[0-9a-f]{2})"

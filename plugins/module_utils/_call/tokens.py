@@ -44,7 +44,8 @@ class Token(NamedTuple):
 
     value: str
     use_until: float  # seconds of time.time
-    scope: str | None = None  # granted; None: as requested (RFC 6749 section 5.1)
+    # Granted; None: as requested (RFC 6749 section 5.1)
+    scope: str | None = None
 
 
 class Credentials(NamedTuple):

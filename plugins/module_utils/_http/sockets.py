@@ -62,8 +62,10 @@ class Meter:
         self.via = via
         self.deadline = time.monotonic() + timeout
         self.phase = Phase.REQUEST
-        self.peer = ""  # host and port of a new connection; empty on one that is reused
-        self.sent = False  # whether a byte of the request was handed to the kernel
+        # Host and port of a new connection; empty on one that is reused.
+        self.peer = ""
+        # Whether a byte of the request was handed to the kernel.
+        self.sent = False
         self.ended = False  # the peer closed its side
         self.left_over = False  # bytes arrived after the end of the answer
         self.received = 0  # bytes, including a proxy's answer to CONNECT
@@ -191,12 +193,14 @@ def look_up(host: str, port: int, seconds: float) -> Sequence[AddressInfo]:
     The C library has no timeout for it. So it runs in a thread, which is abandoned if it is late.
     Raises socket.gaierror or socket.timeout.
     """
-    if host.replace(".", "").isdigit() or ":" in host:  # an address: nothing to look up
+    # An address: nothing to look up.
+    if host.replace(".", "").isdigit() or ":" in host:
         return socket.getaddrinfo(host, port, 0, socket.SOCK_STREAM)
     found: Future[Sequence[AddressInfo]] = Future()
     try:
         threading.Thread(target=_resolve, args=(host, port, found), daemon=True).start()
-    except RuntimeError:  # a limit on threads; better without a time limit than not at all
+    except RuntimeError:
+        # A limit on threads; better without a time limit than not at all.
         _resolve(host, port, found)
     try:
         return found.result(seconds)

@@ -14,7 +14,8 @@ from .._errors import InvalidInput
 
 MAX_DEPTH = 64
 MAX_INTEGER_DIGITS = 4300
-MAX_SIGNS = 300_000  # brackets, commas and colons in an answer: each may take 180 bytes of memory
+# Brackets, commas and colons in an answer: each may take 180 bytes of memory.
+MAX_SIGNS = 300_000
 # Ansible turns dicts with such a key into its own objects.
 _RESERVED = {"__ansible_type", "__ansible_unsafe", "__ansible_vault"}
 _NOT_UTF_8 = "it is not UTF-8, or contains a lone surrogate"

@@ -70,7 +70,8 @@ class Transport:
         # By the URL of the proxy, '' for a direct connection, and whether there is TLS.
         self._managers: dict[tuple[str, bool], urllib3.PoolManager] = {}
         self._last_route: _Route | None = None  # all creations have one URL
-        self._last_used: dict[str, float] = {}  # when the connection to each origin was last used
+        # When the connection to each origin was last used.
+        self._last_used: dict[str, float] = {}
         # Origins that close idle connections early, perhaps as one is used again.
         self._closes_early: set[str] = set()
 
@@ -114,7 +115,8 @@ class Transport:
         """Send the request and read its answer; raise AttemptFailed."""
         try:
             response = self._send_request(request, proxy)
-        except InvalidHeader:  # urllib3 has read all headers, so it is an answer
+        except InvalidHeader:
+            # urllib3 has read all headers, so it is an answer.
             head = self._meter.whole_head()
             problem = "it has two Content-Lengths"
             return Answer(head.status, CaseInsensitiveDict(head.headers.items()), problem=problem)

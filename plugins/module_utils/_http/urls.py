@@ -20,7 +20,8 @@ from urllib.request import getproxies_environment
 
 from .._errors import AttemptFailed, InvalidInput
 
-_CHARACTERS = re.compile(r"[A-Za-z0-9\-._~:/?#\[\]@!$&'()*+,;=%]*")  # of a URI: appendix A
+# Of a URI: appendix A.
+_CHARACTERS = re.compile(r"[A-Za-z0-9\-._~:/?#\[\]@!$&'()*+,;=%]*")
 _UNRESERVED = re.compile(r"[A-Za-z0-9\-._~]")  # section 2.3
 # Libraries remove a segment of such dots as one of dots.
 _ESCAPED_DOT = re.compile("%2e", re.IGNORECASE)

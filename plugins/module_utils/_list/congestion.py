@@ -100,7 +100,8 @@ class CongestionControl:
         """`most`: upper bound of the width; `longest_wait`: of a pause or Retry-After, seconds."""
         self.width = float(min(FIRST, most))
         self.failing = False  # whether nothing has succeeded since a failure
-        self.stop_reason = ""  # why no more requests may be sent, empty while they may
+        # Why no more requests may be sent, empty while they may.
+        self.stop_reason = ""
         self.in_flight = 0
         self._most = most
         self._longest_wait = longest_wait

@@ -30,8 +30,10 @@ class Item:
 
     number: int
     attempts: int = 0
-    feedback: str = ""  # of the last attempt; empty before the first, and while one is in flight
-    waits: list[tuple[float, float]] = field(default_factory=list)  # after 429s: begin, seconds
+    # Of the last attempt; empty before the first, and while one is in flight.
+    feedback: str = ""
+    # After 429s: begin, seconds.
+    waits: list[tuple[float, float]] = field(default_factory=list)
     dispatch: Dispatch | None = None  # while it may send
     last_dispatch: Dispatch | None = None
     was_refused: bool = False  # whether the closed gate kept it from an attempt

@@ -67,7 +67,8 @@ class Connections:
 class ItemTransport:
     """The transport of one item: requests to the service pass the gate, token requests do not."""
 
-    has_sent = False  # whether a byte of the last attempt was handed to the socket
+    # Whether a byte of the last attempt was handed to the socket.
+    has_sent = False
 
     def __init__(self, connections: Connections, gate: Gate, item: Item) -> None:
         self._connections = connections

@@ -33,7 +33,8 @@ def prepare_all(spec: ModuleSpec, params: Params, check_mode: bool = False) -> l
     given = {name: params[name] for name in ("force", *spec.shared)}
     faults = Faults(spec)
     tasks: list[Task] = []
-    first: dict[str, int] = {}  # the number of the first item, by its name or id
+    # The number of the first item, by its name or id.
+    first: dict[str, int] = {}
     for number, item in enumerate(params[spec.option]):
         try:
             wanted = spec.sent.wanted({**validated_item(spec, item), **given})
@@ -83,7 +84,8 @@ class Faults:
 
     def __init__(self, spec: ModuleSpec) -> None:
         self._spec = spec
-        self._items: dict[str, list[str]] = {}  # by fault, the items that have it
+        # By fault, the items that have it.
+        self._items: dict[str, list[str]] = {}
 
     def add(self, number: int, item: object, msg: str) -> None:
         """Add a fault of one item; raise InvalidInput at once for a module without a list."""

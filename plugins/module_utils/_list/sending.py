@@ -149,7 +149,8 @@ class _Sending:
         ledger: ListRecorder | None,
     ) -> None:
         settings = planned[0].task.settings
-        self.is_in_flight = False  # whether threads are left that may still be sending
+        # Whether threads are left that may still be sending.
+        self.is_in_flight = False
         self._planned = planned
         self._context = context
         self._ledger = ledger
@@ -166,7 +167,8 @@ class _Sending:
         """
         scheduler = Scheduler(self.gate, self._do)
         why_to_stop = self._context.place.why_to_stop
-        reason = why_to_stop()  # already, as when a timeout expires while the ledger is opened
+        # Already, as when a timeout expires while the ledger is opened.
+        reason = why_to_stop()
         if reason:
             self.gate.stop(reason)
         report = partial(self._report, scheduler, total, settled)
@@ -240,6 +242,7 @@ class _Sending:
         if self._ledger and self._ledger.lost:
             self.gate.stop(self._ledger.lost)
         event, _reason = meaning(result.status or 0)
-        if event == Event.UNAUTHORIZED:  # cannot be renewed, or was refused again
+        # Cannot be renewed, or was refused again.
+        if event == Event.UNAUTHORIZED:
             status = f"status {result.status}"
             self.gate.stop(f"the service does not accept the access token ({status})")

@@ -39,10 +39,12 @@ ATTRIBUTES = dict(
     ),
     login=dict(type="bool"),
     password_last_rotated_at=dict(type=DATE_TIME, no_log=False),
-    password_location=dict(type="str", no_log=False),  # where it is kept, not the password
+    # Where it is kept, not the password.
+    password_location=dict(type="str", no_log=False),
 )
 
-FIELDS = ("name", "description", "service", "platform", "region", "tenant")  # of the envelope
+# Of the envelope.
+FIELDS = ("name", "description", "service", "platform", "region", "tenant")
 
 OPTIONS = dict(
     id=dict(type="str", required=True),

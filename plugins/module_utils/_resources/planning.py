@@ -27,7 +27,8 @@ class Entry(NamedTuple):
     state: str
     sent: Asset
     asset: Asset  # {}: none came back
-    began_at: str = ""  # UTC, `YYYY-MM-DDTHH:MM:SSZ`; empty until it is written, like the next two
+    # UTC, `YYYY-MM-DDTHH:MM:SSZ`; empty until it is written, like the next two.
+    began_at: str = ""
     changed_at: str = ""
     by: str = ""  # user@controller
     run: str = ""  # shared by all processes of one ansible run
@@ -55,7 +56,8 @@ class Wanted:
     current: Asset | None = None  # the asset as the user knows it
     is_complete: bool = False  # whether to send the whole asset
     force: bool = False
-    fails_on_difference: str = ""  # the option that asks for it; '': a difference is a warning
+    # The option that asks for it; '': a difference is a warning.
+    fails_on_difference: str = ""
 
 
 @dataclass(frozen=True)
@@ -124,7 +126,8 @@ class Resource(ABC):
 
     def differences(self, wanted: Asset, found: Asset) -> list[Difference]:
         """Return the fields of an envelope or body that differ in another one."""
-        if repr(wanted) == repr(found):  # a shortcut: most assets of a long list are identical
+        # A shortcut: most assets of a long list are identical.
+        if repr(wanted) == repr(found):
             return []
         return _fields.differences(wanted, found, self._instants)
 

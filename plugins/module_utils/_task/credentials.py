@@ -17,7 +17,8 @@ from .._resources import WORDS
 from .._secrets import Secrets
 from . import options
 
-_WITH_SCHEME = re.compile(r"[A-Za-z-]+ +([^\s,;]+)")  # the value of a header such as `Bearer abc`
+# The value of a header such as `Bearer abc`.
+_WITH_SCHEME = re.compile(r"[A-Za-z-]+ +([^\s,;]+)")
 _LEDGERS = ("to", "ledger")  # URLs that may have a password
 _URLS = (*_LEDGERS, "base_url", "auth_url")
 _MAY_HOLD_SECRETS = re.compile("[?@]|^postgres")  # a URL that does
@@ -64,7 +65,8 @@ def _credentials_in_urls(params: Params) -> set[str]:
     """Return the passwords in URLs, and the values in the query of auth_url, also decoded."""
     urls = [_text(params.get(option)) for option in _URLS]
     members = [member.partition("=") for member in urls[-1].partition("?")[2].split("&")]
-    values = {value or name for name, _sign, value in members}  # a member without a value is one
+    # A member without a value is one.
+    values = {value or name for name, _sign, value in members}
     return {*_secrets.password_in(*urls), *values, *map(unquote_plus, values)}
 
 

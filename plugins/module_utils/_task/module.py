@@ -23,7 +23,8 @@ from .validation import validate
 
 # Takes a specification, validated options and a context; raises ServicesError.
 SendAll = Callable[[ModuleSpec, Params, Context], Result]
-_INTERNAL = "_ansible_"  # how the names of additional parameters of Ansible begin
+# How the names of additional parameters of Ansible begin.
+_INTERNAL = "_ansible_"
 _ELSEWHERE = {"report": "the controller writes it", "approved": "the controller has the plan"}
 
 

@@ -14,7 +14,8 @@ from types import FrameType
 from typing import Iterator
 
 GRACE = 10.0  # seconds for requests in flight after a signal
-LEDGER_GRACE = 1.0  # seconds for the ledger to withdraw intents of requests that were never sent
+# Seconds for the ledger to withdraw intents of requests that were never sent.
+LEDGER_GRACE = 1.0
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
@@ -88,5 +89,6 @@ def _heeded() -> Iterator[int]:
     for number in _SIGNALS:
         if signal.getsignal(number) is not signal.SIG_IGN:  # as under nohup
             yield number
-    if callable(signal.getsignal(signal.SIGALRM)):  # as for the keyword `timeout`
+    # As for the keyword `timeout`.
+    if callable(signal.getsignal(signal.SIGALRM)):
         yield signal.SIGALRM

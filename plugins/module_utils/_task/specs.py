@@ -42,11 +42,13 @@ class ModuleSpec:
     own: dict[str, Option]  # the argument spec of its own options
     # Across options; for a list, across the options of each item.
     constraints: Constraints = field(default_factory=dict)
-    resource: Resource | None = None  # None: the module works on the ledger alone
+    # None: the module works on the ledger alone.
+    resource: Resource | None = None
     option: str = ""  # holds the list; empty for a module for one asset
     # The argument spec of one item of the list.
     item_options: dict[str, Option] = field(default_factory=dict)
-    shared: tuple[str, ...] = ()  # options of the resource that apply to all items
+    # Options of the resource that apply to all items.
+    shared: tuple[str, ...] = ()
     # Of the variables of a role, by the options that they set.
     names: Mapping[str, str] = field(default_factory=dict)
 

@@ -225,7 +225,8 @@ def presentable(result: Result, context: Context) -> Result:
     if not result.error_body:
         return shown
     body = _scrubbed_body(result.error_body, context.secrets)
-    return shown.but(error_body=body[:LONGEST_ERROR_BODY])  # never half a secret
+    # Never half a secret.
+    return shown.but(error_body=body[:LONGEST_ERROR_BODY])
 
 
 def _scrubbed_body(body: str, secrets: Secrets) -> str:

@@ -47,7 +47,8 @@ class Options:
 
     spec: ModuleSpec
     given: Params
-    params: Params  # all options of the module; an invalid value stays as it is given
+    # All options of the module; an invalid value stays as it is given.
+    params: Params
     secrets: Secrets
     problem: str  # all faults, not yet scrubbed; '' if there are none
 
@@ -312,7 +313,8 @@ def shown(value: object) -> str:
     """Return a value for a message, or only its kind if it is long or has parts."""
     if isinstance(value, (list, dict)):
         return _kind(value)
-    written = printable(json.dumps(value, ensure_ascii=False, default=str))  # a date, or bytes
+    # A date, or bytes.
+    written = printable(json.dumps(value, ensure_ascii=False, default=str))
     return written if len(written) <= _LONGEST_SHOWN else _kind(value)
 
 

@@ -26,9 +26,11 @@ _MAYBE_THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2}(\.\d{3})+")
 class Layout:
     """The layout that the user names; raises InvalidInput for what is none."""
 
-    delimiter: str = ""  # empty: the one that splits the header into the most cells
+    # Empty: the one that splits the header into the most cells.
+    delimiter: str = ""
     decimal: str = ""  # empty: a point, unless 1.000 may be a thousand
-    columns: Mapping[str, str] = field(default_factory=dict)  # our names by the team's headings
+    # Our names by the team's headings.
+    columns: Mapping[str, str] = field(default_factory=dict)
     ignore: Sequence[str] = ()  # headings
 
     def __post_init__(self) -> None:

@@ -115,7 +115,8 @@ def _entry_of(asset: Asset) -> Values:
         entry["base_url"] = values["base_url"]
     entry.update({asset.key: values.get(asset.key), "state": state})
     if "since" in values:
-        entry["changed_at"] = values["since"]  # when the entry changed that the row is about
+        # When the entry changed that the row is about.
+        entry["changed_at"] = values["since"]
     is_found = asset.key == "name" and "id" in values
     if state == ABSENT:
         if is_found:

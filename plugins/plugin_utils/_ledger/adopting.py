@@ -44,7 +44,8 @@ class Item(NamedTuple):
     state: str  # absent, present, or in a list the state of an entry
     asset: Asset | None
     changed_at: str | None
-    only_adds: bool = False  # leaves an existing entry unchanged; records a doubt as one
+    # Leaves an existing entry unchanged; records a doubt as one.
+    only_adds: bool = False
 
     @property
     def asset_id(self) -> str:

@@ -65,9 +65,12 @@ class Ended(NamedTuple):
 class Mark(NamedTuple):
     """The state of a ledger, and its last move."""
 
-    ledger_id: str = ""  # random, made with the tables; copies and moves keep it
-    state: str = ""  # IN_USE, MOVING, MOVED or FILLING of `tables`; empty if there are no tables
-    move: str = ""  # the name of the move, in both ledgers; empty if the ledger never moved
+    # Random, made with the tables; copies and moves keep it.
+    ledger_id: str = ""
+    # IN_USE, MOVING, MOVED or FILLING of `tables`; empty if there are no tables.
+    state: str = ""
+    # The name of the move, in both ledgers; empty if the ledger never moved.
+    move: str = ""
     place: str = ""  # the other ledger of the move, for messages
 
 
@@ -82,7 +85,8 @@ class NewUrl(NamedTuple):
 class Waiting(NamedTuple):
     """How a task waits for others; `show` gets the awaited assets, and the entry of the first one."""
 
-    interruptible: Callable[[], ContextManager[object]] = nullcontext  # around each wait
+    # Around each wait.
+    interruptible: Callable[[], ContextManager[object]] = nullcontext
     show: Callable[[list[Key], Entry | None], None] = lambda keys, entry: None
 
 
@@ -97,9 +101,12 @@ class Use(NamedTuple):
 class Kind(Enum):
     """The purpose of a write, which decides how it is committed."""
 
-    BEGIN = "begin"  # intents: on disk before the write returns; each takes effect on its own
-    END = "end"  # outcomes: survive the death of this process; tried again while the ledger is lost
-    EDIT = "edit"  # on disk before the write returns; all of it takes effect or nothing
+    # Intents: on disk before the write returns; each takes effect on its own.
+    BEGIN = "begin"
+    # Outcomes: survive the death of this process; tried again while the ledger is lost.
+    END = "end"
+    # On disk before the write returns; all of it takes effect or nothing.
+    EDIT = "edit"
 
 
 class Change(NamedTuple):

@@ -215,7 +215,8 @@ def _copies(source: Ledger) -> Iterator[Statement]:
     for rows in _pages(source, sql.ENTRIES_AFTER, ("", "", "")):
         yield _insertion(sql.COPY_ENTRIES, rows)
     for rows in _pages(source, sql.HISTORY_AFTER, (0,)):
-        yield _insertion(sql.COPY_HISTORY, [row[1:] for row in rows])  # the target numbers them
+        # The target numbers them.
+        yield _insertion(sql.COPY_HISTORY, [row[1:] for row in rows])
 
 
 def _pages(source: Ledger, statement: str, after: Row) -> Iterator[list[Row]]:

@@ -49,7 +49,8 @@ _DEFAULTS = {
     "keepalives_count": "3",
     "tcp_user_timeout": "60000",  # milliseconds
 }
-_STATEMENT_SECONDS = 15.0  # a server that has not cancelled a statement by then hangs
+# A server that has not cancelled a statement by then hangs.
+_STATEMENT_SECONDS = 15.0
 _ROW_SECONDS = 0.01  # added for each statement of a transaction
 # These override the server's defaults: an intent is on disk before its request, no statement waits
 # for long, a dead controller loses its locks, and a session survives a long request.
@@ -63,13 +64,16 @@ _SESSION = {
 }
 _SET = "SELECT set_config(name, ?, false) FROM pg_settings WHERE name = ?"
 _SET_IN_TRANSACTION = ("SET LOCAL synchronous_commit = on", "SET LOCAL lock_timeout = '8s'")
-_BEGIN = "BEGIN ISOLATION LEVEL READ COMMITTED"  # the server may have another default
+# The server may have another default.
+_BEGIN = "BEGIN ISOLATION LEVEL READ COMMITTED"
 _TRY_LOCK = "SELECT pg_try_advisory_lock(?)"
-_CREATING = 0  # the number of the lock of the process that creates tables; no key has it
+# The number of the lock of the process that creates tables; no key has it.
+_CREATING = 0
 _LONGEST_PAUSE = 0.1  # seconds between two attempts to take a lock
 # SQLSTATEs, or how they begin: no connection, too many, shut down, a standby.
 _AWAY = ("08", "53", "57P", "25006")
-_ENCODINGS = ("UTF8", "SQL_ASCII")  # SQL_ASCII stores the bytes of UTF-8 as they are
+# SQL_ASCII stores the bytes of UTF-8 as they are.
+_ENCODINGS = ("UTF8", "SQL_ASCII")
 _NEEDED = (
     (ENTRY_TABLE, "SELECT"),
     (ENTRY_TABLE, "INSERT"),
@@ -175,7 +179,8 @@ class PostgresDatabase:
 
     def write(self, statements: Iterable[Statement], kind: Kind) -> list[int]:
         """Write as Database does; every commit is durable, because that costs no extra round trip."""
-        statements = list(statements)  # made first: they may be read from another ledger
+        # Made first: they may be read from another ledger.
+        statements = list(statements)
         with self._translated():
             if self._connection.closed:
                 self._connect()
@@ -256,7 +261,8 @@ class PostgresDatabase:
         seconds = _STATEMENT_SECONDS + statements * _ROW_SECONDS
         timer = threading.Timer(seconds, self._shut_down, [self._connection])
         timer.daemon = True
-        with suppress(RuntimeError):  # no thread can be started: the server's own limits are left
+        # No thread can be started: the server's own limits are left.
+        with suppress(RuntimeError):
             timer.start()
         try:
             yield
@@ -280,7 +286,8 @@ class PostgresDatabase:
 
     def _failure(self, error: Exception) -> LedgerError:
         problem = f"ledger: {self.where}: {first_line(error)}"
-        sqlstate = getattr(error, "sqlstate", None) or ""  # of the server or a pooler, not of libpq
+        # Of the server or a pooler, not of libpq.
+        sqlstate = getattr(error, "sqlstate", None) or ""
         if sqlstate.startswith(_AWAY):
             return LedgerLost(problem)
         if not isinstance(error, self._psycopg.OperationalError):

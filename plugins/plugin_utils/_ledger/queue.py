@@ -74,7 +74,8 @@ class Queue:
 
         Later jobs for these keys do nothing. Does not wait long for the ledger.
         """
-        with suppress(RuntimeError):  # there cannot be another thread: they stay in doubt
+        # There cannot be another thread: they stay in doubt.
+        with suppress(RuntimeError):
             thread = threading.Thread(target=self._try_to_give_up, args=[results], daemon=True)
             thread.start()
             thread.join(LEDGER_GRACE)
@@ -84,7 +85,8 @@ class Queue:
         held = {key: found for key, found in list(self._held.items()) if key not in self._shown}
         if not held:
             return
-        since, entry = next(iter(held.values()))  # of the one that was noticed first
+        # Of the one that was noticed first.
+        since, entry = next(iter(held.values()))
         if time.monotonic() - since >= SILENT:
             self._ledger.database.waiting.show(list(held), entry)
             self._shown.update(held)

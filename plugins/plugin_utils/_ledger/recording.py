@@ -57,7 +57,8 @@ class Begun:
 class Recording:
     """The ledger of a task for one asset: look up, begin, finish; raises LedgerError."""
 
-    _waits = True  # before it plans, for another task that is working on the asset
+    # Before it plans, for another task that is working on the asset.
+    _waits = True
 
     def __init__(
         self, ledger: Ledger, secrets: Secrets, run: str, check_mode: bool = False

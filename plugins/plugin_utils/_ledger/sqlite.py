@@ -29,9 +29,11 @@ from .entries import NOT_A_LEDGER, Kind, LedgerError, LedgerLost, Use, Waiting, 
 from .paths import is_trusted
 from .tables import TABLES_IN_SQLITE
 
-_BUSY_TIMEOUT = 60.0  # seconds to wait for other writers, each of which takes milliseconds
+# Seconds to wait for other writers, each of which takes milliseconds.
+_BUSY_TIMEOUT = 60.0
 _STEP = 1.0  # seconds of one such wait in SQLite, which no signal ends
-_WRITING = 0  # the byte that is locked while a ledger is opened for writing or written to
+# The byte that is locked while a ledger is opened for writing or written to.
+_WRITING = 0
 _LOCKED = "database is locked"  # in texts of SQLite
 _NO_PERMISSION = ("readonly", "unable to open", "I/O")
 _UNDO = (
@@ -39,7 +41,8 @@ _UNDO = (
     " for example with ledger_info, as a user who may write to it, to its -journal and to their"
     " directory"
 )
-_ERRORS = (sqlite3.Error, UnicodeError)  # UnicodeError: a lone surrogate, which is no UTF-8
+# UnicodeError: a lone surrogate, which is no UTF-8.
+_ERRORS = (sqlite3.Error, UnicodeError)
 
 
 _Identity = Tuple[int, int]
@@ -56,7 +59,8 @@ class SqliteDatabase:
         self.where = self.shown = path
         self.file = os.path.realpath(path)
         self.waiting = Waiting()
-        self._connection: sqlite3.Connection | None = None  # None: open for reading
+        # None: open for reading.
+        self._connection: sqlite3.Connection | None = None
         self._locks = -1
         self._is_durable: bool | None = None
         try:
@@ -66,8 +70,10 @@ class SqliteDatabase:
             self.close()
             reason = getattr(error, "strerror", None) or _said(error)
             raise LedgerError(f"ledger: {self.where} cannot be opened: {reason}") from None
-        self.lock(_WRITING, wait=True)  # wait for a write that is going on to remove its journal
-        self._was_cut_off = has_journal(self.file)  # SQLite plays it back unseen
+        # Wait for a write that is going on to remove its journal.
+        self.lock(_WRITING, wait=True)
+        # SQLite plays it back unseen.
+        self._was_cut_off = has_journal(self.file)
         self.unlock(_WRITING)
 
     def _open_file(self) -> None:

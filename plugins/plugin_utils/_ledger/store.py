@@ -41,11 +41,14 @@ from .entries import (
     stamped,
 )
 
-SILENT = 1.0  # seconds of a wait for another task before a line on the screen says so
+# Seconds of a wait for another task before a line on the screen says so.
+SILENT = 1.0
 _LOOK = 0.05  # seconds between two looks at a lock
-_LOSS_GRACE = 10.0  # seconds for which an outcome is tried again while the ledger is lost
+# Seconds for which an outcome is tried again while the ledger is lost.
+_LOSS_GRACE = 10.0
 _PAUSE = 0.2  # seconds between two such attempts
-_AT_ONCE = 500  # names in one statement; SQLite took 999 values at most before 3.32
+# Names in one statement; SQLite took 999 values at most before 3.32.
+_AT_ONCE = 500
 _TOO_DEEP = f"is nested deeper than {strict_json.MAX_DEPTH} levels"
 _MOVE_AGAIN = (
     " If that was cut off, run the same move again, which completes it:"
@@ -70,7 +73,8 @@ class Ledger:
         self.where = database.where
         self.file = database.file
         self.version = 0  # of the tables, 0 if there are none
-        self.used_elsewhere = ""  # a warning: the file was last used somewhere else
+        # A warning: the file was last used somewhere else.
+        self.used_elsewhere = ""
         try:
             mark = self._open(read_only, moving)
         except LedgerError:

@@ -140,7 +140,8 @@ def keep_from_shell(connection: ConnectionBase, prefix: str) -> None:
     stays, because the module must not find the value that the target has for it.
     """
     shell: Any = connection._shell
-    if "env_prefix" not in vars(shell):  # the items of a loop share a connection
+    # The items of a loop share a connection.
+    if "env_prefix" not in vars(shell):
         shell.env_prefix = partial(_prefix_without, shell.env_prefix, prefix)
 
 
@@ -215,7 +216,8 @@ class Keywords:
     diff: bool
     no_log: bool
     is_async: bool
-    counts_attempts: bool  # whether Ansible may repeat the task, and counts in `attempts`
+    # Whether Ansible may repeat the task, and counts in `attempts`.
+    counts_attempts: bool
     timeout: int | None  # seconds
     becomes: bool  # whether the task changes to another user
     is_local: bool  # whether the connection leads to this machine

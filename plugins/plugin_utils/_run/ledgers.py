@@ -20,7 +20,8 @@ from .action import Action
 from .display import say
 from .run_memory import run_memory
 
-_ledgers: dict[tuple[int, str, bool], Ledger] = {}  # by process, location and read_only
+# By process, location and read_only.
+_ledgers: dict[tuple[int, str, bool], Ledger] = {}
 
 
 def ledger_location(action: Action, ledger: str, option: str = "ledger") -> str:

@@ -57,7 +57,8 @@ class SendingListAction(SendingAction):
         report = self._report(params, location, service)
         approved = self._approved_plan(params, location, service)
         params = with_defaults(self.spec, params)
-        tasks = prepare_all(self.spec, params, check_mode)  # a faulty list creates no ledger
+        # A faulty list creates no ledger.
+        tasks = prepare_all(self.spec, params, check_mode)
         # Each list opens its own ledger, because its threads may outlive it.
         ledger = open_own_ledger(self, params, location, check_mode) if location else None
         recording = None

@@ -24,7 +24,8 @@ from .ansible_core import is_python_too_old, why_failed
 from .worker import environment
 
 _NOT_THERE = " A machine that does not exist cannot be logged in to: add delegate_to: localhost."
-_SHELL_CANNOT_START = (126, 127)  # POSIX: the command was found but cannot be run, or was not found
+# POSIX: the command was found but cannot be run, or was not found.
+_SHELL_CANNOT_START = (126, 127)
 
 
 class Target:
@@ -67,7 +68,8 @@ class Target:
         """Run the module and return its result unchanged, except for a missing `outcome`."""
         action = self._action
         try:
-            action.keep_from_shell(ENVIRONMENT_PREFIX)  # those variables are among the arguments
+            # Those variables are among the arguments.
+            action.keep_from_shell(ENVIRONMENT_PREFIX)
             with environment(action.controller_environment), action.signals.raised():
                 shell = action.run_shell()
                 if shell["rc"] != 0:

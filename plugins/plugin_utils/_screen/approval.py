@@ -30,7 +30,8 @@ class ApprovedPlan:
 
     path: str
     bodies: dict[str, Body]  # by name or id
-    ledger: str | None  # the place, without a password; None if it was made without a ledger
+    # The place, without a password; None if it was made without a ledger.
+    ledger: str | None
     ledger_id: str | None  # None if there was no ledger yet
     history_rows: int  # of the ledger when the plan was made
 

@@ -16,7 +16,8 @@ from ...module_utils._result import REPORT, Result, keys
 
 IN_DOUBT, DIFFERS, NOT_BEGUN = "in doubt", "differs", "not begun"
 NOT_LISTED, UNCHANGED = "not listed", "unchanged"
-PLANNED, ENDED = "planned", "ended"  # the states of a run, in check mode and otherwise
+# The states of a run, in check mode and otherwise.
+PLANNED, ENDED = "planned", "ended"
 _PLANS = {
     "create": "to create",
     "update": "to update",
@@ -57,7 +58,8 @@ class Asset:
     request_attempts: int | None = None
     begun_after: float | None = None  # seconds since the list began
     seconds: float | None = None
-    waits: Iterable[tuple[float, float]] = ()  # when each began, and its seconds
+    # When each began, and its seconds.
+    waits: Iterable[tuple[float, float]] = ()
     trace_id: str = ""
     msg: str = ""
     cause: str = ""  # `msg` without the name of the asset and the command

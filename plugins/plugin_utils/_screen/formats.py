@@ -32,7 +32,8 @@ class Format:
     """A format of a report; `head`: the start of its text, by which a report is recognized."""
 
     head: str
-    text_of: Callable[[Run, str], str]  # takes the run, and the path of the JSON file
+    # Takes the run, and the path of the JSON file.
+    text_of: Callable[[Run, str], str]
 
 
 def as_json(run: Run, _file: str) -> str:

@@ -23,8 +23,10 @@ from .screen import EMPTY, commands
 from .text import shortened, shown, text, wrapped
 
 MARKS = {"in doubt": "?", "differs": "!", "to update": "~", "to create": "+", NOT_LISTED: "."}
-_SHARED = "each:"  # instead of mark and name, before the fields that all new assets share
-_FIRST = ("ip", "team", "cpu", "vm_ram", "operating_system")  # what people look for
+# Instead of mark and name, before the fields that all new assets share.
+_SHARED = "each:"
+# What people look for.
+_FIRST = ("ip", "team", "cpu", "vm_ram", "operating_system")
 _MOST_PLANNED = 40  # assets
 _UNKNOWN = "nothing else is known of it: a service that replaces drops the rest"
 _NO_LIMIT = sys.maxsize

@@ -52,7 +52,8 @@ def _entry_of(run: Run, asset: Asset) -> Params | None:
     """Return the entry of an asset, None if nothing is known to exist."""
     named = dict(resource=asset.resource, base_url=run.service, name=asset.name)
     if asset.resource != _MACHINE:
-        return None  # a role may be sent again, and the report lacks its known fields
+        # A role may be sent again, and the report lacks its known fields.
+        return None
     if asset.result == IN_DOUBT:
         return dict(named, state=asset.outcome, sent=asset.body or {})
     if asset.id is None:
