@@ -21,8 +21,10 @@ from typing import Any, Callable, NamedTuple
 # Every entry to the collection imports this file before anything that needs a later Python.
 if sys.version_info < (3, 9):  # noqa: UP036 (ansible-core 2.16 still runs modules on older ones)
     raise ImportError(
-        "infrastructure.services needs Python 3.9 or later, here and where a module runs; this is Python"
-        f" {sys.version_info[0]}.{sys.version_info[1]} ({sys.executable}). Set ansible_python_interpreter, or install"
+        "infrastructure.services needs Python 3.9 or later, here and where"
+        " a module runs; this is Python"
+        f" {sys.version_info[0]}.{sys.version_info[1]} ({sys.executable})."
+        " Set ansible_python_interpreter, or install"
         " ansible-core with a later Python"
     )
 

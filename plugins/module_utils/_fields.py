@@ -16,7 +16,8 @@ from typing import Any, Callable, Dict, Iterable, Iterator, Match, NamedTuple, T
 # ISO 8601, extended or basic; an unquoted YAML timestamp becomes this form as text.
 _DATE_TIME = re.compile(
     r"(?P<year>\d{4})(?P<dash>-?)(?P<month>\d\d)(?P=dash)(?P<day>\d\d)"
-    r"(?:[Tt]|[ ]+)(?P<hour>\d\d)(?P<colon>:?)(?P<minute>\d\d)(?:(?P=colon)(?P<second>\d\d)(?:[.,]\d+)?)?"
+    r"(?:[Tt]|[ ]+)(?P<hour>\d\d)(?P<colon>:?)(?P<minute>\d\d)"
+    r"(?:(?P=colon)(?P<second>\d\d)(?:[.,]\d+)?)?"
     r"[ ]*(?:[Zz]|(?P<sign>[+-])(?P<zone_hour>[01]\d|2[0-3])(?::?(?P<zone_minute>[0-5]\d))?)?",
     re.ASCII,
 )

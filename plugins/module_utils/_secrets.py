@@ -28,8 +28,9 @@ _DISTINCT = 32
 # the name or by one of its words, unless the last word marks it as metadata: `subject_token_type`
 # is only the type.
 _CREDENTIAL = re.compile(
-    r"passw|passphrase|passcode|secret|token|assertion|credential|apikey|privatekey|authorization|cookie|signature"
-    r"|^(?:authorization|device)?code$|(?<!idempotency)(?<!sort)(?<!partition)(?<!cache)(?<!surrogate)(?<!public)key$"
+    r"passw|passphrase|passcode|secret|token|assertion|credential|apikey|privatekey"
+    r"|authorization|cookie|signature|^(?:authorization|device)?code$"
+    r"|(?<!idempotency)(?<!sort)(?<!partition)(?<!cache)(?<!surrogate)(?<!public)key$"
 )
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 _CREDENTIAL_WORD = re.compile(
@@ -39,8 +40,10 @@ _METADATA_WORDS = {"type", "method", "version", "algorithm", "alg", "user", "use
 # json.dumps would make an encoder each time.
 _json = json.JSONEncoder(ensure_ascii=False).encode
 _WEAK = (
-    f"A credential has fewer than {SHORTEST} characters, or is also part of a name, an id or another value of the task."
-    " Only messages mask it, since masking it elsewhere would change those values. Use a long one that is unlike them."
+    f"A credential has fewer than {SHORTEST} characters, or is also part"
+    " of a name, an id or another value of the task."
+    " Only messages mask it, since masking it elsewhere would change"
+    " those values. Use a long one that is unlike them."
 )
 _PASSWORD_OPTION = re.compile(
     r"(?:password|passwd|secret)\s*=\s*('(?:[^'\\]|\\.)*'|[^&\s]*)", re.IGNORECASE

@@ -61,7 +61,10 @@ _BY_STATUS = {
     308: (Event.REFUSED, f"{_REDIRECT}; set base_url to the new address of the service"),
     400: (
         Event.REFUSED,
-        "it is malformed, or a gateway requires a client certificate: set client_cert and client_key",
+        (
+            "it is malformed, or a gateway requires a client certificate: set client_cert and"
+            " client_key"
+        ),
     ),
     401: (
         Event.UNAUTHORIZED,

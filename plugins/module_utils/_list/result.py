@@ -16,7 +16,8 @@ from .._secrets import for_message
 from .._task.specs import ModuleSpec
 
 _TOO_LARGE = (
-    "ansible-runner and AWX drop a result of more than 700,000 characters, and this one is near that or above. Set"
+    "ansible-runner and AWX drop a result of more than 700,000"
+    " characters, and this one is near that or above. Set"
     " results to problems, and {} to the fields that you need, such as [id]."
 )
 _RESULTS_SAY = "results says what is known of each, and what to do."

@@ -70,7 +70,10 @@ def run_module(spec: ModuleSpec, send_all: SendAll | None = None) -> None:
     secrets = module.options.secrets
     try:
         if module.options.valid()["ledger"] or not spec.resource:
-            why = "the controller keeps it, so it works neither with async nor without the module's action plugin"
+            why = (
+                "the controller keeps it, so it works neither with async nor"
+                " without the module's action plugin"
+            )
             raise InvalidInput("ledger", why)
         result = _run_list(module, send_all) if send_all else _run_one(module)
     except ServicesError as error:

@@ -129,7 +129,10 @@ def service_url(option: str, url: str, allow_http: bool) -> str:
 
 def _token(token: str | None, auth_url: str | None, check_mode: bool) -> str | None:
     if token is None and not auth_url and not check_mode:
-        others = f"or the environment variable {ENVIRONMENT_PREFIX}ACCESS_TOKEN, or auth_url and its client"
+        others = (
+            f"or the environment variable {ENVIRONMENT_PREFIX}ACCESS_TOKEN, or"
+            " auth_url and its client"
+        )
         raise InvalidInput("access_token", f"is missing: set it, {others}")
     if token is None or TOKEN.fullmatch(token):
         return token

@@ -27,10 +27,12 @@ EXAMPLES = (
 )
 # Options of other collections, and what to use instead.
 INSTEAD = {
-    "state": "the service cannot delete. To forget a machine, use infrastructure.services.ledger_entry with state:"
+    "state": "the service cannot delete. To forget a machine, use"
+    " infrastructure.services.ledger_entry with state:"
     " absent",
     "wait": "a request ends when the service has answered; timeout says how long that may take",
-    "count": "one task is one machine; list several in infrastructure.services.compute_virtual_machines",
+    "count": "one task is one machine; list several in"
+    " infrastructure.services.compute_virtual_machines",
 }
 
 

@@ -29,7 +29,10 @@ from .signals import Interrupted
 # The parameter by which the action plugin passes a Recorded to the module.
 RECORDED = "_infrastructure_services_recorded"
 LONGEST_ERROR_BODY = 1000  # characters in a result
-_UNCHECKED = "validate_certs is false: anyone between here and the service can read the token and change what is sent."
+_UNCHECKED = (
+    "validate_certs is false: anyone between here and the service can"
+    " read the token and change what is sent."
+)
 
 
 @dataclass(frozen=True)

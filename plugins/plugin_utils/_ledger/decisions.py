@@ -57,9 +57,15 @@ _HOW = {
 _ENTRY = "infrastructure.services.ledger_entry (state:"
 # How to settle a creation in doubt, by its outcome.
 _SETTLE = {
-    ACCEPTED: f"It exists: do not create it again. Record its asset, with the id of the service, by {_ENTRY} present).",
-    UNKNOWN: f"Look for it on the service. If it is there, confirm it with {_ENTRY} present and its asset); if not,"
-    " remove the entry with the same module (state: absent), and this task creates it.",
+    ACCEPTED: (
+        "It exists: do not create it again. Record its asset, with the id of the service, by"
+        f" {_ENTRY} present)."
+    ),
+    UNKNOWN: (
+        f"Look for it on the service. If it is there, confirm it with {_ENTRY} present and its"
+        " asset); if not, remove the entry with the same module (state: absent), and this task"
+        " creates it."
+    ),
     **dict.fromkeys(
         (REJECTED, NOT_SENT), f"Before you run it again, remove its entry with {_ENTRY} absent)."
     ),

@@ -31,13 +31,19 @@ from .role import ONLY_CHECKS, names_in_role, spec_in_role
 from .run_memory import run_memory
 from .worker import environment, is_orphan, parent
 
-_WHY = "This attempt sent nothing: the keyword until does not repeat a creation that may have happened."
+_WHY = (
+    "This attempt sent nothing: the keyword until does not repeat a"
+    " creation that may have happened."
+)
 _UNRECORDED = (
-    "No ledger remembers what this run creates, so running it again creates another machine. Set ledger, or"
-    f' {LEDGER_VARIABLE} in the environment, to the path of a file; ledger: "" says that this is meant.'
+    "No ledger remembers what this run creates, so running it again"
+    " creates another machine. Set ledger, or"
+    f" {LEDGER_VARIABLE} in the environment, to the path of a file;"
+    ' ledger: "" says that this is meant.'
 )
 _NO_LEDGER = (
-    f"is missing: set it, or {LEDGER_VARIABLE} in the environment, to a path (an SQLite file) or a postgresql:// URL,"
+    f"is missing: set it, or {LEDGER_VARIABLE} in the environment, to a"
+    " path (an SQLite file) or a postgresql:// URL,"
     " so that running again is safe"
 )
 
@@ -115,7 +121,10 @@ class Action(TaskAction):
         try:
             return dict(self.all_given())
         except (TypeError, ValueError):
-            problem = "one contains a value that JSON cannot represent (binary data, a set, a huge number)"
+            problem = (
+                "one contains a value that JSON cannot represent (binary data, a"
+                " set, a huge number)"
+            )
             raise InvalidInput("the options", problem) from None
 
     @property
@@ -185,7 +194,10 @@ class Action(TaskAction):
         with deferred() as self.signals:
             result = _ATTEMPTS.end(self._run_in_environment())
             if self.signals.caught and result.msg.text:
-                hidden = f"{self.module}: a task with no_log was interrupted; its outcome is {result.outcome}."
+                hidden = (
+                    f"{self.module}: a task with no_log was interrupted; its outcome is"
+                    f" {result.outcome}."
+                )
                 leave_message(hidden if self.keywords.no_log else str(result.msg))
         if self.signals.caught:
             self.signals.terminate()
@@ -222,7 +234,10 @@ class Action(TaskAction):
     def _require_known_attempts(self) -> None:
         """Raise InvalidInput for a creation that is repeated before its last job has ended."""
         if self.keywords.is_async and self.creates and self.keywords.counts_attempts:
-            why = "cannot be combined with until or retries in a task that creates: no attempt knows how the job"
+            why = (
+                "cannot be combined with until or retries in a task that creates:"
+                " no attempt knows how the job"
+            )
             advice = "before it ended. Remove async, or until and retries"
             raise InvalidInput("async", f"{why} {advice}")
 

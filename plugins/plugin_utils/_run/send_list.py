@@ -146,9 +146,15 @@ class SendingListAction(SendingAction):
         if params["report"]:
             known = f"The report {params['report']} says what is known of each. "
         if params["ledger"]:
-            in_doubt = "The playbook infrastructure.services.in_doubt lists what is in doubt, with commands."
+            in_doubt = (
+                "The playbook infrastructure.services.in_doubt lists what is in"
+                " doubt, with commands."
+            )
             return f"{known}{in_doubt} Then run it again, which goes on."
-        return f"{known}Look on the service for those in doubt before you send the list again: no ledger knows them."
+        return (
+            f"{known}Look on the service for those in doubt before you send the"
+            " list again: no ledger knows them."
+        )
 
 
 class ListPlace(Worker):
