@@ -65,7 +65,7 @@ class ListTask:
             to_send = self._add_settled(planned, result)
             if to_send:
                 sending = self._start([planned[number] for number in to_send], result.failed)
-                ended = sending.send(result.total, result.added)
+                ended = sending.run_threads(result.total, result.added)
                 for index, number in enumerate(to_send):
                     if index in ended:
                         result.add(number, ended[index])
@@ -160,7 +160,7 @@ class _Sending:
         self.gate = Gate(len(planned), control, limits)
         self._began = time.monotonic()
 
-    def send(self, total: int, settled: int) -> dict[int, Result]:
+    def run_threads(self, total: int, settled: int) -> dict[int, Result]:
         """Send the requests and return the results by index; an item without one was not begun.
 
         `total`, `settled`: how many items the whole list has, and how many of them send nothing.

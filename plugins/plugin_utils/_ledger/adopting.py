@@ -65,11 +65,11 @@ class Edit(NamedTuple):
 
 def item_of(number: int, given: object, options: Params) -> Item:
     """Return an item from the valid options of ledger_entry; raise InvalidInput."""
-    key = _key(options)
+    key = _entry_key(options)
     return Item(number, given, key, options["state"], options["asset"], options["changed_at"])
 
 
-def _key(options: Params) -> Key:
+def _entry_key(options: Params) -> Key:
     """Return the key of the entry that options name; raise InvalidInput."""
     option = KEYS[options["resource"]]
     name = options[option] or ""

@@ -64,7 +64,7 @@ class Recording:
         self, ledger: Ledger, secrets: Secrets, run: str, check_mode: bool = False
     ) -> None:
         """`run` names the run of Ansible."""
-        self._ledger = ledger
+        self.ledger = ledger
         self._secrets = secrets
         self._run = run
         self._check_mode = check_mode
@@ -78,10 +78,10 @@ class Recording:
         if not tasks:
             return []
         base_url, resource, names = _keys_of(tasks)
-        entries = self._ledger.get_many(base_url, resource, names)
+        entries = self.ledger.get_many(base_url, resource, names)
         new = [name for name in names if name not in entries]
         if new:
-            others = self._ledger.other_services(base_url, resource, new)
+            others = self.ledger.other_services(base_url, resource, new)
             if others:
                 self.warnings.append(decisions.warning_of_others(tasks[0], others))
         return [self._plan(task, entries.get(task.wanted.key)) for task in tasks]
@@ -97,12 +97,12 @@ class Recording:
 
         A list returns None at once, and begins the asset later.
         """
-        if not self._ledger.lock(key, wait=self._waits):
+        if not self.ledger.lock(key, wait=self._waits):
             return None
         try:
-            return self._ledger.get(key)
+            return self.ledger.get(key)
         finally:
-            self._ledger.release(key)
+            self.ledger.release(key)
 
     @contextmanager
     def record_intent(self, planned: Planned) -> Iterator[Begun]:
@@ -192,7 +192,7 @@ class ListRecording(Recording):
         """Return the names of assets that were created or adopted after the approved plan was made."""
         if not tasks or self._approved_after is None:
             return set()
-        return self._ledger.created_since(*_keys_of(tasks), self._approved_after)
+        return self.ledger.created_since(*_keys_of(tasks), self._approved_after)
 
     def not_listed(self, tasks: list[Task]) -> list[str]:
         """Return the names that are recorded at the same service but not in the list."""
@@ -201,7 +201,7 @@ class ListRecording(Recording):
         base_url, resource, names = _keys_of(tasks)
         where = {"base_url = ?": (base_url,), "resource = ?": (resource,)}
         listed = set(names)
-        found = self._ledger.entries(where, lambda name: name not in listed)
+        found = self.ledger.entries(where, lambda name: name not in listed)
         return [key.name for key, _entry in found]
 
     def show_waiting(self) -> None:
@@ -221,7 +221,7 @@ class ListRecording(Recording):
 
     def close(self) -> None:
         """Close the ledger, which no thread uses any more."""
-        self._ledger.close()
+        self.ledger.close()
 
 
 def _keys_of(tasks: list[Task]) -> tuple[str, str, list[str]]:

@@ -22,7 +22,6 @@ from ...module_utils._task.options import settings_from
 from ...module_utils._task.validation import Options
 from .._ledger.location import open_ledger, shown_location
 from .._ledger.recording import ListRecording
-from .._ledger.store import Ledger
 from .._screen.approval import ApprovedPlan, approved_plan
 from .._screen.assets import assets_of
 from .._screen.plan import plan_lines
@@ -59,24 +58,19 @@ class SendingListAction(SendingAction):
         params = with_defaults(self.spec, params)
         # A faulty list creates no ledger.
         tasks = prepare_all(self.spec, params, check_mode)
-        # Each list opens its own ledger, because its threads may outlive it.
-        ledger = open_own_ledger(self, params, location, check_mode) if location else None
         recording = None
-        if ledger:
-            after = approved.history_rows if approved else None
-            recording = ListRecording(ledger, options.secrets, run_id(), check_mode, after)
-        history_rows = ledger.count_history() if ledger and report else 0
+        if location:
+            recording = self._open_recording(options, params, location, approved)
+        history_rows = recording.ledger.count_history() if recording and report else 0
         place = ListPlace(self)
-        bodies = approved.bodies if approved else None
+        task = ListTask(self.spec, params, self.context(options, place), recording)
         began = time.monotonic()
-        context = self.context(options, place)
-        collected = ListTask(self.spec, params, context, recording).carry_out(tasks, bodies)
+        collected = task.carry_out(tasks, approved.bodies if approved else None)
         if self.only_checks:
             return Result()
         collected.not_listed = only.without_left_out(collected.not_listed)
         result = collected.done(self._next_step(params))
-        about = _about_list(ledger, recording, history_rows)
-        about = about._replace(interrupted=place.why_to_stop() or None)
+        about = _about_list(recording, history_rows, place.why_to_stop())
         result = self._show(report, time.monotonic() - began, result, about, only.words())
         returned = collected.returned(result, params["results"])
         if self.spec.names and returned.failed:
@@ -107,6 +101,15 @@ class SendingListAction(SendingAction):
         with closing(open_ledger(location, read_only=True)) as ledger:
             plan.require_ledger(shown_location(location), ledger.ledger_id or None)
         return plan
+
+    def _open_recording(
+        self, options: Options, params: Params, location: str, approved: ApprovedPlan | None
+    ) -> ListRecording:
+        """Open a ledger for this list alone, because its threads may outlive it."""
+        check_mode = self.keywords.check_mode
+        ledger = open_own_ledger(self, params, location, check_mode)
+        after = approved.history_rows if approved else None
+        return ListRecording(ledger, options.secrets, run_id(), check_mode, after)
 
     def _show(
         self,
@@ -192,11 +195,11 @@ def _may_go_on(recording: ListRecording, params: Params, items: Iterable[Result]
     return False
 
 
-def _about_list(
-    ledger: Ledger | None, recording: ListRecording | None, history_rows: int
-) -> AboutList:
+def _about_list(recording: ListRecording | None, history_rows: int, interrupted: str) -> AboutList:
     """Return the facts about the whole list and its ledger for the report."""
-    if not ledger or not recording:
-        return AboutList()
-    warnings = [ledger.used_elsewhere, *recording.warnings]
-    return AboutList(ledger.ledger_id or None, history_rows, tuple(filter(None, warnings)))
+    about = AboutList(history_rows=history_rows, interrupted=interrupted or None)
+    if not recording:
+        return about
+    ledger = recording.ledger
+    warnings = filter(None, (ledger.used_elsewhere, *recording.warnings))
+    return about._replace(ledger_id=ledger.ledger_id or None, warnings=tuple(warnings))
