@@ -151,7 +151,7 @@ class Action(TaskAction):
 
     def ledger_given(self) -> Any:
         """Return the option `ledger` before it is validated, '' if none is given."""
-        given = self.given("ledger")
+        given = self.arguments.get("ledger")
         return os.environ.get(LEDGER_VARIABLE, "") if given is None else given
 
     def absolute_path(self, option: str, path: str) -> str:
@@ -159,7 +159,7 @@ class Action(TaskAction):
 
         Raise InvalidInput for a path in a collection.
         """
-        return absolute(option, path, self.playbook_directory, self.given(option) is None)
+        return absolute(option, path, self.playbook_directory, self.arguments.get(option) is None)
 
     def with_absolute_paths(self, options: Params) -> Params:
         """Return options, valid or not, with absolute paths.
@@ -183,7 +183,6 @@ class Action(TaskAction):
     def run(self, tmp: Any = None, task_vars: dict[str, Any] | None = None) -> Returned:
         """Run the task for one host and item, and return the result."""
         super().run(tmp, task_vars)
-        self.task_vars = task_vars or {}
         self.controller_environment = dict(os.environ)
         _ATTEMPTS.forget_others(self.task)
         result = _ATTEMPTS.creation() or self._run_with_signals()
@@ -263,7 +262,7 @@ class Action(TaskAction):
 
         An empty option `ledger` means that this is intended.
         """
-        is_recorded = self.given("ledger") is not None or os.environ.get(LEDGER_VARIABLE)
+        is_recorded = self.arguments.get("ledger") is not None or os.environ.get(LEDGER_VARIABLE)
         has_created = self.creates and (result.changed or result.outcome == UNKNOWN)
         if is_recorded or not has_created or self.keywords.no_log:
             return result

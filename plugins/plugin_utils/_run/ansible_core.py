@@ -233,7 +233,10 @@ class TaskAction(ActionBase):
 
     _supports_async = True
     _supports_check_mode = True
+    task: object  # the same for all attempts of `until`
+    arguments: dict[str, Any]  # the options as the task gives them
     task_vars: dict[str, Any]
+    playbook_directory: str
     module_was_started = False
 
     @property
@@ -256,10 +259,13 @@ class TaskAction(ActionBase):
             is_local=connection.transport == "local",
         )
 
-    @property
-    def task(self) -> object:
-        """Return the task object, the same for all attempts of `until`."""
-        return self._task
+    def run(self, tmp: Any = None, task_vars: dict[str, Any] | None = None) -> Returned:
+        """Note what the task is given."""
+        self.task = self._task
+        self.arguments = self._task.args
+        self.task_vars = task_vars or {}
+        self.playbook_directory = str(self._loader.get_basedir())
+        return dict(ActionBase.run(self, tmp, task_vars))
 
     @property
     def module(self) -> str:
@@ -271,14 +277,6 @@ class TaskAction(ActionBase):
         """Return the width of the screen in characters."""
         display: Any = self._display
         return int(display.columns)
-
-    @property
-    def playbook_directory(self) -> str:
-        return str(self._loader.get_basedir())
-
-    def given(self, option: str) -> Any:
-        """Return an option as the task gives it, None if it does not."""
-        return self._task.args.get(option)
 
     def all_given(self) -> Any:
         """Return the options as a module gets them; raise TypeError or ValueError if it cannot."""

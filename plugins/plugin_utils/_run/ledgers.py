@@ -31,7 +31,7 @@ def ledger_location(action: Action, ledger: str, option: str = "ledger") -> str:
     if action.keywords.is_async:
         why = "cannot be combined with async: nothing would record how the task ended. Remove async"
         raise InvalidInput("ledger", why)
-    return resolved(ledger, action.playbook_directory, action.given(option) is None)
+    return resolved(ledger, action.playbook_directory, action.arguments.get(option) is None)
 
 
 def open_own_ledger(action: Action, params: Params, location: str, read_only: bool) -> Ledger:

@@ -28,6 +28,7 @@ _SHARED = "each:"
 # What people look for.
 _FIRST = ("ip", "team", "cpu", "vm_ram", "operating_system")
 _MOST_PLANNED = 40  # assets
+_AROUND_NAME = 6  # columns, for the mark and for spaces
 _UNKNOWN = "nothing else is known of it: a service that replaces drops the rest"
 _NO_LIMIT = sys.maxsize
 Fields = Mapping[str, object]
@@ -143,27 +144,33 @@ def plan_lines(operation: Operation, assets: list[Asset], width: int) -> list[st
     order = [*MARKS]
     marked = [asset for asset in assets if asset.result in MARKS]
     listed = sorted(marked, key=lambda asset: order.index(asset.result))
-    column = min(max((len(asset.name) for asset in listed), default=0), width // 2)
+    longest = max((len(asset.name) for asset in listed), default=0)
+    column = min(longest, width // 2)
+    room = width - column - _AROUND_NAME
     counts = counted(tally(operation, assets, is_plan=True))
     lines = [f"{operation.noun}s: {counts or EMPTY}"]
     if new.shared:
-        lines += _row(_SHARED, [fitted(_texts(new.shared), width - column - 6)], column, width)
+        lines += _row(_SHARED, [fitted(_texts(new.shared), room)], column, room)
     for asset in listed[:_MOST_PLANNED]:
         begin = f"{MARKS[asset.result]} {shortened(asset.name, column)}"
-        lines += _row(begin, _parts(asset, new, width - column - 6), column, width)
+        lines += _row(begin, _parts(asset, new, room), column, room)
     if len(listed) > _MOST_PLANNED:
         lines.append(f"  and {len(listed) - _MOST_PLANNED:,} more")
     return lines + commands(asset for asset in listed if asset.plan == "in_doubt")
 
 
-def _row(begin: str, parts: list[str], column: int, width: int) -> list[str]:
-    """Return the lines of an asset; the later ones have its name left out."""
-    left = column + 6
+def _row(begin: str, parts: list[str], column: int, room: int) -> list[str]:
+    """Return the lines of an asset; only the first one has its mark and name.
+
+    `column`: the width of names; `room`: what is left for the parts.
+    """
     texts = ["; ".join(parts)]
-    if len(texts[0]) > width - left:
-        texts = [*chain.from_iterable(wrapped(part, width - left) for part in parts)]
+    if len(texts[0]) > room:
+        texts = [*chain.from_iterable(wrapped(part, room) for part in parts)]
     first, *others = texts or [""]
-    return [f"  {begin:{left - 4}}  {first}".rstrip(), *(f"{'':{left}}{line}" for line in others)]
+    indent = " " * (column + _AROUND_NAME)
+    start = f"  {begin:{column + 2}}  {first}"
+    return [start.rstrip(), *(f"{indent}{line}" for line in others)]
 
 
 @dataclass(frozen=True)
