@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import platform
 import pwd
@@ -13,12 +14,14 @@ from contextlib import nullcontext
 from datetime import datetime, timezone
 from enum import Enum
 from functools import cache
-from typing import Callable, ContextManager, NamedTuple
+from typing import Any, Callable, ContextManager, NamedTuple
 
 from ...module_utils._errors import ACCEPTED, UNKNOWN, InvalidInput
+from ...module_utils._http import strict_json
 from ...module_utils._resources import planning
 
 Entry = planning.Entry
+_TOO_DEEP = f"is nested deeper than {strict_json.MAX_DEPTH} levels"
 
 # The states of an entry; `decisions` explains them.
 INTENT, DONE = "intent", "done"
@@ -150,6 +153,20 @@ NOT_A_LEDGER = (
     "file is not a database, and is left as it is. Give the path of a ledger, or of a new one; if"
     " this was one, restore it from a backup"
 )
+
+
+def recorded_json(text: str) -> Any:
+    """Return JSON as a value; raise ValueError if it is no JSON, or deeper than any recorded."""
+    try:
+        value = json.loads(text)
+    except RecursionError:
+        raise ValueError(_TOO_DEEP) from None
+    except ValueError:
+        raise ValueError("is not JSON") from None
+    may_be_deep = text.count("[") + text.count("{") > strict_json.MAX_DEPTH
+    if may_be_deep and strict_json.depth(value) > strict_json.MAX_DEPTH:
+        raise ValueError(_TOO_DEEP)
+    return value
 
 
 def first_line(error: Exception) -> str:

@@ -123,6 +123,9 @@ class PostgresDatabase:
     def use(self) -> Use:
         return Use()
 
+    def is_older(self) -> bool:
+        return False
+
     def check(self) -> None:
         """Do nothing: the server looks after its files."""
 

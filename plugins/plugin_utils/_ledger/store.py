@@ -17,9 +17,8 @@ import os
 import time
 from contextlib import contextmanager
 from itertools import chain
-from typing import Any, Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Callable, Iterable, Iterator, Mapping, Sequence
 
-from ...module_utils._http import strict_json
 from ...module_utils._secrets import printable
 from . import tables as sql
 from .database import Database, Row, Statement, Value
@@ -38,6 +37,7 @@ from .entries import (
     Unanswered,
     Use,
     Waiting,
+    recorded_json,
     stamped,
 )
 
@@ -49,7 +49,6 @@ _LOSS_GRACE = 10.0
 _PAUSE = 0.2  # seconds between two such attempts
 # Names in one statement; SQLite took 999 values at most before 3.32.
 _AT_ONCE = 500
-_TOO_DEEP = f"is nested deeper than {strict_json.MAX_DEPTH} levels"
 _MOVE_AGAIN = (
     " If that was cut off, run the same move again, which completes it:"
     " ansible-playbook infrastructure.services.move_ledger"
@@ -73,8 +72,8 @@ class Ledger:
         self.where = database.where
         self.file = database.file
         self.version = 0  # of the tables, 0 if there are none
-        # A warning: the file was last used somewhere else.
-        self.used_elsewhere = ""
+        # The file was last used elsewhere, or is older than it was here.
+        self.place_warning = ""
         try:
             mark = self._open(read_only, moving)
         except LedgerError:
@@ -104,12 +103,18 @@ class Ledger:
     def _compare_use(self, last: Use, read_only: bool) -> None:
         """Warn if the file was last used somewhere else, and record this use unless `read_only`."""
         now = self.database.use()
-        if last == now:
+        if last != now:
+            self.place_warning = (
+                f"{self.where} was last used as {last.path} on {last.host}; if that one is still"
+                " used, machines will be created twice"
+            )
+        elif self.database.is_older():
+            self.place_warning = (
+                f"{self.where} is older than when it was last used here, as a restored backup is;"
+                " machines that were created since then will be created twice"
+            )
+        else:
             return
-        self.used_elsewhere = (
-            f"{self.where} was last used as {last.path} on {last.host}; if that one is still used,"
-            " machines will be created twice"
-        )
         if not read_only:
             self.database.write([(sql.SET_USE, now)], Kind.END)
 
@@ -150,11 +155,16 @@ class Ledger:
     def new_url(self, base_url: str) -> NewUrl | None:
         """Return the new base_url of the entries of a base_url, None if they were not moved."""
         found = None
-        while True:
-            rows = self._read(sql.SERVICE_MOVED, (found.base_url if found else base_url,))
+        url = base_url
+        passed: set[str] = set()
+        while url not in passed:
+            passed.add(url)
+            rows = self._read(sql.SERVICE_MOVED, (url,))
             if not rows or rows[0][0] != sql.MOVED:
-                return found
+                break
             found = NewUrl(*rows[0][1:])
+            url = found.base_url
+        return found
 
     def require_same_url(self, base_url: str) -> None:
         """Raise LedgerLost if the entries of a base_url were moved to another one."""
@@ -255,7 +265,7 @@ class Ledger:
         """Return the entry of an asset from the columns after its name."""
         state, sent, asset, *others = row
         try:
-            return Entry(state, _parsed(sent), _parsed(asset), *others)
+            return Entry(state, recorded_json(sent), recorded_json(asset), *others)
         except ValueError as error:
             problem = f"the entry of {printable(name)} {error}, so something else wrote it"
             raise LedgerError(f"ledger: {self.where}: {problem}") from None
@@ -399,17 +409,3 @@ def _history_statement(change: Change, ended: Ended) -> Statement:
     """Return the statement that adds a history row."""
     message = ended.message.replace("\0", " ")  # which PostgreSQL cannot store
     return sql.RECORD, (*change.key, *ended._replace(message=message), change.revision)
-
-
-def _parsed(text: str) -> Any:
-    """Return JSON as a value; raise ValueError if it is no JSON, or deeper than any recorded."""
-    try:
-        value = json.loads(text)
-    except RecursionError:
-        raise ValueError(_TOO_DEEP) from None
-    except ValueError:
-        raise ValueError("is not JSON") from None
-    may_be_deep = text.count("[") + text.count("{") > strict_json.MAX_DEPTH
-    if may_be_deep and strict_json.depth(value) > strict_json.MAX_DEPTH:
-        raise ValueError(_TOO_DEEP)
-    return value

@@ -201,5 +201,5 @@ def _about_list(recording: ListRecording | None, history_rows: int, interrupted:
     if not recording:
         return about
     ledger = recording.ledger
-    warnings = filter(None, (ledger.used_elsewhere, *recording.warnings))
+    warnings = filter(None, (ledger.place_warning, *recording.warnings))
     return about._replace(ledger_id=ledger.ledger_id or None, warnings=tuple(warnings))
