@@ -45,7 +45,7 @@ class Result:
     outcome: str = _key(NOT_SENT, *_FACT)
     changed: bool = _key(False, *_FACT)
     failed: bool = _key(False, *_FACT)
-    # Not begun; the reason is in `msg`.
+    # Not started; the reason is in `msg`.
     skipped: bool = _key(False, *_FACT)
     status: int | None = _key(None, *_FACT)
     request_attempts: int | None = _key(None, *_FACT)

@@ -47,7 +47,7 @@ CASES = {
     "null-ledger": ({}, {"fleet_ledger": None}),
     "no-ledger": ({}, {"fleet_ledger": ABSENT}),
     "empty-lists": ({}, NOTHING),
-    "misspelt": ({}, {**NOTHING, "fleet_vms": MACHINES, "fleet_concurency": 1}),
+    "misspelled": ({}, {**NOTHING, "fleet_vms": MACHINES, "fleet_concurency": 1}),
     "strings": ({}, {**FIRST, "fleet_virtual_machines": ["web01", "web02"]}),
     "no-dash": ({}, {**FIRST, "fleet_virtual_machines": MACHINES[0]}),
     "mistake": (
@@ -259,14 +259,14 @@ def test_the_defaults_of_the_machines_are_not_merged_into_the_roles(told):
     assert {"attributes": {"login": True}} in told.bodies("refused")
 
 
-def test_a_misspelt_variable_is_refused_with_the_name_that_was_meant(told):
-    assert told.failed("misspelt")
-    said = told.result("misspelt")["msg"]
+def test_a_misspelled_variable_is_refused_with_the_name_that_was_meant(told):
+    assert told.failed("misspelled")
+    said = told.result("misspelled")["msg"]
     assert said == (
         "fleet_concurency: there is no such variable; did you mean fleet_concurrency? fleet_vms: there is"
         " no such variable; did you mean fleet_virtual_machines? Nothing was sent."
     )
-    assert told.bodies("misspelt") == []
+    assert told.bodies("misspelled") == []
 
 
 def test_a_list_of_strings_is_refused_in_the_words_of_the_module(told):
@@ -485,8 +485,8 @@ def test_an_approved_plan_is_good_for_its_ledger_and_for_one_creation(ansible_on
 
     assert "there is no file" in run(fleet_approved="nosuch.json")
     told = "fleet.plan.json' was made against the ledger"
-    assert told in run(fleet_ledger="misspelt.db")
-    assert not (ansible_once.directory / "misspelt.db").exists()
+    assert told in run(fleet_ledger="misspelled.db")
+    assert not (ansible_once.directory / "misspelled.db").exists()
     assert len(service.conversation()) == 1
     assert "virtual machines: 2 created, 1 unchanged, " in run()
     assert "virtual machines: 0 created, 3 unchanged, " in run()

@@ -118,7 +118,7 @@ def test_a_missing_variable_is_named(ansible_once, service):
         (EMULATOR, {"emulator_background": True, "emulatr_port": 0}, "emulator_port"),
     ],
 )
-def test_a_misspelt_variable_is_refused(ansible_once, service, playbook, given, meant):
+def test_a_misspelled_variable_is_refused(ansible_once, service, playbook, given, meant):
     *_others, wrong = given
     run = ansible_once.playbook(playbook, "-e", json.dumps(given))
     assert run.rc != 0
@@ -129,7 +129,7 @@ def test_a_misspelt_variable_is_refused(ansible_once, service, playbook, given, 
     assert not [*ansible_once.directory.glob("*.db")]
 
 
-def test_a_misspelt_variable_in_a_file_is_refused(ansible_once, service):
+def test_a_misspelled_variable_in_a_file_is_refused(ansible_once, service):
     (ansible_once.directory / "given.yml").write_text("virtual_machine_name: a\nledgr: l.db\n")
     run = ansible_once.playbook(CREATE, "-e", "@given.yml")
     assert run.rc != 0
@@ -138,7 +138,7 @@ def test_a_misspelt_variable_in_a_file_is_refused(ansible_once, service):
 
 
 @pytest.mark.matrix
-def test_a_misspelt_variable_of_an_imported_playbook_is_refused(ansible_once, service):
+def test_a_misspelled_variable_of_an_imported_playbook_is_refused(ansible_once, service):
     given = {"virtual_machine_name": "a", "ledgr": "l.db"}
     run = ansible_once.playbook(json.dumps([{"import_playbook": CREATE, "vars": given}]) + "\n")
     assert run.rc != 0

@@ -49,7 +49,7 @@ class Plan(NamedTuple):
 
 
 class Person(RuleBasedStateMachine):
-    """One person with one ledger; a run with a misspelt one is noticed and repaired."""
+    """One person with one ledger; a run with a misspelled one is noticed and repaired."""
 
     plans = Bundle("plans")  # files of plans, old ones too
     lists = Bundle("lists")  # files of what was in doubt, filled in when they were written
@@ -173,13 +173,13 @@ class Person(RuleBasedStateMachine):
             assert since.isdisjoint(self.model.created_now)
 
     @rule(names=SOME_NAMES)
-    def run_with_a_misspelt_ledger(self, names) -> None:
+    def run_with_a_misspelled_ledger(self, names) -> None:
         """The person sees that it is new, removes it, and adopts what was created."""
         before = len(self.model.machines)
-        misspelt = self.new_file("typo.db")
-        ended = self.send(names, {}, ledger=misspelt)
+        misspelled = self.new_file("typo.db")
+        ended = self.send(names, {}, ledger=misspelled)
         assert NEW in ended.said
-        for file in self.directory.glob(f"{misspelt}*"):
+        for file in self.directory.glob(f"{misspelled}*"):
             file.unlink()
         for machine in self.model.machines[before:]:
             if machine.name in self.recorded:

@@ -49,7 +49,7 @@ _DEFAULTS = {
     "keepalives_count": "3",
     "tcp_user_timeout": "60000",  # milliseconds
 }
-# A server that has not cancelled a statement by then hangs.
+# A server that has not canceled a statement by then hangs.
 _STATEMENT_SECONDS = 15.0
 _ROW_SECONDS = 0.01  # added for each statement of a transaction
 # These override the server's defaults: an intent is on disk before its request, no statement waits
