@@ -98,7 +98,7 @@ class SqliteDatabase:
         # The note before the file: others may be writing.
         noted = read_note(self._locks if self._locks >= 0 else f"{self.file}.lock")
         ((count,),) = self.execute("PRAGMA user_version")
-        return count < noted
+        return bool(count < noted)
 
     def require_privileges(self) -> None:
         """Do nothing: a user who can open the file for writing can record a request."""
