@@ -82,7 +82,7 @@ def test_the_form_encoded_variant_is_recognised(secret):
 def secrets(*credentials: str, public: object = None) -> Secrets:
     known = Secrets(public)
     for credential in credentials:
-        known.add(credential)
+        known.mask(credential)
     return known
 
 
@@ -334,10 +334,10 @@ def test_a_secret_that_another_thread_adds_meanwhile_is_not_lost():
     known, threads = secrets(), []
 
     def derived():
-        threads.append(meanwhile(lambda: known.add("other-secret")))
+        threads.append(meanwhile(lambda: known.mask("other-secret")))
         yield "derived-secret"
 
-    known.add("first-secret", derived())
+    known.mask("first-secret", derived())
     threads[0].join()
     assert known.scrub_message("other-secret first-secret") == "******** ********"
 
@@ -346,7 +346,7 @@ def test_a_thread_that_adds_a_secret_can_rely_on_it_although_another_is_adding_i
     known, threads, said = secrets(), [], []
 
     def second() -> None:
-        known.add("secret-of-both")
+        known.mask("secret-of-both")
         said.append(known.scrub_message("it is secret-of-both"))
 
     def slow(secret: str) -> frozenset:
@@ -354,7 +354,7 @@ def test_a_thread_that_adds_a_secret_can_rely_on_it_although_another_is_adding_i
         return forms(secret)
 
     monkeypatch.setattr(_secrets, "forms", slow)
-    known.add("secret-of-both")
+    known.mask("secret-of-both")
     threads[0].join()
     assert said == ["it is ********"]
 

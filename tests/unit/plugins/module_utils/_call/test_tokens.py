@@ -143,15 +143,15 @@ def fetching(lasting: float):
 def test_a_token_is_fetched_once_until_it_is_renewed():
     source = fetching(lasting=60)
     assert [source.token(), source.token()] == ["t1", "t1"]
-    assert source.renew("t1") is True
+    source.discard("t1")
     assert [source.token(), source.token()] == ["t2", "t2"]
 
 
 def test_a_late_refusal_of_an_older_token_changes_nothing():
     source = fetching(lasting=60)
-    source.renew(source.token())
+    source.discard(source.token())
     assert source.token() == "t2"
-    source.renew("t1")
+    source.discard("t1")
     assert source.token() == "t2"
 
 

@@ -464,14 +464,14 @@ def test_an_answer_that_could_not_be_recorded_is_reported_as_such():
         def look_up(self, tasks):
             return [task.planned() for task in tasks]
 
-        def begun(self, planned):
-            return nullcontext(SimpleNamespace(planned=planned, intent=True))
+        def record_intent(self, planned):
+            return nullcontext(SimpleNamespace(planned=planned, intent=True, record=self.record))
 
-        def finish(self, begun, result):
+        def record(self, result):
             said = Message("it could not be recorded: disk full")
             return replace(result, failed=True, msg=said)
 
-        def say_waiting(self):
+        def show_waiting(self):
             pass
 
         def close(self):

@@ -112,7 +112,7 @@ def wanted(spec, items: list[dict]) -> list[tuple[str, str]]:
     for item in items:
         params, problems = validated(spec.item_options, spec.constraints, item)
         assert not problems
-        asked = spec.resource.read({**params, **dict.fromkeys(("force", *spec.shared))})
+        asked = spec.resource.wanted({**params, **dict.fromkeys(("force", *spec.shared))})
         body = {
             name: value for name, value in asked.body.items() if value != {}
         }  # no attributes are none given

@@ -5,17 +5,14 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
-
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.commands import (
     settle_commands,
 )
 
 
 def test_the_commands_list_what_is_in_doubt_and_then_settle_it():
-    ledger = SimpleNamespace(database=SimpleNamespace(shown="/srv/fleet.db"))
     playbook, options = "ansible-playbook infrastructure.services", "-e ledger=/srv/fleet.db"
-    assert settle_commands(ledger) == [
+    assert settle_commands("/srv/fleet.db") == [
         f"{playbook}.in_doubt {options} -e file=in_doubt.csv",
         f"{playbook}.settle {options} -e file=in_doubt.csv",
     ]

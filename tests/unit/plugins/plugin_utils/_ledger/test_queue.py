@@ -327,7 +327,7 @@ def test_an_intent_is_in_doubt_unless_another_run_holds_its_lock(ledger, holder)
     write(ledger, "vm1", INTENT)
     end, many = holder("vm1"), recording(ledger)
     (planned,) = many.look_up(tasks("vm1"))
-    with pytest.raises(Overtaken), many.begun(planned):
+    with pytest.raises(Overtaken), many.record_intent(planned):
         pass
     end()
     result = carried_out(many, planned)
@@ -339,7 +339,7 @@ def test_the_threads_of_a_list_use_the_ledger_by_its_queue_only(ledger, monkeypa
     many = recording(ledger)
     (planned,) = many.look_up(tasks("vm1"))
     write(ledger, "vm1", INTENT)
-    monkeypatch.setattr(many, "_ledger", None)
+    monkeypatch.setattr(many, "ledger", None)
     result = carried_out(many, planned)
     assert (result.failed, result.outcome) == (True, "unknown")
 

@@ -123,7 +123,7 @@ def add(
     report: Report, items: list[dict], about: AboutList = NO_LEDGER, operation=MACHINE, **more
 ) -> str:
     """Add the result of a list to a report."""
-    return report.add(
+    return report.add_list(
         operation, assets_of(operation, result_from({"results": items, **more})), about
     )
 
