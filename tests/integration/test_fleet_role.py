@@ -411,6 +411,7 @@ def test_one_lost_answer_among_500_machines_fits_on_one_screen(ansible_once, ser
     assert rows(run.output) <= 60
 
 
+@pytest.mark.matrix
 def test_what_is_skipped_and_what_differs_is_named_on_one_screen(ansible_once, service):
     """In a run that is green: 4 of 120 machines are in doubt, the others differ."""
     machines = [{"name": f"vm{number:03}", "attributes": {"cpu": 4}} for number in range(120)]
@@ -461,6 +462,7 @@ def test_only_what_was_approved_is_sent(ansible_once, service):
     assert "\nreport: fleet.html, .json, .xml\n" in run.output
 
 
+@pytest.mark.matrix
 def test_five_of_a_fleet_are_tried_first(ansible_once, service):
     """The others are left out, in the plan and at the end, and are not taken for removed ones."""
     machines = [{"name": f"vm{number:02}"} for number in range(12)]

@@ -425,6 +425,7 @@ def test_a_ledger_that_does_not_exist_is_not_taken_for_an_empty_one(ansible_once
     assert f"There is no ledger at {path}" in run.output
 
 
+@pytest.mark.matrix
 def test_a_watcher_fails_if_something_is_in_doubt_or_there_is_no_ledger(ansible_once, service):
     watch = ["-e", "ledger=fleet.db", "-e", "fail=true"]
     assert ansible_once.playbook(IN_DOUBT, *watch).rc == 2
@@ -440,6 +441,7 @@ def test_a_watcher_fails_if_something_is_in_doubt_or_there_is_no_ledger(ansible_
     ansible_once.playbook(IN_DOUBT, *watch).ok()
 
 
+@pytest.mark.matrix
 def test_a_ledger_has_what_reports_have_and_nothing_in_doubt_is_created(ansible_once, service):
     """A ledger is lost; an older one has an entry of its own, which stays as it is."""
     again = "infrastructure.services.ledger_from_report"
@@ -579,6 +581,7 @@ def test_assets_in_doubt_are_listed_with_how_to_settle_them(ansible_once, servic
     assert name == "web01"
 
 
+@pytest.mark.matrix
 def test_the_commands_for_a_ledger_with_spaces_in_its_path_name_it_in_the_environment(
     ansible_once, service
 ):
@@ -599,6 +602,7 @@ def test_the_commands_for_a_ledger_with_spaces_in_its_path_name_it_in_the_enviro
     assert "CHANGED" in ansible_once.command(command, *arguments, **environment).ok().output
 
 
+@pytest.mark.matrix
 def test_the_ledger_is_shown_as_a_table(ansible_once, service):
     tasks = [
         {VM: {"name": name, "attributes": ATTRIBUTES, "ledger": "ledger.db"}}
