@@ -76,7 +76,7 @@ options:
           - When the machine was created, ISO 8601; without a time zone it is UTC. Fractions of a second are dropped.
         type: str
       datacenter:
-        description: Data centre.
+        description: Data center.
         type: str
       global_status:
         description: Overall status.

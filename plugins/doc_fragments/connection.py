@@ -157,7 +157,7 @@ options:
   ledger_create:
     description:
       - Whether to make a ledger that does not exist, which is said in one line on the screen. With V(false) the task
-        fails before anything is sent, so that a misspelt path, or one in a workspace that is gone tomorrow, cannot
+        fails before anything is sent, so that a misspelled path, or one in a workspace that is gone tomorrow, cannot
         create everything again.
       - If not given, E(INFRASTRUCTURE_SERVICES_LEDGER_CREATE) is used.
     type: bool

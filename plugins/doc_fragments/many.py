@@ -19,13 +19,13 @@ options:
     default: 10
   max_unknown:
     description:
-      - Once the outcome of this many requests of the task is unknown, no further item is begun. V(0) means no limit,
+      - Once the outcome of this many requests of the task is unknown, no further item is started. V(0) means no limit,
         but the task still ends when nothing gets through any more.
     type: int
     default: 1
   max_failures:
     description:
-      - Once this many items have failed, for whatever reason, no further one is begun. V(0) means no limit.
+      - Once this many items have failed, for whatever reason, no further one is started. V(0) means no limit.
     type: int
     default: 0
   asset_fields:
@@ -40,9 +40,9 @@ options:
   results:
     description:
       - Which items RV(results) has. V(all), every one. V(problems), those that failed, are in doubt, differ from
-        what the ledger has, or were not begun; RV(counts) and the facts have the others.
+        what the ledger has, or were not started; RV(counts) and the facts have the others.
       - With V(problems), a result that would be too large for Automation Platform (700,000 characters) has the first
-        hundred of those that were begun; RV(counts), O(report) and O(ledger) have all.
+        hundred of those that were started; RV(counts), O(report) and O(ledger) have all.
     type: str
     choices:
       - all
@@ -58,7 +58,7 @@ options:
     description:
       - What to do when O(ledger) does not know how an earlier task ended for some assets that must not be created
         twice. V(fail), they fail, and the others are processed. V(skip), they are left as they are without a failure,
-        and the others are processed. V(stop), they fail, and no item is begun.
+        and the others are processed. V(stop), they fail, and no item is started.
       - An asset that another run is working on is not in doubt; the task waits for it.
     type: str
     choices:

@@ -115,19 +115,23 @@ class EndOfThread:
 class InvalidInput(ServicesError):
     """An option cannot be used; found before anything is sent."""
 
-    def __init__(self, option: str, problem: str = "") -> None:
-        """`option`: its name, or without a `problem` the whole text, for several options at once."""
-        super().__init__(f"{option}: {problem}" if problem else option)
-        self.option, self.problem = option, problem
+    def __init__(self, option: str, problem: str = "", effect: str = "Nothing was sent.") -> None:
+        """`option`: its name, or without a `problem` the whole text, for several options at once.
 
-    def renamed(self, named: Callable[[str], str]) -> InvalidInput:
-        """Return the error with the name by which the user gives the option."""
-        return InvalidInput(named(self.option), self.problem) if self.problem else self
+        `effect`: what the task has certainly not done.
+        """
+        super().__init__(f"{option}: {problem}" if problem else option)
+        self.option, self.problem, self.effect = option, problem, effect
+
+    def renamed(self, named: Callable[[str], str], effect: str) -> InvalidInput:
+        """Return the error with the name by which the user gives the option, and with an effect."""
+        option = named(self.option) if self.problem else self.option
+        return InvalidInput(option, self.problem, effect)
 
     @property
     def final_message(self) -> Message:
         """The message of the failed task."""
-        return self.message.then("Nothing was sent.")
+        return self.message.then(self.effect)
 
 
 class MissingLibrary(ServicesError):

@@ -42,7 +42,7 @@ class Result:
     outcome: str = field(default=NOT_SENT, metadata=_FACT)
     changed: bool = field(default=False, metadata=_FACT)
     failed: bool = field(default=False, metadata=_FACT)
-    skipped: bool = field(default=False, metadata=_FACT)  # not begun; the reason is in `msg`
+    skipped: bool = field(default=False, metadata=_FACT)  # not started; the reason is in `msg`
     status: int | None = field(default=None, metadata=_FACT)
     request_attempts: int | None = field(default=None, metadata=_FACT)
     begun_after: float | None = field(default=None, metadata=_FACT)  # seconds

@@ -78,7 +78,7 @@ RETURN = r"""
 results:
   description:
     - The result of each item, in the order given. Every item is listed, whatever its result and those of the others.
-    - An item that was not begun has C(skipped), V(true), and says why in its C(msg).
+    - An item that was not started has C(skipped), V(true), and says why in its C(msg).
   returned: when the options can be used
   type: list
   elements: dict
@@ -139,13 +139,13 @@ results:
           type: raw
           returned: when it came back
     begun_after:
-      description: How many seconds after the start of its list it was begun.
-      returned: when it was begun and has ended
+      description: How many seconds after the start of its list it was started.
+      returned: when it was started and has ended
       type: float
       sample: 0.2
     seconds:
       description: How long it took, including further attempts and the waits before them.
-      returned: when it was begun and has ended
+      returned: when it was started and has ended
       type: float
       sample: 1.5
     trace_id:
@@ -153,8 +153,8 @@ results:
       returned: when the environment has a E(TRACEPARENT)
       type: str
     skipped:
-      description: V(true) when it was not begun.
-      returned: when it was not begun
+      description: V(true) when it was not started.
+      returned: when it was not started
       type: bool
     asset:
       description: The envelope as the service returned it, or only the fields that O(asset_fields) names.
@@ -192,7 +192,7 @@ results:
           type: str
 counts:
   description:
-    - How many items have each RV(outcome), how many are changed, failed and not begun, and how many have each plan.
+    - How many items have each RV(outcome), how many are changed, failed and not started, and how many have each plan.
   returned: when the options can be used
   type: dict
   sample:

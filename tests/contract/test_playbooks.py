@@ -146,7 +146,7 @@ def taken(name: str) -> set[str]:
     return DOCUMENTED[name] | (ROLE if name == "create_fleet" else set())
 
 
-def test_no_variable_of_another_playbook_is_taken_for_a_misspelt_one():
+def test_no_variable_of_another_playbook_is_taken_for_a_misspelled_one():
     """So that two playbooks can be run by one command; these few look too much like what would be
     ignored.
     """
@@ -172,6 +172,6 @@ def test_no_variable_of_another_playbook_is_taken_for_a_misspelt_one():
 
 
 @pytest.mark.parametrize("name", [name for name in PLAYBOOKS if name != "in_doubt"])
-def test_no_variable_of_its_own_is_taken_for_a_misspelt_one(name):
+def test_no_variable_of_its_own_is_taken_for_a_misspelled_one(name):
     (play,) = yaml.safe_load(PLAYBOOKS[name].read_text(encoding="utf-8"))
     assert [*_unknown_to_playbook(set(play["vars"]) - taken(name), DOCUMENTED[name])] == []

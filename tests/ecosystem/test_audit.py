@@ -128,7 +128,7 @@ PATHS = {
     "unknown": (item("unknown", failed=True), 0),
     "unknown, with what was recorded before": (item("unknown", failed=True, asset=ENVELOPE), 0),
     "rejected": (item("rejected", failed=True), 0),
-    "not begun": (item("not_sent", skipped=True), 0),
+    "not started": (item("not_sent", skipped=True), 0),
     "to be created": (item("not_sent", True, plan="create", asset={**ENVELOPE, "id": None}), 0),
     "to be updated": (item("not_sent", True, plan="update", asset=ENVELOPE), 0),
     "to be kept": (item("not_sent", plan="keep", asset=ENVELOPE), 0),

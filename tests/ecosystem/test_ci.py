@@ -32,7 +32,8 @@ def test_a_pipeline_names_variables_and_files_that_exist(path):
     role = yaml.safe_load(
         (ROOT / "roles/fleet/meta/argument_specs.yml").read_text(encoding="utf-8")
     )
-    assert set(re.findall(r"-e (\w+)=", text)) <= role["argument_specs"]["main"]["options"].keys()
+    runs = " ".join(re.findall(r"ansible-playbook fleet.*", text))
+    assert set(re.findall(r"-e (\w+)=", runs)) <= role["argument_specs"]["main"]["options"].keys()
     assert set(re.findall(r"fleet(?:\.plan)?(\.(?!yml|plan)\w+)", text)) <= FORMATS.keys()
 
 
@@ -64,3 +65,25 @@ def test_the_job_that_runs_unreviewed_code_is_given_no_token(path):
     assert "TOKEN" not in json.dumps([others, jobs["plan"], whole.get("default")]).upper()
     assert set(jobs["plan"].get("permissions", {}).values()) <= {"read"}
     assert jobs["apply"]["environment"] == "production"
+
+
+@pytest.mark.parametrize("path", PIPELINES, ids=lambda path: path.stem)
+def test_a_schedule_watches_the_ledger_and_carries_nothing_out(path):
+    whole = yaml.safe_load(path.read_text(encoding="utf-8"))
+    jobs = whole.get("jobs", whole)
+    assert "TOKEN" not in json.dumps(jobs["in_doubt"]).upper()
+    assert "in_doubt -e fail=true" in json.dumps(jobs["in_doubt"])
+    if path.stem == "github":
+        conditions = {name: job.get("if", "") for name, job in jobs.items()}
+        # Otherwise, a watcher could replace a merge that waits for its turn.
+        assert "github.event_name" in whole["concurrency"]["group"]
+    else:
+        conditions = {
+            name: " ".join(rule["if"] for rule in job["rules"])
+            for name, job in jobs.items()
+            if "rules" in job
+        }
+    assert [name for name, condition in conditions.items() if "schedule" in condition] == [
+        "in_doubt"
+    ]
+    assert re.search(r"== .push.", conditions["apply"])

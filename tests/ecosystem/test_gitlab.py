@@ -19,7 +19,7 @@ from pathlib import Path
 import psutil
 import pytest
 from ecosystem.conftest import git
-from faults.behaviours import whole
+from faults.behaviors import whole
 from support.checkout import CHECKOUT
 from support.databases import postgres_server, reader_of, schema_in
 from support.running import BIN, TOKEN, Ansible

@@ -124,6 +124,9 @@ class File:
     def use(self) -> Use:
         return Use()
 
+    def is_older(self) -> bool:
+        return False
+
     def require_privileges(self) -> None:
         pass
 

@@ -10,7 +10,7 @@ from base64 import b64encode
 
 from support.service import Peer
 
-from .behaviours import answers, close_delimited, grants, head, whole, with_member
+from .behaviors import answers, close_delimited, grants, head, whole, with_member
 from .case import ANSWER_UNUSABLE, SUCCESS, Case
 from .lab import CLIENT, Lab
 

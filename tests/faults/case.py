@@ -11,7 +11,7 @@ from typing import Any, Callable, Mapping, NamedTuple, Union
 from support import CREATE
 from support.service import Script
 
-from .behaviours import answers
+from .behaviors import answers
 from .lab import Lab
 
 

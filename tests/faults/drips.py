@@ -20,7 +20,7 @@ from ansible_collections.infrastructure.services.plugins.module_utils._http.tran
 from support import CREATE
 from support.service import PATIENCE, Peer
 
-from .behaviours import END_OF_HEAD, PIECES, drips, head, never_answers, whole
+from .behaviors import END_OF_HEAD, PIECES, drips, head, never_answers, whole
 from .case import ANSWER_CUT, LOST_AFTER_WORK, LOST_UNREAD, NOT_SENT, Case
 from .lab import Authority, lab_of, run
 

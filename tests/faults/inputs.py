@@ -12,7 +12,7 @@ from urllib.parse import quote
 
 from ansible.utils.unsafe_proxy import wrap_var
 
-from .behaviours import once, refuses, segment
+from .behaviors import once, refuses, segment
 from .case import (
     INVALID_OPTION,
     NOT_SENT,

@@ -11,7 +11,7 @@ from itertools import repeat
 
 from support.service import Peer
 
-from .behaviours import (
+from .behaviors import (
     answers,
     chunked,
     close_delimited,

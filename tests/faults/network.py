@@ -11,7 +11,7 @@ from itertools import repeat
 
 from support.service import Peer
 
-from .behaviours import answers, drips, greets, head, never_answers, refuses, unread, whole
+from .behaviors import answers, drips, greets, head, never_answers, refuses, unread, whole
 from .case import (
     LOST_AFTER_WORK,
     LOST_BEFORE_WORK,

@@ -16,7 +16,7 @@ from ansible_collections.infrastructure.services.plugins.module_utils._http.tran
 from support import CREATE, UPDATE
 from support.service import Peer, Service
 
-from .behaviours import answers, chunked, close_delimited, grants, whole
+from .behaviors import answers, chunked, close_delimited, grants, whole
 from .case import Case
 from .injector import FAULTS, Injector
 from .lab import assert_agreement, asset_is_whole, lab_of, run

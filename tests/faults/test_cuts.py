@@ -11,7 +11,7 @@ import pytest
 from support import CREATE, UPDATE
 from support.service import Peer, Service
 
-from .behaviours import END_OF_HEAD, answers, chunked, close_delimited, once, whole
+from .behaviors import END_OF_HEAD, answers, chunked, close_delimited, once, whole
 from .case import Case
 from .lab import Lab, assert_agreement, asset_is_whole, lab_of, run
 from .relay import Relay

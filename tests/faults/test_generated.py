@@ -20,7 +20,7 @@ import pytest
 from support.service import Peer, Service
 
 from .asking import MACHINES, WAYS, digest, way_of
-from .behaviours import whole
+from .behaviors import whole
 from .generated import Generated, generate
 
 TESTS = Path(__file__).resolve().parents[1]

@@ -9,7 +9,7 @@ import pytest
 from support import CREATE, UPDATE
 from support.service import Peer
 
-from .behaviours import whole
+from .behaviors import whole
 from .case import Case
 from .lab import assert_agreement, asset_is_whole, lab_of, run
 from .test_calls import KeptTransports

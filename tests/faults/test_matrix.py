@@ -12,7 +12,7 @@ import socket
 import pytest
 from support import CREATE, UPDATE
 
-from .behaviours import answers, once, secured
+from .behaviors import answers, once, secured
 from .case import Case, End
 from .lab import Lab, assert_agreement, lab_of, run
 from .table import CASES

@@ -10,7 +10,7 @@ from urllib.parse import quote_plus
 
 from support.service import Peer, Script
 
-from .behaviours import answers, drips, grants, head, never_answers, once, refuses, whole
+from .behaviors import answers, drips, grants, head, never_answers, once, refuses, whole
 from .case import NO_TOKEN, REJECTED_TWICE, SUCCESS, SUCCESS_AT_SECOND_ATTEMPT, Case
 from .lab import Lab
 from .messages import BRIEF

@@ -48,7 +48,7 @@ CASES = {
     "no-ledger": ({}, {"fleet_ledger": ABSENT}),
     "template-ledger": ({}, {**FIRST, "fleet_ledger": "{{ there | default('') }}"}),
     "empty-lists": ({}, NOTHING),
-    "misspelt": ({}, {**NOTHING, "fleet_vms": MACHINES, "fleet_concurency": 1}),
+    "misspelled": ({}, {**NOTHING, "fleet_vms": MACHINES, "fleet_concurency": 1}),
     "strings": ({}, {**FIRST, "fleet_virtual_machines": ["web01", "web02"]}),
     "no-dash": ({}, {**FIRST, "fleet_virtual_machines": MACHINES[0]}),
     "mistake": (
@@ -271,14 +271,14 @@ def test_the_defaults_of_the_machines_are_not_merged_into_the_roles(told):
     assert {"attributes": {"login": True}} in told.bodies("refused")
 
 
-def test_a_misspelt_variable_is_refused_with_the_name_that_was_meant(told):
-    assert told.failed("misspelt")
-    said = told.result("misspelt")["msg"]
+def test_a_misspelled_variable_is_refused_with_the_name_that_was_meant(told):
+    assert told.failed("misspelled")
+    said = told.result("misspelled")["msg"]
     assert said == (
         "fleet_concurency: there is no such variable; did you mean fleet_concurrency? fleet_vms: there is"
         " no such variable; did you mean fleet_virtual_machines? Nothing was sent."
     )
-    assert told.bodies("misspelt") == []
+    assert told.bodies("misspelled") == []
 
 
 def test_a_list_of_strings_is_refused_in_the_words_of_the_module(told):
@@ -500,10 +500,10 @@ def test_an_approved_plan_is_good_for_its_ledger_and_for_one_creation(ansible_on
     def said(*plays: dict) -> str:
         return " ".join(ansible_once.playbook(yaml.safe_dump([*plays])).ok().output.split())
 
-    refused = said(applied(fleet_approved="nosuch.json"), applied(fleet_ledger="misspelt.db"))
+    refused = said(applied(fleet_approved="nosuch.json"), applied(fleet_ledger="misspelled.db"))
     assert "there is no file" in refused
     assert "fleet.plan.json' was made against the ledger" in refused
-    assert not (ansible_once.directory / "misspelt.db").exists()
+    assert not (ansible_once.directory / "misspelled.db").exists()
     assert len(service.conversation()) == 1
     entry = {"resource": "compute_virtual_machine", "name": "vm1", "state": "absent"}
     forget = {

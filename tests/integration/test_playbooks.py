@@ -85,8 +85,8 @@ def test_a_missing_variable_is_named(ansible_once, service):
     assert service.conversation() == []
 
 
-# The playbook, variables that it takes, and by the misspelt ones what was meant.
-MISSPELT = [
+# The playbook, variables that it takes, and by the misspelled ones what was meant.
+MISSPELLED = [
     (
         CREATE,
         {"virtual_machine_name": "a"},
@@ -119,15 +119,15 @@ MISSPELT = [
 ]
 
 
-@pytest.mark.parametrize(("playbook", "given", "misspelt"), MISSPELT)
-def test_a_misspelt_variable_is_refused(ansible_once, service, playbook, given, misspelt):
+@pytest.mark.parametrize(("playbook", "given", "misspelled"), MISSPELLED)
+def test_a_misspelled_variable_is_refused(ansible_once, service, playbook, given, misspelled):
     """On the command line, and the first ones in a file."""
-    variables = json.dumps({**given, **dict.fromkeys(misspelt, "x")})
+    variables = json.dumps({**given, **dict.fromkeys(misspelled, "x")})
     (ansible_once.directory / "given.yml").write_text(variables)
     run = ansible_once.playbook(playbook, "-e", "@given.yml" if playbook == CREATE else variables)
     assert run.rc != 0
     said = " ".join(run.output.split())
-    for wrong, meant in misspelt.items():
+    for wrong, meant in misspelled.items():
         assert f"{wrong}: there is no such variable; did you mean {meant}?" in said
     assert service.conversation() == []
     assert not [*ansible_once.directory.glob("*.db")]
@@ -150,7 +150,7 @@ def test_an_unknown_variable_of_the_emulator_is_refused(ansible_once, playbook, 
 
 
 @pytest.mark.matrix
-def test_a_misspelt_variable_of_an_imported_playbook_is_refused(ansible_once, service):
+def test_a_misspelled_variable_of_an_imported_playbook_is_refused(ansible_once, service):
     given = {"virtual_machine_name": "a", "ledgr": "l.db"}
     run = ansible_once.playbook(json.dumps([{"import_playbook": CREATE, "vars": given}]) + "\n")
     assert run.rc != 0

@@ -115,7 +115,7 @@ def test_an_interrupted_list_loses_nothing_that_was_sent(start, service, tmp_pat
         (one,) = runs(tmp_path)
         assert (one["state"], bool(one["interrupted"])) == ("ended", True)
         page = (tmp_path / "fleet.html").read_text(encoding="utf-8")
-        heading = rf"</small>Interrupted, {one['interrupted']}: .*\d+ not begun of 600"
+        heading = rf"</small>Interrupted, {one['interrupted']}: .*\d+ not started of 600"
         assert re.search(heading, page)
         assert {
             asset["name"] for asset in one["assets"] if asset["outcome"] == "unknown"
@@ -125,7 +125,7 @@ def test_an_interrupted_list_loses_nothing_that_was_sent(start, service, tmp_pat
         )
     else:
         assert f"[WARNING]: 1 of {COUNT} virtual machines failed (1 in doubt): vm2." in run.errors
-        assert f"{COUNT - begun} were not begun" in run.errors
+        assert f"{COUNT - begun} were not started" in run.errors
         assert "in_doubt lists what is in doubt" in run.errors
         assert "results says" not in run.output
 
@@ -139,7 +139,7 @@ def test_the_keyword_timeout_is_reported_with_all_results(start, service):
     assert (result["failed"], counts["unknown"]) == (True, 0)
     assert counts["accepted"] == sum(service.created.values())
     assert counts["accepted"] + counts["not_begun"] == COUNT
-    assert "not begun: the keyword timeout (3 seconds) expired" in result["msg"]
+    assert "not started: the keyword timeout (3 seconds) expired" in result["msg"]
 
 
 LOOP = """
@@ -196,7 +196,7 @@ def test_a_terminated_worker_reports_what_is_known(start, service):
     os.kill(run.workers()[0], signal.SIGTERM)
     run.end()
     assert "received SIGTERM" in run.errors
-    assert f"{COUNT - sum(service.created.values())} were not begun" in run.errors
+    assert f"{COUNT - sum(service.created.values())} were not started" in run.errors
     assert "Look on the service for those in doubt" in run.errors
 
 

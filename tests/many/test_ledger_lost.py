@@ -90,7 +90,7 @@ def test_a_database_that_hangs_ends_the_list(relay, database, service, monkeypat
     result = run(url, service.url, [f"vm{number}" for number in range(COUNT)], at_once=40)
     assert time.monotonic() - stopped[0] < LONGEST
     process.send_signal(signal.SIGCONT)
-    assert "not begun: the ledger cannot be used" in result["msg"]
+    assert "not started: the ledger cannot be used" in result["msg"]
     assert result["counts"]["not_begun"] > 0
     sent, ledger = set(service.created), open_ledger(database, read_only=True)
     recorded = {key.name: entry.state for key, entry in ledger.entries({}, lambda name: True)}

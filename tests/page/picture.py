@@ -38,8 +38,8 @@ def main() -> None:
         opened = browser.new_page(viewport={"width": WIDTH, "height": HEIGHT})
         opened.set_content(page)
         opened.screenshot(path=PICTURE)
-    licence, *_others = TAKEN_OF.read_text(encoding="utf-8").splitlines()
-    TAKEN_OF.write_text(f"{licence}\n{digest}\n", encoding="utf-8")
+    license_line, *_others = TAKEN_OF.read_text(encoding="utf-8").splitlines()
+    TAKEN_OF.write_text(f"{license_line}\n{digest}\n", encoding="utf-8")
     print(f"{os.path.relpath(PICTURE)}: {PICTURE.stat().st_size:,} bytes")
 
 

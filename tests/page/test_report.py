@@ -147,7 +147,7 @@ def test_without_its_script_everything_is_there_but_what_needs_one(opened):
     assert page.locator("button:visible").count() == 0
 
 
-def test_on_paper_all_assets_are_printed_in_light_colours(opened):
+def test_on_paper_all_assets_are_printed_in_light_colors(opened):
     page = opened(fleet(), color_scheme="dark")
     page.emulate_media(media="print")
     assert page.evaluate("getComputedStyle(document.body).color") == "rgb(31, 35, 40)"

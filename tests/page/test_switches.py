@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The page's fault form and its other buttons work as labelled."""
+"""The page's fault form and its other buttons work as labeled."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ import json
 from pathlib import Path
 from urllib.parse import quote, quote_plus
 
-from faults.behaviours import whole
+from faults.behaviors import whole
 from support.service import Peer, Received
 
 # Each secret has a head and a tail that survive any quoting, around characters that quoting

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from urllib.parse import quote
 
 import pytest
-from faults.behaviours import refuses
+from faults.behaviors import refuses
 from support.service import Service
 
 from .canary import CLIENT_ID, SECRETS, echo, found_below, found_in

@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from faults.behaviours import head
+from faults.behaviors import head
 from support.service import Peer, Service
 
 MOST = 64 * 1024  # KiB above idle, whatever the service says

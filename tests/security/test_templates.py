@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-from faults.behaviours import whole
+from faults.behaviors import whole
 from support.service import Peer, Service
 
 from .conftest import BECOME, Run

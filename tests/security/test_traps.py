@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 import pytest
 from ansible_collections.infrastructure.services.plugins.module_utils._http import transport
-from faults.behaviours import answers, grants, refuses, whole
+from faults.behaviors import answers, grants, refuses, whole
 from support import CREATE, UPDATE, run_exactly, run_task
 from support.service import Peer, Service
 

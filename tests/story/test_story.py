@@ -18,6 +18,7 @@ import os
 import shutil
 import tempfile
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 from hypothesis import HealthCheck, Phase, settings
@@ -33,12 +34,22 @@ OUTCOMES = {"not_sent", "rejected", "accepted", "unknown"}
 SOME_NAMES = st.lists(st.sampled_from(NAMES), min_size=1, max_size=2, unique=True)
 DOUBTS = st.fixed_dictionaries({name: st.sampled_from([LOSE, DROP]) for name in NAMES})
 SOME_FATES = st.fixed_dictionaries({name: st.sampled_from(FATES) for name in NAMES})
-NEW, ELSEWHERE, OTHER_SERVICE = "is a new ledger", "was last used", "another service"
+NEW, OTHER_SERVICE = "is a new ledger", "another service"
+ELSEWHERE = ("was last used as", "is older than when it was last used here")
 RENAMED = "were moved to"
 
 
+class Plan(NamedTuple):
+    """A plan that was written, and what was the case then."""
+
+    file: str
+    names: tuple[str, ...]
+    creations: int  # how many the ledger had seen
+    restored: int  # how often a copy of the ledger had been restored
+
+
 class Person(RuleBasedStateMachine):
-    """One person with one ledger; a run with a misspelt one is noticed and repaired."""
+    """One person with one ledger; a run with a misspelled one is noticed and repaired."""
 
     plans = Bundle("plans")  # files of plans, old ones too
     lists = Bundle("lists")  # files of what was in doubt, filled in when they were written
@@ -75,7 +86,7 @@ class Person(RuleBasedStateMachine):
 
     def note(self, ended: Ended) -> Ended:
         """Remember the warnings of the screen."""
-        self.was_warned = self.was_warned or ELSEWHERE in ended.said
+        self.was_warned = self.was_warned or any(line in ended.said for line in ELSEWHERE)
         return ended
 
     def send(self, names: list[str], fates: dict[str, str], forced: bool = False, **more) -> Ended:
@@ -129,33 +140,46 @@ class Person(RuleBasedStateMachine):
             self.created_here.append(name)
         self.remember(name, ended.result)
 
-    @rule(names=SOME_NAMES, target=plans)
-    def plan(self, names):
+    @rule(names=SOME_NAMES, forgets=st.booleans(), target=plans)
+    def plan(self, names, forgets):
+        """A plan, which is refused for another ledger."""
+        for name in names if forgets else ():
+            self.forget(name)
         file = self.new_file("json")
         self.note(self.terminal.send_list(names, self.ledger, check_mode=True, report=file))
         file = file.replace(".json", ".plan.json")
         ended = self.send(names, {}, approved=file, ledger=self.new_file("typo.db"))
         assert ended.result["failed"]
         assert self.model.created_now == []
-        return file, tuple(names), len(self.created_here), self.restored
+        return Plan(file, tuple(names), len(self.created_here), self.restored)
 
     @rule(plan=plans, fates=SOME_FATES)
     def run_an_approved_plan(self, plan, fates) -> None:
+        self.run_plan(plan, fates)
+
+    @rule(plan=plans, fates=SOME_FATES)
+    def run_an_approved_plan_twice(self, plan, fates) -> None:
+        """Between the two, the person deletes the machines that the plan creates."""
+        self.run_plan(plan, fates)
+        for name in plan.names:
+            self.forget(name)
+        self.run_plan(plan, fates)
+
+    def run_plan(self, plan: Plan, fates: dict[str, str]) -> None:
         """A plan, an old one too, is good for one creation of each of its machines."""
-        file, names, length, restored = plan
-        since = set(self.created_here[length:])
-        self.send(list(names), fates, approved=file)
-        if restored == self.restored:  # otherwise the history has gone back
+        since = set(self.created_here[plan.creations :])
+        self.send(list(plan.names), fates, approved=plan.file)
+        if plan.restored == self.restored:  # otherwise the history has gone back
             assert since.isdisjoint(self.model.created_now)
 
     @rule(names=SOME_NAMES)
-    def run_with_a_misspelt_ledger(self, names) -> None:
+    def run_with_a_misspelled_ledger(self, names) -> None:
         """The person sees that it is new, removes it, and adopts what was created."""
         before = len(self.model.machines)
-        misspelt = self.new_file("typo.db")
-        ended = self.send(names, {}, ledger=misspelt)
+        misspelled = self.new_file("typo.db")
+        ended = self.send(names, {}, ledger=misspelled)
         assert NEW in ended.said
-        for file in self.directory.glob(f"{misspelt}*"):
+        for file in self.directory.glob(f"{misspelled}*"):
             file.unlink()
         for machine in self.model.machines[before:]:
             if machine.name in self.recorded:
@@ -200,10 +224,14 @@ class Person(RuleBasedStateMachine):
     def settle(self, list_file) -> None:
         self.settle_by(list_file)
 
-    @rule(list_file=lists, names=SOME_NAMES, fates=SOME_FATES)
-    def settle_twice_by_one_file(self, list_file, names, fates) -> None:
+    @rule(list_file=lists, fates=DOUBTS)
+    def settle_twice_by_one_file(self, list_file, fates) -> None:
+        """Between the two, the person deletes machines, and creates them again in doubt."""
+        _file, seen = list_file
         self.settle_by(list_file)
-        self.send(names, fates)
+        for name in seen:
+            self.forget(name)
+        self.send(list(seen), fates)
         self.settle_by(list_file)
 
     def settle_by(self, list_file: tuple[str, dict[str, str]]) -> None:
@@ -237,16 +265,20 @@ class Person(RuleBasedStateMachine):
         if self.model.existing(name):
             self.adopt_machine(self.model.existing(name)[-1])
 
-    @rule(name=st.sampled_from(NAMES), asset_id=st.sampled_from([None, "", "n/a", "vm-wrong"]))
+    @rule(name=st.sampled_from(NAMES), asset_id=st.sampled_from([None, "", "n/a"]))
     def record_without_its_id(self, name, asset_id) -> None:
-        """A machine is not recorded without an id, and the id of one that is recorded stays."""
+        self.record_wrong_id(name, asset_id)
+
+    @rule(name=st.sampled_from(NAMES))
+    def record_with_another_id(self, name) -> None:
+        """The id of a machine that is recorded stays."""
         entry = self.states().get(name)
-        if asset_id == "vm-wrong" and not (entry and entry["state"] == "done"):
-            return
-        ended = self.terminal.edit(
-            self.ledger, name, asset={"id": asset_id, "attributes": {"cpu": 4}}
-        )
-        assert ended.result["failed"]
+        if entry and entry["state"] == "done":
+            self.record_wrong_id(name, "vm-wrong")
+
+    def record_wrong_id(self, name: str, asset_id: str | None) -> None:
+        asset = {"id": asset_id, "attributes": {"cpu": 4}}
+        assert self.terminal.edit(self.ledger, name, asset=asset).result["failed"]
 
     def adopt_machine(self, machine) -> None:
         self.given_ids.add(machine.id)
@@ -281,28 +313,30 @@ class Person(RuleBasedStateMachine):
             shutil.copy(self.directory / self.ledger, self.directory / "backup")
             self.backup = dict(self.recorded), self.terminal.base_url
 
-    @rule()
-    def restore_the_copy(self) -> None:
-        """As the page on backups says; not over a ledger that was moved meanwhile."""
+    @rule(removes=st.booleans())
+    def restore_the_copy(self, removes) -> None:
+        """As the page on backups says, or over the file; not over one that was moved meanwhile."""
         if self.backup is None or self.left:
             return
-        (self.directory / self.ledger).unlink()
+        if removes:
+            (self.directory / self.ledger).unlink()
         shutil.copy(self.directory / "backup", self.directory / self.ledger)
         self.at_risk = set(NAMES)
         recorded, self.terminal.base_url = self.backup
         self.recorded, self.was_warned = dict(recorded), False
         self.restored += 1
 
-    @rule(names=SOME_NAMES)
-    def run_for_a_renamed_service(self, names) -> None:
+    @rule(names=SOME_NAMES, moves=st.sampled_from([False, False, True]))
+    def run_for_a_renamed_service(self, names, moves) -> None:
         """The same service by another address: names that are recorded are warned of."""
         self.model.fates, self.model.created_now = dict.fromkeys(NAMES, ANSWER), []
         ended = self.at(self.other_url(), names, check_mode=True)
         recorded = [name for name in names if name in self.recorded]
         is_told = all(name in ended.said for name in recorded)
         assert is_told or RENAMED in ended.said, ended.said
+        if moves:
+            self.move_the_entries_to_the_new_url()
 
-    @rule()
     def move_the_entries_to_the_new_url(self) -> None:
         """From then on the old one is refused; so is a second move of what is not there."""
         old, new, has_entries = self.terminal.base_url, self.other_url(), bool(self.states())
@@ -356,7 +390,7 @@ QUICK = settings(
     phases=(
         Phase.generate,
     ),  # the seed is fixed, so a failure comes again; shrinking takes minutes
-    max_examples=18,
+    max_examples=30,
     stateful_step_count=25,
     deadline=None,
     derandomize=True,

@@ -11,7 +11,7 @@ import json
 
 import pytest
 from emulator.faults import parse
-from faults.behaviours import answers, grants, refuses, whole
+from faults.behaviors import answers, grants, refuses, whole
 from support import CREATE, UPDATE
 from support.service import Service
 

@@ -11,7 +11,7 @@ import base64
 from urllib.parse import parse_qsl, quote_plus
 
 import pytest
-from faults.behaviours import grants
+from faults.behaviors import grants
 from support import CREATE, UPDATE
 from support.service import Service
 

@@ -27,12 +27,12 @@ OWN_FILE = re.compile(
     r"|raw\.githubusercontent\.com/ansible-collections/infrastructure\.services)/main/(.+)"
 )
 README = (ROOT / "README.md").read_text(encoding="utf-8")
-LICENCE_LINE = (
+LICENSE_LINE = (
     "SPDX-License-" + "Identifier: GPL-3.0-or-later"
 )  # in parts, so that reuse does not read it
-# Texts that others wrote, generated files and JSON carry no licence line of ours; REUSE.toml names
+# Texts that others wrote, generated files and JSON carry no license line of ours; REUSE.toml names
 # it.
-WITHOUT_LICENCE_LINE = {
+WITHOUT_LICENSE_LINE = {
     *("LICENSE", "LICENSES/GPL-3.0-or-later.txt", "CHANGELOG.md", "changelogs/changelog.yaml"),
     "docs/report.schema.json",
 }
@@ -113,9 +113,9 @@ def test_no_file_holds(what):
     assert [name for name, text in text_files().items() if FORBIDDEN[what].search(text)] == []
 
 
-def test_every_file_names_its_licence():
-    named = {name for name, text in text_files().items() if LICENCE_LINE in text[:600]}
-    assert sorted(text_files().keys() - named - WITHOUT_LICENCE_LINE) == []
+def test_every_file_names_its_license():
+    named = {name for name, text in text_files().items() if LICENSE_LINE in text[:600]}
+    assert sorted(text_files().keys() - named - WITHOUT_LICENSE_LINE) == []
 
 
 def test_the_declared_requirements_match_what_the_code_checks():

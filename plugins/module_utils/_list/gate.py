@@ -74,13 +74,13 @@ class Limits:
         if 0 < self._max_unknown <= self._unknown:
             many = "the first" if self._max_unknown == 1 else str(self._max_unknown)
             option = f"{self._named('max_unknown')}: {self._max_unknown}"
-            return f"it stops at {many} in doubt ({option})"
+            return f"the list stopped at {many} in doubt ({option})"
         if 0 < self._max_failures <= self._failures:
             many = "the first failure"
             if self._max_failures > 1:
                 many = f"{self._max_failures} failures"
             option = f"{self._named('max_failures')}: {self._max_failures}"
-            return f"it stops at {many} ({option})"
+            return f"the list stopped at {many} ({option})"
         return ""
 
 

@@ -76,10 +76,10 @@ class ListResult:
         self.failed += result.failed
 
     def skip(self, number: int, reason: str) -> None:
-        """Add an item that was not begun; it keeps its plan."""
+        """Add an item that was not started; it keeps its plan."""
         self._reason, before = reason, self._items[number]
         asset = f"{self._noun} {self._labels[number]}"
-        msg = Message(f"it was not begun: {reason}. Nothing was sent for it.", asset)
+        msg = Message(f"it was not started: {reason}. Nothing was sent for it.", asset)
         result = before.but(outcome=NOT_SENT, changed=False, skipped=True, msg=msg)
         self.add(number, result)
 
@@ -143,7 +143,7 @@ class ListResult:
         return counts if self.not_listed is None else dict(counts, not_listed=len(self.not_listed))
 
     def _msg(self, counts: dict[str, int], next_step: str) -> str:
-        """Return the failures, the items that were not begun, and the next step."""
+        """Return the failures, the items that were not started, and the next step."""
         done, parts = self._spec.sent.operation.done, []
         failed = [item for item in self._items if item.failed]
         if failed:
@@ -152,7 +152,7 @@ class ListResult:
             parts.append(f"{of_all} ({_known_effects(failed)}): {names}.")
         if counts["not_begun"]:
             changed = f"{counts['changed']:,} were {done}, " if counts["changed"] else ""
-            parts.append(f"{changed}{counts['not_begun']:,} were not begun: {self._reason}.")
+            parts.append(f"{changed}{counts['not_begun']:,} were not started: {self._reason}.")
         return " ".join([*parts, next_step])
 
     def _same_ids(self) -> list[str]:

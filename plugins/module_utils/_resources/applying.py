@@ -110,7 +110,7 @@ def _losses(resource: Resource, plan: Plan, lost: list[Difference]) -> list[str]
     what = "these fields were known and not sent, and came back different or not at all"
     why = "The service replaces what is not sent, or somebody else changed it."
     old = json.dumps(_options_of(resource, plan, lost), ensure_ascii=False)
-    how = f"To restore them, add {old} to the task or its body, with send: complete."
+    how = f"To restore them, add {old} to the task, the item or its body, with send: complete."
     return [f"{what}: {fields}. {why} {how}"]
 
 

@@ -62,6 +62,11 @@ class ModuleSpec:
             raise TypeError(f"{self.name} sends nothing")
         return self.resource
 
+    @property
+    def no_effect(self) -> str:
+        """Return what a task with an invalid option has certainly not done."""
+        return "Nothing was sent." if self.resource else "No entry was changed."
+
     def named(self, option: str) -> str:
         """Return the name by which the user gives an option."""
         return self.names.get(option, option)

@@ -59,7 +59,8 @@ class Options:
 
     def failed(self, error: ServicesError) -> Result:
         """Return the scrubbed result of the failed task."""
-        error = error.renamed(self.spec.named) if isinstance(error, InvalidInput) else error
+        if isinstance(error, InvalidInput):
+            error = error.renamed(self.spec.named, self.spec.no_effect)
         return self.secrets.scrub(Result.of_error(error))
 
     def invocation(self) -> dict[str, Params]:

@@ -32,6 +32,9 @@ class Database(Protocol):
     def use(self) -> Use:
         """Return where this process uses the ledger file, an empty Use on PostgreSQL."""
 
+    def is_older(self) -> bool:
+        """Return whether the file lacks writes that it had when it was last used in this place."""
+
     def check(self) -> None:
         """Check the file of a ledger, and prepare it unless it is open for reading only."""
 

@@ -48,7 +48,7 @@ _DEFAULTS = {
     "keepalives_count": "3",
     "tcp_user_timeout": "60000",  # milliseconds
 }
-_STATEMENT_SECONDS = 15.0  # a server that has not cancelled a statement by then hangs
+_STATEMENT_SECONDS = 15.0  # a server that has not canceled a statement by then hangs
 _ROW_SECONDS = 0.01  # added for each statement of a transaction
 # These override the server's defaults: an intent is on disk before its request, no statement waits
 # for long, a dead controller loses its locks, and a session survives a long request.
@@ -117,6 +117,9 @@ class PostgresDatabase:
 
     def use(self) -> Use:
         return Use()
+
+    def is_older(self) -> bool:
+        return False
 
     def check(self) -> None:
         """Do nothing: the server looks after its files."""

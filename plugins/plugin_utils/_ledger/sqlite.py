@@ -28,6 +28,7 @@ from .database import Row, Statement, Value
 from .entries import NOT_A_LEDGER, Kind, LedgerError, LedgerLost, Use, first_line
 from .paths import is_trusted
 from .tables import TABLES_IN_SQLITE
+from .write_count import is_lock_file, read_note, write_note
 
 _BUSY_TIMEOUT = 60.0  # seconds to wait for other writers, each of which takes milliseconds
 _STEP = 1.0  # seconds of one such wait in SQLite, which no signal ends
@@ -86,6 +87,12 @@ class SqliteDatabase:
     def use(self) -> Use:
         _device, inode = identity(self.file) or (0, 0)
         return Use(self.file, inode, platform.node())
+
+    def is_older(self) -> bool:
+        # The note before the file: others may be writing.
+        noted = read_note(self._locks if self._locks >= 0 else f"{self.file}.lock")
+        ((count,),) = self.execute("PRAGMA user_version")
+        return count < noted
 
     def require_privileges(self) -> None:
         """Do nothing: a user who can open the file for writing can record a request."""
@@ -173,8 +180,10 @@ class SqliteDatabase:
                 with nullcontext() if kind is Kind.END else self.interruptible():
                     self._begin(connection)
                 counts = [connection.execute(*statement).rowcount for statement in statements]
-                has_effect = kind is not Kind.EDIT or 0 not in counts
-                _execute(connection, "COMMIT" if has_effect else "ROLLBACK")
+                if kind is not Kind.EDIT or 0 not in counts:
+                    self._commit(connection)
+                else:
+                    _execute(connection, "ROLLBACK")
                 return counts
             finally:
                 if connection.in_transaction:
@@ -194,6 +203,13 @@ class SqliteDatabase:
             set_lock(self._locks, _WRITING, fcntl.LOCK_EX)
         _execute(connection, "BEGIN IMMEDIATE")
         require_same_file(self.where, self._identity)
+
+    def _commit(self, connection: sqlite3.Connection) -> None:
+        """Count the write in the file, commit, and note the number in the lock file."""
+        ((count,),) = connection.execute("PRAGMA user_version")
+        connection.execute(f"PRAGMA user_version = {count + 1}")
+        _execute(connection, "COMMIT")
+        write_note(self._locks, count + 1)
 
     @contextmanager
     def _translated(self) -> Iterator[None]:
@@ -277,12 +293,9 @@ def _require_own_lock(found: os.stat_result, of_ledger: os.stat_result, lock: st
 
 
 def _give_mode(descriptor: int, mode: int) -> None:
-    """Give a lock file the mode of its ledger, so that every writer of the ledger can lock it.
-
-    Leave a file alone that another user may have put there: one with another name, or with content.
-    """
+    """Give a lock file the mode of its ledger, so that every writer of the ledger can lock it."""
     found = os.fstat(descriptor)
-    is_made_by_us = found.st_uid == os.geteuid() and found.st_nlink == 1 and found.st_size == 0
+    is_made_by_us = found.st_uid == os.geteuid() and is_lock_file(descriptor)
     if is_made_by_us and stat.S_IMODE(found.st_mode) != mode:
         os.fchmod(descriptor, mode)
 

@@ -69,7 +69,7 @@ class Ledger:
         self.version = 0  # of the tables, 0 if there are none
         # Shows the assets that this task waits for; takes their keys, and the entry of the first one.
         self.say_waiting: Callable[[list[Key], Entry | None], None] = lambda keys, entry: None
-        self.used_elsewhere = ""  # a warning: the file was last used somewhere else
+        self.place_warning = ""  # the file was last used elsewhere, or is older than it was here
         try:
             mark = self._open(read_only, moving)
         except LedgerError:
@@ -98,12 +98,18 @@ class Ledger:
     def _compare_use(self, last: Use, read_only: bool) -> None:
         """Warn if the file was last used somewhere else, and record this use unless `read_only`."""
         now = self.database.use()
-        if last == now:
+        if last != now:
+            self.place_warning = (
+                f"{self.where} was last used as {last.path} on {last.host}; if that one is still"
+                " used, machines will be created twice"
+            )
+        elif self.database.is_older():
+            self.place_warning = (
+                f"{self.where} is older than when it was last used here, as a restored backup is;"
+                " machines that were created since then will be created twice"
+            )
+        else:
             return
-        self.used_elsewhere = (
-            f"{self.where} was last used as {last.path} on {last.host}; if that one is still used,"
-            " machines will be created twice"
-        )
         if not read_only:
             self.database.write([(sql.SET_USE, now)], Kind.END)
 
@@ -139,12 +145,15 @@ class Ledger:
 
     def new_url(self, base_url: str) -> NewUrl | None:
         """Return the new base_url of the entries of a base_url, None if they were not moved."""
-        found = None
-        while True:
-            rows = self._read(sql.SERVICE_MOVED, (found.base_url if found else base_url,))
+        found, url, passed = None, base_url, set[str]()
+        while url not in passed:
+            passed.add(url)
+            rows = self._read(sql.SERVICE_MOVED, (url,))
             if not rows or rows[0][0] != sql.MOVED:
-                return found
+                break
             found = NewUrl(*rows[0][1:])
+            url = found.base_url
+        return found
 
     def require_same_url(self, base_url: str) -> None:
         """Raise LedgerLost if the entries of a base_url were moved to another one."""

@@ -204,7 +204,7 @@ class Action(TaskAction):
                 result = self.run_on_target() or self._run_here()
                 return self._with_warning(result)
         except InvalidInput as error:  # in a keyword or a variable
-            return Result.of_error(error)
+            return Result.of_error(error.renamed(self.spec.named, self.spec.no_effect))
         except Interrupted as error:
             outcome = _ATTEMPTS.outcome
             effect = " before it sent anything. Run it again" if outcome == NOT_SENT else ""

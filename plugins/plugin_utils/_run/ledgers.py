@@ -76,8 +76,8 @@ def _show_news(action: Action, ledger: Ledger, location: str, read_only: bool) -
     if ledger.is_new and run_memory().is_first(f"new: {location}"):
         new = f"{ledger.where} is a new ledger: nothing was recorded before"
         say(action.signals, no_ledger_yet(ledger) if read_only else new)
-    if ledger.used_elsewhere and run_memory().is_first(f"used elsewhere: {location}"):
-        say(action.signals, ledger.used_elsewhere)
+    if ledger.place_warning and run_memory().is_first(f"used elsewhere: {location}"):
+        say(action.signals, ledger.place_warning)
 
 
 def ledger_of_process(location: str, read_only: bool, required_by: str = "") -> Ledger:

@@ -27,7 +27,7 @@ _TAKES = "__variables"  # the names of all variables that the playbook takes
 
 _FLEET = "infrastructure.services.fleet"
 _PREFIX = "fleet_"  # of the names of its variables
-_SIMILARITY = 0.75  # from which on a name counts as misspelt, at most 1
+_SIMILARITY = 0.75  # from which on a name counts as misspelled, at most 1
 
 
 def names_in_role(task_vars: Mapping[str, Any], given: Iterable[str]) -> dict[str, str]:

@@ -189,5 +189,5 @@ def _about_list(
     """Return the facts about the whole list and its ledger for the report."""
     if not ledger or not recording:
         return AboutList()
-    warnings = [ledger.used_elsewhere, *recording.warnings]
+    warnings = [ledger.place_warning, *recording.warnings]
     return AboutList(ledger.ledger_id or None, history_rows, tuple(filter(None, warnings)))

@@ -14,7 +14,8 @@ from ...module_utils._call.operation import Operation
 from ...module_utils._errors import NOT_SENT, REJECTED, UNKNOWN
 from ...module_utils._result import REPORT, Result, keys
 
-IN_DOUBT, DIFFERS, NOT_BEGUN = "in doubt", "differs", "not begun"
+IN_DOUBT, DIFFERS = "in doubt", "differs"
+NOT_STARTED = "not begun"  # the word that programs read; people read that of result_word
 NOT_LISTED, UNCHANGED = "not listed", "unchanged"
 PLANNED, ENDED = "planned", "ended"  # the states of a run, in check mode and otherwise
 _PLANS = {
@@ -26,7 +27,7 @@ _PLANS = {
 }
 _BY_OUTCOME = {UNKNOWN: IN_DOUBT, REJECTED: "rejected"}
 _IN_PLAN = ("to create", "to update", DIFFERS, IN_DOUBT, NOT_LISTED, UNCHANGED)
-_AT_END = (UNCHANGED, IN_DOUBT, "rejected", DIFFERS, "not sent", NOT_BEGUN)
+_AT_END = (UNCHANGED, IN_DOUBT, "rejected", DIFFERS, "not sent", NOT_STARTED)
 
 
 class Field(TypedDict, total=False):
@@ -77,7 +78,7 @@ class Asset:
 
     @property
     def is_problem(self) -> bool:
-        """Whether somebody has to look at it; an asset that was not begun is never the cause."""
+        """Whether somebody has to look at it; an asset that was not started is never the cause."""
         if self.skipped:
             return False
         is_told = self.result in (DIFFERS, IN_DOUBT) or self.outcome == UNKNOWN
@@ -149,7 +150,7 @@ def _result(operation: Operation, item: Result) -> str:
     if item.plan:
         return _PLANS[item.plan]
     if item.skipped:
-        return NOT_BEGUN
+        return NOT_STARTED
     if item.outcome in _BY_OUTCOME:
         return _BY_OUTCOME[item.outcome]
     if item.changed:
@@ -168,6 +169,11 @@ def tally(operation: Operation, assets: Iterable[Asset], is_plan: bool) -> dict[
     return {word: found[word] for word in words if found[word] or word in always}
 
 
+def result_word(result: str) -> str:
+    """Return the word of a result for people."""
+    return "not started" if result == NOT_STARTED else result
+
+
 def counted(counts: Mapping[str, int]) -> str:
     """Return a tally as a text."""
-    return ", ".join(f"{number:,} {word}" for word, number in counts.items())
+    return ", ".join(f"{number:,} {result_word(word)}" for word, number in counts.items())

@@ -12,7 +12,7 @@ from typing import Callable
 from xml.etree import ElementTree
 
 from ...module_utils._errors import UNKNOWN
-from .assets import UNCHANGED, Asset, Run, counted
+from .assets import UNCHANGED, Asset, Run, counted, result_word
 from .page import as_html
 from .plan import lists_and_rows
 from .text import shortened
@@ -121,7 +121,7 @@ def as_markdown(run: Run, _file: str) -> str:
     left = _LONGEST - sum(map(len, lines))
     for number, row in enumerate(changes):
         name, note = _plain(shortened(row.asset.name, _LONGEST_NOTE)), _plain(row.note)
-        line = f"| {row.asset.result} | <code>{name}</code> | {note} |"
+        line = f"| {result_word(row.asset.result)} | <code>{name}</code> | {note} |"
         left -= len(line)
         if number == _MOST_ROWS or left < 0:
             lines.append(f"\nand {len(changes) - number:,} more: the page of the plan has them")

@@ -16,11 +16,11 @@ from pathlib import Path
 
 from jinja2 import Environment, StrictUndefined
 
-from .assets import NOT_BEGUN, PLANNED, Run, counted
+from .assets import NOT_STARTED, PLANNED, Run, counted, result_word
 from .picture import picture_of
 from .plan import Row, field_name, lists_and_rows, risk
 
-# How each result is drawn: its mark, as on the screen, and the name of its colour in the template.
+# How each result is drawn: its mark, as on the screen, and the name of its color in the template.
 _LOOKS = {
     "created": "+good",
     "to create": "+good",
@@ -47,7 +47,8 @@ def as_html(run: Run, file: str) -> str:
         lstrip_blocks=True,
     ).from_string(source)
     data = {**page_data(run), "policy": _policy(source), "approve": _approve(file)}
-    return f"{template.render(data, look=look, risk=risk, whole=_whole, field_name=field_name)}\n"
+    functions = dict(look=look, risk=risk, whole=_whole, field_name=field_name)
+    return f"{template.render(data, result_word=result_word, **functions)}\n"
 
 
 def _approve(file: str) -> str:
@@ -99,8 +100,8 @@ def _verdict(run: Run) -> str:
     wanted = "?x!+~" if is_plan else "?x!"
     some = +Counter({word: found[word] for word in found if look(word)[0] in wanted})
     begin = ""
-    if found[NOT_BEGUN] and not is_plan:
-        some[NOT_BEGUN] = found[NOT_BEGUN]
+    if found[NOT_STARTED] and not is_plan:
+        some[NOT_STARTED] = found[NOT_STARTED]
         begin = "Stopped early: "
     if run.interrupted:
         begin = f"Interrupted, {run.interrupted}: "
@@ -125,7 +126,7 @@ def _problems(rows: list[Row]) -> list[Problem]:
         cause = asset.cause or row.note or asset.msg
         if asset.plan == "update":
             cause = risk(asset)
-        is_told = asset.is_problem or asset.result == NOT_BEGUN or asset.plan == "update"
+        is_told = asset.is_problem or asset.result == NOT_STARTED or asset.plan == "update"
         if not is_told or not cause:
             continue
         problem = found.setdefault((asset.result, cause), Problem(asset.result, cause))

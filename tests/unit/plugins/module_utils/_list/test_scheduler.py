@@ -185,8 +185,8 @@ def test_a_further_attempt_goes_before_a_new_item(seed):
 @pytest.mark.parametrize(
     ("limits", "ended", "why"),
     [
-        ({"max_unknown": 3}, DOUBTFUL, "it stops at 3 in doubt (max_unknown: 3)"),
-        ({"max_failures": 5}, REFUSED, "it stops at 5 failures (max_failures: 5)"),
+        ({"max_unknown": 3}, DOUBTFUL, "the list stopped at 3 in doubt (max_unknown: 3)"),
+        ({"max_failures": 5}, REFUSED, "the list stopped at 5 failures (max_failures: 5)"),
     ],
 )
 def test_limits_let_nothing_further_begin(limits, ended, why, most):
@@ -216,7 +216,10 @@ def test_failures_before_it_began_count():
 
 def test_nothing_is_begun_when_enough_failed_before():
     scheduler = run_of(10, lambda item, slot: DONE, most=1, max_failures=2, failures=2)
-    assert (scheduler.ended, scheduler.reason) == ({}, "it stops at 2 failures (max_failures: 2)")
+    assert (scheduler.ended, scheduler.reason) == (
+        {},
+        "the list stopped at 2 failures (max_failures: 2)",
+    )
 
 
 def test_a_service_from_which_nothing_gets_through_is_not_asked_for_all():

@@ -152,7 +152,7 @@ def test_many_failures_are_named_up_to_ten():
     assert f"25 of 30 virtual machines failed (25 rejected): {named} and 15 more." in result["msg"]
 
 
-def test_one_unknown_outcome_ends_it_and_the_others_are_reported_as_not_begun():
+def test_one_unknown_outcome_ends_it_and_the_others_are_reported_as_not_started():
     result = run(Service({"vm3": Answer(502, {})}), VIRTUAL_MACHINES, machines(500), concurrency=4)
     skipped = [item for item in result["results"] if item.get("skipped")]
     assert len(skipped) == result["counts"]["not_begun"] > 250
@@ -160,8 +160,10 @@ def test_one_unknown_outcome_ends_it_and_the_others_are_reported_as_not_begun():
         (item["outcome"], item["changed"], item["failed"]) == ("not_sent", False, False)
         for item in skipped
     )
-    assert "it stops at the first in doubt (max_unknown: 1)" in skipped[0]["msg"]
-    assert f"{len(skipped)} were not begun: it stops at the first in doubt" in result["msg"]
+    assert "the list stopped at the first in doubt (max_unknown: 1)" in skipped[0]["msg"]
+    assert (
+        f"{len(skipped)} were not started: the list stopped at the first in doubt" in result["msg"]
+    )
 
 
 def test_a_service_that_is_down_leaves_a_few_in_doubt():
@@ -251,7 +253,7 @@ def test_a_token_that_is_refused_for_good_ends_the_list(renewable):
         300 - counts["failed"],
     )
     assert (
-        "were not begun: the service does not accept the access token (status 401)."
+        "were not started: the service does not accept the access token (status 401)."
         in result["msg"]
     )
 
@@ -273,7 +275,9 @@ def test_a_list_without_a_token_says_nothing_of_requests():
         client_id="client",
         client_secret="secret-of-the-tests",
     )
-    assert "were not begun: the last 5 failed, and nothing got through meanwhile." in result["msg"]
+    assert (
+        "were not started: the last 5 failed, and nothing got through meanwhile." in result["msg"]
+    )
     assert "invalid_client" in result["results"][0]["msg"]
     assert (service.received, result["outcome"]) == ([], "not_sent")
 

@@ -152,5 +152,5 @@ def test_a_warning_names_the_asset_the_fields_and_both_values():
     assert told == (
         "application role role-1: these fields were known and not sent, and came back different or not at all:"
         " attributes.login (true known, null now). The service replaces what is not sent, or somebody else changed it."
-        ' To restore them, add {"attributes": {"login": true}} to the task or its body, with send: complete.'
+        ' To restore them, add {"attributes": {"login": true}} to the task, the item or its body, with send: complete.'
     )

@@ -17,6 +17,7 @@ from ansible_collections.infrastructure.services.plugins.module_utils._task.spec
     APPLICATION_ROLE,
     APPLICATION_ROLES,
     EXAMPLES,
+    LEDGER_ENTRIES,
     LEDGER_ENTRY,
     LEDGER_INFO,
     VIRTUAL_MACHINE,
@@ -390,3 +391,14 @@ def test_a_default_is_never_shared():
     one, other = (validate(VIRTUAL_MACHINE, LEAST).params["attributes"] for _time in range(2))
     assert one == other == {}
     assert one is not other
+
+
+@pytest.mark.parametrize(
+    ("spec", "effect"),
+    [(VIRTUAL_MACHINE, "Nothing was sent."), (LEDGER_ENTRIES, "No entry was changed.")],
+    ids=["sends", "edits"],
+)
+@pytest.mark.parametrize("error", [("ledger", "was moved"), ("ledger: was moved",)], ids=len)
+def test_a_failure_ends_with_the_effect_that_its_module_could_have_had(spec, effect, error):
+    failed = validate(spec, {}).failed(InvalidInput(*error))
+    assert str(failed.msg) == f"ledger: was moved. {effect}"

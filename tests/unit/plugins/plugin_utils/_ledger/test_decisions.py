@@ -99,7 +99,11 @@ def test_the_page_says_what_is_left_behind():
 
 
 def test_the_page_lists_every_transition_and_no_other():
-    listed = {(before, after) for before, after, _when in rows("From")}
+    listed = {
+        (state, after)
+        for before, after, _when in rows("From")
+        for state in re.findall(r"\w+", before)
+    }
     begun = {
         (state or NONE, INTENT) for state in ON_FINDING
     }  # each may be sent again: an update, or with force

@@ -35,7 +35,7 @@ ROLE = {
         ("fleet_ldeger", "fleet_ledger"),
     ],
 )
-def test_a_misspelt_variable_is_refused_with_the_name_that_was_meant(wrong, meant):
+def test_a_misspelled_variable_is_refused_with_the_name_that_was_meant(wrong, meant):
     with pytest.raises(InvalidInput) as refused:
         names_in_role({**ROLE, wrong: 1}, [])
     assert refused.value.msg == f"{wrong}: there is no such variable; did you mean {meant}?"
@@ -71,7 +71,7 @@ PLAYBOOK = {"__variables": ["ledger", "base_url", "virtual_machine_attributes"]}
 @pytest.mark.parametrize(
     "wrong", ["ledgr", "ledge", "leger", "base_ulr", "virtual_machine_attribute"]
 )
-def test_a_misspelt_variable_of_the_command_line_is_refused(wrong):
+def test_a_misspelled_variable_of_the_command_line_is_refused(wrong):
     with pytest.raises(InvalidInput, match=f"^{wrong}: there is no such variable; did you mean "):
         names_in_role({**PLAYBOOK, wrong: 1}, [wrong])
 
@@ -100,12 +100,12 @@ def test_a_playbook_over_the_role_takes_each_variable_of_the_role(own):
         ("leger", "ledger"),
     ],
 )
-def test_a_playbook_over_the_role_refuses_a_misspelt_variable_of_both(wrong, meant):
+def test_a_playbook_over_the_role_refuses_a_misspelled_variable_of_both(wrong, meant):
     with pytest.raises(
         InvalidInput, match=f"^{wrong}: there is no such variable; did you mean {meant}\\?$"
     ):
         names_in_role({**FLEET_PLAYBOOK, wrong: 1}, [wrong])
 
 
-def test_the_variable_of_another_playbook_is_no_misspelt_variable_of_the_role():
+def test_the_variable_of_another_playbook_is_no_misspelled_variable_of_the_role():
     names_in_role({**FLEET_PLAYBOOK, "application_role_id": "role-1"}, ["application_role_id"])

@@ -124,7 +124,7 @@ def test_many_with_one_cause_are_counted():
     assert len(problem.names) == 25
 
 
-def test_what_was_not_begun_is_said_and_what_lost_fields_is_a_problem():
+def test_what_was_not_started_is_said_and_what_lost_fields_is_a_problem():
     assets = [
         asset_of("a", "not begun", skipped=True, msg="max_unknown: 1 was reached"),
         asset_of(
@@ -143,11 +143,11 @@ def test_what_was_not_begun_is_said_and_what_lost_fields_is_a_problem():
     assert "Nothing: nothing is in doubt" in page_of(run_of([], {}))
 
 
-def test_a_run_that_ended_early_says_so_with_how_many_were_not_begun():
+def test_a_run_that_ended_early_says_so_with_how_many_were_not_started():
     stopped = run_of([], {"created": 208, "in doubt": 1, "not begun": 291})
-    assert data_of(stopped)["verdict"] == "Stopped early: 1 in doubt, 291 not begun of 500"
+    assert data_of(stopped)["verdict"] == "Stopped early: 1 in doubt, 291 not started of 500"
     assert data_of({**stopped, "interrupted": "the task received SIGINT"})["verdict"] == (
-        "Interrupted, the task received SIGINT: 1 in doubt, 291 not begun of 500"
+        "Interrupted, the task received SIGINT: 1 in doubt, 291 not started of 500"
     )
 
 
@@ -316,8 +316,8 @@ def test_the_policy_allows_the_style_and_the_script_of_the_page_by_their_hashes_
     assert allowed == {"default-src": "'none'", "base-uri": "'none'", "form-action": "'none'"}
 
 
-def luminance(colour: str) -> float:
-    parts = [int(colour[at : at + 2], 16) / 255 for at in (0, 2, 4)]
+def luminance(color: str) -> float:
+    parts = [int(color[at : at + 2], 16) / 255 for at in (0, 2, 4)]
     red, green, blue = (
         part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts
     )
@@ -329,26 +329,26 @@ def contrast(one: str, other: str) -> float:
     return (light + 0.05) / (dark + 0.05)
 
 
-def test_every_colour_has_contrast_in_both_schemes():
-    """WCAG 2.2, 1.4.3: the contrast of colours with both backgrounds, which are also what stands on
-    the colours.
+def test_every_color_has_contrast_in_both_schemes():
+    """WCAG 2.2, 1.4.3: the contrast of colors with both backgrounds, which are also what stands on
+    the colors.
     """
     (style,) = re.findall(r"<style>(.*?)</style>", page_of(PLAN), re.DOTALL)
     both = [
         dict(_COLOUR.findall(block)) for block in re.findall(r":root \{(.*?)\}", style, re.DOTALL)
     ]
     assert len(both) == 2
-    for colours in both:
-        grounds = [colours.pop(name) for name in ("card", "page", "code")]
-        colours.pop("line")
+    for colors in both:
+        grounds = [colors.pop(name) for name in ("card", "page", "code")]
+        colors.pop("line")
         low = {
-            name: round(contrast(colour, grounds[0]), 2)
-            for name, colour in colours.items()
-            if min(contrast(colour, ground) for ground in grounds[:2]) < 4.5
+            name: round(contrast(color, grounds[0]), 2)
+            for name, color in colors.items()
+            if min(contrast(color, ground) for ground in grounds[:2]) < 4.5
         }
         assert low == {}
-        assert contrast(colours["text"], grounds[2]) > 4.5
-        assert len({colours["doubt"], colours["bad"], colours["differs"], colours["good"]}) == 4
+        assert contrast(colors["text"], grounds[2]) > 4.5
+        assert len({colors["doubt"], colors["bad"], colors["differs"], colors["good"]}) == 4
 
 
 def test_the_picture_in_the_guides_is_of_this_page():

@@ -686,7 +686,7 @@ PLACE, OTHER = "/srv/fleet.db", "/srv/fleets.db"
         ((PLACE, "1"), (PLACE, "1"), False),
         ((PLACE, "1"), (OTHER, "1"), False),  # the ledger was moved
         ((PLACE, "1"), (PLACE, "2"), True),
-        ((PLACE, "1"), (OTHER, None), True),  # misspelt
+        ((PLACE, "1"), (OTHER, None), True),  # misspelled
         ((PLACE, "1"), (None, None), True),
         ((PLACE, None), (PLACE, None), False),
         ((PLACE, None), (PLACE, "2"), False),  # made by the first list of the run

@@ -139,11 +139,13 @@ def test_of_many_causes_ten_are_shown():
     assert lines[-1] == "  and 20 more causes"
 
 
-def test_what_was_not_begun_is_counted_and_what_had_nothing_to_do_is_unchanged():
-    skipped = dict(changed=False, skipped=True, outcome="not_sent", msg=Message("it was not begun"))
+def test_what_was_not_started_is_counted_and_what_had_nothing_to_do_is_unchanged():
+    skipped = dict(
+        changed=False, skipped=True, outcome="not_sent", msg=Message("it was not started")
+    )
     lines = result_lines(OPERATION, listed({"a": UNCHANGED, "b": skipped, "c": CREATED}), 0.4, 80)
     assert lines == [
-        "virtual machines: 1 created, 1 unchanged, 0 in doubt, 0 rejected, 1 not begun,",
+        "virtual machines: 1 created, 1 unchanged, 0 in doubt, 0 rejected, 1 not started,",
         "  0 s",
     ]
 
@@ -170,9 +172,15 @@ def test_only_problems_are_listed_if_that_is_asked_for():
     assert [*result["ansible_facts"]["compute_virtual_machines"]] == ["a", "c", "d", "e"]
 
 
-def test_what_was_not_begun_is_only_counted_where_the_result_would_be_too_large_for_awx():
-    not_begun = dict(UNCHANGED, skipped=True, msg=Message("it was not begun: the first was lost."))
-    items = {"a": CREATED, "b": lost(), **{f"vm{number:05}": not_begun for number in range(10_000)}}
+def test_what_was_not_started_is_only_counted_where_the_result_would_be_too_large_for_awx():
+    not_started = dict(
+        UNCHANGED, skipped=True, msg=Message("it was not started: the first was lost.")
+    )
+    items = {
+        "a": CREATED,
+        "b": lost(),
+        **{f"vm{number:05}": not_started for number in range(10_000)},
+    }
     collection = collected(items)
     done = collection.done()
     result = collection.returned(done, "problems")
