@@ -95,7 +95,8 @@ class Reached:
     def tests(self, mutant: Mutant) -> list[str]:
         """Return the tests that reach a line, or another line of its statement, the fastest first.
 
-        A line that runs when the file is imported is reached by all tests of the file.
+        A line that runs when the file is imported is reached by all tests of the file, or by all
+        tests if the file runs only then.
         """
         lines = self._data.contexts_by_lineno(str(TREE / mutant.file))
         statement = _statement(mutant)
@@ -104,6 +105,8 @@ class Reached:
         if "" in contexts:
             contexts = {context for each in lines.values() for context in each}
         found = {_function(context.rpartition("|")[0]) for context in contexts if context}
+        if "" in contexts and not found:
+            found = {*self.seconds}
         return sorted(found & self.seconds.keys(), key=lambda name: self.seconds[name])
 
     def parts(self, mutant: Mutant) -> Iterator[tuple[list[str], float]]:
