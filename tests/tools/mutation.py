@@ -28,10 +28,12 @@ import sys
 import tempfile
 import time
 import warnings
+from bisect import bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from importlib import import_module
+from itertools import accumulate
 from pathlib import Path
 
 import pytest
@@ -92,36 +94,33 @@ class Reached:
         self._data.read()
         self.seconds: dict[str, float] = json.loads(FOUND.read_text("utf-8"))["seconds"]
 
-    def tests(self, mutant: Mutant) -> list[str]:
-        """Return the tests that reach a line, or another line of its statement, the fastest first.
+    def tests(self, mutant: Mutant) -> list[set[str]]:
+        """Return the tests that reach a line, or another line of its statement.
 
-        A line that runs when the file is imported is reached by all tests of the file, or by all
-        tests if the file runs only then.
+        A line that runs when the file is imported is reached by all tests: those of the file, and
+        the others.
         """
         lines = self._data.contexts_by_lineno(str(TREE / mutant.file))
-        statement = _statement(mutant)
-        contexts = {context for line in statement for context in lines.get(line, [])}
+        contexts = {one for line in _statement(mutant) for one in lines.get(line, [])}
         contexts = {*lines.get(mutant.line, contexts)}
-        if "" in contexts:
-            contexts = {context for each in lines.values() for context in each}
-        found = {_function(context.rpartition("|")[0]) for context in contexts if context}
-        if "" in contexts and not found:
-            found = {*self.seconds}
-        return sorted(found & self.seconds.keys(), key=lambda name: self.seconds[name])
+        if "" not in contexts:
+            return [self._named(contexts)]
+        of_file = self._named({one for some in lines.values() for one in some})
+        return [of_file, self.seconds.keys() - of_file]
+
+    def _named(self, contexts: set[str]) -> set[str]:
+        return self.seconds.keys() & {_function(one.rpartition("|")[0]) for one in contexts}
 
     def parts(self, mutant: Mutant) -> Iterator[tuple[list[str], float]]:
-        """Yield the quick tests that reach a line, then the others, and how long they take."""
-        tests = self.tests(mutant)
-        for most in (QUICK, SLOW):
-            part, total = tests[:1], self.seconds[tests[0]] if tests else 0.0
-            for test in tests[1:]:
-                if total + self.seconds[test] > most:
-                    break
-                total += self.seconds[test]
-                part.append(test)
-            if part:
-                yield part, total
-            tests = tests[len(part) :]
+        """Yield the quick tests that reach a line, then others, and how long they take."""
+        for group in self.tests(mutant):
+            tests = sorted(group, key=lambda name: self.seconds[name])
+            for most in (QUICK, SLOW):
+                ends = list(accumulate(self.seconds[name] for name in tests))
+                count = max(1, bisect_right(ends, most))
+                if tests:
+                    yield tests[:count], ends[min(count, len(tests)) - 1]
+                tests = tests[count:]
 
 
 def _statement(mutant: Mutant) -> range:
@@ -224,11 +223,11 @@ def warm_up() -> None:
 
 def is_noticed(mutant: Mutant, reached: Reached) -> bool:
     """Whether a test fails, or takes far longer, with the mutant."""
-    file = TREE / mutant.file
+    file, parts = TREE / mutant.file, [*reached.parts(mutant)]
     data, times = file.read_bytes(), file.stat()
     file.write_bytes(mutant.apply(data))
     try:
-        for tests, seconds in reached.parts(mutant):
+        for tests, seconds in parts:
             status = in_fork(
                 lambda tests=tests: run_tests(["-x", *tests], Choice(reached.seconds)),
                 20 + 3 * seconds,
@@ -300,7 +299,9 @@ def main() -> int:
         noticed = is_noticed(mutant, reached)
         verdicts.add(mutant, noticed)
         if not noticed:
-            reach = "survives" if reached.tests(mutant) else "is on a line that no test reaches"
+            reach = (
+                "survives" if any(reached.tests(mutant)) else "is on a line that no test reaches"
+            )
             print(f"{number}: {reach}: {mutant}", flush=True)
         if time.monotonic() - began > SLOW:
             print(f"{number}: slow", flush=True)
