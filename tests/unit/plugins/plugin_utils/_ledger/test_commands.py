@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import pytest
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.commands import (
-    needs_variable,
     settle_commands,
 )
 
@@ -26,4 +25,3 @@ def test_the_commands_list_what_is_in_doubt_and_then_settle_it(shown, begin, opt
         f"{playbook}.in_doubt{option} -e file=in_doubt.csv",
         f"{playbook}.settle{option} -e file=in_doubt.csv",
     ]
-    assert needs_variable(shown) is (not shown)

@@ -160,7 +160,10 @@ def test_what_was_not_started_is_said_and_what_lost_fields_is_a_problem():
         (["b"], "lost"),
         (["a"], "max_unknown: 1 was reached"),
     ]
-    assert "Nothing: nothing is in doubt" in page_of(run_of([], {}))
+    assert "Nothing to do: nothing is in doubt" in page_of(run_of([], {}))
+    page = page_of(run_of(assets, {"updated": 1, "not begun": 1}))
+    assert page.count(">not started<") == 3  # the count, the problem and the row
+    assert ">not begun<" not in page
 
 
 def test_a_run_that_ended_early_says_so_with_how_many_were_not_started():
