@@ -143,9 +143,11 @@ def _steps(name: str, machine: Mapping[str, Any]) -> list[str]:
     record, remove = machine["settle"]
     attributes = _attributes(machine["sent"])
     sent = ", ".join(f"{key} {shown(value)}" for key, value in attributes.items())
-    there, gone = f"If {name} is there, record it", "If it is not there"
+    there = f"If {name} is there, record it"
+    gone = "If it is not there"
     if machine["state"] == ACCEPTED:
-        there, gone = f"The service accepted {name}: record it", "If somebody has removed it"
+        there = f"The service accepted {name}: record it"
+        gone = "If somebody has removed it"
     return [
         f"{name} was sent with {printable(sent) or 'no attributes'}.",
         f"{there}, with its id at the end:",

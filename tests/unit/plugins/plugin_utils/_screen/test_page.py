@@ -14,7 +14,10 @@ from html import unescape
 from html.parser import HTMLParser
 
 import pytest
-from ansible_collections.infrastructure.services.plugins.plugin_utils._screen.page import page_data
+from ansible_collections.infrastructure.services.plugins.plugin_utils._screen.page import (
+    look,
+    page_data,
+)
 from ansible_collections.infrastructure.services.plugins.plugin_utils._screen.picture import Picture
 from support.checkout import CHECKOUT
 from support.pages import (
@@ -102,6 +105,23 @@ def test_the_title_names_how_it_went_the_service_the_ledger_and_the_run():
 )
 def test_without_a_problem_it_says_what_was_done(counts, more, verdict):
     assert data_of(run_of([], counts, **more))["verdict"] == verdict
+
+
+@pytest.mark.parametrize(
+    ("mark", "results"),
+    [
+        ("+", {"created", "to create"}),
+        ("~", {"updated", "to update"}),
+        ("?", {"in doubt"}),
+        ("!", {"differs"}),
+        ("x", {"rejected", "not sent"}),
+        ("=", {"unchanged"}),
+        (".", {"not begun"}),
+    ],
+)
+def test_what_is_done_looks_as_it_was_planned(mark, results):
+    (found,) = {look(result) for result in results}
+    assert found[0] == mark
 
 
 def test_a_problem_is_told_once_for_each_cause_with_its_command():
