@@ -34,6 +34,7 @@ from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.en
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.listing import (
     list_entries,
 )
+from ledger.conftest import SLOW_ON_POSTGRES
 from ledger.entries import history, put
 from support import CREATE, UPDATE
 
@@ -303,6 +304,7 @@ def test_one_that_changes_meanwhile_leaves_all_as_they_were(edit, opened, monkey
     assert [row for key, row in history(edit.ledger) if row.message == "by ledger_entry"] == []
 
 
+@SLOW_ON_POSTGRES
 def test_ten_thousand_from_a_csv_are_one_transaction(edit, tmp_path, monkeypatch):
     columns = ("name", "id", "cpu", "ip", "team")
     with (tmp_path / "machines.csv").open("w", newline="") as file:
